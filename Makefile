@@ -1,0 +1,61 @@
+# floodmark: `make demo` and `make test` each work alone from a fresh clone.
+# Needed: Python 3.11 or newer, make, and a package registry the first time. No Java: it comes as a wheel.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+ROOMS  := cluster_model faults playbooks spark_report tui
+
+export SPARK_LOCAL_IP ?= 127.0.0.1
+
+.PHONY: help setup demo test test-fast test-spark lint format bench lock clean
+
+help:
+	@echo "make demo       two histories and a live crash, with their report (no set-up needed first)"
+	@echo "make test       lint, types, architecture and every test"
+	@echo "make test-fast  everything that needs neither Spark nor a terminal multiplexer"
+	@echo "make bench      speed of the kernel and of the whole model"
+	@echo "make setup      only build .venv from requirements.lock"
+
+setup: $(READY)
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else "floodmark needs Python 3.11 or newer, found %d.%d; try: make PYTHON=python3.12 ..." % v[:2])'
+	@echo "==> building $(VENV) from requirements.lock (a minute or two the first time; PySpark is large)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+	@echo "==> $(VENV) is ready"
+
+demo: $(READY)
+	@$(BIN)/floodmark demo
+
+test: $(READY) lint
+	$(BIN)/python -m pytest
+
+test-fast: $(READY)
+	$(BIN)/python -m pytest -m "not spark and not tmux and not browser"
+
+test-spark: $(READY)
+	$(BIN)/python -m pytest -m spark
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY)
+	@$(BIN)/python -m benchmarks
+
+# Needs uv; writes hashes for every platform and no registry's address.
+lock:
+	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header --group dev pyproject.toml -o requirements.lock
+
+clean:
+	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,71 @@
+"""Kafka's own error codes by number and name, and the one exception of the model itself."""
+
+from enum import IntEnum
+from typing import Final
+
+
+class KafkaError(IntEnum):
+    """Error codes as in ``org.apache.kafka.common.protocol.Errors``; NONE is success."""
+
+    NONE = 0
+    OFFSET_OUT_OF_RANGE = 1
+    CORRUPT_MESSAGE = 2
+    UNKNOWN_TOPIC_OR_PARTITION = 3
+    LEADER_NOT_AVAILABLE = 5
+    NOT_LEADER_OR_FOLLOWER = 6
+    REQUEST_TIMED_OUT = 7
+    BROKER_NOT_AVAILABLE = 8
+    REPLICA_NOT_AVAILABLE = 9
+    MESSAGE_TOO_LARGE = 10
+    STALE_CONTROLLER_EPOCH = 11
+    NETWORK_EXCEPTION = 13
+    NOT_ENOUGH_REPLICAS = 19
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
+    INVALID_REQUIRED_ACKS = 21
+    NOT_CONTROLLER = 41
+    INVALID_REQUEST = 42
+    OUT_OF_ORDER_SEQUENCE_NUMBER = 45
+    INVALID_PRODUCER_EPOCH = 47
+    FENCED_LEADER_EPOCH = 74
+    UNKNOWN_LEADER_EPOCH = 75
+    STALE_BROKER_EPOCH = 77
+    OFFSET_NOT_AVAILABLE = 78
+    PREFERRED_LEADER_NOT_AVAILABLE = 80
+    ELIGIBLE_LEADERS_NOT_AVAILABLE = 83
+    ELECTION_NOT_NEEDED = 84
+    INVALID_UPDATE_VERSION = 95
+    DUPLICATE_BROKER_REGISTRATION = 101
+    INELIGIBLE_REPLICA = 107
+    NEW_LEADER_ELECTED = 108
+
+
+RETRIABLE: Final = frozenset(
+    {
+        KafkaError.CORRUPT_MESSAGE,
+        KafkaError.UNKNOWN_TOPIC_OR_PARTITION,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_OR_FOLLOWER,
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.NETWORK_EXCEPTION,
+        KafkaError.NOT_ENOUGH_REPLICAS,
+        KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+    }
+)
+"""What a client may try again: the subclasses of ``RetriableException`` among the codes above."""
+
+INVALID_METADATA: Final = frozenset(
+    {
+        KafkaError.UNKNOWN_TOPIC_OR_PARTITION,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_OR_FOLLOWER,
+        KafkaError.NETWORK_EXCEPTION,
+        KafkaError.FENCED_LEADER_EPOCH,
+    }
+)
+"""What makes a client ask for new metadata: the subclasses of ``InvalidMetadataException``."""
+
+
+class ModelError(Exception):
+    """The caller asked the model for something it cannot do; the message says what and what is possible."""

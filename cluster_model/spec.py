@@ -1,0 +1,72 @@
+"""What to build: a cluster, its topics and its clients, as plain data already checked by whoever read it."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSpec:
+    """A broker's id (from 1) and rack (empty for none)."""
+
+    id: int
+    rack: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSpec:
+    """Every link's one-way latency and the most that jitter adds to it."""
+
+    latency_us: int = 1_000
+    jitter_us: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSpec:
+    """A topic. ``placement`` gives each partition's replicas in assignment order; empty: spread by the rules."""
+
+    name: str
+    partitions: int = 1
+    replication: int = 3
+    placement: tuple[tuple[int, ...], ...] = ()
+    config: dict[str, int | str | bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerSpec:
+    """A producer that makes ``batch`` records every ``interval_us``; ``records`` describes what they hold."""
+
+    name: str
+    topic: str
+    interval_us: int
+    batch: int = 1
+    records: str = ""
+    record_bytes: int = 200
+    start_us: int = 0
+    stop_us: int = -1
+    """-1: goes on until the settling begins."""
+    config: dict[str, int | str | bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSpec:
+    """A group of ``members`` consumers; each spends ``processing_us`` on a poll's records."""
+
+    name: str
+    topics: tuple[str, ...]
+    members: int = 1
+    processing_us: int = 0
+    config: dict[str, int | str | bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSpec:
+    """A whole cluster. ``kafka`` and ``mode`` choose the rules, ``manual`` turns every timer and delivery off."""
+
+    kafka: str
+    mode: str
+    brokers: tuple[BrokerSpec, ...]
+    topics: tuple[TopicSpec, ...]
+    producers: tuple[ProducerSpec, ...] = ()
+    groups: tuple[GroupSpec, ...] = ()
+    network: NetworkSpec = NetworkSpec()
+    config: dict[str, int | str | bool] = field(default_factory=dict)
+    manual: bool = False

@@ -1,0 +1,210 @@
+"""Immutable pictures of a cluster for people: the screen, results and conditions read these and nothing else.
+
+A view is omniscient: it shows what *is*, beside what each broker believes. No protocol code may read one.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+BrokerState = Literal["up", "paused", "down", "starting"]
+ReplicaStatus = Literal["leader", "in_sync", "lagging", "truncating", "down", "diverged"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaView:
+    """One replica of a partition as it is on its broker's disk and in its memory."""
+
+    broker: int
+    status: ReplicaStatus
+    leo: int
+    hw: int
+    log_start: int
+    epochs: tuple[tuple[int, int], ...]
+    """Leader-epoch cache: (epoch, start offset)."""
+    believed_leader: int
+    believed_epoch: int
+    believed_isr: tuple[int, ...]
+    """Only a leader keeps one; empty on a follower."""
+    behind: int
+    """Records behind the true leader's LEO; negative when ahead of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionView:
+    """A partition by the controller's committed state, with its replicas."""
+
+    name: str
+    leader: int
+    """-1 when nobody leads."""
+    leader_epoch: int
+    partition_epoch: int
+    isr: tuple[int, ...]
+    assignment: tuple[int, ...]
+    min_isr: int
+    hw: int
+    leo: int
+    log_start: int
+    replicas: tuple[ReplicaView, ...]
+    """In assignment order."""
+    missing: int
+    """Acknowledged records that the current leader's log does not hold."""
+
+    @property
+    def under_replicated(self) -> bool:
+        """Fewer in-sync replicas than assigned ones."""
+        return len(self.isr) < len(self.assignment)
+
+    @property
+    def under_min_isr(self) -> bool:
+        """Too few in-sync replicas for acks=all."""
+        return len(self.isr) < self.min_isr
+
+    @property
+    def offline(self) -> bool:
+        """No leader by the controller's state."""
+        return self.leader < 0
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerView:
+    """A broker process and what the controller thinks of it."""
+
+    id: int
+    rack: str
+    state: BrokerState
+    fenced: bool
+    leads: int
+    """Partitions the controller has it lead."""
+    faults: tuple[str, ...]
+    """Names of the faults active on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerView:
+    """A producer's own books; ``acks`` is -1 for all."""
+
+    name: str
+    topic: str
+    acks: int
+    sent: int
+    acked: int
+    failed: int
+    unknown: int
+    in_flight: int
+    """Batches sent and not yet answered."""
+    queued: int
+    """Records waiting in the accumulator."""
+    refused: int
+    """Attempts answered with an error."""
+    last_error: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    """A consumer group: members, what it has read, and how far behind it is."""
+
+    name: str
+    topics: tuple[str, ...]
+    members: int
+    read: int
+    lag: int
+    positions: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerView:
+    """The books over all producers, in records."""
+
+    sent: int
+    acked: int
+    failed: int
+    unknown: int
+    missing: int
+    """Acked, and absent from the current leader's log right now: it may still come back."""
+    acked_lost: int
+    """Held by no replica's log any more, or missing once the session has ended."""
+    committed_lost: int
+    duplicates: int
+    reordered: int
+
+
+@dataclass(frozen=True, slots=True)
+class FaultView:
+    """An active fault."""
+
+    id: int
+    name: str
+    target: str
+    since_us: int
+    until_us: int
+    """-1 when it lasts until healed."""
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """Everything at one instant."""
+
+    now_us: int
+    events: int
+    """Kernel events handled so far."""
+    profile: str
+    controller: str
+    """Name of the node acting as controller, with its state."""
+    brokers: tuple[BrokerView, ...]
+    partitions: tuple[PartitionView, ...]
+    producers: tuple[ProducerView, ...]
+    groups: tuple[GroupView, ...]
+    ledger: LedgerView
+    faults: tuple[FaultView, ...]
+    violations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Consecutive offsets ``[start, end)`` written in one leader epoch."""
+
+    start: int
+    end: int
+    epoch: int
+    diverged: bool
+    """The true leader's log does not hold these very records at these offsets."""
+    lost: bool
+    """Acknowledged, and missing from the true leader's log."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneView:
+    """A replica's log as runs, oldest first, cut to the window asked for."""
+
+    broker: int
+    status: ReplicaStatus
+    leo: int
+    hw: int
+    log_start: int
+    runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LogView:
+    """The logs of one partition side by side over ``[start, end)``."""
+
+    partition: str
+    start: int
+    end: int
+    leader: int
+    hw: int
+    lanes: tuple[LaneView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordView:
+    """One record on one replica, for inspection."""
+
+    offset: int
+    epoch: int
+    client: str
+    sequence: int
+    acks: int
+    appended_us: int
+    acked: bool
