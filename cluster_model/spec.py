@@ -48,7 +48,7 @@ class ProducerSpec:
 
 @dataclass(frozen=True, slots=True)
 class GroupSpec:
-    """A group of ``members`` consumers; each spends ``processing_us`` on a poll's records."""
+    """A group of ``members`` consumers; each spends ``processing_us`` on every record it reads."""
 
     name: str
     topics: tuple[str, ...]

@@ -1,0 +1,77 @@
+"""Putting a cluster's parts together from its spec: what the timed and the hand-stepped cluster have in common."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from cluster_model.config import BrokerConfig, TopicConfig
+from cluster_model.controller.committed import Committed
+from cluster_model.controller.placement import place
+from cluster_model.errors import ModelError
+from cluster_model.events import Event
+from cluster_model.kernel.streams import Streams
+from cluster_model.log.lineage import Lineages
+from cluster_model.profiles import Profile
+from cluster_model.replication.replica import BrokerMetadata, Replica
+from cluster_model.spec import ClusterSpec, TopicSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Brokers' disks and the controller's state, before anybody has been told anything."""
+
+    profile: Profile
+    config: BrokerConfig
+    committed: Committed
+    metadata: dict[int, BrokerMetadata]
+    replicas: dict[str, dict[int, Replica]]
+    lineages: dict[str, Lineages]
+
+
+def placement_of(topic: TopicSpec, spec: ClusterSpec, streams: Streams) -> tuple[tuple[int, ...], ...]:
+    """Assignment of each partition: as given, else spread as Kafka does with two drawn numbers.
+
+    Raises:
+        ModelError: more replicas than brokers, or an unknown broker.
+    """
+    known = [broker.id for broker in spec.brokers]
+    if topic.placement:
+        for replicas in topic.placement:
+            for broker in replicas:
+                if broker not in known:
+                    raise ModelError(f"topic {topic.name} is placed on broker {broker}; there are {known}")
+        return topic.placement
+    if topic.replication > len(known):
+        raise ModelError(f"topic {topic.name} wants {topic.replication} replicas of {len(known)} brokers")
+    if len(known) == 1:
+        return ((known[0],),) * topic.partitions
+    stream = streams.named(f"placement:{topic.name}")
+    racks = [(broker.id, broker.rack) for broker in spec.brokers]
+    count = len(known)
+    return place(racks, topic.partitions, topic.replication, stream.below(count), stream.below(count))
+
+
+def build_parts(spec: ClusterSpec, streams: Streams, emit: Callable[[Event], None], live: Mapping[int, int]) -> Parts:
+    """Create every topic's partitions and replicas.
+
+    Raises:
+        ModelError: the spec contradicts itself.
+    """
+    profile = Profile.of(spec.kafka, spec.mode)
+    config = BrokerConfig.of(profile, spec.config)
+    committed = Committed(profile, emit)
+    metadata = {broker.id: BrokerMetadata() for broker in spec.brokers}
+    replicas: dict[str, dict[int, Replica]] = {}
+    lineages: dict[str, Lineages] = {}
+    for topic in spec.topics:
+        topic_config = TopicConfig.of(profile, spec.config, topic.config)
+        for index, assignment in enumerate(placement_of(topic, spec, streams)):
+            name = f"{topic.name}-{index}"
+            committed.create(name, assignment, topic_config, live)
+            lineages[name] = Lineages()
+            replicas[name] = {
+                broker: Replica(
+                    broker, name, assignment, profile, config, topic_config, lineages[name], metadata[broker], emit
+                )
+                for broker in assignment
+            }
+    return Parts(profile, config, committed, metadata, replicas, lineages)

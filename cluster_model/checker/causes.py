@@ -1,0 +1,95 @@
+"""Why acknowledged records are gone, in one plain sentence: who vouched for them, and what dropped them."""
+
+from dataclasses import dataclass
+
+from cluster_model.checker.history import POWER_LOSS, History
+from cluster_model.events import LeaderElected, RecordsAcked, TraceEvent, Truncated
+from cluster_model.log.lineage import Batch, Lineage
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Consecutive records of one client and acks level in one stint that the leader's log does not hold."""
+
+    stint: int
+    start: int
+    end: int
+    client: str
+    sequence: int
+    acks: int
+    committed: bool
+
+
+def runs_of(lineage: Lineage, start: int, end: int, committed_end: int) -> list[Run]:
+    """Cut ``[start, end)`` of a stint where client, acks or committed changes."""
+    found: list[Run] = []
+    at = start
+    while at < end:
+        batch = lineage.batch_at(at)
+        stop = min(end, batch.end)
+        if at < committed_end < stop:
+            stop = committed_end
+        run = Run(lineage.id, at, stop, batch.client, batch.sequence + at - batch.base, batch.acks, at < committed_end)
+        if found and _continues(found[-1], run):
+            run = Run(run.stint, found[-1].start, stop, run.client, found[-1].sequence, run.acks, run.committed)
+            found[-1] = run
+        else:
+            found.append(run)
+        at = stop
+    return found
+
+
+def _continues(one: Run, other: Run) -> bool:
+    return (
+        one.end == other.start
+        and (one.client, one.acks, one.committed) == (other.client, other.acks, other.committed)
+        and one.sequence + one.end - one.start == other.sequence
+    )
+
+
+def sentence(history: History, partition: str, lineage: Lineage, run: Run, trigger: TraceEvent) -> str:
+    """The cause of a run going missing at ``trigger``, the point of no return as far as the leader's log goes."""
+    batch = lineage.batch_at(run.start)
+    return f"{_vouched(history, partition, lineage, run, batch)}; {_dropped(history, partition, run, batch, trigger)}"
+
+
+def _vouched(history: History, partition: str, lineage: Lineage, run: Run, batch: Batch) -> str:
+    count = run.end - run.start
+    where = f"offset {run.start}" if count == 1 else f"offsets {run.start} to {run.end - 1}"
+    what = "1 record" if count == 1 else f"{count} records"
+    who = f" of {batch.client}" if batch.client else ""
+    names = f" ({batch.name[run.start - batch.base]})" if batch.name and count == 1 else ""
+    isr = history.isr_at(partition, batch.appended_us)
+    return (
+        f"{what}{who} at {where} of {partition}{names} had been acknowledged by broker {lineage.broker} in epoch "
+        f"{lineage.epoch} with acks={'all' if run.acks < 0 else run.acks} and ISR {list(isr)}"
+    )
+
+
+def _dropped(history: History, partition: str, run: Run, batch: Batch, trigger: TraceEvent) -> str:
+    if isinstance(trigger, RecordsAcked):
+        election = history.last_election(partition)
+        if election is None:
+            return "its log no longer held them when the producer was told"
+        return (
+            f"it acknowledged them although broker {election.leader} had been elected in epoch {election.leader_epoch} "
+            f"({election.by}) and nobody had told it yet"
+        )
+    if isinstance(trigger, LeaderElected):
+        cuts = history.cuts(partition, trigger.leader, (run.start, run.end), batch.appended_us)
+        kind = "clean" if trigger.clean else "unclean"
+        elected = f"became leader in epoch {trigger.leader_epoch} by a {kind} election ({trigger.by})"
+        if cuts:
+            return f"broker {trigger.leader} {_cut(cuts[-1])} and then {elected} with ISR {list(trigger.isr)}"
+        return f"broker {trigger.leader}, which had not replicated them, {elected}"
+    if isinstance(trigger, Truncated):
+        return f"broker {trigger.broker}, the leader, {_cut(trigger)}"
+    return "the leader's log does not hold them"
+
+
+def _cut(event: Truncated) -> str:
+    if event.rule == POWER_LOSS:
+        return f"lost its log from offset {event.log_offset} on in a power loss, not yet on disk"
+    if event.rule.startswith("high watermark"):
+        return f"cut its log back to its high watermark {event.log_offset}, which was out of date"
+    return f"cut its log back to offset {event.log_offset} ({event.rule})"

@@ -1,0 +1,57 @@
+"""The checker: hears every event in order and keeps ledger, history and invariants up to date."""
+
+from collections.abc import Callable
+from typing import Any
+
+from cluster_model.checker.history import History
+from cluster_model.checker.invariants import Invariants
+from cluster_model.checker.ledger import Ledger
+from cluster_model.events import (
+    DATA_KINDS,
+    Event,
+    LeaderElected,
+    PartitionOffline,
+    RecordsFailed,
+    RecordsUnknown,
+    TraceEvent,
+    Truncated,
+)
+from cluster_model.world import World
+
+
+class Checker:
+    """Everything omniscient in one place. ``emit`` takes the events that it adds: findings and violations."""
+
+    __slots__ = ("_world", "history", "invariants", "ledger")
+
+    def __init__(self, world: World, emit: Callable[[Event], None]) -> None:
+        self._world = world
+        self.history = History({name: record.isr for name, record in world.records.items()})
+        self.ledger = Ledger(world, self.history, emit)
+        self.invariants = Invariants(world, self.history, emit)
+
+    def observe(self, event: TraceEvent) -> None:
+        """Hear an event, in the state that it left behind."""
+        if event.kind in DATA_KINDS:
+            self.ledger.observe_data(event)
+            self.invariants.observe_data(event)
+            return
+        self.history.observe(event)
+        self.invariants.observe(event)
+        if isinstance(event, RecordsFailed | RecordsUnknown):
+            self.ledger.observe_data(event)
+        elif isinstance(event, LeaderElected | PartitionOffline) or (
+            isinstance(event, Truncated) and event.broker == self._world.records[event.partition].leader
+        ):
+            self.ledger.leader_changed(event.partition, event)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self.history.save(), self.ledger.save(), self.invariants.save())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        history, ledger, invariants = saved
+        self.history.load(history)
+        self.ledger.load(ledger)
+        self.invariants.load(invariants)

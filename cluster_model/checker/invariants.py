@@ -1,0 +1,147 @@
+"""Safety properties of replication, each checked at the first event that can break it.
+
+The names are those of the protocol's own arguments: log matching (two replicas with the same epoch at an offset agree
+below it), durability of acks=all, one leader per epoch, a high watermark that never falls within a leadership, epochs
+that never fall, leaders in the ISR, bounds of every log's markers. Old generations are known to break some of them.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from cluster_model.checker.history import History
+from cluster_model.events import (
+    Appended,
+    BecameLeader,
+    Event,
+    HwAdvanced,
+    InvariantViolated,
+    IsrChanged,
+    LeaderElected,
+    RecordsMissing,
+    TraceEvent,
+    Truncated,
+)
+from cluster_model.log.compare import differing
+from cluster_model.world import World
+
+LOG_MATCHING: Final = "log-matching"
+DURABILITY: Final = "acks-all-durability"
+ONE_LEADER: Final = "single-leader-per-epoch"
+HW_MONOTONE: Final = "hw-within-leadership"
+BOUNDS: Final = "log-bounds"
+EPOCHS: Final = "epoch-monotonicity"
+LEADER_IN_ISR: Final = "leader-in-isr"
+
+
+class Invariants:
+    """Checks as events come; ``violations`` counts by invariant."""
+
+    __slots__ = ("_emit", "_epochs", "_history", "_hws", "_leaders", "_reported", "_world", "violations")
+
+    def __init__(self, world: World, history: History, emit: Callable[[Event], None]) -> None:
+        self._world = world
+        self._history = history
+        self._emit = emit
+        self._leaders: dict[tuple[str, int], int] = {}
+        self._hws: dict[str, tuple[int, int, int]] = {}
+        self._epochs: dict[str, tuple[int, int]] = {}
+        self._reported: dict[tuple[str, str, int, int], int] = {}
+        self.violations: dict[str, int] = {}
+
+    def observe_data(self, event: TraceEvent) -> None:
+        """An event of a batch's life."""
+        if isinstance(event, HwAdvanced):
+            self._hw_advanced(event)
+        elif isinstance(event, Appended):
+            key = (event.partition, event.leader_epoch)
+            known = self._leaders.setdefault(key, event.broker)
+            if known != event.broker:
+                detail = f"brokers {known} and {event.broker} both appended as leader in epoch {event.leader_epoch}"
+                self._violated(ONE_LEADER, event.partition, event.broker, event.leader_epoch, event.at_us, detail)
+
+    def observe(self, event: TraceEvent) -> None:
+        """A rare event."""
+        if isinstance(event, LeaderElected | IsrChanged):
+            self._decided(event)
+        elif isinstance(event, BecameLeader | Truncated):
+            self._bounds(event.partition, event.broker, event.at_us)
+            if isinstance(event, BecameLeader):
+                self._hws.pop(event.partition, None)
+        elif isinstance(event, RecordsMissing):
+            self._durable(event)
+
+    def _hw_advanced(self, event: HwAdvanced) -> None:
+        before = self._hws.get(event.partition)
+        if before is not None and before[:2] == (event.broker, event.leader_epoch) and event.hw < before[2]:
+            detail = f"broker {event.broker} lowered its HW from {before[2]} to {event.hw} within epoch {before[1]}"
+            self._violated(HW_MONOTONE, event.partition, event.broker, event.hw, event.at_us, detail)
+        self._hws[event.partition] = (event.broker, event.leader_epoch, event.hw)
+        self._bounds(event.partition, event.broker, event.at_us)
+        self._logs_match(event)
+
+    def _bounds(self, partition: str, broker: int, at_us: int) -> None:
+        replica = self._world.replicas[partition][broker]
+        log = replica.log
+        if not log.log_start <= replica.hw <= log.leo:
+            detail = f"broker {broker}: log start {log.log_start}, HW {replica.hw}, LEO {log.leo}"
+            self._violated(BOUNDS, partition, broker, replica.hw, at_us, detail)
+
+    def _logs_match(self, event: HwAdvanced) -> None:
+        """What the leader counts as committed must be the same records on every in-sync replica."""
+        record = self._world.records[event.partition]
+        if event.broker != record.leader or event.leader_epoch != record.leader_epoch:
+            return
+        replicas = self._world.replicas[event.partition]
+        leader = replicas[event.broker].log
+        for broker in record.isr:
+            log = replicas[broker].log
+            if broker == event.broker or log.extents == leader.extents:
+                continue
+            parted = [(start, end) for start, end in differing(leader, log) if start < event.hw]
+            if parted:
+                start = parted[0][0]
+                detail = (
+                    f"brokers {event.broker} and {broker} are in sync with HW {event.hw}, and hold different records "
+                    f"from offset {start} to {parted[0][1] - 1}"
+                )
+                self._violated(LOG_MATCHING, event.partition, broker, start, event.at_us, detail)
+
+    def _decided(self, event: LeaderElected | IsrChanged) -> None:
+        now = (event.leader_epoch, event.partition_epoch)
+        before = self._epochs.get(event.partition, (0, 0))
+        if now[0] < before[0] or now[1] < before[1]:
+            detail = f"(leader epoch, partition epoch) went from {before} to {now}"
+            self._violated(EPOCHS, event.partition, event.leader, now[0], event.at_us, detail)
+        self._epochs[event.partition] = now
+        if event.leader >= 0 and event.leader not in event.isr:
+            detail = f"leader {event.leader} is not in the ISR {list(event.isr)}"
+            self._violated(LEADER_IN_ISR, event.partition, event.leader, event.leader_epoch, event.at_us, detail)
+
+    def _durable(self, event: RecordsMissing) -> None:
+        """acks=all records may go only with an unclean election or a crash that lost what was on no disk."""
+        excused = self._history.unclean_election(event.partition) or self._history.lossy_crash(event.partition)
+        if event.acks < 0 and not excused:
+            detail = f"{event.count} records acknowledged with acks=all are missing from offset {event.log_offset} on"
+            leader = self._world.records[event.partition].leader
+            self._violated(DURABILITY, event.partition, leader, event.log_offset, event.at_us, detail, event.cause)
+
+    def _violated(
+        self, invariant: str, partition: str, broker: int, place: int, at_us: int, detail: str, cause: str = ""
+    ) -> None:
+        key = (invariant, partition, broker, place)
+        if key in self._reported:
+            return
+        self._reported[key] = at_us
+        self.violations[invariant] = self.violations.get(invariant, 0) + 1
+        self._emit(InvariantViolated(at_us, invariant, partition, broker, detail, cause))
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        tables = (self._leaders, self._hws, self._epochs, self._reported, self.violations)
+        return tuple(tuple(table.items()) for table in tables)
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        leaders, hws, epochs, reported, violations = saved
+        self._leaders, self._hws, self._epochs = dict(leaders), dict(hws), dict(epochs)
+        self._reported, self.violations = dict(reported), dict(violations)

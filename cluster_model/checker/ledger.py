@@ -1,0 +1,275 @@
+"""The ledger: every record's fate, from what clients were told and what the logs hold.
+
+*Missing* records were acknowledged and are not in the current leader's log; they may come back with an old leader.
+They are *lost* once no replica's log holds them, or when the session ends with them missing. A record's identity is
+the stint that wrote it and its offset, so a record that took a lost one's place is never mistaken for it.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from cluster_model.checker.acked import AckedRecords
+from cluster_model.checker.causes import Run, runs_of, sentence
+from cluster_model.checker.history import History
+from cluster_model.checker.repeats import Repeats
+from cluster_model.events import (
+    Appended,
+    Event,
+    HwAdvanced,
+    RecordsAcked,
+    RecordsFailed,
+    RecordsLost,
+    RecordsMissing,
+    RecordsSent,
+    RecordsUnknown,
+    TraceEvent,
+)
+from cluster_model.log.compare import Range, length, subtract, union
+from cluster_model.world import World
+
+_Interval = tuple[int, int, int]
+"""(stint, start, end)."""
+
+
+class Ledger:
+    """Books by client and by partition. ``lost_runs`` is complete after :meth:`close`."""
+
+    __slots__ = (
+        "_acked", "_causes", "_closed", "_emit", "_history", "_missing", "_unplaced", "_world", "books", "repeats",
+    )  # fmt: skip
+
+    def __init__(self, world: World, history: History, emit: Callable[[Event], None]) -> None:
+        self._world = world
+        self._history = history
+        self._emit = emit
+        self._acked = {name: AckedRecords() for name in world.records}
+        self._missing: dict[str, tuple[_Interval, ...]] = {}
+        self._causes: dict[tuple[str, int], list[tuple[int, int, str]]] = {}
+        """(partition, stint) → (start, end, cause) of everything that ever went missing."""
+        self._unplaced: dict[tuple[str, str], int] = {}
+        """(client, partition) → records acknowledged by acks=0 less those that reached a leader."""
+        self._closed: dict[str, tuple[_Interval, ...]] | None = None
+        self.books: dict[str, list[int]] = {}
+        """Client → [sent, acked, failed, unknown]."""
+        self.repeats = Repeats(world)
+
+    def observe_data(self, event: TraceEvent) -> None:
+        """Take an event of a batch's life."""
+        if isinstance(event, HwAdvanced):
+            self._committed(event)
+        elif isinstance(event, RecordsAcked):
+            self._book(event.client, 1, event.count)
+            if event.stint >= 0:
+                self._acknowledged(event)
+            else:
+                self._count_unplaced(event.client, event.partition, event.count)
+        elif isinstance(event, RecordsSent):
+            self._book(event.client, 0, event.count)
+        elif isinstance(event, Appended):
+            if event.acks == 0:
+                self._placed(event)
+            self.repeats.appended(event)
+        elif isinstance(event, RecordsFailed):
+            self._book(event.client, 2, event.count)
+        elif isinstance(event, RecordsUnknown):
+            self._book(event.client, 3, event.count)
+
+    def _book(self, client: str, column: int, count: int) -> None:
+        books = self.books.get(client)
+        if books is None:
+            books = self.books[client] = [0, 0, 0, 0]
+        books[column] += count
+
+    def _count_unplaced(self, client: str, partition: str, count: int) -> None:
+        key = (client, partition)
+        self._unplaced[key] = self._unplaced.get(key, 0) + count
+
+    def _placed(self, event: Appended) -> None:
+        """An acks=0 record reached a leader's log: from here its identity is known."""
+        self._count_unplaced(event.client, event.partition, -event.count)
+        lineage = self._world.replica(event.partition, event.broker).log.lineage_at(event.log_offset)
+        self._acked[event.partition].add(lineage.id, event.log_offset, event.log_offset + event.count)
+        leader = self._world.true_leader(event.partition)
+        if leader is not None and leader.broker != event.broker:
+            self.leader_changed(event.partition, event)
+
+    def _acknowledged(self, event: RecordsAcked) -> None:
+        end = event.log_offset + event.count
+        if not self._acked[event.partition].add(event.stint, event.log_offset, end):
+            return
+        leader = self._world.true_leader(event.partition)
+        if leader is not None:
+            held_start, held_end = leader.log.held(event.stint)
+            if not held_start <= event.log_offset or end > held_end:
+                self.leader_changed(event.partition, event)
+
+    def _committed(self, event: HwAdvanced) -> None:
+        record = self._world.records[event.partition]
+        if event.broker != record.leader:
+            return
+        log = self._world.replicas[event.partition][event.broker].log
+        acked = self._acked[event.partition]
+        end = event.hw
+        for index in range(log.extent_index(end - 1), -1, -1):
+            start, stint = log.extents[index]
+            if acked.committed.get(stint, 0) >= end:
+                break
+            acked.commit(stint, end)
+            end = start
+
+    def leader_changed(self, partition: str, trigger: TraceEvent) -> None:
+        """The leader's log, or who leads, is another: see what is missing now, and say so once per record."""
+        leader = self._world.true_leader(partition)
+        if leader is None:
+            self._missing.pop(partition, None)
+            return
+        missing: list[_Interval] = []
+        for stint, ranges in self._acked[partition].by_stint.items():
+            gone = subtract(ranges.ranges(), [leader.log.held(stint)])
+            missing.extend((stint, start, end) for start, end in gone)
+        self._missing[partition] = tuple(missing)
+        for stint, start, end in missing:
+            self._report_missing(partition, stint, (start, end), trigger)
+
+    def _report_missing(self, partition: str, stint: int, gone: Range, trigger: TraceEvent) -> None:
+        known = self._causes.setdefault((partition, stint), [])
+        fresh = subtract([gone], union((start, end) for start, end, _cause in known))
+        lineage = self._world.lineages[partition].by_id[stint]
+        committed_end = self._acked[partition].committed.get(stint, 0)
+        for start, end in fresh:
+            for run in runs_of(lineage, start, end, committed_end):
+                cause = sentence(self._history, partition, lineage, run, trigger)
+                known.append((run.start, run.end, cause))
+                self._emit(
+                    RecordsMissing(
+                        trigger.at_us, partition, run.client, run.sequence, run.end - run.start, run.start,  # type: ignore[attr-defined]
+                        lineage.epoch, run.acks, run.committed, cause,
+                    )
+                )  # fmt: skip
+
+    def missing(self, partition: str) -> int:
+        """Acknowledged records that the current leader's log does not hold."""
+        return sum(end - start for _stint, start, end in self._missing.get(partition, ()))
+
+    def _lost(self, partition: str) -> tuple[_Interval, ...]:
+        """Acknowledged records that no replica's log holds, and at the end those still missing."""
+        if self._closed is not None:
+            return self._closed[partition]
+        logs = [replica.log for replica in self._world.replicas[partition].values()]
+        lost: list[_Interval] = []
+        for stint in dict.fromkeys(stint for name, stint in self._causes if name == partition):
+            ranges = self._acked[partition].by_stint.get(stint)
+            if ranges is not None:
+                gone = subtract(ranges.ranges(), union(log.held(stint) for log in logs))
+                lost.extend((stint, start, end) for start, end in gone)
+        return tuple(lost)
+
+    def acked_lost(self, client: str | None = None) -> int:
+        """Acknowledged records that are lost, of one client or of all."""
+        never_placed = sum(
+            max(0, count)
+            for (name, _partition), count in self._unplaced.items()
+            if self._closed is not None and client in (None, name)
+        )
+        return never_placed + sum(
+            run.end - run.start
+            for partition in self._world.records
+            for _lineage, run in self._lost_runs(partition)
+            if client in (None, run.client)
+        )
+
+    def committed_lost(self, client: str | None = None) -> int:
+        """Lost records that somebody could have read."""
+        return sum(
+            run.end - run.start
+            for partition in self._world.records
+            for _lineage, run in self._lost_runs(partition)
+            if run.committed and client in (None, run.client)
+        )
+
+    def _lost_runs(self, partition: str) -> Iterable[tuple[int, Run]]:
+        for stint, start, end in self._lost(partition):
+            lineage = self._world.lineages[partition].by_id[stint]
+            for run in runs_of(lineage, start, end, self._acked[partition].committed.get(stint, 0)):
+                yield stint, run
+
+    def missing_of(self, client: str | None) -> int:
+        """Missing records of one client, or of all."""
+        if client is None:
+            return sum(self.missing(partition) for partition in self._missing)
+        total = 0
+        for partition, intervals in self._missing.items():
+            for stint, start, end in intervals:
+                lineage = self._world.lineages[partition].by_id[stint]
+                runs = runs_of(lineage, start, end, 0)
+                total += sum(run.end - run.start for run in runs if run.client == client)
+        return total
+
+    def close(self, now: int) -> None:
+        """The session is over: what is missing is lost. Emits the verdict on every lost record."""
+        closed: dict[str, tuple[_Interval, ...]] = {}
+        for partition in self._world.records:
+            stints: dict[int, list[Range]] = {}
+            for stint, start, end in (*self._lost(partition), *self._missing.get(partition, ())):
+                stints.setdefault(stint, []).append((start, end))
+            closed[partition] = tuple(
+                (stint, start, end) for stint, ranges in stints.items() for start, end in union(ranges)
+            )
+        self._closed = closed
+        for partition in self._world.records:
+            for stint, run in self._lost_runs(partition):
+                epoch = self._world.lineages[partition].by_id[stint].epoch
+                cause = self._cause(partition, stint, run.start)
+                self._emit(
+                    RecordsLost(
+                        now, partition, run.client, run.sequence, run.end - run.start, run.start, epoch, run.acks,
+                        run.committed, cause,
+                    )
+                )  # fmt: skip
+        for (client, partition), count in self._unplaced.items():
+            if count > 0:
+                cause = f"{count} records of {client} for {partition} were sent with acks=0 and reached no leader"
+                self._emit(RecordsLost(now, partition, client, -1, count, -1, -1, 0, committed=False, cause=cause))
+
+    def _cause(self, partition: str, stint: int, offset: int) -> str:
+        for start, end, cause in self._causes.get((partition, stint), ()):
+            if start <= offset < end:
+                return cause
+        return "no replica's log holds them any more"
+
+    def is_missing(self, partition: str) -> list[tuple[int, Range]]:
+        """Missing records by stint, for views."""
+        return [(stint, (start, end)) for stint, start, end in self._missing.get(partition, ())]
+
+    def acked_in(self, partition: str, stint: int) -> list[Range]:
+        """Acknowledged offsets of a stint, for views."""
+        ranges = self._acked[partition].by_stint.get(stint)
+        return [] if ranges is None else ranges.ranges()
+
+    def total_acked(self, partition: str) -> int:
+        """Acknowledged records whose place is known."""
+        return sum(length(ranges.ranges()) for ranges in self._acked[partition].by_stint.values())
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            tuple((name, acked.save()) for name, acked in self._acked.items()),
+            tuple(self._missing.items()),
+            tuple((key, tuple(causes)) for key, causes in self._causes.items()),
+            tuple(self._unplaced.items()),
+            None if self._closed is None else tuple(self._closed.items()),
+            tuple((client, tuple(books)) for client, books in self.books.items()),
+            self.repeats.save(),
+        )
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        acked, missing, causes, unplaced, closed, books, repeats = saved
+        for name, state in acked:
+            self._acked[name].load(state)
+        self._missing = dict(missing)
+        self._causes = {key: list(entries) for key, entries in causes}
+        self._unplaced = dict(unplaced)
+        self._closed = None if closed is None else dict(closed)
+        self.books = {client: list(entries) for client, entries in books}
+        self.repeats.load(repeats)

@@ -1,0 +1,88 @@
+"""A producer's batches: one queue per partition, in the order of their sequences (``RecordAccumulator``)."""
+
+from typing import Any
+
+
+class Outgoing:
+    """A batch on its way. ``written`` stays True once an attempt may have reached a log."""
+
+    __slots__ = (
+        "attempts", "created_us", "in_flight", "partition", "producer_id", "records", "retry_at", "sequence", "written",
+    )  # fmt: skip
+
+    def __init__(self, partition: str, sequence: int, records: int, created_us: int) -> None:
+        self.partition = partition
+        self.sequence = sequence
+        self.records = records
+        self.created_us = created_us
+        self.producer_id = -1
+        """Stamped at the first attempt and kept by retries, so that the broker can tell a duplicate."""
+        self.attempts = 0
+        self.retry_at = 0
+        self.in_flight = False
+        self.written = False
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            self.partition, self.sequence, self.records, self.created_us, self.attempts, self.retry_at,
+            self.in_flight, self.written, self.producer_id,
+        )  # fmt: skip
+
+    @classmethod
+    def loaded(cls, saved: tuple[Any, ...]) -> "Outgoing":
+        """Undo of :meth:`save`."""
+        batch = cls(*saved[:4])
+        batch.attempts, batch.retry_at, batch.in_flight, batch.written, batch.producer_id = saved[4:]
+        return batch
+
+
+class Accumulator:
+    """Batches that are not settled yet, oldest first per partition; those under way stay in their place."""
+
+    __slots__ = ("_next_sequence", "queues")
+
+    def __init__(self, partitions: tuple[str, ...]) -> None:
+        self.queues: dict[str, list[Outgoing]] = {partition: [] for partition in partitions}
+        self._next_sequence = dict.fromkeys(partitions, 0)
+
+    def add(self, partition: str, records: int, room: int, now: int) -> int:
+        """Put records into the last batch if it still has room, else into a new one; returns their first sequence."""
+        sequence = self._next_sequence[partition]
+        self._next_sequence[partition] += records
+        queue = self.queues[partition]
+        last = queue[-1] if queue else None
+        if last is not None and last.attempts == 0 and last.records + records <= room:
+            last.records += records
+        else:
+            queue.append(Outgoing(partition, sequence, records, now))
+        return sequence
+
+    def remove(self, batch: Outgoing) -> None:
+        """A batch is settled."""
+        self.queues[batch.partition].remove(batch)
+
+    @property
+    def queued(self) -> int:
+        """Records that are not under way."""
+        return sum(batch.records for queue in self.queues.values() for batch in queue if not batch.in_flight)
+
+    @property
+    def in_flight(self) -> int:
+        """Batches under way."""
+        return sum(batch.in_flight for queue in self.queues.values() for batch in queue)
+
+    def oldest(self) -> int:
+        """When the oldest unsettled batch was created, -1 when there is none."""
+        return min((queue[0].created_us for queue in self.queues.values() if queue), default=-1)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        queues = tuple((name, tuple(batch.save() for batch in queue)) for name, queue in self.queues.items())
+        return (queues, tuple(self._next_sequence.items()))
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        queues, sequences = saved
+        self.queues = {name: [Outgoing.loaded(batch) for batch in queue] for name, queue in queues}
+        self._next_sequence = dict(sequences)

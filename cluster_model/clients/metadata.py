@@ -1,0 +1,135 @@
+"""A client's metadata: who leads what, as some broker last told it (``org.apache.kafka.clients.Metadata``)."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from cluster_model.kernel.port import Alarm, Port
+from cluster_model.messages import MetadataRequest, MetadataResponse, PartitionState
+
+NOBODY: Final = -1
+
+
+class Metadata:
+    """Cached states, refreshed on request, after errors and by age. One request is under way at a time."""
+
+    __slots__ = (
+        "_age_us", "_alarm", "_asked_at", "_backoff_us", "_brokers", "_busy", "_correlation", "_node", "_port",
+        "_timeout_us", "_turn", "_wanted_at", "states",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        port: Port,
+        brokers: tuple[int, ...],
+        *,
+        age_us: int,
+        backoff_us: int,
+        timeout_us: int,
+        busy: Callable[[int], bool],
+    ) -> None:
+        """``busy`` tells whether requests to a broker are unanswered: such a one is asked last."""
+        self.states: dict[str, PartitionState] = {}
+        self._port = port
+        self._brokers = brokers
+        self._age_us = age_us
+        self._backoff_us = backoff_us
+        self._timeout_us = timeout_us
+        self._busy = busy
+        self._correlation = 0
+        self._node = NOBODY
+        """Broker that is being asked."""
+        self._asked_at = -backoff_us
+        self._wanted_at = -1
+        """When the next request is due, -1 for none."""
+        self._turn = 0
+        self._alarm = Alarm(port, "metadata")
+
+    def begin(self, states: tuple[PartitionState, ...]) -> None:
+        """Know the cluster's first instant."""
+        self._take(states)
+        self._want(self._port.now + self._age_us)
+
+    def leader(self, partition: str) -> int:
+        """Who is thought to lead, NOBODY when unknown."""
+        state = self.states.get(partition)
+        return NOBODY if state is None else state.leader
+
+    def epoch(self, partition: str) -> int:
+        """The leader epoch that is thought current, -1 when unknown."""
+        state = self.states.get(partition)
+        return -1 if state is None else state.leader_epoch
+
+    def refresh(self) -> None:
+        """Ask again, after the back-off."""
+        if self._node == NOBODY:
+            self._want(max(self._port.now, self._asked_at + self._backoff_us))
+
+    def _want(self, at: int) -> None:
+        if self._wanted_at < 0 or at < self._wanted_at:
+            self._wanted_at = at
+        self._alarm.want(self._wanted_at)
+
+    def rang(self) -> None:
+        """The alarm: time to ask, or nobody has answered."""
+        if not self._alarm.rang():
+            return
+        now = self._port.now
+        if self._node != NOBODY:
+            if now - self._asked_at < self._timeout_us:
+                self._alarm.want(self._asked_at + self._timeout_us)
+                return
+            self._node = NOBODY
+            self._wanted_at = now
+        if 0 <= self._wanted_at <= now:
+            self._ask(now)
+        elif self._wanted_at >= 0:
+            self._alarm.want(self._wanted_at)
+
+    def _ask(self, now: int) -> None:
+        count = len(self._brokers)
+        order = [self._brokers[(self._turn + step) % count] for step in range(count)]
+        self._turn += 1
+        self._node = next((broker for broker in order if not self._busy(broker)), order[0])
+        self._wanted_at = -1
+        self._asked_at = now
+        self._correlation += 1
+        self._port.send(self._node, MetadataRequest(self._correlation))
+        self._alarm.want(now + self._timeout_us)
+
+    def answered(self, response: MetadataResponse) -> bool:
+        """Take an answer; True if it was the one waited for and told anything."""
+        if self._node == NOBODY or response.correlation != self._correlation:
+            return False
+        self._node = NOBODY
+        if not response.partitions:
+            self.refresh()
+            return False
+        self._take(response.partitions)
+        self._want(self._port.now + self._age_us)
+        return True
+
+    def _take(self, states: tuple[PartitionState, ...]) -> None:
+        """Keep the newest of each: an older epoch comes from a broker that is behind (KIP-320)."""
+        for state in states:
+            known = self.states.get(state.partition)
+            if known is None or state.leader_epoch >= known.leader_epoch:
+                self.states[state.partition] = state
+
+    def disconnected(self, broker: int) -> None:
+        """A broker that was being asked is gone."""
+        if broker == self._node:
+            self._node = NOBODY
+            self.refresh()
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            tuple(self.states.values()), self._correlation, self._node, self._asked_at, self._wanted_at, self._turn,
+            self._alarm.save(),
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        states, self._correlation, self._node, self._asked_at, self._wanted_at, self._turn, alarm = saved
+        self.states = {state.partition: state for state in states}
+        self._alarm.load(alarm)

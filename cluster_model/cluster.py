@@ -1,0 +1,388 @@
+"""The facade: a whole cluster on one virtual clock.
+
+Build it from a spec, advance its time in slices of any size, act on its processes and links, read immutable views.
+Slices never change what happens: the same spec, seed and actions give the same trace and digest.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, Final
+
+from cluster_model import viewing
+from cluster_model.building import build_parts
+from cluster_model.checker.checker import Checker
+from cluster_model.clients.consumer import Consumer
+from cluster_model.clients.producer import Producer
+from cluster_model.config import ConsumerConfig, ProducerConfig
+from cluster_model.controller.single import CONTROLLER_ID, SingleController
+from cluster_model.errors import KafkaError, ModelError
+from cluster_model.events import Event, NodeDown, NodePaused, NodeResumed, NodeUp
+from cluster_model.kernel.kernel import Payload
+from cluster_model.kernel.port import Port
+from cluster_model.kernel.processes import CONTROL, Network, ProcessState
+from cluster_model.kernel.streams import Stream, Streams
+from cluster_model.query import Query
+from cluster_model.replication.broker import Broker
+from cluster_model.spec import ClusterSpec
+from cluster_model.trace import Trace
+from cluster_model.views import BrokerView, ClusterView, GroupView, LogView, PartitionView, ProducerView, RecordView
+from cluster_model.world import World
+
+FIRST_PRODUCER: Final = 2_000
+FIRST_CONSUMER: Final = 3_000
+
+Keyframe = tuple[Any, ...]
+"""Everything at one instant; only :meth:`Cluster.load` looks inside."""
+
+
+class Stop(Enum):
+    """Why :meth:`Cluster.run` came back."""
+
+    TIME = "time"
+    EVENTS = "events"
+    CONDITION = "condition"
+
+
+class Cluster:
+    """A running cluster. Brokers go by their ids, the controller by ``CONTROLLER_ID``."""
+
+    def __init__(self, spec: ClusterSpec, seed: int) -> None:
+        self.spec = spec
+        self.seed = seed
+        self.trace = Trace()
+        self.streams = Streams(seed)
+        self.network = Network(self.streams, spec.network.latency_us, spec.network.jitter_us, self._control)
+        self.on_control: Callable[[int], None] | None = None
+        """Called with a token at the time given to :meth:`call_at`."""
+        ids = tuple(broker.id for broker in spec.brokers)
+        parts = build_parts(spec, self.streams, self.emit, dict.fromkeys(ids, 0))
+        self.profile = parts.profile
+        self.controller = SingleController(
+            self._port(CONTROLLER_ID), parts.profile, parts.config, parts.committed, self.emit
+        )
+        self.brokers = {
+            broker: Broker(self._port(broker), CONTROLLER_ID, parts.profile, parts.config, parts.metadata[broker])
+            for broker in ids
+        }
+        self.lineages = parts.lineages
+        for name, replicas in parts.replicas.items():
+            for broker, replica in replicas.items():
+                self.brokers[broker].replicas[name] = replica
+        self._add_nodes(ids)
+        self.producers = self._make_producers(ids)
+        self.consumers = self._make_consumers(ids)
+        self.world = World(self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up)
+        self.checker = Checker(self.world, self.emit)
+        self.trace.set_observer(self.checker.observe)
+        self.query = Query(self.world, self.checker, lambda: self.now_us, self._groups, CONTROLLER_ID)
+        self._begin(ids)
+
+    @classmethod
+    def build(cls, spec: ClusterSpec, seed: int) -> "Cluster":
+        """A cluster at its first instant: formed, topics created, every replica in sync, nothing written.
+
+        Raises:
+            ModelError: the spec contradicts itself, or names an unknown version.
+        """
+        return cls(spec, seed)
+
+    def _port(self, node: int) -> Port:
+        return Port(self.network, node)
+
+    def _add_nodes(self, ids: tuple[int, ...]) -> None:
+        self.network.add(CONTROLLER_ID, "controller", self.controller)
+        for broker in ids:
+            self.network.add(broker, f"broker {broker}", self.brokers[broker])
+
+    def _partitions(self, topic: str) -> tuple[str, ...]:
+        found = tuple(name for name in self.controller.committed.records if name.rpartition("-")[0] == topic)
+        if not found:
+            raise ModelError(f"no topic {topic!r}")
+        return found
+
+    def _make_producers(self, ids: tuple[int, ...]) -> dict[str, Producer]:
+        producers: dict[str, Producer] = {}
+        for index, spec in enumerate(self.spec.producers):
+            config = ProducerConfig.of(self.profile, spec.config)
+            node = FIRST_PRODUCER + index
+            producer = Producer(self._port(node), spec, config, self._partitions(spec.topic), ids, self.emit)
+            producers[spec.name] = producer
+            self.network.add(node, spec.name, producer)
+        return producers
+
+    def _make_consumers(self, ids: tuple[int, ...]) -> dict[str, Consumer]:
+        consumers: dict[str, Consumer] = {}
+        for spec in self.spec.groups:
+            config = ConsumerConfig.of(spec.config)
+            for member in range(spec.members):
+                name = f"{spec.name}/{member}"
+                node = FIRST_CONSUMER + len(consumers)
+                share = tuple(
+                    partition
+                    for topic in spec.topics
+                    for partition in _range_share(self._partitions(topic), member, spec.members)
+                )
+                consumer = Consumer(
+                    self._port(node), name, spec.name, self.profile, config, share, ids, spec.processing_us,
+                    self.lineages, self.emit,
+                )  # fmt: skip
+                consumers[name] = consumer
+                self.network.add(node, name, consumer)
+        return consumers
+
+    def _begin(self, ids: tuple[int, ...]) -> None:
+        self.controller.begin(ids)
+        everything = self.controller.everything()
+        for broker in ids:
+            self.brokers[broker].begin(everything, self.controller.live[broker])
+        for producer in self.producers.values():
+            producer.begin(everything.partitions)
+        for consumer in self.consumers.values():
+            consumer.begin(everything.partitions)
+
+    @property
+    def now_us(self) -> int:
+        """Virtual microseconds since the beginning."""
+        return self.network.kernel.now
+
+    @property
+    def executed(self) -> int:
+        """Kernel events handled so far."""
+        return self.network.kernel.executed
+
+    def next_event_us(self) -> int:
+        """When something happens next, -1 if nothing ever will."""
+        return self.network.kernel.next_at()
+
+    def run(self, until_us: int, max_events: int = 0, stop: Callable[[], bool] | None = None) -> Stop:
+        """Handle what is due up to and including ``until_us``.
+
+        Comes back earlier after ``max_events`` kernel events (0: no limit), or when ``stop`` says so; it is asked after
+        every kernel event that added to the trace. Only with :attr:`Stop.TIME` does the clock stand at ``until_us``.
+        """
+        kernel = self.network.kernel
+        if not max_events and stop is None:
+            kernel.run_until(until_us)
+            return Stop.TIME
+        left = max_events or -1
+        while True:
+            at = kernel.next_at()
+            if at < 0 or at > until_us:
+                kernel.advance(until_us)
+                return Stop.TIME
+            if left == 0:
+                return Stop.EVENTS
+            traced = self.trace.count
+            kernel.step()
+            left -= 1
+            if stop is not None and self.trace.count != traced and stop():
+                return Stop.CONDITION
+
+    def emit(self, event: Event) -> None:
+        """Add an event to the trace, and so to the digest."""
+        self.trace.emit(event)
+
+    def drain(self) -> list[Event]:
+        """Trace events since the last drain."""
+        return self.trace.drain()
+
+    def digest(self) -> str:
+        """Hex digest of everything that happened so far; slices and drains leave no mark on it."""
+        return self.trace.digest(self.now_us, self.executed)
+
+    def _control(self, target: int, _payload: Payload) -> None:
+        if self.on_control is not None:
+            self.on_control(target)
+
+    def call_at(self, at_us: int, token: int) -> None:
+        """Have :attr:`on_control` called with ``token`` at a virtual time, in order with everything else."""
+        self.network.kernel.schedule(at_us, CONTROL, token, ())
+
+    def stream(self, name: str) -> Stream:
+        """A random stream of the session, for those outside the model who must draw."""
+        return self.streams.named(name)
+
+    def is_up(self, node: int) -> bool:
+        """Whether a process runs or is paused."""
+        process = self.network.processes.get(node)
+        return process is not None and process.state in (ProcessState.RUNNING, ProcessState.PAUSED)
+
+    def state_of(self, node: int) -> ProcessState:
+        """How a process is.
+
+        Raises:
+            ModelError: no such node.
+        """
+        process = self.network.processes.get(node)
+        if process is None:
+            raise ModelError(f"no node {node}")
+        return process.state
+
+    def name_of(self, node: int) -> str:
+        """What a node is called."""
+        return self.network.processes[node].name
+
+    def _broker_id(self, node: int) -> int:
+        return node if node in self.brokers else -1
+
+    def crash(self, node: int) -> None:
+        """Kill a broker's or the controller's process (SIGKILL): the page cache stays, peers are told by resets."""
+        if node in self.brokers:
+            self.brokers[node].stopped()
+        self.network.crash(node)
+        self.emit(NodeDown(self.now_us, self.name_of(node), self._broker_id(node), "crash"))
+
+    def power_loss(self, node: int, keep: int = -1) -> None:
+        """Take a broker's machine away: what was not yet on disk is gone, and nobody is told.
+
+        ``keep`` says how many records of each log are left; -1: what the operating system had written back.
+        """
+        broker = self.brokers[node]
+        broker.stopped()
+        self.network.power_off(node)
+        self.emit(NodeDown(self.now_us, self.name_of(node), node, "power_loss"))
+        for replica in broker.replicas.values():
+            replica.power_lost(self.now_us, keep)
+
+    def restart(self, node: int) -> None:
+        """Start a process that is down."""
+        self.network.restart(node)
+        self.emit(NodeUp(self.now_us, self.name_of(node), self._broker_id(node)))
+        if node in self.brokers:
+            self.brokers[node].started()
+        elif node == CONTROLLER_ID:
+            self.controller.restarted()
+
+    def pause(self, node: int) -> None:
+        """Stop a process without its noticing."""
+        self.network.pause(node)
+        self.emit(NodePaused(self.now_us, self.name_of(node), self._broker_id(node)))
+
+    def resume(self, node: int) -> None:
+        """Let a paused process go on with everything that waits for it."""
+        self.emit(NodeResumed(self.now_us, self.name_of(node), self._broker_id(node)))
+        self.network.resume(node)
+
+    def add_lag(self, source: int, target: int, fault: int, latency_us: int, jitter_us: int) -> None:
+        """Slow one direction of a link down."""
+        link = self.network.link(source, target)
+        link.lag = (*link.lag, (fault, latency_us, jitter_us))
+
+    def remove_lag(self, source: int, target: int, fault: int) -> None:
+        """Undo :meth:`add_lag` of that fault."""
+        link = self.network.link(source, target)
+        link.lag = tuple(entry for entry in link.lag if entry[0] != fault)
+
+    def nodes(self) -> tuple[int, ...]:
+        """Every node's id."""
+        return tuple(self.network.processes)
+
+    def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
+        """An administrator's election; LEADER_NOT_AVAILABLE while no controller listens."""
+        self.world.record(partition)
+        if self.state_of(CONTROLLER_ID) is not ProcessState.RUNNING:
+            return KafkaError.LEADER_NOT_AVAILABLE
+        return self.controller.elect_leaders(partition, unclean=unclean)
+
+    def stop_producers(self) -> None:
+        """No more records are made; what is on its way goes on."""
+        for producer in self.producers.values():
+            producer.stop()
+
+    def close(self) -> None:
+        """End of the session: the ledger becomes final."""
+        self.checker.ledger.close(self.now_us)
+
+    def _groups(self) -> dict[str, tuple[int, dict[str, int]]]:
+        found: dict[str, tuple[int, dict[str, int]]] = {spec.name: (spec.members, {}) for spec in self.spec.groups}
+        for consumer in self.consumers.values():
+            found[consumer.group][1].update(consumer.positions)
+        return found
+
+    def view(self) -> ClusterView:
+        """Everything now; active faults are added by who injects them."""
+        partitions = tuple(viewing.partition_view(self.world, self.checker, name) for name in self.world.records)
+        state = self.state_of(CONTROLLER_ID).name.lower()
+        return ClusterView(
+            now_us=self.now_us,
+            events=self.executed,
+            profile=self.profile.name,
+            controller="controller" if state == "running" else f"controller ({state})",
+            brokers=tuple(self._broker_view(broker.id, broker.rack, partitions) for broker in self.spec.brokers),
+            partitions=partitions,
+            producers=tuple(self._producer_view(name) for name in self.producers),
+            groups=tuple(self._group_view(spec.name) for spec in self.spec.groups),
+            ledger=viewing.ledger_view(self.checker),
+            faults=(),
+            violations=self.query.violations(),
+        )
+
+    def _broker_view(self, broker: int, rack: str, partitions: tuple[PartitionView, ...]) -> BrokerView:
+        state = self.state_of(broker)
+        shown: Any = {ProcessState.RUNNING: "up", ProcessState.PAUSED: "paused"}.get(state, "down")
+        if shown == "up" and not self.brokers[broker].registered:
+            shown = "starting"
+        leads = sum(partition.leader == broker for partition in partitions)
+        return BrokerView(broker, rack, shown, broker not in self.controller.live, leads, ())
+
+    def _producer_view(self, name: str) -> ProducerView:
+        producer = self.producers[name]
+        spec = next(spec for spec in self.spec.producers if spec.name == name)
+        return ProducerView(
+            name, spec.topic, producer.acks, producer.sent, producer.acked, producer.failed, producer.unknown,
+            producer.in_flight, producer.queued, producer.refused, producer.last_error,
+        )  # fmt: skip
+
+    def _group_view(self, name: str) -> GroupView:
+        spec = next(spec for spec in self.spec.groups if spec.name == name)
+        members = [consumer for consumer in self.consumers.values() if consumer.group == name]
+        positions = tuple(item for consumer in members for item in consumer.positions.items())
+        read = sum(consumer.read for consumer in members)
+        return GroupView(name, spec.topics, spec.members, read, self.query.lag(name), positions)
+
+    def log_view(self, partition: str, start: int, end: int) -> LogView:
+        """The logs of a partition side by side over ``[start, end)``."""
+        return viewing.log_view(self.world, self.checker, partition, start, end)
+
+    def record_at(self, partition: str, broker: int, offset: int) -> RecordView | None:
+        """One record of one replica, None where its log holds nothing."""
+        return viewing.record_view(self.world, self.checker, partition, broker, offset)
+
+    def save(self) -> Keyframe:
+        """Everything, to come back to."""
+        return (
+            self.network.save(),
+            self.streams.save(),
+            tuple(lineages.save() for lineages in self.lineages.values()),
+            self.controller.save(),
+            tuple(broker.save() for broker in self.brokers.values()),
+            tuple(producer.save() for producer in self.producers.values()),
+            tuple(consumer.save() for consumer in self.consumers.values()),
+            self.checker.save(),
+            self.trace.save(),
+        )
+
+    def load(self, keyframe: Keyframe) -> None:
+        """Be exactly what :meth:`save` saw. What was written since is forgotten."""
+        network, streams, lineages, controller, brokers, producers, consumers, checker, trace = keyframe
+        self.streams.load(streams)
+        self.network.load(network)
+        for ours, state in zip(self.lineages.values(), lineages, strict=True):
+            ours.load(state)
+        self.controller.load(controller)
+        nodes: tuple[Broker | Producer | Consumer, ...] = (
+            *self.brokers.values(),
+            *self.producers.values(),
+            *self.consumers.values(),
+        )
+        for node, state in zip(nodes, (*brokers, *producers, *consumers), strict=True):
+            node.load(state)
+        self.checker.load(checker)
+        self.trace.load(trace)
+
+
+def _range_share(partitions: tuple[str, ...], member: int, members: int) -> tuple[str, ...]:
+    """The partitions of one topic that a member gets (``RangeAssignor``): the first members get one more."""
+    share, extra = divmod(len(partitions), members)
+    start = member * share + min(member, extra)
+    return partitions[start : start + share + (member < extra)]

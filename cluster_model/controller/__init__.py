@@ -1,0 +1,1 @@
+"""Floor 3: who decides on leaders and ISRs, and how the decisions travel."""

@@ -1,0 +1,209 @@
+"""One controller node that stands where a ZooKeeper-mode controller or a KRaft quorum stands.
+
+It decides by the rules of the profile (:mod:`cluster_model.controller.committed`), in the time that sessions take:
+brokers send heartbeats, silence for a session timeout fences them, and decisions travel as messages that each broker
+applies when they reach it. What it leaves out of the real ones is their own failover: its state survives its crash as
+if every write had been committed.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from cluster_model.config import BrokerConfig
+from cluster_model.controller.committed import Committed, PartitionRecord
+from cluster_model.errors import KafkaError
+from cluster_model.events import BrokerFenced, BrokerRegistered, Event
+from cluster_model.kernel.kernel import Payload
+from cluster_model.kernel.port import Alarm, Port
+from cluster_model.messages import (
+    AlterPartitionRequest,
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+    LeaderAndIsrRequest,
+    Message,
+)
+from cluster_model.profiles import Profile
+
+CONTROLLER_ID: Final = 1_000
+"""Node id of the controller; brokers have small ones."""
+
+
+class Registration:
+    """A broker as the controller knows it."""
+
+    __slots__ = ("deadline", "epoch", "fenced", "incarnation")
+
+    def __init__(self, epoch: int, incarnation: int, deadline: int) -> None:
+        self.epoch = epoch
+        self.incarnation = incarnation
+        self.deadline = deadline
+        self.fenced = False
+
+
+class SingleController:
+    """The node."""
+
+    __slots__ = ("_alarm", "_config", "_emit", "_epoch", "_next_epoch", "_port", "_profile", "brokers", "committed")
+
+    def __init__(
+        self,
+        port: Port,
+        profile: Profile,
+        config: BrokerConfig,
+        committed: Committed,
+        emit: Callable[[Event], None],
+    ) -> None:
+        self.committed = committed
+        self.brokers: dict[int, Registration] = {}
+        self._port = port
+        self._profile = profile
+        self._config = config
+        self._emit = emit
+        self._epoch = 1
+        self._next_epoch = 1
+        self._alarm = Alarm(port, "sessions")
+
+    @property
+    def session_us(self) -> int:
+        """Silence after which a broker is fenced."""
+        return self._config.session_us
+
+    @property
+    def live(self) -> dict[int, int]:
+        """Brokers that are not fenced, with their epochs."""
+        return {broker: known.epoch for broker, known in self.brokers.items() if not known.fenced}
+
+    def begin(self, brokers: tuple[int, ...]) -> None:
+        """Stand in a running cluster at its first instant, every broker registered."""
+        for broker in brokers:
+            self.brokers[broker] = Registration(self._next_epoch, 0, self._port.now + self._config.session_us)
+            self._next_epoch += 1
+        self._watch_sessions()
+
+    def everything(self) -> LeaderAndIsrRequest:
+        """All decisions, as a broker gets them when it registers."""
+        return self._decisions(list(self.committed.records.values()))
+
+    def _decisions(self, records: list[PartitionRecord]) -> LeaderAndIsrRequest:
+        live = self.live
+        states = tuple(record.state for record in records)
+        return LeaderAndIsrRequest(self._epoch, states, tuple(live), tuple(live.values()))
+
+    def receive(self, source: int, message: Message) -> None:
+        """Handle a message."""
+        if isinstance(message, BrokerHeartbeatRequest):
+            self._heartbeat(source, message)
+        elif isinstance(message, AlterPartitionRequest):
+            self._alter_partition(source, message)
+        elif isinstance(message, BrokerRegistrationRequest):
+            self._register(source, message)
+
+    def on_timer(self, _timer: Payload) -> None:
+        """Sessions may have run out: fence one broker at a time, each with its own decisions."""
+        if not self._alarm.rang():
+            return
+        now = self._port.now
+        for broker, known in self.brokers.items():
+            if not known.fenced and known.deadline <= now:
+                self._fence(broker, "session timed out")
+        self._watch_sessions()
+
+    def on_disconnect(self, peer: int) -> None:
+        """Nothing: a broken connection is not a lapsed session."""
+
+    def _watch_sessions(self) -> None:
+        deadlines = [known.deadline for known in self.brokers.values() if not known.fenced]
+        if deadlines:
+            self._alarm.want(min(deadlines))
+
+    def _fence(self, broker: int, why: str) -> None:
+        now = self._port.now
+        self.brokers[broker].fenced = True
+        self._emit(BrokerFenced(now, broker, why))
+        self._publish(self.committed.fence(broker, self.live, now))
+
+    def _publish(self, changed: list[PartitionRecord]) -> None:
+        """Tell every broker that has a connection to hear it, the fenced ones included: they may only be slow."""
+        request = self._decisions(changed)
+        for broker in self.brokers:
+            self._port.send(broker, request)
+
+    def _heartbeat(self, source: int, message: BrokerHeartbeatRequest) -> None:
+        known = self.brokers.get(message.broker)
+        if known is None or known.epoch != message.broker_epoch or (known.fenced and not self._profile.kraft):
+            self._port.send(source, BrokerHeartbeatResponse(KafkaError.STALE_BROKER_EPOCH))
+            return
+        known.deadline = self._port.now + self._config.session_us
+        if known.fenced:
+            self._admit(message.broker, known)
+        self._port.send(source, BrokerHeartbeatResponse(KafkaError.NONE))
+
+    def _register(self, source: int, message: BrokerRegistrationRequest) -> None:
+        now = self._port.now
+        known = self.brokers.get(message.broker)
+        if known is not None and not known.fenced and known.incarnation != message.incarnation:
+            if self._profile.kraft:
+                error = KafkaError.DUPLICATE_BROKER_REGISTRATION
+                self._port.send(source, BrokerRegistrationResponse(error, -1))
+                return
+            if self._profile.bounce_detected:
+                self._fence(message.broker, "bounced: registered again within its session")
+        registration = Registration(self._next_epoch, message.incarnation, now + self._config.session_us)
+        self._next_epoch += 1
+        self.brokers[message.broker] = registration
+        self._port.send(source, BrokerRegistrationResponse(KafkaError.NONE, registration.epoch))
+        self._admit(message.broker, registration)
+        self._watch_sessions()
+
+    def _admit(self, broker: int, known: Registration) -> None:
+        """A broker counts as live again: it gets all decisions, and leaderless partitions may have found a leader."""
+        now = self._port.now
+        known.fenced = False
+        self._emit(BrokerRegistered(now, broker))
+        changed = self.committed.unfence(broker, self.live, now)
+        self._port.send(broker, self.everything())
+        self._publish(changed)
+
+    def _alter_partition(self, source: int, message: AlterPartitionRequest) -> None:
+        record = self.committed.records.get(message.partition)
+        before = None if record is None else record.partition_epoch
+        response = self.committed.alter_partition(message, self.live, self._port.now)
+        self._port.send(source, response)
+        if record is not None and record.partition_epoch != before:
+            self._publish([record])
+
+    def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
+        """An administrator's ELECT_LEADERS."""
+        now = self._port.now
+        elect = self.committed.elect_unclean if unclean else self.committed.elect_preferred
+        error = elect(partition, self.live, now)
+        if error is KafkaError.NONE:
+            self._publish([self.committed.records[partition]])
+        return error
+
+    def restarted(self) -> None:
+        """A new controller process: a new epoch, and all sessions begin anew (``BrokerHeartbeatManager``)."""
+        self._epoch += 1
+        self._alarm.forget()
+        for known in self.brokers.values():
+            known.deadline = self._port.now + self._config.session_us
+        self._watch_sessions()
+        self._publish(list(self.committed.records.values()))
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        brokers = tuple((b, k.epoch, k.incarnation, k.deadline, k.fenced) for b, k in self.brokers.items())
+        return (self._epoch, self._next_epoch, brokers, self.committed.save(), self._alarm.save())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self._epoch, self._next_epoch, brokers, committed, alarm = saved
+        self.brokers.clear()
+        for broker, epoch, incarnation, deadline, fenced in brokers:
+            registration = Registration(epoch, incarnation, deadline)
+            registration.fenced = fenced
+            self.brokers[broker] = registration
+        self.committed.load(committed)
+        self._alarm.load(alarm)

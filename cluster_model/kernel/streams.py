@@ -1,0 +1,69 @@
+"""Counter-based random streams: one per component or link, named, so that adding one disturbs no other.
+
+A stream's whole state is its position: draw number ``n`` is a pure function of (session seed, name, n), the same on
+every interpreter. Blocks of 256 draws come from SHAKE-256 at a time. Sampling is in integers only, because the
+mathematics library behind floats may differ between machines.
+"""
+
+import hashlib
+import struct
+from typing import Final
+
+BLOCK: Final = 256
+_UNPACK: Final = struct.Struct(f"<{BLOCK}Q")
+
+
+class Stream:
+    """Draws for one name. ``position`` counts the draws made and is all there is to save."""
+
+    __slots__ = ("_block", "_block_number", "_prefix", "name", "position")
+
+    def __init__(self, seed: int, name: str) -> None:
+        self.name = name
+        self.position = 0
+        self._prefix = f"{seed}/{name}/".encode()
+        self._block: tuple[int, ...] = ()
+        self._block_number = -1
+
+    def next64(self) -> int:
+        """The next draw, uniform over 64 bits."""
+        number, index = divmod(self.position, BLOCK)
+        if number != self._block_number:
+            raw = hashlib.shake_256(self._prefix + str(number).encode()).digest(8 * BLOCK)
+            self._block = _UNPACK.unpack(raw)
+            self._block_number = number
+        self.position += 1
+        return self._block[index]
+
+    def below(self, bound: int) -> int:
+        """A whole number in ``[0, bound)``; bound must be positive. The bias is below bound / 2**64."""
+        return (self.next64() * bound) >> 64
+
+
+class Streams:
+    """All streams of a session, made on first use."""
+
+    __slots__ = ("_streams", "seed")
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self._streams: dict[str, Stream] = {}
+
+    def named(self, name: str) -> Stream:
+        """The stream of that name."""
+        stream = self._streams.get(name)
+        if stream is None:
+            stream = self._streams[name] = Stream(self.seed, name)
+        return stream
+
+    def save(self) -> tuple[tuple[str, int], ...]:
+        """Positions by name."""
+        return tuple((name, stream.position) for name, stream in self._streams.items())
+
+    def load(self, saved: tuple[tuple[str, int], ...]) -> None:
+        """Go back to saved positions; streams first used later start afresh."""
+        positions = dict(saved)
+        for name, stream in self._streams.items():
+            stream.position = positions.pop(name, 0)
+        for name, position in positions.items():
+            self.named(name).position = position

@@ -1,0 +1,223 @@
+"""Messages between nodes, by Kafka's names, with the fields that the rules use. Frozen: a message is what was sent."""
+
+from typing import NamedTuple
+
+from cluster_model.log.epochs import EpochEntry
+from cluster_model.log.replica_log import Slice
+
+
+class PartitionState(NamedTuple):
+    """The controller's decision about a partition, as LeaderAndIsr and the metadata log carry it."""
+
+    partition: str
+    leader: int
+    """-1: nobody."""
+    leader_epoch: int
+    isr: tuple[int, ...]
+    partition_epoch: int
+    """ZooKeeper mode: the version of the state node."""
+    replicas: tuple[int, ...]
+
+
+class ProduceRequest(NamedTuple):
+    """One batch for one partition. ``producer_id`` -1: no idempotence. ``sequence`` numbers records from 0."""
+
+    correlation: int
+    partition: str
+    acks: int
+    timeout_us: int
+    client: str
+    producer_id: int
+    sequence: int
+    records: int
+    size: int
+    names: tuple[str, ...] = ()
+
+
+class ProduceResponse(NamedTuple):
+    """``log_offset`` and ``leader_epoch`` are -1 with an error."""
+
+    correlation: int
+    partition: str
+    error: int
+    log_offset: int
+    leader_epoch: int
+    lineage: int
+    """Which stint wrote it: identity for the observer, no client looks at it."""
+
+
+class FetchPartition(NamedTuple):
+    """What a fetch asks of one partition; epochs are -1 where the version sends none."""
+
+    partition: str
+    offset: int
+    current_leader_epoch: int
+    last_fetched_epoch: int
+
+
+class FetchRequest(NamedTuple):
+    """``replica`` is the follower's broker id, -1 for a consumer. ``broker_epoch`` -1 before KIP-903."""
+
+    correlation: int
+    replica: int
+    broker_epoch: int
+    max_wait_us: int
+    max_bytes: int
+    partitions: tuple[FetchPartition, ...]
+
+
+class FetchData(NamedTuple):
+    """The answer for one partition. ``diverging`` is (epoch, end offset) where the logs part (KIP-595)."""
+
+    partition: str
+    offset: int
+    """As asked, so that an answer to an outdated question can be told."""
+    error: int
+    hw: int
+    log_start: int
+    leader_epoch: int
+    records: Slice
+    diverging: EpochEntry | None = None
+
+
+class FetchResponse(NamedTuple):
+    """Answers, in the order asked."""
+
+    correlation: int
+    partitions: tuple[FetchData, ...]
+
+
+class EpochEndRequest(NamedTuple):
+    """OffsetsForLeaderEpoch for several partitions: (partition, epoch asked, current leader epoch or -1)."""
+
+    correlation: int
+    partitions: tuple[tuple[str, int, int], ...]
+
+
+class EpochEnd(NamedTuple):
+    """``epoch`` is -1 where the leader's version does not tell it; ``end`` -1: unknown."""
+
+    partition: str
+    asked: int
+    error: int
+    epoch: int
+    end: int
+
+
+class EpochEndResponse(NamedTuple):
+    """Answers to an :class:`EpochEndRequest`."""
+
+    correlation: int
+    partitions: tuple[EpochEnd, ...]
+
+
+class ListOffsetsRequest(NamedTuple):
+    """A consumer asks for the earliest or the latest readable offset."""
+
+    correlation: int
+    partition: str
+    earliest: bool
+    current_leader_epoch: int
+
+
+class ListOffsetsResponse(NamedTuple):
+    """``log_offset`` is -1 with an error."""
+
+    correlation: int
+    partition: str
+    error: int
+    log_offset: int
+
+
+class MetadataRequest(NamedTuple):
+    """A client asks a broker who leads what."""
+
+    correlation: int
+
+
+class MetadataResponse(NamedTuple):
+    """What the broker believes: states of all partitions, and the brokers it takes to be alive."""
+
+    correlation: int
+    partitions: tuple[PartitionState, ...]
+    brokers: tuple[int, ...]
+
+
+class AlterPartitionRequest(NamedTuple):
+    """A leader proposes an ISR. ``isr_epochs`` are its members' broker epochs as they fetched, -1 unchecked."""
+
+    partition: str
+    leader: int
+    broker_epoch: int
+    leader_epoch: int
+    partition_epoch: int
+    isr: tuple[int, ...]
+    isr_epochs: tuple[int, ...]
+
+
+class AlterPartitionResponse(NamedTuple):
+    """The committed state, or why not."""
+
+    partition: str
+    error: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    partition_epoch: int
+
+
+class BrokerRegistrationRequest(NamedTuple):
+    """A process that just started says that it is broker ``broker``."""
+
+    broker: int
+    incarnation: int
+
+
+class BrokerRegistrationResponse(NamedTuple):
+    """``broker_epoch`` names this registration from here on."""
+
+    error: int
+    broker_epoch: int
+
+
+class BrokerHeartbeatRequest(NamedTuple):
+    """A broker lives. In ZooKeeper mode this is its session's ping."""
+
+    broker: int
+    broker_epoch: int
+
+
+class BrokerHeartbeatResponse(NamedTuple):
+    """``error`` STALE_BROKER_EPOCH: register again."""
+
+    error: int
+
+
+class LeaderAndIsrRequest(NamedTuple):
+    """Decisions that changed, and the brokers that live: LeaderAndIsr with UpdateMetadata, or the metadata log."""
+
+    controller_epoch: int
+    partitions: tuple[PartitionState, ...]
+    brokers: tuple[int, ...]
+    broker_epochs: tuple[int, ...]
+
+
+Message = (
+    ProduceRequest
+    | ProduceResponse
+    | FetchRequest
+    | FetchResponse
+    | EpochEndRequest
+    | EpochEndResponse
+    | ListOffsetsRequest
+    | ListOffsetsResponse
+    | MetadataRequest
+    | MetadataResponse
+    | AlterPartitionRequest
+    | AlterPartitionResponse
+    | BrokerRegistrationRequest
+    | BrokerRegistrationResponse
+    | BrokerHeartbeatRequest
+    | BrokerHeartbeatResponse
+    | LeaderAndIsrRequest
+)
+"""Anything that crosses a link."""

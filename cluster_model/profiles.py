@@ -1,0 +1,150 @@
+"""Kafka versions as sets of rules: which protocol generation a cluster runs.
+
+One implementation behind these flags reproduces every generation. A flag holds from the release line whose code first
+has it (``since``) until the last one that has it (``until``); the inter-broker protocol is taken to be the release.
+"""
+
+import difflib
+from dataclasses import dataclass
+from functools import cache
+from typing import Final, Literal
+
+from cluster_model.errors import ModelError
+
+Mode = Literal["zookeeper", "kraft"]
+Version = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A rule of the protocol and the releases that follow it (both ends included; ``until`` None: still)."""
+
+    name: str
+    meaning: str
+    since: Version
+    until: Version | None = None
+
+    def holds(self, version: Version) -> bool:
+        """Whether ``version`` follows this rule."""
+        return self.since <= version and (self.until is None or version <= self.until)
+
+
+FLAGS: Final = (
+    Flag("lag_messages", "ISR also shrinks by replica.lag.max.messages (dropped by KIP-16)", (0, 8, 2), (0, 8, 2)),
+    Flag("shrink_half", "the ISR shrink task runs every replica.lag.time.max.ms / 2", (0, 10, 2)),
+    Flag("caught_up_previous", "having reached the LEO of the previous fetch counts as caught up", (0, 10, 2)),
+    Flag("hw_waits_caught_up", "the HW also waits for caught-up replicas outside the ISR", (0, 10, 2)),
+    Flag("epoch_truncation", "followers truncate by OffsetsForLeaderEpoch, not by their HW (KIP-101)", (0, 11, 0)),
+    Flag("unclean_default_false", "unclean.leader.election.enable is false by default", (0, 11, 0)),
+    Flag("isr_epoch_start", "joining the ISR needs the start offset of the leader's epoch", (1, 1, 0)),
+    Flag("epoch_on_elect", "a new leader enters (epoch, LEO) into its epoch cache at once", (1, 1, 0)),
+    Flag("kip_279", "the leader answers with the epoch found, and the follower repeats (KIP-279)", (2, 0, 0)),
+    Flag("kip_320", "requests carry the current leader epoch and are fenced by it (KIP-320)", (2, 1, 0)),
+    Flag("bounce_detected", "the controller sees a broker that bounced by its broker epoch (KIP-380)", (2, 2, 0)),
+    Flag("leo_is_in_sync", "a follower at the leader's LEO is in sync however long ago it fetched", (2, 4, 0)),
+    Flag("hw_push", "a parked follower fetch is answered when the HW moves", (2, 4, 0), (2, 5, 0)),
+    Flag("diverging_fetch", "Fetch carries the last fetched epoch and answers a divergence (KIP-595)", (2, 7, 0)),
+    Flag("alter_partition", "ISR changes go to the controller and count as maximal ISR meanwhile (KIP-497)", (2, 7, 0)),
+    Flag("eligible_isr", "fenced or stopping replicas may not join the ISR (KIP-841)", (3, 3, 0)),
+    Flag("leo_max_at_fetch", "a fetch never lowers the remembered leader LEO of the one before", (3, 3, 0)),
+    Flag("caught_up_at_leo", "a replica at the leader's LEO counts as caught up for the HW", (3, 3, 0)),
+    Flag("fetch_broker_epoch", "Fetch and AlterPartition carry broker epochs (KIP-903)", (3, 5, 0)),
+    Flag("no_bump_on_shrink", "in KRaft mode an ISR shrink leaves the leader epoch alone", (3, 6, 0)),
+    Flag("hw_needs_min_isr", "the HW stands still while the ISR is below min.insync.replicas", (3, 7, 0)),
+    Flag("effective_min_isr", "min.insync.replicas counts as at most the replication factor", (3, 7, 0)),
+    Flag("keeps_last_isr", "the last member of an ISR always stays in it", (1, 1, 0)),
+)
+"""Every rule that a cluster model looks at."""
+
+_FLAG_BY_NAME: Final = {flag.name: flag for flag in FLAGS}
+
+PROFILE_VERSIONS: Final = (
+    "0.8.2", "0.9", "0.10.0", "0.10.1", "0.10.2", "0.11", "1.0", "1.1", "2.0", "2.1", "2.2", "2.3", "2.4", "2.5",
+    "2.6", "2.7", "2.8", "3.0", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "4.0", "4.1",
+)  # fmt: skip
+"""Release lines that can be run, oldest first."""
+
+_FIRST_KRAFT: Final[Version] = (3, 3, 0)
+_LAST_ZOOKEEPER: Final[Version] = (3, 9, 0)
+
+
+def _parse(version: str) -> Version:
+    numbers = [int(part) for part in version.split(".")]
+    return (numbers[0], numbers[1], numbers[2] if len(numbers) > 2 else 0)
+
+
+def modes_of(version: str) -> tuple[Mode, ...]:
+    """The controller modes of a release line, its usual one first. KRaft counts from its first production release."""
+    parsed = _parse(version)
+    modes: list[Mode] = []
+    if parsed >= _FIRST_KRAFT:
+        modes.append("kraft")
+    if parsed <= _LAST_ZOOKEEPER:
+        modes.append("zookeeper")
+    return tuple(modes)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A release line in one controller mode; each flag of :data:`FLAGS` is an attribute."""
+
+    version: str
+    mode: Mode
+    number: Version
+    lag_messages: bool
+    shrink_half: bool
+    caught_up_previous: bool
+    hw_waits_caught_up: bool
+    epoch_truncation: bool
+    unclean_default_false: bool
+    isr_epoch_start: bool
+    epoch_on_elect: bool
+    kip_279: bool
+    kip_320: bool
+    bounce_detected: bool
+    leo_is_in_sync: bool
+    hw_push: bool
+    diverging_fetch: bool
+    alter_partition: bool
+    eligible_isr: bool
+    leo_max_at_fetch: bool
+    caught_up_at_leo: bool
+    fetch_broker_epoch: bool
+    no_bump_on_shrink: bool
+    hw_needs_min_isr: bool
+    effective_min_isr: bool
+    keeps_last_isr: bool
+
+    @property
+    def name(self) -> str:
+        """Version and mode, as results name it: ``3.9-kraft``."""
+        return f"{self.version}-{self.mode}"
+
+    @property
+    def kraft(self) -> bool:
+        """Whether a KRaft quorum, not ZooKeeper, is the controller."""
+        return self.mode == "kraft"
+
+    @staticmethod
+    @cache
+    def of(version: str, mode: str | None = None) -> "Profile":
+        """The profile of a release line; ``mode`` None takes the usual one.
+
+        Raises:
+            ModelError: an unknown release line, or a mode that it does not have.
+        """
+        if version not in PROFILE_VERSIONS:
+            near = difflib.get_close_matches(version, PROFILE_VERSIONS, n=1, cutoff=0.3)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ModelError(f"no Kafka version {version!r}; known: {', '.join(PROFILE_VERSIONS)}{hint}")
+        modes = modes_of(version)
+        chosen = modes[0] if mode is None else next((known for known in modes if known == mode), None)
+        if chosen is None:
+            raise ModelError(f"Kafka {version} has no mode {mode!r}; it has {' and '.join(modes)}")
+        number = _parse(version)
+        flags = {name: flag.holds(number) for name, flag in _FLAG_BY_NAME.items()}
+        return Profile(version, chosen, number, **flags)
+
+
+NEWEST: Final = PROFILE_VERSIONS[-1]
+"""The release line a playbook gets when it names none."""

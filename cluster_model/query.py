@@ -1,0 +1,183 @@
+"""Questions that conditions ask of a cluster, by the names of the condition language. Omniscient, free of effects.
+
+Partitions are written as Kafka prints them (``orders-0``). A partition without a leader answers for the last member
+of its ISR where a log is asked for.
+"""
+
+from collections.abc import Callable
+
+from cluster_model.checker.checker import Checker
+from cluster_model.errors import ModelError
+from cluster_model.log.compare import differing, length, union
+from cluster_model.replication.replica import Replica
+from cluster_model.world import World
+
+
+class Query:
+    """All methods raise ModelError, with a sentence, for a name that does not exist."""
+
+    __slots__ = ("_checker", "_controller", "_groups", "_now", "_world")
+
+    def __init__(
+        self,
+        world: World,
+        checker: Checker,
+        now: Callable[[], int],
+        groups: Callable[[], dict[str, tuple[int, dict[str, int]]]],
+        controller: int,
+    ) -> None:
+        """``groups`` tells each group's members and positions by partition; ``controller`` is its node id."""
+        self._world = world
+        self._checker = checker
+        self._now = now
+        self._groups = groups
+        self._controller = controller
+
+    def _replica(self, partition: str, broker: int | None) -> Replica:
+        if broker is not None:
+            return self._world.replica(partition, broker)
+        leader = self._world.true_leader(partition)
+        if leader is not None:
+            return leader
+        record = self._world.record(partition)
+        return self._world.replicas[partition][record.isr[0] if record.isr else record.assignment[0]]
+
+    def leader(self, partition: str) -> int:
+        """The controller's choice, -1 for none."""
+        return self._world.record(partition).leader
+
+    def isr(self, partition: str) -> list[int]:
+        """The committed ISR, in ascending order."""
+        return sorted(self._world.record(partition).isr)
+
+    def replicas(self, partition: str) -> list[int]:
+        """The assignment, in its order."""
+        return list(self._world.record(partition).assignment)
+
+    def leo(self, partition: str, broker: int | None = None) -> int:
+        """Log end offset of a replica, of the leader's by default."""
+        return self._replica(partition, broker).log.leo
+
+    def hw(self, partition: str, broker: int | None = None) -> int:
+        """High watermark of a replica, of the leader's by default."""
+        return self._replica(partition, broker).hw
+
+    def epoch(self, partition: str, broker: int | None = None) -> int:
+        """Leader epoch by the controller, or as a broker believes."""
+        if broker is None:
+            return self._world.record(partition).leader_epoch
+        return self._replica(partition, broker).leader_epoch
+
+    def log_start(self, partition: str, broker: int | None = None) -> int:
+        """Log start offset of a replica, of the leader's by default."""
+        return self._replica(partition, broker).log.log_start
+
+    def log(self, partition: str, broker: int) -> list[list[int | str]]:
+        """A replica's records as [epoch, name]; a record without a name is known by its number, from 0."""
+        found: list[list[int | str]] = []
+        log = self._world.replica(partition, broker).log
+        for lineage, batch in log.batches():
+            for index in range(batch.records):
+                if log.log_start <= batch.base + index < log.leo:
+                    name: int | str = batch.name[index] if batch.name else batch.sequence + index
+                    found.append([lineage.epoch, name])
+        return found
+
+    def diverged(self, partition: str) -> int:
+        """Offsets at which the logs of live replicas hold different records."""
+        self._world.record(partition)
+        logs = [replica.log for broker, replica in self._world.replicas[partition].items() if self._world.is_up(broker)]
+        pairs = [(one, other) for index, one in enumerate(logs) for other in logs[index + 1 :]]
+        return length(union(parted for one, other in pairs for parted in differing(one, other)))
+
+    def up(self, broker: int) -> bool:
+        """Whether a broker's process runs or is paused."""
+        known = {member for record in self._world.records.values() for member in record.assignment}
+        if broker not in known and not self._world.is_up(broker):
+            raise ModelError(f"no broker {broker}")
+        return self._world.is_up(broker)
+
+    def lag(self, group: str) -> int:
+        """Records that a group has yet to read, over its partitions; against the HW, so it can be negative."""
+        _members, positions = self._group(group)
+        return sum(self.hw(partition) - position for partition, position in positions.items())
+
+    def members(self, group: str) -> int:
+        """Consumers in a group."""
+        return self._group(group)[0]
+
+    def _group(self, group: str) -> tuple[int, dict[str, int]]:
+        groups = self._groups()
+        if group not in groups:
+            known = ", ".join(groups) or "none"
+            raise ModelError(f"no group {group!r}; there are {known}")
+        return groups[group]
+
+    def _book(self, column: int, producer: str | None) -> int:
+        books = self._checker.ledger.books
+        if producer is None:
+            return sum(entries[column] for entries in books.values())
+        return books[producer][column] if producer in books else 0
+
+    def sent(self, producer: str | None = None) -> int:
+        """Records handed to producers."""
+        return self._book(0, producer)
+
+    def acked(self, producer: str | None = None) -> int:
+        """Records acknowledged."""
+        return self._book(1, producer)
+
+    def failed(self, producer: str | None = None) -> int:
+        """Records certainly not written."""
+        return self._book(2, producer)
+
+    def unknown(self, producer: str | None = None) -> int:
+        """Records that may or may not have been written."""
+        return self._book(3, producer)
+
+    def missing(self, producer: str | None = None) -> int:
+        """Acknowledged records that the current leaders' logs do not hold."""
+        return self._checker.ledger.missing_of(producer)
+
+    def acked_lost(self, producer: str | None = None) -> int:
+        """Acknowledged records that are gone from every log, and at the end those that are missing."""
+        return self._checker.ledger.acked_lost(producer)
+
+    def committed_lost(self, producer: str | None = None) -> int:
+        """Lost records that somebody could have read."""
+        return self._checker.ledger.committed_lost(producer)
+
+    def duplicates(self, producer: str | None = None) -> int:
+        """Records that stand twice in their log."""
+        return self._checker.ledger.repeats.duplicates(producer)
+
+    def reordered(self, producer: str | None = None) -> int:
+        """Records that stand behind later ones of their producer."""
+        return self._checker.ledger.repeats.reordered(producer)
+
+    def offline_partitions(self) -> int:
+        """Partitions without a leader."""
+        return sum(record.leader < 0 for record in self._world.records.values())
+
+    def under_replicated(self) -> int:
+        """Partitions with fewer in-sync replicas than assigned ones."""
+        return sum(len(record.isr) < len(record.assignment) for record in self._world.records.values())
+
+    def under_min_isr(self) -> int:
+        """Partitions with too few in-sync replicas for acks=all."""
+        return sum(
+            len(record.isr) < self._world.effective_min_isr(name) for name, record in self._world.records.items()
+        )
+
+    def controller(self) -> int:
+        """Node id of the active controller."""
+        return self._controller
+
+    def violations(self, invariant: str | None = None) -> int:
+        """Invariants found broken, of one name or of all."""
+        counts = self._checker.invariants.violations
+        return sum(counts.values()) if invariant is None else counts.get(invariant, 0)
+
+    def now(self) -> int:
+        """Virtual time in microseconds."""
+        return self._now()

@@ -1,0 +1,324 @@
+"""A broker process: many replicas behind the messages of one node (``KafkaApis``, ``ReplicaManager``).
+
+It knows its replicas, and of everybody else only what messages told it: a stale metadata cache, a leadership that the
+controller has long given away, and answers from the dead past are all part of the model. It never fences itself: a
+broker that loses the controller goes on in its last known role.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from cluster_model.config import BrokerConfig
+from cluster_model.kernel.kernel import Payload
+from cluster_model.kernel.port import Port
+from cluster_model.messages import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+    EpochEndRequest,
+    EpochEndResponse,
+    FetchRequest,
+    FetchResponse,
+    LeaderAndIsrRequest,
+    ListOffsetsRequest,
+    Message,
+    MetadataRequest,
+    MetadataResponse,
+    PartitionState,
+    ProduceRequest,
+)
+from cluster_model.profiles import Profile
+from cluster_model.replication.fetcher import Fetcher
+from cluster_model.replication.purgatory import Purgatory
+from cluster_model.replication.replica import BrokerMetadata, Replica
+from cluster_model.replication.service import Service
+
+ALTER_PARTITION_RETRY_US: Final = 50_000
+"""Pause after an AlterPartition answer that asks for another try (``AlterPartitionManager``)."""
+FIRST_REGISTRATION_RETRY_US: Final = 100_000
+LAST_REGISTRATION_RETRY_US: Final = 9_000_000
+STARTUP_US: Final = 2_000_000
+"""From the start of the process until it registers. Kafka has no figure for it; a small broker takes a few seconds."""
+
+
+class Broker:
+    """A broker node. ``replicas`` are its disks: they outlive the process."""
+
+    __slots__ = (
+        "_config", "_controller", "_controller_epoch", "_fetchers", "_port", "_profile", "_registration_retry_us",
+        "_service", "_states", "broker_epoch", "id", "metadata", "purgatory", "registered", "replicas", "starting",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        port: Port,
+        controller: int,
+        profile: Profile,
+        config: BrokerConfig,
+        metadata: BrokerMetadata,
+    ) -> None:
+        self.id = port.node_id
+        self.metadata = metadata
+        self.replicas: dict[str, Replica] = {}
+        self.broker_epoch = 0
+        self.registered = True
+        self.starting = False
+        self.purgatory = Purgatory(port)
+        self._port = port
+        self._controller = controller
+        self._controller_epoch = 0
+        self._profile = profile
+        self._config = config
+        self._states: dict[str, PartitionState] = {}
+        self._fetchers: dict[int, Fetcher] = {}
+        self._registration_retry_us = FIRST_REGISTRATION_RETRY_US
+        self._service = Service(port, profile, self.replicas, self.purgatory, self.settle)
+
+    def begin(self, request: LeaderAndIsrRequest, broker_epoch: int) -> None:
+        """Stand in a running cluster at its first instant: registered, roles taken, timers set."""
+        self.broker_epoch = broker_epoch
+        self._leader_and_isr(request)
+        self._start_timers()
+
+    def _start_timers(self) -> None:
+        # Brokers do not start in the same instant: their periodic tasks are spread by a share of the period.
+        share = self.id % 8
+        self._port.timer(self._config.heartbeat_us * (8 + share) // 16, "heartbeat")
+        self._port.timer(self._config.shrink_period_us * (8 + share) // 16, "shrink")
+        self._port.timer(self._config.hw_checkpoint_us * (8 + share) // 16, "checkpoint")
+
+    def stopped(self) -> None:
+        """The process died: memory is gone."""
+        for replica in self.replicas.values():
+            replica.stopped()
+        self.purgatory.clear()
+        self._fetchers.clear()
+        self._states.clear()
+        self.metadata.live.clear()
+        self.registered = False
+        self.starting = False
+        self._controller_epoch = 0
+
+    def started(self) -> None:
+        """The process runs again: it recovers its logs, then registers."""
+        self.starting = True
+        self._registration_retry_us = FIRST_REGISTRATION_RETRY_US
+        for replica in self.replicas.values():
+            replica.recovered()
+        self._port.timer(STARTUP_US, "register")
+
+    def receive(self, source: int, message: Message) -> None:
+        """Handle a message."""
+        handler = _HANDLERS.get(type(message))
+        if handler is not None:
+            handler(self, source, message)
+
+    def on_timer(self, timer: Payload) -> None:
+        """Handle a timer by its name."""
+        name = timer[0]
+        if name == "fetcher":
+            fetcher = self._fetchers.get(timer[1])
+            if fetcher is not None:
+                fetcher.rang()
+        elif name == "purgatory":
+            self._service.expire()
+        elif name == "heartbeat":
+            self._heartbeat()
+        elif name == "shrink":
+            self._shrink()
+        elif name == "checkpoint":
+            self._checkpoint()
+        elif name == "register":
+            self._register()
+        elif name == "alter_partition":
+            self._propose_again(timer[1])
+
+    def on_disconnect(self, peer: int) -> None:
+        """Whatever was asked of ``peer`` will not be answered."""
+        fetcher = self._fetchers.get(peer)
+        if fetcher is not None:
+            fetcher.disconnected()
+        if peer == self._controller:
+            for partition, replica in self.replicas.items():
+                if replica.leadership is not None and replica.leadership.pending is not None:
+                    self._port.timer(ALTER_PARTITION_RETRY_US, "alter_partition", partition)
+
+    def _heartbeat(self) -> None:
+        self._port.send(self._controller, BrokerHeartbeatRequest(self.id, self.broker_epoch))
+        self._port.timer(self._config.heartbeat_us, "heartbeat")
+
+    def _heartbeat_answered(self, _source: int, response: BrokerHeartbeatResponse) -> None:
+        if response.error and self.registered:
+            self.registered = False
+            self._register()
+
+    def _register(self) -> None:
+        if not self.registered:
+            self._port.send(self._controller, BrokerRegistrationRequest(self.id, self._port.incarnation))
+            self._port.timer(LAST_REGISTRATION_RETRY_US, "register")
+
+    def _registration_answered(self, _source: int, response: BrokerRegistrationResponse) -> None:
+        if self.registered:
+            return
+        if response.error:
+            self._port.timer(self._registration_retry_us, "register")
+            self._registration_retry_us = min(2 * self._registration_retry_us, LAST_REGISTRATION_RETRY_US)
+            return
+        self.registered = True
+        self.broker_epoch = response.broker_epoch
+        if self.starting:
+            self.starting = False
+            self._start_timers()
+
+    def _shrink(self) -> None:
+        now = self._port.now
+        for replica in self.replicas.values():
+            if replica.leadership is not None:
+                replica.leadership.shrink(now)
+                self.settle(replica)
+        self._port.timer(self._config.shrink_period_us, "shrink")
+
+    def _checkpoint(self) -> None:
+        now = self._port.now
+        for replica in self.replicas.values():
+            replica.checkpoint(now)
+        self._port.timer(self._config.hw_checkpoint_us, "checkpoint")
+
+    def _leader_and_isr(self, request: LeaderAndIsrRequest) -> None:
+        self.metadata.live = dict(zip(request.brokers, request.broker_epochs, strict=True))
+        for state in request.partitions:
+            known = self._states.get(state.partition)
+            newer = known is None or (known.leader_epoch, known.partition_epoch) <= (
+                state.leader_epoch,
+                state.partition_epoch,
+            )
+            if newer:
+                self._states[state.partition] = state
+            replica = self.replicas.get(state.partition)
+            if replica is not None and replica.apply(state, self._port.now):
+                self._follow_or_lead(replica)
+                self.settle(replica)
+        self._start_waiting_followers()
+
+    def _leader_and_isr_received(self, _source: int, request: LeaderAndIsrRequest) -> None:
+        if request.controller_epoch >= self._controller_epoch:
+            self._controller_epoch = request.controller_epoch
+            self._leader_and_isr(request)
+
+    def _follow_or_lead(self, replica: Replica) -> None:
+        for fetcher in self._fetchers.values():
+            if fetcher.leader != replica.leader:
+                fetcher.remove(replica.partition)
+        if replica.following is not None and replica.leader in self.metadata.live:
+            self._fetcher(replica.leader).add(replica.partition)
+
+    def _start_waiting_followers(self) -> None:
+        """A leader that was not alive when its followers heard of it may be by now."""
+        for replica in self.replicas.values():
+            following = replica.following
+            if following is not None and not following.failed and replica.leader in self.metadata.live:
+                fetcher = self._fetcher(replica.leader)
+                if not fetcher.has(replica.partition):
+                    fetcher.add(replica.partition)
+
+    def _fetcher(self, leader: int) -> Fetcher:
+        fetcher = self._fetchers.get(leader)
+        if fetcher is None:
+            fetcher = Fetcher(self._port, leader, self.replicas, self._config, self._fetch_broker_epoch)
+            self._fetchers[leader] = fetcher
+        return fetcher
+
+    def _fetch_broker_epoch(self) -> int:
+        return self.broker_epoch if self._profile.fetch_broker_epoch else -1
+
+    def settle(self, replica: Replica) -> None:
+        """After anything that may have changed a leader's state: answer who waited, send what it proposes."""
+        self._service.answer_waiting(replica)
+        if replica.leadership is not None:
+            proposal = replica.leadership.take_proposal()
+            if proposal is not None:
+                self._propose(proposal)
+
+    def _propose(self, proposal: AlterPartitionRequest) -> None:
+        self._port.send(self._controller, proposal._replace(broker_epoch=self.broker_epoch))
+
+    def _propose_again(self, partition: str) -> None:
+        leadership = self.replicas[partition].leadership
+        if leadership is not None and leadership.pending is not None:
+            leadership.propose(leadership.pending)
+            self.settle(self.replicas[partition])
+
+    def _alter_partition_answered(self, _source: int, response: AlterPartitionResponse) -> None:
+        replica = self.replicas[response.partition]
+        if replica.leadership is not None:
+            if replica.leadership.confirmed(self._port.now, response):
+                self._port.timer(ALTER_PARTITION_RETRY_US, "alter_partition", response.partition)
+            self.settle(replica)
+
+    def _fetched(self, source: int, response: FetchResponse) -> None:
+        fetcher = self._fetchers.get(source)
+        if fetcher is not None:
+            fetcher.fetched(response)
+
+    def _epochs_ended(self, source: int, response: EpochEndResponse) -> None:
+        fetcher = self._fetchers.get(source)
+        if fetcher is not None:
+            fetcher.epochs_ended(response)
+
+    def _metadata_asked(self, source: int, request: MetadataRequest) -> None:
+        brokers = tuple(self.metadata.live)
+        self._port.send(source, MetadataResponse(request.correlation, tuple(self._states.values()), brokers))
+
+    def _produce(self, source: int, request: ProduceRequest) -> None:
+        self._service.produce(source, request)
+
+    def _fetch(self, source: int, request: FetchRequest) -> None:
+        self._service.fetch(source, request)
+
+    def _epoch_ends(self, source: int, request: EpochEndRequest) -> None:
+        self._service.epoch_ends(source, request)
+
+    def _list_offsets(self, source: int, request: ListOffsetsRequest) -> None:
+        self._service.list_offsets(source, request)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state, disks included."""
+        return (
+            self.broker_epoch, self.registered, self.starting, tuple(self.metadata.live.items()),
+            self._controller_epoch, tuple(self._states.values()), self._registration_retry_us, self.purgatory.save(),
+            tuple((leader, fetcher.save()) for leader, fetcher in self._fetchers.items()),
+            tuple(replica.save() for replica in self.replicas.values()),
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`; the partitions' lineages are loaded first."""
+        (
+            self.broker_epoch, self.registered, self.starting, live, self._controller_epoch, states,
+            self._registration_retry_us, purgatory, fetchers, replicas,
+        ) = saved  # fmt: skip
+        self.metadata.live = dict(live)
+        self._states = {state.partition: state for state in states}
+        self.purgatory.load(purgatory)
+        self._fetchers.clear()
+        for leader, state in fetchers:
+            self._fetcher(leader).load(state)
+        for replica, state in zip(self.replicas.values(), replicas, strict=True):
+            replica.load(state)
+
+
+_HANDLERS: Final[dict[type[Any], Callable[[Broker, int, Any], None]]] = {
+    FetchRequest: Broker._fetch,
+    FetchResponse: Broker._fetched,
+    ProduceRequest: Broker._produce,
+    EpochEndRequest: Broker._epoch_ends,
+    EpochEndResponse: Broker._epochs_ended,
+    ListOffsetsRequest: Broker._list_offsets,
+    MetadataRequest: Broker._metadata_asked,
+    AlterPartitionResponse: Broker._alter_partition_answered,
+    BrokerRegistrationResponse: Broker._registration_answered,
+    BrokerHeartbeatResponse: Broker._heartbeat_answered,
+    LeaderAndIsrRequest: Broker._leader_and_isr_received,
+}

@@ -1,0 +1,118 @@
+"""Requests that wait at a broker: fetches for something to read, produces for the high watermark.
+
+A parked follower fetch waits for records beyond its offset; a rise of the HW does not wake it, except in 2.4 and 2.5
+(``DelayedFetch``). A parked consumer fetch waits for the HW. Both are read anew when they end.
+"""
+
+from heapq import heappop, heappush
+from typing import Any, NamedTuple
+
+from cluster_model.kernel.port import Alarm, Port
+from cluster_model.messages import FetchRequest
+
+
+class ParkedFetch(NamedTuple):
+    """``hws`` are the HWs in effect per partition when it was parked."""
+
+    source: int
+    request: FetchRequest
+    hws: tuple[int, ...]
+
+
+class ParkedProduce(NamedTuple):
+    """A produce with acks=all that waits for ``required``."""
+
+    source: int
+    correlation: int
+    partition: str
+    base: int
+    leader_epoch: int
+    lineage: int
+
+
+class Purgatory:
+    """Both kinds by token, with their deadlines."""
+
+    __slots__ = ("_alarm", "_deadlines", "_token", "_watching", "fetches", "produces")
+
+    def __init__(self, port: Port) -> None:
+        self.fetches: dict[int, ParkedFetch] = {}
+        self.produces: dict[int, ParkedProduce] = {}
+        self._watching: dict[str, list[int]] = {}
+        self._deadlines: list[tuple[int, int]] = []
+        self._token = 0
+        self._alarm = Alarm(port, "purgatory")
+
+    def _wait(self, deadline: int) -> int:
+        self._token += 1
+        heappush(self._deadlines, (deadline, self._token))
+        self._alarm.want(deadline)
+        return self._token
+
+    def park_fetch(self, fetch: ParkedFetch, deadline: int) -> int:
+        """Keep a fetch until its deadline at the latest."""
+        token = self._wait(deadline)
+        self.fetches[token] = fetch
+        for asked in fetch.request.partitions:
+            self._watching.setdefault(asked.partition, []).append(token)
+        return token
+
+    def park_produce(self, produce: ParkedProduce, deadline: int) -> int:
+        """Keep a produce until its deadline at the latest."""
+        token = self._wait(deadline)
+        self.produces[token] = produce
+        return token
+
+    def watchers(self, partition: str) -> tuple[int, ...]:
+        """Tokens of the fetches that wait for this partition."""
+        return tuple(self._watching.get(partition, ()))
+
+    def take_fetch(self, token: int) -> ParkedFetch | None:
+        """Remove a fetch; None when it has gone."""
+        fetch = self.fetches.pop(token, None)
+        if fetch is not None:
+            for asked in fetch.request.partitions:
+                self._watching[asked.partition].remove(token)
+        return fetch
+
+    def due(self, now: int) -> list[int]:
+        """Tokens still waiting whose time is over; to be called when the alarm rings."""
+        if not self._alarm.rang():
+            return []
+        over: list[int] = []
+        deadlines = self._deadlines
+        while deadlines:
+            deadline, token = deadlines[0]
+            waiting = token in self.fetches or token in self.produces
+            if waiting and deadline > now:
+                self._alarm.want(deadline)
+                break
+            heappop(deadlines)
+            if waiting:
+                over.append(token)
+        return over
+
+    def clear(self) -> None:
+        """The process died."""
+        self.fetches.clear()
+        self.produces.clear()
+        self._watching.clear()
+        self._deadlines.clear()
+        self._alarm.forget()
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        watching = tuple((name, tuple(tokens)) for name, tokens in self._watching.items())
+        return (
+            tuple(self.fetches.items()), tuple(self.produces.items()), watching, tuple(self._deadlines), self._token,
+            self._alarm.save(),
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        fetches, produces, watching, deadlines, self._token, alarm = saved
+        self.fetches = dict(fetches)
+        self.produces = dict(produces)
+        self._watching = {name: list(tokens) for name, tokens in watching}
+        self._deadlines = list(deadlines)
+        self._alarm.load(alarm)

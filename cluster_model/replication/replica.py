@@ -1,0 +1,193 @@
+"""One replica of one partition: its log, its HW, and the role it believes it has. Sans-IO.
+
+A replica knows its own log and what the controller's decisions and the other side's answers told it. It never
+schedules, sends or draws: callers hand it ``now`` and messages, and pass on what it returns. The timed broker and the
+hand-stepped driver call the very same methods.
+
+The HW may legally go down: on truncation it follows the log's end, and a follower takes its leader's HW as it comes
+(``UnifiedLog.truncateTo``, ``ReplicaFetcherThread.processPartitionData``). It never moves back within a leadership.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from cluster_model.config import BrokerConfig, TopicConfig
+from cluster_model.events import BecameFollower, BecameLeader, Event, Truncated
+from cluster_model.log.lineage import Lineages
+from cluster_model.log.replica_log import ReplicaLog
+from cluster_model.messages import PartitionState
+from cluster_model.profiles import Profile
+from cluster_model.replication.completed import Completed
+from cluster_model.replication.following import Following
+from cluster_model.replication.leadership import Leadership
+from cluster_model.replication.rules import restarts_fetcher
+
+NOBODY = -1
+
+
+class BrokerMetadata:
+    """A broker's own metadata cache: what the controller last told it of the brokers."""
+
+    __slots__ = ("live",)
+
+    def __init__(self) -> None:
+        self.live: dict[int, int] = {}
+        """Live broker → its broker epoch."""
+
+
+class Replica:
+    """A replica with its durable part (log, checkpointed HW) and its memory (role, epochs)."""
+
+    __slots__ = (
+        "assignment", "broker", "by_hand", "checkpointed_hw", "config", "done", "emit", "following", "hw", "leader",
+        "leader_epoch", "leadership", "log", "metadata", "partition", "partition_epoch", "profile", "topic",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        broker: int,
+        partition: str,
+        assignment: tuple[int, ...],
+        profile: Profile,
+        config: BrokerConfig,
+        topic: TopicConfig,
+        lineages: Lineages,
+        metadata: BrokerMetadata,
+        emit: Callable[[Event], None],
+    ) -> None:
+        self.broker = broker
+        self.partition = partition
+        self.assignment = assignment
+        self.profile = profile
+        self.config = config
+        self.topic = topic
+        self.metadata = metadata
+        self.emit = emit
+        self.log = ReplicaLog(lineages, uses_epochs=profile.epoch_truncation, replaces=profile.kip_320)
+        self.by_hand = False
+        """Hand-stepped: the ISR changes only when a step says so."""
+        self.hw = 0
+        self.checkpointed_hw = 0
+        self.leader = NOBODY
+        self.leader_epoch = -1
+        self.partition_epoch = -1
+        self.leadership: Leadership | None = None
+        self.done: list[Completed] = []
+        """Produces that were waiting and are settled; whoever calls takes them from here."""
+        self.following: Following | None = None
+
+    @property
+    def min_isr(self) -> int:
+        """In-sync replicas that acks=all needs here."""
+        return self.topic.effective_min_isr(self.profile, len(self.assignment))
+
+    def apply(self, state: PartitionState, now: int) -> bool:
+        """Take up a decision of the controller; False when it is older than what this replica knows.
+
+        ZooKeeper-mode brokers ignore an equal leader epoch (``ReplicaManager.becomeLeaderOrFollower``); in KRaft mode
+        an equal one may carry a newer ISR, told by the partition epoch.
+        """
+        if state.leader_epoch < self.leader_epoch:
+            return False
+        if state.leader_epoch == self.leader_epoch and (
+            not self.profile.kraft or state.partition_epoch <= self.partition_epoch
+        ):
+            return False
+        if state.leader == self.broker:
+            self._lead(state, now)
+        else:
+            self._follow(state, now)
+        return True
+
+    def _lead(self, state: PartitionState, now: int) -> None:
+        new_epoch = state.leader_epoch > self.leader_epoch
+        if self.leadership is None:
+            self.leadership = Leadership(self, state, now)
+        else:
+            self.leadership.renew(state, now, new_epoch=new_epoch)
+        self.following = None
+        self.leader = state.leader
+        self.leader_epoch = state.leader_epoch
+        self.partition_epoch = state.partition_epoch
+        self.assignment = state.replicas
+        if new_epoch:
+            if self.profile.epoch_on_elect:
+                self.log.epochs.assign(state.leader_epoch, self.log.leo)
+            event = BecameLeader(now, self.partition, self.broker, state.leader_epoch, self.log.leo, self.hw)
+            self.emit(event)
+        self.leadership.maybe_advance_hw(now)
+
+    def _follow(self, state: PartitionState, now: int) -> None:
+        restart = self.following is None or restarts_fetcher(
+            self.profile, self.leader, self.leader_epoch, state.leader, state.leader_epoch
+        )
+        new_epoch = state.leader_epoch > self.leader_epoch
+        if self.leadership is not None:
+            self.leadership.resign()
+            self.leadership = None
+        changed_leader = state.leader != self.leader
+        self.leader = state.leader
+        self.leader_epoch = state.leader_epoch
+        self.partition_epoch = state.partition_epoch
+        self.assignment = state.replicas
+        if new_epoch:
+            self.emit(BecameFollower(now, self.partition, self.broker, state.leader, state.leader_epoch))
+        if self.following is None:
+            self.following = Following(self)
+        if restart and state.leader != NOBODY:
+            self.following.start(now, changed_leader=changed_leader)
+
+    def truncate(self, offset: int, now: int, rule: str) -> None:
+        """Drop records from ``offset`` on; the HW follows the log's end down."""
+        end = self.log.leo
+        self.log.truncate(offset)
+        if offset < end:
+            self.hw = min(self.hw, self.log.leo)
+            self.emit(
+                Truncated(now, self.partition, self.broker, self.leader_epoch, offset, end, self.hw, rule),
+            )
+
+    def checkpoint(self, now: int) -> None:
+        """Write the HW to the replication-offset-checkpoint, and age the dirty pages."""
+        self.checkpointed_hw = self.hw
+        self.log.mark(now)
+
+    def power_lost(self, now: int, keep: int) -> None:
+        """The page cache is gone: what had reached the disk stays, or the first ``keep`` records if that is not -1."""
+        self.log.age(now)
+        cut = self.log.durable if keep < 0 else keep
+        self.truncate(max(min(cut, self.log.leo), self.log.log_start), now, "power loss")
+
+    def stopped(self) -> None:
+        """The process is gone, and with it everything that was only in memory."""
+        self.leadership = None
+        self.following = None
+        self.done.clear()
+        self.leader = NOBODY
+        self.leader_epoch = -1
+        self.partition_epoch = -1
+
+    def recovered(self) -> None:
+        """The process is back: LEO by scanning the log, the HW from its checkpoint (``LogLoader``, ``createLog``)."""
+        self.log.epochs.truncate_from_end(self.log.leo)
+        self.hw = max(self.log.log_start, min(self.checkpointed_hw, self.log.leo))
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            self.assignment, self.log.save(), self.hw, self.checkpointed_hw, self.leader, self.leader_epoch,
+            self.partition_epoch, tuple(self.done),
+            None if self.leadership is None else self.leadership.save(),
+            None if self.following is None else self.following.save(),
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`; the partition's lineages are loaded first."""
+        (
+            self.assignment, log, self.hw, self.checkpointed_hw, self.leader, self.leader_epoch, self.partition_epoch,
+            done, leadership, following,
+        ) = saved  # fmt: skip
+        self.done = list(done)
+        self.log.load(log)
+        self.leadership = None if leadership is None else Leadership.loaded(self, leadership)
+        self.following = None if following is None else Following.loaded(self, following)

@@ -1,0 +1,128 @@
+"""Pure rules of replication: high watermark, ISR, truncation. Plain values in, plain values out.
+
+Offsets are exclusive ends: LEO is the next offset to be written, HW the first not known to be committed.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from cluster_model.log.epochs import UNDEFINED, EpochCache
+from cluster_model.profiles import Profile
+
+UNKNOWN_LEO: Final = -1
+"""What a leader knows of a follower that has not fetched in this leadership."""
+
+LONG_AGO: Final = -(1 << 62)
+"""Time of what never happened: further back than any lag time reaches."""
+
+
+class Remote:
+    """What a leader knows of one follower (``kafka.cluster.Replica``). Times are when the fetch was being served."""
+
+    __slots__ = ("broker_epoch", "last_caught_up", "last_fetch", "last_fetch_leader_leo", "leo")
+
+    def __init__(self, last_caught_up: int, last_fetch: int = LONG_AGO) -> None:
+        self.leo = UNKNOWN_LEO
+        self.last_fetch_leader_leo = UNKNOWN_LEO
+        self.last_fetch = last_fetch
+        self.last_caught_up = last_caught_up
+        self.broker_epoch = -1
+
+    def fetched(self, profile: Profile, offset: int, leader_leo: int, now: int) -> bool:
+        """Book a fetch at ``offset`` (``Replica.updateFetchStateOrThrow``); True when the follower's LEO changed."""
+        if offset >= leader_leo:
+            self.last_caught_up = max(self.last_caught_up, now)
+        elif profile.caught_up_previous and offset >= self.last_fetch_leader_leo:
+            self.last_caught_up = max(self.last_caught_up, self.last_fetch)
+        changed = offset != self.leo
+        self.leo = offset
+        remembered = self.last_fetch_leader_leo if profile.leo_max_at_fetch else UNKNOWN_LEO
+        self.last_fetch_leader_leo = max(leader_leo, remembered)
+        self.last_fetch = now
+        return changed
+
+    def save(self) -> tuple[int, int, int, int, int]:
+        """All state."""
+        return (self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch)
+
+    def load(self, saved: tuple[int, int, int, int, int]) -> None:
+        """Undo of :meth:`save`."""
+        self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch = saved
+
+
+def caught_up(profile: Profile, remote: Remote, leader_leo: int, now: int, lag_time_us: int) -> bool:
+    """Whether a replica is close enough for the HW to wait for it (``Replica.isCaughtUp``)."""
+    if profile.caught_up_at_leo and remote.leo == leader_leo:
+        return True
+    return now - remote.last_caught_up <= lag_time_us
+
+
+def high_watermark(
+    profile: Profile,
+    leader_leo: int,
+    remotes: Iterable[tuple[int, Remote]],
+    maximal_isr: tuple[int, ...],
+    now: int,
+    lag_time_us: int,
+) -> int:
+    """Where the HW may be: the least LEO of all that must have a record (``Partition.maybeIncrementLeaderHW``)."""
+    candidate = leader_leo
+    for broker, remote in remotes:
+        if remote.leo < candidate and (
+            broker in maximal_isr
+            or (profile.hw_waits_caught_up and caught_up(profile, remote, leader_leo, now, lag_time_us))
+        ):
+            candidate = remote.leo
+    return candidate
+
+
+def out_of_sync(
+    profile: Profile, remote: Remote, leader_leo: int, now: int, lag_time_us: int, lag_messages: int
+) -> bool:
+    """Whether a member must leave the ISR (``Partition.isFollowerOutOfSync``; 0.8.2 ``getOutOfSyncReplicas``)."""
+    if profile.lag_messages:
+        too_far = remote.leo >= 0 and leader_leo - remote.leo > lag_messages
+        return now - remote.last_fetch > lag_time_us or too_far
+    if profile.leo_is_in_sync and remote.leo == leader_leo:
+        return False
+    return now - remote.last_caught_up > lag_time_us
+
+
+def may_join_isr(profile: Profile, follower_leo: int, leader_hw: int, epoch_start: int) -> bool:
+    """Whether a follower has what the ISR must have (``Partition.isFollowerInSync``). Time plays no part."""
+    return follower_leo >= leader_hw and (not profile.isr_epoch_start or follower_leo >= epoch_start)
+
+
+def truncation_by_epoch_end(
+    cache: EpochCache, leo: int, fallback: int, leader_epoch: int, leader_end: int
+) -> tuple[int, bool]:
+    """Where to truncate to after the leader's answer, and whether that settles it (``getOffsetTruncationState``).
+
+    ``leader_epoch`` UNDEFINED with an end is the answer of KIP-101 leaders, which name no epoch. ``fallback`` is the
+    local HW, for when the leader knows nothing. KIP-279: an epoch that this replica lacks means truncating to the end
+    of its nearest older one, and asking again.
+    """
+    if leader_end == UNDEFINED:
+        return (fallback, True)
+    if leader_epoch == UNDEFINED:
+        return (min(leader_end, leo), True)
+    own_epoch, own_end = cache.end_offset_for(leader_epoch, leo)
+    if own_end == UNDEFINED:
+        return (min(leader_end, leo), True)
+    if own_epoch != leader_epoch:
+        return (min(own_end, leo), False)
+    return (min(own_end, leader_end, leo), True)
+
+
+def restarts_fetcher(profile: Profile, leader: int, epoch: int, new_leader: int, new_epoch: int) -> bool:
+    """Whether a new decision makes a follower start over, truncation included (``Partition.makeFollower``).
+
+    Before 1.1 only a change of leader did, so a same-leader epoch bump left an unchecked log behind.
+    """
+    if profile.number >= (3, 3, 0):
+        return new_epoch > epoch
+    if profile.kip_320:
+        return new_leader != leader or new_epoch > epoch
+    if profile.isr_epoch_start:
+        return new_leader != leader or new_epoch > epoch + 1
+    return new_leader != leader

@@ -1,0 +1,223 @@
+"""What a broker answers to clients and followers: produce, fetch, offsets (``KafkaApis`` over ``ReplicaManager``)."""
+
+from collections.abc import Callable
+
+from cluster_model.errors import KafkaError
+from cluster_model.kernel.port import Port
+from cluster_model.log.epochs import UNDEFINED
+from cluster_model.log.replica_log import Slice
+from cluster_model.messages import (
+    EpochEnd,
+    EpochEndRequest,
+    EpochEndResponse,
+    FetchData,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ProduceRequest,
+    ProduceResponse,
+)
+from cluster_model.profiles import Profile
+from cluster_model.replication.purgatory import ParkedFetch, ParkedProduce, Purgatory
+from cluster_model.replication.replica import Replica
+
+CONSUMER = -1
+"""``replica`` of a consumer's fetch."""
+
+
+def check_epoch(replica: Replica, current: int) -> KafkaError:
+    """KIP-320: whether the asker's leader epoch is this replica's (``Partition.checkCurrentLeaderEpoch``)."""
+    if current in (UNDEFINED, replica.leader_epoch):
+        return KafkaError.NONE
+    if current < replica.leader_epoch:
+        return KafkaError.FENCED_LEADER_EPOCH
+    return KafkaError.UNKNOWN_LEADER_EPOCH
+
+
+def epoch_end(replica: Replica | None, partition: str, epoch: int, current: int) -> EpochEnd:
+    """Where ``epoch`` ended in this log, by the version's rule (``Partition.lastOffsetForLeaderEpoch``)."""
+    if replica is None:
+        return EpochEnd(partition, epoch, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, UNDEFINED, UNDEFINED)
+    error = check_epoch(replica, current)
+    if error is KafkaError.NONE and replica.leadership is None:
+        error = KafkaError.NOT_LEADER_OR_FOLLOWER
+    if error is not KafkaError.NONE:
+        return EpochEnd(partition, epoch, error, UNDEFINED, UNDEFINED)
+    log = replica.log
+    if replica.profile.kip_279:
+        found, end = log.epochs.end_offset_for(epoch, log.leo)
+        return EpochEnd(partition, epoch, 0, found, end)
+    return EpochEnd(partition, epoch, 0, UNDEFINED, log.epochs.end_offset_kip_101(epoch, log.leo))
+
+
+def serve_fetch(
+    replica: Replica | None, request: FetchRequest, asked: FetchPartition, now: int, *, book: bool
+) -> FetchData:
+    """Read for a fetch; ``book``: count it as news of the follower, which a parked fetch does only on arrival."""
+    error = KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+    if replica is not None:
+        error = check_epoch(replica, asked.current_leader_epoch)
+        leadership = replica.leadership
+        if error is KafkaError.NONE and leadership is not None:
+            if request.replica == CONSUMER:
+                return leadership.serve_consumer(asked, request.max_bytes)
+            return leadership.serve_follower(
+                now, request.replica, request.broker_epoch, asked, request.max_bytes, book=book
+            )
+        if error is KafkaError.NONE:
+            error = KafkaError.NOT_LEADER_OR_FOLLOWER
+    nothing = Slice(asked.offset, asked.offset, ())
+    return FetchData(asked.partition, asked.offset, error, -1, -1, -1, nothing)
+
+
+class Service:
+    """Answers requests of one broker; what must wait goes to the purgatory."""
+
+    __slots__ = ("_port", "_profile", "_purgatory", "_replicas", "_settle")
+
+    def __init__(
+        self,
+        port: Port,
+        profile: Profile,
+        replicas: dict[str, Replica],
+        purgatory: Purgatory,
+        settle: Callable[[Replica], None],
+    ) -> None:
+        self._port = port
+        self._profile = profile
+        self._replicas = replicas
+        self._purgatory = purgatory
+        self._settle = settle
+
+    def produce(self, source: int, request: ProduceRequest) -> None:
+        """Append, and answer now, later, or for acks=0 never."""
+        replica = self._replicas.get(request.partition)
+        if replica is None or replica.leadership is None:
+            error = KafkaError.UNKNOWN_TOPIC_OR_PARTITION if replica is None else KafkaError.NOT_LEADER_OR_FOLLOWER
+            if request.acks:
+                self._port.send(source, ProduceResponse(request.correlation, request.partition, error, -1, -1, -1))
+            return
+        result = replica.leadership.append(self._port.now, request)
+        if result.waits:
+            parked = ParkedProduce(
+                source, request.correlation, request.partition, result.base, replica.leader_epoch, result.lineage
+            )
+            token = self._purgatory.park_produce(parked, self._port.now + request.timeout_us)
+            replica.leadership.wait(result.required, token)
+        elif request.acks:
+            epoch = replica.leader_epoch if result.base >= 0 else -1
+            self._port.send(
+                source,
+                ProduceResponse(
+                    request.correlation, request.partition, result.error, result.base, epoch, result.lineage
+                ),
+            )
+        self._settle(replica)
+
+    def fetch(self, source: int, request: FetchRequest) -> None:
+        """Answer at once if there is anything to say, else park (``ReplicaManager.fetchMessages``)."""
+        now = self._port.now
+        found: list[FetchData] = []
+        at_once = request.max_wait_us <= 0
+        for asked in request.partitions:
+            data = serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=True)
+            found.append(data)
+            if data.error or data.diverging is not None or data.records.end > data.records.start:
+                at_once = True
+        if at_once:
+            self._port.send(source, FetchResponse(request.correlation, tuple(found)))
+        else:
+            hws = tuple(data.hw for data in found)
+            self._purgatory.park_fetch(ParkedFetch(source, request, hws), now + request.max_wait_us)
+        if request.replica != CONSUMER:
+            for asked in request.partitions:
+                replica = self._replicas.get(asked.partition)
+                if replica is not None:
+                    self._settle(replica)
+
+    def answer_waiting(self, replica: Replica) -> None:
+        """Answer produces that are settled and fetches that now have something to read."""
+        while replica.done:
+            token, error = replica.done.pop(0)
+            self._answer_produce(token, error)
+        for token in self._purgatory.watchers(replica.partition):
+            parked = self._purgatory.fetches.get(token)
+            if parked is not None and self._wakes(replica, parked):
+                self._answer_fetch(token)
+
+    def _wakes(self, replica: Replica, parked: ParkedFetch) -> bool:
+        for asked, hw in zip(parked.request.partitions, parked.hws, strict=True):
+            if asked.partition == replica.partition:
+                if replica.leadership is None or check_epoch(replica, asked.current_leader_epoch):
+                    return True
+                if parked.request.replica == CONSUMER:
+                    return replica.hw > asked.offset or asked.offset > replica.log.leo
+                return replica.log.leo != asked.offset or (self._profile.hw_push and replica.hw > hw)
+        return False
+
+    def _answer_fetch(self, token: int) -> None:
+        parked = self._purgatory.take_fetch(token)
+        if parked is not None:
+            request = parked.request
+            now = self._port.now
+            found = tuple(
+                serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=False)
+                for asked in request.partitions
+            )
+            self._port.send(parked.source, FetchResponse(request.correlation, found))
+
+    def _answer_produce(self, token: int, error: KafkaError) -> None:
+        parked = self._purgatory.produces.pop(token, None)
+        if parked is not None:
+            ok = error is KafkaError.NONE
+            self._port.send(
+                parked.source,
+                ProduceResponse(
+                    parked.correlation,
+                    parked.partition,
+                    error,
+                    parked.base if ok else -1,
+                    parked.leader_epoch if ok else -1,
+                    parked.lineage if ok else -1,
+                ),
+            )
+
+    def expire(self) -> None:
+        """Answer what has waited long enough: fetches with what there is, produces with REQUEST_TIMED_OUT."""
+        for token in self._purgatory.due(self._port.now):
+            if token in self._purgatory.fetches:
+                self._answer_fetch(token)
+            else:
+                replica = self._replicas[self._purgatory.produces[token].partition]
+                if replica.leadership is not None:
+                    replica.leadership.give_up(token)
+                self._answer_produce(token, KafkaError.REQUEST_TIMED_OUT)
+
+    def epoch_ends(self, source: int, request: EpochEndRequest) -> None:
+        """OffsetsForLeaderEpoch."""
+        answers = tuple(
+            epoch_end(self._replicas.get(partition), partition, epoch, current)
+            for partition, epoch, current in request.partitions
+        )
+        self._port.send(source, EpochEndResponse(request.correlation, answers))
+
+    def list_offsets(self, source: int, request: ListOffsetsRequest) -> None:
+        """Earliest, or latest: the HW, once it has reached the start of this epoch (``fetchOffsetForTimestamp``)."""
+        replica = self._replicas.get(request.partition)
+        error = KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+        offset = -1
+        if replica is not None:
+            error = check_epoch(replica, request.current_leader_epoch)
+            leadership = replica.leadership
+            if error is KafkaError.NONE and leadership is None:
+                error = KafkaError.NOT_LEADER_OR_FOLLOWER
+            elif error is KafkaError.NONE and leadership is not None:
+                if request.earliest:
+                    offset = replica.log.log_start
+                elif replica.profile.bounce_detected and replica.hw < leadership.epoch_start:
+                    error = KafkaError.OFFSET_NOT_AVAILABLE
+                else:
+                    offset = replica.hw
+        self._port.send(source, ListOffsetsResponse(request.correlation, request.partition, error, offset))

@@ -1,0 +1,142 @@
+"""Making the immutable views of :mod:`cluster_model.views` from the live objects."""
+
+from itertools import pairwise
+
+from cluster_model.checker.checker import Checker
+from cluster_model.log.compare import Range, differing
+from cluster_model.replication.replica import Replica
+from cluster_model.views import (
+    LaneView,
+    LedgerView,
+    LogView,
+    PartitionView,
+    RecordView,
+    ReplicaStatus,
+    ReplicaView,
+    Run,
+)
+from cluster_model.world import World
+
+
+def partition_view(world: World, checker: Checker, name: str) -> PartitionView:
+    """One partition as it is."""
+    record = world.record(name)
+    leader = world.true_leader(name)
+    shown = leader or world.replicas[name][record.isr[0] if record.isr else record.assignment[0]]
+    replicas = tuple(
+        _replica_view(world, name, broker, shown) for broker in record.assignment if broker in world.replicas[name]
+    )
+    return PartitionView(
+        name=name,
+        leader=record.leader,
+        leader_epoch=record.leader_epoch,
+        partition_epoch=record.partition_epoch,
+        isr=record.isr,
+        assignment=record.assignment,
+        min_isr=world.effective_min_isr(name),
+        hw=shown.hw,
+        leo=shown.log.leo,
+        log_start=shown.log.log_start,
+        replicas=replicas,
+        missing=checker.ledger.missing(name),
+    )
+
+
+def _replica_view(world: World, name: str, broker: int, shown: Replica) -> ReplicaView:
+    replica = world.replicas[name][broker]
+    isr = () if replica.leadership is None else replica.leadership.isr
+    return ReplicaView(
+        broker=broker,
+        status=status_of(world, name, broker),
+        leo=replica.log.leo,
+        hw=replica.hw,
+        log_start=replica.log.log_start,
+        epochs=replica.log.epochs.entries,
+        believed_leader=replica.leader,
+        believed_epoch=replica.leader_epoch,
+        believed_isr=isr,
+        behind=shown.log.leo - replica.log.leo,
+    )
+
+
+def status_of(world: World, name: str, broker: int) -> ReplicaStatus:
+    """How a replica stands, the worst first."""
+    record = world.record(name)
+    replica = world.replicas[name][broker]
+    if not world.is_up(broker):
+        return "down"
+    if broker == record.leader:
+        return "leader"
+    if replica.following is not None and replica.following.truncating:
+        return "truncating"
+    leader = world.true_leader(name)
+    if leader is not None and differing(leader.log, replica.log):
+        return "diverged"
+    return "in_sync" if broker in record.isr else "lagging"
+
+
+def log_view(world: World, checker: Checker, name: str, start: int, end: int) -> LogView:
+    """The logs of a partition side by side over ``[start, end)``."""
+    record = world.record(name)
+    leader = world.true_leader(name)
+    lanes = tuple(_lane(world, checker, name, broker, (start, end)) for broker in world.replicas[name])
+    return LogView(name, start, end, record.leader, -1 if leader is None else leader.hw, lanes)
+
+
+def _lane(world: World, checker: Checker, name: str, broker: int, window: Range) -> LaneView:
+    replica = world.replicas[name][broker]
+    log = replica.log
+    leader = world.true_leader(name)
+    parted = [] if leader is None or leader is replica else differing(leader.log, log)
+    if leader is not None and leader is not replica and log.leo > leader.log.leo:
+        parted.append((max(leader.log.leo, log.log_start), log.leo))
+    runs: list[Run] = []
+    for index, (first, stint) in enumerate(log.extents):
+        low = max(window[0], log.log_start, first)
+        high = min(window[1], log.extents[index + 1][0] if index + 1 < len(log.extents) else log.leo)
+        lost = [interval for owner, interval in checker.ledger.is_missing(name) if owner == stint]
+        edges = {edge for interval in (*parted, *lost) for edge in interval if low < edge < high}
+        for at, until in pairwise([low, *sorted(edges), high]):
+            if at < until:
+                epoch = log.lineages.by_id[stint].epoch
+                runs.append(Run(at, until, epoch, _inside(at, parted), _inside(at, lost)))
+    return LaneView(broker, status_of(world, name, broker), log.leo, replica.hw, log.log_start, tuple(runs))
+
+
+def _inside(offset: int, ranges: list[Range]) -> bool:
+    return any(start <= offset < end for start, end in ranges)
+
+
+def record_view(world: World, checker: Checker, name: str, broker: int, offset: int) -> RecordView | None:
+    """One record of a replica, None where its log holds nothing."""
+    log = world.replica(name, broker).log
+    if not log.log_start <= offset < log.leo:
+        return None
+    lineage = log.lineage_at(offset)
+    batch = lineage.batch_at(offset)
+    return RecordView(
+        offset=offset,
+        epoch=lineage.epoch,
+        client=batch.client,
+        sequence=batch.sequence + offset - batch.base,
+        acks=batch.acks,
+        appended_us=batch.appended_us,
+        acked=_inside(offset, checker.ledger.acked_in(name, lineage.id)),
+    )
+
+
+def ledger_view(checker: Checker) -> LedgerView:
+    """The books over all producers."""
+    ledger = checker.ledger
+    sent, acked, failed, unknown = (sum(column) for column in zip((0, 0, 0, 0), *ledger.books.values(), strict=True))
+    return LedgerView(
+        sent=sent,
+        acked=acked,
+        failed=failed,
+        unknown=unknown,
+        missing=ledger.missing_of(None),
+        acked_lost=ledger.acked_lost(),
+        committed_lost=ledger.committed_lost(),
+        duplicates=ledger.repeats.duplicates(),
+        reordered=ledger.repeats.reordered(),
+    )

@@ -1,0 +1,61 @@
+"""The omniscient handle on a cluster: what *is*, for the checker, the views, conditions and target selectors only.
+
+No protocol code gets one. The timed cluster and the hand-stepped one each make theirs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cluster_model.controller.committed import PartitionRecord
+from cluster_model.errors import ModelError
+from cluster_model.log.lineage import Lineages
+from cluster_model.profiles import Profile
+from cluster_model.replication.replica import Replica
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Live objects by name; read, never written, through here."""
+
+    profile: Profile
+    records: dict[str, PartitionRecord]
+    """The controller's committed state."""
+    replicas: dict[str, dict[int, Replica]]
+    """Partition → broker → replica, in assignment order."""
+    lineages: dict[str, Lineages]
+    is_up: Callable[[int], bool]
+    """Whether a broker's process runs or is paused."""
+
+    def record(self, partition: str) -> PartitionRecord:
+        """A partition's committed state.
+
+        Raises:
+            ModelError: no such partition.
+        """
+        record = self.records.get(partition)
+        if record is None:
+            raise ModelError(f"no partition {partition!r}; there are {', '.join(self.records)}")
+        return record
+
+    def replica(self, partition: str, broker: int) -> Replica:
+        """A replica by partition and broker.
+
+        Raises:
+            ModelError: no such partition, or the broker holds none of it.
+        """
+        self.record(partition)
+        replica = self.replicas[partition].get(broker)
+        if replica is None:
+            holders = ", ".join(map(str, self.replicas[partition]))
+            raise ModelError(f"broker {broker} holds no replica of {partition}; its replicas are on {holders}")
+        return replica
+
+    def true_leader(self, partition: str) -> Replica | None:
+        """The replica that the controller has lead, None while nobody does."""
+        record = self.record(partition)
+        return None if record.leader < 0 else self.replicas[partition].get(record.leader)
+
+    def effective_min_isr(self, partition: str) -> int:
+        """In-sync replicas that acks=all needs."""
+        record = self.record(partition)
+        return record.topic.effective_min_isr(self.profile, len(record.assignment))

@@ -1,0 +1,256 @@
+"""The board of active faults: applies them to a live cluster, and heals them when asked or when their time is over."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from cluster_model.cluster import Cluster
+from cluster_model.errors import KafkaError
+from cluster_model.events import FaultHealed, FaultInjected
+from cluster_model.kernel.processes import ProcessState
+from cluster_model.views import FaultView
+from faults.action import Action
+from faults.catalogue import ADMIN, CATALOGUE, Fault, FaultError, nearest
+from faults.selectors import SelectorError, resolve
+
+_UP = (ProcessState.RUNNING, ProcessState.PAUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Active:
+    id: int
+    fault: str
+    target: str
+    nodes: tuple[int, ...]
+    since_us: int
+    until_us: int
+    detail: str
+    links: tuple[tuple[int, int], ...] = ()
+
+
+class FaultBoard:
+    """Faults of one cluster. It listens to the cluster's control events to heal in virtual time."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._active: dict[int, _Active] = {}
+        self._next = 1
+        cluster.on_control = self._time_is_over
+
+    def inject(self, action: Action) -> int:
+        """Apply a fault; its number.
+
+        Raises:
+            FaultError: unknown fault or target, or one that it cannot be done to now. Nothing has changed then.
+        """
+        fault = CATALOGUE.get(action.name)
+        if fault is None:
+            raise FaultError(f"no fault {action.name!r}{nearest(action.name)}; there are {', '.join(CATALOGUE)}")
+        nodes = self._targets(action.target)
+        params = _with_defaults(fault, action)
+        self._refuse_impossible(fault, nodes)
+        links = self._links(nodes, params) if fault.name == "lag" else ()
+        number = self._next
+        self._next += 1
+        cluster = self._cluster
+        until_us = cluster.now_us + action.for_us if fault.lasting and action.for_us >= 0 else -1
+        target = self._names(nodes)
+        detail = " ".join(f"{name}={value}" for name, value in params.items() if value not in ("", -1))
+        active = _Active(number, fault.name, target, nodes, cluster.now_us, until_us, detail, links)
+        cluster.emit(FaultInjected(cluster.now_us, number, fault.name, target, until_us, detail))
+        if fault.lasting:
+            self._active[number] = active
+        self._apply(active, params)
+        if until_us >= 0:
+            cluster.call_at(until_us, number)
+        return number
+
+    def _targets(self, text: str) -> tuple[int, ...]:
+        try:
+            return tuple(resolve(text, self._cluster))
+        except SelectorError as error:
+            raise FaultError(f"target {text!r}: {error}") from None
+
+    def _names(self, nodes: tuple[int, ...]) -> str:
+        return ", ".join(self._cluster.name_of(node) for node in nodes)
+
+    def _refuse_impossible(self, fault: Fault, nodes: tuple[int, ...]) -> None:
+        cluster = self._cluster
+        for node in nodes:
+            name = cluster.name_of(node)
+            is_broker = node in cluster.brokers
+            if fault.accepts == "brokers" and not is_broker:
+                raise FaultError(f"{fault.title} is for brokers, {name} is none")
+            if fault.accepts == "brokers or the controller" and not is_broker and name != "controller":
+                raise FaultError(f"{fault.title} is for brokers and the controller, {name} is a client")
+            state = cluster.state_of(node)
+            if fault.name == "restart" and state in _UP:
+                raise FaultError(f"{name} is not down, so it cannot be restarted")
+            if fault.name in ("crash", "power_loss", "gc_pause") and state not in _UP:
+                raise FaultError(f"{name} is down already")
+            if fault.name == "gc_pause" and state is ProcessState.PAUSED:
+                raise FaultError(f"{name} is paused already")
+
+    def _links(self, nodes: tuple[int, ...], params: dict[str, Any]) -> tuple[tuple[int, int], ...]:
+        others = self._targets(str(params["to"])) if params["to"] else self._cluster.nodes()
+        found: dict[tuple[int, int], None] = {}
+        for node in nodes:
+            for other in others:
+                if other != node:
+                    if params["direction"] in ("both", "out"):
+                        found[node, other] = None
+                    if params["direction"] in ("both", "in"):
+                        found[other, node] = None
+        if not found:
+            raise FaultError("lag needs two different ends, found only one node")
+        return tuple(found)
+
+    def _apply(self, active: _Active, params: dict[str, Any]) -> None:
+        cluster = self._cluster
+        if active.fault == "lag":
+            for source, target in active.links:
+                cluster.add_lag(source, target, active.id, int(params["latency"]), int(params["jitter"]))
+            return
+        for node in active.nodes:
+            if active.fault == "restart":
+                self._restart(node)
+            elif active.fault == "gc_pause":
+                cluster.pause(node)
+            else:
+                self._forget(node, "gc_pause")
+                if active.fault == "crash":
+                    cluster.crash(node)
+                else:
+                    cluster.power_loss(node, int(params["keep"]))
+
+    def _restart(self, node: int) -> None:
+        for fault in ("crash", "power_loss"):
+            self._forget(node, fault)
+        self._cluster.restart(node)
+
+    def _forget(self, node: int, fault: str) -> None:
+        """A fault on one of several nodes ended by another way; what is left of it goes on."""
+        for number, active in tuple(self._active.items()):
+            if active.fault == fault and node in active.nodes:
+                left = tuple(other for other in active.nodes if other != node)
+                if left:
+                    self._active[number] = _Active(
+                        number, fault, self._names(left), left, active.since_us, active.until_us, active.detail
+                    )
+                else:
+                    self._end(number)
+
+    def _end(self, number: int) -> None:
+        active = self._active.pop(number)
+        self._cluster.emit(FaultHealed(self._cluster.now_us, number, active.fault, active.target))
+
+    def _time_is_over(self, number: int) -> None:
+        if number in self._active:
+            self._heal(number)
+
+    def heal(self, name: str) -> int:
+        """Heal a fault by name or number, or ``all``; how many were healed.
+
+        Raises:
+            FaultError: nothing in the catalogue has that name, or no fault has that number.
+        """
+        if name == "all":
+            numbers = list(self._active)
+        elif name.isdigit():
+            if int(name) not in self._active:
+                raise FaultError(f"no active fault has number {name}")
+            numbers = [int(name)]
+        elif name in CATALOGUE:
+            numbers = [number for number, active in self._active.items() if active.fault == name]
+        else:
+            raise FaultError(f"no fault {name!r}{nearest(name)}; heal takes all, a fault's name or its number")
+        for number in numbers:
+            if number in self._active:
+                self._heal(number)
+        return len(numbers)
+
+    def _heal(self, number: int) -> None:
+        active = self._active[number]
+        cluster = self._cluster
+        self._end(number)
+        if active.fault == "lag":
+            for source, target in active.links:
+                cluster.remove_lag(source, target, number)
+            return
+        for node in active.nodes:
+            if active.fault == "gc_pause" and cluster.state_of(node) is ProcessState.PAUSED:
+                cluster.resume(node)
+            elif active.fault != "gc_pause" and not cluster.is_up(node):
+                cluster.restart(node)
+
+    def admin(self, action: Action) -> KafkaError:
+        """An administrative operation; Kafka's answer.
+
+        Raises:
+            FaultError: unknown operation, or a parameter that is missing or wrong.
+        """
+        if action.name not in ADMIN:
+            raise FaultError(f"no operation {action.name!r}; there are {', '.join(ADMIN)}")
+        partition = action.params.get("partition")
+        if not isinstance(partition, str) or partition not in self._cluster.world.records:
+            known = ", ".join(self._cluster.world.records)
+            raise FaultError(f"{action.name} needs a partition, found {partition!r}; there are {known}")
+        return self._cluster.elect_leaders(partition, unclean=action.params.get("unclean") is True)
+
+    def active(self) -> tuple[FaultView, ...]:
+        """Faults that last, oldest first."""
+        return tuple(
+            FaultView(active.id, active.fault, active.target, active.since_us, active.until_us, active.detail)
+            for active in self._active.values()
+        )
+
+    def on_node(self, node: int) -> tuple[str, ...]:
+        """Names of the faults active on a node."""
+        return tuple(active.fault for active in self._active.values() if node in active.nodes)
+
+    def expectation(self, name: str, node: int) -> str:
+        """What this fault would do to this node now, in one line, from the state of things."""
+        cluster = self._cluster
+        who = cluster.name_of(node)
+        leads = sum(record.leader == node for record in cluster.world.records.values())
+        if name == "restart":
+            return (
+                f"{who} is up: nothing to restart" if cluster.is_up(node) else f"{who} recovers, registers, catches up"
+            )
+        if not cluster.is_up(node):
+            return f"{who} is down already"
+        below = sum(
+            node in record.isr and len(record.isr) - 1 < cluster.world.effective_min_isr(partition)
+            for partition, record in cluster.world.records.items()
+        )
+        session = cluster.controller.session_us // 1_000_000
+        fate = f"leads {leads} partition(s)"
+        short = f"; without it {below} would be under min.insync.replicas" if below else ""
+        if name == "lag":
+            return f"{who} {fate}; acks=all waits for it while it is in an ISR"
+        return f"{who} {fate}; new leaders after its session of {session} s{short}"
+
+    def save(self) -> tuple[Any, ...]:
+        """All state; saved and loaded with the cluster's keyframe."""
+        return (self._next, tuple(self._active.items()))
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self._next, active = saved
+        self._active = dict(active)
+
+
+def _with_defaults(fault: Fault, action: Action) -> dict[str, Any]:
+    for name in action.params:
+        if fault.param(name) is None:
+            known = ", ".join(param.name for param in fault.params) or "none"
+            raise FaultError(f"{fault.name} has no parameter {name!r}; it has {known}")
+    found: dict[str, Any] = {}
+    for param in fault.params:
+        value = action.params.get(param.name, param.default)
+        if param.type == "choice" and value not in param.choices:
+            raise FaultError(f"{fault.name}: {param.name} takes {', '.join(param.choices)}, found {value!r}")
+        numeric = param.type in ("int", "duration")
+        if numeric and (isinstance(value, bool) or not isinstance(value, int) or not param.low <= value <= param.high):
+            raise FaultError(f"{fault.name}: {param.name} takes {param.low} to {param.high}, found {value!r}")
+        found[param.name] = value
+    return found

@@ -1,0 +1,185 @@
+"""Every fault, declared once: the screen's sheet, the playbook language, the command line and the docs read this."""
+
+import difflib
+from dataclasses import dataclass
+from typing import Final, Literal
+
+ParamType = Literal["duration", "int", "bool", "choice", "target"]
+
+MS: Final = 1_000
+SECOND: Final = 1_000_000
+HOUR: Final = 3_600 * SECOND
+
+
+class FaultError(Exception):
+    """A fault cannot be done to this target now; the message is a sentence for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A parameter: durations are in microseconds; ``default`` None: it must be given, or is decided when applied."""
+
+    name: str
+    type: ParamType
+    doc: str
+    default: int | str | bool | None = None
+    low: int = 0
+    high: int = HOUR
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault of the catalogue."""
+
+    name: str
+    letter: str
+    """Its key on the screen, after ``f``."""
+    title: str
+    summary: str
+    """What it does to its target, in one sentence."""
+    params: tuple[Param, ...]
+    accepts: str
+    """Whom it can be done to: ``brokers``, ``brokers or the controller``, ``nodes``."""
+    lasting: bool
+    """Whether it stays until healed; ``for:`` heals it after a time."""
+    heals: str
+    """What healing does; empty where there is nothing to heal."""
+    glyph: str
+    colour: str
+    cause: str
+    """The real-world causes that it stands for."""
+    may_break: str
+    """What an operator may see break."""
+
+    def param(self, name: str) -> Param | None:
+        """A parameter by name."""
+        return next((param for param in self.params if param.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class AdminOp:
+    """An administrative operation."""
+
+    name: str
+    summary: str
+    params: tuple[Param, ...]
+
+
+def _table(*faults: Fault) -> dict[str, Fault]:
+    return {fault.name: fault for fault in faults}
+
+
+CATALOGUE: Final = _table(
+    Fault(
+        name="crash",
+        letter="c",
+        title="crash",
+        summary="The process dies at once (SIGKILL); the operating system keeps its page cache and resets its "
+        "connections.",
+        params=(),
+        accepts="brokers or the controller",
+        lasting=True,
+        heals="the process starts again, recovers its logs and registers",
+        glyph="✕",
+        colour="alarm",
+        cause="a bug, the out-of-memory killer, kill -9",
+        may_break="its leaderships until its session ends; acks=1 records that no follower had fetched",
+    ),
+    Fault(
+        name="power_loss",
+        letter="p",
+        title="power loss",
+        summary="The machine goes dark: what was not yet on disk is lost, and no connection is closed.",
+        params=(
+            Param(
+                "keep",
+                "int",
+                "Records left in each of its logs; -1: what the operating system had written back.",
+                default=-1,
+                low=-1,
+                high=1 << 40,
+            ),
+        ),
+        accepts="brokers",
+        lasting=True,
+        heals="the machine starts again with what its disk held",
+        glyph="✕",
+        colour="alarm",
+        cause="power failure, kernel panic, a host that is taken away",
+        may_break="records that only this page cache held, acks=all ones among them if it was the last in sync",
+    ),
+    Fault(
+        name="restart",
+        letter="r",
+        title="restart",
+        summary="A process that is down starts again, recovers its logs and registers with the controller.",
+        params=(),
+        accepts="brokers or the controller",
+        lasting=False,
+        heals="",
+        glyph="▲",
+        colour="calm",
+        cause="a supervisor, an operator",
+        may_break="nothing by itself; the returning replica truncates what the new leader does not have",
+    ),
+    Fault(
+        name="gc_pause",
+        letter="g",
+        title="GC pause",
+        summary="The process stops without dying: connections stay open, requests and timers wait, and all of them "
+        "are handled when it goes on.",
+        params=(),
+        accepts="nodes",
+        lasting=True,
+        heals="the process goes on where it stood",
+        glyph="‖",
+        colour="warning",
+        cause="a stop-the-world collection, SIGSTOP, a frozen virtual machine",
+        may_break="its session if longer than the session timeout; a leader that wakes up may not know it was replaced",
+    ),
+    Fault(
+        name="lag",
+        letter="l",
+        title="lag",
+        summary="Messages from and to the target take longer, in order and without loss.",
+        params=(
+            Param("latency", "duration", "Added to every message, one way.", default=200 * MS, low=1),
+            Param("jitter", "duration", "The most that chance adds on top.", default=0),
+            Param("to", "target", "Only towards and from these nodes; all by default.", default=""),
+            Param(
+                "direction",
+                "choice",
+                "Which way is slow: out of the target, into it, or both.",
+                default="both",
+                choices=("both", "out", "in"),
+            ),
+        ),
+        accepts="nodes",
+        lasting=True,
+        heals="messages sent from then on take their usual time",
+        glyph="≈",
+        colour="warning",
+        cause="a congested or long link, a saturated network card, a slow host",
+        may_break="latency of acks=all; the ISR once a follower lags beyond replica.lag.time.max.ms",
+    ),
+)
+"""Faults by name."""
+
+ADMIN: Final = {
+    "elect_leaders": AdminOp(
+        "elect_leaders",
+        "Elects a leader: the preferred replica, or with unclean any live one for a partition that has none.",
+        (
+            Param("partition", "target", "Partition, as in orders-0."),
+            Param("unclean", "bool", "Allow a replica from outside the ISR.", default=False),
+        ),
+    )
+}
+"""Administrative operations by name."""
+
+
+def nearest(name: str) -> str:
+    """A hint at the fault that was perhaps meant, empty if none is near."""
+    near = difflib.get_close_matches(name, CATALOGUE, n=1)
+    return f"; did you mean {near[0]}?" if near else ""

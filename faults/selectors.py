@@ -1,0 +1,184 @@
+"""Target selectors: ``leader(orders-0)``, ``followers(orders-0)``, ``rack(a)``, ``random(2, isr(orders-0))`` ...
+
+They look at everything, as an operator would; the model's own nodes never do. A selector is parsed once and resolved
+against the live cluster at the moment its fault strikes.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from cluster_model.cluster import Cluster
+from cluster_model.controller.single import CONTROLLER_ID
+
+_TOKEN: Final = re.compile(r"\s*([A-Za-z0-9._/-]+|[(),])")
+
+PARTITION_SELECTORS: Final = ("leader", "followers", "isr", "replicas")
+SELECTORS: Final = {
+    "leader": "leader(PARTITION): the broker that leads by the controller's word",
+    "followers": "followers(PARTITION): all its other replicas",
+    "isr": "isr(PARTITION): its in-sync replicas, the leader among them",
+    "replicas": "replicas(PARTITION): everybody who holds it",
+    "controller": "controller: the active controller",
+    "broker": "broker(ID): one broker",
+    "rack": "rack(NAME): all brokers of a rack",
+    "client": "client(NAME): a producer, or a member of a group as in billing/0",
+    "random": "random(N, SELECTOR): N of those, drawn by the session's seed; random(SELECTOR) draws one",
+    "all": "all: every broker",
+}
+"""Selector → how it is written and what it means."""
+
+
+class SelectorError(Exception):
+    """A selector that cannot be read or finds nothing; ``column`` counts from 0 within its text."""
+
+    def __init__(self, message: str, column: int = 0) -> None:
+        super().__init__(message)
+        self.column = column
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """A parsed selector: its kind, one plain argument, and what it draws from."""
+
+    kind: str
+    argument: str = ""
+    count: int = 1
+    inner: "Selector | None" = None
+    column: int = field(default=0, compare=False)
+
+
+def parse(text: str) -> Selector:
+    """Read a selector.
+
+    Raises:
+        SelectorError: with the place and what is allowed.
+    """
+    tokens = _tokens(text)
+    selector, rest = _selector(tokens, 0)
+    if rest < len(tokens):
+        word, column = tokens[rest]
+        raise SelectorError(f"nothing may follow the selector, found {word!r}", column)
+    return selector
+
+
+def check_selector(text: str) -> None:
+    """Raise SelectorError unless ``text`` is a selector."""
+    parse(text)
+
+
+def _tokens(text: str) -> list[tuple[str, int]]:
+    tokens: list[tuple[str, int]] = []
+    at = 0
+    while at < len(text.rstrip()):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise SelectorError(f"unexpected character {text[at]!r}", at)
+        tokens.append((match.group(1), match.start(1)))
+        at = match.end()
+    if not tokens:
+        raise SelectorError(f"empty; a target is one of {', '.join(SELECTORS)}")
+    return tokens
+
+
+def _selector(tokens: list[tuple[str, int]], at: int) -> tuple[Selector, int]:
+    kind, column = tokens[at]
+    if kind.isdigit():
+        return Selector("broker", kind, column=column), at + 1
+    if kind not in SELECTORS:
+        raise SelectorError(f"unknown target {kind!r}; a target is one of {', '.join(SELECTORS)}", column)
+    if kind in ("all", "controller"):
+        return Selector(kind, column=column), at + 1
+    at = _expect(tokens, at + 1, "(", SELECTORS[kind])
+    if kind == "random":
+        return _random(tokens, at, column)
+    argument, where = _word(tokens, at, SELECTORS[kind])
+    if kind == "broker" and not argument.isdigit():
+        raise SelectorError(f"broker takes a number, found {argument!r}", where)
+    return Selector(kind, argument, column=where), _expect(tokens, at + 1, ")", SELECTORS[kind])
+
+
+def _random(tokens: list[tuple[str, int]], at: int, column: int) -> tuple[Selector, int]:
+    count = 1
+    if at + 1 < len(tokens) and tokens[at][0].isdigit() and tokens[at + 1][0] == ",":
+        count = int(tokens[at][0])
+        at += 2
+    _word(tokens, at, SELECTORS["random"])
+    inner, at = _selector(tokens, at)
+    return Selector("random", "", count, inner, column), _expect(tokens, at, ")", SELECTORS["random"])
+
+
+def _expect(tokens: list[tuple[str, int]], at: int, wanted: str, usage: str) -> int:
+    if at >= len(tokens) or tokens[at][0] != wanted:
+        column = tokens[at][1] if at < len(tokens) else tokens[-1][1] + len(tokens[-1][0])
+        raise SelectorError(f"expected {wanted!r}; write {usage}", column)
+    return at + 1
+
+
+def _word(tokens: list[tuple[str, int]], at: int, usage: str) -> tuple[str, int]:
+    if at >= len(tokens) or tokens[at][0] in "(),":
+        column = tokens[at][1] if at < len(tokens) else tokens[-1][1] + len(tokens[-1][0])
+        raise SelectorError(f"something is missing; write {usage}", column)
+    return tokens[at]
+
+
+def resolve(text: str, cluster: Cluster) -> list[int]:
+    """Ids of the nodes that a selector means now, in a stable order.
+
+    Raises:
+        SelectorError: an unknown name, or nobody to be found.
+    """
+    selector = parse(text)
+    found = _resolve(selector, cluster)
+    if not found:
+        raise SelectorError(f"{text} means nobody right now", selector.column)
+    return found
+
+
+def _resolve(selector: Selector, cluster: Cluster) -> list[int]:
+    kind = selector.kind
+    if kind in PARTITION_SELECTORS:
+        return _of_partition(selector, cluster)
+    if kind == "controller":
+        return [CONTROLLER_ID]
+    if kind == "broker":
+        broker = int(selector.argument)
+        if broker not in cluster.brokers:
+            raise SelectorError(f"no broker {broker}; there are {list(cluster.brokers)}", selector.column)
+        return [broker]
+    if kind == "rack":
+        found = [broker.id for broker in cluster.spec.brokers if broker.rack == selector.argument]
+        if not found:
+            racks = sorted({broker.rack for broker in cluster.spec.brokers if broker.rack})
+            raise SelectorError(f"no rack {selector.argument!r}; there are {racks}", selector.column)
+        return found
+    if kind == "client":
+        clients = {cluster.name_of(node): node for node in cluster.nodes() if node not in cluster.brokers}
+        clients.pop(cluster.name_of(CONTROLLER_ID))
+        if selector.argument not in clients:
+            raise SelectorError(f"no client {selector.argument!r}; there are {list(clients)}", selector.column)
+        return [clients[selector.argument]]
+    if kind == "random" and selector.inner is not None:
+        return _draw(_resolve(selector.inner, cluster), selector.count, cluster)
+    return list(cluster.brokers)
+
+
+def _of_partition(selector: Selector, cluster: Cluster) -> list[int]:
+    record = cluster.world.records.get(selector.argument)
+    if record is None:
+        known = ", ".join(cluster.world.records)
+        raise SelectorError(f"no partition {selector.argument!r}; there are {known}", selector.column)
+    if selector.kind == "leader":
+        return [record.leader] if record.leader >= 0 else []
+    if selector.kind == "followers":
+        return [broker for broker in record.assignment if broker != record.leader]
+    if selector.kind == "isr":
+        return [broker for broker in record.assignment if broker in record.isr]
+    return list(record.assignment)
+
+
+def _draw(candidates: list[int], count: int, cluster: Cluster) -> list[int]:
+    stream = cluster.stream("targets")
+    left = list(candidates)
+    drawn = [left.pop(stream.below(len(left))) for _turn in range(min(count, len(left)))]
+    return [candidate for candidate in candidates if candidate in drawn]
