@@ -109,7 +109,6 @@ class ManualCluster:
 
     def _append(self, params: dict[str, Any]) -> KafkaError:
         replica = self._replica(params)
-        partition = replica.partition
         count = int(params.get("records", 1))
         names = tuple(str(name) for name in params.get("names", ()))
         if names and len(names) != count:
@@ -118,15 +117,22 @@ class ManualCluster:
             count = len(names)
         acks_text = str(params.get("acks", 1))
         acks = ALL if acks_text in ("all", "-1") else int(acks_text)
+        # Each record is a batch of its own, so that a step can cut, fetch or lose them one by one.
+        for index in range(count):
+            error = self._append_one(replica, acks, names[index : index + 1])
+            if error is not KafkaError.NONE:
+                return error
+        return KafkaError.NONE
+
+    def _append_one(self, replica: Replica, acks: int, names: tuple[str, ...]) -> KafkaError:
+        partition = replica.partition
         self._produces += 1
         sequence = self._sequences[partition]
-        self._sequences[partition] += count
-        request = ProduceRequest(
-            self._produces, partition, acks, 0, CLIENT, -1, sequence, count, count * RECORD_BYTES, names
-        )
-        self.emit(RecordsSent(NOW, CLIENT, partition, sequence, count, acks))
+        self._sequences[partition] += 1
+        request = ProduceRequest(self._produces, partition, acks, 0, CLIENT, -1, sequence, 1, RECORD_BYTES, names)
+        self.emit(RecordsSent(NOW, CLIENT, partition, sequence, 1, acks))
         if acks == 0:
-            self.emit(RecordsAcked(NOW, CLIENT, partition, sequence, count, 0, replica.broker, -1, -1, 0, -1))
+            self.emit(RecordsAcked(NOW, CLIENT, partition, sequence, 1, 0, replica.broker, -1, -1, 0, -1))
         return self._produce(replica, request)
 
     def _produce(self, replica: Replica, request: ProduceRequest) -> KafkaError:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from cluster_model.checker.history import POWER_LOSS, History
-from cluster_model.events import LeaderElected, RecordsAcked, TraceEvent, Truncated
+from cluster_model.events import BecameLeader, LeaderElected, RecordsAcked, TraceEvent, Truncated
 from cluster_model.log.lineage import Batch, Lineage
 
 
@@ -59,10 +59,10 @@ def _vouched(history: History, partition: str, lineage: Lineage, run: Run, batch
     what = "1 record" if count == 1 else f"{count} records"
     who = f" of {batch.client}" if batch.client else ""
     names = f" ({batch.name[run.start - batch.base]})" if batch.name and count == 1 else ""
-    isr = history.isr_at(partition, batch.appended_us)
+    isr = sorted(history.isr_at(partition, batch.appended_us, lineage.epoch))
     return (
         f"{what}{who} at {where} of {partition}{names} had been acknowledged by broker {lineage.broker} in epoch "
-        f"{lineage.epoch} with acks={'all' if run.acks < 0 else run.acks} and ISR {list(isr)}"
+        f"{lineage.epoch} with acks={'all' if run.acks < 0 else run.acks} and ISR {isr}"
     )
 
 
@@ -76,15 +76,20 @@ def _dropped(history: History, partition: str, run: Run, batch: Batch, trigger: 
             f"({election.by}) and nobody had told it yet"
         )
     if isinstance(trigger, LeaderElected):
-        cuts = history.cuts(partition, trigger.leader, (run.start, run.end), batch.appended_us)
         kind = "clean" if trigger.clean else "unclean"
-        elected = f"became leader in epoch {trigger.leader_epoch} by a {kind} election ({trigger.by})"
-        if cuts:
-            return f"broker {trigger.leader} {_cut(cuts[-1])} and then {elected} with ISR {list(trigger.isr)}"
-        return f"broker {trigger.leader}, which had not replicated them, {elected}"
-    if isinstance(trigger, Truncated):
-        return f"broker {trigger.broker}, the leader, {_cut(trigger)}"
+        how = f"became leader in epoch {trigger.leader_epoch} by a {kind} election ({trigger.by})"
+        return _led(history, partition, run, batch, trigger.leader, f"{how} with ISR {sorted(trigger.isr)}")
+    if isinstance(trigger, BecameLeader):
+        how = f"took its leadership up again in epoch {trigger.leader_epoch}"
+        return _led(history, partition, run, batch, trigger.broker, how)
     return "the leader's log does not hold them"
+
+
+def _led(history: History, partition: str, run: Run, batch: Batch, broker: int, how: str) -> str:
+    cuts = history.cuts(partition, broker, (run.start, run.end), batch.appended_us)
+    if cuts:
+        return f"broker {broker} {_cut(cuts[-1])}, and then {how}"
+    return f"broker {broker}, which had not replicated them, {how}"
 
 
 def _cut(event: Truncated) -> str:

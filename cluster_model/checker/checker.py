@@ -8,13 +8,13 @@ from cluster_model.checker.invariants import Invariants
 from cluster_model.checker.ledger import Ledger
 from cluster_model.events import (
     DATA_KINDS,
+    BecameLeader,
     Event,
     LeaderElected,
     PartitionOffline,
     RecordsFailed,
     RecordsUnknown,
     TraceEvent,
-    Truncated,
 )
 from cluster_model.world import World
 
@@ -22,10 +22,9 @@ from cluster_model.world import World
 class Checker:
     """Everything omniscient in one place. ``emit`` takes the events that it adds: findings and violations."""
 
-    __slots__ = ("_world", "history", "invariants", "ledger")
+    __slots__ = ("history", "invariants", "ledger")
 
     def __init__(self, world: World, emit: Callable[[Event], None]) -> None:
-        self._world = world
         self.history = History({name: record.isr for name, record in world.records.items()})
         self.ledger = Ledger(world, self.history, emit)
         self.invariants = Invariants(world, self.history, emit)
@@ -40,9 +39,7 @@ class Checker:
         self.invariants.observe(event)
         if isinstance(event, RecordsFailed | RecordsUnknown):
             self.ledger.observe_data(event)
-        elif isinstance(event, LeaderElected | PartitionOffline) or (
-            isinstance(event, Truncated) and event.broker == self._world.records[event.partition].leader
-        ):
+        elif isinstance(event, LeaderElected | PartitionOffline | BecameLeader):
             self.ledger.leader_changed(event.partition, event)
 
     def save(self) -> tuple[Any, ...]:

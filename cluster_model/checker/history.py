@@ -28,7 +28,9 @@ class History:
         """``isrs`` are the partitions' first ISRs."""
         self._elections: dict[str, list[LeaderElected | PartitionOffline]] = {name: [] for name in isrs}
         self._truncations: dict[str, list[Truncated]] = {name: [] for name in isrs}
-        self._isrs: dict[str, list[tuple[int, tuple[int, ...]]]] = {name: [(0, isr)] for name, isr in isrs.items()}
+        self._isrs: dict[str, list[tuple[int, int, tuple[int, ...]]]] = {
+            name: [(0, 0, isr)] for name, isr in isrs.items()
+        }
         self.outages: list[NodeDown | NodePaused | BrokerFenced | FaultInjected] = []
 
     def observe(self, event: TraceEvent) -> None:
@@ -38,17 +40,16 @@ class History:
         elif isinstance(event, Truncated):
             self._truncations[event.partition].append(event)
         elif isinstance(event, IsrChanged):
-            self._isrs[event.partition].append((event.at_us, event.isr))
+            self._isrs[event.partition].append((event.at_us, event.leader_epoch, event.isr))
         elif isinstance(event, NodeDown | NodePaused | BrokerFenced | FaultInjected):
             self.outages.append(event)
 
-    def isr_at(self, partition: str, at_us: int) -> tuple[int, ...]:
-        """The committed ISR at an instant."""
+    def isr_at(self, partition: str, at_us: int, leader_epoch: int) -> tuple[int, ...]:
+        """The ISR committed at an instant, as far as the leader of that epoch can have gone by it."""
         found: tuple[int, ...] = ()
-        for since, isr in self._isrs[partition]:
-            if since > at_us:
-                break
-            found = isr
+        for since, epoch, isr in self._isrs[partition]:
+            if since <= at_us and epoch <= leader_epoch:
+                found = isr
         return found
 
     def last_election(self, partition: str) -> LeaderElected | None:

@@ -63,6 +63,8 @@ class Invariants:
         """A rare event."""
         if isinstance(event, LeaderElected | IsrChanged):
             self._decided(event)
+            if isinstance(event, IsrChanged) and event.leader >= 0 and event.by == "leader":
+                self._logs_match(event.partition, event.at_us)
         elif isinstance(event, BecameLeader | Truncated):
             self._bounds(event.partition, event.broker, event.at_us)
             if isinstance(event, BecameLeader):
@@ -77,7 +79,9 @@ class Invariants:
             self._violated(HW_MONOTONE, event.partition, event.broker, event.hw, event.at_us, detail)
         self._hws[event.partition] = (event.broker, event.leader_epoch, event.hw)
         self._bounds(event.partition, event.broker, event.at_us)
-        self._logs_match(event)
+        record = self._world.records[event.partition]
+        if event.broker == record.leader and event.leader_epoch == record.leader_epoch:
+            self._logs_match(event.partition, event.at_us)
 
     def _bounds(self, partition: str, broker: int, at_us: int) -> None:
         replica = self._world.replicas[partition][broker]
@@ -86,25 +90,23 @@ class Invariants:
             detail = f"broker {broker}: log start {log.log_start}, HW {replica.hw}, LEO {log.leo}"
             self._violated(BOUNDS, partition, broker, replica.hw, at_us, detail)
 
-    def _logs_match(self, event: HwAdvanced) -> None:
+    def _logs_match(self, partition: str, at_us: int) -> None:
         """What the leader counts as committed must be the same records on every in-sync replica."""
-        record = self._world.records[event.partition]
-        if event.broker != record.leader or event.leader_epoch != record.leader_epoch:
-            return
-        replicas = self._world.replicas[event.partition]
-        leader = replicas[event.broker].log
+        record = self._world.records[partition]
+        replicas = self._world.replicas[partition]
+        leader = replicas[record.leader]
         for broker in record.isr:
             log = replicas[broker].log
-            if broker == event.broker or log.extents == leader.extents:
+            if log.extents == leader.log.extents:
                 continue
-            parted = [(start, end) for start, end in differing(leader, log) if start < event.hw]
+            parted = [(start, end) for start, end in differing(leader.log, log) if start < leader.hw]
             if parted:
                 start = parted[0][0]
                 detail = (
-                    f"brokers {event.broker} and {broker} are in sync with HW {event.hw}, and hold different records "
+                    f"brokers {record.leader} and {broker} are in sync with HW {leader.hw}, and hold different records "
                     f"from offset {start} to {parted[0][1] - 1}"
                 )
-                self._violated(LOG_MATCHING, event.partition, broker, start, event.at_us, detail)
+                self._violated(LOG_MATCHING, partition, broker, start, at_us, detail)
 
     def _decided(self, event: LeaderElected | IsrChanged) -> None:
         now = (event.leader_epoch, event.partition_epoch)

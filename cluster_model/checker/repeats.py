@@ -44,13 +44,14 @@ class Repeats:
     def _judge(self, event: Appended, log: ReplicaLog) -> None:
         stint = log.lineage_at(event.log_offset).id
         later = False
-        for lineage, batch in reversed(log.batches()):
+        for lineage, batch, start, end in reversed(list(log.batches())):
             if batch.client != event.client or batch.base >= event.log_offset:
                 continue
-            overlap_start = max(batch.sequence, event.sequence)
-            overlap_end = min(batch.sequence + batch.records, event.sequence + event.count)
+            shift = batch.sequence - batch.base
+            overlap_start = max(start + shift, event.sequence)
+            overlap_end = min(end + shift, event.sequence + event.count)
             if overlap_start < overlap_end:
-                first = batch.base + overlap_start - batch.sequence
+                first = overlap_start - shift
                 second = event.log_offset + overlap_start - event.sequence
                 copy = (event.partition, lineage.id, first, stint, second, overlap_end - overlap_start)
                 self._copies.append((event.client, copy))

@@ -121,6 +121,7 @@ class Consumer:
         for partition in tuple(self._resetting):
             if self._metadata.leader(partition) == leader:
                 del self._resetting[partition]
+        self._metadata.avoid(leader)
         self._metadata.refresh()
 
     def _back_off(self, partition: str) -> None:

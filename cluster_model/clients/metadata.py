@@ -14,7 +14,7 @@ class Metadata:
 
     __slots__ = (
         "_age_us", "_alarm", "_asked_at", "_backoff_us", "_brokers", "_busy", "_correlation", "_node", "_port",
-        "_timeout_us", "_turn", "_wanted_at", "states",
+        "_silent", "_timeout_us", "_turn", "_wanted_at", "states",
     )  # fmt: skip
 
     def __init__(
@@ -42,6 +42,8 @@ class Metadata:
         self._wanted_at = -1
         """When the next request is due, -1 for none."""
         self._turn = 0
+        self._silent: list[int] = []
+        """Brokers that last failed to answer: asked only when there is no other."""
         self._alarm = Alarm(port, "metadata")
 
     def begin(self, states: tuple[PartitionState, ...]) -> None:
@@ -78,6 +80,7 @@ class Metadata:
             if now - self._asked_at < self._timeout_us:
                 self._alarm.want(self._asked_at + self._timeout_us)
                 return
+            self.avoid(self._node)
             self._node = NOBODY
             self._wanted_at = now
         if 0 <= self._wanted_at <= now:
@@ -89,17 +92,24 @@ class Metadata:
         count = len(self._brokers)
         order = [self._brokers[(self._turn + step) % count] for step in range(count)]
         self._turn += 1
-        self._node = next((broker for broker in order if not self._busy(broker)), order[0])
+        self._node = min(order, key=lambda broker: (broker in self._silent, self._busy(broker)))
         self._wanted_at = -1
         self._asked_at = now
         self._correlation += 1
         self._port.send(self._node, MetadataRequest(self._correlation))
         self._alarm.want(now + self._timeout_us)
 
+    def avoid(self, broker: int) -> None:
+        """A broker did not answer: others are asked first until it does (``leastLoadedNode`` prefers connections)."""
+        if broker not in self._silent:
+            self._silent.append(broker)
+
     def answered(self, response: MetadataResponse) -> bool:
         """Take an answer; True if it was the one waited for and told anything."""
         if self._node == NOBODY or response.correlation != self._correlation:
             return False
+        if self._node in self._silent:
+            self._silent.remove(self._node)
         self._node = NOBODY
         if not response.partitions:
             self.refresh()
@@ -116,7 +126,8 @@ class Metadata:
                 self.states[state.partition] = state
 
     def disconnected(self, broker: int) -> None:
-        """A broker that was being asked is gone."""
+        """The connection to a broker broke."""
+        self.avoid(broker)
         if broker == self._node:
             self._node = NOBODY
             self.refresh()
@@ -125,11 +136,12 @@ class Metadata:
         """All state."""
         return (
             tuple(self.states.values()), self._correlation, self._node, self._asked_at, self._wanted_at, self._turn,
-            self._alarm.save(),
+            tuple(self._silent), self._alarm.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        states, self._correlation, self._node, self._asked_at, self._wanted_at, self._turn, alarm = saved
+        states, self._correlation, self._node, self._asked_at, self._wanted_at, self._turn, silent, alarm = saved
         self.states = {state.partition: state for state in states}
+        self._silent = list(silent)
         self._alarm.load(alarm)

@@ -229,6 +229,7 @@ class Producer:
             error = KafkaError.REQUEST_TIMED_OUT if correlation == timed_out else KafkaError.NETWORK_EXCEPTION
             self._attempt_failed(batch, broker, error)
         if gone:
+            self._metadata.avoid(broker)
             self._metadata.refresh()
 
     def _answered(self, response: ProduceResponse) -> None:

@@ -189,6 +189,9 @@ class Network:
         process.state = state
         process.incarnation += 1
         process.held.clear()
+        for (source, _target), link in self._links.items():
+            if source == node:
+                link.used = False
 
     def restart(self, node: int) -> None:
         """A new incarnation runs; timers and messages of the old one are gone."""

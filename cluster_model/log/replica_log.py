@@ -6,6 +6,7 @@ that has reached the disk (``durable``), which is all that a power loss leaves.
 """
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from cluster_model.log.epochs import EpochCache
@@ -135,16 +136,15 @@ class ReplicaLog:
         """Force everything to disk."""
         self.durable = self.leo
 
-    def batches(self) -> list[tuple[Lineage, Batch]]:
-        """Every batch in the log with its lineage, oldest first; the last may be cut by a truncation."""
-        found: list[tuple[Lineage, Batch]] = []
-        for index, (start, lineage_id) in enumerate(self.extents):
+    def batches(self) -> Iterator[tuple[Lineage, Batch, int, int]]:
+        """Every batch with its lineage and the offsets ``[start, end)`` of it that this log holds, oldest first."""
+        for index, (first, lineage_id) in enumerate(self.extents):
             lineage = self.lineages.by_id[lineage_id]
+            start = max(first, self.log_start)
             end = self.extents[index + 1][0] if index + 1 < len(self.extents) else self.leo
-            first = lineage.index_at(start)
-            last = lineage.index_at(end - 1) if end > start else first - 1
-            found.extend((lineage, batch) for batch in lineage.batches[first : last + 1])
-        return found
+            if start < end:
+                for batch in lineage.batches[lineage.index_at(start) : lineage.index_at(end - 1) + 1]:
+                    yield lineage, batch, max(start, batch.base), min(end, batch.end)
 
     def save(self) -> tuple[Any, ...]:
         """All state but the lineages, which the partition keeps."""

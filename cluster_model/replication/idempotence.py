@@ -23,8 +23,8 @@ class ProducerMemory:
     def rebuild(self, log: ReplicaLog) -> None:
         """Read what the log says."""
         self._last.clear()
-        for _lineage, batch in log.batches():
-            if batch.producer_id >= 0 and batch.end <= log.leo:
+        for _lineage, batch, _start, end in log.batches():
+            if batch.producer_id >= 0 and batch.end == end:
                 self.note(batch.producer_id, batch.sequence, batch.records, batch.base)
 
     def note(self, producer_id: int, sequence: int, count: int, base: int) -> None:

@@ -1,0 +1,66 @@
+"""A few words for hand-stepped traces in tests."""
+
+from typing import Any
+
+from cluster_model.manual import ManualCluster
+from cluster_model.spec import BrokerSpec, ClusterSpec, TopicSpec
+
+P = "orders-0"
+
+
+class Hands:
+    """A one-partition cluster stepped by hand; brokers may be called A, B, C for 1, 2, 3."""
+
+    def __init__(
+        self,
+        kafka: str,
+        *,
+        mode: str | None = None,
+        placement: tuple[int, ...] = (1, 2, 3),
+        config: dict[str, int | str | bool] | None = None,
+    ) -> None:
+        topic = TopicSpec("orders", 1, len(placement), (placement,), config or {})
+        spec = ClusterSpec(kafka, mode, tuple(BrokerSpec(b) for b in sorted(placement)), (topic,), manual=True)
+        self.cluster = ManualCluster(spec, 1)
+
+    def do(self, verb: str, **params: Any) -> str:
+        if "partition" not in params and verb not in ("crash", "power_loss", "restart", "checkpoint", "show"):
+            params["partition"] = P
+        return self.cluster.act(verb, params)
+
+    def tell(self, *brokers: int, epoch: int | str = "latest") -> None:
+        for broker in brokers:
+            assert self.do("deliver", broker=broker, epoch=epoch) == ""
+
+    def lead(self, leader: int, *, tell: tuple[int, ...], unclean: bool = False) -> None:
+        assert self.do("elect", leader=leader, unclean=unclean) == ""
+        self.tell(*tell)
+
+    def append(self, broker: int, *names: str, acks: int | str = 1) -> str:
+        return self.do("append", broker=broker, acks=acks, names=list(names))
+
+    def fetch(self, *followers: int) -> None:
+        for follower in followers:
+            assert self.do("fetch", follower=follower) == "", follower
+
+    def ends(self) -> dict[int, str]:
+        """LEO/HW per broker, as the tables write them; an asterisk for who believes to lead."""
+        return {
+            int(broker): f"{state['leo']}/{state['hw']}{'*' if state['role'] == 'leader' else ''}"
+            for broker, state in self.cluster.state().items()
+            if broker != "controller"
+        }
+
+    def names(self, broker: int) -> list[Any]:
+        return [name for _epoch, name in self.cluster.query.log(P, broker)]
+
+    def state(self, broker: int) -> dict[str, Any]:
+        return self.cluster.state()[str(broker)]
+
+    def close(self) -> "Hands":
+        self.cluster.close()
+        return self
+
+    def broken(self) -> set[str]:
+        """Names of the invariants found broken so far."""
+        return set(self.cluster.checker.invariants.violations)
