@@ -1,0 +1,257 @@
+"""The checker, checked: each invariant shouts when the model is broken on purpose, and is silent when it is not.
+
+A mutation here changes one rule of the protocol for the length of a test; the scenario around it is one that the sound
+model passes (every test runs it unbroken first).
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+from cluster_model.cluster import Cluster
+from cluster_model.controller.committed import Committed
+from cluster_model.events import Appended, HwAdvanced, RecordsLost, RecordsMissing
+from cluster_model.log.epochs import EpochCache
+from cluster_model.replication import leadership
+from cluster_model.replication.following import Following
+from cluster_model.replication.leadership import Leadership
+from cluster_model.replication.rules import Remote
+from faults.action import Action
+from faults.board import FaultBoard
+from tests.cluster_model.hands import Hands, P
+from tests.cluster_model.test_cluster import SECOND, finish, inject, small
+
+
+def failover(kafka: str = "3.9", acks: str = "all") -> Cluster:
+    """A leader that crashes and returns, with records that one follower is slow to get."""
+    cluster = Cluster.build(small(kafka, None, acks), 7)
+    board = FaultBoard(cluster)
+    cluster.run(3 * SECOND)
+    inject(board, "lag", "broker(2)", 40, latency=400_000, to="broker(1)")
+    cluster.run(6 * SECOND)
+    inject(board, "crash", "broker(1)", 20)
+    cluster.run(40 * SECOND)
+    finish(cluster, board, 40)
+    return cluster
+
+
+def broken(cluster: Cluster) -> set[str]:
+    return set(cluster.checker.invariants.violations)
+
+
+def test_the_sound_model_breaks_nothing() -> None:
+    cluster = failover()
+    assert broken(cluster) == set()
+    assert cluster.query.acked_lost() == 0
+
+
+def test_a_leader_that_commits_alone_loses_acknowledged_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    def alone(_profile: Any, leader_leo: int, *_rest: Any) -> int:
+        return leader_leo
+
+    monkeypatch.setattr(leadership, "high_watermark", alone)
+    cluster = failover()
+
+    assert "acks-all-durability" in broken(cluster)
+    assert cluster.query.acked_lost() > 0
+
+
+def test_a_high_watermark_by_the_fastest_follower_loses_acknowledged_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fastest(_profile: Any, leader_leo: int, remotes: Iterable[tuple[int, Remote]], *_rest: Any) -> int:
+        return min(leader_leo, max(remote.leo for _broker, remote in remotes))
+
+    monkeypatch.setattr(leadership, "high_watermark", fastest)
+    assert "acks-all-durability" in broken(failover())
+
+
+def test_a_follower_that_does_not_truncate_parts_from_its_leader(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_divergence(_self: EpochCache, epoch: int, leo: int) -> tuple[int, int]:
+        return (epoch, leo)
+
+    def zombie() -> Hands:
+        hands = Hands("3.9")
+        hands.tell(1, 2, 3)
+        hands.append(1, "a")
+        hands.fetch(2, 3, 2, 3)
+        hands.lead(2, tell=(2, 3))
+        hands.append(1, "q")
+        hands.append(2, "b", "c")
+        hands.tell(1)
+        for _round in range(3):
+            hands.fetch(1, 3)
+        return hands
+
+    assert zombie().broken() == set()
+    monkeypatch.setattr(EpochCache, "end_offset_for", no_divergence)
+    assert zombie().broken() == {"log-matching"}
+
+
+def test_two_leaders_of_one_epoch_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    real: Callable[..., None] = Committed._elect
+
+    def no_new_epoch(self: Committed, record: Any, *args: Any, **kwargs: Any) -> None:
+        real(self, record, *args, **kwargs)
+        record.leader_epoch -= 1
+
+    def hand_over() -> Hands:
+        hands = Hands("3.9")
+        hands.tell(1, 2, 3)
+        hands.append(1, "a")
+        hands.do("crash", broker=2)
+        hands.do("restart", broker=2)
+        hands.do("elect", leader=2)
+        hands.do("deliver", broker=2)
+        hands.append(2, "b")
+        return hands
+
+    assert hand_over().broken() == set()
+    monkeypatch.setattr(Committed, "_elect", no_new_epoch)
+    assert "single-leader-per-epoch" in hand_over().broken()
+
+
+def test_an_epoch_that_falls_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    hands = Hands("3.9")
+    hands.do("elect", leader=2)
+    hands.cluster._committed.records[P].leader_epoch = -5
+    hands.do("elect", leader=3)
+    assert hands.broken() == {"epoch-monotonicity"}
+
+
+def test_a_leader_outside_the_isr_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def outsider(self: Committed, record: Any, leader: int, _isr: Any, now: int, *, clean: bool, by: str) -> None:
+        real(self, record, leader, tuple(b for b in record.isr if b != leader), now, clean=clean, by=by)
+
+    real = Committed._elect
+    hands = Hands("3.9")
+    hands.do("elect", leader=2)
+    assert hands.broken() == set()
+    monkeypatch.setattr(Committed, "_elect", outsider)
+    hands.do("elect", leader=3)
+    assert hands.broken() == {"leader-in-isr"}
+
+
+def test_a_high_watermark_that_falls_within_a_leadership_is_seen() -> None:
+    hands = Hands("3.9")
+    hands.tell(1, 2, 3)
+    hands.append(1, "a", "b")
+    hands.fetch(2, 3, 2, 3)
+    assert hands.broken() == set()
+    hands.cluster.emit(HwAdvanced(0, P, 1, 0, 1))
+    assert hands.broken() == {"hw-within-leadership"}
+
+
+def test_markers_out_of_bounds_are_seen() -> None:
+    hands = Hands("3.9")
+    hands.tell(1, 2, 3)
+    hands.append(1, "a")
+    hands.cluster.world.replicas[P][1].hw = 5
+    hands.cluster.emit(HwAdvanced(0, P, 1, 0, 5))
+    assert hands.broken() == {"log-bounds"}
+
+
+def test_followers_that_keep_what_the_leader_lacks_are_seen_when_they_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old rule in a new cluster: a follower that truncates to its HW only."""
+
+    def by_high_watermark(self: Following, now: int, *, changed_leader: bool) -> None:
+        if changed_leader:
+            self.replica.truncate(self.replica.hw, now, "high watermark")
+
+    monkeypatch.setattr(Following, "start", by_high_watermark)
+    hands = Hands("3.9", config={"min.insync.replicas": 2})
+    hands.lead(3, tell=(1, 2, 3))
+    hands.append(3, "m0", acks="all")
+    hands.fetch(1, 2, 1, 2)
+    hands.do("crash", broker=3)
+    hands.lead(2, tell=(2, 1))
+    hands.do("crash", broker=2)
+    hands.lead(1, tell=(1,))
+    assert "acks-all-durability" in hands.broken()
+
+
+def test_acks_0_records_that_reached_nobody_are_lost_in_the_end() -> None:
+    cluster = Cluster.build(small(acks="0"), 7)
+    board = FaultBoard(cluster)
+    cluster.run(3 * SECOND)
+    inject(board, "crash", f"leader({P})", 20)
+    cluster.run(30 * SECOND)
+    finish(cluster, board, 5)
+
+    ledger = cluster.view().ledger
+    appended = sum(event.count for event in cluster.drain() if isinstance(event, Appended))
+    assert ledger.acked == ledger.sent
+    assert ledger.acked_lost >= ledger.sent - appended > 0
+
+
+def test_every_lost_record_has_one_sentence() -> None:
+    cluster = Cluster.build(small(acks="1"), 7)
+    board = FaultBoard(cluster)
+    cluster.run(5 * SECOND)
+    inject(board, "gc_pause", f"leader({P})", 20)
+    cluster.run(40 * SECOND)
+    finish(cluster, board)
+    events = cluster.drain()
+    lost = [event for event in events if isinstance(event, RecordsLost)]
+
+    assert sum(event.count for event in lost) == cluster.query.acked_lost() > 0
+    for event in lost:
+        assert event.cause.count(";") == 1
+        assert "acknowledged by broker 1 in epoch 0 with acks=1" in event.cause
+    missing = [event for event in events if isinstance(event, RecordsMissing)]
+    assert {event.cause for event in lost} <= {event.cause for event in missing}
+
+
+def test_a_missing_record_may_come_back() -> None:
+    """An unclean leader lacks records that the old one still has; led by the old one again, nothing is missing."""
+    hands = Hands("3.9", placement=(1, 2), config={"unclean.leader.election.enable": True})
+    hands.tell(1, 2)
+    hands.do("shrink_isr", broker=1, out=[2])
+    hands.append(1, "a", "b")
+    query = hands.cluster.query
+    hands.lead(2, tell=(), unclean=True)
+    assert (query.missing(), query.acked_lost()) == (2, 0)
+    hands.lead(1, tell=(), unclean=True)
+    assert (query.missing(), query.acked_lost()) == (0, 0)
+
+
+def test_healing_by_hand_and_by_time_leave_the_same_books() -> None:
+    by_hand = Cluster.build(small(), 7)
+    board = FaultBoard(by_hand)
+    by_hand.run(5 * SECOND)
+    board.inject(Action("inject", "gc_pause", "broker(2)"))
+    by_hand.run(9 * SECOND)
+    board.heal("gc_pause")
+    by_hand.run(20 * SECOND)
+
+    by_time = Cluster.build(small(), 7)
+    board = FaultBoard(by_time)
+    by_time.run(5 * SECOND)
+    inject(board, "gc_pause", "broker(2)", 4)
+    by_time.run(20 * SECOND)
+
+    assert by_hand.view().ledger == by_time.view().ledger
+
+
+def test_leadership_and_followers_agree_about_committed_records() -> None:
+    """Strong ISR: whatever is below a leader's HW is on every member of the committed ISR, at every moment."""
+    cluster = Cluster.build(small("3.9", None, "1"), 3)
+    board = FaultBoard(cluster)
+    checked = 0
+
+    def strong() -> bool:
+        nonlocal checked
+        for record in cluster.world.records.values():
+            for replica in cluster.world.replicas[record.name].values():
+                if isinstance(replica.leadership, Leadership):
+                    for member in record.isr:
+                        log = cluster.world.replicas[record.name][member].log
+                        assert log.leo >= replica.hw
+                        checked += 1
+        return False
+
+    cluster.run(3 * SECOND, stop=strong)
+    inject(board, "gc_pause", f"leader({P})", 15)
+    cluster.run(8 * SECOND, stop=strong)
+    inject(board, "crash", "broker(3)", 5)
+    cluster.run(40 * SECOND, stop=strong)
+    assert checked > 1_000
