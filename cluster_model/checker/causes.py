@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from cluster_model.checker.history import POWER_LOSS, History
-from cluster_model.events import BecameLeader, LeaderElected, RecordsAcked, TraceEvent, Truncated
+from cluster_model.events import Appended, BecameLeader, LeaderElected, RecordsAcked, TraceEvent, Truncated
 from cluster_model.log.lineage import Batch, Lineage
 
 
@@ -67,13 +67,13 @@ def _vouched(history: History, partition: str, lineage: Lineage, run: Run, batch
 
 
 def _dropped(history: History, partition: str, run: Run, batch: Batch, trigger: TraceEvent) -> str:
-    if isinstance(trigger, RecordsAcked):
-        election = history.last_election(partition)
+    if isinstance(trigger, RecordsAcked | Appended):
+        election = history.last_election(partition, trigger.at_us)
         if election is None:
-            return "its log no longer held them when the producer was told"
+            return "by then its log no longer held what it vouched for"
         return (
-            f"it acknowledged them although broker {election.leader} had been elected in epoch {election.leader_epoch} "
-            f"({election.by}) and nobody had told it yet"
+            f"it did so although broker {election.leader} had been elected in epoch {election.leader_epoch} "
+            f"({election.by}), which nobody had told it yet"
         )
     if isinstance(trigger, LeaderElected):
         kind = "clean" if trigger.clean else "unclean"
@@ -82,14 +82,15 @@ def _dropped(history: History, partition: str, run: Run, batch: Batch, trigger: 
     if isinstance(trigger, BecameLeader):
         how = f"took its leadership up again in epoch {trigger.leader_epoch}"
         return _led(history, partition, run, batch, trigger.broker, how)
-    return "the leader's log does not hold them"
+    return "the leader's log does not hold what was vouched for"
 
 
 def _led(history: History, partition: str, run: Run, batch: Batch, broker: int, how: str) -> str:
     cuts = history.cuts(partition, broker, (run.start, run.end), batch.appended_us)
     if cuts:
         return f"broker {broker} {_cut(cuts[-1])}, and then {how}"
-    return f"broker {broker}, which had not replicated them, {how}"
+    what = "it" if run.end - run.start == 1 else "them"
+    return f"broker {broker}, which had not replicated {what}, {how}"
 
 
 def _cut(event: Truncated) -> str:

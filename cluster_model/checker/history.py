@@ -52,11 +52,10 @@ class History:
                 found = isr
         return found
 
-    def last_election(self, partition: str) -> LeaderElected | None:
-        """The newest decision, if it made somebody leader."""
-        elections = self._elections[partition]
-        last = elections[-1] if elections else None
-        return last if isinstance(last, LeaderElected) else None
+    def last_election(self, partition: str, until_us: int) -> LeaderElected | None:
+        """The newest decision up to an instant, if it made somebody leader."""
+        decided = [event for event in self._elections[partition] if event.at_us <= until_us]
+        return decided[-1] if decided and isinstance(decided[-1], LeaderElected) else None
 
     def unclean_election(self, partition: str) -> bool:
         """Whether any election so far took a leader from outside the ISR."""

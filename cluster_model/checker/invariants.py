@@ -123,7 +123,8 @@ class Invariants:
         """acks=all records may go only with an unclean election or a crash that lost what was on no disk."""
         excused = self._history.unclean_election(event.partition) or self._history.lossy_crash(event.partition)
         if event.acks < 0 and not excused:
-            detail = f"{event.count} records acknowledged with acks=all are missing from offset {event.log_offset} on"
+            what = "1 record" if event.count == 1 else f"{event.count} records"
+            detail = f"{what} acknowledged with acks=all missing from offset {event.log_offset} on"
             leader = self._world.records[event.partition].leader
             self._violated(DURABILITY, event.partition, leader, event.log_offset, event.at_us, detail, event.cause)
 

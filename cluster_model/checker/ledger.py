@@ -25,6 +25,7 @@ from cluster_model.events import (
     TraceEvent,
 )
 from cluster_model.log.compare import Range, length, subtract, union
+from cluster_model.log.lineage import Lineage
 from cluster_model.world import World
 
 _Interval = tuple[int, int, int]
@@ -44,8 +45,8 @@ class Ledger:
         self._emit = emit
         self._acked = {name: AckedRecords() for name in world.records}
         self._missing: dict[str, tuple[_Interval, ...]] = {}
-        self._causes: dict[tuple[str, int], list[tuple[int, int, str]]] = {}
-        """(partition, stint) → (start, end, cause) of everything that ever went missing."""
+        self._causes: dict[tuple[str, int], list[tuple[int, int, TraceEvent]]] = {}
+        """(partition, stint) → (start, end, the event that did it) of everything that ever went missing."""
         self._unplaced: dict[tuple[str, str], int] = {}
         """(client, partition) → records acknowledged by acks=0 less those that reached a leader."""
         self._closed: dict[str, tuple[_Interval, ...]] | None = None
@@ -133,13 +134,13 @@ class Ledger:
 
     def _report_missing(self, partition: str, stint: int, gone: Range, trigger: TraceEvent) -> None:
         known = self._causes.setdefault((partition, stint), [])
-        fresh = subtract([gone], union((start, end) for start, end, _cause in known))
+        fresh = subtract([gone], union((start, end) for start, end, _trigger in known))
         lineage = self._world.lineages[partition].by_id[stint]
         committed_end = self._acked[partition].committed.get(stint, 0)
         for start, end in fresh:
             for run in runs_of(lineage, start, end, committed_end):
                 cause = sentence(self._history, partition, lineage, run, trigger)
-                known.append((run.start, run.end, cause))
+                known.append((run.start, run.end, trigger))
                 self._emit(
                     RecordsMissing(
                         trigger.at_us, partition, run.client, run.sequence, run.end - run.start, run.start,  # type: ignore[attr-defined]
@@ -218,8 +219,9 @@ class Ledger:
         self._closed = closed
         for partition in self._world.records:
             for stint, run in self._lost_runs(partition):
-                epoch = self._world.lineages[partition].by_id[stint].epoch
-                cause = self._cause(partition, stint, run.start)
+                lineage = self._world.lineages[partition].by_id[stint]
+                epoch = lineage.epoch
+                cause = self._cause(partition, lineage, run)
                 self._emit(
                     RecordsLost(
                         now, partition, run.client, run.sequence, run.end - run.start, run.start, epoch, run.acks,
@@ -231,10 +233,10 @@ class Ledger:
                 cause = f"{count} records of {client} for {partition} were sent with acks=0 and reached no leader"
                 self._emit(RecordsLost(now, partition, client, -1, count, -1, -1, 0, committed=False, cause=cause))
 
-    def _cause(self, partition: str, stint: int, offset: int) -> str:
-        for start, end, cause in self._causes.get((partition, stint), ()):
-            if start <= offset < end:
-                return cause
+    def _cause(self, partition: str, lineage: Lineage, run: Run) -> str:
+        for start, end, trigger in self._causes.get((partition, lineage.id), ()):
+            if start <= run.start < end:
+                return sentence(self._history, partition, lineage, run, trigger)
         return "no replica's log holds them any more"
 
     def is_missing(self, partition: str) -> list[tuple[int, Range]]:

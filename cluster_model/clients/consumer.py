@@ -69,8 +69,8 @@ class Consumer:
         self._outstanding: dict[int, tuple[int, int]] = {}
         """Leader → (correlation, sent at): one fetch under way to each."""
         self._asked: dict[int, tuple[FetchPartition, ...]] = {}
-        self._resetting: dict[str, int] = {}
-        """Partition → correlation of the ListOffsets under way."""
+        self._resetting: dict[str, tuple[int, int, int]] = {}
+        """Partition → (correlation, broker asked, sent at) of the ListOffsets under way."""
         self._backing_off: dict[str, int] = {}
         self._busy_until = 0
         self._alarm = Alarm(port, "poll")
@@ -103,9 +103,10 @@ class Consumer:
             self._metadata.rang()
         elif self._alarm.rang():
             now = self._port.now
-            for leader, (_correlation, sent_at) in tuple(self._outstanding.items()):
-                if now - sent_at >= self._config.request_timeout_us:
-                    self._connection_lost(leader)
+            asked = [(leader, sent_at) for leader, (_correlation, sent_at) in self._outstanding.items()]
+            asked += [(leader, sent_at) for _correlation, leader, sent_at in self._resetting.values()]
+            for leader in dict.fromkeys(at for at, sent in asked if now - sent >= self._config.request_timeout_us):
+                self._connection_lost(leader)
             self._poll()
 
     def on_disconnect(self, peer: int) -> None:
@@ -118,9 +119,10 @@ class Consumer:
         if self._outstanding.pop(leader, None) is not None:
             for asked in self._asked.pop(leader, ()):
                 self._back_off(asked.partition)
-        for partition in tuple(self._resetting):
-            if self._metadata.leader(partition) == leader:
+        for partition, (_correlation, asked_of, _sent_at) in tuple(self._resetting.items()):
+            if asked_of == leader:
                 del self._resetting[partition]
+                self._back_off(partition)
         self._metadata.avoid(leader)
         self._metadata.refresh()
 
@@ -151,9 +153,10 @@ class Consumer:
                 self._correlation, CONSUMER, -1, self._config.fetch_wait_us, self._config.fetch_bytes, tuple(asked)
             )
             self._port.send(leader, request)
-        if self._outstanding:
-            oldest = min(sent_at for _correlation, sent_at in self._outstanding.values())
-            self._alarm.want(oldest + self._config.request_timeout_us)
+        sent = [sent_at for _correlation, sent_at in self._outstanding.values()]
+        sent += [sent_at for _correlation, _leader, sent_at in self._resetting.values()]
+        if sent:
+            self._alarm.want(min(sent) + self._config.request_timeout_us)
 
     def _fetched(self, source: int, response: FetchResponse) -> None:
         if self._outstanding.get(source, (0, 0))[0] != response.correlation:
@@ -199,7 +202,7 @@ class Consumer:
     def _refused(self, source: int, data: FetchData) -> None:
         if data.error == KafkaError.OFFSET_OUT_OF_RANGE:
             self._correlation += 1
-            self._resetting[data.partition] = self._correlation
+            self._resetting[data.partition] = (self._correlation, source, self._port.now)
             epoch = self._metadata.epoch(data.partition) if self._profile.kip_320 else -1
             self._port.send(
                 source,
@@ -210,7 +213,7 @@ class Consumer:
         self._metadata.refresh()
 
     def _reset(self, response: ListOffsetsResponse) -> None:
-        if self._resetting.get(response.partition) != response.correlation:
+        if self._resetting.get(response.partition, (0, 0, 0))[0] != response.correlation:
             return
         del self._resetting[response.partition]
         if response.error:

@@ -166,14 +166,19 @@ class Producer:
     def _send_ready(self, leader: int, queue: list[Outgoing], now: int) -> int:
         """Send from the head of a partition's queue; returns when its next batch becomes ready, -1 if it waits."""
         config = self._config
-        for batch in tuple(queue):
+        waiting = tuple(queue)
+        stale = any(batch.attempts and batch.producer_id != self._pid for batch in queue)
+        for index, batch in enumerate(waiting):
             if batch.in_flight:
                 if config.max_in_flight == 1:
                     return -1
                 continue
             ready_at = batch.retry_at if batch.attempts else batch.created_us + config.linger_us
-            if ready_at > now and not (batch.attempts == 0 and len(queue) > 1):
+            closed = index + 1 < len(waiting) or batch.records * self._spec.record_bytes >= config.batch_bytes
+            if ready_at > now and (batch.attempts or not closed):
                 return ready_at
+            if stale and not batch.attempts:
+                return -1
             if config.idempotent and batch.attempts and any(other.in_flight for other in queue):
                 return -1
             if sum(entry[0] == leader for entry in self._in_flight.values()) >= config.max_in_flight:

@@ -95,8 +95,10 @@ class ReplicaLog:
         while at < end:
             lineage = self.lineages.by_id[extents[index][1]]
             stop = min(end, extents[index + 1][0] if index + 1 < len(extents) else end)
-            found.append((at, lineage.id))
             fitted = lineage.fit(at, stop, max_bytes)
+            if found and lineage.bytes_between(at, fitted) > max_bytes:
+                break
+            found.append((at, lineage.id))
             max_bytes -= lineage.bytes_between(at, fitted)
             at = fitted
             if fitted < stop or max_bytes <= 0:

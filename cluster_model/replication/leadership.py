@@ -202,6 +202,9 @@ class Leadership:
             known = asked.current_leader_epoch != UNDEFINED
             error = KafkaError.UNKNOWN_LEADER_EPOCH if known else KafkaError.NOT_LEADER_OR_FOLLOWER
             return self.refuse(asked, error)
+        if replica.profile.kraft and -1 < broker_epoch < replica.metadata.live.get(follower, -1):
+            # KIP-903: a fetch of the follower's former life does not count for the present one.
+            return self.refuse(asked, KafkaError.NOT_LEADER_OR_FOLLOWER)
         if asked.last_fetched_epoch != UNDEFINED:
             epoch, end = log.epochs.end_offset_for(asked.last_fetched_epoch, log.leo)
             if end == UNDEFINED:

@@ -93,7 +93,7 @@ def test_a_leader_that_sleeps_past_its_session_wakes_as_a_zombie(acks: str, lose
     assert cluster.query.diverged(P) == 0
     if loses:
         lost = [event for event in cluster.drain() if event.kind == "records_lost"]
-        assert "nobody had told it yet" in lost[0].cause
+        assert "which nobody had told it yet" in lost[0].cause
 
 
 def test_a_short_pause_of_a_follower_passes_unnoticed() -> None:
