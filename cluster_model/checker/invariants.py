@@ -32,6 +32,9 @@ BOUNDS: Final = "log-bounds"
 EPOCHS: Final = "epoch-monotonicity"
 LEADER_IN_ISR: Final = "leader-in-isr"
 
+INVARIANTS: Final = (LOG_MATCHING, DURABILITY, ONE_LEADER, HW_MONOTONE, BOUNDS, EPOCHS, LEADER_IN_ISR)
+"""All of them, by name."""
+
 
 class Invariants:
     """Checks as events come; ``violations`` counts by invariant."""

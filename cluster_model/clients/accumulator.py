@@ -38,19 +38,23 @@ class Outgoing:
 
 
 class Accumulator:
-    """Batches that are not settled yet, oldest first per partition; those under way stay in their place."""
+    """Batches that are not settled yet, oldest first per partition; those under way stay in their place.
+
+    ``queues`` has the partitions with something in them only, so that the work goes with the traffic and not with the
+    number of partitions.
+    """
 
     __slots__ = ("_next_sequence", "queues")
 
     def __init__(self, partitions: tuple[str, ...]) -> None:
-        self.queues: dict[str, list[Outgoing]] = {partition: [] for partition in partitions}
+        self.queues: dict[str, list[Outgoing]] = {}
         self._next_sequence = dict.fromkeys(partitions, 0)
 
     def add(self, partition: str, records: int, room: int, now: int) -> int:
         """Put records into the last batch if it still has room, else into a new one; returns their first sequence."""
         sequence = self._next_sequence[partition]
         self._next_sequence[partition] += records
-        queue = self.queues[partition]
+        queue = self.queues.setdefault(partition, [])
         last = queue[-1] if queue else None
         if last is not None and last.attempts == 0 and last.records + records <= room:
             last.records += records
@@ -60,7 +64,10 @@ class Accumulator:
 
     def remove(self, batch: Outgoing) -> None:
         """A batch is settled."""
-        self.queues[batch.partition].remove(batch)
+        queue = self.queues[batch.partition]
+        queue.remove(batch)
+        if not queue:
+            del self.queues[batch.partition]
 
     @property
     def queued(self) -> int:
@@ -74,7 +81,7 @@ class Accumulator:
 
     def oldest(self) -> int:
         """When the oldest unsettled batch was created, -1 when there is none."""
-        return min((queue[0].created_us for queue in self.queues.values() if queue), default=-1)
+        return min((queue[0].created_us for queue in self.queues.values()), default=-1)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""

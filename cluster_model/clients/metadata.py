@@ -14,7 +14,7 @@ class Metadata:
 
     __slots__ = (
         "_age_us", "_alarm", "_asked_at", "_backoff_us", "_brokers", "_busy", "_correlation", "_node", "_port",
-        "_silent", "_timeout_us", "_turn", "_wanted_at", "states",
+        "_silent", "_timeout_us", "_turn", "_wanted_at", "states", "version",
     )  # fmt: skip
 
     def __init__(
@@ -29,6 +29,8 @@ class Metadata:
     ) -> None:
         """``busy`` tells whether requests to a broker are unanswered: such a one is asked last."""
         self.states: dict[str, PartitionState] = {}
+        self.version = 0
+        """Raised whenever the states may have changed."""
         self._port = port
         self._brokers = brokers
         self._age_us = age_us
@@ -120,6 +122,7 @@ class Metadata:
 
     def _take(self, states: tuple[PartitionState, ...]) -> None:
         """Keep the newest of each: an older epoch comes from a broker that is behind (KIP-320)."""
+        self.version += 1
         for state in states:
             known = self.states.get(state.partition)
             if known is None or state.leader_epoch >= known.leader_epoch:

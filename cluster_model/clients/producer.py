@@ -38,7 +38,8 @@ class Producer:
     """The node."""
 
     __slots__ = (
-        "_accumulator", "_alarm", "_config", "_correlation", "_emit", "_in_flight", "_metadata", "_partitions", "_pid",
+        "_accumulator", "_alarm", "_available", "_available_as_of",
+        "_config", "_correlation", "_emit", "_in_flight", "_metadata", "_partitions", "_pid",
         "_port", "_running", "_spec", "_turn", "acked", "failed", "last_error", "refused", "sent", "unknown",
     )  # fmt: skip
 
@@ -57,6 +58,9 @@ class Producer:
         self._spec = spec
         self._config = config
         self._partitions = partitions
+        self._available = partitions
+        self._available_as_of = -1
+        """Version of the metadata that :attr:`_available` was read from."""
         self._emit = emit
         self._pid = port.node_id if config.idempotent else -1
         self._accumulator = Accumulator(partitions)
@@ -140,7 +144,11 @@ class Producer:
 
     def _next_partition(self) -> str:
         """In turn over the partitions that have a leader, over all when none has (``RoundRobinPartitioner``)."""
-        available = [name for name in self._partitions if self._metadata.leader(name) != NOBODY] or self._partitions
+        if self._available_as_of != self._metadata.version:
+            self._available_as_of = self._metadata.version
+            led = tuple(name for name in self._partitions if self._metadata.leader(name) != NOBODY)
+            self._available = led or self._partitions
+        available = self._available
         self._turn += 1
         return available[(self._turn - 1) % len(available)]
 
@@ -149,7 +157,7 @@ class Producer:
         now = self._port.now
         lost = False
         wake = -1
-        for partition, queue in self._accumulator.queues.items():
+        for partition, queue in tuple(self._accumulator.queues.items()):
             if not queue:
                 continue
             leader = self._metadata.leader(partition)
@@ -179,7 +187,7 @@ class Producer:
                 return ready_at
             if stale and not batch.attempts:
                 return -1
-            if config.idempotent and batch.attempts and any(other.in_flight for other in queue):
+            if config.idempotent and batch.attempts and index:
                 return -1
             if sum(entry[0] == leader for entry in self._in_flight.values()) >= config.max_in_flight:
                 return -1
@@ -222,7 +230,7 @@ class Producer:
             if now - sent_at >= self._config.request_timeout_us and self._busy(broker):
                 timed_out = next(key for key, entry in self._in_flight.items() if entry[0] == broker)
                 self._connection_lost(broker, timed_out)
-        for queue in self._accumulator.queues.values():
+        for queue in tuple(self._accumulator.queues.values()):
             while queue and now - queue[0].created_us >= self._config.delivery_timeout_us:
                 self._give_up(queue[0], KafkaError.REQUEST_TIMED_OUT)
 
@@ -338,3 +346,4 @@ class Producer:
         }
         self._alarm.load(alarm)
         self._metadata.load(metadata)
+        self._available_as_of = -1

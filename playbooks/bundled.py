@@ -1,0 +1,26 @@
+"""The playbooks that come with floodmark, by name."""
+
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from playbooks.problems import nearest, shown
+
+LIBRARY: Final = Path(__file__).parent / "library"
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """Names of all bundled playbooks, in alphabetical order."""
+    return tuple(sorted(path.stem for path in LIBRARY.glob("*.yaml")))
+
+
+def path_of(name: str) -> Path:
+    """The file of a bundled playbook.
+
+    Raises:
+        KeyError: there is none of that name; the message names the nearest.
+    """
+    if name not in names():
+        raise KeyError(f"no bundled playbook {shown(name)}{nearest(name, names())}")
+    return LIBRARY / f"{name}.yaml"

@@ -1,0 +1,255 @@
+"""What lies where in a recorded session: file names, and the two small JSON files that say what it is.
+
+A session is one directory, ``session_id=<id>``. While it runs it holds the playbook, ``start.json`` and a growing
+``events.jsonl``. Sealing adds the Parquet table and the result, and last of all ``manifest.json``: a directory without
+a manifest is *torn*, its recorder died, and a reader takes the whole lines of ``events.jsonl`` and says so.
+
+The recorder writes these and the report reads them, so this page imports nothing but the standard library.
+"""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+PLAYBOOK: Final = "playbook.yaml"
+START: Final = "start.json"
+EVENTS: Final = "events.jsonl"
+ACTIONS: Final = "actions.jsonl"
+EVENTS_PARQUET: Final = "events.parquet"
+RESULT: Final = "result.json"
+MANIFEST: Final = "manifest.json"
+CRASH_LOG: Final = "crash.log"
+"""Beside a session whose run ended in an internal error: what went wrong."""
+
+DIRECTORY_PREFIX: Final = "session_id="
+SESSIONS_VARIABLE: Final = "FLOODMARK_SESSIONS"
+"""Environment variable that names the parent directory of sessions; ``./sessions`` without it."""
+
+_T = TypeVar("_T")
+
+
+class LayoutError(ValueError):
+    """A file of a session is absent or is not what it should be; the message names the file and what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicStart:
+    """A topic as the session began; ``assignment`` is partition (``orders-0``) → broker ids, preferred leader first."""
+
+    name: str
+    partitions: int
+    replication: int
+    min_isr: int
+    assignment: dict[str, list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """``start.json``: what was about to run, written before the first event."""
+
+    schema_version: int
+    tool_version: str
+    session_id: str
+    playbook: str
+    title: str
+    """Empty where the playbook has none."""
+    seed: int
+    profile: str
+    wall_start: str
+    """UTC, ISO 8601."""
+    live: bool
+    settings: dict[str, str]
+    topics: tuple[TopicStart, ...]
+    brokers: tuple[dict[str, Any], ...]
+    """Each ``{id, rack}``."""
+    producers: tuple[dict[str, Any], ...]
+    """Each ``{name, topic, acks}``."""
+    groups: tuple[Any, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The object as it is written."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class FileSeal:
+    """Digest and size of one file at the moment of sealing."""
+
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """``manifest.json``: the seal, written last. ``status`` is ``complete``, or ``recovered`` after a torn end."""
+
+    schema_version: int
+    tool_version: str
+    session_id: str
+    playbook: str
+    title: str
+    seed: int
+    profile: str
+    wall_start: str
+    wall_end: str
+    virtual_us: int
+    events: int
+    first_seq: int
+    last_seq: int
+    digest: str
+    verdict: str
+    status: str
+    files: dict[str, FileSeal]
+
+    def to_json(self) -> dict[str, Any]:
+        """The object as it is written."""
+        return asdict(self)
+
+
+def session_name(wall_start: datetime, playbook: str, seed: int, salt: str) -> str:
+    """The id of a session, ``20260131T101500-leader-crash-s7-9f3a``; ``salt`` (hex) keeps two of one second apart."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", playbook).strip("-.") or "session"
+    return f"{wall_start:%Y%m%dT%H%M%S}-{plain}-s{seed}-{salt}"
+
+
+def directory_of(parent: Path, session_id: str) -> Path:
+    """Where a session of that id lives under ``parent``."""
+    return parent / f"{DIRECTORY_PREFIX}{session_id}"
+
+
+def sessions_root(environment: Mapping[str, str] = os.environ) -> Path:
+    """The parent directory of sessions when none is named."""
+    return Path(environment.get(SESSIONS_VARIABLE) or "sessions")
+
+
+def sessions_under(parent: Path) -> list[Path]:
+    """The session directories right under ``parent``, oldest id first."""
+    return sorted(path for path in parent.glob(f"{DIRECTORY_PREFIX}*") if path.is_dir())
+
+
+def read_start(directory: Path) -> Start:
+    """Read ``start.json``. Raises :class:`LayoutError`."""
+    path = directory / START
+    found = read_object(path)
+    return Start(
+        schema_version=_take(path, found, "schema_version", int),
+        tool_version=_take(path, found, "tool_version", str),
+        session_id=_take(path, found, "session_id", str),
+        playbook=_take(path, found, "playbook", str),
+        title=_take(path, {"title": "", **found}, "title", str),
+        seed=_take(path, found, "seed", int),
+        profile=_take(path, found, "profile", str),
+        wall_start=_take(path, found, "wall_start", str),
+        live=_take(path, found, "live", bool),
+        settings=dict(_take(path, found, "settings", dict)),
+        topics=tuple(_topic(path, topic) for topic in _take(path, found, "topics", list)),
+        brokers=tuple(_take(path, found, "brokers", list)),
+        producers=tuple(_take(path, found, "producers", list)),
+        groups=tuple(_take(path, found, "groups", list)),
+    )
+
+
+def read_manifest(directory: Path) -> Manifest | None:
+    """Read ``manifest.json``; None for a torn session, which has none. Raises :class:`LayoutError`."""
+    path = directory / MANIFEST
+    if not path.exists():
+        return None
+    found = read_object(path)
+    files = _take(path, found, "files", dict)
+    return Manifest(
+        schema_version=_take(path, found, "schema_version", int),
+        tool_version=_take(path, found, "tool_version", str),
+        session_id=_take(path, found, "session_id", str),
+        playbook=_take(path, found, "playbook", str),
+        title=_take(path, found, "title", str),
+        seed=_take(path, found, "seed", int),
+        profile=_take(path, found, "profile", str),
+        wall_start=_take(path, found, "wall_start", str),
+        wall_end=_take(path, found, "wall_end", str),
+        virtual_us=_take(path, found, "virtual_us", int),
+        events=_take(path, found, "events", int),
+        first_seq=_take(path, found, "first_seq", int),
+        last_seq=_take(path, found, "last_seq", int),
+        digest=_take(path, found, "digest", str),
+        verdict=_take(path, found, "verdict", str),
+        status=_take(path, found, "status", str),
+        files={name: _file_seal(path, name, seal) for name, seal in files.items()},
+    )
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Read a file that holds one JSON object. Raises :class:`LayoutError`."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise LayoutError(f"{path}: not found") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise LayoutError(f"{path}: cannot be read: {error}") from None
+    except json.JSONDecodeError as error:
+        raise LayoutError(f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from None
+    except RecursionError:
+        raise LayoutError(f"{path}: not a session's file: nested too deeply") from None
+    if not isinstance(found, dict):
+        raise LayoutError(f"{path}: found {_json_name(found)}, expected an object")
+    try:
+        json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        # JSON can spell half of a surrogate pair, which no file or column can hold afterwards.
+        raise LayoutError(f"{path}: holds a text that is not Unicode") from None
+    return found
+
+
+def _topic(path: Path, found: object) -> TopicStart:
+    if not isinstance(found, dict):
+        raise LayoutError(f"{path}: topics: found {_json_name(found)}, expected an object")
+    assignment = _take(path, found, "assignment", dict)
+    for partition, brokers in assignment.items():
+        if not isinstance(brokers, list) or not all(_is(broker, int) for broker in brokers):
+            raise LayoutError(f"{path}: topics: assignment of {partition}: expected a list of broker ids")
+    return TopicStart(
+        name=_take(path, found, "name", str),
+        partitions=_take(path, found, "partitions", int),
+        replication=_take(path, found, "replication", int),
+        min_isr=_take(path, found, "min_isr", int),
+        assignment=assignment,
+    )
+
+
+def _file_seal(path: Path, name: str, found: object) -> FileSeal:
+    if not isinstance(found, dict):
+        raise LayoutError(f"{path}: files: {name}: found {_json_name(found)}, expected an object")
+    return FileSeal(sha256=_take(path, found, "sha256", str), bytes=_take(path, found, "bytes", int))
+
+
+def _take(path: Path, found: Mapping[str, Any], key: str, wanted: type[_T]) -> _T:
+    if key not in found:
+        raise LayoutError(f"{path}: {key} is missing")
+    value = found[key]
+    if not _is(value, wanted):
+        raise LayoutError(f"{path}: {key}: found {_json_name(value)}, expected {_NAMES[wanted]}")
+    return value  # type: ignore[no-any-return]
+
+
+def _is(value: object, wanted: type) -> bool:
+    # JSON true is a Python int, and a seed of true is a mistake.
+    return isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
+
+
+_NAMES: Final[dict[type, str]] = {
+    int: "a whole number",
+    str: "a text",
+    bool: "true or false",
+    dict: "an object",
+    list: "a list",
+    float: "a number",
+    type(None): "null",
+}
+
+
+def _json_name(value: object) -> str:
+    return _NAMES.get(type(value), type(value).__name__)

@@ -1,0 +1,1 @@
+"""Bundled playbooks; ``playbooks.bundled`` finds them by name."""

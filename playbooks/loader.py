@@ -1,0 +1,189 @@
+"""From a file to a :class:`~playbooks.model.Playbook`, or to every mistake in it at once.
+
+Order matters inside: cluster, topics and clients are read first, so that steps and expectations can be checked against
+the brokers, partitions and groups that there will be. What could not be read is never the ground for a second mistake.
+"""
+
+import re
+from pathlib import Path
+from typing import Final
+
+from playbooks.model import Playbook, Step
+from playbooks.problems import PlaybookError, Problem
+from playbooks.reading.cluster import build_clients, build_cluster, build_topics
+from playbooks.reading.cluster_keys import CLIENTS, CLUSTER, TOPICS
+from playbooks.reading.expectations import read_expectations
+from playbooks.reading.kinds import (
+    DURATION,
+    NAME,
+    NAME_PATTERN,
+    Choice,
+    Fields,
+    Integer,
+    Key,
+    Kind,
+    ListOf,
+    Record,
+    Schema,
+    Text,
+)
+from playbooks.reading.manual import ManualSteps
+from playbooks.reading.notes import Notes
+from playbooks.reading.steps import MAX_STEPS, TimedSteps
+from playbooks.units import duration_us
+from playbooks.yamlpos import MAX_BYTES, Mapping, Node, Scalar, Sequence, compose, decode
+
+__all__ = ["DEFAULT_SETTLE_US", "PLAYBOOK", "PlaybookError", "Problem", "load", "loads"]
+
+DEFAULT_SETTLE_US: Final = duration_us("30s")
+
+
+class Later(Kind):
+    """A value that is read after everything it refers to; here it passes as it is."""
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Node:
+        del key, notes
+        return node
+
+    def _schema(self) -> Schema:
+        return {"type": "array"}
+
+
+LATER: Final = Later()
+
+PLAYBOOK: Final = Record(
+    {
+        "floodmark": Key(
+            Integer(1, 1, "1, the version of the format, without quotes"),
+            "Version of the playbook format.",
+            required=True,
+        ),
+        "name": Key(NAME, "Short name; the file's unless given."),
+        "title": Key(Text(), "One line that says what happens; the name unless given."),
+        "story": Key(Text(), "What this shows and why it matters, in a few sentences."),
+        "tags": Key(ListOf(NAME, 0, 50), "Words to find it by."),
+        "seed": Key(Integer(0, 2**63 - 1), "Seed of every random stream; 0 unless given."),
+        "stepping": Key(Choice(("timed", "manual")), "Manual turns off every timer and delivery: only steps act."),
+        "cluster": Key(CLUSTER, "What to build; three brokers of the newest Kafka unless given."),
+        "topics": Key(TOPICS, "The topics that exist from the start.", required=True),
+        "clients": Key(CLIENTS, "Who writes and who reads."),
+        "steps": Key(LATER, "What happens, in order."),
+        "settle": Key(DURATION, "Quiet time after the last step, faults healed, before the verdict; 30s unless given."),
+        "expect": Key(LATER, "What must hold for the playbook to pass."),
+    }
+)
+"""Every key of a playbook."""
+
+
+def load(path: str | Path) -> Playbook:
+    """The playbook in a file.
+
+    Raises:
+        PlaybookError: with every mistake in it; also when the file cannot be read.
+    """
+    shown_path = str(path)
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise PlaybookError([Problem(shown_path, 1, 1, "", f"cannot be read: {reason or error}")]) from None
+    return loads(decode(data, shown_path), shown_path)
+
+
+def loads(text: str, path: str) -> Playbook:
+    """The playbook in ``text``; ``path`` stands in messages and gives the name where the text has none.
+
+    Raises:
+        PlaybookError: with every mistake in it.
+    """
+    root, problems = compose(text, path)
+    notes = Notes(path, problems)
+    playbook = _read(root, text, notes)
+    if notes.problems or playbook is None:
+        raise PlaybookError(notes.problems)
+    return playbook
+
+
+def _read(root: Node, text: str, notes: Notes) -> Playbook | None:
+    fields = PLAYBOOK.open(root, "", notes)
+    if fields is None:
+        return None
+    for name in ("floodmark", "name", "title", "story", "tags", "seed", "stepping", "settle", "cluster"):
+        PLAYBOOK.fill(fields, name, notes)
+    manual = fields.get("stepping") == "manual"
+    cluster: Fields | None = fields.get("cluster")
+    spec = build_cluster(cluster, notes, manual=manual, broken=fields.bad("cluster"))
+    PLAYBOOK.fill(fields, "topics", notes)
+    spec = build_topics(fields.get("topics"), spec, notes)
+    PLAYBOOK.fill(fields, "clients", notes)
+    spec = build_clients(fields.get("clients"), spec, notes, broken=fields.bad("clients"))
+    if manual:
+        _refuse_in_manual(fields, notes)
+    steps = _steps(fields.node.get("steps"), fields, notes)
+    expect = fields.node.get("expect")
+    expectations = read_expectations(expect, notes, manual=manual) if expect is not None else ()
+    name = fields.get("name") or _name_of(fields, notes)
+    return Playbook(
+        path=notes.path,
+        name=name,
+        title=fields.get("title", name),
+        story=" ".join(fields.get("story", "").split()),
+        seed=fields.get("seed", 0),
+        spec=spec,
+        steps=steps,
+        settle_us=0 if manual else fields.get("settle", DEFAULT_SETTLE_US),
+        expectations=expectations,
+        tags=tuple(fields.get("tags", ())),
+        source=text,
+    )
+
+
+def _name_of(fields: Fields, notes: Notes) -> str:
+    """The name by the file's own, where the playbook gives none."""
+    stem = Path(notes.path).stem
+    if not fields.given("name") and not re.fullmatch(NAME_PATTERN, stem, re.ASCII):
+        notes.problem(fields.node, "", "found no key 'name', which is needed as the file's name would not do for one")
+    return stem
+
+
+def _refuse_in_manual(fields: Fields, notes: Notes) -> None:
+    why = {
+        "clients": "found clients, allowed are none in 'stepping: manual': 'append' and 'fetch' are the clients there",
+        "settle": "found a time, allowed is none in 'stepping: manual', where time stands still",
+    }
+    for name, message in why.items():
+        if fields.given(name):
+            notes.problem(fields.at(name), name, message)
+
+
+def _steps(node: Node | None, fields: Fields, notes: Notes) -> tuple[Step, ...]:
+    if node is None:
+        return ()
+    if not isinstance(node, Sequence):
+        notes.refuse(node, "steps", "a list of steps")
+        return ()
+    if len(node.items) > MAX_STEPS:
+        notes.problem(node, "steps", f"found {len(node.items)} steps, allowed are at most {MAX_STEPS}")
+        return ()
+    if fields.bad("stepping"):
+        return ()
+    reader = ManualSteps() if fields.get("stepping") == "manual" else TimedSteps()
+    steps: list[Step] = []
+    for i, item in enumerate(node.items):
+        mapping = _as_mapping(item)
+        if mapping is None:
+            notes.refuse(item, f"steps[{i}]", "a mapping with one verb")
+            continue
+        step = reader.read(mapping, i, f"steps[{i}]", notes)
+        if step is not None:
+            steps.append(step)
+    return tuple(steps)
+
+
+def _as_mapping(node: Node) -> Mapping | None:
+    """A step; a bare word stands for a verb without anything to say about it: ``- show``."""
+    if isinstance(node, Scalar) and not node.empty:
+        nothing = Scalar(node.line, node.column, "", True, 0)
+        return Mapping(node.line, node.column, {node.text: (node, nothing)})
+    return node if isinstance(node, Mapping) else None

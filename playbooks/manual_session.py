@@ -1,0 +1,165 @@
+"""The engine of ``stepping: manual`` playbooks: time stands still, and each step is one protocol action.
+
+A step that the protocol refuses is written down with Kafka's error and the run goes on: refusals are what such a
+playbook is often about.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cluster_model.errors import ModelError
+from cluster_model.events import Event, ExpectationChecked, StepTaken
+from cluster_model.manual import ManualCluster
+from faults.action import Action
+from faults.catalogue import FaultError
+from playbooks.expecting import Expecting, plain
+from playbooks.model import Playbook, Step
+from playbooks.recorder import Recorder
+from playbooks.result import Checked, Findings, Result, conclude
+from playbooks.step_checks import check_answer, check_state
+from playbooks.wording import step_name, step_words
+
+SHOW = "show"
+"""The step that only prints the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The table as a ``show`` step found it: broker id as text (and ``controller``) → field → value."""
+
+    step: Step
+    state: Mapping[str, Mapping[str, Any]]
+
+
+class ManualSession:
+    """One run of a manual playbook, with the surface of :class:`playbooks.session.Session`."""
+
+    board = None
+    open_ended = False
+
+    def __init__(self, playbook: Playbook, cluster: ManualCluster, recorder: Recorder | None) -> None:
+        self.playbook = playbook
+        self.cluster = cluster
+        self.recorder = recorder
+        self.reason = ""
+        self.steps_taken = 0
+        self.on_show: Callable[[Shown], None] = lambda shown: None
+        """Called with the table of every ``show`` step."""
+        self._expecting = Expecting(playbook.expectations)
+        self._step_checks: list[Checked] = []
+        self._findings = Findings.none()
+        self._fresh: list[Event] = []
+        self._result: Result | None = None
+
+    @classmethod
+    def start(cls, playbook: Playbook, *, seed: int | None = None, recorder: Recorder | None = None) -> "ManualSession":
+        """Build the cluster: topics exist, logs are empty, and no broker has been told anything.
+
+        Raises:
+            ModelError: the cluster cannot be built.
+            RecordingError: the recording cannot be begun.
+        """
+        chosen = playbook.seed if seed is None else seed
+        cluster = ManualCluster(playbook.spec, chosen)
+        session = cls(playbook, cluster, recorder)
+        if recorder is not None:
+            recorder.begin(playbook, chosen, cluster.view())
+        session._collect()
+        return session
+
+    @property
+    def phase(self) -> str:
+        """``steps`` or ``ended``."""
+        return "ended" if self.next_step is None else "steps"
+
+    @property
+    def next_step(self) -> Step | None:
+        """The step that acts next, None when all are taken."""
+        steps = self.playbook.steps
+        return steps[self.steps_taken] if self.steps_taken < len(steps) else None
+
+    def drain(self) -> list[Event]:
+        """The trace events since the last call, in order, for whoever shows them. They are recorded already."""
+        fresh, self._fresh = self._fresh, []
+        return fresh
+
+    def advance(self, until_us: int = 0, max_events: int = 0) -> bool:
+        """Take up to ``max_events`` steps, all of them when 0; returns whether any is left.
+
+        ``until_us`` is there for the sake of the common surface: no time passes.
+        """
+        del until_us
+        last = self.steps_taken + max_events if max_events else len(self.playbook.steps)
+        while self.steps_taken < last and (step := self.next_step) is not None:
+            self._take(step)
+        self._collect()
+        return self.next_step is not None
+
+    def act(self, action: Action) -> str:
+        """Refuse: in a manual playbook only its steps act. Raises :class:`FaultError`."""
+        raise FaultError(f"{action.name} needs time to pass; in manual stepping only the playbook's steps act")
+
+    def finish(self) -> Result:
+        """Take the steps that are left, close the books and seal the recording."""
+        if self._result is not None:
+            return self._result
+        self.advance()
+        broken = self._expecting.broken or any(not each.ok for each in self._step_checks)
+        self.cluster.close()
+        self._expecting.all_healed(0)
+        for checked in self._expecting.close(self.cluster.query, 0):
+            self._announce(checked)
+        self._collect()
+        self._result = conclude(
+            playbook=self.playbook.name,
+            title=self.playbook.title,
+            seed=self.cluster.seed,
+            checked=(*self._step_checks, *(watch.checked() for watch in self._expecting.watches)),
+            broken=broken,
+            reason=self.reason,
+            digest=self.cluster.digest(),
+            session=str(self.recorder.path) if self.recorder else "",
+            findings=self._findings,
+            view=self.cluster.view(),
+        )
+        if self.recorder is not None:
+            self.recorder.seal(self._result)
+        return self._result
+
+    def position(self) -> dict[str, int]:
+        """Where the session stands: its only clock is the number of steps taken."""
+        return {"at_us": 0, "executed": 0, "steps": self.steps_taken}
+
+    def _take(self, step: Step) -> None:
+        error = self._perform(step)
+        self.steps_taken += 1
+        text = f"{step_words(step)}: {step.note}" if step.note else step_words(step)
+        self.cluster.emit(StepTaken(0, step_name(step), step.target, text, error))
+        state = self.cluster.state(step.params.get("partition"))
+        for checked in (check_answer(step, error, 0), check_state(step, state, 0)):
+            if checked is not None:
+                self._step_checks.append(checked)
+                self._announce(checked)
+        for checked in self._expecting.observe(self.cluster.query, 0):
+            self._announce(checked)
+        if step.name == SHOW:
+            self.on_show(Shown(step, plain(state)))
+
+    def _perform(self, step: Step) -> str:
+        """Take the step; returns Kafka's error, or a sentence for a step that makes no sense."""
+        try:
+            return self.cluster.act(step.name, step.params)
+        except ModelError as error:
+            self.reason = self.reason or f"{step_name(step)}, {step_words(step)}, makes no sense: {error}"
+            return str(error)
+
+    def _announce(self, checked: Checked) -> None:
+        self.cluster.emit(ExpectationChecked(0, checked.text, checked.ok, checked.detail))
+
+    def _collect(self) -> None:
+        events = self.cluster.drain()
+        self._findings.take(events)
+        self._fresh += events
+        if self.recorder is not None:
+            self.recorder.write(events)

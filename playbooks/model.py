@@ -1,0 +1,85 @@
+"""A playbook as checked, immutable values: what the loader makes and the session engine runs."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from cluster_model.spec import ClusterSpec
+from playbooks.conditions import Condition
+
+StepVerb = Literal["inject", "heal", "admin", "manual"]
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where something stands in its file; lines and columns from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """When a step acts: ``at`` a virtual time, ``after`` the step before it by so much, or ``when`` a condition holds.
+
+    A step without any of the three acts right after the one before it (``after`` 0).
+    """
+
+    kind: Literal["at", "after", "when"]
+    time_us: int = 0
+    condition: Condition | None = None
+    within_us: int = -1
+    """How long a ``when`` may wait, from the step before it; -1 for ever. Waiting longer is inconclusive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: exactly one verb. ``name`` is the fault, the operation or the manual verb (``append``, ``fetch`` ...)."""
+
+    index: int
+    """From 0."""
+    where: Position
+    trigger: Trigger
+    verb: StepVerb
+    name: str
+    target: str = ""
+    """Selector text; empty for manual verbs."""
+    params: dict[str, Any] = field(default_factory=dict)
+    """In model units: times in microseconds, sizes in bytes."""
+    for_us: int = -1
+    refused: str = ""
+    """Kafka's error expected of the step, ``any``, ``never``, or empty: no opinion."""
+    then: dict[str, Any] = field(default_factory=dict)
+    """Expected state: broker id as text (or ``controller``) → field → value. Compared by the manual engine."""
+    note: str = ""
+    """A line for the reader, printed as the step is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """A condition that must hold at the ``end``, ``always``, or ``eventually`` within a time since an instant."""
+
+    text: str
+    kind: Literal["end", "always", "eventually"]
+    condition: Condition
+    where: Position
+    within_us: int = -1
+    since: str = "start"
+    """``start``, or ``heal``: the moment the last fault was healed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Playbook:
+    """A whole chaos session, ready to run."""
+
+    path: str
+    name: str
+    title: str
+    story: str
+    seed: int
+    spec: ClusterSpec
+    steps: tuple[Step, ...]
+    settle_us: int
+    expectations: tuple[Expectation, ...]
+    tags: tuple[str, ...]
+    source: str
+    """The file's text, kept with every recorded session."""

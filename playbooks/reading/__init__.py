@@ -1,0 +1,4 @@
+"""How a playbook's text becomes values: kinds of values, tables of keys, the grammar of conditions.
+
+Use ``playbooks.loader`` and ``playbooks.conditions``; what is here are their parts.
+"""

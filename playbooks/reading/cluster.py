@@ -1,0 +1,205 @@
+"""From the keys of cluster, topics and clients to a checked specification of what to build."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+from cluster_model.config import ProducerConfig
+from cluster_model.errors import ModelError
+from cluster_model.profiles import NEWEST, Profile, modes_of
+from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from playbooks.problems import listed, shown
+from playbooks.reading.kinds import Fields
+from playbooks.reading.notes import Notes
+from playbooks.units import UnitError, interval_us
+from playbooks.yamlpos import found
+
+DEFAULT_BROKERS: Final = 3
+
+
+def build_cluster(fields: Fields | None, notes: Notes, *, manual: bool, broken: bool) -> ClusterSpec:
+    """The specification without topics and clients; brokers and racks become facts unless the part is ``broken``."""
+    plain = NetworkSpec()
+    if fields is None:
+        brokers = tuple(BrokerSpec(i) for i in range(1, DEFAULT_BROKERS + 1))
+        if not broken:
+            notes.facts = replace(notes.facts, brokers=tuple(broker.id for broker in brokers), racks=())
+        return ClusterSpec(NEWEST, Profile.of(NEWEST).mode, brokers, (), manual=manual)
+    kafka = fields.get("kafka", NEWEST)
+    network: Fields | None = fields.get("network")
+    brokers = _brokers(fields, notes)
+    listed_brokers = fields.get("brokers", 0)
+    nameless = isinstance(listed_brokers, list) and any(broker.get("id") is None for broker in listed_brokers)
+    if not fields.bad("brokers") and not nameless:
+        racks = tuple(dict.fromkeys(broker.rack for broker in brokers if broker.rack))
+        notes.facts = replace(notes.facts, brokers=tuple(broker.id for broker in brokers), racks=racks)
+    return ClusterSpec(
+        kafka=kafka,
+        mode=_mode(fields, kafka, notes),
+        brokers=brokers,
+        topics=(),
+        network=NetworkSpec(
+            network.get("latency", plain.latency_us) if network else plain.latency_us,
+            network.get("jitter", plain.jitter_us) if network else plain.jitter_us,
+        ),
+        config=fields.get("config", {}),
+        manual=manual,
+    )
+
+
+def _mode(fields: Fields, kafka: str, notes: Notes) -> str:
+    modes = modes_of(kafka)
+    mode = fields.get("mode")
+    if mode is not None and mode not in modes and not fields.bad("kafka"):
+        message = f"found {shown(mode)}, allowed for Kafka {kafka} is {listed(modes)}"
+        notes.problem(fields.at("mode"), fields.path("mode"), message)
+    return mode if mode in modes else modes[0]
+
+
+def _brokers(fields: Fields, notes: Notes) -> tuple[BrokerSpec, ...]:
+    given: Any = fields.get("brokers", DEFAULT_BROKERS)
+    if isinstance(given, int):
+        return tuple(BrokerSpec(i) for i in range(1, given + 1))
+    brokers: dict[int, BrokerSpec] = {}
+    for broker in given:
+        number = broker.get("id")
+        if number in brokers:
+            notes.problem(broker.at("id"), broker.path("id"), f"found broker {number} twice, allowed is once")
+        elif number is not None:
+            brokers[number] = BrokerSpec(number, broker.get("rack", ""))
+    return tuple(brokers.values())
+
+
+def build_topics(topics: list[Fields] | None, spec: ClusterSpec, notes: Notes) -> ClusterSpec:
+    """``spec`` with its topics; topics and their partitions become facts."""
+    if topics is None:
+        return spec
+    built: list[TopicSpec] = []
+    counts: dict[str, int | None] = {}
+    for fields in topics:
+        _check_placement(fields, notes)
+        topic = _topic(fields, spec, notes)
+        if topic.name in counts:
+            notes.problem(fields.at("name"), fields.path("name"), f"found {shown(topic.name)} twice, allowed is once")
+            continue
+        _check_collision(topic.name, counts, fields, notes)
+        broken = fields.bad("partitions") or fields.bad("placement")
+        counts[topic.name] = None if broken else topic.partitions
+        built.append(topic)
+    nameless = any(fields.get("name") is None for fields in topics)
+    replicas = {f"{topic.name}-{i}": row for topic in built for i, row in enumerate(topic.placement)}
+    notes.facts = replace(notes.facts, topics=None if nameless else counts, replicas=replicas)
+    return replace(spec, topics=tuple(built))
+
+
+def _topic(fields: Fields, spec: ClusterSpec, notes: Notes) -> TopicSpec:
+    placement: tuple[tuple[int, ...], ...] = tuple(tuple(row) for row in fields.get("placement", ()))
+    config = fields.get("config", {})
+    name = fields.get("name", "")
+    if placement:
+        return TopicSpec(name, len(placement), len(placement[0]), placement, config)
+    replication = fields.get("replication", spec.config.get("default.replication.factor"))
+    known = notes.facts.brokers is not None
+    if replication is None:
+        if not fields.given("replication") and not fields.given("placement"):
+            message = "found no key 'replication', which is needed: replicas of each partition (or give a placement)"
+            notes.problem(fields.node, fields.key, message)
+        replication = 1
+    elif known and replication > len(spec.brokers):
+        message = f"found {replication} replicas, allowed are at most the cluster's {len(spec.brokers)} brokers"
+        notes.problem(fields.at("replication"), fields.path("replication"), message)
+    return TopicSpec(name, fields.get("partitions", 1), int(replication), (), config)
+
+
+def _check_placement(fields: Fields, notes: Notes) -> None:
+    """Kafka's ``INVALID_REPLICA_ASSIGNMENT``: rows of one length without repeats, and no contradicting numbers."""
+    rows: list[list[int]] | None = fields.get("placement")
+    if rows is None:
+        return
+    node, path = fields.at("placement"), fields.path("placement")
+    for i, row in enumerate(rows):
+        if len(set(row)) != len(row):
+            notes.problem(node, f"{path}[{i}]", f"found a broker twice in {row}, allowed is once in a partition")
+        if len(row) != len(rows[0]):
+            notes.problem(
+                node, f"{path}[{i}]", f"found {len(row)} replicas, allowed are {len(rows[0])} as in the first"
+            )
+    for name, implied in (("partitions", len(rows)), ("replication", len(rows[0]))):
+        value = fields.get(name)
+        if value is not None and value != implied:
+            message = f"found {value}, allowed is {implied} as in the placement, or nothing"
+            notes.problem(fields.at(name), fields.path(name), message)
+
+
+def _check_collision(name: str, others: dict[str, int | None], fields: Fields, notes: Notes) -> None:
+    """Kafka refuses names that differ only in dots and underscores: their metrics would collide."""
+    for other in others:
+        if other.replace(".", "_") == name.replace(".", "_"):
+            message = f"found {shown(name)}, which Kafka cannot tell from {shown(other)} in its metrics"
+            notes.problem(fields.at("name"), fields.path("name"), message)
+
+
+def build_clients(clients: Fields | None, spec: ClusterSpec, notes: Notes, *, broken: bool) -> ClusterSpec:
+    """``spec`` with its producers and groups; their names become facts unless the part is ``broken``."""
+    producers: list[Fields] = clients.get("producers", []) if clients else []
+    groups: list[Fields] = clients.get("groups", []) if clients else []
+    if not broken and (clients is None or not clients.bad("producers")):
+        notes.facts = replace(notes.facts, producers=_names(producers))
+    if not broken and (clients is None or not clients.bad("groups")):
+        counts = {
+            fields.get("name", ""): None if fields.bad("members") else fields.get("members", 1) for fields in groups
+        }
+        notes.facts = replace(notes.facts, groups=None if _names(groups) is None else counts)
+    seen: set[str] = set()
+    for fields in [*producers, *groups]:
+        name = fields.get("name")
+        if name in seen:
+            message = f"found {shown(name)} twice, allowed is once among producers and groups"
+            notes.problem(fields.at("name"), fields.path("name"), message)
+        elif name is not None:
+            seen.add(name)
+    profile = Profile.of(spec.kafka, spec.mode)
+    return replace(
+        spec,
+        producers=tuple(_producer(fields, profile, notes) for fields in producers),
+        groups=tuple(_group(fields) for fields in groups),
+    )
+
+
+def _names(clients: list[Fields]) -> tuple[str, ...] | None:
+    names = [fields.get("name") for fields in clients]
+    return None if None in names else tuple(map(str, names))
+
+
+def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
+    batch, rate, interval = fields.get("batch", 1), fields.get("rate"), 1
+    if rate is not None:
+        try:
+            interval = interval_us(rate, batch)
+        except UnitError as error:
+            notes.problem(fields.at("rate"), fields.path("rate"), f"found {found(fields.at('rate'))}, {error}")
+    config = fields.get("config", {})
+    try:
+        ProducerConfig.of(profile, config)
+    except ModelError as error:
+        notes.problem(fields.at("config"), fields.path("config"), f"found settings that exclude each other: {error}")
+    start, stop = fields.get("start", 0), fields.get("stop", -1)
+    if -1 < stop <= start:
+        notes.problem(fields.at("stop"), fields.path("stop"), "found a stop that is not after the start")
+    return ProducerSpec(
+        name=fields.get("name", ""),
+        topic=fields.get("topic", ""),
+        interval_us=interval,
+        batch=batch,
+        records=fields.get("records", ""),
+        record_bytes=fields.get("bytes", 200),
+        start_us=start,
+        stop_us=stop,
+        config=config,
+    )
+
+
+def _group(fields: Fields) -> GroupSpec:
+    topics = tuple(dict.fromkeys(fields.get("topics", ())))
+    return GroupSpec(
+        fields.get("name", ""), topics, fields.get("members", 1), fields.get("processing", 0), fields.get("config", {})
+    )

@@ -1,0 +1,183 @@
+"""Tables of a playbook's cluster, topics and clients: every key with its kind and a line of documentation."""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cluster_model.config import SCOPES, ConfigKey, ConfigValue, Scope, check
+from cluster_model.errors import ModelError
+from cluster_model.profiles import PROFILE_VERSIONS
+from playbooks.problems import nearest, shown
+from playbooks.reading.kinds import (
+    BAD,
+    DURATION,
+    NAME,
+    RATE,
+    ByShape,
+    Choice,
+    Integer,
+    Key,
+    Kind,
+    ListOf,
+    Quantity,
+    Record,
+    Schema,
+    Text,
+)
+from playbooks.reading.notes import Notes
+from playbooks.reading.references import MAX_BROKER_ID, BrokerId, Reference
+from playbooks.units import SIZE_ALLOWED, SIZE_PATTERN, size_bytes, size_text
+from playbooks.yamlpos import Mapping, Node, Scalar, found
+
+MAX_BROKERS: Final = 100
+MAX_PARTITIONS: Final = 1_000
+"""Of one topic."""
+BROKERS_ALLOWED: Final = f"a number of brokers from 1 to {MAX_BROKERS}, or a list of {{id, rack}}"
+
+
+@dataclass(frozen=True, slots=True)
+class Config(Kind):
+    """Kafka's own configuration of one scope; a dict of name → value in the configuration's type."""
+
+    scope: Scope
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        if not isinstance(node, Mapping):
+            notes.refuse(
+                node, key, f"a mapping of {self.scope} configurations, such as {next(iter(SCOPES[self.scope]))}"
+            )
+            return BAD
+        values: dict[str, ConfigValue] = {}
+        for name, (where, value) in node.entries.items():
+            if not isinstance(value, Scalar) or value.empty:
+                notes.problem(value, f"{key}.{name}", f"found {found(value)}, allowed is a single value")
+                continue
+            try:
+                values[name] = check(self.scope, name, _typed(SCOPES[self.scope].get(name), value))
+            except ModelError as error:
+                unknown = name not in SCOPES[self.scope]
+                notes.problem(where if unknown else value, f"{key}.{shown(name)[1:-1]}", str(error))
+        return values if len(values) == len(node.entries) else BAD
+
+    def _schema(self) -> Schema:
+        properties = {name: _config_schema(entry) for name, entry in SCOPES[self.scope].items()}
+        return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _typed(key: ConfigKey | None, value: Scalar) -> ConfigValue:
+    """A plain number becomes one where the configuration is a number; all else stays text."""
+    if key is not None and key.type == "int" and value.plain and re.fullmatch(r"-?[0-9]{1,19}", value.text, re.ASCII):
+        return int(value.text)
+    return value.text
+
+
+def _config_schema(key: ConfigKey) -> Schema:
+    if key.type == "int":
+        return {"type": "integer", "minimum": key.low, "maximum": key.high, "description": key.doc}
+    if key.type == "bool":
+        return {"type": "boolean", "description": key.doc}
+    numbers = [int(choice) for choice in key.choices if choice.isdigit()]
+    return {"enum": [*key.choices, *numbers], "description": key.doc}
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaVersion(Kind):
+    """A release line. As the file's text is taken as written, ``4.10`` is not ``4.1``."""
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        if isinstance(node, Scalar) and node.text in PROFILE_VERSIONS:
+            return node.text
+        hint = nearest(node.text, PROFILE_VERSIONS) if isinstance(node, Scalar) else ""
+        notes.refuse(node, key, f"one of {', '.join(PROFILE_VERSIONS)}{hint}")
+        return BAD
+
+    def _schema(self) -> Schema:
+        numbers = [float(version) for version in PROFILE_VERSIONS if version.count(".") == 1]
+        return {"enum": [*PROFILE_VERSIONS, *numbers]}
+
+
+BROKER: Final = Record(
+    {
+        "id": Key(Integer(1, MAX_BROKER_ID), "The broker's id.", required=True),
+        "rack": Key(NAME, "Its rack, or availability zone."),
+    }
+)
+
+NETWORK: Final = Record(
+    {
+        "latency": Key(DURATION, "One-way latency of every link; 1ms unless given."),
+        "jitter": Key(DURATION, "The most that jitter adds to it; 200us unless given."),
+    }
+)
+
+CLUSTER: Final = Record(
+    {
+        "kafka": Key(KafkaVersion(), "Kafka release line whose rules hold; the newest unless given."),
+        "mode": Key(Choice(("kraft", "zookeeper")), "Kind of controller, where the release has both."),
+        "brokers": Key(
+            ByShape(
+                BROKERS_ALLOWED,
+                scalar=Integer(1, MAX_BROKERS, BROKERS_ALLOWED),
+                sequence=ListOf(BROKER, 1, MAX_BROKERS),
+            ),
+            "How many brokers (ids from 1), or a list of them; 3 unless given.",
+        ),
+        "config": Key(Config("broker"), "Broker configuration by Kafka's names and units, for all brokers."),
+        "network": Key(NETWORK, "The network between all nodes."),
+    }
+)
+
+TOPIC: Final = Record(
+    {
+        "name": Key(
+            Text(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}", "a topic name of letters, digits, dots, dashes and underscores"),
+            "The topic's name.",
+            required=True,
+        ),
+        "partitions": Key(Integer(1, MAX_PARTITIONS), "Number of partitions; 1 unless given."),
+        "replication": Key(Integer(1, MAX_BROKERS), "Replicas of each partition."),
+        "placement": Key(
+            ListOf(ListOf(BrokerId(), 1, MAX_BROKERS), 1, MAX_PARTITIONS),
+            "Replicas of each partition in assignment order, instead of partitions and replication: [[1, 2, 3]].",
+        ),
+        "config": Key(Config("topic"), "Topic configuration by Kafka's names."),
+    }
+)
+
+RECORD_KINDS: Final = r"faker:[a-z][a-z_]{0,40}"
+
+PRODUCER: Final = Record(
+    {
+        "name": Key(NAME, "The producer's name.", required=True),
+        "topic": Key(Reference("topic"), "The topic it writes to.", required=True),
+        "rate": Key(RATE, "Records a second, or another unit: 200/s.", required=True),
+        "batch": Key(Integer(1, 100_000), "Records handed over at a time; 1 unless given."),
+        "bytes": Key(
+            Quantity(size_bytes, SIZE_PATTERN, SIZE_ALLOWED, high=1024**2, numbers=True, write=size_text),
+            "Size of a record; 200 unless given.",
+        ),
+        "records": Key(Text(RECORD_KINDS, "a kind of fake record such as faker:order"), "What the records hold."),
+        "start": Key(DURATION, "When it begins; at once unless given."),
+        "stop": Key(DURATION, "When it ends; when the settling begins unless given."),
+        "config": Key(Config("producer"), "Producer configuration by Kafka's names."),
+    }
+)
+
+GROUP: Final = Record(
+    {
+        "name": Key(NAME, "The group's id.", required=True),
+        "topics": Key(ListOf(Reference("topic"), 1, 100), "The topics it reads.", required=True),
+        "members": Key(Integer(1, 100), "Number of consumers; 1 unless given."),
+        "processing": Key(DURATION, "Time a consumer spends on the records of one poll; none unless given."),
+        "config": Key(Config("consumer"), "Consumer configuration by Kafka's names."),
+    }
+)
+
+CLIENTS: Final = Record(
+    {
+        "producers": Key(ListOf(PRODUCER, 0, 100), "Who writes."),
+        "groups": Key(ListOf(GROUP, 0, 100), "Who reads."),
+    }
+)
+
+TOPICS: Final = ListOf(TOPIC, 1, 100)

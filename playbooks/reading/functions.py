@@ -1,0 +1,83 @@
+"""The functions of the condition language: one table for the checker, the evaluator and the documentation."""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from playbooks.reading.types import ANYTHING, NUMBER, TIME, Type, list_of
+
+Argument = Literal["partition", "broker", "group", "producer", "invariant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A question to the cluster. All but the first ``required`` arguments may be left out."""
+
+    name: str
+    arguments: tuple[Argument, ...]
+    required: int
+    result: Type
+    doc: str
+
+    @property
+    def signature(self) -> str:
+        """How it is called: ``leo(partition, [broker])``."""
+        words = [word if i < self.required else f"[{word}]" for i, word in enumerate(self.arguments)]
+        return f"{self.name}({', '.join(words)})"
+
+
+def _partition(name: str, result: Type, doc: str) -> Function:
+    return Function(name, ("partition",), 1, result, doc)
+
+
+def _replica(name: str, doc: str) -> Function:
+    return Function(name, ("partition", "broker"), 1, NUMBER, doc)
+
+
+def _count(name: str, doc: str) -> Function:
+    return Function(name, (), 0, NUMBER, doc)
+
+
+def _ledger(name: str, doc: str) -> Function:
+    return Function(name, ("producer",), 0, NUMBER, doc)
+
+
+FUNCTIONS: Final[dict[str, Function]] = {
+    function.name: function
+    for function in (
+        _partition("leader", NUMBER, "Id of the leader by the controller's state; -1 when nobody leads."),
+        _partition("isr", list_of(NUMBER), "In-sync replicas by the controller's state, in ascending order."),
+        _partition("replicas", list_of(NUMBER), "Assigned replicas, the preferred leader first."),
+        _replica("leo", "Log end offset (the next to be written) of the true leader, or of the broker's replica."),
+        _replica("hw", "High watermark (exclusive): the partition's true one, or what the broker's replica knows."),
+        _replica("epoch", "Leader epoch by the controller's state, or the one the broker acts in."),
+        _replica("log_start", "First offset still held, of the true leader or of the broker's replica."),
+        _partition("diverged", NUMBER, "Offsets at which the logs of live replicas hold different records."),
+        Function("log", ("partition", "broker"), 2, list_of(list_of(ANYTHING)),
+                 "The replica's records as [epoch, record]; a record is its name where a step gave it one."),
+        Function("up", ("broker",), 1, Type("boolean"), "Whether the broker's process runs (a paused one does)."),
+        Function("lag", ("group",), 1, NUMBER,
+                 "Records below the HW that the group has yet to read; negative if it read what is gone."),
+        Function("members", ("group",), 1, NUMBER, "Members of the group."),
+        _ledger("sent", "Records handed to the producer, or to all producers."),
+        _ledger("acked", "Records whose success callback came."),
+        _ledger("failed", "Records that an error proves were not written."),
+        _ledger("unknown", "Records that may or may not be in the log: a timeout, a lost connection."),
+        _ledger("missing", "Acked records that the current leader's log does not hold right now."),
+        _ledger("acked_lost", "Acked records that no replica's log holds; at the end of a run, all missing ones."),
+        _ledger("committed_lost", "The same among records below the HW: a consumer could have read them."),
+        _ledger("duplicates", "Records that stand in a log more than once."),
+        _ledger("reordered", "Records that stand in a log before one that was sent earlier."),
+        _count("offline_partitions", "Partitions without a leader."),
+        _count("under_replicated", "Partitions with fewer in-sync replicas than assigned ones."),
+        _count("under_min_isr", "Partitions with fewer in-sync replicas than min.insync.replicas."),
+        _count("controller", "Id of the controller's node; -1 when there is none."),
+        Function("violations", ("invariant",), 0, NUMBER, "Broken properties of the protocol, all or of one name."),
+        Function("now", (), 0, TIME, "Virtual time since the start."),
+    )
+}  # fmt: skip
+"""Name → function, in the order of the documentation. Each is a method of the model's query object."""
+
+LEN: Final = Function("len", (), 1, NUMBER, "How many elements a list has: len(isr(orders-0)) >= 2.")
+"""The one function that asks the cluster nothing; its argument is any list."""
+
+ALL: Final[dict[str, Function]] = FUNCTIONS | {LEN.name: LEN}

@@ -1,0 +1,88 @@
+"""What a reading of one file knows so far: the mistakes found, and the names that later parts may refer to."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from playbooks.problems import Problem, listed, nearest, shown
+from playbooks.yamlpos import Node, Scalar, found
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Names a playbook has given to its parts. None stands for a part that could not be read: nothing is known."""
+
+    brokers: tuple[int, ...] | None = None
+    racks: tuple[str, ...] | None = None
+    topics: Mapping[str, int | None] | None = None
+    """Topic → number of partitions."""
+    replicas: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Partition → its replicas, where the playbook says so itself (by a placement)."""
+    producers: tuple[str, ...] | None = None
+    groups: Mapping[str, int | None] | None = None
+    """Group → number of members."""
+
+    def wrong_broker(self, broker: int) -> str:
+        """Why there is no such broker, as ``found ..., allowed ...``; empty when there is."""
+        if self.brokers is None or broker in self.brokers:
+            return ""
+        return f"found broker {broker}, allowed are the cluster's brokers {listed(map(str, self.brokers))}"
+
+    def wrong_replica(self, broker: int, partition: str) -> str:
+        """Why the broker holds no replica of the partition; empty when it does, or when nobody knows yet."""
+        holders = self.replicas.get(partition)
+        if holders is None or broker in holders:
+            return ""
+        return f"found broker {broker}, allowed are the replicas of {partition}: {listed(map(str, holders))}"
+
+    def wrong_partition(self, name: str) -> str:
+        """Why there is no such partition; empty when there is, or when its topic could not be read."""
+        topic, dash, number = name.rpartition("-")
+        if not dash or not number.isascii() or not number.isdigit() or len(number) > 9:
+            return f"found {shown(name)}, allowed is a partition such as orders-0 (topic, dash, number)"
+        if self.topics is None:
+            return ""
+        if topic not in self.topics:
+            return f"found a partition of {shown(topic)}, {_among('topics', self.topics)}{nearest(topic, self.topics)}"
+        count = self.topics[topic]
+        if count is None or (int(number) < count and str(int(number)) == number):
+            return ""
+        allowed = "allowed is" if count == 1 else f"allowed are {topic}-0 to"
+        return f"found {shown(name)}, {allowed} {topic}-{count - 1}"
+
+    def wrong_name(self, kind: str, name: str) -> str:
+        """Why there is no such ``topic``, ``group``, ``producer`` or ``rack``; empty when there is."""
+        table: dict[str, Collection[str] | None] = {
+            "topic": self.topics,
+            "group": self.groups,
+            "producer": self.producers,
+            "rack": self.racks,
+        }
+        known = table[kind]
+        if known is None or name in known:
+            return ""
+        return f"found {shown(name)}, {_among(kind + 's', known)}{nearest(name, known)}"
+
+
+def _among(kind: str, known: Collection[str]) -> str:
+    return f"allowed are the playbook's {kind} {listed(known)}" if known else f"but the playbook has no {kind}"
+
+
+@dataclass(slots=True)
+class Notes:
+    """Mistakes of one file as they are found, and the facts for checking what comes later in it."""
+
+    path: str
+    problems: list[Problem] = field(default_factory=list)
+    facts: Facts = field(default_factory=Facts)
+
+    def problem(self, node: Node, key: str, message: str, column: int = 0) -> None:
+        """A mistake at ``node``, or at another column of its line."""
+        self.problems.append(Problem(self.path, node.line, column or node.column, key, message))
+
+    def refuse(self, node: Node, key: str, allowed: str) -> None:
+        """``found ..., allowed ...`` at ``node``."""
+        self.problem(node, key, f"found {found(node)}, allowed is {allowed}")
+
+    def inside(self, node: Scalar, key: str, message: str, column: int) -> None:
+        """A mistake at a column (from 1) of a scalar's own text, where the file shows that text as it is."""
+        self.problem(node, key, message, node.exact + column - 1 if node.exact else 0)

@@ -1,0 +1,161 @@
+"""Steps: when each acts, its one verb, and the keys that verb takes. Tables come from the registries of faults."""
+
+from collections.abc import Collection
+from typing import Final, cast
+
+from cluster_model.errors import KafkaError
+from cluster_model.manual_verbs import MANUAL_VERBS
+from faults.catalogue import ADMIN, CATALOGUE, Param
+from playbooks.model import Position, Step, StepVerb, Trigger
+from playbooks.problems import listed, nearest, shown
+from playbooks.reading.kinds import BAD, DURATION, Choice, Fields, Integer, Key, Kind, Quantity, Record, Text, Truth
+from playbooks.reading.notes import Notes
+from playbooks.reading.references import ConditionText, PartitionName
+from playbooks.reading.targets import Target
+from playbooks.units import DURATION_ALLOWED, DURATION_PATTERN, duration_text, duration_us
+from playbooks.yamlpos import Mapping as YamlMapping
+
+MAX_STEPS: Final = 2_000
+
+NOTE: Final = Key(Text(), "A line for the reader, printed as the step is taken.")
+
+REFUSED: Final = Key(
+    Choice(
+        ("any", "never", *(error.name for error in KafkaError if error is not KafkaError.NONE)),
+        "any, never or a Kafka error such as NOT_LEADER_OR_FOLLOWER",
+    ),
+    "Kafka's error expected of the step, or any, or never.",
+)
+
+TRIGGERS: Final[dict[str, Key]] = {
+    "at": Key(DURATION, "Acts at this virtual time."),
+    "after": Key(DURATION, "Acts so long after the step before; at once unless at, after or when is given."),
+    "when": Key(ConditionText(), "Acts as soon as this condition holds."),
+    "within": Key(DURATION, "How long a when may take; waiting longer makes the run inconclusive."),
+}
+
+TIMED_VERBS: Final[dict[str, Key]] = {
+    "inject": Key(Choice(tuple(CATALOGUE)), "A fault to inject.", required=True),
+    "heal": Key(Choice(("all", *CATALOGUE)), "A fault to heal, or all.", required=True),
+    "admin": Key(Choice(tuple(ADMIN)), "An administrative operation.", required=True),
+}
+
+
+def kind_of(param: Param) -> Kind:
+    """How the value of a parameter of a fault or an operation is written."""
+    if param.type == "duration":
+        return Quantity(duration_us, DURATION_PATTERN, DURATION_ALLOWED, param.low, param.high, write=duration_text)
+    if param.type == "int":
+        return Integer(param.low, param.high)
+    if param.type == "bool":
+        return Truth()
+    if param.type == "choice":
+        return Choice(param.choices)
+    return PartitionName() if param.name == "partition" else Target("nodes")
+
+
+def timed_record(verb: str, name: str) -> Record:
+    """All keys of a timed step with this verb; ``name`` is the fault or the operation."""
+    keys = {**TRIGGERS, verb: TIMED_VERBS[verb]}
+    if verb == "inject":
+        fault = CATALOGUE[name]
+        keys["target"] = Key(Target(fault.accepts), f"What it strikes: {fault.accepts}.", required=True)
+        if fault.lasting:
+            keys["for"] = Key(DURATION, "How long it lasts; until it is healed unless given.")
+        keys |= _parameters(fault.params)
+    elif verb == "admin":
+        keys |= {"refused": REFUSED, **_parameters(ADMIN[name].params)}
+    return Record({**keys, "note": NOTE})
+
+
+def _parameters(params: tuple[Param, ...]) -> dict[str, Key]:
+    return {param.name: Key(kind_of(param), param.doc, param.default is None) for param in params}
+
+
+class TimedSteps:
+    """Reads steps one after the other; ``at`` may not go back in time."""
+
+    def __init__(self) -> None:
+        self._at_us = 0
+
+    def read(self, node: YamlMapping, index: int, key: str, notes: Notes) -> Step | None:
+        """The step, or None after noting what is wrong with it."""
+        before = len(notes.problems)
+        verb = the_verb(node, key, tuple(TIMED_VERBS), MANUAL_VERBS, TIMED_HINT, notes, TRIGGERS)
+        if verb is None:
+            return None
+        name = TIMED_VERBS[verb].kind.read(node.entries[verb][1], f"{key}.{verb}", notes)
+        if name is BAD:
+            return None
+        fields: Fields = timed_record(verb, name).read(node, key, notes)
+        trigger = self._trigger(fields, notes)
+        if len(notes.problems) > before:
+            return None
+        used = {*TRIGGERS, verb, "target", "for", "refused", "note"}
+        return Step(
+            index=index,
+            where=Position(node.line, node.column),
+            trigger=trigger,
+            verb=cast("StepVerb", verb),
+            name=name,
+            target=fields.get("target", ""),
+            params={param: value for param, value in fields.values.items() if param not in used},
+            for_us=fields.get("for", -1),
+            refused=fields.get("refused", ""),
+            note=fields.get("note", ""),
+        )
+
+    def _trigger(self, fields: Fields, notes: Notes) -> Trigger:
+        given = [name for name in ("at", "after", "when") if fields.given(name)]
+        for name in given[1:]:
+            notes.problem(
+                fields.at(name), fields.path(name), f"found {listed(given, 'and')} together, allowed is one of them"
+            )
+        if fields.given("within") and "when" not in given:
+            message = "found a time limit without a condition, allowed beside 'when' only"
+            notes.problem(fields.at("within"), fields.path("within"), message)
+        if "when" in given:
+            return Trigger("when", 0, fields.get("when"), fields.get("within", -1))
+        if "at" in given:
+            at_us = fields.get("at", self._at_us)
+            if at_us < self._at_us:
+                earliest = f"{duration_text(self._at_us)} or later, as in the step before"
+                message = f"found {duration_text(at_us)}, allowed is {earliest}"
+                notes.problem(fields.at("at"), fields.path("at"), message)
+            self._at_us = max(at_us, self._at_us)
+            return Trigger("at", at_us)
+        return Trigger("after", fields.get("after", 0))
+
+
+TIMED_HINT: Final = "a step by hand, which needs 'stepping: manual'"
+
+
+def the_verb(
+    node: YamlMapping,
+    key: str,
+    verbs: tuple[str, ...],
+    others: Collection[str],
+    other_hint: str,
+    notes: Notes,
+    known: Collection[str],
+) -> str | None:
+    """The one verb of a step, or None after saying what is wrong. ``others`` are verbs of the other way of stepping."""
+    given = [name for name in node.entries if name in verbs]
+    if len(given) == 1:
+        return given[0]
+    if given:
+        message = f"found the verbs {listed(given, 'and')} together, allowed is one in a step"
+        notes.problem(node.entries[given[1]][0], key, message)
+        return None
+    unknown = [where for name, (where, _) in node.entries.items() if name not in known and name != "note"]
+    elsewhere = [where for where in unknown if where.text in others]
+    for where in elsewhere or unknown:
+        if elsewhere:
+            notes.problem(where, f"{key}.{where.text}", f"found {shown(where.text)}, {other_hint}")
+        else:
+            hint = nearest(where.text, [*verbs, *known])
+            message = f"found an unknown key {shown(where.text)} in a step without a verb"
+            notes.problem(where, key, f"{message}, allowed is one of {listed(verbs)}{hint}")
+    if not unknown:
+        notes.problem(node, key, f"found no verb, allowed is one of {listed(verbs)}")
+    return None

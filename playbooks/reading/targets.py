@@ -1,0 +1,84 @@
+"""Target selectors of steps: checked in form by the faults, and here against the playbook's own cluster."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from faults.selectors import PARTITION_SELECTORS, Selector, SelectorError, parse
+from playbooks.problems import listed, shown
+from playbooks.reading.kinds import BAD, Kind, Schema
+from playbooks.reading.notes import Facts, Notes
+from playbooks.reading.references import BrokerId
+from playbooks.yamlpos import Node, Scalar
+
+LONGEST: Final = 400
+"""Characters of a target."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target(Kind):
+    """A selector such as ``leader(orders-0)``; ``accepts`` is what the fault can be done to."""
+
+    accepts: str
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        if not isinstance(node, Scalar) or node.empty:
+            notes.refuse(node, key, "a target such as leader(orders-0), broker(2) or all")
+            return BAD
+        if len(node.text) > LONGEST:
+            notes.problem(node, key, f"found {len(node.text)} characters, allowed are at most {LONGEST}")
+            return BAD
+        try:
+            selector = parse(node.text)
+        except SelectorError as error:
+            notes.inside(node, key, f"found {shown(node.text)}: {error}", error.column + 1)
+            return BAD
+        wrong = _wrong(selector, notes.facts) or _unfit(selector, self.accepts)
+        if wrong:
+            notes.inside(node, key, wrong, _innermost(selector).column + 1)
+        return BAD if wrong else node.text
+
+    def _schema(self) -> Schema:
+        return {"type": "string", "minLength": 1}
+
+
+def _innermost(selector: Selector) -> Selector:
+    return _innermost(selector.inner) if selector.inner is not None else selector
+
+
+def _wrong(selector: Selector, facts: Facts) -> str:
+    """Why the selector can never find anybody in this cluster."""
+    kind, argument = selector.kind, selector.argument
+    if selector.inner is not None:
+        return "found random(0, ...), allowed is 1 or more" if selector.count < 1 else _wrong(selector.inner, facts)
+    if kind in PARTITION_SELECTORS:
+        return facts.wrong_partition(argument)
+    if kind == "broker":
+        return facts.wrong_broker(int(argument)) if BrokerId.is_one(argument) else "found no broker id"
+    if kind == "rack":
+        return facts.wrong_name("rack", argument)
+    return _wrong_client(argument, facts) if kind == "client" else ""
+
+
+def _wrong_client(name: str, facts: Facts) -> str:
+    """A client is a producer by its name, or a group's member by group, slash and number from 0."""
+    if facts.producers is None or facts.groups is None or name in facts.producers:
+        return ""
+    group, slash, number = name.rpartition("/")
+    if not slash or group not in facts.groups:
+        known = [*facts.producers, *(f"{known}/0" for known in facts.groups)]
+        allowed = f"allowed are {listed(known)}" if known else "but the playbook has no clients"
+        return f"found the client {shown(name)}, {allowed}"
+    members = facts.groups[group]
+    if members is None or (number.isascii() and number.isdigit() and int(number[:9]) < members):
+        return ""
+    return f"found the client {shown(name)}, allowed are {group}/0 to {group}/{members - 1}"
+
+
+def _unfit(selector: Selector, accepts: str) -> str:
+    """Why the fault cannot be done to such a target, by the words of the catalogue."""
+    kind = _innermost(selector).kind
+    if kind == "client" and accepts != "nodes":
+        return f"found a client, allowed are {accepts}"
+    if kind == "controller" and accepts == "brokers":
+        return "found the controller, allowed are brokers"
+    return ""

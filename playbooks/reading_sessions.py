@@ -1,0 +1,182 @@
+"""Reads recorded sessions back, also those whose process died before it could seal them."""
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, cast
+
+import msgspec
+
+from cluster_model.events import SCHEMA_VERSION
+from faults.action import Action, Value, Verb
+from playbooks import layout
+
+_ACTION_VERBS: Final = ("inject", "heal", "admin", "settle")
+
+
+class SessionError(Exception):
+    """Not a session that can be read; the message says which file, what was found and what was expected."""
+
+
+class RecordedAction(msgspec.Struct, frozen=True):
+    """One line of ``actions.jsonl``: what an operator did, and where exactly the session stood."""
+
+    at_us: int
+    executed: int
+    steps: int
+    verb: str
+    name: str
+    target: str
+    params: dict[str, Value]
+    for_us: int
+
+    def action(self) -> Action:
+        """The action itself. Only for verbs other than ``settle``."""
+        return Action(cast("Verb", self.verb), self.name, self.target, self.params, self.for_us)
+
+
+class _Head(msgspec.Struct):
+    seq: int
+    at_us: int
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A session as it stands on disk."""
+
+    path: Path
+    start: layout.Start
+    until_us: int
+    """Where the run was cut off on purpose, -1 nowhere."""
+    manifest: layout.Manifest | None
+    """None for a torn session."""
+    playbook: str
+    """The playbook's text."""
+    events: bytes = field(repr=False)
+    """Whole lines of the event log."""
+    count: int
+    """How many they are."""
+    last_us: int
+    """Virtual time of the last one, -1 without any."""
+    actions: tuple[RecordedAction, ...]
+    notes: tuple[str, ...]
+    """What a reader should know: that the session is torn, and where."""
+
+
+def find_session(text: str, root: Path) -> Path:
+    """The directory meant by ``text``: a path, or a session's id under ``root``.
+
+    Raises:
+        SessionError: there is no such directory.
+    """
+    for path in (Path(text), layout.directory_of(root, text), root / text):
+        if path.is_dir():
+            return path
+    if Path(text).exists():
+        raise SessionError(f"{text} is a file; a session is a directory with a {layout.START} in it")
+    raise SessionError(f"no session {text}: there is no such directory, and none of that id under {root}")
+
+
+def read_session(path: Path) -> Recorded:
+    """Read a session.
+
+    Raises:
+        SessionError: a file is missing, is not what it should be, or has changed since it was sealed.
+    """
+    if not (path / layout.START).is_file():
+        raise SessionError(f"{path} is no session: it has no {layout.START}")
+    try:
+        start = layout.read_start(path)
+        manifest = layout.read_manifest(path)
+        until_us = layout.read_object(path / layout.START).get("until_us", -1)
+    except layout.LayoutError as error:
+        raise SessionError(str(error)) from None
+    if start.schema_version > SCHEMA_VERSION:
+        raise SessionError(
+            f"{path} was recorded by floodmark {start.tool_version} with schema version {start.schema_version}; "
+            f"this one reads up to {SCHEMA_VERSION}"
+        )
+    if manifest is not None:
+        _check_seal(path, manifest)
+    notes: list[str] = []
+    events = _whole_lines(path / layout.EVENTS, notes)
+    if manifest is None:
+        notes.append("not sealed: the process that recorded it died, so its end is missing")
+    count, last_us = _check_events(path / layout.EVENTS, events)
+    return Recorded(
+        path=path,
+        start=start,
+        until_us=until_us if isinstance(until_us, int) else -1,
+        manifest=manifest,
+        playbook=_text(path / layout.PLAYBOOK),
+        events=events,
+        count=count,
+        last_us=last_us,
+        actions=_actions(path / layout.ACTIONS, notes),
+        notes=tuple(notes),
+    )
+
+
+def _check_seal(path: Path, manifest: layout.Manifest) -> None:
+    for name in (layout.EVENTS, layout.PLAYBOOK, layout.START, layout.ACTIONS):
+        seal = manifest.files.get(name)
+        if seal is None:
+            raise SessionError(f"{path / layout.MANIFEST}: files: {name} is missing")
+        data = _bytes(path / name)
+        if len(data) != seal.bytes:
+            raise SessionError(f"{path / name} has {len(data)} bytes, it had {seal.bytes} when the session was sealed")
+        if hashlib.sha256(data).hexdigest() != seal.sha256:
+            raise SessionError(f"{path / name} has changed since the session was sealed")
+
+
+def _check_events(path: Path, events: bytes) -> tuple[int, int]:
+    """How many events there are, and the time of the last; refuses holes in the numbering."""
+    decoder = msgspec.json.Decoder(_Head)
+    head = None
+    number = -1
+    for number, line in enumerate(events.splitlines()):
+        try:
+            head = decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise SessionError(f"{path}:{number + 1}: not an event: {error}") from None
+        if head.seq != number:
+            raise SessionError(f"{path}:{number + 1}: expected event {number}, found {head.seq}: events are missing")
+    return number + 1, head.at_us if head else -1
+
+
+def _actions(path: Path, notes: list[str]) -> tuple[RecordedAction, ...]:
+    decoder = msgspec.json.Decoder(RecordedAction)
+    found = []
+    for number, line in enumerate(_whole_lines(path, notes).splitlines(), 1):
+        try:
+            action = decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise SessionError(f"{path}:{number}: not an action: {error}") from None
+        if action.verb not in _ACTION_VERBS:
+            raise SessionError(f"{path}:{number}: verb {action.verb!r}; there are {', '.join(_ACTION_VERBS)}")
+        found.append(action)
+    return tuple(found)
+
+
+def _whole_lines(path: Path, notes: list[str]) -> bytes:
+    data = _bytes(path)
+    end = data.rfind(b"\n") + 1
+    if end < len(data):
+        notes.append(f"{path.name} ends in the middle of a line; its last {len(data) - end} bytes are left out")
+    return data[:end]
+
+
+def _text(path: Path) -> str:
+    try:
+        return _bytes(path).decode()
+    except UnicodeDecodeError:
+        raise SessionError(f"{path} is not text in UTF-8") from None
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise SessionError(f"{path.parent} is no session: it has no {path.name}") from None
+    except OSError as error:
+        raise SessionError(f"cannot read {path}: {error.strerror}") from None

@@ -1,0 +1,160 @@
+"""Runs a recorded session again and compares it with its recording, event by event.
+
+The same version of floodmark, playbook, seed and operator's actions give the same events, so any difference is either
+another version of the model or a mistake in it.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from cluster_model.events import Event
+from faults.catalogue import FaultError
+from playbooks import layout
+from playbooks.event_lines import encode
+from playbooks.loader import loads
+from playbooks.manual_session import ManualSession
+from playbooks.reading_sessions import Recorded, RecordedAction
+from playbooks.running import start_session
+from playbooks.session import SETTLE, Session
+from playbooks.version import tool_version
+
+SLICE_US: Final = 1_000_000
+"""Virtual time between two comparisons."""
+
+Progress = Callable[[int, int], None]
+"""Called with the events compared and the events recorded."""
+
+
+class ReplayMismatchError(Exception):
+    """The rerun is not the recording; the message names the first event that differs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A replay that agreed with its recording."""
+
+    events: int
+    """Events compared."""
+    digest: str
+    """Of the whole session; empty for a torn one, which has none."""
+    notes: tuple[str, ...]
+
+
+def replay(recorded: Recorded, progress: Progress = lambda done, total: None) -> Replayed:
+    """Run ``recorded`` again.
+
+    Raises:
+        ReplayMismatchError: it came out differently.
+        PlaybookError: the session's playbook is not one that this version runs.
+    """
+    playbook = loads(recorded.playbook, str(recorded.path / layout.PLAYBOOK))
+    session = start_session(
+        playbook, seed=recorded.start.seed, until_us=recorded.until_us, open_ended=recorded.start.live
+    )
+    comparison = _Comparison(recorded, session, progress)
+    for action in recorded.actions:
+        comparison.repeat(action)
+        if comparison.done:
+            break
+    digest = comparison.to_the_end()
+    return Replayed(comparison.compared, digest, recorded.notes)
+
+
+class _Comparison:
+    """A rerun beside its recording."""
+
+    def __init__(self, recorded: Recorded, session: Session | ManualSession, progress: Progress) -> None:
+        self._recorded = recorded
+        self._session = session
+        self._progress = progress
+        self._at = 0
+        self.compared = 0
+
+    @property
+    def done(self) -> bool:
+        """Whether a torn recording has nothing more to compare with."""
+        return self._recorded.manifest is None and self.compared == self._recorded.count
+
+    def repeat(self, action: RecordedAction) -> None:
+        """Bring the rerun to where the operator acted, and act."""
+        session = self._session
+        wanted = {"at_us": action.at_us, "executed": action.executed, "steps": action.steps}
+        executed = session.cluster.executed
+        if action.executed > executed:
+            session.advance(action.at_us, action.executed - executed)
+        if session.cluster.now_us < action.at_us or session.steps_taken < action.steps:
+            session.advance(action.at_us)
+        self._compare(session.drain())
+        if self.done:
+            return
+        if session.position() != wanted:
+            raise ReplayMismatchError(
+                f"the rerun never stands where the operator acted: recorded {wanted}, replayed {session.position()}"
+                + self._versions()
+            )
+        if action.verb == SETTLE and isinstance(session, Session):
+            session.settle()
+        else:
+            with suppress(FaultError):  # what was refused then is refused again; the trace says so
+                session.act(action.action())
+        self._compare(session.drain())
+
+    def to_the_end(self) -> str:
+        """Run what is left; the digest of the whole, empty for a torn recording."""
+        session = self._session
+        running = True
+        while running and not self.done:
+            running = session.advance(session.cluster.now_us + SLICE_US)
+            self._compare(session.drain())
+            if session.cluster.now_us > self._recorded.last_us and self._recorded.manifest is None:
+                break
+        if self.done:
+            return ""
+        result = session.finish()
+        self._compare(session.drain())
+        if self.compared < self._recorded.count:
+            recorded = self._recorded.events[self._at :].split(b"\n", 1)[0]
+            raise self._difference(recorded.decode(), "nothing: the session is over")
+        if self._recorded.manifest is None:
+            return ""
+        if result.digest != self._recorded.manifest.digest:
+            raise ReplayMismatchError(
+                f"all {self.compared} events are the same, but the digest is not: "
+                f"recorded {self._recorded.manifest.digest}, replayed {result.digest}{self._versions()}"
+            )
+        return result.digest
+
+    def _compare(self, events: list[Event]) -> None:
+        block = encode(self.compared, events)
+        recorded = self._recorded.events
+        if recorded.startswith(block, self._at):
+            self._at += len(block)
+            self.compared += len(events)
+        else:
+            self._compare_lines(block.splitlines(keepends=True))
+        self._progress(self.compared, self._recorded.count)
+
+    def _compare_lines(self, lines: list[bytes]) -> None:
+        """Find the first line that differs; none when a torn recording just ends in between."""
+        for line in lines:
+            if self.done:
+                return
+            end = self._recorded.events.find(b"\n", self._at) + 1
+            recorded = self._recorded.events[self._at : end] if end else b""
+            if recorded != line:
+                raise self._difference(recorded.decode().strip() or "nothing: the session is over", line.decode())
+            self._at = end
+            self.compared += 1
+
+    def _difference(self, recorded: str, replayed: str) -> ReplayMismatchError:
+        return ReplayMismatchError(
+            f"the replay differs from event {self.compared} on{self._versions()}\n"
+            f"  recorded: {recorded.strip()}\n"
+            f"  replayed: {replayed.strip()}"
+        )
+
+    def _versions(self) -> str:
+        then, now = self._recorded.start.tool_version, tool_version()
+        return "" if then == now else f" (recorded by floodmark {then}, replayed by {now})"

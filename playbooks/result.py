@@ -1,0 +1,175 @@
+"""What a session came to: the object that ``floodmark run --json`` prints and ``result.json`` keeps."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cluster_model.events import InvariantViolated, RecordsLost
+from cluster_model.views import ClusterView, LedgerView, PartitionView
+
+Verdict = Literal["pass", "fail", "inconclusive"]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One expectation with its verdict; steps that assert something count as expectations too."""
+
+    text: str
+    ok: bool
+    at_us: int
+    """When it was decided, in virtual time."""
+    detail: str
+    """One line: what was found."""
+    by_step: bool = False
+    """Whether a step asserts it, and not the playbook as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The outcome of one session. Times are virtual microseconds."""
+
+    playbook: str
+    title: str
+    seed: int
+    profile: str
+    verdict: Verdict
+    reason: str
+    """Why a session is inconclusive; empty for the others."""
+    digest: str
+    virtual_us: int
+    events: int
+    """Trace events of the whole session."""
+    session: str
+    """Directory of the recording, empty when nothing was recorded."""
+    expectations: tuple[Checked, ...]
+    ledger: LedgerView
+    violations: tuple[InvariantViolated, ...]
+    losses: tuple[RecordsLost, ...]
+    """Every acknowledged record that is gone, with its cause."""
+    partitions: tuple[PartitionView, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The published document: plain dicts, lists, numbers and strings."""
+        return {
+            "playbook": self.playbook,
+            "seed": self.seed,
+            "profile": self.profile,
+            "verdict": self.verdict,
+            "digest": self.digest,
+            "virtual_us": self.virtual_us,
+            "events": self.events,
+            "session": self.session,
+            "expectations": [
+                {"text": each.text, "ok": each.ok, "at_us": each.at_us, "detail": each.detail}
+                for each in self.expectations
+            ],
+            "ledger": _ledger(self.ledger),
+            "violations": [
+                {
+                    "invariant": each.invariant,
+                    "at_us": each.at_us,
+                    "partition": each.partition,
+                    "detail": each.detail,
+                    "cause": each.cause,
+                }
+                for each in self.violations
+            ],
+            "partitions": {each.name: _partition(each) for each in self.partitions},
+        }
+
+
+@dataclass(slots=True)
+class Findings:
+    """What the engine gathers while a session runs, beyond the state of the cluster."""
+
+    events: int
+    losses: list[RecordsLost]
+    violations: list[InvariantViolated]
+
+    @classmethod
+    def none(cls) -> "Findings":
+        """Nothing yet."""
+        return cls(0, [], [])
+
+    def take(self, events: list[Any]) -> None:
+        """Count trace events and keep those that a result names."""
+        self.events += len(events)
+        for event in events:
+            if event.kind == "records_lost":
+                self.losses.append(event)
+            elif event.kind == "invariant_violated":
+                self.violations.append(event)
+
+
+def conclude(
+    *,
+    playbook: str,
+    title: str,
+    seed: int,
+    checked: tuple[Checked, ...],
+    broken: bool,
+    reason: str,
+    digest: str,
+    session: str,
+    findings: Findings,
+    view: ClusterView,
+) -> Result:
+    """The result of a session that has ended.
+
+    ``reason`` says why the session never got where its playbook wanted to go. It makes the verdict inconclusive,
+    unless an expectation is ``broken`` whatever would have come later: that is a failure.
+    """
+    verdict: Verdict
+    if broken:
+        verdict = "fail"
+    elif reason:
+        verdict = "inconclusive"
+    else:
+        verdict = "pass" if all(each.ok for each in checked) else "fail"
+    return Result(
+        playbook=playbook,
+        title=title,
+        seed=seed,
+        profile=view.profile,
+        verdict=verdict,
+        reason=reason,
+        digest=digest,
+        virtual_us=view.now_us,
+        events=findings.events,
+        session=session,
+        expectations=checked,
+        ledger=view.ledger,
+        violations=tuple(findings.violations),
+        losses=tuple(findings.losses),
+        partitions=view.partitions,
+    )
+
+
+def _ledger(ledger: LedgerView) -> dict[str, int]:
+    return {
+        "sent": ledger.sent,
+        "acked": ledger.acked,
+        "failed": ledger.failed,
+        "unknown": ledger.unknown,
+        "acked_lost": ledger.acked_lost,
+        "committed_lost": ledger.committed_lost,
+        "duplicates": ledger.duplicates,
+        "reordered": ledger.reordered,
+    }
+
+
+def _partition(partition: PartitionView) -> dict[str, Any]:
+    return {
+        "leader": partition.leader,
+        "epoch": partition.leader_epoch,
+        "isr": list(partition.isr),
+        "hw": partition.hw,
+        "log_start": partition.log_start,
+        "replicas": {
+            str(replica.broker): {
+                "leo": replica.leo,
+                "hw": replica.hw,
+                "epochs": [list(entry) for entry in replica.epochs],
+            }
+            for replica in partition.replicas
+        },
+    }

@@ -1,0 +1,61 @@
+"""JSON Schema of playbooks, for editors; made from the tables that the loader reads by.
+
+``python -m playbooks.schema`` prints it. It describes form: that a broker exists, or that a condition makes sense, only
+the loader can tell.
+"""
+
+import json
+from typing import Any, Final
+
+from cluster_model.manual_verbs import MANUAL_VERBS
+from faults.catalogue import ADMIN, CATALOGUE
+from playbooks.loader import PLAYBOOK
+from playbooks.reading import expectations
+from playbooks.reading.kinds import Schema
+from playbooks.reading.manual import THEN, manual_record
+from playbooks.reading.steps import MAX_STEPS, timed_record
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+
+def schema() -> Schema:
+    """The whole schema."""
+    whole = PLAYBOOK.schema()
+    whole["properties"]["steps"] |= {"items": {"anyOf": [*_timed_steps(), *_manual_steps()]}, "maxItems": MAX_STEPS}
+    whole["properties"]["expect"] |= expectations.schema()
+    definitions = {"then": THEN.kind.schema()}
+    return {"$schema": DIALECT, "title": "floodmark playbook", **whole, "$defs": definitions}
+
+
+def text() -> str:
+    """The schema as the published file holds it."""
+    return json.dumps(schema(), indent=2) + "\n"
+
+
+def _timed_steps() -> list[Schema]:
+    faults = [
+        _step(timed_record("inject", name).schema(), "inject", name, fault.summary) for name, fault in CATALOGUE.items()
+    ]
+    admin = [_step(timed_record("admin", name).schema(), "admin", name, op.summary) for name, op in ADMIN.items()]
+    return [*faults, timed_record("heal", "all").schema(), *admin]
+
+
+def _step(record: Schema, verb: str, name: str, summary: str) -> Schema:
+    """A step's schema where the verb's value says which step it is."""
+    properties: dict[str, Any] = {**record["properties"], verb: {"const": name, "description": summary}}
+    return {**record, "properties": properties}
+
+
+def _manual_steps() -> list[Schema]:
+    bare = [name for name, verb in MANUAL_VERBS.items() if not any(param.required for param in verb.params.values())]
+    return [*(_referring(manual_record(name).schema(), "then") for name in MANUAL_VERBS), {"enum": bare}]
+
+
+def _referring(record: Schema, name: str) -> Schema:
+    """The same with a reference for a part that stands in every step."""
+    reference = {"$ref": f"#/$defs/{name}", "description": record["properties"][name]["description"]}
+    return {**record, "properties": {**record["properties"], name: reference}}
+
+
+if __name__ == "__main__":
+    print(text(), end="")

@@ -1,0 +1,386 @@
+"""The engine of timed playbooks: a cluster, the steps that break it, the expectations that watch it.
+
+However a session is advanced, one event at a time or an hour at a time, it comes out the same: steps act when every
+event due up to their moment has been handled, and conditions are looked at after each event that left a trace and
+after each act, never in between. So the digest depends on the playbook, the seed and the operator's actions alone.
+"""
+
+from typing import Any, Final
+
+from cluster_model.cluster import Cluster
+from cluster_model.errors import KafkaError
+from cluster_model.events import Event, ExpectationChecked, StepTaken
+from faults.action import Action
+from faults.board import FaultBoard
+from faults.catalogue import FaultError
+from playbooks.expecting import Expecting, holds
+from playbooks.model import Playbook, Step
+from playbooks.recorder import Recorder
+from playbooks.result import Checked, Findings, Result, conclude
+from playbooks.step_checks import check_answer, unreached
+from playbooks.units import duration_text
+from playbooks.wording import action_of, step_name, step_words, words
+
+PATIENCE_US: Final = 600_000_000
+"""How long a ``when`` without ``within`` may wait in a session that has nobody watching: ten minutes."""
+
+SLICE_US: Final = 1_000_000
+"""How much virtual time :meth:`Session.finish` runs between two writes to the recording."""
+
+OPERATOR: Final = "operator"
+SETTLE: Final = "settle"
+"""Verb of the recorded line that says when a live session began to settle."""
+
+
+class Session:
+    """One run of a timed playbook. Make one with :meth:`start`."""
+
+    def __init__(
+        self, playbook: Playbook, cluster: Cluster, board: FaultBoard, recorder: Recorder | None, until_us: int
+    ) -> None:
+        self.playbook = playbook
+        self.cluster = cluster
+        self.board = board
+        self.recorder = recorder
+        self.until_us = until_us
+        """Virtual time at which the session is cut off wherever it is; -1 never."""
+        self.open_ended = False
+        self.reason = ""
+        self.steps_taken = 0
+        self._previous_us = 0
+        self._gave_up = False
+        self._end_us = -1
+        self._ended = False
+        self._reached = False
+        self._decided: list[Checked] = []
+        self._expecting = Expecting(playbook.expectations)
+        self._step_checks: list[Checked] = []
+        self._unreached: list[Checked] = []
+        self._findings = Findings.none()
+        self._fresh: list[Event] = []
+        self._result: Result | None = None
+
+    @classmethod
+    def start(
+        cls,
+        playbook: Playbook,
+        *,
+        seed: int | None = None,
+        recorder: Recorder | None = None,
+        until_us: int = -1,
+        open_ended: bool = False,
+    ) -> "Session":
+        """Build the cluster and stand at time 0.
+
+        ``open_ended`` is for a session with somebody at the screen: it goes on after its last step, until
+        :meth:`finish`.
+
+        Raises:
+            ModelError: the cluster cannot be built.
+            RecordingError: the recording cannot be begun.
+        """
+        chosen = playbook.seed if seed is None else seed
+        cluster = Cluster.build(playbook.spec, chosen)
+        session = cls(playbook, cluster, FaultBoard(cluster), recorder, until_us)
+        session.open_ended = open_ended
+        if recorder is not None:
+            recorder.begin(playbook, chosen, cluster.view(), until_us)
+        session._take_due_conditions()
+        session._collect()
+        return session
+
+    @property
+    def phase(self) -> str:
+        """``steps``, ``settling`` or ``ended``."""
+        if self._ended:
+            return "ended"
+        return "settling" if self._end_us >= 0 else "steps"
+
+    @property
+    def next_step(self) -> Step | None:
+        """The step that acts next, None when all are taken or given up."""
+        if self._gave_up or self.steps_taken == len(self.playbook.steps):
+            return None
+        return self.playbook.steps[self.steps_taken]
+
+    def drain(self) -> list[Event]:
+        """The trace events since the last call, in order, for whoever shows them. They are recorded already."""
+        fresh, self._fresh = self._fresh, []
+        return fresh
+
+    def advance(self, until_us: int, max_events: int = 0) -> bool:
+        """Run the model and the steps that come due, up to ``until_us`` or for ``max_events`` kernel events.
+
+        Returns whether there is more to run. Slices never change what happens.
+        """
+        left = max_events
+        while not self._ended:
+            moment = self._moment()
+            target = until_us if moment < 0 else min(moment, until_us)
+            if target < self.cluster.now_us:
+                break
+            before = self.cluster.executed
+            self.cluster.run(target, left, self._look if self._watching else None)
+            looked = self._after_look()
+            if max_events:
+                left -= self.cluster.executed - before
+                if left <= 0:
+                    break
+            if looked:
+                continue
+            if self.cluster.now_us != moment:
+                break
+            self._at_moment()
+        self._collect()
+        return not self._ended
+
+    def act(self, action: Action) -> str:
+        """Do what an operator asks, now; returns one line for the screen. The action is recorded for replays.
+
+        Raises:
+            FaultError: it was refused; the message says why.
+        """
+        if self.phase != "steps":
+            raise FaultError(f"the session is {self.phase}: nothing can be broken any more")
+        self._record_action(action.verb, action)
+        error = self._perform(action)
+        self.cluster.emit(StepTaken(self.cluster.now_us, OPERATOR, action.target, words(action), error))
+        self._after_act()
+        self._collect()
+        if error:
+            raise FaultError(error)
+        return words(action)
+
+    def settle(self) -> None:
+        """Begin the end of a live session now: producers stop, faults heal, and the quiet time runs."""
+        if self.phase != "steps":
+            return
+        self._record_action(SETTLE, Action("heal", "all"))
+        step = self.next_step
+        if step is not None:
+            self.reason = f"ended by the operator before {step_name(step)} of {len(self.playbook.steps)}"
+        self._begin_settling()
+        self._collect()
+
+    def finish(self) -> Result:
+        """Run what is left, close the books and seal the recording."""
+        if self._result is not None:
+            return self._result
+        if self.open_ended:
+            self.settle()
+        while self.advance(self.cluster.now_us + SLICE_US):
+            pass
+        now = self.cluster.now_us
+        broken = self._expecting.broken or any(not each.ok for each in self._step_checks)
+        self.cluster.close()
+        for checked in self._expecting.close(self.cluster.query, now):
+            self._announce(checked)
+        self._collect()
+        self._result = conclude(
+            playbook=self.playbook.name,
+            title=self.playbook.title,
+            seed=self.cluster.seed,
+            checked=(*self._step_checks, *self._unreached, *(watch.checked() for watch in self._expecting.watches)),
+            broken=broken,
+            reason=self.reason,
+            digest=self.cluster.digest(),
+            session=str(self.recorder.path) if self.recorder else "",
+            findings=self._findings,
+            view=self.cluster.view(),
+        )
+        if self.recorder is not None:
+            self.recorder.seal(self._result)
+        return self._result
+
+    # -- what happens when ------------------------------------------------------------------------------------------
+
+    def _moment(self) -> int:
+        """The next instant at which the engine itself does something, -1 when only conditions can bring it on."""
+        moments = [self.until_us] if self.until_us >= 0 else []
+        step = self.next_step
+        if self._end_us >= 0:
+            moments.append(self._end_us)
+        elif step is None:
+            if not self.open_ended:
+                moments.append(max(self.cluster.now_us, self._quiet_from()))
+        else:
+            due = self._due(step)
+            if due >= 0:
+                moments.append(max(due, self.cluster.now_us))
+        return min(moments, default=-1)
+
+    def _quiet_from(self) -> int:
+        """When settling may begin: faults with an end of their own are given their time."""
+        return max((fault.until_us for fault in self.board.active()), default=-1)
+
+    def _due(self, step: Step) -> int:
+        """When a step acts by the clock, or stops waiting for its condition; -1 for never."""
+        trigger = step.trigger
+        if trigger.kind == "at":
+            return trigger.time_us
+        if trigger.kind == "after":
+            return self._previous_us + trigger.time_us
+        if trigger.within_us >= 0:
+            return self._previous_us + trigger.within_us
+        return -1 if self.open_ended else self._previous_us + PATIENCE_US
+
+    def _at_moment(self) -> None:
+        """Every event due by now is handled: settle, end, take the step, or stop waiting for it."""
+        step = self.next_step
+        now = self.cluster.now_us
+        if self._end_us == now:
+            self._ended = True
+        elif self.until_us == now and not self._takes_now(step):
+            self._cut()
+        elif step is None:
+            self._begin_settling()
+        elif step.trigger.kind == "when" and not self._condition_holds():
+            self._give_up(step)
+        else:
+            self._take(step)
+            self._take_due_conditions()
+
+    def _takes_now(self, step: Step | None) -> bool:
+        return step is not None and self._end_us < 0 and self._due(step) <= self.cluster.now_us
+
+    def _cut(self) -> None:
+        """``until`` has come: the session ends right here, with nothing healed."""
+        step = self.next_step
+        where = "while settling" if step is None else f"before {step_name(step)} of {len(self.playbook.steps)}"
+        self.reason = self.reason or f"cut off at {duration_text(self.until_us)}, {where}"
+        self._ended = True
+
+    def _give_up(self, step: Step) -> None:
+        waited = duration_text(self.cluster.now_us - self._previous_us)
+        condition = step.trigger.condition
+        assert condition is not None  # only a `when` waits
+        self.reason = f"{step_name(step)} waited {waited} for {condition.text}, which never held"
+        self._gave_up = True
+        checked = unreached(step, f"never held within {waited}", self.cluster.now_us)
+        self._unreached.append(checked)
+        self._announce(checked)
+
+    def _begin_settling(self) -> None:
+        now = self.cluster.now_us
+        quiet = f"settle {duration_text(self.playbook.settle_us)}: producers stop, faults heal"
+        self.cluster.emit(StepTaken(now, "playbook", "", quiet, ""))
+        self.cluster.stop_producers()
+        self.board.heal("all")
+        self._expecting.all_healed(now)
+        self._end_us = now + self.playbook.settle_us
+        self._decided += self._expecting.observe(self.cluster.query, now)
+        self._announce_decided()
+
+    # -- steps ------------------------------------------------------------------------------------------------------
+
+    def _take(self, step: Step) -> None:
+        error = self._perform(action_of(step))
+        now = self.cluster.now_us
+        text = f"{step_words(step)}: {step.note}" if step.note else step_words(step)
+        self.cluster.emit(StepTaken(now, step_name(step), step.target, text, error))
+        self.steps_taken += 1
+        self._previous_us = now
+        checked = check_answer(step, error, now)
+        if checked is not None:
+            self._step_checks.append(checked)
+            self._announce(checked)
+        elif error and step.verb != "admin":
+            self.reason = self.reason or f"{step_name(step)}, {step_words(step)}, could not act: {error}"
+        self._decided += self._observe()
+        self._announce_decided()
+
+    def _take_due_conditions(self) -> None:
+        """Take the ``when`` steps whose condition holds already as their turn comes."""
+        while (step := self.next_step) is not None and step.trigger.kind == "when" and self._condition_holds():
+            self._take(step)
+
+    def _condition_holds(self) -> bool:
+        step = self.next_step
+        if step is None or self._end_us >= 0 or step.trigger.condition is None:
+            return False
+        return holds(step.trigger.condition, self.cluster.query)
+
+    def _perform(self, action: Action) -> str:
+        """Do it; returns the refusal, empty when there was none."""
+        try:
+            if action.verb == "inject":
+                self.board.inject(action)
+            elif action.verb == "heal":
+                self.board.heal(action.name)
+            else:
+                answer = self.board.admin(action)
+                return "" if answer is KafkaError.NONE else answer.name
+        except FaultError as error:
+            return str(error)
+        return ""
+
+    # -- looking ----------------------------------------------------------------------------------------------------
+
+    @property
+    def _watching(self) -> bool:
+        step = self.next_step
+        waits = step is not None and step.trigger.kind == "when" and self._end_us < 0
+        return waits or self._expecting.open
+
+    def _look(self) -> bool:
+        """Called by the model after each event that left a trace; True makes it stop so that the engine can act."""
+        self._decided += self._observe()
+        self._reached = self._condition_holds()
+        return self._reached or bool(self._decided)
+
+    def _observe(self) -> list[Checked]:
+        if not self._expecting.open:
+            return []
+        if self._end_us < 0:
+            self._expecting.faults(bool(self.board.active()), self.cluster.now_us)
+        return self._expecting.observe(self.cluster.query, self.cluster.now_us)
+
+    def _after_look(self) -> bool:
+        """Act on what the look found; whether there was anything."""
+        if not (self._decided or self._reached):
+            return False
+        self._announce_decided()
+        if self._reached:
+            self._reached = False
+            self._take_due_conditions()
+        return True
+
+    def _after_act(self) -> None:
+        self._decided += self._observe()
+        self._announce_decided()
+        self._take_due_conditions()
+
+    def _announce_decided(self) -> None:
+        decided, self._decided = self._decided, []
+        for checked in decided:
+            self._announce(checked)
+
+    def _announce(self, checked: Checked) -> None:
+        self.cluster.emit(ExpectationChecked(self.cluster.now_us, checked.text, checked.ok, checked.detail))
+
+    # -- recording --------------------------------------------------------------------------------------------------
+
+    def _collect(self) -> None:
+        events = self.cluster.drain()
+        self._findings.take(events)
+        self._fresh += events
+        if self.recorder is not None:
+            self.recorder.write(events)
+
+    def _record_action(self, verb: str, action: Action) -> None:
+        if self.recorder is not None:
+            self.recorder.action({**self.position(), **_line(verb, action)})
+
+    def position(self) -> dict[str, int]:
+        """Where exactly the session stands: what a replay has to reach before it repeats an action."""
+        return {"at_us": self.cluster.now_us, "executed": self.cluster.executed, "steps": self.steps_taken}
+
+
+def _line(verb: str, action: Action) -> dict[str, Any]:
+    return {
+        "verb": verb,
+        "name": action.name,
+        "target": action.target,
+        "params": dict(action.params),
+        "for_us": action.for_us,
+    }

@@ -1,0 +1,157 @@
+"""Changes single values of a playbook's text: ``--set cluster.kafka=0.10.2``.
+
+The text is edited in place rather than written anew, so that comments, order and line numbers stay as their author
+left them, and the changed text can be kept with the session and run again.
+
+A path is made of keys joined by dots. Elements of lists go by their ``name`` (or ``id``), or by their number from 1;
+whatever follows ``config`` is one key, since Kafka's own names have dots in them. ``producers`` and ``groups`` may be
+written without ``clients`` in front.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+import yaml
+
+from playbooks.problems import listed, nearest, shown
+
+_CLIENTS: Final = ("producers", "groups")
+
+
+class SettingError(Exception):
+    """A setting that cannot be made; the message repeats it and says what is possible."""
+
+
+def parse_setting(text: str) -> tuple[str, str]:
+    """Path and value of ``path=value``. Raises :class:`SettingError`."""
+    path, equals, value = text.partition("=")
+    if not equals or not path.strip(".") or not all(path.split(".")):
+        raise SettingError(f"--set takes key=value such as cluster.kafka=0.10.2, found {shown(text)}")
+    return path, value
+
+
+def apply_settings(text: str, settings: Mapping[str, str]) -> str:
+    """The playbook's text with every setting made, in order. ``text`` must be YAML already found to be sound.
+
+    Raises:
+        SettingError: a path that leads nowhere, or a value that is not YAML.
+    """
+    for path, value in settings.items():
+        text = _apply(text, path, value)
+    return text
+
+
+def _apply(text: str, path: str, value: str) -> str:
+    parts = path.split(".")
+    if parts[0] in _CLIENTS:
+        parts.insert(0, "clients")
+    root = yaml.compose(text, yaml.SafeLoader)
+    if not isinstance(root, yaml.MappingNode):
+        raise SettingError(f"--set {path}: the playbook is no mapping")
+    return _set(text, root, parts, _Setting(path, value))
+
+
+class _Setting:
+    """A value on its way to its place."""
+
+    def __init__(self, path: str, value: str) -> None:
+        self.path = path
+        try:
+            self.parsed = yaml.safe_load(value) if value else ""
+        except yaml.YAMLError:
+            raise SettingError(f"--set {path}: {shown(value)} is not a YAML value") from None
+        self.value = value
+
+    def written(self, *, quoted: bool) -> str:
+        """The value as it goes into the text: texts in quotes, so that they mean the same wherever they stand."""
+        if quoted or self.path.endswith("kafka"):
+            return json.dumps(self.value, ensure_ascii=False)
+        if isinstance(self.parsed, (list, dict)):
+            return yaml.safe_dump(self.parsed, default_flow_style=True, width=1 << 30, allow_unicode=True).strip()
+        plain = isinstance(self.parsed, (bool, int, float)) or self.parsed is None
+        return json.dumps(self.parsed if plain else self.value, ensure_ascii=False)
+
+    def error(self, message: str) -> SettingError:
+        """An error about this setting."""
+        return SettingError(f"--set {self.path}: {message}")
+
+
+def _set(text: str, node: yaml.Node, parts: list[str], setting: _Setting) -> str:
+    while parts:
+        if isinstance(node, yaml.SequenceNode):
+            node = _element(node, parts[0], setting)
+            parts = parts[1:]
+            continue
+        if not isinstance(node, yaml.MappingNode):
+            raise setting.error(f"{parts[0]!r} cannot be found inside a single value")
+        found = _child(node, parts)
+        if found is None:
+            return _insert(text, node, parts, setting)
+        key, node, parts = found
+        if key == "config" and len(parts) > 1:
+            parts = [".".join(parts)]
+        if isinstance(node, yaml.ScalarNode) and parts and node.value == "":
+            return _splice(text, node, " " + _nested(parts, setting))
+    return _replace(text, node, setting)
+
+
+def _child(node: yaml.MappingNode, parts: list[str]) -> tuple[str, yaml.Node, list[str]] | None:
+    for key, value in node.value:
+        if key.value == parts[0]:
+            return key.value, value, parts[1:]
+    return None
+
+
+def _element(node: yaml.SequenceNode, part: str, setting: _Setting) -> yaml.Node:
+    names: list[str] = []
+    for element in node.value:
+        if isinstance(element, yaml.MappingNode):
+            names += [value.value for key, value in element.value if key.value in ("name", "id")][:1]
+            if names and names[-1] == part:
+                return element
+    if part.isdigit() and 1 <= int(part) <= len(node.value):
+        chosen: yaml.Node = node.value[int(part) - 1]
+        return chosen
+    known = listed(names) if names else f"elements 1 to {len(node.value)}"
+    raise setting.error(f"there is no {shown(part)} here, only {known}{nearest(part, names)}")
+
+
+def _insert(text: str, node: yaml.MappingNode, parts: list[str], setting: _Setting) -> str:
+    """Put a new key first into its mapping: there the place and the indentation are known."""
+    entry = _nested(parts, setting)[1:-1]
+    if node.flow_style or not node.value:
+        at = node.start_mark.index + 1
+        return f"{text[:at]}{entry}{', ' if node.value else ''}{text[at:]}"
+    first = node.value[0][0].start_mark
+    return f"{text[: first.index]}{entry}\n{' ' * first.column}{text[first.index :]}"
+
+
+def _nested(parts: list[str], setting: _Setting) -> str:
+    if parts[0] == "config" and len(parts) > 1:
+        parts = ["config", ".".join(parts[1:])]
+    written = setting.written(quoted=False)
+    for part in reversed(parts):
+        written = "{" + f"{_key(part)}: {written}" + "}"
+    return written
+
+
+def _key(name: str) -> str:
+    return name if name.replace(".", "").replace("_", "").replace("-", "").isalnum() else json.dumps(name)
+
+
+def _replace(text: str, node: yaml.Node, setting: _Setting) -> str:
+    if isinstance(node, yaml.ScalarNode):
+        if node.style in ("|", ">"):
+            raise setting.error("a text of several lines cannot be set from here")
+        space = " " if node.start_mark.index == node.end_mark.index else ""
+        return _splice(text, node, space + setting.written(quoted=node.style in ("'", '"')))
+    if isinstance(node, yaml.CollectionNode) and node.flow_style:
+        return _splice(text, node, setting.written(quoted=False))
+    raise setting.error("there is a whole block of values here; name one of them")
+
+
+def _splice(text: str, node: yaml.Node, new: str) -> str:
+    start: int = node.start_mark.index
+    end: int = node.end_mark.index
+    return text[:start] + new + text[end:]

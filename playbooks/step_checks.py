@@ -1,0 +1,69 @@
+"""What a step itself asserts: how the protocol answered it, and the state it left behind."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from playbooks.expecting import plain
+from playbooks.model import Step
+from playbooks.result import Checked
+from playbooks.wording import step_name, step_words
+
+
+def check_answer(step: Step, error: str, now_us: int) -> Checked | None:
+    """The verdict on ``refused:``, None for a step that has no opinion. ``error`` is empty where all went well."""
+    if not step.refused:
+        return None
+    ok = {"any": bool(error), "never": not error}.get(step.refused, error == step.refused)
+    expected = {"any": "is refused", "never": "is not refused"}.get(step.refused, f"is refused with {step.refused}")
+    found = f"refused: {error}" if error else "accepted"
+    return Checked(f"{step_name(step)}, {step_words(step)}, {expected}", ok, now_us, found, by_step=True)
+
+
+def check_state(step: Step, state: Mapping[str, Mapping[str, Any]], now_us: int) -> Checked | None:
+    """The verdict on ``then:``, field by field, None for a step without one.
+
+    ``state`` maps a broker's id as text, or ``controller``, to its fields.
+    """
+    if not step.then:
+        return None
+    wrong = [
+        f"{_who(who)}: {field} is {_shown(found)}, expected {_shown(wanted)}"
+        for who, fields in step.then.items()
+        for field, wanted in fields.items()
+        if (found := plain(state.get(who, {}).get(field))) != plain(wanted)
+    ]
+    detail = "; ".join(wrong) if wrong else "as expected"
+    return Checked(f"state after {step_name(step)}, {step_words(step)}", not wrong, now_us, detail, by_step=True)
+
+
+def unreached(step: Step, why: str, now_us: int) -> Checked:
+    """The entry for a step that the session never got to take."""
+    assert step.trigger.condition is not None  # only a `when` can fail to come
+    return Checked(f"{step_name(step)} when {step.trigger.condition.text}", False, now_us, why, by_step=True)
+
+
+def show_rows(state: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """What ``show`` prints, a row each: broker, role, LEO, HW, epochs, ISR and log (a record is ``epoch:name``)."""
+    rows: list[tuple[str, ...]] = []
+    for who, fields in state.items():
+        isr = _joined(fields.get("isr", []))
+        if who == "controller":
+            rows.append((who, f"leader {fields['leader']}, epoch {fields['epoch']}", "", "", "", isr, ""))
+            continue
+        role = fields.get("role", "") if fields.get("up", True) else "down"
+        epochs = " ".join(f"{epoch}@{start}" for epoch, start in fields["epochs"])
+        log = " ".join(f"{epoch}:{record}" for epoch, record in fields["log"])
+        rows.append((who, role, str(fields["leo"]), str(fields["hw"]), epochs, isr, log))
+    return rows
+
+
+def _joined(ids: Any) -> str:
+    return ",".join(map(str, ids))
+
+
+def _who(key: str) -> str:
+    return f"broker {key}" if key.isdigit() else key
+
+
+def _shown(value: Any) -> str:
+    return "nothing" if value is None else str(value)

@@ -1,0 +1,96 @@
+"""Units as people write them, turned into the model's whole numbers: microseconds and bytes, never a float."""
+
+import re
+from fractions import Fraction
+from typing import Final
+
+MICROSECONDS: Final[dict[str, int]] = {"us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
+"""Unit of time → microseconds."""
+
+BYTES: Final[dict[str, int]] = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+"""Unit of size → bytes."""
+
+LONGEST_US: Final = 10_000 * MICROSECONDS["h"]
+"""The longest time a playbook may speak of: 10000 hours of virtual time."""
+
+LARGEST_BYTES: Final = 1024 * BYTES["GiB"]
+
+DURATION_PATTERN: Final = r"[0-9]{1,15}(?:\.[0-9]{1,9})?(?:us|ms|s|m|h)"
+RATE_PATTERN: Final = r"[0-9]{1,12}(?:\.[0-9]{1,6})?/(?:us|ms|s|m|h)"
+SIZE_PATTERN: Final = r"[0-9]{1,15}(?:\.[0-9]{1,9})?(?:B|KiB|MiB|GiB)?"
+
+DURATION_ALLOWED: Final = "a duration such as 250us, 5ms, 1.5s, 2m or 1h"
+RATE_ALLOWED: Final = "a rate such as 200/s, 5/ms or 30/m"
+SIZE_ALLOWED: Final = "a size such as 512, 64KiB or 1MiB"
+
+_NUMBER_AND_UNIT: Final = re.compile(r"([0-9.]+)([A-Za-z]*)")
+
+
+class UnitError(ValueError):
+    """Text that is no such quantity; the message says what is allowed."""
+
+
+def duration_us(text: str) -> int:
+    """Microseconds of ``5ms``, ``1.5s`` ...; raises :class:`UnitError` for anything that is not exactly that."""
+    value = _scaled(text, DURATION_PATTERN, MICROSECONDS, DURATION_ALLOWED)
+    if value.denominator != 1:
+        raise UnitError("finer than a microsecond, the smallest time there is")
+    if value > LONGEST_US:
+        raise UnitError("longer than 10000h, the longest time allowed")
+    return int(value)
+
+
+def size_bytes(text: str) -> int:
+    """Bytes of ``64KiB``, ``1MiB`` or a plain number of bytes; raises :class:`UnitError`."""
+    value = _scaled(text, SIZE_PATTERN, BYTES | {"": 1}, SIZE_ALLOWED)
+    if value.denominator != 1:
+        raise UnitError("not a whole number of bytes")
+    if value > LARGEST_BYTES:
+        raise UnitError("more than 1024GiB, the largest size allowed")
+    return int(value)
+
+
+def per_second(text: str) -> Fraction:
+    """A rate such as ``200/s`` as an exact number per second; raises :class:`UnitError`."""
+    if not re.fullmatch(RATE_PATTERN, text, re.ASCII):
+        raise UnitError(RATE_ALLOWED)
+    count, unit = text.split("/")
+    rate = Fraction(count) * MICROSECONDS["s"] / MICROSECONDS[unit]
+    if rate == 0:
+        raise UnitError("a rate above 0")
+    return rate
+
+
+def interval_us(text: str, batch: int = 1) -> int:
+    """Microseconds between batches of ``batch`` records at a rate of records, to the nearest microsecond."""
+    interval = round(batch * MICROSECONDS["s"] / per_second(text))
+    if interval < 1:
+        raise UnitError("more than one batch a microsecond; a lower rate, or larger batches, is allowed")
+    if interval > LONGEST_US:
+        raise UnitError("less than one batch in 10000h")
+    return interval
+
+
+def duration_text(us: int) -> str:
+    """The shortest exact way to write ``us`` microseconds: ``5ms``, ``90s``, ``2m``."""
+    for unit in ("h", "m", "s", "ms"):
+        if us and us % MICROSECONDS[unit] == 0:
+            return f"{us // MICROSECONDS[unit]}{unit}"
+    return f"{us}us"
+
+
+def size_text(count: int) -> str:
+    """The shortest exact way to write ``count`` bytes: ``1MiB``."""
+    for unit in ("GiB", "MiB", "KiB"):
+        if count and count % BYTES[unit] == 0:
+            return f"{count // BYTES[unit]}{unit}"
+    return f"{count}B"
+
+
+def _scaled(text: str, pattern: str, units: dict[str, int], allowed: str) -> Fraction:
+    if not re.fullmatch(pattern, text, re.ASCII):
+        bare = re.fullmatch(r"[0-9]+(\.[0-9]+)?", text, re.ASCII)
+        raise UnitError(f"{allowed}; a number alone has no unit" if bare else allowed)
+    parts = _NUMBER_AND_UNIT.fullmatch(text)
+    assert parts is not None  # every pattern above is a number and a unit
+    return Fraction(parts[1]) * units[parts[2]]

@@ -1,0 +1,58 @@
+"""Steps and actions in words: for the trace, the screen and messages."""
+
+from typing import Any
+
+from faults.action import Action
+from faults.catalogue import CATALOGUE
+from playbooks.model import Step
+from playbooks.units import duration_text
+
+
+def action_of(step: Step) -> Action:
+    """The action that a timed step asks for."""
+    if step.verb == "manual":
+        raise ValueError(f"{step.name} is a step of manual stepping, not an action")
+    return Action(step.verb, step.name, step.target, dict(step.params), step.for_us)
+
+
+def words(action: Action) -> str:
+    """An action as one short line: ``inject gc_pause on leader(orders-0) for 15s``."""
+    parts = [action.verb, action.name]
+    if action.target:
+        parts += ["on", action.target]
+    if action.params:
+        parts.append(_parameters(action.params, _durations(action.name)))
+    if action.for_us >= 0:
+        parts += ["for", duration_text(action.for_us)]
+    return " ".join(parts)
+
+
+def step_words(step: Step) -> str:
+    """A step as one short line, without its trigger and its note."""
+    if step.verb == "manual":
+        return " ".join([step.name, _parameters(step.params, frozenset())]).strip()
+    return words(action_of(step))
+
+
+def step_name(step: Step) -> str:
+    """How people count steps: ``step 1`` is the first."""
+    return f"step {step.index + 1}"
+
+
+def _durations(name: str) -> frozenset[str]:
+    fault = CATALOGUE.get(name)
+    return frozenset(param.name for param in fault.params if param.type == "duration") if fault else frozenset()
+
+
+def _parameters(params: dict[str, Any], durations: frozenset[str]) -> str:
+    return " ".join(f"{name}={_value(value, name in durations)}" for name, value in params.items())
+
+
+def _value(value: Any, duration: bool) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if duration and isinstance(value, int):
+        return duration_text(value)
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(map(str, value)) + "]"
+    return str(value)

@@ -1,0 +1,99 @@
+"""Comparing logs by lineage, and sums of ranges, against plain sets of offsets."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cluster_model.log.compare import Range, differing, length, subtract, union
+from cluster_model.log.lineage import Lineages
+from cluster_model.log.replica_log import ReplicaLog, Slice
+
+
+def spread(ranges: list[Range]) -> set[int]:
+    return {offset for start, end in ranges for offset in range(start, end)}
+
+
+def ordered(ranges: list[Range]) -> bool:
+    """Ascending, not empty, and not touching."""
+    inside = all(start < end for start, end in ranges)
+    return inside and all(one[1] < other[0] for one, other in zip(ranges, ranges[1:], strict=False))
+
+
+RANGES = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=8)
+
+
+@given(RANGES)
+def test_union_covers_the_same_offsets_in_as_few_ranges_as_possible(ranges: list[Range]) -> None:
+    merged = union(ranges)
+    assert spread(merged) == spread(ranges)
+    assert ordered(merged)
+
+
+@given(RANGES, RANGES)
+def test_subtract_leaves_what_no_hole_covers(ranges: list[Range], holes: list[Range]) -> None:
+    left = subtract(union(ranges), union(holes))
+    assert spread(left) == spread(ranges) - spread(holes)
+    assert all(start < end for start, end in left)
+    assert left == sorted(left)
+
+
+@given(RANGES)
+def test_length_counts_offsets(ranges: list[Range]) -> None:
+    assert length(union(ranges)) == len(spread(ranges))
+
+
+@given(RANGES)
+def test_a_hole_without_offsets_takes_nothing(ranges: list[Range]) -> None:
+    assert subtract(union(ranges), [(0, 0)]) == union(ranges)
+
+
+def log_of(lineages: Lineages, start: int, *pieces: tuple[int, int]) -> ReplicaLog:
+    """A log that begins at ``start`` and holds (lineage, records) one after the other."""
+    log = ReplicaLog(lineages, uses_epochs=False, replaces=True)
+    log.restart_at(start)
+    for lineage, records in pieces:
+        log.append_slice(Slice(log.leo, log.leo + records, ((log.leo, lineage),)))
+    return log
+
+
+def plain(log: ReplicaLog) -> dict[int, int]:
+    return {offset: log.lineage_at(offset).id for offset in range(log.log_start, log.leo)}
+
+
+PIECES = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 6)), max_size=5)
+
+
+@given(st.integers(0, 6), PIECES, st.integers(0, 6), PIECES)
+def test_logs_differ_exactly_where_other_stints_cover_the_offset(
+    start: int, one: list[tuple[int, int]], other_start: int, other: list[tuple[int, int]]
+) -> None:
+    lineages = Lineages()
+    for number in range(3):
+        lineages.begin(number, number, 0)
+    left, right = log_of(lineages, start, *one), log_of(lineages, other_start, *other)
+    expected = {at for at, lineage in plain(left).items() if plain(right).get(at, lineage) != lineage}
+    assert spread(differing(left, right)) == expected
+    assert ordered(differing(left, right))
+    assert differing(left, right) == differing(right, left)
+
+
+def test_the_shorter_of_two_logs_does_not_differ_where_it_ends() -> None:
+    lineages = Lineages()
+    lineages.begin(1, 0, 0)
+    assert differing(log_of(lineages, 0, (0, 9)), log_of(lineages, 0, (0, 4))) == []
+
+
+def test_two_stints_of_one_leader_in_one_epoch_are_told_apart() -> None:
+    lineages = Lineages()
+    first, second = lineages.begin(1, 5, 0), lineages.begin(1, 5, 3)
+    kept = log_of(lineages, 0, (first.id, 6))
+    rewritten = log_of(lineages, 0, (first.id, 3), (second.id, 2))
+    assert differing(kept, rewritten) == [(3, 5)]
+
+
+def test_what_retention_removed_is_not_compared() -> None:
+    lineages = Lineages()
+    lineages.begin(1, 0, 0)
+    lineages.begin(2, 1, 0)
+    one, other = log_of(lineages, 0, (0, 6)), log_of(lineages, 0, (1, 6))
+    one.log_start = 4
+    assert differing(one, other) == [(4, 6)]

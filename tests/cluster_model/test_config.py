@@ -1,0 +1,359 @@
+"""Kafka's configurations: names, types, ranges, and the defaults of each version."""
+
+from dataclasses import fields
+
+import pytest
+
+from cluster_model.config import (
+    BROKER,
+    CONSUMER,
+    INT_MAX,
+    LONG_MAX,
+    PRODUCER,
+    SCOPES,
+    TOPIC,
+    BrokerConfig,
+    ConfigKey,
+    ConfigValue,
+    ConsumerConfig,
+    ProducerConfig,
+    Scope,
+    TopicConfig,
+    check,
+)
+from cluster_model.errors import ModelError
+from cluster_model.profiles import Profile
+
+SECOND = 1_000_000
+MINUTE = 60 * SECOND
+ALL_KEYS = [(scope, key) for scope, table in SCOPES.items() for key in table.values()]
+INTS = [(scope, key) for scope, key in ALL_KEYS if key.type == "int"]
+
+
+def ids(value: object) -> str:
+    return value.name if isinstance(value, ConfigKey) else str(value)
+
+
+@pytest.mark.parametrize(("scope", "key"), INTS, ids=ids)
+def test_whole_numbers_are_taken_within_their_range_only(scope: Scope, key: ConfigKey) -> None:
+    assert check(scope, key.name, key.low) == key.low
+    assert check(scope, key.name, key.high) == key.high
+    for wrong in (key.low - 1, key.high + 1):
+        with pytest.raises(ModelError, match=rf"{key.name} takes {key.low} to {key.high}, found {wrong}"):
+            check(scope, key.name, wrong)
+
+
+@pytest.mark.parametrize("wrong", ["10", 1.5, True, None, [1], "ten"])
+@pytest.mark.parametrize(("scope", "key"), INTS, ids=ids)
+def test_nothing_but_a_whole_number_will_do_for_one(scope: Scope, key: ConfigKey, wrong: object) -> None:
+    with pytest.raises(ModelError, match=f"{key.name} takes a whole number, found"):
+        check(scope, key.name, wrong)
+
+
+@pytest.mark.parametrize(("given", "meant"), [(True, True), (False, False), ("true", True), ("false", False)])
+def test_truth_values_may_be_written_as_kafka_writes_them(given: object, meant: bool) -> None:
+    assert check("topic", "unclean.leader.election.enable", given) is meant
+
+
+@pytest.mark.parametrize("wrong", [1, 0, "yes", "True", None, []])
+def test_nothing_else_is_a_truth_value(wrong: object) -> None:
+    with pytest.raises(ModelError, match="unclean.leader.election.enable takes true or false, found"):
+        check("topic", "unclean.leader.election.enable", wrong)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"), [("all", "all"), (-1, "all"), ("-1", "all"), (0, "0"), (1, "1"), ("1", "1"), ("0", "0")]
+)
+def test_acks_may_be_a_number_or_a_word(given: object, meant: str) -> None:
+    assert check("producer", "acks", given) == meant
+
+
+@pytest.mark.parametrize("wrong", [2, -2, "ALL", "quorum", True, False, None])
+def test_other_acks_are_refused(wrong: object) -> None:
+    with pytest.raises(ModelError, match="acks takes 0, 1, all, found"):
+        check("producer", "acks", wrong)
+
+
+def test_minus_one_means_all_for_acks_alone() -> None:
+    with pytest.raises(ModelError, match="auto.offset.reset takes earliest, latest, found -1"):
+        check("consumer", "auto.offset.reset", -1)
+
+
+@pytest.mark.parametrize(
+    ("scope", "name", "hint"),
+    [
+        ("broker", "replica.lag.time.max", "did you mean replica.lag.time.max.ms?"),
+        ("broker", "min.insync.replica", "did you mean min.insync.replicas?"),
+        ("producer", "retry.backof.ms", "did you mean retry.backoff.ms?"),
+        ("producer", "linger", "did you mean linger.ms?"),
+        ("topic", "acks", "it is a producer configuration"),
+        ("producer", "min.insync.replicas", "it is a broker configuration"),
+        ("consumer", "linger.ms", "it is a producer configuration"),
+    ],
+)
+def test_an_unknown_name_is_refused_with_the_nearest_or_with_its_place(scope: Scope, name: str, hint: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        check(scope, name, 1)
+    assert str(caught.value) == f"unknown {scope} configuration {name!r}; {hint}"
+
+
+def test_a_name_like_no_other_is_refused_without_a_guess() -> None:
+    with pytest.raises(ModelError) as caught:
+        check("topic", "zzz", 1)
+    assert str(caught.value) == "unknown topic configuration 'zzz'"
+
+
+@pytest.mark.parametrize(("scope", "key"), ALL_KEYS, ids=ids)
+def test_every_key_is_described(scope: Scope, key: ConfigKey) -> None:
+    assert SCOPES[scope][key.name] is key
+    assert key.doc.endswith(".")
+    assert (key.type == "str") == bool(key.choices)
+    assert key.low <= key.high
+
+
+def test_topic_settings_can_be_given_to_the_broker_too() -> None:
+    assert TOPIC.keys() - {"flush.messages"} <= BROKER.keys()
+
+
+# --- defaults -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("version", "lag_s", "shrink_ms"),
+    [("0.8.2", 10, 10_000), ("0.10.1", 10, 10_000), ("0.10.2", 10, 5_000), ("2.4", 10, 5_000), ("2.5", 30, 15_000)],
+)
+def test_lag_time_and_the_period_of_the_shrink_task(version: str, lag_s: int, shrink_ms: int) -> None:
+    config = BrokerConfig.of(Profile.of(version), {})
+    assert (config.lag_time_us, config.shrink_period_us) == (lag_s * SECOND, shrink_ms * 1_000)
+
+
+@pytest.mark.parametrize(
+    ("version", "mode", "session_s"),
+    [("0.9", "zookeeper", 6), ("2.4", "zookeeper", 6), ("2.5", "zookeeper", 18), ("3.9", "zookeeper", 18)]
+    + [("3.3", "kraft", 9), ("4.1", "kraft", 9)],
+)
+def test_sessions_last_as_long_as_the_version_says(version: str, mode: str, session_s: int) -> None:
+    config = BrokerConfig.of(Profile.of(version, mode), {})
+    assert config.session_us == session_s * SECOND
+    assert config.heartbeat_us == (2 * SECOND if mode == "kraft" else session_s * SECOND // 3)
+
+
+@pytest.mark.parametrize("version", ["0.8.2", "2.4", "3.9", "4.1"])
+def test_defaults_that_never_changed(version: str) -> None:
+    config = BrokerConfig.of(Profile.of(version), {})
+    assert config.lag_messages == 4_000
+    assert config.fetch_wait_us == SECOND // 2
+    assert config.fetch_bytes == 1_048_576
+    assert config.fetch_backoff_us == SECOND
+    assert config.socket_timeout_us == 30 * SECOND
+    assert config.hw_checkpoint_us == 5 * SECOND
+
+
+def test_each_mode_listens_to_its_own_session_settings() -> None:
+    settings: dict[str, ConfigValue] = {
+        "broker.session.timeout.ms": 4_000,
+        "broker.heartbeat.interval.ms": 700,
+        "zookeeper.session.timeout.ms": 12_000,
+    }
+    kraft = BrokerConfig.of(Profile.of("3.9", "kraft"), settings)
+    zookeeper = BrokerConfig.of(Profile.of("3.9", "zookeeper"), settings)
+    assert (kraft.session_us, kraft.heartbeat_us) == (4 * SECOND, 700_000)
+    assert (zookeeper.session_us, zookeeper.heartbeat_us) == (12 * SECOND, 4 * SECOND)
+
+
+def test_the_shrink_period_follows_the_lag_time_that_is_set() -> None:
+    config = BrokerConfig.of(Profile.of("3.9"), {"replica.lag.time.max.ms": 8_000})
+    assert (config.lag_time_us, config.shrink_period_us) == (8 * SECOND, 4 * SECOND)
+
+
+BROKER_FIELDS = {
+    "replica.lag.time.max.ms": ("lag_time_us", 7_000_000),
+    "replica.lag.max.messages": ("lag_messages", 7_000),
+    "replica.fetch.wait.max.ms": ("fetch_wait_us", 7_000_000),
+    "replica.fetch.max.bytes": ("fetch_bytes", 7_000),
+    "replica.fetch.backoff.ms": ("fetch_backoff_us", 7_000_000),
+    "replica.socket.timeout.ms": ("socket_timeout_us", 7_000_000),
+    "replica.high.watermark.checkpoint.interval.ms": ("hw_checkpoint_us", 7_000_000),
+    "broker.heartbeat.interval.ms": ("heartbeat_us", 7_000_000),
+    "broker.session.timeout.ms": ("session_us", 7_000_000),
+}
+
+
+@pytest.mark.parametrize("name", BROKER_FIELDS)
+def test_a_broker_setting_changes_its_own_field(name: str) -> None:
+    field, expected = BROKER_FIELDS[name]
+    profile = Profile.of("3.9")
+    before, after = BrokerConfig.of(profile, {}), BrokerConfig.of(profile, {name: 7_000})
+    changed = {f.name for f in fields(BrokerConfig) if getattr(before, f.name) != getattr(after, f.name)}
+    assert getattr(after, field) == expected
+    assert changed - {"shrink_period_us"} == {field}
+
+
+@pytest.mark.parametrize(("version", "unclean"), [("0.8.2", True), ("0.10.2", True), ("0.11", False), ("4.1", False)])
+def test_unclean_elections_were_the_default_until_0_10_2(version: str, unclean: bool) -> None:
+    config = TopicConfig.of(Profile.of(version), {}, {})
+    assert (config.unclean, config.min_isr, config.flush_messages) == (unclean, 1, LONG_MAX)
+
+
+def test_a_topics_own_setting_beats_the_brokers_which_beats_the_versions() -> None:
+    profile = Profile.of("3.9")
+    broker: dict[str, ConfigValue] = {
+        "min.insync.replicas": 2,
+        "unclean.leader.election.enable": True,
+        "log.flush.interval.messages": 50,
+    }
+    assert TopicConfig.of(profile, broker, {}) == TopicConfig(2, unclean=True, flush_messages=50)
+    topic: dict[str, ConfigValue] = {
+        "min.insync.replicas": 3,
+        "unclean.leader.election.enable": False,
+        "flush.messages": 1,
+    }
+    assert TopicConfig.of(profile, broker, topic) == TopicConfig(3, unclean=False, flush_messages=1)
+
+
+@pytest.mark.parametrize(("version", "effective"), [("3.6", 3), ("3.7", 2)])
+def test_since_3_7_min_insync_replicas_is_at_most_the_number_of_replicas(version: str, effective: int) -> None:
+    profile = Profile.of(version)
+    config = TopicConfig.of(profile, {}, {"min.insync.replicas": 3})
+    assert config.effective_min_isr(profile, 2) == effective
+    assert config.effective_min_isr(profile, 5) == 3
+
+
+# --- producers ------------------------------------------------------------------------------------------------------
+
+
+def producer(version: str, **settings: ConfigValue) -> ProducerConfig:
+    config = {name.replace("_", "."): value for name, value in settings.items()}
+    return ProducerConfig.of(Profile.of(version), config)
+
+
+@pytest.mark.parametrize(
+    ("version", "acks", "retries", "linger_us", "idempotent"),
+    [
+        ("0.8.2", 1, 0, 0, False),
+        ("0.11", 1, 0, 0, False),
+        ("2.0", 1, 0, 0, False),
+        ("2.1", 1, INT_MAX, 0, False),
+        ("2.8", 1, INT_MAX, 0, False),
+        ("3.0", -1, INT_MAX, 0, True),
+        ("3.9", -1, INT_MAX, 0, True),
+        ("4.0", -1, INT_MAX, 5_000, True),
+        ("4.1", -1, INT_MAX, 5_000, True),
+    ],
+)
+def test_a_producers_defaults_by_era(version: str, acks: int, retries: int, linger_us: int, idempotent: bool) -> None:
+    config = producer(version)
+    assert (config.acks, config.retries, config.linger_us, config.idempotent) == (acks, retries, linger_us, idempotent)
+
+
+def test_a_producers_defaults_that_stay() -> None:
+    config = producer("3.9")
+    assert config.request_timeout_us == 30 * SECOND
+    assert config.delivery_timeout_us == 2 * MINUTE
+    assert config.max_in_flight == 5
+    assert config.batch_bytes == 16_384
+    assert config.metadata_age_us == 5 * MINUTE
+
+
+@pytest.mark.parametrize(("version", "longest_us"), [("3.6", 100_000), ("3.7", SECOND), ("4.1", SECOND)])
+def test_pauses_between_retries_grow_since_3_7(version: str, longest_us: int) -> None:
+    config = producer(version)
+    assert (config.backoff_us, config.backoff_max_us) == (100_000, longest_us)
+
+
+def test_the_longest_pause_is_not_heard_of_before_3_7() -> None:
+    assert producer("3.6", retry_backoff_max_ms=9_000).backoff_max_us == 100_000
+    assert producer("3.7", retry_backoff_max_ms=9_000).backoff_max_us == 9 * SECOND
+
+
+CONFLICTS: list[tuple[str, ConfigValue, str]] = [
+    ("acks", "1", "acks must be all"),
+    ("acks", "0", "acks must be all"),
+    ("retries", 0, "retries must be above 0"),
+    ("max_in_flight_requests_per_connection", 6, "max.in.flight.requests.per.connection must be at most 5"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "rule"), CONFLICTS)
+def test_idempotence_by_default_gives_way_to_what_rules_it_out(name: str, value: ConfigValue, rule: str) -> None:
+    assert rule
+    assert not producer("3.9", **{name: value}).idempotent
+
+
+@pytest.mark.parametrize(("name", "value", "rule"), CONFLICTS)
+def test_idempotence_that_was_asked_for_does_not(name: str, value: ConfigValue, rule: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        producer("3.9", enable_idempotence=True, **{name: value})
+    assert str(caught.value) == f"enable.idempotence is true, so {rule}"
+
+
+def test_idempotence_can_be_switched_off() -> None:
+    assert not producer("3.9", enable_idempotence=False).idempotent
+
+
+def test_five_in_flight_and_one_retry_are_enough_for_idempotence() -> None:
+    assert producer("3.9", enable_idempotence=True, retries=1, max_in_flight_requests_per_connection=5).idempotent
+
+
+def test_idempotence_exists_since_0_11_and_needs_acks_all_and_retries_there() -> None:
+    with pytest.raises(ModelError, match=r"enable.idempotence exists since Kafka 0.11, this is 0.10.2"):
+        producer("0.10.2", enable_idempotence=True, acks="all", retries=3)
+    with pytest.raises(ModelError, match="acks must be all"):
+        producer("0.11", enable_idempotence=True)
+    assert producer("0.11", enable_idempotence=True, acks="all", retries=3).idempotent
+
+
+PRODUCER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool]] = {
+    "acks": ("1", "acks", 1),
+    "retries": (7, "retries", 7),
+    "retry.backoff.ms": (7, "backoff_us", 7_000),
+    "retry.backoff.max.ms": (7, "backoff_max_us", 7_000),
+    "request.timeout.ms": (7, "request_timeout_us", 7_000),
+    "delivery.timeout.ms": (70_000, "delivery_timeout_us", 70 * SECOND),
+    "max.in.flight.requests.per.connection": (2, "max_in_flight", 2),
+    "linger.ms": (7, "linger_us", 7_000),
+    "batch.size": (7, "batch_bytes", 7),
+    "enable.idempotence": (False, "idempotent", False),
+    "metadata.max.age.ms": (7, "metadata_age_us", 7_000),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCER)
+def test_a_producer_setting_changes_its_own_field(name: str) -> None:
+    value, field, expected = PRODUCER_FIELDS[name]
+    before, after = ProducerConfig.of(Profile.of("3.9"), {}), ProducerConfig.of(Profile.of("3.9"), {name: value})
+    changed = {f.name for f in fields(ProducerConfig) if getattr(before, f.name) != getattr(after, f.name)}
+    assert getattr(after, field) == expected
+    assert changed - ({"idempotent"} if name == "acks" else set()) == {field}
+
+
+CONSUMER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool]] = {
+    "fetch.max.wait.ms": (7, "fetch_wait_us", 7_000),
+    "max.partition.fetch.bytes": (7, "fetch_bytes", 7),
+    "max.poll.records": (7, "max_poll_records", 7),
+    "auto.offset.reset": ("earliest", "reset_to_earliest", True),
+    "request.timeout.ms": (7, "request_timeout_us", 7_000),
+    "retry.backoff.ms": (7, "backoff_us", 7_000),
+    "metadata.max.age.ms": (7, "metadata_age_us", 7_000),
+}
+
+
+@pytest.mark.parametrize("name", CONSUMER)
+def test_a_consumer_setting_changes_its_own_field(name: str) -> None:
+    value, field, expected = CONSUMER_FIELDS[name]
+    before, after = ConsumerConfig.of({}), ConsumerConfig.of({name: value})
+    changed = {f.name for f in fields(ConsumerConfig) if getattr(before, f.name) != getattr(after, f.name)}
+    assert getattr(after, field) == expected
+    assert changed == {field}
+
+
+def test_a_consumers_defaults() -> None:
+    assert ConsumerConfig.of({}) == ConsumerConfig(
+        fetch_wait_us=SECOND // 2,
+        fetch_bytes=1_048_576,
+        max_poll_records=500,
+        reset_to_earliest=False,
+        request_timeout_us=30 * SECOND,
+        backoff_us=100_000,
+        metadata_age_us=5 * MINUTE,
+    )

@@ -1,0 +1,81 @@
+import re
+
+import pytest
+
+from playbooks import bundled
+from playbooks.loader import load, loads
+from playbooks.model import Playbook
+from playbooks.result import Result
+from playbooks.running import start_session
+
+PAIRS = ("hw-two-rounds", "kip-101-scenario-1", "kip-101-scenario-2")
+TIMED = ("leader-crash", "gc-pause-acks-1", "gc-pause-acks-all", "both-followers-paused")
+
+
+def run(name: str, seed: int | None = None) -> Result:
+    return start_session(load(bundled.path_of(name)), seed=seed).finish()
+
+
+@pytest.fixture(params=bundled.names())
+def playbook(request: pytest.FixtureRequest) -> Playbook:
+    return load(bundled.path_of(request.param))
+
+
+def test_what_is_bundled() -> None:
+    assert set(bundled.names()) == {
+        "sandbox",
+        *TIMED,
+        *(f"{pair}-{kafka}" for pair in PAIRS for kafka in ("0.10.2", "3.9")),
+    }
+
+
+def test_a_name_that_is_not_bundled_names_the_nearest() -> None:
+    with pytest.raises(KeyError, match="did you mean 'leader-crash'"):
+        bundled.path_of("leader-crush")
+
+
+def test_each_describes_itself_and_expects_something(playbook: Playbook) -> None:
+    assert playbook.name == playbook.path.rpartition("/")[2].removesuffix(".yaml")
+    assert len(playbook.title) <= 110
+    assert len(re.findall(r"[.:](?:\s|$)", playbook.story)) >= 2
+    assert playbook.tags
+    assert playbook.expectations
+
+
+def test_each_passes(playbook: Playbook) -> None:
+    result = start_session(playbook).finish()
+    wrong = [f"{each.text}: {each.detail}" for each in result.expectations if not each.ok]
+    assert (result.verdict, wrong, result.reason) == ("pass", [], "")
+
+
+def test_scenario_1_loses_an_acknowledged_record_only_before_kip_101() -> None:
+    old, new = run("kip-101-scenario-1-0.10.2"), run("kip-101-scenario-1-3.9")
+    assert (old.ledger.acked, old.ledger.acked_lost, old.ledger.committed_lost) == (3, 1, 1)
+    assert (new.ledger.acked, new.ledger.acked_lost, new.ledger.committed_lost) == (3, 0, 0)
+    assert "high watermark 1" in old.losses[0].cause
+
+
+@pytest.mark.parametrize(("kafka", "differ"), [("0.10.2", True), ("3.9", False)])
+def test_scenario_2_leaves_logs_that_differ_only_before_kip_101(kafka: str, differ: bool) -> None:
+    result = run(f"kip-101-scenario-2-{kafka}")
+    statuses = {replica.status for partition in result.partitions for replica in partition.replicas}
+    assert ("diverged" in statuses) is differ
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_acks_decides_does_not_hang_on_the_seed(seed: int) -> None:
+    one, everyone, crash = (run(name, seed) for name in ("gc-pause-acks-1", "gc-pause-acks-all", "leader-crash"))
+    assert one.ledger.acked_lost > 0
+    assert one.ledger.committed_lost == everyone.ledger.acked_lost == crash.ledger.acked_lost == 0
+    assert {one.verdict, everyone.verdict, crash.verdict} == {"pass"}
+
+
+@pytest.mark.parametrize("name", ["kip-101-scenario-1-0.10.2", "hw-two-rounds-3.9"])
+def test_a_table_that_is_wrong_by_one_fails(name: str) -> None:
+    playbook = load(bundled.path_of(name))
+    spoiled = playbook.source.replace("{leo: 2, hw: 1,", "{leo: 2, hw: 2,", 1).replace(
+        "leo: 1, hw: 1}", "leo: 1, hw: 0}", 1
+    )
+    assert spoiled != playbook.source
+    result = start_session(loads(spoiled, playbook.path)).finish()
+    assert result.verdict == "fail"

@@ -1,0 +1,284 @@
+import pickle
+from pathlib import Path
+
+import pytest
+
+from cluster_model.checker import invariants
+from cluster_model.profiles import NEWEST
+from cluster_model.spec import BrokerSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from playbooks.loader import DEFAULT_SETTLE_US, load, loads
+from playbooks.model import Playbook
+from playbooks.problems import PlaybookError, Problem
+from playbooks.reading.references import INVARIANTS
+
+BAD = Path(__file__).parent / "bad"
+S = 1_000_000
+
+WHOLE = """\
+floodmark: 1
+name: whole
+title: Every key once
+story: >-
+  One sentence.
+  Another.
+tags: [a, b]
+seed: 7
+cluster:
+  kafka: 3.9
+  mode: zookeeper
+  brokers: [{id: 1, rack: a}, {id: 2, rack: b}, {id: 5, rack: b}]
+  config: {replica.lag.time.max.ms: 10000, unclean.leader.election.enable: true}
+  network: {latency: 2ms, jitter: 0us}
+topics:
+  - {name: orders, partitions: 2, replication: 3, config: {min.insync.replicas: 2}}
+  - {name: pay.ments, placement: [[5, 1], [1, 2]]}
+clients:
+  producers:
+    - {name: checkout, topic: orders, rate: 200/s, batch: 10, bytes: 1KiB, records: faker:order,
+       start: 1s, stop: 10s, config: {acks: all, linger.ms: 5}}
+    - {name: clicks, topic: pay.ments, rate: 1/s, config: {acks: 1}}
+  groups:
+    - {name: billing, topics: [orders, pay.ments], members: 2, processing: 2ms,
+       config: {auto.offset.reset: earliest}}
+steps:
+  - at: 5s
+    inject: gc_pause
+    target: followers(orders-0)
+    for: 15s
+    note: both at once
+  - when: isr(orders-0) == [1]
+    within: 20s
+    inject: power_loss
+    target: leader(orders-0)
+    keep: 3
+  - after: 1.5s
+    inject: lag
+    target: client(billing/1)
+    latency: 50ms
+    direction: out
+    to: broker(5)
+  - admin: elect_leaders
+    partition: pay.ments-1
+    unclean: true
+    refused: any
+  - after: 10s
+    heal: all
+settle: 45s
+expect:
+  - acked_lost(checkout) == 0
+  - always: under_min_isr() <= 1
+  - eventually: lag(billing) == 0
+    within: 45s
+    since: heal
+"""
+
+
+@pytest.fixture(scope="module")
+def whole() -> Playbook:
+    return loads(WHOLE, "whole.yaml")
+
+
+def test_the_heading(whole: Playbook) -> None:
+    assert (whole.name, whole.title, whole.seed, whole.tags) == ("whole", "Every key once", 7, ("a", "b"))
+    assert whole.story == "One sentence. Another."
+    assert whole.settle_us == 45 * S
+    assert whole.source == WHOLE
+
+
+def test_the_cluster(whole: Playbook) -> None:
+    spec = whole.spec
+    assert (spec.kafka, spec.mode, spec.manual) == ("3.9", "zookeeper", False)
+    assert spec.brokers == (BrokerSpec(1, "a"), BrokerSpec(2, "b"), BrokerSpec(5, "b"))
+    assert spec.config == {"replica.lag.time.max.ms": 10_000, "unclean.leader.election.enable": True}
+    assert spec.network == NetworkSpec(2_000, 0)
+    assert spec.topics == (
+        TopicSpec("orders", 2, 3, (), {"min.insync.replicas": 2}),
+        TopicSpec("pay.ments", 2, 2, ((5, 1), (1, 2))),
+    )
+
+
+def test_the_clients(whole: Playbook) -> None:
+    checkout, clicks = whole.spec.producers
+    assert checkout == ProducerSpec(
+        "checkout", "orders", 50_000, 10, "faker:order", 1024, S, 10 * S, {"acks": "all", "linger.ms": 5}
+    )
+    assert (clicks.interval_us, clicks.batch, clicks.stop_us) == (S, 1, -1)
+    assert whole.spec.groups == (
+        GroupSpec("billing", ("orders", "pay.ments"), 2, 2_000, {"auto.offset.reset": "earliest"}),
+    )
+
+
+def test_the_steps(whole: Playbook) -> None:
+    pause, power, lag, elect, heal = whole.steps
+    assert (pause.trigger.kind, pause.trigger.time_us, pause.for_us) == ("at", 5 * S, 15 * S)
+    assert (pause.verb, pause.name, pause.target, pause.note) == (
+        "inject", "gc_pause", "followers(orders-0)", "both at once",
+    )  # fmt: skip
+    assert (pause.where.line, pause.where.column) == (27, 5)
+    assert (power.trigger.kind, power.trigger.within_us, power.params) == ("when", 20 * S, {"keep": 3})
+    assert power.trigger.condition is not None
+    assert power.trigger.condition.text == "isr(orders-0) == [1]"
+    assert (lag.trigger.kind, lag.trigger.time_us, lag.for_us) == ("after", 1_500_000, -1)
+    assert lag.params == {"latency": 50_000, "direction": "out", "to": "broker(5)"}
+    assert (elect.trigger.kind, elect.trigger.time_us) == ("after", 0)
+    assert (elect.verb, elect.name, elect.refused) == ("admin", "elect_leaders", "any")
+    assert elect.params == {"partition": "pay.ments-1", "unclean": True}
+    assert (heal.verb, heal.name, heal.index) == ("heal", "all", 4)
+
+
+def test_the_expectations(whole: Playbook) -> None:
+    end, always, eventually = whole.expectations
+    assert (end.kind, end.text) == ("end", "acked_lost(checkout) == 0")
+    assert (always.kind, always.text) == ("always", "always: under_min_isr() <= 1")
+    assert (eventually.kind, eventually.within_us, eventually.since) == ("eventually", 45 * S, "heal")
+    assert eventually.text == "eventually: lag(billing) == 0 within 45s since heal"
+    assert (always.condition.line, always.condition.column) == (52, 13)
+
+
+def test_a_playbook_survives_pickling(whole: Playbook) -> None:
+    assert pickle.loads(pickle.dumps(whole)) == whole
+
+
+def test_what_is_left_out() -> None:
+    playbook = loads("floodmark: 1\ntopics: [{name: a, replication: 1}]\n", "dir/small-one.yaml")
+    assert (playbook.name, playbook.title, playbook.story, playbook.seed) == ("small-one", "small-one", "", 0)
+    assert playbook.settle_us == DEFAULT_SETTLE_US
+    assert (playbook.spec.kafka, playbook.spec.mode) == (NEWEST, "kraft")
+    assert [broker.id for broker in playbook.spec.brokers] == [1, 2, 3]
+    assert not playbook.steps
+    assert not playbook.expectations
+    assert not playbook.spec.producers
+    assert playbook.tags == ()
+
+
+def test_the_default_replication_is_the_brokers_configuration() -> None:
+    text = "floodmark: 1\ncluster: {config: {default.replication.factor: 2}}\ntopics: [{name: a}]\n"
+    assert loads(text, "a.yaml").spec.topics[0].replication == 2
+
+
+MANUAL = """\
+floodmark: 1
+name: by-hand
+stepping: manual
+cluster: {kafka: 0.10.2, brokers: 2}
+topics: [{name: orders, placement: [[2, 1]]}]
+steps:
+  - append: {broker: 2, partition: orders-0, records: 2, names: [m0, on], acks: all}
+    refused: NOT_LEADER_OR_FOLLOWER
+    note: nobody was told
+  - shrink_isr: {partition: orders-0, broker: 2, out: [1]}
+  - expand_isr: {partition: orders-0, broker: 2, in: 1}
+  - deliver: {broker: 1, partition: orders-0, epoch: 0, truncate: later}
+    then:
+      1: {leo: 1, hw: 0, up: true, role: follower, epochs: [[0, 0]], log: [[0, m0], [0, 7]], isr: []}
+      2: {followers: {1: -1}}
+      controller: {leader: -1, epoch: 3, isr: [1, 2]}
+  - deliver: {broker: 2, partition: orders-0, epoch: latest}
+  - power_loss: {broker: 1, keep: 3}
+  - show
+  - show:
+expect:
+  - diverged(orders-0) == 0
+"""
+
+
+def test_manual_stepping() -> None:
+    playbook = loads(MANUAL, "m.yaml")
+    assert playbook.spec.manual
+    assert playbook.spec.mode == "zookeeper"
+    assert playbook.settle_us == 0
+    append, shrink, expand, deliver, latest, power, show, again = playbook.steps
+    assert (append.verb, append.name, append.refused) == ("manual", "append", "NOT_LEADER_OR_FOLLOWER")
+    assert append.params == {
+        "broker": 2, "partition": "orders-0", "records": 2, "names": ["m0", "on"], "acks": "all",
+    }  # fmt: skip
+    assert shrink.params["out"] == [1]
+    assert expand.params["in"] == 1
+    assert deliver.params == {"broker": 1, "partition": "orders-0", "epoch": 0, "truncate": "later"}
+    assert deliver.then == {
+        "1": {
+            "leo": 1, "hw": 0, "up": True, "role": "follower", "epochs": [[0, 0]], "log": [[0, "m0"], [0, 7]],
+            "isr": [],
+        },
+        "2": {"followers": {"1": -1}},
+        "controller": {"leader": -1, "epoch": 3, "isr": [1, 2]},
+    }  # fmt: skip
+    assert latest.params["epoch"] == "latest"
+    assert power.params == {"broker": 1, "keep": 3}
+    assert (show.name, show.params, again.name, again.params) == ("show", {}, "show", {})
+
+
+@pytest.mark.parametrize("path", sorted(BAD.glob("*.yaml")), ids=lambda path: path.stem)
+def test_bad_files_are_refused_with_every_mistake_and_its_place(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(BAD)
+    with pytest.raises(PlaybookError) as caught:
+        load(path.name)
+    assert str(caught.value) + "\n" == path.with_suffix(".txt").read_text()
+
+
+def test_problems_come_in_the_order_of_the_file() -> None:
+    with pytest.raises(PlaybookError) as caught:
+        load(BAD / "unknown_keys.yaml")
+    places = [(problem.line, problem.column) for problem in caught.value.problems]
+    assert places == sorted(places)
+    assert len(places) > 10
+
+
+@pytest.mark.parametrize(("name", "said"), [("none.yaml", "No such file"), (".", "Is a directory"), ("a\0b", "null")])
+def test_a_file_that_cannot_be_read_is_a_problem_too(name: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(PlaybookError, match=said) as caught:
+        load(tmp_path / name)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_huge_file_is_not_read_whole(tmp_path: Path) -> None:
+    path = tmp_path / "huge.yaml"
+    path.write_bytes(b"#" * (1024 * 1024 + 1))
+    with pytest.raises(PlaybookError, match="allowed at most 1048576"):
+        load(path)
+
+
+def test_what_could_not_be_read_is_no_ground_for_a_second_mistake() -> None:
+    text = WHOLE.replace("partitions: 2, replication: 3", "partitions: two, replication: 3").replace(
+        "[{id: 1,", "[{id: x,"
+    )
+    with pytest.raises(PlaybookError) as caught:
+        loads(text, "w.yaml")
+    assert [problem.key for problem in caught.value.problems] == ["cluster.brokers[0].id", "topics[0].partitions"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "keys"),
+    [
+        ("kafka: 3.9", "kafka: 3.99", ["cluster.kafka"]),
+        ("name: orders, partitions", "partitions", ["topics[0]"]),
+        ("clients:\n", "clients: none\nignored:\n", ["clients", "ignored"]),
+        ("name: billing, topics: [orders, pay.ments], members: 2", "name: billing, topics: [orders], members: x",
+         ["clients.groups[0].members"]),
+        ("cluster:\n", "cluster: 5\nignored:\n", ["cluster", "ignored"]),
+    ],
+)  # fmt: skip
+def test_one_mistake_is_told_once(old: str, new: str, keys: list[str]) -> None:
+    assert old in WHOLE
+    with pytest.raises(PlaybookError) as caught:
+        loads(WHOLE.replace(old, new, 1), "w.yaml")
+    assert [problem.key for problem in caught.value.problems] == keys
+
+
+def test_a_problem_is_one_line_even_when_the_file_is_not() -> None:
+    with pytest.raises(PlaybookError) as caught:
+        loads('floodmark: 1\n"a\\nb\\e": 1\ntopics: [{name: a, replication: 1}]\n', "f.yaml")
+    (problem,) = caught.value.problems
+    assert str(problem).startswith("f.yaml:2:1: a\\nb\\x1b: found an unknown key 'a\\nb\\x1b', allowed are floodmark, ")
+
+
+def test_errors_survive_pickling() -> None:
+    error = PlaybookError([Problem("f", 2, 1, "k", "m"), Problem("f", 1, 1, "", "n")])
+    again = pickle.loads(pickle.dumps(error))
+    assert again.problems == error.problems
+    assert str(again) == "f:1:1: n\nf:2:1: k: m"
+
+
+def test_every_invariant_of_the_checker_can_be_asked_for() -> None:
+    constants = {value for name, value in vars(invariants).items() if name.isupper() and isinstance(value, str)}
+    assert constants == set(INVARIANTS)

@@ -1,0 +1,236 @@
+"""Recorded sessions run again: the same, or one clear error."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from faults.action import Action
+from faults.catalogue import FaultError
+from playbooks import layout, replay
+from playbooks.loader import PlaybookError, loads
+from playbooks.manual_session import ManualSession
+from playbooks.reading_sessions import SessionError, find_session, read_session
+from playbooks.recorder import Recorder
+from playbooks.replay import ReplayMismatchError
+from playbooks.session import Session
+from tests.support.playbooks import CRASH, MANUAL, timed
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    parent = tmp_path_factory.mktemp("recorded")
+    return Path(Session.start(loads(CRASH, "crash.yaml"), seed=9, recorder=Recorder(parent)).finish().session)
+
+
+@pytest.fixture
+def session(recorded: Path, tmp_path: Path) -> Path:
+    """A copy to spoil."""
+    return Path(shutil.copytree(recorded, tmp_path / recorded.name))
+
+
+def torn(session: Path, keep: int) -> Path:
+    """As if the process had died after ``keep`` bytes of events."""
+    for name in (layout.MANIFEST, layout.RESULT, layout.EVENTS_PARQUET):
+        (session / name).unlink()
+    events = session / layout.EVENTS
+    events.write_bytes(events.read_bytes()[:keep])
+    return session
+
+
+def again(path: Path) -> replay.Replayed:
+    return replay.replay(read_session(path))
+
+
+def test_a_session_comes_out_the_same(recorded: Path) -> None:
+    replayed = again(recorded)
+    manifest = layout.read_manifest(recorded)
+    assert manifest is not None
+    assert (replayed.events, replayed.digest, replayed.notes) == (manifest.events, manifest.digest, ())
+
+
+def test_a_manual_session_comes_out_the_same(tmp_path: Path) -> None:
+    result = ManualSession.start(loads(MANUAL, "m.yaml"), recorder=Recorder(tmp_path)).finish()
+    assert again(Path(result.session)).digest == result.digest
+
+
+def test_a_session_that_was_cut_off_is_cut_off_again(tmp_path: Path) -> None:
+    result = Session.start(timed(settle="10s"), until_us=4_321_000, recorder=Recorder(tmp_path)).finish()
+    assert result.verdict == "inconclusive"
+    assert again(Path(result.session)).digest == result.digest
+
+
+def live_session(parent: Path) -> Session:
+    playbook = timed("- at: 3s\n  inject: lag\n  target: random(all)\n  for: 1s", settle="3s")
+    session = Session.start(playbook, recorder=Recorder(parent, live=True), open_ended=True)
+    session.advance(1_000_000, 333)
+    session.act(Action("inject", "crash", "leader(orders-0)", {}, 2_000_000))
+    session.advance(5_000_000)
+    with pytest.raises(FaultError):
+        session.act(Action("inject", "restart", "broker(3)"))
+    session.act(Action("inject", "lag", "random(isr(orders-0))", {"latency": 5_000}))
+    session.advance(7_777_777)
+    session.act(Action("heal", "all"))
+    session.advance(9_000_000, 50)
+    return session
+
+
+def test_an_operators_actions_are_repeated(tmp_path: Path) -> None:
+    result = live_session(tmp_path).finish()
+    path = Path(result.session)
+    verbs = [json.loads(line)["verb"] for line in (path / layout.ACTIONS).read_text().splitlines()]
+    assert verbs == ["inject", "inject", "inject", "heal", "settle"]
+    assert again(path).digest == result.digest
+
+
+def test_a_live_session_that_died_is_compared_as_far_as_it_goes(tmp_path: Path) -> None:
+    session = live_session(tmp_path)
+    assert session.recorder is not None
+    session.recorder.close()
+    replayed = again(session.recorder.path)
+    assert (replayed.events, replayed.digest) == (session.recorder.events, "")
+    assert "not sealed" in replayed.notes[0]
+
+
+@pytest.mark.parametrize("keep", [0, 1, 100, 12_345, 54_321])
+def test_a_torn_session_is_read_up_to_its_last_whole_line(session: Path, keep: int) -> None:
+    whole = (session / layout.EVENTS).read_bytes()[:keep].count(b"\n")
+    replayed = again(torn(session, keep))
+    assert replayed.events == whole
+    torn_line = any("ends in the middle of a line" in note for note in replayed.notes)
+    assert torn_line == (keep not in (0,) and not (session / layout.EVENTS).read_bytes().endswith(b"\n"))
+
+
+def changed_line(session: Path, number: int, old: bytes, new: bytes) -> None:
+    path = session / layout.EVENTS
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert old in lines[number]
+    lines[number] = lines[number].replace(old, new)
+    path.write_bytes(b"".join(lines))
+
+
+def test_a_difference_names_the_first_event_and_both_lines(session: Path) -> None:
+    torn(session, 1 << 30)
+    changed_line(session, 40, b'"at_us":', b'"at_us":9')
+    with pytest.raises(ReplayMismatchError) as caught:
+        again(session)
+    first, was, now = str(caught.value).splitlines()
+    assert first == "the replay differs from event 40 on"
+    assert '"seq":40' in was
+    assert was.replace('"at_us":9', '"at_us":').replace("recorded", "replayed") == now
+
+
+def test_another_version_is_named_in_the_error(session: Path) -> None:
+    torn(session, 1 << 30)
+    start = session / layout.START
+    start.write_text(start.read_text().replace('"tool_version": "', '"tool_version": "0.0.1-'))
+    changed_line(session, 3, b'"at_us":', b'"at_us":9')
+    with pytest.raises(ReplayMismatchError, match=r"recorded by floodmark 0\.0\.1-.*, replayed by"):
+        again(session)
+
+
+def test_events_that_do_not_happen_again_are_a_difference(session: Path) -> None:
+    torn(session, 1 << 30)
+    path = session / layout.EVENTS
+    count = path.read_bytes().count(b"\n")
+    last = json.loads(path.read_bytes().splitlines()[-1])
+    path.write_bytes(path.read_bytes() + json.dumps(last | {"seq": count}).encode() + b"\n")
+    with pytest.raises(ReplayMismatchError, match=f"from event {count} on") as caught:
+        again(session)
+    assert "nothing: the session is over" in str(caught.value)
+
+
+def test_another_digest_is_a_difference(session: Path) -> None:
+    manifest = session / layout.MANIFEST
+    document = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps(document | {"digest": "0" * 32}))
+    with pytest.raises(ReplayMismatchError, match="the digest is not: recorded 0000"):
+        again(session)
+
+
+@pytest.mark.parametrize("name", [layout.EVENTS, layout.PLAYBOOK, layout.ACTIONS])
+def test_a_file_changed_after_sealing_is_refused(session: Path, name: str) -> None:
+    (session / name).write_bytes((session / name).read_bytes()[:-7] if name != layout.ACTIONS else b"{}\n")
+    with pytest.raises(SessionError, match=rf"{name} has \d+ bytes, it had \d+ when the session was sealed"):
+        read_session(session)
+
+
+def test_a_changed_byte_is_noticed(session: Path) -> None:
+    text = (session / layout.EVENTS).read_bytes()
+    (session / layout.EVENTS).write_bytes(text.replace(b"1", b"2", 1))
+    with pytest.raises(SessionError, match=r"events\.jsonl has changed since the session was sealed"):
+        read_session(session)
+
+
+def test_a_hole_in_the_events_is_refused(session: Path) -> None:
+    torn(session, 1 << 30)
+    path = session / layout.EVENTS
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:10] + lines[11:]))
+    with pytest.raises(SessionError, match=r"events\.jsonl:11: expected event 10, found 11: events are missing"):
+        read_session(session)
+
+
+@pytest.mark.parametrize("line", [b"nonsense\n", b"[1]\n", b'{"seq": "x"}\n', b"\xff\xfe\n"])
+def test_lines_that_are_no_events_are_refused(session: Path, line: bytes) -> None:
+    torn(session, 0)
+    (session / layout.EVENTS).write_bytes(line)
+    with pytest.raises(SessionError, match=r"events\.jsonl:1: not an event"):
+        read_session(session)
+
+
+def test_lines_that_are_no_actions_are_refused(session: Path) -> None:
+    torn(session, 0)
+    (session / layout.ACTIONS).write_text('{"verb": "inject"}\n')
+    with pytest.raises(SessionError, match=r"actions\.jsonl:1: not an action"):
+        read_session(session)
+
+
+def test_an_unknown_verb_is_refused(session: Path) -> None:
+    torn(session, 0)
+    action = {"at_us": 0, "executed": 0, "steps": 0, "verb": "dance", "name": "", "target": "", "params": {}}
+    (session / layout.ACTIONS).write_text(json.dumps(action | {"for_us": -1}) + "\n")
+    with pytest.raises(SessionError, match="verb 'dance'; there are inject, heal, admin, settle"):
+        read_session(session)
+
+
+def test_a_session_of_a_later_schema_is_refused(session: Path) -> None:
+    torn(session, 0)
+    start = session / layout.START
+    start.write_text(start.read_text().replace('"schema_version": 1', '"schema_version": 99'))
+    with pytest.raises(SessionError, match="schema version 99"):
+        read_session(session)
+
+
+def test_a_playbook_that_is_none_is_told_with_its_place(session: Path) -> None:
+    torn(session, 0)
+    (session / layout.PLAYBOOK).write_text("floodmark: 2\n")
+    with pytest.raises(PlaybookError, match=r"playbook\.yaml:1:12"):
+        again(session)
+
+
+@pytest.mark.parametrize("missing", [layout.START, layout.EVENTS, layout.PLAYBOOK, layout.ACTIONS])
+def test_a_directory_without_the_files_is_no_session(session: Path, missing: str) -> None:
+    torn(session, 0)
+    (session / missing).unlink()
+    with pytest.raises(SessionError, match=f"no session: it has no {missing}"):
+        read_session(session)
+
+
+def test_garbage_instead_of_the_start_is_told_with_its_place(session: Path) -> None:
+    (session / layout.START).write_text('{"schema_version": }')
+    with pytest.raises(SessionError, match=r"start\.json:1:20: not JSON"):
+        read_session(session)
+
+
+def test_sessions_are_found_by_path_id_and_directory_name(recorded: Path, tmp_path: Path) -> None:
+    session_id = recorded.name.removeprefix(layout.DIRECTORY_PREFIX)
+    for text in (str(recorded), session_id, recorded.name):
+        assert find_session(text, recorded.parent) == recorded
+    with pytest.raises(SessionError, match="no session nowhere"):
+        find_session("nowhere", recorded.parent)
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(SessionError, match="is a file; a session is a directory"):
+        find_session(str(file), recorded.parent)

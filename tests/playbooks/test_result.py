@@ -1,0 +1,104 @@
+"""The document that a run prints, and how a verdict comes about."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playbooks.bundled import path_of
+from playbooks.loader import load, loads
+from playbooks.manual_session import ManualSession
+from playbooks.recorder import Recorder
+from playbooks.result import Checked, Findings, conclude
+from playbooks.session import Session
+from tests.support.playbooks import CRASH, timed
+
+INT = int
+SHAPE: dict[str, Any] = {
+    "playbook": str,
+    "seed": INT,
+    "profile": str,
+    "verdict": str,
+    "digest": str,
+    "virtual_us": INT,
+    "events": INT,
+    "session": str,
+    "expectations": [{"text": str, "ok": bool, "at_us": INT, "detail": str}],
+    "ledger": dict.fromkeys(
+        ("sent", "acked", "failed", "unknown", "acked_lost", "committed_lost", "duplicates", "reordered"), INT
+    ),
+    "violations": [{"invariant": str, "at_us": INT, "partition": str, "detail": str, "cause": str}],
+    "partitions": {
+        "orders-0": {
+            "leader": INT,
+            "epoch": INT,
+            "isr": [INT],
+            "hw": INT,
+            "log_start": INT,
+            "replicas": {key: {"leo": INT, "hw": INT, "epochs": [[INT]]} for key in ("1", "2", "3")},
+        }
+    },
+}
+
+
+def check(found: Any, shape: Any, where: str = "result") -> None:
+    """The same keys in the same order, and the same types, all the way down."""
+    if isinstance(shape, dict):
+        assert list(found) == list(shape), where
+        for key, inner in shape.items():
+            check(found[key], inner, f"{where}.{key}")
+    elif isinstance(shape, list):
+        assert isinstance(found, list), where
+        for element in found:
+            check(element, shape[0], f"{where}[]")
+    else:
+        assert type(found) is shape, where
+
+
+def test_the_document_has_exactly_the_published_keys(tmp_path: Path) -> None:
+    result = Session.start(loads(CRASH, "c.yaml"), recorder=Recorder(tmp_path)).finish()
+    document = result.to_json()
+    for replicas in (partition["replicas"] for partition in document["partitions"].values()):
+        replicas.update({key: replicas.pop(key) for key in sorted(replicas)})
+    check(document, SHAPE)
+    assert document["expectations"]
+    assert Path(document["session"]).is_dir()
+
+
+def test_violations_and_losses_come_with_their_cause() -> None:
+    result = ManualSession.start(load(path_of("kip-101-scenario-1-0.10.2"))).finish()
+    assert result.ledger.acked_lost == sum(loss.count for loss in result.losses) == 1
+    assert "out of date" in result.losses[0].cause
+    violations = result.to_json()["violations"]
+    check(violations, SHAPE["violations"])
+    assert [violation["invariant"] for violation in violations] == ["acks-all-durability", "log-matching"]
+    assert violations[0]["cause"] == result.losses[0].cause
+
+
+@pytest.mark.parametrize(
+    ("oks", "broken", "reason", "verdict"),
+    [
+        ([], False, "", "pass"),
+        ([True, True], False, "", "pass"),
+        ([True, False], False, "", "fail"),
+        ([True, True], False, "never reached", "inconclusive"),
+        ([True, False], False, "never reached", "inconclusive"),
+        ([True, False], True, "never reached", "fail"),
+    ],
+)
+def test_verdicts(oks: list[bool], broken: bool, reason: str, verdict: str) -> None:
+    view = Session.start(timed()).cluster.view()
+    checked = tuple(Checked(f"{number}", ok, 0, "") for number, ok in enumerate(oks))
+    result = conclude(
+        playbook="p",
+        title="t",
+        seed=0,
+        checked=checked,
+        broken=broken,
+        reason=reason,
+        digest="d",
+        session="",
+        findings=Findings.none(),
+        view=view,
+    )
+    assert result.verdict == verdict

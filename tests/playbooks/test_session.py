@@ -1,0 +1,283 @@
+"""The engine of timed playbooks: when steps act, how a session ends, what its verdict is."""
+
+import pytest
+
+from cluster_model.events import Event, ExpectationChecked, FaultHealed, FaultInjected, StepTaken
+from faults.action import Action
+from faults.catalogue import FaultError
+from playbooks.loader import loads
+from playbooks.model import Playbook
+from playbooks.result import Result
+from playbooks.session import PATIENCE_US, Session
+from tests.support.playbooks import CRASH, timed
+
+S = 1_000_000
+
+
+def run(playbook: Playbook, until_us: int = -1, seed: int | None = None) -> tuple[Result, list[Event]]:
+    session = Session.start(playbook, seed=seed, until_us=until_us)
+    result = session.finish()
+    return result, session.drain()
+
+
+def times(events: list[Event], kind: type[Event]) -> list[int]:
+    return [event.values()[0] for event in events if isinstance(event, kind)]
+
+
+def test_steps_act_at_after_and_in_order() -> None:
+    playbook = timed(
+        """
+- at: 2s
+  inject: lag
+  target: broker(1)
+  for: 1s
+- after: 500ms
+  inject: lag
+  target: broker(2)
+  for: 1s
+- inject: lag
+  target: broker(3)
+  for: 1s
+- at: 2200ms
+  heal: lag
+"""
+    )
+    _, events = run(playbook)
+    assert times(events, FaultInjected) == [2 * S, 2_500_000, 2_500_000]
+    steps = [event for event in events if isinstance(event, StepTaken)]
+    assert [step.by for step in steps] == ["step 1", "step 2", "step 3", "step 4", "playbook"]
+    assert steps[3].at_us == 2_500_000, "a step whose time has gone by acts right after the one before it"
+
+
+def test_a_step_acts_after_everything_due_at_its_instant() -> None:
+    playbook = timed("- at: 2s\n  inject: crash\n  target: broker(1)")
+    session = Session.start(playbook)
+    session.advance(2 * S)
+    sent_at_two_seconds = [event for event in session.drain() if event.kind == "records_sent"][-1]
+    assert sent_at_two_seconds.values()[0] == 2 * S
+    assert session.steps_taken == 1
+
+
+def test_a_when_step_acts_on_the_event_that_makes_its_condition_true() -> None:
+    result, events = run(loads(CRASH, "crash.yaml"))
+    elected = next(event.values()[0] for event in events if event.kind == "leader_elected")
+    assert times(events, FaultInjected) == [2 * S, elected]
+    assert result.verdict == "pass"
+
+
+def test_a_condition_that_holds_already_does_not_wait() -> None:
+    _, events = run(timed("- when: leader(orders-0) == 1\n  inject: crash\n  target: broker(3)"))
+    assert times(events, FaultInjected) == [0]
+
+
+def test_waiting_longer_than_within_is_inconclusive_and_says_for_what() -> None:
+    playbook = timed(
+        """
+- at: 1s
+  inject: lag
+  target: broker(1)
+- when: leader(orders-0) == 3
+  within: 4s
+  heal: all
+- after: 1s
+  inject: crash
+  target: broker(2)
+""",
+        "- acked_lost() == 0",
+    )
+    result, events = run(playbook)
+    assert result.verdict == "inconclusive"
+    assert result.reason == "step 2 waited 4s for leader(orders-0) == 3, which never held"
+    assert result.virtual_us == 1 * S + 4 * S + 1 * S
+    assert times(events, FaultInjected) == [1 * S], "steps behind it are not taken"
+    unreached = result.expectations[0]
+    assert (unreached.text, unreached.ok) == ("step 2 when leader(orders-0) == 3", False)
+
+
+def test_a_when_without_within_gives_up_after_the_engines_patience() -> None:
+    playbook = timed("- when: leader(orders-0) == 3\n  heal: all", cluster=QUIET)
+    result, _ = run(playbook)
+    assert result.verdict == "inconclusive"
+    assert result.virtual_us == PATIENCE_US + 1 * S
+
+
+QUIET = """\
+floodmark: 1
+name: quiet
+cluster: {kafka: "3.9", brokers: 3}
+topics:
+  - {name: orders, placement: [[1, 2, 3]]}
+"""
+
+
+def test_until_cuts_a_session_before_its_steps_are_done() -> None:
+    result, events = run(loads(CRASH, "crash.yaml"), until_us=3 * S)
+    assert result.verdict == "inconclusive"
+    assert result.reason == "cut off at 3s, before step 2 of 2"
+    assert result.virtual_us == 3 * S
+    assert not times(events, FaultHealed)
+
+
+def test_until_cuts_the_quiet_time_too() -> None:
+    result, _ = run(timed("- at: 1s\n  heal: all", settle="10s"), until_us=5 * S)
+    assert (result.verdict, result.reason) == ("inconclusive", "cut off at 5s, while settling")
+
+
+def test_until_after_the_end_changes_nothing() -> None:
+    playbook = loads(CRASH, "crash.yaml")
+    assert run(playbook)[0].digest == run(playbook, until_us=10_000 * S)[0].digest
+
+
+def test_a_step_due_when_until_comes_is_still_taken() -> None:
+    _, events = run(timed("- at: 2s\n  inject: crash\n  target: broker(1)"), until_us=2 * S)
+    assert times(events, FaultInjected) == [2 * S]
+
+
+def test_settling_waits_for_faults_with_an_end_of_their_own() -> None:
+    result, events = run(timed("- at: 1s\n  inject: gc_pause\n  target: broker(3)\n  for: 4s", settle="2s"))
+    assert times(events, FaultHealed) == [5 * S]
+    assert result.virtual_us == 7 * S
+
+
+def test_settling_heals_what_is_left_and_stops_the_producers() -> None:
+    _, events = run(timed("- at: 1s\n  inject: crash\n  target: broker(3)", settle="3s"))
+    assert times(events, FaultHealed) == [1 * S]
+    assert max(times(events, type(next(e for e in events if e.kind == "records_sent")))) <= 1 * S
+
+
+def test_an_always_that_broke_fails_even_when_the_rest_is_inconclusive() -> None:
+    playbook = timed(
+        "- at: 1s\n  inject: crash\n  target: broker(1)\n- when: leader(orders-0) == 3\n  within: 15s\n  heal: all",
+        "- always: under_replicated() == 0",
+    )
+    result, events = run(playbook)
+    assert result.verdict == "fail"
+    assert result.reason
+    broke = next(event for event in events if isinstance(event, ExpectationChecked) and not event.ok)
+    assert broke.at_us == next(event.values()[0] for event in events if event.kind == "isr_changed")
+
+
+def test_an_end_expectation_that_fails_tells_what_was_found() -> None:
+    result, _ = run(timed("- at: 1s\n  heal: all", "- acked() == 7"))
+    assert result.verdict == "fail"
+    checked = result.expectations[0]
+    assert (checked.ok, checked.detail) == (False, f"acked() is {result.ledger.acked}")
+    assert result.ledger.acked > 7
+
+
+def test_a_step_that_cannot_act_makes_the_session_inconclusive() -> None:
+    playbook = timed(
+        "- at: 1s\n  inject: crash\n  target: broker(1)\n- after: 1s\n  inject: crash\n  target: broker(1)"
+    )
+    result, events = run(playbook)
+    assert result.verdict == "inconclusive"
+    assert "step 2, inject crash on broker(1), could not act: broker 1 is down already" in result.reason
+    refused = [event for event in events if isinstance(event, StepTaken) and event.error]
+    assert [event.by for event in refused] == ["step 2"]
+
+
+def test_an_operation_that_kafka_refuses_is_recorded_and_the_run_goes_on() -> None:
+    playbook = timed(
+        "- at: 1s\n  admin: elect_leaders\n  partition: orders-0\n- after: 1s\n  inject: crash\n  target: broker(3)"
+    )
+    result, events = run(playbook)
+    assert result.verdict == "pass"
+    first = next(event for event in events if isinstance(event, StepTaken))
+    assert first.error == "ELECTION_NOT_NEEDED"
+    assert times(events, FaultInjected) == [2 * S]
+
+
+@pytest.mark.parametrize(
+    ("refused", "ok"), [("any", True), ("never", False), ("ELECTION_NOT_NEEDED", True), ("NOT_CONTROLLER", False)]
+)
+def test_refused_on_a_step_is_an_expectation(refused: str, ok: bool) -> None:
+    playbook = timed(f"- at: 1s\n  admin: elect_leaders\n  partition: orders-0\n  refused: {refused}")
+    result, _ = run(playbook)
+    assert [checked.ok for checked in result.expectations] == [ok]
+    assert result.expectations[0].detail == "refused: ELECTION_NOT_NEEDED"
+    assert result.verdict == ("pass" if ok else "fail")
+
+
+def test_seeds_change_the_digest_and_nothing_else_does() -> None:
+    playbook = loads(CRASH, "crash.yaml")
+    digests = [run(playbook, seed=seed)[0].digest for seed in (1, 1, 2)]
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_finish_twice_is_one_result() -> None:
+    session = Session.start(timed())
+    assert session.finish() is session.finish()
+    assert session.phase == "ended"
+    assert session.advance(10**9) is False
+
+
+def test_a_live_session_goes_on_until_it_is_finished() -> None:
+    session = Session.start(timed("- at: 1s\n  heal: all", "- acked_lost() == 0"), open_ended=True)
+    assert session.advance(60 * S)
+    assert (session.phase, session.cluster.now_us) == ("steps", 60 * S)
+    result = session.finish()
+    assert (result.verdict, result.virtual_us) == ("pass", 61 * S)
+
+
+def test_a_live_session_ended_before_its_steps_is_inconclusive() -> None:
+    session = Session.start(timed("- at: 100s\n  heal: all"), open_ended=True)
+    session.advance(5 * S)
+    assert session.finish().reason == "ended by the operator before step 1 of 1"
+
+
+def test_an_operators_action_acts_now_and_answers_with_a_line() -> None:
+    session = Session.start(timed(), open_ended=True)
+    session.advance(1_234_567)
+    assert session.act(Action("inject", "crash", "leader(orders-0)", {}, 5 * S)) == (
+        "inject crash on leader(orders-0) for 5s"
+    )
+    events = session.drain()
+    assert times(events, FaultInjected) == [1_234_567]
+    assert [event.by for event in events if isinstance(event, StepTaken)] == ["operator"]
+
+
+def test_a_refused_action_raises_and_stands_in_the_trace() -> None:
+    session = Session.start(timed(), open_ended=True)
+    with pytest.raises(FaultError, match="not down"):
+        session.act(Action("inject", "restart", "broker(1)"))
+    taken = [event for event in session.drain() if isinstance(event, StepTaken)]
+    assert [event.error for event in taken] == ["broker 1 is not down, so it cannot be restarted"]
+
+
+def test_nothing_can_be_broken_once_the_session_settles() -> None:
+    session = Session.start(timed(settle="5s"), open_ended=True)
+    session.settle()
+    with pytest.raises(FaultError, match="settling"):
+        session.act(Action("inject", "crash", "broker(1)"))
+
+
+def test_eventually_since_heal_counts_from_the_last_heal() -> None:
+    playbook = timed(
+        """
+- at: 1s
+  inject: crash
+  target: broker(3)
+  for: 3s
+- at: 30s
+  inject: crash
+  target: broker(2)
+  for: 15s
+""",
+        "- eventually: under_replicated() == 0\n  within: 20s\n  since: heal",
+        settle="30s",
+    )
+    result, events = run(playbook)
+    checked = result.expectations[0]
+    assert checked.ok
+    assert checked.at_us >= times(events, FaultHealed)[-1] == 45 * S
+
+
+def test_eventually_since_heal_fails_when_it_takes_too_long() -> None:
+    playbook = timed(
+        "- at: 1s\n  inject: crash\n  target: broker(3)\n  for: 15s",
+        "- eventually: under_replicated() == 0\n  within: 1ms\n  since: heal",
+        settle="30s",
+    )
+    result, _ = run(playbook)
+    assert result.verdict == "fail"
+    assert result.expectations[0].detail == "did not hold within 1ms"
