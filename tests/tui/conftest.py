@@ -1,0 +1,34 @@
+from pathlib import Path
+
+import pytest
+
+GOLDENS = Path(__file__).parent / "goldens"
+
+
+def pytest_addoption(parser):
+    parser.addoption("--update-goldens", action="store_true", help="write the screens as they are now")
+
+
+@pytest.fixture(autouse=True)
+def plain_terminal(monkeypatch):
+    """The same terminal for every test, whatever this one is."""
+    for name in ("NO_COLOR", "SSH_CONNECTION", "TEXTUAL_FILTERS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+
+
+@pytest.fixture
+def golden(request):
+    """Compare text with a file, or write the file with ``--update-goldens``."""
+
+    def compare(name, text):
+        path = GOLDENS / f"{name}.txt"
+        text = "\n".join(line.rstrip() for line in text.split("\n")) + "\n"
+        if request.config.getoption("--update-goldens", default=False):
+            path.write_text(text, encoding="utf-8")
+        assert path.exists(), f"no golden {path}: look at the screen, then run pytest tests/tui --update-goldens"
+        assert text == path.read_text(encoding="utf-8")
+
+    return compare

@@ -1,0 +1,58 @@
+"""Driving the app in tests: a clock turned by hand, frames asked for, the screen as text."""
+
+from contextlib import asynccontextmanager
+
+from tests.tui.fake_views import session as sandbox
+from tui.app import FloodmarkApp
+from tui.bridge import SimBridge
+from tui.frameclock import StepClock
+
+FRAME_S = 1 / 16
+"""A sixteenth: a binary fraction, so that frames add up to whole seconds exactly."""
+
+
+class Driver:
+    """An app over a session, with the hands of the clock."""
+
+    def __init__(self, pilot, app, clock):
+        self.pilot = pilot
+        self.app = app
+        self.clock = clock
+
+    @property
+    def bridge(self):
+        return self.app.bridge
+
+    @property
+    def main(self):
+        return self.app.main
+
+    async def frames(self, count):
+        for _ in range(count):
+            self.clock.tick(FRAME_S)
+            self.app.frame()
+        await self.pilot.pause()
+
+    async def seconds(self, seconds):
+        await self.frames(round(seconds / FRAME_S))
+
+    async def press(self, *keys):
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+    def text(self):
+        strips = self.app.screen._compositor.render_strips()
+        return "\n".join("".join(segment.text for segment in strip) for strip in strips)
+
+    def toasts(self):
+        return [each.message for each in self.app._notifications]
+
+
+@asynccontextmanager
+async def driving(size=(120, 40), session=None, glyphs="unicode", speed=1.0):
+    clock = StepClock()
+    bridge = SimBridge(session or sandbox(), clock, speed=speed)
+    app = FloodmarkApp(bridge, playbook="sandbox", seed=7, glyphs=glyphs)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        yield Driver(pilot, app, clock)

@@ -1,0 +1,388 @@
+import pytest
+from textual.command import CommandPalette
+
+from cluster_model.events import InvariantViolated
+from faults.catalogue import CATALOGUE
+from tests.tui.driving import driving
+from tests.tui.fake_views import session
+from tui.keymap import KEYS
+from tui.screens.help import HelpScreen
+from tui.theme import Look
+from tui.viewmodel.layout import SMALLEST
+
+
+def leaders(driver):
+    return {each.name: each.leader for each in driver.bridge.view.partitions}
+
+
+async def test_the_first_picture_shows_the_cluster_under_load():
+    async with driving() as driver:
+        await driver.seconds(2)
+        text = driver.text()
+        assert "▶ LIVE" in text
+        assert "00:02.000" in text
+        for name in ("orders-0", "payments-3", "checkout", "clicks", "billing", "no faults active"):
+            assert name in text
+        assert text.count("★") >= 11  # ten partitions and one lane
+
+
+async def test_two_keys_crash_the_broker_under_the_cursor_and_a_new_leader_appears():
+    async with driving() as driver:
+        await driver.seconds(2)
+        before = leaders(driver)
+        led = [name for name, leader in before.items() if leader == 1]
+        assert led
+        await driver.press("f", "c")
+        await driver.seconds(1)
+        assert "✕ b1" in driver.text()
+        assert "b1 crashed" in driver.text()
+        await driver.seconds(12)
+        after = leaders(driver)
+        assert all(after[name] in (2, 3) for name in led)
+        assert "elected for" in driver.text()
+        await driver.press("f", "r")
+        await driver.seconds(20)
+        assert driver.bridge.view.brokers[0].state == "up"
+        assert not any(each.under_replicated for each in driver.bridge.view.partitions)
+        assert "b1 started" in driver.text()
+
+
+async def test_letters_typed_in_one_go_are_not_lost():
+    """A terminal hands over both keys at once, before the sheet has the focus."""
+    async with driving() as driver:
+        await driver.seconds(1)
+        for key in ("f", "c"):
+            driver.app.simulate_key(key)
+        for _ in range(4):
+            await driver.pilot.pause()
+        assert [fault.name for fault in driver.bridge.view.faults] == ["crash"]
+
+
+async def test_the_sheet_names_every_fault_and_what_to_expect_and_escape_leaves_it():
+    async with driving() as driver:
+        await driver.press("f")
+        text = driver.text()
+        for fault in CATALOGUE.values():
+            assert f" {fault.letter}  {fault.title}" in text
+        assert "GC pause 15s" in text
+        assert "Inject a fault on b1" in text
+        assert "Expected now" in text
+        await driver.press("right")
+        assert "Inject a fault on b2" in driver.text()
+        await driver.press("down", "down")
+        assert "broker 2 is up: nothing to restart" in driver.text()
+        await driver.press("escape")
+        assert "Inject a fault" not in driver.text()
+        assert driver.bridge.view.faults == ()
+
+
+async def test_a_pause_counts_down_and_ends_by_itself():
+    async with driving() as driver:
+        await driver.seconds(1)
+        await driver.press("f", "g")
+        assert "15.0s [heal]" in driver.text()
+        assert driver.bridge.view.brokers[0].state == "paused"
+        await driver.seconds(16)
+        assert driver.bridge.view.brokers[0].state == "up"
+        assert "no faults active" in driver.text()
+
+
+async def test_heal_all_ends_every_fault():
+    async with driving() as driver:
+        await driver.seconds(1)
+        await driver.press("f", "c", "right", "f", "l")
+        assert len(driver.bridge.view.faults) == 2
+        await driver.press("H")
+        assert driver.bridge.view.faults == ()
+        await driver.press("H")
+        assert "nothing to heal: no faults are active" in driver.toasts()
+
+
+async def test_a_click_on_heal_heals_one_fault():
+    async with driving() as driver:
+        await driver.seconds(1)
+        await driver.press("f", "l", "right", "f", "l")
+        faults = driver.main.faults
+        await driver.pilot.click(faults, offset=(2, 0))
+        assert len(driver.bridge.view.faults) == 2
+        await driver.pilot.click(faults, offset=(faults.size.width - 3, 0))
+        await driver.pilot.pause()
+        assert [fault.id for fault in driver.bridge.view.faults] == [1]
+
+
+async def test_a_refusal_is_a_toast_with_the_reason():
+    async with driving() as driver:
+        await driver.press("f", "r")
+        assert driver.toasts() == ["refused: broker 1 is not down, so it cannot be restarted"]
+        assert driver.app.is_running
+
+
+async def test_every_operator_action_has_a_toast():
+    async with driving() as driver:
+        await driver.press("f", "c")
+        await driver.press("H")
+        assert len(driver.toasts()) == 2
+
+
+async def test_space_stops_time_and_a_step_is_one_event():
+    async with driving() as driver:
+        await driver.seconds(1)
+        await driver.press("space")
+        at = driver.bridge.session.cluster.executed
+        await driver.seconds(1)
+        assert driver.bridge.session.cluster.executed == at
+        assert "‖ PAUSED" in driver.text()
+        await driver.press("full_stop")
+        assert driver.bridge.session.cluster.executed == at + 1
+        await driver.press("space")
+        await driver.seconds(1)
+        assert driver.bridge.session.cluster.executed > at + 1
+
+
+async def test_seek_stops_at_the_next_notable_event():
+    async with driving() as driver:
+        await driver.seconds(1)
+        await driver.press("f", "c", "greater_than_sign")
+        for _ in range(200):
+            await driver.frames(1)
+            if not driver.bridge.seeking:
+                break
+        assert driver.bridge.paused
+        assert "b1 fenced" in driver.text()
+
+
+async def test_speed_keys():
+    async with driving() as driver:
+        await driver.press("right_square_bracket", "right_square_bracket")
+        assert driver.bridge.speed == 5
+        await driver.press("left_square_bracket")
+        assert driver.bridge.speed == 2
+        assert "×2" in driver.text()
+        await driver.press("backslash")
+        assert driver.bridge.speed == 1
+
+
+async def test_the_cursor_moves_by_arrows_letters_and_mouse():
+    async with driving() as driver:
+        await driver.press("down", "j", "right", "l")
+        assert driver.main.matrix.cursor == (2, 2)
+        assert "orders-2 · epoch 0" in driver.text()
+        await driver.press("up", "h")
+        assert driver.main.matrix.cursor == (1, 1)
+        await driver.press("pagedown")
+        assert driver.main.matrix.cursor == (9, 1)
+        columns = driver.main.matrix.rows[0].columns
+        await driver.pilot.click(driver.main.matrix, offset=(18 + 2 * columns.broker, 4))
+        await driver.pilot.pause()
+        assert driver.main.matrix.cursor == (3, 2)
+
+
+async def test_the_right_button_opens_the_sheet_on_that_cell():
+    async with driving() as driver:
+        await driver.pilot.mouse_down(driver.main.matrix, offset=(20, 3), button=3)
+        await driver.pilot.pause()
+        assert "Inject a fault on b1" in driver.text()
+        assert driver.main.matrix.cursor == (2, 0)
+
+
+async def test_a_click_on_the_key_bar_presses_the_key():
+    async with driving() as driver:
+        bar = driver.app.screen.query_one("#keybar")
+        await driver.pilot.click(bar, offset=(2, 0))
+        await driver.pilot.pause()
+        assert driver.bridge.paused
+
+
+async def test_the_log_scrolls_and_follows_again():
+    async with driving() as driver:
+        await driver.seconds(8)
+        tail = driver.text()
+        await driver.press("shift+left", "shift+left", "shift+left")
+        assert "end: follow the tail" in driver.text()
+        assert driver.text() != tail
+        await driver.press("end")
+        assert "end: follow the tail" not in driver.text()
+        await driver.press("F")
+        assert "all replicas of orders-0 agree with their leader" in driver.toasts()
+
+
+async def test_many_partitions_scroll_with_the_cursor():
+    async with driving((80, 24), session=session(orders=30, payments=1)) as driver:
+        assert "orders-25" not in driver.text()
+        await driver.press(*["pagedown"] * 3)
+        assert "payments-0" in driver.text()
+        assert " of 31 ▴" in driver.text()
+
+
+async def test_help_is_made_from_the_keys():
+    async with driving((120, 70)) as driver:
+        await driver.press("question_mark")
+        assert isinstance(driver.app.screen, HelpScreen)
+        text = driver.text()
+        for key in KEYS:
+            assert key.words in text
+        await driver.press("escape")
+        assert not isinstance(driver.app.screen, HelpScreen)
+
+
+async def test_the_session_goes_on_behind_the_help():
+    async with driving() as driver:
+        await driver.press("question_mark")
+        await driver.seconds(2)
+        assert driver.bridge.session.cluster.now_us == 2_000_000
+
+
+async def test_the_palette_offers_every_fault_on_every_broker():
+    async with driving() as driver:
+        await driver.seconds(1)
+        await driver.press("ctrl+p")
+        assert isinstance(driver.app.screen, CommandPalette)
+        await driver.press(*"crash b2")
+        for _ in range(100):
+            await driver.pilot.pause(0.05)
+            if "crash b2" in driver.text().split("crash b2", 1)[-1]:
+                break
+        await driver.press("enter")
+        for _ in range(100):
+            await driver.pilot.pause(0.05)
+            if driver.bridge.view.faults:
+                break
+        assert [(fault.name, fault.target) for fault in driver.bridge.view.faults] == [("crash", "broker 2")]
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if key.id not in ("quit",)], ids=lambda key: key.id)
+async def test_every_key_can_be_pressed_at_any_time(key):
+    async with driving((80, 24)) as driver:
+        for _ in range(2):
+            for name in key.keys.split(","):
+                await driver.press(name)
+                await driver.press("escape")
+        await driver.press("f", *(name for name in key.keys.split(",")))
+        await driver.seconds(1)
+        assert driver.app.is_running
+
+
+@pytest.mark.parametrize("fault", CATALOGUE.values(), ids=lambda fault: fault.name)
+async def test_every_fault_can_be_injected_twice_on_every_broker(fault):
+    async with driving((80, 24)) as driver:
+        for _ in range(2):
+            for _broker in range(3):
+                await driver.press("f", fault.letter, "right")
+            await driver.press("left", "left")
+        await driver.seconds(1)
+        assert driver.app.is_running
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60), (60, 18), (300, 100)])
+async def test_every_line_is_as_wide_as_the_terminal(size):
+    async with driving(size) as driver:
+        await driver.seconds(1)
+        lines = driver.text().split("\n")
+        assert {len(line) for line in lines} == {size[0]}
+        assert len(lines) == size[1]
+
+
+async def test_a_terminal_that_is_too_small_is_told_so_and_the_session_goes_on():
+    async with driving((80, 24)) as driver:
+        await driver.pilot.resize_terminal(50, 15)
+        await driver.seconds(1)
+        assert f"needs {SMALLEST[0]}x{SMALLEST[1]}" in driver.text()
+        assert "you have 50x15" in driver.text()
+        assert driver.bridge.session.cluster.now_us == 1_000_000
+        await driver.press("f", "c")
+        await driver.pilot.resize_terminal(120, 40)
+        await driver.seconds(1)
+        assert "Partitions × brokers" in driver.text()
+        assert "Active faults" in driver.text()
+        await driver.pilot.resize_terminal(80, 24)
+        await driver.seconds(1)
+        assert "Active faults" not in driver.text()
+
+
+async def test_ascii_mode_shows_nothing_else():
+    async with driving((120, 40), glyphs="ascii") as driver:
+        await driver.seconds(1)
+        await driver.press("f", "c")
+        await driver.seconds(1)
+        assert driver.text().isascii()
+        await driver.press("f")
+        assert driver.text().isascii()
+        await driver.press("escape", "question_mark")
+        assert driver.text().isascii()
+
+
+async def test_no_color_sends_no_colour(monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with driving((120, 40)) as driver:
+        await driver.seconds(1)
+        await driver.press("f", "c")
+        await driver.seconds(1)
+        strips = driver.app.screen._compositor.render_strips()
+        styles = [segment.style for strip in strips for segment in strip if segment.style]
+        for style in styles:
+            assert style.color is None or style.color.is_default
+            assert style.bgcolor is None or style.bgcolor.is_default
+        assert any(style.bold for style in styles)
+        assert any(style.reverse for style in styles)
+
+
+async def test_only_lines_that_changed_are_painted_again():
+    async with driving((200, 60)) as driver:
+        await driver.seconds(2)
+        for _ in range(20):
+            before = {grid.id: (grid.built, grid.dirtied) for grid in driver.main.grids()}
+            await driver.frames(1)
+            for grid in driver.main.grids():
+                built = grid.built - before[grid.id][0]
+                dirty = grid.dirtied - before[grid.id][1]
+                assert built <= dirty + 2, grid.id
+
+
+async def test_a_frame_in_which_nothing_happened_paints_nothing():
+    async with driving() as driver:
+        await driver.seconds(1)
+        await driver.press("space")
+        before = sum(grid.built for grid in driver.main.grids())
+        driver.main.present()
+        await driver.pilot.pause()
+        assert sum(grid.built for grid in driver.main.grids()) == before
+
+
+async def test_moving_the_cursor_paints_two_rows_of_the_matrix():
+    async with driving() as driver:
+        await driver.seconds(1)
+        await driver.press("space")
+        before = driver.main.matrix.built
+        await driver.press("down")
+        assert driver.main.matrix.built == before + 2
+
+
+async def test_a_new_look_paints_everything_anew():
+    async with driving() as driver:
+        await driver.press("space")
+        matrix = driver.main.matrix
+        before = matrix.built
+        matrix.set_look(Look(glyphs="ascii"))
+        await driver.pilot.pause()
+        assert matrix.built == before + len(matrix.rows)
+
+
+async def test_a_violation_is_told_in_the_feed():
+    async with driving() as driver:
+        cluster = driver.bridge.session.cluster
+        cluster.emit(InvariantViolated(0, "leader-completeness", "orders-0", 2, "two leaders", "a test"))
+        await driver.seconds(1)
+        assert "broken rule leader-completeness on orders-0: two leaders" in driver.text()
+
+
+async def test_ctrl_q_leaves_with_zero():
+    async with driving() as driver:
+        await driver.press("ctrl+q")
+    assert driver.app.return_code == 0
+
+
+async def test_ctrl_c_does_not_kill_the_session():
+    async with driving() as driver:
+        await driver.press("ctrl+c")
+        assert "ctrl+q quits and seals the session" in driver.toasts()
+        assert driver.app.is_running

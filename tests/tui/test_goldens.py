@@ -1,0 +1,50 @@
+"""Whole screens as text. After a deliberate change: look at them, then ``pytest tests/tui --update-goldens``."""
+
+import pytest
+
+from faults.action import Action
+from tests.tui.driving import driving
+
+SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
+
+
+def act(driver, name, broker):
+    """Inject without a toast: toasts go by the wall clock."""
+    driver.bridge.act(Action("inject", name, f"broker({broker})"))
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_healthy_cluster(size, golden):
+    async with driving(SIZES[size]) as driver:
+        await driver.seconds(3)
+        golden(f"healthy-{size}", driver.text())
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_after_a_leader_crash_that_lost_records(size, golden):
+    """Slow replication, then the leader dies: acks=1 records are gone, acks=all ones are not."""
+    async with driving(SIZES[size]) as driver:
+        await driver.seconds(3)
+        for broker in (1, 2, 3):
+            act(driver, "lag", broker)
+        await driver.seconds(2)
+        act(driver, "crash", 1)
+        await driver.seconds(12)
+        await driver.press(*["down"] * 7)
+        golden(f"lost-{size}", driver.text())
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_fault_sheet(size, golden):
+    async with driving(SIZES[size]) as driver:
+        await driver.seconds(3)
+        await driver.press("f")
+        golden(f"sheet-{size}", driver.text())
+
+
+async def test_ascii(golden):
+    async with driving(SIZES["120x40"], glyphs="ascii") as driver:
+        await driver.seconds(3)
+        act(driver, "crash", 1)
+        await driver.seconds(12)
+        golden("ascii-120x40", driver.text())

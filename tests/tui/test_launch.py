@@ -1,0 +1,215 @@
+import asyncio
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cluster_model.events import InvariantViolated
+from playbooks.recorder import Recorder
+from playbooks.session import Session
+from tests.tui.driving import driving
+from tests.tui.fake_views import playbook, session
+from tui import launch
+from tui.launch import farewell, open_live
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Pretend that there is a terminal; the app itself is not opened by these tests."""
+    monkeypatch.setattr(launch, "has_terminal", lambda: True)
+
+
+def opened(playbook_path=None, **more):
+    settings = {"seed": None, "out": None, "glyphs": None, "speed": 1.0}
+    return open_live(playbook_path, **(settings | more))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"glyphs": "emoji"}, "--glyphs: found 'emoji', allowed are auto, unicode and ascii"),
+        ({"speed": 0.0}, "--speed: found 0, allowed are 0.1 to 1000"),
+        ({"speed": float("nan")}, "--speed: found nan, allowed are 0.1 to 1000"),
+        ({"playbook_path": "sandbx"}, "did you mean 'sandbox'?"),
+        ({"playbook_path": "kip-101-scenario-1-3.9"}, "a manual playbook stands still"),
+    ],
+)
+def test_bad_input_is_one_line_and_two(arguments, words, terminal, capsys, tmp_path):
+    assert opened(out=tmp_path / "sessions", **arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert words in err
+    assert "Traceback" not in err
+    assert not (tmp_path / "sessions").exists()
+
+
+def test_without_a_terminal_it_says_what_to_use_instead(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
+    assert opened(out=tmp_path) == 2
+    assert "needs a terminal; without one use: floodmark run" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_that_cannot_be_written_is_told_before_the_screen_opens(terminal, capsys, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    assert opened(out=blocked) == 2
+    assert "cannot record a session under" in capsys.readouterr().err
+
+
+class FakeApp:
+    """Stands for the screen: what the person did there, and how it ended."""
+
+    def __init__(self, deed, failure=None, return_code=0):
+        self.deed, self.failure, self.return_code = deed, failure, return_code
+
+    def run(self):
+        self.deed()
+
+
+def with_app(monkeypatch, **more):
+    monkeypatch.setattr(launch, "make_app", lambda session, **_: FakeApp(lambda: session.advance(2_000_000), **more))
+
+
+def test_leaving_seals_the_session_and_names_it_with_its_report(monkeypatch, terminal, capsys, tmp_path):
+    with_app(monkeypatch)
+    assert opened(out=tmp_path, seed=5) == 0
+    verdict, path, report = capsys.readouterr().out.splitlines()
+    (directory,) = tmp_path.iterdir()
+    assert re.match(r"sandbox, seed 5: pass, no acknowledged record lost of \d+, 12.0s of cluster time$", verdict)
+    assert path == f"session  {directory}"
+    assert report == f"report   floodmark report {directory}"
+    assert (directory / "manifest.json").exists()
+
+
+def test_a_signal_seals_all_the_same_and_shows_in_the_exit_code(monkeypatch, terminal, capsys, tmp_path):
+    with_app(monkeypatch, return_code=143)
+    assert opened(out=tmp_path) == 143
+    (directory,) = tmp_path.iterdir()
+    assert (directory / "manifest.json").exists()
+
+
+def test_an_error_inside_keeps_the_session_and_is_no_traceback(monkeypatch, terminal, capsys, tmp_path):
+    with_app(monkeypatch, failure=RuntimeError("a wheel came off"))
+    assert opened(out=tmp_path) == 70
+    out, err = capsys.readouterr()
+    (directory,) = tmp_path.iterdir()
+    assert "internal error: RuntimeError: a wheel came off" in err
+    assert str(directory) in err
+    assert "Traceback" not in out + err
+    assert "a wheel came off" in (directory / "crash.log").read_text()
+    assert (directory / "events.jsonl").exists()
+
+
+def test_interrupted_sealing_leaves_a_readable_session(monkeypatch, terminal, capsys, tmp_path):
+    def interrupt(_session):
+        raise KeyboardInterrupt
+
+    with_app(monkeypatch)
+    monkeypatch.setattr(Session, "finish", interrupt)
+    assert opened(out=tmp_path) == 130
+    (directory,) = tmp_path.iterdir()
+    assert str(directory) in capsys.readouterr().err
+    lines = (directory / "events.jsonl").read_text().splitlines()
+    assert lines
+    assert all(line.endswith("}") for line in lines)
+
+
+def test_farewell_tells_losses_violations_and_why():
+    live = session(orders=1, payments=1, settle_us=0)
+    live.advance(1_000_000)
+    result = live.finish()
+    assert "pass, no acknowledged record lost" in farewell(result)
+    bad = replace(
+        result,
+        verdict="inconclusive",
+        reason="cut off",
+        ledger=replace(result.ledger, acked_lost=3),
+        violations=(InvariantViolated(0, "x", "orders-0", 1, "", ""),),
+    )
+    text = farewell(bad)
+    assert "inconclusive (cut off), 3 acknowledged records lost" in text
+    assert "1 invariant violations" in text
+
+
+async def test_an_error_in_a_frame_leaves_the_screen_with_the_error_in_hand(monkeypatch):
+    async with driving() as driver:
+        driver.app._keep_errors = True
+
+        def broken():
+            raise RuntimeError("a wheel came off")
+
+        monkeypatch.setattr(driver.bridge, "look", broken)
+        driver.app.simulate_key("right_square_bracket")
+        while driver.app.failure is None:
+            await asyncio.sleep(0)
+    assert isinstance(driver.app.failure, RuntimeError)
+    assert driver.app.return_code == 70
+
+
+def test_the_screen_opens_without_spark_and_the_libraries_of_the_report():
+    code = (
+        "import sys\n"
+        "from tui.launch import make_app\n"
+        "from playbooks.session import Session\n"
+        "from tui.cli.chosen import choose\n"
+        "session = Session.start(choose('sandbox', None, {}).playbook, open_ended=True)\n"
+        "make_app(session, glyphs='unicode', speed=1.0)\n"
+        "heavy = ('pyspark', 'py4j', 'pyarrow', 'pandas', 'numpy', 'plotly', 'jinja2', 'spark_report', 'faker')\n"
+        "print([name for name in heavy if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_sigterm_on_a_real_terminal_seals_and_gives_the_terminal_back(tmp_path):
+    """The program on a pseudo-terminal of its own, told to stop from outside."""
+    primary, secondary = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "tui.launch"],
+        cwd=ROOT,
+        stdin=secondary,
+        stdout=secondary,
+        stderr=secondary,
+        env=os.environ | {"FLOODMARK_SESSIONS": str(tmp_path), "COLUMNS": "100", "LINES": "30"},
+        start_new_session=True,
+    ) as process:
+        os.close(secondary)
+        seen = read_until(primary, b"LIVE", process)
+        process.send_signal(signal.SIGTERM)
+        seen += read_until(primary, b"floodmark report", process)
+        assert process.wait(60) == 128 + signal.SIGTERM
+    os.close(primary)
+    assert b"\x1b[?1049l" in seen, "the alternate screen was not left"
+    assert b"\x1b[?25h" in seen, "the cursor stayed hidden"
+    (directory,) = tmp_path.iterdir()
+    assert (directory / "manifest.json").exists()
+
+
+def read_until(fd, wanted, process):
+    """What a pseudo-terminal shows up to and with some bytes; the test ends if the program does so first."""
+    seen = b""
+    while wanted not in seen:
+        try:
+            chunk = os.read(fd, 65536)
+        except OSError:
+            chunk = b""
+        assert chunk, f"the program ended with {process.poll()} before it showed {wanted!r}: {seen[-500:]!r}"
+        seen += chunk
+    return seen
+
+
+def test_the_recording_of_a_live_session_says_that_it_was_live(tmp_path):
+    recorder = Recorder(tmp_path, live=True)
+    live = Session.start(playbook(orders=1, payments=1, settle_us=0), recorder=recorder, open_ended=True)
+    live.advance(100_000)
+    live.finish()
+    assert '"live": true' in (recorder.path / "start.json").read_text()

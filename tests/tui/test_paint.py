@@ -1,0 +1,154 @@
+import pytest
+from rich.cells import cell_len
+
+from tests.tui import fake_views
+from tui import glyphs
+from tui.keymap import KEYS
+from tui.paint import lanes as paint_lanes
+from tui.paint import matrix as paint_matrix
+from tui.paint import panes as paint_panes
+from tui.paint.line import left, right, strip
+from tui.theme import ROLES, Look
+from tui.viewmodel import lanes, matrix, sheet, side, status
+from tui.viewmodel.feed import Line
+
+LOOKS = {
+    "colour": Look(),
+    "ascii": Look(glyphs="ascii"),
+    "mono": Look(colour=False),
+    "mono ascii": Look(colour=False, glyphs="ascii"),
+}
+
+
+def every_row(width):
+    """(painter, row) of each kind of line there is, built for ``width`` cells."""
+    view = fake_views.troubled()
+    built = matrix.build(view, width=width, height=10, cursor=(1, 1))
+    yield from ((paint_matrix.paint, row) for row in (built.head, *built.rows))
+    shown = lanes.build(view, view.partitions[1], fake_views.log(100, 100 + lanes.cells(width)), 3)
+    yield from ((paint_lanes.paint, row) for row in (*shown.rows, lanes.Title("orders-9")))
+    running = status.Running("a-playbook-with-quite-a-long-name", 7, False, False, False, 1000.0, 3.1)
+    yield paint_panes.status, status.build(view, running, width)
+    yield paint_panes.feed, Line("00:10.126", glyphs.LEADER, "strong", "b2 elected for 日本-0, epoch 1")
+    for rows in (side.clients(view, {"checkout": 200.0}), side.faults(view), side.replica(view, 1, 0)):
+        yield from ((paint_panes.side, row) for row in rows)
+    for columns in (1, 3):
+        opened = sheet.build(FAULTS * columns, chosen=1, broker="b2", expectation="word " * 40, width=width)
+        yield from ((paint_panes.sheet, row) for row in opened.rows)
+    yield paint_panes.key_bar, paint_panes.KeyBarRow(width)
+
+
+class _Fault:
+    def __init__(self, letter):
+        self.name = self.title = f"fault {letter}"
+        self.letter = letter
+        self.summary = "It breaks something."
+        self.params = ()
+
+
+FAULTS = [_Fault(letter) for letter in "abcd"]
+
+
+def text_of(line):
+    return "".join(segment.text for segment in line)
+
+
+@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+def test_every_line_is_exactly_as_wide_as_asked(look):
+    for width in range(1, 201):
+        for painter, row in every_row(width):
+            line = painter(row, width, look)
+            assert line.cell_length == width, (width, row)
+            assert cell_len(text_of(line)) == width, (width, row)
+
+
+@pytest.mark.parametrize("width", [40, 80, 120, 200])
+def test_ascii_differs_from_unicode_by_the_glyph_map_alone(width):
+    for painter, row in every_row(width):
+        full = text_of(painter(row, width, LOOKS["colour"]))
+        plain = text_of(painter(row, width, LOOKS["ascii"]))
+        assert plain.isascii(), plain
+        assert plain == glyphs.to_ascii(full)
+
+
+@pytest.mark.parametrize("width", [40, 80, 120, 200])
+def test_without_colour_the_text_is_the_same_and_no_style_has_a_colour(width):
+    for painter, row in every_row(width):
+        line = painter(row, width, LOOKS["mono"])
+        assert text_of(line) == text_of(painter(row, width, LOOKS["colour"]))
+        assert all(each.style.color is None and each.style.bgcolor is None for each in line)
+
+
+def test_with_colour_every_cell_has_a_background():
+    """The Line API paints nothing under a span by itself."""
+    for painter, row in every_row(100):
+        assert all(each.style.bgcolor is not None for each in painter(row, 100, LOOKS["colour"]))
+
+
+def test_every_role_has_a_style_in_every_look():
+    for look in LOOKS.values():
+        for role in ROLES:
+            for over in ("", "row", "cell"):
+                look.style(role, over)
+        with pytest.raises(KeyError):
+            look.style("no such role")
+
+
+def test_every_glyph_is_one_cell_wide_and_so_is_its_stand_in():
+    for glyph, plain in glyphs.ASCII.items():
+        assert cell_len(glyph) == 1
+        assert len(plain) == 1
+        assert plain.isascii()
+
+
+def test_the_meaning_of_a_replica_shows_without_colour_in_its_glyph():
+    shown = {glyph for glyph, _role in matrix.STATUS.values()}
+    assert len(shown) == len(matrix.STATUS)
+    assert len({glyphs.ASCII[glyph] for glyph in shown}) == len(matrix.STATUS)
+
+
+def test_neighbouring_epochs_differ_without_colour():
+    look = LOOKS["mono"]
+    for epoch in range(4):
+        assert look.style(f"epoch{epoch}") != look.style(f"epoch{epoch + 1}")
+
+
+def test_neighbours_of_equal_style_are_one_segment():
+    look = LOOKS["colour"]
+    assert len(list(strip([("a", "text"), ("b", "text"), ("c", "text")], 10, look))) == 1
+    built = matrix.build(fake_views.view(), width=80, height=6, cursor=(0, 0))
+    healthy = paint_matrix.paint(built.rows[1], 80, look)
+    assert len(list(healthy)) <= 8
+
+
+def test_control_characters_never_reach_the_terminal():
+    for look in LOOKS.values():
+        assert text_of(strip([("a\x1b[31m\nb", "text")], 10, look)) == "a [31m b  "
+
+
+@pytest.mark.parametrize(("text", "width"), [("orders", 4), ("日本語", 5), ("", 3), ("ab", 6)])
+def test_left_and_right_fill_or_cut_to_the_width(text, width):
+    assert cell_len(left(text, width)) == width
+    assert cell_len(right(text, width)) == width
+
+
+def test_a_click_finds_the_broker_that_is_painted_there():
+    built = matrix.build(fake_views.view(), width=80, height=6, cursor=(0, 0))
+    line = text_of(paint_matrix.paint(built.head, 80, LOOKS["colour"]))
+    for index in range(3):
+        assert paint_matrix.broker_at(built.head.columns, line.index(f"b{index + 1}")) == index
+    assert paint_matrix.broker_at(built.head.columns, 0) == -1
+    assert paint_matrix.broker_at(built.head.columns, 79) == -1
+
+
+def test_the_key_bar_keeps_the_most_important_keys_when_it_is_narrow():
+    for width in range(60, 200):
+        shown = {key.id for _start, _end, key in paint_panes.bar_places(width)}
+        assert {"quit", "help", "fault", "pause"} <= shown
+    assert {key.id for _start, _end, key in paint_panes.bar_places(200)} == {key.id for key in KEYS if key.bar}
+
+
+def test_the_key_bar_says_where_each_key_stands():
+    line = text_of(paint_panes.key_bar(paint_panes.KeyBarRow(120), 120, LOOKS["colour"]))
+    for start, end, key in paint_panes.bar_places(120):
+        assert line[start:end].rstrip() == f"{paint_panes.bar_keys(key)} {key.bar}"

@@ -1,0 +1,122 @@
+"""The program on the terminal: one main screen over one session, frames as time passes, a clean way out."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Callable
+from typing import ClassVar, Final
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.command import Provider
+from textual.screen import Screen
+
+from tui.bridge import SimBridge
+from tui.glyphs import GlyphSet
+from tui.screens.main import MainScreen, Wake
+from tui.theme import Look, textual_theme
+
+FAILED: Final = 70
+"""Return code when something inside went wrong."""
+SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
+
+
+def _faults() -> type[Provider]:
+    from tui.commands import FaultProvider  # noqa: PLC0415 - the palette is opened later, if ever
+
+    return FaultProvider
+
+
+def _keys() -> type[Provider]:
+    from tui.commands import KeyProvider  # noqa: PLC0415 - the palette is opened later, if ever
+
+    return KeyProvider
+
+
+class FloodmarkApp(App[None]):
+    """Shows and breaks a session. It neither starts nor seals one: see :mod:`tui.launch`."""
+
+    CSS_PATH = "tui.tcss"
+    TITLE = "floodmark"
+    ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_BINDING = "ctrl+p"
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_faults, _keys}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+q", "leave", "quit", id="quit", show=False, priority=True),
+        Binding("ctrl+c", "hint", "how to quit", show=False),
+    ]
+
+    def __init__(
+        self, bridge: SimBridge, *, playbook: str, seed: int, glyphs: GlyphSet = "unicode", keep_errors: bool = False
+    ) -> None:
+        """``keep_errors``: leave with :data:`FAILED` and the error in :attr:`failure`, instead of printing it."""
+        # Without colour the terminal's own two colours are all there is; Textual's grey stand-in is still a colour.
+        super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
+        self.bridge = bridge
+        self.failure: BaseException | None = None
+        self.frames = 0
+        """Frames painted."""
+        self._keep_errors = keep_errors
+        self._wake = asyncio.Event()
+        self.look = Look(colour=not self.no_color, glyphs=glyphs)
+        self.main = MainScreen(bridge, self.look, playbook=playbook, seed=seed)
+        self.register_theme(textual_theme())
+        self.theme = "floodmark"
+        self.set_class(glyphs == "ascii", "-ascii")
+
+    def get_default_screen(self) -> Screen[None]:
+        """The main screen is the only one underneath."""
+        return self.main
+
+    def on_mount(self) -> None:
+        """Begin to move."""
+        if self.bridge.clock.automatic:
+            self.run_worker(self._drive(), name="frames", exit_on_error=True)
+            loop = asyncio.get_running_loop()
+            for number in SIGNALS:
+                with contextlib.suppress(RuntimeError, ValueError):
+                    loop.add_signal_handler(number, self._told_to_stop, number)
+
+    def frame(self) -> float | None:
+        """One frame; seconds until the next, None while nothing moves."""
+        done = self.bridge.frame()
+        if done.paint:
+            self.frames += 1
+            self.main.present()
+            if self.bridge.ran_out:
+                self.bridge.ran_out = False
+                self.main.toast("nothing notable in the next two minutes", "warning")
+        return done.delay
+
+    def on_wake(self, _message: Wake) -> None:
+        """A key may have set things going again."""
+        self._wake.set()
+
+    def action_leave(self) -> None:
+        """Quit; whoever started the app seals the session."""
+        self.exit(return_code=0)
+
+    def action_hint(self) -> None:
+        """Ctrl+c is for copying in many terminals; it does not kill a session."""
+        self.main.toast("ctrl+q quits and seals the session")
+
+    async def _drive(self) -> None:
+        """Frames, as the bridge asks for them."""
+        while True:
+            self._wake.clear()
+            delay = self.frame()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), delay)
+
+    def _told_to_stop(self, number: int) -> None:
+        self.exit(return_code=128 + number)
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Leave a clean terminal first; the account of what happened goes beside the session."""
+        if not self._keep_errors:
+            super()._handle_exception(error)
+            return
+        if self.failure is None:
+            self.failure = error
+        self.exit(return_code=FAILED)

@@ -1,0 +1,1 @@
+"""The ``floodmark`` command line: one file per command."""

@@ -1,0 +1,73 @@
+"""Runs one session to its end, headless, telling what happens on the way."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+
+from cluster_model.events import Event
+from playbooks.expecting import seconds
+from playbooks.manual_session import ManualSession, Shown
+from playbooks.recorder import Recorder
+from playbooks.result import Result
+from playbooks.running import start_session
+from playbooks.session import Session
+from tui.cli.chosen import Chosen
+from tui.cli.printing import print_events, print_heading, print_shown
+from tui.cli.progress import Telling
+
+SLICE_US = 500_000
+"""Virtual time between two looks at the progress."""
+
+
+@dataclass(slots=True)
+class Driving:
+    """How to run: where to record, how far, and what to show."""
+
+    console: Console
+    out: Path
+    until_us: int = -1
+    events: Console | None = None
+    """Where every notable event goes as a line; None: nowhere."""
+    recorder: Recorder | None = field(default=None, init=False)
+    """Of the session that runs, or ran last."""
+
+    def run(self, chosen: Chosen) -> Result:
+        """Run one playbook to its verdict.
+
+        Raises:
+            ModelError: its cluster cannot be built.
+            RecordingError: the session cannot be written.
+        """
+        playbook = chosen.playbook
+        self.recorder = Recorder(self.out, settings=chosen.settings)
+        session = start_session(playbook, seed=chosen.seed, recorder=self.recorder, until_us=self.until_us)
+        print_heading(self.console, playbook, chosen.seed, session.cluster.profile.name)
+        with Telling(self.console) as telling:
+            if isinstance(session, ManualSession):
+                session.on_show = self._shower(telling)
+            while session.advance(session.cluster.now_us + SLICE_US, int(isinstance(session, ManualSession))):
+                self._print(session.drain(), telling, session)
+                telling.tell(lambda: _progress(session))
+            telling.tell(lambda: f"{playbook.name}: sealing the session")
+            result = session.finish()
+            self._print(session.drain(), telling, session)
+        return result
+
+    def _shower(self, telling: Telling) -> Callable[[Shown], None]:
+        def show(shown: Shown) -> None:
+            telling.hide()
+            print_shown(self.console, shown)
+
+        return show
+
+    def _print(self, events: list[Event], telling: Telling, session: Session | ManualSession) -> None:
+        if self.events is not None and events:
+            telling.hide()
+            print_events(self.events, events, everything=isinstance(session, ManualSession))
+
+
+def _progress(session: Session | ManualSession) -> str:
+    done, count = session.steps_taken, len(session.playbook.steps)
+    return f"{session.playbook.name}: {seconds(session.cluster.now_us)}, step {done} of {count}, {session.phase}"

@@ -1,0 +1,191 @@
+"""``library``, ``faults``, ``profiles`` and ``check``: what there is, and whether a file is sound."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from cluster_model.profiles import FLAGS, PROFILE_VERSIONS, Profile, modes_of
+from faults.catalogue import ADMIN, CATALOGUE, AdminOp, Fault, Param
+from faults.selectors import SELECTORS
+from playbooks.bundled import names, path_of
+from playbooks.loader import PlaybookError, load
+from playbooks.model import Playbook
+from playbooks.problems import nearest, shown
+from playbooks.units import duration_text
+from tui.cli.chosen import read
+from tui.cli.console import BAD_INPUT, OK, answers, complain, complain_of, people, print_document, say, table
+from tui.cli.run import to_text
+
+
+def library(name: str | None, *, json: bool) -> int:
+    """List the bundled playbooks, or print one."""
+    if name is not None and name not in names():
+        complain(f"no bundled playbook {shown(name)}{nearest(name, names())}; see: floodmark library")
+        return BAD_INPUT
+    if name is not None:
+        playbook = load(path_of(name))
+        print_document(to_text(_entry(playbook)) if json else playbook.source)
+        return OK
+    playbooks = [load(path_of(each)) for each in names()]
+    if json:
+        print_document(to_text([_entry(each) for each in playbooks]))
+        return OK
+    console = answers()
+    table(console, ("name", "kafka", "what happens"), [(each.name, _profile(each), each.title) for each in playbooks])
+    if console.is_terminal:
+        say(
+            console,
+            "floodmark run NAME plays one, library NAME prints it, --playbook NAME opens it on the screen",
+        )
+    return OK
+
+
+def _profile(playbook: Playbook) -> str:
+    return Profile.of(playbook.spec.kafka, playbook.spec.mode).name
+
+
+def _entry(playbook: Playbook) -> dict[str, Any]:
+    return {
+        "name": playbook.name,
+        "title": playbook.title,
+        "story": playbook.story,
+        "profile": _profile(playbook),
+        "manual": playbook.spec.manual,
+        "tags": list(playbook.tags),
+        "path": playbook.path,
+        "source": playbook.source,
+    }
+
+
+def faults(name: str | None, *, json: bool) -> int:
+    """List the faults, the operations and the targets, or tell all about one."""
+    if name is not None and name not in CATALOGUE and name not in ADMIN:
+        known = (*CATALOGUE, *ADMIN)
+        complain(f"no fault {shown(name)}{nearest(name, known)}; there are {', '.join(known)}")
+        return BAD_INPUT
+    chosen = [fault for fault in CATALOGUE.values() if name in (None, fault.name)]
+    if json:
+        entries = [_fault_entry(fault) for fault in chosen]
+        print_document(to_text(entries if name is None or not entries else entries[0]))
+    elif name in ADMIN:
+        _tell_operation(ADMIN[name])
+    elif name is not None:
+        _tell_fault(chosen[0])
+    else:
+        _list_faults()
+    return OK
+
+
+def _list_faults() -> None:
+    console = answers()
+    table(
+        console,
+        ("fault", "key", "for", "what it does"),
+        [(fault.name, f"f {fault.letter}", fault.accepts, fault.summary) for fault in CATALOGUE.values()],
+    )
+    table(console, ("operation", "what it does"), [(each.name, each.summary) for each in ADMIN.values()])
+    table(console, ("target", "who that is"), [text.split(": ", 1) for text in SELECTORS.values()])
+
+
+def _tell_fault(fault: Fault) -> None:
+    console = answers()
+    say(console, f"{fault.name}: {fault.title}", "bold")
+    say(console, fault.summary)
+    rows = [
+        ("for", fault.accepts),
+        ("stands for", fault.cause),
+        ("may break", fault.may_break),
+        ("healing", fault.heals or "there is nothing to heal"),
+        ("key", f"f {fault.letter}"),
+    ]
+    for head, text in rows:
+        say(console, f"{head:<11}{text}")
+    _tell_parameters(fault.params)
+
+
+def _tell_operation(operation: AdminOp) -> None:
+    console = answers()
+    say(console, operation.name, "bold")
+    say(console, operation.summary)
+    _tell_parameters(operation.params)
+
+
+def _tell_parameters(params: Sequence[Param]) -> None:
+    if params:
+        rows = [(each.name, each.type, _allowed(each), _value(each, each.default), each.doc) for each in params]
+        table(answers(), ("parameter", "type", "allowed", "default", "meaning"), rows)
+
+
+def _allowed(param: Param) -> str:
+    if param.choices:
+        return ", ".join(param.choices)
+    if param.type in ("int", "duration"):
+        return f"{_value(param, param.low)} to {_value(param, param.high)}"
+    return ""
+
+
+def _value(param: Param, value: int | str | bool | None) -> str:
+    if value is None or value == "":
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return duration_text(value) if param.type == "duration" and isinstance(value, int) else str(value)
+
+
+def _fault_entry(fault: Fault) -> dict[str, Any]:
+    return {
+        "name": fault.name,
+        "key": fault.letter,
+        "title": fault.title,
+        "summary": fault.summary,
+        "accepts": fault.accepts,
+        "lasting": fault.lasting,
+        "heals": fault.heals,
+        "stands_for": fault.cause,
+        "may_break": fault.may_break,
+        "params": [
+            {"name": each.name, "type": each.type, "allowed": _allowed(each), "default": each.default, "doc": each.doc}
+            for each in fault.params
+        ],
+    }
+
+
+def profiles(version: str | None) -> int:
+    """List the Kafka versions that can be modelled, or the rules of one."""
+    if version is not None and version not in PROFILE_VERSIONS:
+        complain(
+            f"no Kafka version {shown(version)}{nearest(version, PROFILE_VERSIONS)}; "
+            f"there are {', '.join(PROFILE_VERSIONS)}"
+        )
+        return BAD_INPUT
+    console = answers()
+    if version is None:
+        rows = [(each, " or ".join(modes_of(each)), ", ".join(_new_in(each))) for each in PROFILE_VERSIONS]
+        table(console, ("kafka", "mode", "rules that are new"), rows)
+        return OK
+    profile = Profile.of(version)
+    rules = [(flag.name, flag.meaning) for flag in FLAGS if flag.holds(profile.number)]
+    say(console, f"{version} with {' or '.join(modes_of(version))}", "bold")
+    table(console, ("rule", "what it says"), rules)
+    return OK
+
+
+def _new_in(version: str) -> list[str]:
+    position = PROFILE_VERSIONS.index(version)
+    now = Profile.of(version).number
+    before = Profile.of(PROFILE_VERSIONS[position - 1]).number if position else None
+    return [flag.name for flag in FLAGS if flag.holds(now) and (before is None or not flag.holds(before))]
+
+
+def check(files: Sequence[str]) -> int:
+    """Read playbooks without running them; every mistake of every file is told."""
+    code = OK
+    for text in files:
+        try:
+            playbook = read(text)
+        except PlaybookError as error:
+            complain_of(error)
+            code = BAD_INPUT
+            continue
+        steps, expectations = len(playbook.steps), len(playbook.expectations)
+        say(people(), f"{text}: sound ({_profile(playbook)}, {steps} steps, {expectations} expectations)")
+    return code

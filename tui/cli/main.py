@@ -1,0 +1,183 @@
+"""The ``floodmark`` command: what can be typed, and where it goes.
+
+Every command imports what it needs when it runs, so that ``floodmark --help`` and bad input answer at once.
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from tui.cli.console import BAD_INPUT, INTERRUPTED, complain, silence
+
+app = typer.Typer(
+    name="floodmark",
+    help="A terminal chaos lab for Kafka. Without a command it opens the screen on a live cluster.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+SeedOption = Annotated[int | None, typer.Option(min=0, help="Seed of every random stream; the playbook's by default.")]
+OutOption = Annotated[
+    Path | None,
+    typer.Option(file_okay=False, help="Parent directory of sessions (FLOODMARK_SESSIONS, else ./sessions)."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
+
+
+def _end(work: Callable[[], int]) -> NoReturn:
+    """Do what a command does, and leave with its exit code."""
+    try:
+        code = work()
+    except KeyboardInterrupt:
+        complain("stopped")
+        code = INTERRUPTED
+    raise typer.Exit(code)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from playbooks.version import tool_version  # noqa: PLC0415
+
+        typer.echo(f"floodmark {tool_version()}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _screen(
+    context: typer.Context,
+    playbook: Annotated[str | None, typer.Option(help="File or bundled name; the sandbox by default.")] = None,
+    seed: SeedOption = None,
+    out: OutOption = None,
+    glyphs: Annotated[str | None, typer.Option(help="Set of glyphs for the screen, such as ascii.")] = None,
+    speed: Annotated[float, typer.Option(help="Virtual seconds per second at the start.")] = 1.0,
+    _show_version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is not None:
+        return
+    from tui.launch import open_live  # noqa: PLC0415
+
+    _end(lambda: open_live(playbook, seed=seed, out=out, glyphs=glyphs, speed=speed))
+
+
+@app.command("run")
+def _run(
+    files: Annotated[list[str], typer.Argument(metavar="FILE|NAME...", help="Playbooks: files or bundled names.")],
+    seed: SeedOption = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value, as in cluster.kafka=0.10.2.")
+    ] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="Cut off at this virtual time, as in 90s.")] = None,
+    out: OutOption = None,
+    json: JsonOption = False,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML, one case per expectation.")] = None,
+    plain: Annotated[bool, typer.Option("--plain", help="Print one line per notable event.")] = False,
+) -> None:
+    """Run playbooks without a screen.
+
+    Exit code 0: every expectation held. 1: one failed. 2: bad input. 3: inconclusive. 70: internal error.
+    """
+    from tui.cli.run import Request, run  # noqa: PLC0415
+
+    _end(lambda: run(Request(files, seed, settings or (), until, out, json, junit, plain)))
+
+
+@app.command("check")
+def _check(files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Playbooks.")]) -> None:
+    """Read playbooks without running them; every mistake is told with its place."""
+    from tui.cli.listing import check  # noqa: PLC0415
+
+    _end(lambda: check(files))
+
+
+@app.command("library")
+def _library(
+    name: Annotated[str | None, typer.Argument(help="Print this one.")] = None, json: JsonOption = False
+) -> None:
+    """List the bundled playbooks, or print one."""
+    from tui.cli.listing import library  # noqa: PLC0415
+
+    _end(lambda: library(name, json=json))
+
+
+@app.command("faults")
+def _faults(
+    name: Annotated[str | None, typer.Argument(help="Tell all about this one.")] = None, json: JsonOption = False
+) -> None:
+    """List the faults, operations and targets, or tell all about one."""
+    from tui.cli.listing import faults  # noqa: PLC0415
+
+    _end(lambda: faults(name, json=json))
+
+
+@app.command("profiles")
+def _profiles(version: Annotated[str | None, typer.Argument(help="Tell the rules of this one.")] = None) -> None:
+    """List the Kafka versions that can be modelled, or the rules of one."""
+    from tui.cli.listing import profiles  # noqa: PLC0415
+
+    _end(lambda: profiles(version))
+
+
+@app.command("replay")
+def _replay(
+    session: Annotated[str, typer.Argument(help="Directory of a recorded session, or its id.")],
+    json: JsonOption = False,
+) -> None:
+    """Run a recorded session again and compare.
+
+    Exit code 0: it came out the same. 1: it did not. 2: the session cannot be read.
+    """
+    from tui.cli.replaying import run_replay  # noqa: PLC0415
+
+    _end(lambda: run_replay(session, json=json))
+
+
+@app.command("report")
+def _report(
+    sessions: Annotated[list[str], typer.Argument(metavar="SESSION...", help="Directories of sessions, or ids.")],
+    out: Annotated[Path | None, typer.Option(file_okay=False, help="Where to write the report.")] = None,
+    formats: Annotated[
+        str | None, typer.Option("--format", metavar="LIST", help="Some of html,parquet,json,terminal; all by default.")
+    ] = None,
+    master: Annotated[str | None, typer.Option(metavar="URL", help="Spark master; this machine by default.")] = None,
+) -> None:
+    """Report with Spark what recorded sessions lost, for how long nobody served, and why."""
+    from tui.cli.reporting import Report, report  # noqa: PLC0415
+
+    _end(lambda: report(Report(sessions, out, formats, master)))
+
+
+@app.command("demo")
+def _demo(
+    out: Annotated[Path, typer.Option(file_okay=False, help="Where sessions and report go.")] = Path("reports/demo"),
+) -> None:
+    """Two histories and a live crash, then their report: the whole of floodmark in about a minute."""
+    from tui.cli.demo import demo  # noqa: PLC0415
+
+    _end(lambda: demo(out))
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    try:
+        app()
+    except BrokenPipeError:
+        silence(sys.stdout)
+        raise SystemExit(0) from None
+    except RecursionError as error:
+        complain(f"nested too deeply: {error}")
+        raise SystemExit(BAD_INPUT) from None
+    except Exception as error:
+        from tui.cli import crash  # noqa: PLC0415
+
+        raise SystemExit(crash.keep(error)) from None
+
+
+if __name__ == "__main__":
+    main()

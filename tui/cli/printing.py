@@ -1,0 +1,108 @@
+"""A session's outcome in words."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.markup import escape
+
+from cluster_model.events import DATA_KINDS, Event, RecordsLost, describe
+from playbooks.expecting import seconds
+from playbooks.manual_session import Shown
+from playbooks.model import Playbook
+from playbooks.result import Checked, Result
+from playbooks.step_checks import show_rows
+from tui.cli.console import say, table
+
+STYLES = {"pass": "bold green", "fail": "bold red", "inconclusive": "bold yellow"}
+CAUSES_SHOWN = 5
+"""Losses told one by one; the rest is counted."""
+
+
+def print_heading(console: Console, playbook: Playbook, seed: int, profile: str) -> None:
+    """What is about to run."""
+    console.print(f"[bold]{escape(playbook.name)}[/]  {escape(profile)}  seed {seed}")
+    if playbook.title != playbook.name:
+        say(console, playbook.title, "italic")
+
+
+def print_result(console: Console, result: Result) -> None:
+    """The verdict with everything that led to it."""
+    kept = sum(checked.ok and checked.by_step for checked in result.expectations)
+    if kept:
+        console.print(f"[green]{'ok':<9}[/]{kept} states and answers along the steps")
+    for checked in result.expectations:
+        if not (checked.ok and checked.by_step):
+            print_checked(console, checked)
+    say(console, f"ledger   {ledger_words(result)}")
+    for line in loss_lines(result.losses):
+        say(console, f"lost     {line}", "red")
+    _print_violations(console, result)
+    print_verdict(console, result)
+    if result.session:
+        say(console, f"session  {result.session}")
+    say(console, f"digest   {result.digest}  ({result.events} events, {seconds(result.virtual_us)} of cluster time)")
+
+
+def print_verdict(console: Console, result: Result) -> None:
+    """The verdict, with the reason of one that is inconclusive."""
+    style = STYLES[result.verdict]
+    reason = f": {result.reason}" if result.reason else ""
+    say(console, f"{result.verdict.upper()}{reason}", style)
+
+
+def _print_violations(console: Console, result: Result) -> None:
+    told = {loss.cause for loss in result.losses}
+    for violation in result.violations[:CAUSES_SHOWN]:
+        cause = f" ({violation.cause})" if violation.cause and violation.cause not in told else ""
+        where = f"{violation.partition}: " if violation.partition else ""
+        text = f"broken   {violation.invariant} at {seconds(violation.at_us)}: {where}{violation.detail}{cause}"
+        say(console, text, "yellow")
+    if len(result.violations) > CAUSES_SHOWN:
+        say(console, f"         and {len(result.violations) - CAUSES_SHOWN} more violations", "yellow")
+
+
+def print_checked(console: Console, checked: Checked) -> None:
+    """One expectation."""
+    word, style = ("ok", "green") if checked.ok else ("FAILED", "bold red")
+    detail = f"  ({checked.detail})" if checked.detail else ""
+    console.print(f"[{style}]{word:<9}[/]{escape(checked.text)}[dim]{escape(detail)}[/]")
+
+
+def ledger_words(result: Result) -> str:
+    """The books on one line, in records; what is nought and harmless is left out."""
+    ledger = result.ledger
+    parts = [f"{ledger.sent} sent", f"{ledger.acked} acked", f"{ledger.failed} failed", f"{ledger.unknown} unknown"]
+    parts += [f"{ledger.acked_lost} acked lost", f"{ledger.committed_lost} committed lost"]
+    parts += [f"{ledger.duplicates} duplicates"] if ledger.duplicates else []
+    parts += [f"{ledger.reordered} reordered"] if ledger.reordered else []
+    return ", ".join(parts)
+
+
+def loss_lines(losses: Sequence[RecordsLost]) -> list[str]:
+    """Why records were lost, a sentence each; every sentence once."""
+    causes = list(dict.fromkeys(loss.cause for loss in losses))
+    rest = len(causes) - CAUSES_SHOWN
+    return [*causes[:CAUSES_SHOWN], f"and {rest} more causes"] if rest > 0 else causes
+
+
+def print_events(console: Console, events: Sequence[Event], *, everything: bool) -> None:
+    """One line per event; the ones that come with every batch only when asked for."""
+    for event in events:
+        if everything or event.kind not in DATA_KINDS:
+            say(console, f"{seconds(event.values()[0]):>12}  {describe(event)}")
+
+
+def print_shown(console: Console, shown: Shown) -> None:
+    """The table of a ``show`` step."""
+    note = f": {shown.step.note}" if shown.step.note else ""
+    say(console, f"state at step {shown.step.index + 1}{note}")
+    table(console, ("broker", "role", "LEO", "HW", "epochs", "ISR", "log"), show_rows(shown.state))
+
+
+def print_summary(console: Console, results: Sequence[Result]) -> None:
+    """Several sessions side by side."""
+    rows = [
+        (each.playbook, each.profile, str(each.seed), each.verdict, str(each.ledger.acked), str(each.ledger.acked_lost))
+        for each in results
+    ]
+    table(console, ("playbook", "profile", "seed", "verdict", "acked", "acked lost"), rows)

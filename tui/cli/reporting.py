@@ -1,0 +1,58 @@
+"""``floodmark report``: starts the Spark job in a process of its own; the command line itself never loads Spark."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from playbooks.layout import sessions_root
+from playbooks.reading_sessions import SessionError, find_session
+from tui.cli.console import BAD_INPUT, INTERNAL, complain
+
+SIGNALLED = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The options of ``report`` as typed."""
+
+    sessions: Sequence[str]
+    out: Path | None = None
+    formats: str | None = None
+    master: str | None = None
+
+
+def report(request: Report) -> int:
+    """Run the report over sessions; its exit code."""
+    sessions: list[str] = []
+    good = True
+    for text in request.sessions:
+        try:
+            sessions.append(str(find_session(text, sessions_root())))
+        except SessionError as error:
+            complain(str(error))
+            good = False
+    if not good:
+        return BAD_INPUT
+    command = [sys.executable, "-m", "spark_report", *sessions]
+    for option, value in (("--out", request.out), ("--format", request.formats), ("--master", request.master)):
+        if value is not None:
+            command += [option, str(value)]
+    return _run(command)
+
+
+def _run(command: list[str]) -> int:
+    """Run a command to its end. Ctrl-C reaches it as well; what counts is how it ends then."""
+    try:
+        process = subprocess.Popen(command)
+    except OSError as error:
+        complain(f"cannot start the report: {error.strerror}")
+        return INTERNAL
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        code = process.wait()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return code if code >= 0 else SIGNALLED - code

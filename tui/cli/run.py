@@ -1,0 +1,157 @@
+"""``floodmark run``: playbooks without a screen, with an exit code."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cluster_model.errors import ModelError
+from playbooks.layout import sessions_root
+from playbooks.loader import PlaybookError
+from playbooks.recorder import RecordingError
+from playbooks.result import Result
+from playbooks.settings import SettingError
+from playbooks.units import UnitError, duration_us
+from tui.cli import crash
+from tui.cli.chosen import Chosen, choose, settings_of
+from tui.cli.console import (
+    BAD_INPUT,
+    FAILED,
+    INCONCLUSIVE,
+    INTERNAL,
+    INTERRUPTED,
+    OK,
+    answers,
+    complain,
+    complain_of,
+    people,
+    print_document,
+    say,
+)
+from tui.cli.driving import Driving
+from tui.cli.junit import junit
+from tui.cli.printing import print_result, print_summary
+
+CODES = {"pass": OK, "fail": FAILED, "inconclusive": INCONCLUSIVE}
+WORST_FIRST = (INTERNAL, BAD_INPUT, FAILED, INCONCLUSIVE, OK)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The options of ``run`` as typed."""
+
+    files: Sequence[str]
+    seed: int | None = None
+    settings: Sequence[str] = ()
+    until: str | None = None
+    out: Path | None = None
+    json: bool = False
+    junit: Path | None = None
+    plain: bool = False
+
+
+def run(request: Request) -> int:
+    """Run every playbook asked for; the worst exit code of them."""
+    checked = _checked(request)
+    if checked is None:
+        return BAD_INPUT
+    chosen, until_us = checked
+    console = people()
+    driving = Driving(console, request.out or sessions_root(), until_us)
+    if request.plain:
+        driving.events = console if request.json else answers()
+    results: list[Result] = []
+    codes: list[int] = []
+    for number, each in enumerate(chosen):
+        if number:
+            say(console, "")
+        code, result = _run_one(driving, each)
+        codes.append(code)
+        if result is not None:
+            results.append(result)
+        if code == INTERRUPTED:
+            return INTERRUPTED
+    if len(chosen) > 1 and results:
+        say(console, "")
+        print_summary(console, results)
+    return _hand_over(request, results, next(code for code in WORST_FIRST if code in codes))
+
+
+def _run_one(driving: Driving, chosen: Chosen) -> tuple[int, Result | None]:
+    driving.recorder = None
+    try:
+        result = driving.run(chosen)
+    except ModelError as error:
+        complain(f"{chosen.playbook.path}: {error}")
+        return BAD_INPUT, None
+    except RecordingError as error:
+        complain(str(error))
+        return BAD_INPUT, None
+    except KeyboardInterrupt:
+        if driving.recorder is not None and driving.recorder.session_id:
+            driving.recorder.close()
+            say(driving.console, f"stopped; what was recorded so far: {driving.recorder.path}")
+        return INTERRUPTED, None
+    except Exception as error:  # whatever it is, the session must be kept and the person told
+        return crash.keep(error, driving.recorder), None
+    print_result(driving.console, result)
+    return CODES[result.verdict], result
+
+
+def _checked(request: Request) -> tuple[list[Chosen], int] | None:
+    """Everything that can be refused before anything runs; None when something was."""
+    chosen: list[Chosen] = []
+    until_us = -1
+    good = True
+    try:
+        settings = settings_of(request.settings)
+    except SettingError as error:
+        complain(str(error))
+        return None
+    for text in request.files:
+        try:
+            chosen.append(choose(text, request.seed, settings))
+        except PlaybookError as error:
+            complain_of(error)
+            good = False
+        except SettingError as error:
+            complain(f"{text}: {error}")
+            good = False
+    if request.until is not None:
+        try:
+            until_us = duration_us(request.until)
+        except UnitError as error:
+            complain(f"--until: found {request.until!r}, allowed is {error}")
+            good = False
+    return (chosen, until_us) if good and _junit_fits(request.junit) else None
+
+
+def _junit_fits(path: Path | None) -> bool:
+    """Whether the file can be written: better to know before a long run than after it."""
+    if path is None:
+        return True
+    if path.is_dir() or not path.parent.is_dir():
+        complain(f"--junit: cannot write {path}: {'it is a directory' if path.is_dir() else 'no such directory'}")
+        return False
+    return True
+
+
+def _hand_over(request: Request, results: list[Result], code: int) -> int:
+    """Write the documents that were asked for."""
+    if request.junit is not None:
+        try:
+            request.junit.write_text(junit(results), encoding="utf-8")
+        except OSError as error:
+            complain(f"--junit: cannot write {request.junit}: {error.strerror}")
+            return BAD_INPUT
+    if request.json and len(results) == len(request.files):
+        documents: list[dict[str, Any]] = [result.to_json() for result in results]
+        print_document(to_text(documents[0] if len(documents) == 1 else documents))
+    return code
+
+
+def to_text(document: Any) -> str:
+    """JSON for people and programs alike: indented, one document."""
+    return msgspec.json.format(msgspec.json.encode(document)).decode()

@@ -1,0 +1,103 @@
+"""Every character of the screen that is not plain text, and its ASCII stand-in.
+
+Painters write the Unicode glyphs; a terminal that cannot show them gets each one replaced by an ASCII character of the
+same width at the last moment, so both variants of a screen have the same layout.
+"""
+
+import locale
+import os
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from rich.cells import cell_len
+
+GlyphSet = Literal["unicode", "ascii"]
+
+LEADER: Final = "★"
+IN_SYNC: Final = "●"
+LAGGING: Final = "◔"
+DOWN: Final = "✕"
+TRUNCATING: Final = "↺"
+DIVERGED: Final = "╳"
+LOST: Final = "†"
+NOTHING: Final = "·"
+ABOVE_HW: Final = "▒"
+TICK: Final = "▲"
+OWN_HW: Final = "ˇ"
+RULE: Final = "┊"
+LOG_START: Final = "╎"
+MARKER: Final = "▌"
+PLAY: Final = "▶"
+PAUSED: Final = "‖"
+SEEK: Final = "»"
+MINUS: Final = "−"
+TIMES: Final = "×"
+MORE_BELOW: Final = "▾"
+MORE_ABOVE: Final = "▴"
+MORE_LEFT: Final = "◂"
+MORE_RIGHT: Final = "▸"
+LOGO: Final = "▚▞"
+BULLET: Final = "◆"
+ARROW: Final = "→"
+OK: Final = "✓"
+
+ASCII: Final[Mapping[str, str]] = {
+    LEADER: "L",
+    IN_SYNC: "o",
+    LAGGING: "~",
+    DOWN: "x",
+    TRUNCATING: "<",
+    DIVERGED: "%",
+    LOST: "#",
+    NOTHING: ".",
+    ABOVE_HW: ":",
+    TICK: "^",
+    OWN_HW: "'",
+    RULE: "|",
+    LOG_START: "!",
+    MARKER: ">",
+    PLAY: ">",
+    PAUSED: "=",
+    SEEK: ">",
+    MINUS: "-",
+    TIMES: "x",
+    MORE_BELOW: "v",
+    MORE_ABOVE: "^",
+    MORE_LEFT: "<",
+    MORE_RIGHT: ">",
+    "▚": "#",
+    "▞": "#",
+    BULLET: "*",
+    ARROW: ">",
+    OK: "y",
+    "–": "-",
+    "…": "~",
+    "›": ">",
+}
+"""Glyph → what stands for it where only ASCII is safe; always one cell for one cell."""
+
+_TABLE: Final = str.maketrans(dict(ASCII))
+
+
+def to_ascii(text: str) -> str:
+    """``text`` with every glyph replaced, and ``?`` for each cell of whatever else is not ASCII."""
+    text = text.translate(_TABLE)
+    if text.isascii():
+        return text
+    return "".join(char if char.isascii() else "?" * cell_len(char) for char in text)
+
+
+def choose(asked: str | None, environ: Mapping[str, str] | None = None, encoding: str | None = None) -> GlyphSet:
+    """The glyph set to use: what was asked for, else ASCII for a locale or terminal that cannot show the others.
+
+    Raises:
+        ValueError: ``asked`` is neither ``unicode`` nor ``ascii`` nor empty.
+    """
+    if asked in ("unicode", "ascii"):
+        return "ascii" if asked == "ascii" else "unicode"
+    if asked not in (None, "", "auto"):
+        raise ValueError(f"--glyphs: found {asked!r}, allowed are auto, unicode and ascii")
+    environ = os.environ if environ is None else environ
+    encoding = locale.getpreferredencoding(False) if encoding is None else encoding
+    plain = environ.get("TERM") == "linux" or encoding.lower().replace("-", "") != "utf8"
+    return "ascii" if plain else "unicode"

@@ -1,0 +1,66 @@
+"""Every key of the screen, once: bindings, the bar at the bottom, the help page and the manual are made from this."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from textual.binding import Binding, BindingType
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One or more keys for one action."""
+
+    id: str
+    keys: str
+    """Textual's names, separated by commas."""
+    shown: str
+    action: str
+    words: str
+    group: str
+    bar: str = ""
+    """Word on the bar; empty keeps the key off it."""
+
+
+KEYS: Final = (
+    Key("pause", "space", "space", "pause", "pause and go on", "time", "pause"),
+    Key("step", "full_stop", ".", "step", "one event further, paused", "time", "step"),
+    Key("seek", "greater_than_sign", ">", "seek", "on to the next notable event, then pause", "time", "next"),
+    Key("slower", "left_square_bracket", "[", "slower", "slower", "time"),
+    Key("faster", "right_square_bracket", "]", "faster", "faster", "time", "speed"),
+    Key("speed_one", "backslash", "\\", "speed_one", "speed ×1", "time"),
+    Key("fault", "f", "f", "fault", "inject a fault on the broker under the cursor", "act", "fault"),
+    Key("heal", "H", "H", "heal", "heal all faults", "act", "heal"),
+    Key("up", "up,k", "↑ k", "move(-1,0)", "partition above", "look"),
+    Key("down", "down,j", "↓ j", "move(1,0)", "partition below", "look"),
+    Key("left", "left,h", "← h", "move(0,-1)", "broker to the left", "look"),
+    Key("right", "right,l", "→ l", "move(0,1)", "broker to the right", "look"),
+    Key("page_up", "pageup", "pgup", "move(-10,0)", "ten partitions up", "look"),
+    Key("page_down", "pagedown", "pgdn", "move(10,0)", "ten partitions down", "look"),
+    Key("log_back", "shift+left", "shift+←", "log(-10)", "log: ten offsets back", "look"),
+    Key("log_on", "shift+right", "shift+→", "log(10)", "log: ten offsets on", "look"),
+    Key("log_fork", "F", "F", "fork", "log: to where the replicas differ", "look"),
+    Key("log_tail", "end", "end", "tail", "log: follow the end again", "look"),
+    Key("help", "question_mark", "?", "help", "this help", "program", "help"),
+    Key("palette", "ctrl+p", "^p", "app.command_palette", "all commands by name", "program", "commands"),
+    Key("quit", "ctrl+q", "^q", "app.leave", "quit: seal the session, name it and its report", "program", "quit"),
+)
+
+GROUPS: Final = {"time": "Time", "act": "Act", "look": "Look", "program": "Program"}
+
+
+def bindings() -> list[BindingType]:
+    """The bindings of the main screen; the program's own belong to the app."""
+    return [
+        Binding(key.keys, key.action, key.words, id=key.id, show=False)
+        for key in KEYS
+        if not key.action.startswith("app.")
+    ]
+
+
+def manual() -> str:
+    """The key table of the manual, in Markdown."""
+    lines = ["| key | what it does |", "|---|---|"]
+    for group, title in GROUPS.items():
+        lines.append(f"| **{title}** | |")
+        lines += [f"| `{key.shown}` | {key.words} |" for key in KEYS if key.group == group]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,134 @@
+"""From a playbook to a live session on the screen, and from there to a sealed recording on the normal terminal."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from cluster_model.errors import ModelError
+from playbooks.layout import sessions_root
+from playbooks.loader import PlaybookError
+from playbooks.recorder import Recorder, RecordingError
+from playbooks.result import Result
+from playbooks.session import SLICE_US, Session
+from tui.cli.chosen import choose
+from tui.cli.console import BAD_INPUT, INTERRUPTED, complain, complain_of, people, say
+from tui.cli.crash import keep
+from tui.cli.progress import Telling
+from tui.glyphs import GlyphSet
+from tui.glyphs import choose as choose_glyphs
+from tui.viewmodel.words import SPEEDS, duration
+
+if TYPE_CHECKING:
+    from tui.app import FloodmarkApp
+
+SANDBOX: Final = "sandbox"
+"""The bundled playbook that opens when nobody names one."""
+SSH_FRAME_S: Final = 1 / 8
+"""Between frames over ssh, where every frame is traffic."""
+
+
+class UnusableError(Exception):
+    """Bad input: the text says what was found and what is allowed."""
+
+
+def open_live(
+    playbook_path: str | None, *, seed: int | None, out: Path | None, glyphs: str | None, speed: float
+) -> int:
+    """Open a live session on the screen; returns the exit code of the program.
+
+    ``playbook_path`` is a file or the name of a bundled playbook, ``None`` for the sandbox; ``out`` the directory that
+    holds sessions. 0: left and sealed; 2: bad input, told on stderr; 70: something broke inside, the session is kept;
+    128 + n: told to stop by signal n, sealed all the same; 130: sealing was interrupted, the session can be read.
+    """
+    try:
+        chosen_glyphs = _check(glyphs, speed)
+        chosen = choose(playbook_path or SANDBOX, seed, {})
+        if chosen.playbook.spec.manual:
+            raise UnusableError(f"{chosen.playbook.path}: a manual playbook stands still; play it with: floodmark run")
+        recorder = Recorder(out or sessions_root(), live=True)
+        session = Session.start(chosen.playbook, seed=chosen.seed, recorder=recorder, open_ended=True)
+    except PlaybookError as error:
+        complain_of(error)
+        return BAD_INPUT
+    except (UnusableError, ModelError, RecordingError) as error:
+        complain(str(error))
+        return BAD_INPUT
+    app = make_app(session, glyphs=chosen_glyphs, speed=speed)
+    app.run()
+    if app.failure is not None:
+        return keep(app.failure, recorder)
+    try:
+        result = _seal(session)
+    except KeyboardInterrupt:
+        recorder.close()
+        say(people(), f"sealing interrupted; the events so far can be read\nsession  {recorder.path}")
+        return INTERRUPTED
+    except Exception as error:
+        return keep(error, recorder)
+    print(farewell(result))
+    return app.return_code or 0
+
+
+def make_app(session: Session, *, glyphs: GlyphSet, speed: float) -> "FloodmarkApp":
+    """The app over a session, in real time."""
+    from tui.app import FloodmarkApp  # noqa: PLC0415 - bad input is told without waiting for Textual
+    from tui.bridge import FRAME_S, SimBridge  # noqa: PLC0415
+    from tui.frameclock import WallClock  # noqa: PLC0415
+
+    frame = SSH_FRAME_S if os.environ.get("SSH_CONNECTION") else FRAME_S
+    bridge = SimBridge(session, WallClock(), speed=speed, frame_s=frame)
+    return FloodmarkApp(
+        bridge, playbook=session.playbook.name, seed=session.cluster.seed, glyphs=glyphs, keep_errors=True
+    )
+
+
+def _check(glyphs: str | None, speed: float) -> GlyphSet:
+    """The glyphs to use, once everything about the terminal and the options is in order."""
+    try:
+        chosen = choose_glyphs(glyphs)
+    except ValueError as error:
+        raise UnusableError(str(error)) from error
+    if not SPEEDS[0] <= speed <= SPEEDS[-1]:
+        raise UnusableError(f"--speed: found {speed:g}, allowed are {SPEEDS[0]:g} to {SPEEDS[-1]:g}")
+    if not has_terminal():
+        raise UnusableError("the screen needs a terminal; without one use: floodmark run PLAYBOOK")
+    return chosen
+
+
+def has_terminal() -> bool:
+    """Whether there is somebody to look at a screen: Textual reads stdin and draws on stderr."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _seal(session: Session) -> Result:
+    """Settle, close the books, write the recording; says how far it is when it takes a while."""
+    with Telling(people()) as telling:
+        session.settle()
+        while session.advance(session.cluster.now_us + SLICE_US):
+            telling.tell(lambda: f"settling and sealing the session, at {duration(session.cluster.now_us)}")
+        return session.finish()
+
+
+def farewell(result: Result) -> str:
+    """The verdict in one line, where the session is, and how to read it."""
+    ledger = result.ledger
+    lost = f"{ledger.acked_lost} acknowledged records lost" if ledger.acked_lost else "no acknowledged record lost"
+    failed = [each.text for each in result.expectations if not each.ok]
+    why = f" ({result.reason or failed[0]})" if result.reason or failed else ""
+    broken = f", {len(result.violations)} invariant violations" if result.violations else ""
+    return (
+        f"{result.playbook}, seed {result.seed}: {result.verdict}{why}, {lost} of {ledger.acked}{broken},"
+        f" {duration(result.virtual_us)} of cluster time\n"
+        f"session  {result.session}\n"
+        f"report   floodmark report {result.session}"
+    )
+
+
+def main() -> None:
+    """``python -m tui.launch [PLAYBOOK]``: the live screen with default settings."""
+    raise SystemExit(open_live(sys.argv[1] if len(sys.argv) > 1 else None, seed=None, out=None, glyphs=None, speed=1.0))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""Rows of the smaller panes as strips: status bar, key bar, feed, side panes, the which-key sheet."""
+
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from textual.strip import Strip
+
+from tui import glyphs
+from tui.keymap import KEYS, Key
+from tui.paint.line import Span, left, strip
+from tui.theme import Look, Over
+from tui.viewmodel.feed import INDENT, Line
+from tui.viewmodel.sheet import SUMMARY_AT, ItemRow, TextRow
+from tui.viewmodel.side import SideRow
+from tui.viewmodel.status import StatusBar
+
+
+def status(row: StatusBar, width: int, look: Look) -> Strip:
+    """The status bar."""
+    return strip(row.fields, width, look, fill="bar")
+
+
+def feed(row: Line, width: int, look: Look) -> Strip:
+    """A line of the event feed."""
+    role = row.role if row.role in ("alarm", "lost", "strong") else "text"
+    return strip(
+        [(left(f" {row.at}", INDENT - 2), "quiet"), (left(row.glyph, 2), row.role), (row.text, role)], width, look
+    )
+
+
+def side(row: SideRow, width: int, look: Look) -> Strip:
+    """A line of a side pane: its end stands at the right edge and is never cut."""
+    end, role = row.end
+    room = width - cell_len(end)
+    spans: list[Span] = [(" ", "text")]
+    used = 1
+    for text, piece_role in row.pieces:
+        text = left(text, room - used) if used + cell_len(text) > room else text  # noqa: PLW2901
+        used += cell_len(text)
+        spans.append((text, piece_role))
+    if end:
+        spans += [(" " * max(0, room - used), "text"), (end, role)]
+    return strip(spans, width, look)
+
+
+def sheet(row: ItemRow | TextRow, width: int, look: Look) -> Strip:
+    """A line of the which-key sheet."""
+    if isinstance(row, TextRow):
+        return strip([("  ", "text"), (row.label, "quiet"), (row.text, "text")], width, look)
+    spans: list[Span] = []
+    for item in row.items:
+        over: Over = "row" if item.chosen else ""
+        marker = glyphs.MARKER if item.chosen else " "
+        spans += [(f"{marker} ", "key", over), (item.letter, "key", over), ("  ", "text", over)]
+        title = left(item.title, 20) if len(row.items) == 1 else left(item.title, max(0, row.width - 5))
+        spans.append((title, "strong", over))
+        if len(row.items) == 1:
+            room = max(1, width - SUMMARY_AT)
+            summary = item.summary if len(item.summary) <= room else f"{item.summary[: room - 1]}…"
+            spans.append((f" {summary}", "quiet", over))
+    whole: Over = "row" if len(row.items) == 1 and row.items[0].chosen else ""
+    return strip(spans, width, look, over=whole)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyBarRow:
+    """The bar at the bottom: only what fits, in the order of the key map."""
+
+    width: int
+
+
+def bar_places(width: int) -> list[tuple[int, int, Key]]:
+    """Which key stands from which cell to which (exclusive) on a bar of ``width`` cells."""
+    places = []
+    at = 1
+    for key in sorted(
+        (key for key in KEYS if key.bar), key=lambda key: key.id not in ("quit", "help", "fault", "pause")
+    ):
+        size = cell_len(bar_keys(key)) + 1 + len(key.bar) + 2
+        if at + size <= width:
+            places.append(key)
+            at += size
+    at, out = 1, []
+    for key in (key for key in KEYS if key in places):
+        size = cell_len(bar_keys(key)) + 1 + len(key.bar) + 2
+        out.append((at, at + size, key))
+        at += size
+    return out
+
+
+def bar_keys(key: Key) -> str:
+    """How the bar writes a key: the pair for the speed."""
+    return "[ ]" if key.id == "faster" else key.shown
+
+
+def key_bar(row: KeyBarRow, width: int, look: Look) -> Strip:
+    """The bar at the bottom."""
+    spans: list[Span] = [(" ", "bar")]
+    for _start, _end, key in bar_places(row.width):
+        spans += [(bar_keys(key), "bar_key"), (f" {key.bar}  ", "bar")]
+    return strip(spans, width, look, fill="bar")

@@ -1,0 +1,318 @@
+"""The main screen: the whole cluster at a glance, and every key."""
+
+from typing import Any, ClassVar, Final
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.message import Message
+from textual.screen import Screen
+
+from faults.action import Action
+from faults.catalogue import CATALOGUE, Fault, FaultError
+from tui import glyphs
+from tui.bridge import SimBridge
+from tui.keymap import bindings
+from tui.paint import panes as paint
+from tui.theme import Look
+from tui.viewmodel import side, status
+from tui.viewmodel.layout import SMALLEST, plan
+from tui.viewmodel.sheet import LASTS_US
+from tui.widgets.lanes import Lanes
+from tui.widgets.linegrid import LineGrid
+from tui.widgets.matrix import Matrix
+from tui.widgets.panes import FeedPane, KeyBar, Pane, SidePane, Status
+from tui.widgets.whichkey import WhichKey
+
+LANES_LEGEND: Final = (
+    f"digit = epoch {glyphs.NOTHING} solid below its HW {glyphs.NOTHING} {glyphs.ABOVE_HW} above"
+    f" {glyphs.NOTHING} {glyphs.DIVERGED} differs {glyphs.NOTHING} {glyphs.LOST} acked, lost"
+)
+
+
+class Wake(Message):
+    """Frames may be needed again."""
+
+
+class MainScreen(Screen[None]):
+    """Matrix, lanes, feed, side panes, status and keys over one session."""
+
+    AUTO_FOCUS = "#matrix"
+    BINDINGS: ClassVar[list[BindingType]] = bindings()
+
+    def __init__(self, bridge: SimBridge, look: Look, *, playbook: str, seed: int) -> None:
+        super().__init__()
+        self.bridge = bridge
+        self.look = look
+        self.playbook = playbook
+        self.seed = seed
+        self.matrix = Matrix(look)
+        self.lanes = Lanes(look)
+        self.feed = FeedPane(look)
+        self.clients = SidePane(look, "clients")
+        self.faults = SidePane(look, "faults")
+        self.replica = SidePane(look, "replica")
+        self.status = Status(look)
+        self.whichkey = WhichKey(look)
+        self.toosmall: LineGrid[side.SideRow] = LineGrid(paint.side, look, id="toosmall")
+
+    def compose(self) -> ComposeResult:
+        """All panes; :meth:`share_out` puts them in their places."""
+        look = self.look
+        yield self.status
+        yield Pane(self.matrix, look, title=f"Partitions {glyphs.TIMES} brokers", id="matrix-pane")
+        yield Pane(self.clients, look, title="Producers & groups", id="clients-pane")
+        yield Pane(self.faults, look, title="Active faults", id="faults-pane")
+        yield Pane(self.replica, look, title="Under the cursor", id="replica-pane")
+        yield Pane(self.lanes, look, title="Log", id="lanes-pane")
+        yield Pane(self.feed, look, title="Events", id="feed-pane")
+        yield KeyBar(look)
+        yield Pane(self.whichkey, look, title="", id="whichkey-pane")
+        yield self.toosmall
+
+    def grids(self) -> list[LineGrid[Any]]:
+        """Every live pane."""
+        return list(self.query(LineGrid).results(LineGrid))
+
+    # -- showing ----------------------------------------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        """The first picture."""
+        self.share_out()
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Share the new size out."""
+        self.share_out()
+
+    def share_out(self) -> None:
+        """Put the panes where they belong at this size."""
+        view = self.bridge.view
+        width, height = self.size
+        lines = len(side.clients(view, self.bridge.rates))
+        replicas = max((len(each.replicas) for each in view.partitions), default=1)
+        boxes = plan(width, height, partitions=len(view.partitions), replicas=replicas, clients=lines)
+        for pane in self.query(Pane):
+            if pane.id == "whichkey-pane":
+                continue
+            box = boxes.get(pane.id or "")
+            pane.display = box is not None
+            if box is not None:
+                pane.styles.offset = (box.x, box.y)
+                pane.styles.width, pane.styles.height = box.width, box.height
+        self.query_one(KeyBar).styles.offset = (0, height - 1)
+        self.toosmall.display = not boxes
+        self._place_sheet()
+        self.call_after_refresh(self.present)
+
+    def present(self) -> None:
+        """Show what the bridge saw last; widgets find out what changed."""
+        if not self.is_mounted or not self.size.width:
+            return
+        bridge, view = self.bridge, self.bridge.view
+        if self.toosmall.display:
+            self._say_too_small()
+            return
+        self.status.show((status.build(view, self._state(), self.size.width),))
+        self.matrix.present(view)
+        self.query_one("#matrix-pane", Pane).caption(f"Partitions {glyphs.TIMES} brokers", self.matrix.position)
+        partition, broker = self.matrix.cursor
+        if view.partitions and view.brokers:
+            ordered = (*view.partitions[partition:], *view.partitions[:partition])
+            self.lanes.present(view, ordered, view.brokers[broker].id, bridge.session.cluster.log_view)
+        scrolled = f"from {self.lanes.start} {glyphs.NOTHING} end: follow the tail"
+        legend = LANES_LEGEND if self.lanes.start is None else scrolled
+        self.query_one("#lanes-pane", Pane).caption(self.lanes.title or "Log", legend)
+        self.feed.show(bridge.feed.lines(self.feed.size.height, self.feed.size.width))
+        if self.clients.size.width:
+            self.clients.show(side.clients(view, bridge.rates))
+            self.faults.show(side.faults(view, self.faults.size.height))
+            self.replica.show(side.replica(view, partition, broker))
+        if self.whichkey.has_focus:
+            self._show_sheet()
+
+    def _state(self) -> status.Running:
+        bridge = self.bridge
+        return status.Running(
+            self.playbook, self.seed, bridge.paused, bridge.seeking, bridge.ended, bridge.speed, bridge.real_speed
+        )
+
+    def _say_too_small(self) -> None:
+        width, height = self.size
+        lines = (
+            f"floodmark needs {SMALLEST[0]}x{SMALLEST[1]}",
+            f"you have {width}x{height}",
+            "the session goes on",
+        )
+        blank = [side.SideRow(())] * max(0, (height - len(lines)) // 2)
+        rows = [side.SideRow(((" " * max(0, (width - len(line)) // 2 - 1) + line, "text"),)) for line in lines]
+        self.toosmall.show((*blank, *rows))
+
+    # -- time -------------------------------------------------------------------------------------------------------
+
+    def action_pause(self) -> None:
+        """Stop, or go on."""
+        self.bridge.pause(not self.bridge.paused)
+        self._moved()
+
+    def action_step(self) -> None:
+        """One event."""
+        if not self.bridge.step():
+            self.toast("nothing is pending: no event is left", "warning")
+        self._moved()
+
+    def action_seek(self) -> None:
+        """On to the next notable event."""
+        self.bridge.seek()
+        self._moved()
+
+    def action_faster(self) -> None:
+        """One step faster."""
+        self.bridge.faster()
+        self._moved()
+
+    def action_slower(self) -> None:
+        """One step slower."""
+        self.bridge.slower()
+        self._moved()
+
+    def action_speed_one(self) -> None:
+        """As fast as real time."""
+        self.bridge.set_speed(1.0)
+        self._moved()
+
+    # -- looking ----------------------------------------------------------------------------------------------------
+
+    def action_move(self, partitions: int, brokers: int) -> None:
+        """Move the cursor."""
+        self.matrix.move(partitions, brokers)
+
+    def on_matrix_moved(self) -> None:
+        """Another partition's log follows its tail; everything about the cursor changes."""
+        self.lanes.follow()
+        self.present()
+
+    def action_log(self, offsets: int) -> None:
+        """Scroll the log."""
+        if self.bridge.view.partitions:
+            self.lanes.scroll_log(self.bridge.view.partitions[self.matrix.cursor[0]], offsets)
+            self.present()
+
+    def action_fork(self) -> None:
+        """Show where the replicas differ."""
+        if not self.bridge.view.partitions:
+            return
+        partition = self.bridge.view.partitions[self.matrix.cursor[0]]
+        if self.lanes.to_fork(partition, self.bridge.session.cluster.log_view) < 0:
+            self.toast(f"all replicas of {partition.name} agree with their leader")
+        self.present()
+
+    def action_tail(self) -> None:
+        """Follow the end of the log."""
+        self.lanes.follow()
+        self.present()
+
+    # -- acting -----------------------------------------------------------------------------------------------------
+
+    @property
+    def target(self) -> int:
+        """Id of the broker under the cursor."""
+        return self.bridge.view.brokers[self.matrix.cursor[1]].id
+
+    def inject(self, name: str, broker: int) -> None:
+        """Inject a fault on a broker, now; a refusal is a toast with its reason."""
+        lasts = LASTS_US.get(name, -1) if CATALOGUE[name].lasting else -1
+        self.do(Action("inject", name, f"broker({broker})", for_us=lasts))
+
+    def do(self, action: Action) -> None:
+        """Act, and say what came of it."""
+        try:
+            self.toast(self.bridge.act(action))
+        except FaultError as error:
+            self.toast(f"refused: {error}", "warning")
+        self._moved()
+
+    def action_heal(self) -> None:
+        """Heal everything."""
+        if self.bridge.view.faults:
+            self.do(Action("heal", "all"))
+        else:
+            self.toast("nothing to heal: no faults are active")
+
+    def on_side_pane_heal(self, message: SidePane.Heal) -> None:
+        """Heal one fault by the mouse."""
+        self.do(Action("heal", str(message.fault)))
+
+    def action_fault(self) -> None:
+        """Open the sheet."""
+        if self.toosmall.display or not self.bridge.view.brokers:
+            return
+        self.query_one("#whichkey-pane").display = True
+        self.set_focus(self.whichkey)
+        self._show_sheet()
+
+    def on_matrix_faulted(self) -> None:
+        """The right button opens the sheet."""
+        self.action_fault()
+
+    def on_which_key_chosen(self, message: WhichKey.Chosen) -> None:
+        """Second letter: act."""
+        self._close_sheet()
+        self._inject_fault(message.fault)
+
+    def _inject_fault(self, fault: Fault) -> None:
+        self.inject(fault.name, self.target)
+
+    def on_which_key_closed(self) -> None:
+        """Escape."""
+        self._close_sheet()
+
+    def on_which_key_aimed(self, message: WhichKey.Aimed) -> None:
+        """Aim at another broker; the cursor goes with it."""
+        count = len(self.bridge.view.brokers)
+        partition, broker = self.matrix.cursor
+        self.matrix.place(partition, (broker + message.brokers) % count)
+        self._show_sheet()
+
+    def _show_sheet(self) -> None:
+        board, target = self.bridge.session.board, self.target
+        pane = self.query_one("#whichkey-pane", Pane)
+        width = self.size.width - 2
+        built = self.whichkey.present(f"b{target}", lambda name: board.expectation(name, target), width)
+        arrows = f"arrows: other fault, other broker {glyphs.NOTHING} " if self.size.width >= 90 else ""
+        pane.caption(
+            f"{built.title} {glyphs.NOTHING} time goes on" if not self.bridge.paused else built.title,
+            f"letter injects at once {glyphs.NOTHING} {arrows}enter: the marked one {glyphs.NOTHING} esc",
+        )
+        self._place_sheet()
+
+    def _place_sheet(self) -> None:
+        pane = self.query_one("#whichkey-pane", Pane)
+        height = min(len(self.whichkey.rows) + 2, max(3, self.size.height - 4))
+        pane.styles.offset = (0, max(0, self.size.height - 1 - height))
+        pane.styles.width, pane.styles.height = self.size.width, height
+
+    def _close_sheet(self) -> None:
+        self.query_one("#whichkey-pane").display = False
+        self.set_focus(self.matrix)
+
+    # -- the rest ---------------------------------------------------------------------------------------------------
+
+    def action_help(self) -> None:
+        """Keys and glyphs."""
+        from tui.screens.help import HelpScreen  # noqa: PLC0415 - first paint does without it
+
+        self.app.push_screen(HelpScreen(self.look))
+
+    async def on_key_bar_pressed(self, message: KeyBar.Pressed) -> None:
+        """A key of the bar was clicked."""
+        await self.run_action(message.action)
+
+    def toast(self, text: str, severity: Any = "information") -> None:
+        """One line about what the operator did; it goes away by itself."""
+        self.app.notify(self.look.text(text), severity=severity, timeout=4, markup=False)
+
+    def _moved(self) -> None:
+        """Something changed by a key: show it, and let frames come again if they had stopped."""
+        self.bridge.look()
+        self.present()
+        self.post_message(Wake())

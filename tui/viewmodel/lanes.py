@@ -1,0 +1,227 @@
+"""The logs of one partition side by side, one cell an offset: what each replica holds, and up to where it is sure.
+
+A lane shows epochs as digits, solid below *that replica's own* high watermark and hatched above it, because the delay
+between the two is where records are lost.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from cluster_model.views import ClusterView, LaneView, LogView, PartitionView
+from tui import glyphs
+from tui.theme import EPOCHS
+from tui.viewmodel.matrix import STATUS
+
+STEP: Final = 20
+"""The window follows the tail in steps of this many offsets, so that the ruler can be read."""
+LABEL: Final = 13
+"""Cells in front of a lane: glyph, broker, what it is."""
+NOTE: Final = 20
+"""Cells behind a lane: LEO and what is odd about it."""
+
+_WORDS: Final = {
+    "leader": "leader",
+    "in_sync": "in-sync",
+    "lagging": "lagging",
+    "truncating": "cuts",
+    "down": "down",
+    "diverged": "differs",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One replica: ``cells`` are (text, role) pieces, together as long as the window."""
+
+    glyph: str
+    role: str
+    broker: str
+    word: str
+    cells: tuple[tuple[str, str], ...]
+    note: str
+    odd: str
+    """What is wrong with it, empty for a sound replica."""
+    cursor: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ruler:
+    """Offsets above the lanes."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Below the lanes: the leader's high watermark, and where logs part."""
+
+    pieces: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    """Heading of a further partition below the first one."""
+
+    text: str
+
+
+Row = Title | Ruler | Lane | Marks
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """A partition's lanes with the words for the pane's border."""
+
+    title: str
+    rows: tuple[Row, ...]
+
+
+def cells(width: int) -> int:
+    """How many offsets fit in a pane of ``width`` cells."""
+    return max(10, width - LABEL - NOTE)
+
+
+def tail(leo: int, size: int) -> int:
+    """Where the window starts when it follows the end of the log."""
+    beyond = leo + 2 - size
+    return 0 if beyond <= 0 else -(-beyond // STEP) * STEP
+
+
+def window(view: PartitionView, size: int, start: int | None) -> tuple[int, int]:
+    """The offsets to show: from ``start``, or the tail when that is None."""
+    if start is None:
+        start = tail(max((each.leo for each in view.replicas), default=0), size)
+    return start, start + size
+
+
+def fork(log: LogView) -> int:
+    """The first offset at which a replica holds something else than the leader, -1 when they agree."""
+    return min((run.start for lane in log.lanes for run in lane.runs if run.diverged or run.lost), default=-1)
+
+
+def build(view: ClusterView, partition: PartitionView, log: LogView, broker: int) -> Lanes:
+    """The lanes of ``partition`` over the window of ``log``; ``broker`` is the id under the cursor."""
+    leader_leo = next((lane.leo for lane in log.lanes if lane.broker == log.leader), -1)
+    rows: list[Row] = [Ruler(_ruler(log.start, log.end))]
+    rows += [_lane(lane, log, leader_leo, broker) for lane in log.lanes]
+    rows.append(Marks(_marks(log)))
+    return Lanes(_title(partition), tuple(rows))
+
+
+def _title(partition: PartitionView) -> str:
+    leader = f"leader b{partition.leader}" if partition.leader >= 0 else "no leader"
+    isr = ",".join(map(str, partition.isr))
+    return (
+        f"{partition.name}  {glyphs.NOTHING} epoch {partition.leader_epoch} {glyphs.NOTHING} {leader}"
+        f" {glyphs.NOTHING} ISR {{{isr}}} {glyphs.NOTHING} min.isr {partition.min_isr}"
+    ).replace("  ", " ")
+
+
+def _lane(lane: LaneView, log: LogView, leader_leo: int, broker: int) -> Lane:
+    glyph, role = STATUS[lane.status]
+    difference = ""
+    if lane.broker != log.leader and leader_leo >= 0 and lane.leo != leader_leo:
+        behind = leader_leo - lane.leo
+        difference = f" {glyphs.MINUS}{behind}" if behind > 0 else f" +{-behind}"
+    lost = sum(run.end - run.start for run in lane.runs if run.lost)
+    diverged = sum(run.end - run.start for run in lane.runs if run.diverged and not run.lost)
+    odd = []
+    if diverged:
+        odd.append(f"{glyphs.DIVERGED}{diverged}")
+    if lost:
+        odd.append(f"{glyphs.LOST}{lost}")
+    return Lane(
+        glyph=glyph,
+        role=role,
+        broker=f"b{lane.broker}",
+        word=_WORDS[lane.status],
+        cells=_cells(lane, log),
+        note=f"LEO {lane.leo}{difference}",
+        odd=" ".join(odd),
+        cursor=lane.broker == broker,
+    )
+
+
+def _cells(lane: LaneView, log: LogView) -> tuple[tuple[str, str], ...]:
+    """The window of one lane, in pieces of equal look."""
+    pieces: list[tuple[str, str]] = []
+    at = log.start
+    if log.start < lane.log_start <= log.end:
+        pieces.append((" " * (lane.log_start - log.start - 1) + glyphs.LOG_START, "quiet"))
+        at = lane.log_start
+    for run in lane.runs:
+        start, end = max(run.start, at), min(run.end, log.end)
+        if start >= end:
+            continue
+        if start > at:
+            pieces.append((" " * (start - at), "text"))
+        certain = min(max(lane.hw, start), end)
+        pieces += _pieces(run.epoch, certain - start, end - certain, diverged=run.diverged, lost=run.lost)
+        at = end
+    if at == log.start and lane.leo <= log.start:
+        # All of it lies left of the window: an empty lane would look like an empty log.
+        text = f"{glyphs.MORE_LEFT} ends at {lane.leo}"[: log.end - log.start]
+        pieces.append((text, "quiet"))
+        at += len(text)
+    mark = _own_hw(lane, log)
+    if mark >= at:
+        pieces.append((" " * (mark - at) + glyphs.OWN_HW, "warning"))
+        at = mark + 1
+    if at < log.end:
+        pieces.append((" " * (log.end - at), "text"))
+    return tuple(pieces)
+
+
+def _pieces(epoch: int, solid: int, above: int, *, diverged: bool, lost: bool) -> list[tuple[str, str]]:
+    if lost:
+        return [(glyphs.LOST * (solid + above), "lost")]
+    if diverged:
+        return [(glyphs.DIVERGED * (solid + above), "diverged_cell")]
+    pieces = []
+    if solid:
+        pieces.append((str(epoch % 10) * solid, f"epoch{epoch % len(EPOCHS)}"))
+    if above:
+        pieces.append((glyphs.ABOVE_HW * above, f"above{epoch % len(EPOCHS)}"))
+    return pieces
+
+
+def _own_hw(lane: LaneView, log: LogView) -> int:
+    """Where a replica's own high watermark stands beyond its log's end (after a truncation), -1 otherwise."""
+    return lane.hw if lane.hw > lane.leo and log.start <= lane.hw < log.end else -1
+
+
+def _ruler(start: int, end: int) -> str:
+    """Offsets at every twentieth cell with a rule, and a dot at the tens between."""
+    line = [" "] * (end - start)
+    first = -(-start // 10) * 10
+    for offset in range(first, end, 10):
+        at = offset - start
+        if offset % 20:
+            line[at] = glyphs.NOTHING
+            continue
+        label = f"{glyphs.RULE}{offset}"
+        if at + len(label) <= len(line):
+            line[at : at + len(label)] = label
+    return "".join(line)
+
+
+def _marks(log: LogView) -> tuple[tuple[str, str], ...]:
+    """``▲ fork 121   ▲ HW 134``, each under its offset; the fork gives way when the two would overlap."""
+    size = log.end - log.start
+    marks = [(log.hw, f"{glyphs.TICK}HW {log.hw}", "calm"), (fork(log), f"{glyphs.TICK}fork {fork(log)}", "alarm")]
+    pieces: list[tuple[str, str]] = []
+    at = 0
+    if 0 <= log.hw < log.start:
+        pieces.append((f"{glyphs.MORE_LEFT}HW {log.hw} ", "calm"))
+        at = len(pieces[0][0])
+    for offset, text, role in sorted(mark for mark in marks if log.start <= mark[0] <= log.end):
+        where = offset - log.start
+        if where + len(text) > size + NOTE:
+            # At the right edge the words stand in front of the tick.
+            text = text[1:] + text[0]  # noqa: PLW2901
+            where -= len(text) - 1
+        if where < at:
+            continue
+        pieces += [(" " * (where - at), "text"), (text, role)]
+        at = where + len(text)
+    return tuple(pieces)

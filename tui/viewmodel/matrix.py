@@ -1,0 +1,208 @@
+"""Partitions × brokers as plain rows: who leads, who follows how far behind, what is lost."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from cluster_model.views import BrokerView, ClusterView, GroupView, PartitionView, ReplicaView
+from tui import glyphs
+from tui.viewmodel.words import count
+
+STATUS: Final[dict[str, tuple[str, str]]] = {
+    "leader": (glyphs.LEADER, "leader"),
+    "in_sync": (glyphs.IN_SYNC, "in_sync"),
+    "lagging": (glyphs.LAGGING, "lagging"),
+    "truncating": (glyphs.TRUNCATING, "truncating"),
+    "down": (glyphs.DOWN, "down"),
+    "diverged": (glyphs.DIVERGED, "diverged"),
+}
+"""Replica status → glyph, role."""
+
+BROKER_STATUS: Final[dict[str, tuple[str, str]]] = {
+    "up": (glyphs.IN_SYNC, "in_sync"),
+    "paused": (glyphs.PAUSED, "lagging"),
+    "down": (glyphs.DOWN, "down"),
+    "starting": (glyphs.TRUNCATING, "lagging"),
+}
+"""Broker state → glyph, role."""
+
+_NARROWEST: Final = 7
+_WIDEST: Final = 12
+_RIGHT: Final = 8 + 7 + 6
+"""Columns HW, lag and lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Where things stand in a row, all in cells; the same for every row of a frame."""
+
+    name: int
+    broker: int
+    first: int
+    """Index of the first broker shown."""
+    shown: int
+    total: int
+    isr: int
+    """Width of the ISR column, 0 where there is no room for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One replica, or the absence of one."""
+
+    text: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The heading: brokers with their state; ``cursor`` counts among the brokers shown."""
+
+    columns: Columns
+    brokers: tuple[Cell, ...]
+    cursor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One partition."""
+
+    columns: Columns
+    name: str
+    epoch: str
+    epoch_role: str
+    isr: str
+    isr_role: str
+    cells: tuple[Cell, ...]
+    hw: str
+    lag: str
+    lag_role: str
+    lost: str
+    cursor: int
+    """Index of the cell under the cursor among those shown, -1 on other rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """What fits: a heading, and the partitions from ``first`` on."""
+
+    head: Head
+    rows: tuple[Row, ...]
+    first: int
+    total: int
+
+    @property
+    def position(self) -> str:
+        """Where the window stands, for the pane's border; empty when everything is in view."""
+        if len(self.rows) >= self.total:
+            return ""
+        above = glyphs.MORE_ABOVE if self.first else ""
+        below = glyphs.MORE_BELOW if self.first + len(self.rows) < self.total else ""
+        return f"{self.first + 1}-{self.first + len(self.rows)} of {self.total} {above}{below}"
+
+
+def columns(view: ClusterView, width: int, cursor: int, before: int = 0) -> Columns:
+    """Share ``width`` cells out; when not all brokers fit, keep the cursor's in view, moving as little as possible."""
+    name = min(max((len(each.name) for each in view.partitions), default=8), 24)
+    room = max(width - (2 + name + 1 + 5) - _RIGHT, _NARROWEST)
+    total = len(view.brokers)
+    isr = 2 + max((len(_isr(each.assignment)) for each in view.partitions), default=3)
+    if room - isr >= total * _NARROWEST:
+        room -= isr
+    else:
+        isr = 0
+    shown = max(1, min(total, room // _NARROWEST))
+    broker = max(_NARROWEST, min(_WIDEST, room // shown))
+    first = window(before, shown, total, cursor)
+    return Columns(name, broker, first, shown, total, isr)
+
+
+def window(first: int, shown: int, total: int, cursor: int) -> int:
+    """The first of ``shown`` items out of ``total`` so that ``cursor`` is among them, near ``first``."""
+    first = min(max(first, cursor - shown + 1), cursor)
+    return max(0, min(first, total - shown))
+
+
+def build(
+    view: ClusterView, *, width: int, height: int, cursor: tuple[int, int], before: tuple[int, int] = (0, 0)
+) -> Matrix:
+    """The matrix for ``width`` × ``height`` cells, with the cursor on (partition, broker) in view.
+
+    ``before`` holds the first row and the first broker of the frame before, so that the window does not jump.
+    """
+    partition_at, broker_at = cursor
+    parts = columns(view, width, broker_at, before[1])
+    total = len(view.partitions)
+    shown = max(0, min(total, height - 1))
+    first = window(before[0], shown, total, partition_at) if shown else 0
+    brokers = view.brokers[parts.first : parts.first + parts.shown]
+    head = Head(parts, tuple(_broker(each) for each in brokers), broker_at - parts.first)
+    rows = tuple(
+        _row(each, view.groups, parts, brokers, broker_at - parts.first if index == partition_at else -1)
+        for index, each in enumerate(view.partitions[first : first + shown], first)
+    )
+    return Matrix(head, rows, first, total)
+
+
+def lag_of(partition: PartitionView, groups: tuple[GroupView, ...]) -> int | None:
+    """Records that the slowest group has yet to read; None when no group reads the partition."""
+    lags = [
+        max(0, partition.hw - position)
+        for each in groups
+        for name, position in each.positions
+        if name == partition.name
+    ]
+    return max(lags, default=None)
+
+
+def replica_text(replica: ReplicaView, leader: int) -> str:
+    """The LEO of the leader, dead or alive, for others how far from it: ``=``, ``-87`` or ``+3``."""
+    if replica.broker == leader:
+        return count(replica.leo)
+    if replica.behind == 0:
+        return "="
+    return f"-{count(replica.behind)}" if replica.behind > 0 else f"+{count(-replica.behind)}"
+
+
+def _broker(broker: BrokerView) -> Cell:
+    glyph, role = BROKER_STATUS[broker.state]
+    if broker.state == "up" and broker.fenced:
+        role = "lagging"
+    if broker.state == "up" and broker.faults:
+        glyph, role = glyphs.LAGGING, "lagging"
+    return Cell(f"{glyph} b{broker.id}", role)
+
+
+def _row(
+    partition: PartitionView,
+    groups: tuple[GroupView, ...],
+    parts: Columns,
+    brokers: tuple[BrokerView, ...],
+    cursor: int,
+) -> Row:
+    held = {replica.broker: replica for replica in partition.replicas}
+    lag = lag_of(partition, groups)
+    return Row(
+        columns=parts,
+        name=partition.name,
+        epoch=f"e{partition.leader_epoch}",
+        epoch_role="quiet" if any(each.status == "leader" for each in partition.replicas) else "alarm",
+        isr=_isr(partition.isr),
+        isr_role="alarm" if partition.under_min_isr else "warning" if partition.under_replicated else "quiet",
+        cells=tuple(_cell(held.get(each.id), partition.leader) for each in brokers),
+        hw=count(partition.hw),
+        lag=count(lag) if lag is not None else "–",
+        lag_role="warning" if lag is not None and lag > 1000 else "text",
+        lost=f"{glyphs.LOST}{count(partition.missing)}" if partition.missing else "",
+        cursor=cursor,
+    )
+
+
+def _isr(isr: tuple[int, ...]) -> str:
+    return f"{{{','.join(map(str, isr))}}}"
+
+
+def _cell(replica: ReplicaView | None, leader: int) -> Cell:
+    if replica is None:
+        return Cell(glyphs.NOTHING, "faint")
+    glyph, role = STATUS[replica.status]
+    return Cell(f"{glyph}{replica_text(replica, leader)}", role)

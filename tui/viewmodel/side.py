@@ -1,0 +1,114 @@
+"""The side panes as rows of labelled pieces: producers and groups, active faults, the replica under the cursor."""
+
+from dataclasses import dataclass
+
+from cluster_model.views import ClusterView, GroupView, ProducerView
+from tui import glyphs
+from tui.viewmodel.matrix import BROKER_STATUS, STATUS
+from tui.viewmodel.words import acks, count, duration, parameters
+
+
+@dataclass(frozen=True, slots=True)
+class SideRow:
+    """One line: (text, role) pieces, an end at the right edge, and for a fault its number."""
+
+    pieces: tuple[tuple[str, str], ...]
+    end: tuple[str, str] = ("", "text")
+    fault: int = -1
+
+
+def clients(view: ClusterView, rates: dict[str, float]) -> tuple[SideRow, ...]:
+    """Producers with their books, then groups; ``rates`` holds acked or read records per virtual second by name."""
+    rows: list[SideRow] = []
+    for producer in view.producers:
+        rows += _producer(producer, rates.get(producer.name))
+    for group in view.groups:
+        rows.append(_group(group, rates.get(group.name)))
+    return tuple(rows) or (SideRow((("no producers and no groups", "quiet"),)),)
+
+
+def faults(view: ClusterView, most: int = 1000) -> tuple[SideRow, ...]:
+    """Active faults with the time left, the newest first, in ``most`` lines; an empty board says how to fill it."""
+    rows = []
+    for fault in reversed(view.faults):
+        left = "" if fault.until_us < 0 else f" {duration(max(0, fault.until_us - view.now_us))}"
+        pieces: tuple[tuple[str, str], ...] = (
+            (f"{glyphs.MORE_BELOW} ", "warning"),
+            (f"{fault.name.replace('_', ' ')} ", "warning"),
+            (fault.target, "text"),
+        )
+        if fault.detail:
+            pieces += ((f" {parameters(fault.name, fault.detail)}", "quiet"),)
+        rows.append(SideRow(pieces, (f"{left} [heal]", "key"), fault.id))
+    if len(rows) > most > 0:
+        hidden = len(rows) - most + 1
+        rows[most - 1 :] = [SideRow(((f"and {hidden} more", "quiet"),))]
+    return tuple(rows) or (SideRow((("no faults active, press ", "quiet"), ("f", "key"))),)
+
+
+def replica(view: ClusterView, partition: int, broker: int) -> tuple[SideRow, ...]:
+    """What the broker under the cursor is, what its replica holds, and what it believes."""
+    if not (0 <= partition < len(view.partitions) and 0 <= broker < len(view.brokers)):
+        return ()
+    node, home = view.brokers[broker], view.partitions[partition]
+    glyph, role = BROKER_STATUS[node.state]
+    state = f"{node.state}, fenced" if node.fenced else node.state
+    rack = f" rack {node.rack}" if node.rack else ""
+    rows = [
+        SideRow(((f"{glyph} b{node.id} ", role), (state, "text"), (rack, "quiet")), (f"leads {node.leads}", "quiet")),
+    ]
+    held = next((each for each in home.replicas if each.broker == node.id), None)
+    if held is None:
+        return (*rows, SideRow(((f"no replica of {home.name}", "quiet"),)))
+    glyph, role = STATUS[held.status]
+    word = held.status.replace("_", "-")
+    epochs = " ".join(f"{epoch}@{start}" for epoch, start in held.epochs[-4:]) or "none"
+    believed = f"b{held.believed_leader}" if held.believed_leader >= 0 else "nobody"
+    rows += [
+        SideRow(((f"{glyph} {word} ", role), (home.name, "text"))),
+        SideRow((("LEO ", "quiet"), (count(held.leo), "text"), ("  HW ", "quiet"), (count(held.hw), "text"))),
+        SideRow((("epochs ", "quiet"), (epochs, "text"))),
+    ]
+    if node.state == "down":
+        return (*rows, SideRow((("what it believed died with it", "quiet"),)))
+    rows.append(SideRow((("believes leader ", "quiet"), (f"{believed} epoch {held.believed_epoch}", "text"))))
+    if held.believed_isr:
+        rows.append(SideRow((("believes ISR ", "quiet"), (",".join(map(str, held.believed_isr)), "text"))))
+    return tuple(rows)
+
+
+def _producer(producer: ProducerView, rate: float | None) -> list[SideRow]:
+    trouble = producer.failed or producer.unknown
+    glyph = glyphs.LAGGING if producer.queued > 1000 or trouble else glyphs.IN_SYNC
+    per_second = f"{rate:.0f}/s" if rate is not None else ""
+    head = SideRow(
+        (
+            (f"{glyph} ", "lagging" if glyph == glyphs.LAGGING else "in_sync"),
+            (producer.name, "strong"),
+            (f" acks={acks(producer.acks)}", "quiet"),
+        ),
+        (per_second, "text"),
+    )
+    books = [(f"  acked {count(producer.acked)}", "text")]
+    if producer.failed:
+        books.append((f" failed {count(producer.failed)}", "warning"))
+    if producer.unknown:
+        books.append((f" unknown {count(producer.unknown)}", "warning"))
+    if producer.queued:
+        books.append((f" queued {count(producer.queued)}", "quiet"))
+    if producer.refused:
+        books.append((f" refused {count(producer.refused)}", "quiet"))
+    error = ("  last error ", "quiet"), (producer.last_error, "warning")
+    return [head, SideRow(tuple(books)), SideRow(error if producer.last_error else (("  no error", "quiet"),))]
+
+
+def _group(group: GroupView, rate: float | None) -> SideRow:
+    behind = group.lag > 1000
+    return SideRow(
+        (
+            (f"{glyphs.LAGGING if behind else glyphs.IN_SYNC} ", "lagging" if behind else "in_sync"),
+            (group.name, "strong"),
+            (f" lag {count(group.lag)}", "warning" if behind else "text"),
+        ),
+        (f"{rate:.0f}/s" if rate is not None else "", "text"),
+    )

@@ -1,0 +1,86 @@
+"""The status bar: fields of fixed width, so that nothing ever moves."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from cluster_model.views import ClusterView
+from tui import glyphs
+from tui.viewmodel.words import clock, count, speed
+
+NARROW: Final = 100
+"""Below this width words are short ..."""
+ROOMY: Final = 132
+"""... and from this one on they are long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """How the session runs, beside what the cluster is."""
+
+    playbook: str
+    seed: int
+    paused: bool
+    seeking: bool
+    ended: bool
+    asked: float
+    real: float
+
+
+@dataclass(frozen=True, slots=True)
+class StatusBar:
+    """Fields as (text, role), each text already as wide as its field."""
+
+    fields: tuple[tuple[str, str], ...]
+
+
+def build(view: ClusterView, running: Running, width: int) -> StatusBar:
+    """The bar for ``width`` cells: long words where there is room, short ones otherwise."""
+    wide = width >= NARROW
+    few, many = (3, 5) if width >= ROOMY else (2, 3)
+    up, paused, down = (
+        sum(each.state in states for each in view.brokers) for states in (("up",), ("paused", "starting"), ("down",))
+    )
+    under = sum(each.under_replicated for each in view.partitions)
+    offline = sum(each.offline for each in view.partitions)
+    ledger = view.ledger
+    fields = [
+        (f" {glyphs.LOGO} floodmark  " if wide else f" {glyphs.LOGO} ", "bar_strong"),
+        (f"seed {running.seed}  " if wide else f"s{running.seed} ", "bar_quiet"),
+        _pill(running),
+        (_speed(running, wide), "bar"),
+        (f"{clock(view.now_us)} ".rjust(11 if wide else 10), "bar_strong"),
+        (f" {glyphs.IN_SYNC}{up}".ljust(4 if wide else 3), "bar_calm"),
+        (f"{glyphs.PAUSED}{paused}".ljust(3 if wide else 2), "bar_warning" if paused else "bar_quiet"),
+        (f"{glyphs.DOWN}{down}".ljust(3 if wide else 2), "bar_alarm" if down else "bar_quiet"),
+        _number("under-repl" if width >= ROOMY else "urp", under, "bar_warning", few),
+        _number("offline" if wide else "off", offline, "bar_alarm", few if wide else 1),
+        _number("missing" if wide else "miss", ledger.missing, "bar_warning", many),
+        _number("lost" if wide else glyphs.LOST, ledger.acked_lost, "bar_lost", many),
+    ]
+    room = max(3, min(18, width - 1 - sum(len(text) for text, _role in fields)))
+    name = running.playbook if len(running.playbook) <= room else running.playbook[: room - 1] + "…"
+    fields.insert(1, (f"{name} ", "bar"))
+    return StatusBar(tuple(fields))
+
+
+def _pill(running: Running) -> tuple[str, str]:
+    if running.ended:
+        return " ENDED   ", "pill_paused"
+    if running.seeking:
+        return f" {glyphs.SEEK} SEEK  ", "pill_seek"
+    if running.paused:
+        return f" {glyphs.PAUSED} PAUSED", "pill_paused"
+    return f" {glyphs.PLAY} LIVE  ", "pill_live"
+
+
+def _speed(running: Running, wide: bool) -> str:
+    """The speed asked for, and the real one where the machine is the limit."""
+    asked = f" {glyphs.TIMES}{speed(running.asked)}"
+    held_back = running.real < running.asked * 0.9 and not (running.paused or running.seeking or running.ended)
+    real = speed(float(f"{running.real:.2g}"))
+    text = f"{asked} real {glyphs.TIMES}{real}" if wide else f"{asked}{glyphs.ARROW}{real}"
+    return (text if held_back else asked).ljust(17 if wide else 10)
+
+
+def _number(label: str, number: int, role: str, width: int) -> tuple[str, str]:
+    return f" {label} {count(number):<{width}}", role if number else "bar_quiet"

@@ -1,0 +1,89 @@
+"""The small live panes and the frame around each."""
+
+from textual import events
+from textual.containers import Container
+from textual.message import Message
+
+from tui.paint import panes as paint
+from tui.theme import Look
+from tui.viewmodel.feed import Line
+from tui.viewmodel.side import SideRow
+from tui.viewmodel.status import StatusBar
+from tui.widgets.linegrid import LineGrid
+
+
+class Pane(Container):
+    """A border with a title around one live widget; the title is only set when it changed."""
+
+    def __init__(self, child: LineGrid, look: Look, *, title: str, id: str) -> None:  # type: ignore[type-arg]  # noqa: A002
+        super().__init__(child, id=id)
+        self._look = look
+        self.caption(title)
+
+    def caption(self, title: str, subtitle: str = "") -> None:
+        """Words on the border, above and below."""
+        title, subtitle = self._look.text(title).replace("[", "\\["), self._look.text(subtitle).replace("[", "\\[")
+        if title != self.border_title:
+            self.border_title = title
+        if subtitle != (self.border_subtitle or ""):
+            self.border_subtitle = subtitle
+
+
+class Status(LineGrid[StatusBar]):
+    """The status bar."""
+
+    def __init__(self, look: Look) -> None:
+        super().__init__(paint.status, look, id="status")
+
+
+class FeedPane(LineGrid[Line]):
+    """The event feed."""
+
+    def __init__(self, look: Look) -> None:
+        super().__init__(paint.feed, look, id="feed")
+
+
+class SidePane(LineGrid[SideRow]):
+    """Rows of labelled pieces; a click on a fault's row heals it."""
+
+    class Heal(Message):
+        """The operator clicked ``[heal]``."""
+
+        def __init__(self, fault: int) -> None:
+            super().__init__()
+            self.fault = fault
+
+    def __init__(self, look: Look, id: str) -> None:  # noqa: A002
+        super().__init__(paint.side, look, id=id)
+
+    def on_click(self, event: events.Click) -> None:
+        """Only the word at the right edge heals, so that a stray click does nothing."""
+        if not 0 <= event.y < len(self.rows):
+            return
+        row = self.rows[event.y]
+        if row.fault >= 0 and event.x >= self.size.width - len("[heal]"):
+            self.post_message(self.Heal(row.fault))
+
+
+class KeyBar(LineGrid[paint.KeyBarRow]):
+    """The keys that matter, at the bottom; a click presses one."""
+
+    class Pressed(Message):
+        """A key of the bar was clicked."""
+
+        def __init__(self, action: str) -> None:
+            super().__init__()
+            self.action = action
+
+    def __init__(self, look: Look) -> None:
+        super().__init__(paint.key_bar, look, id="keybar")
+
+    def on_resize(self, event: events.Resize) -> None:
+        """What fits depends on the width."""
+        self.show((paint.KeyBarRow(event.size.width),))
+
+    def on_click(self, event: events.Click) -> None:
+        """Press the key under the pointer."""
+        for start, end, key in paint.bar_places(self.size.width):
+            if start <= event.x < end:
+                self.post_message(self.Pressed(key.action))
