@@ -134,7 +134,8 @@ class Profile:
             ModelError: an unknown release line, or a mode that it does not have.
         """
         if version not in PROFILE_VERSIONS:
-            near = difflib.get_close_matches(version, PROFILE_VERSIONS, n=1, cutoff=0.3)
+            lines = [known for known in PROFILE_VERSIONS if version.startswith(f"{known}.")]
+            near = lines or difflib.get_close_matches(version, PROFILE_VERSIONS, n=1, cutoff=0.3)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise ModelError(f"no Kafka version {version!r}; known: {', '.join(PROFILE_VERSIONS)}{hint}")
         modes = modes_of(version)

@@ -10,7 +10,7 @@ from cluster_model.kernel.processes import ProcessState
 from cluster_model.views import FaultView
 from faults.action import Action
 from faults.catalogue import ADMIN, CATALOGUE, Fault, FaultError, nearest
-from faults.selectors import SelectorError, resolve
+from faults.selectors import TARGETS, SelectorError, resolve
 
 _UP = (ProcessState.RUNNING, ProcessState.PAUSED)
 
@@ -45,10 +45,7 @@ class FaultBoard:
         fault = CATALOGUE.get(action.name)
         if fault is None:
             raise FaultError(f"no fault {action.name!r}{nearest(action.name)}; there are {', '.join(CATALOGUE)}")
-        nodes = self._targets(action.target)
-        params = _with_defaults(fault, action)
-        self._refuse_impossible(fault, nodes)
-        links = self._links(nodes, params) if fault.name == "lag" else ()
+        nodes, params, links = self._aim(fault, action)
         number = self._next
         self._next += 1
         cluster = self._cluster
@@ -63,6 +60,19 @@ class FaultBoard:
         if until_us >= 0:
             cluster.call_at(until_us, number)
         return number
+
+    def _aim(self, fault: Fault, action: Action) -> tuple[tuple[int, ...], dict[str, Any], tuple[tuple[int, int], ...]]:
+        """Targets, parameters and links. A refusal takes its random draws back: nobody will replay a refused action."""
+        stream = self._cluster.stream(TARGETS)
+        position = stream.position
+        try:
+            params = _with_defaults(fault, action)
+            nodes = self._targets(action.target)
+            self._refuse_impossible(fault, nodes)
+            return nodes, params, self._links(nodes, params) if fault.name == "lag" else ()
+        except FaultError:
+            stream.position = position
+            raise
 
     def _targets(self, text: str) -> tuple[int, ...]:
         try:
@@ -155,7 +165,7 @@ class FaultBoard:
         """
         if name == "all":
             numbers = list(self._active)
-        elif name.isdigit():
+        elif name.isascii() and name.isdigit():
             if int(name) not in self._active:
                 raise FaultError(f"no active fault has number {name}")
             numbers = [int(name)]

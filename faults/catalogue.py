@@ -51,6 +51,8 @@ class Fault:
     """The real-world causes that it stands for."""
     may_break: str
     """What an operator may see break."""
+    usual_for_us: int = -1
+    """How long it lasts when one key injects it; -1: until healed."""
 
     def param(self, name: str) -> Param | None:
         """A parameter by name."""
@@ -137,6 +139,7 @@ CATALOGUE: Final = _table(
         colour="warning",
         cause="a stop-the-world collection, SIGSTOP, a frozen virtual machine",
         may_break="its session if longer than the session timeout; a leader that wakes up may not know it was replaced",
+        usual_for_us=15 * SECOND,
     ),
     Fault(
         name="lag",

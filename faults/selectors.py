@@ -13,6 +13,12 @@ from cluster_model.controller.single import CONTROLLER_ID
 
 _TOKEN: Final = re.compile(r"\s*([A-Za-z0-9._/-]+|[(),])")
 
+TARGETS: Final = "targets"
+"""The random stream that draws among candidates."""
+
+_LONGEST: Final = 1_000
+"""Characters of a selector: what is nested deeper than that was not meant."""
+
 PARTITION_SELECTORS: Final = ("leader", "followers", "isr", "replicas")
 SELECTORS: Final = {
     "leader": "leader(PARTITION): the broker that leads by the controller's word",
@@ -54,6 +60,8 @@ def parse(text: str) -> Selector:
     Raises:
         SelectorError: with the place and what is allowed.
     """
+    if len(text) > _LONGEST:
+        raise SelectorError(f"a target of {len(text)} characters; {_LONGEST} are allowed", _LONGEST)
     tokens = _tokens(text)
     selector, rest = _selector(tokens, 0)
     if rest < len(tokens):
@@ -73,7 +81,8 @@ def _tokens(text: str) -> list[tuple[str, int]]:
     while at < len(text.rstrip()):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise SelectorError(f"unexpected character {text[at]!r}", at)
+            wrong = len(text) - len(text[at:].lstrip())
+            raise SelectorError(f"unexpected character {text[wrong]!r}", wrong)
         tokens.append((match.group(1), match.start(1)))
         at = match.end()
     if not tokens:
@@ -178,7 +187,7 @@ def _of_partition(selector: Selector, cluster: Cluster) -> list[int]:
 
 
 def _draw(candidates: list[int], count: int, cluster: Cluster) -> list[int]:
-    stream = cluster.stream("targets")
+    stream = cluster.stream(TARGETS)
     left = list(candidates)
     drawn = [left.pop(stream.below(len(left))) for _turn in range(min(count, len(left)))]
     return [candidate for candidate in candidates if candidate in drawn]

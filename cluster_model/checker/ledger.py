@@ -99,10 +99,8 @@ class Ledger:
         if not self._acked[event.partition].add(event.stint, event.log_offset, end):
             return
         leader = self._world.true_leader(event.partition)
-        if leader is not None:
-            held_start, held_end = leader.log.held(event.stint)
-            if not held_start <= event.log_offset or end > held_end:
-                self.leader_changed(event.partition, event)
+        if leader is not None and not leader.log.holds(event.stint, event.log_offset, end):
+            self.leader_changed(event.partition, event)
 
     def _committed(self, event: HwAdvanced) -> None:
         record = self._world.records[event.partition]
@@ -126,7 +124,7 @@ class Ledger:
             return
         missing: list[_Interval] = []
         for stint, ranges in self._acked[partition].by_stint.items():
-            gone = subtract(ranges.ranges(), [leader.log.held(stint)])
+            gone = subtract(ranges.ranges(), leader.log.held(stint))
             missing.extend((stint, start, end) for start, end in gone)
         self._missing[partition] = tuple(missing)
         for stint, start, end in missing:
@@ -161,7 +159,7 @@ class Ledger:
         for stint in dict.fromkeys(stint for name, stint in self._causes if name == partition):
             ranges = self._acked[partition].by_stint.get(stint)
             if ranges is not None:
-                gone = subtract(ranges.ranges(), union(log.held(stint) for log in logs))
+                gone = subtract(ranges.ranges(), union(held for log in logs for held in log.held(stint)))
                 lost.extend((stint, start, end) for start, end in gone)
         return tuple(lost)
 

@@ -80,8 +80,7 @@ class Repeats:
         leader = self._world.true_leader(partition)
         if leader is None:
             return False
-        start, end = leader.log.held(stint)
-        return start <= offset < end
+        return any(start <= offset < end for start, end in leader.log.held(stint))
 
     def save(self) -> tuple[Any, ...]:
         """All state."""

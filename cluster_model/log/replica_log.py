@@ -51,17 +51,27 @@ class ReplicaLog:
         """The lineage that covers ``offset``, which must be in the log."""
         return self.lineages.by_id[self.extents[self.extent_index(offset)][1]]
 
-    def held(self, lineage_id: int) -> tuple[int, int]:
-        """The offsets ``[start, end)`` of a lineage that this log holds; empty when it holds none.
+    def held(self, lineage_id: int) -> list[tuple[int, int]]:
+        """The offsets ``[start, end)`` of a lineage that this log holds, ascending.
 
-        A lineage shows up in a log at most once: it is written in one piece and cut only from its ends.
+        Usually one range or none. An unfenced follower of an old generation can have another stint's records in
+        between: what it fetched before and after it was led astray.
         """
         extents = self.extents
-        for index in range(len(extents) - 1, -1, -1):
-            if extents[index][1] == lineage_id:
+        found: list[tuple[int, int]] = []
+        for index, (first, owner) in enumerate(extents):
+            if owner == lineage_id:
+                start = max(first, self.log_start)
                 end = extents[index + 1][0] if index + 1 < len(extents) else self.leo
-                return (max(extents[index][0], self.log_start), end)
-        return (0, 0)
+                if start < end:
+                    found.append((start, end))
+        return found
+
+    def holds(self, lineage_id: int, start: int, end: int) -> bool:
+        """Whether this log holds ``[start, end)`` of a lineage; quick where it is the newest one."""
+        if self.extents and self.extents[-1][1] == lineage_id and self.extents[-1][0] <= start and end <= self.leo:
+            return start >= self.log_start
+        return any(first <= start and end <= last for first, last in self.held(lineage_id))
 
     def append_batch(self, lineage: Lineage, batch: Batch) -> None:
         """Write as leader."""

@@ -42,7 +42,8 @@ class Fetcher:
         self._partitions: list[str] = []
         self._delayed: dict[str, int] = {}
         """Partition → when it may be tried again."""
-        self._correlation = 0
+        # An answer to a request of a former life must not be taken for one of this life's.
+        self._correlation = port.incarnation << 32
         self._outstanding = 0
         """Correlation of the request under way, 0 for none."""
         self._asked: tuple[FetchPartition, ...] = ()

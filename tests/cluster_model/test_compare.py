@@ -1,5 +1,7 @@
 """Comparing logs by lineage, and sums of ranges, against plain sets of offsets."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +17,7 @@ def spread(ranges: list[Range]) -> set[int]:
 def ordered(ranges: list[Range]) -> bool:
     """Ascending, not empty, and not touching."""
     inside = all(start < end for start, end in ranges)
-    return inside and all(one[1] < other[0] for one, other in zip(ranges, ranges[1:], strict=False))
+    return inside and all(one[1] < other[0] for one, other in pairwise(ranges))
 
 
 RANGES = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=8)

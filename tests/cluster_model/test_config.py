@@ -57,7 +57,7 @@ def test_truth_values_may_be_written_as_kafka_writes_them(given: object, meant: 
 
 @pytest.mark.parametrize("wrong", [1, 0, "yes", "True", None, []])
 def test_nothing_else_is_a_truth_value(wrong: object) -> None:
-    with pytest.raises(ModelError, match="unclean.leader.election.enable takes true or false, found"):
+    with pytest.raises(ModelError, match=r"unclean\.leader\.election\.enable takes true or false, found"):
         check("topic", "unclean.leader.election.enable", wrong)
 
 
@@ -75,7 +75,7 @@ def test_other_acks_are_refused(wrong: object) -> None:
 
 
 def test_minus_one_means_all_for_acks_alone() -> None:
-    with pytest.raises(ModelError, match="auto.offset.reset takes earliest, latest, found -1"):
+    with pytest.raises(ModelError, match=r"auto\.offset\.reset takes earliest, latest, found -1"):
         check("consumer", "auto.offset.reset", -1)
 
 
@@ -129,8 +129,14 @@ def test_lag_time_and_the_period_of_the_shrink_task(version: str, lag_s: int, sh
 
 @pytest.mark.parametrize(
     ("version", "mode", "session_s"),
-    [("0.9", "zookeeper", 6), ("2.4", "zookeeper", 6), ("2.5", "zookeeper", 18), ("3.9", "zookeeper", 18)]
-    + [("3.3", "kraft", 9), ("4.1", "kraft", 9)],
+    [
+        ("0.9", "zookeeper", 6),
+        ("2.4", "zookeeper", 6),
+        ("2.5", "zookeeper", 18),
+        ("3.9", "zookeeper", 18),
+        ("3.3", "kraft", 9),
+        ("4.1", "kraft", 9),
+    ],
 )
 def test_sessions_last_as_long_as_the_version_says(version: str, mode: str, session_s: int) -> None:
     config = BrokerConfig.of(Profile.of(version, mode), {})

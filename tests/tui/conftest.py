@@ -5,10 +5,6 @@ import pytest
 GOLDENS = Path(__file__).parent / "goldens"
 
 
-def pytest_addoption(parser):
-    parser.addoption("--update-goldens", action="store_true", help="write the screens as they are now")
-
-
 @pytest.fixture(autouse=True)
 def plain_terminal(monkeypatch):
     """The same terminal for every test, whatever this one is."""
@@ -26,9 +22,9 @@ def golden(request):
     def compare(name, text):
         path = GOLDENS / f"{name}.txt"
         text = "\n".join(line.rstrip() for line in text.split("\n")) + "\n"
-        if request.config.getoption("--update-goldens", default=False):
+        if request.config.getoption("--update-goldens"):
             path.write_text(text, encoding="utf-8")
-        assert path.exists(), f"no golden {path}: look at the screen, then run pytest tests/tui --update-goldens"
+        assert path.exists(), f"no golden {path}: look at the screen, then run pytest --update-goldens"
         assert text == path.read_text(encoding="utf-8")
 
     return compare

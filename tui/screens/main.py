@@ -17,7 +17,6 @@ from tui.paint import panes as paint
 from tui.theme import Look
 from tui.viewmodel import side, status
 from tui.viewmodel.layout import SMALLEST, plan
-from tui.viewmodel.sheet import LASTS_US
 from tui.widgets.lanes import Lanes
 from tui.widgets.linegrid import LineGrid
 from tui.widgets.matrix import Matrix
@@ -220,8 +219,7 @@ class MainScreen(Screen[None]):
 
     def inject(self, name: str, broker: int) -> None:
         """Inject a fault on a broker, now; a refusal is a toast with its reason."""
-        lasts = LASTS_US.get(name, -1) if CATALOGUE[name].lasting else -1
-        self.do(Action("inject", name, f"broker({broker})", for_us=lasts))
+        self.do(Action("inject", name, f"broker({broker})", for_us=CATALOGUE[name].usual_for_us))
 
     def do(self, action: Action) -> None:
         """Act, and say what came of it."""

@@ -8,11 +8,6 @@ from tui.viewmodel.words import duration, wrap
 
 ONE_COLUMN: Final = 8
 """Up to so many faults, each has a line with its summary; more stand in columns."""
-LASTS_US: Final = {"gc_pause": 15_000_000}
-"""How long a fault lasts when a key injects it; the others stay until they are healed.
-
-A pause longer than a broker's session, so that it has consequences, and short enough to wait for.
-"""
 SUMMARY_AT: Final = 26
 """Where a summary begins on its fault's line."""
 
@@ -57,6 +52,11 @@ class FaultLike(Protocol):
     @property
     def summary(self) -> str:
         """One sentence."""
+        ...
+
+    @property
+    def usual_for_us(self) -> int:
+        """How long it lasts when a key injects it, -1 until healed."""
         ...
 
     @property
@@ -119,8 +119,8 @@ def build(faults: Sequence[FaultLike], *, chosen: int, broker: str, expectation:
 
 def with_defaults(fault: FaultLike) -> str:
     """The title with the length of time it will use: ``GC pause 15s``."""
-    if fault.name in LASTS_US:
-        return f"{fault.title} {duration(LASTS_US[fault.name]).replace('.0s', 's')}"
+    if fault.usual_for_us >= 0:
+        return f"{fault.title} {duration(fault.usual_for_us).replace('.0s', 's')}"
     lengths = [
         duration(param.default).replace(".0s", "s")
         for param in fault.params

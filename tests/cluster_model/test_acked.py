@@ -1,0 +1,69 @@
+"""Acknowledged records as ranges, against plain sets."""
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cluster_model.checker.acked import AckedRecords, RangeSet
+
+ADDS = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 8)), max_size=25)
+
+
+@given(ADDS)
+def test_ranges_hold_what_was_put_in_and_never_touch(adds: list[tuple[int, int]]) -> None:
+    ranges, plain = RangeSet(), set[int]()
+    for start, count in adds:
+        new = not set(range(start, start + count)) <= plain
+        assert ranges.add(start, start + count) is new
+        plain |= set(range(start, start + count))
+        assert {at for low, high in ranges.ranges() for at in range(low, high)} == plain
+        found = ranges.ranges()
+        assert all(one[1] < other[0] for one, other in pairwise(found))
+
+
+def test_acknowledgements_in_order_are_one_range() -> None:
+    ranges = RangeSet()
+    for start in range(0, 1_000, 10):
+        assert ranges.add(start, start + 10)
+    assert ranges.ranges() == [(0, 1_000)]
+
+
+@given(ADDS, ADDS)
+def test_going_back_forgets_later_ranges(before: list[tuple[int, int]], after: list[tuple[int, int]]) -> None:
+    ranges = RangeSet()
+    for start, count in before:
+        ranges.add(start, start + count)
+    saved, kept = ranges.save(), ranges.ranges()
+    for start, count in after:
+        ranges.add(start, start + count)
+    ranges.load(saved)
+    assert (ranges.ranges(), ranges.save()) == (kept, saved)
+
+
+def test_stints_are_kept_apart() -> None:
+    acked = AckedRecords()
+    assert acked.add(1, 10, 20)
+    assert acked.add(2, 10, 20)
+    assert not acked.add(1, 12, 18)
+    assert {stint: ranges.ranges() for stint, ranges in acked.by_stint.items()} == {1: [(10, 20)], 2: [(10, 20)]}
+
+
+def test_commitment_only_grows() -> None:
+    acked = AckedRecords()
+    for end in (5, 9, 7):
+        acked.commit(3, end)
+    assert acked.committed == {3: 9}
+
+
+def test_everything_goes_back() -> None:
+    acked = AckedRecords()
+    acked.add(1, 0, 5)
+    acked.commit(1, 3)
+    saved = acked.save()
+    acked.add(1, 5, 9)
+    acked.add(2, 0, 1)
+    acked.commit(1, 8)
+    acked.load(saved)
+    assert acked.save() == saved
+    assert (list(acked.by_stint), acked.committed) == ([1], {1: 3})

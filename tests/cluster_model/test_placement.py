@@ -1,0 +1,130 @@
+"""Where a new topic's replicas go, by Kafka's formulas worked out by hand."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cluster_model.building import placement_of
+from cluster_model.controller.placement import place
+from cluster_model.errors import ModelError
+from cluster_model.kernel.streams import Streams
+from cluster_model.spec import BrokerSpec, ClusterSpec, TopicSpec
+
+FIVE = [(0, ""), (1, ""), (2, ""), (3, ""), (4, "")]
+RACKS = [(0, "r1"), (1, "r3"), (2, "r3"), (3, "r2"), (4, "r2"), (5, "r1")]
+"""The example of KIP-36: interleaved by rack the brokers are 0, 3, 1, 5, 4, 2."""
+
+
+def test_the_example_in_kafkas_own_source() -> None:
+    """``AdminUtils``: five brokers, ten partitions, three replicas, both random numbers 0."""
+    assert place(FIVE, 10, 3, 0, 0) == (
+        (0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 0), (4, 0, 1),
+        (0, 2, 3), (1, 3, 4), (2, 4, 0), (3, 0, 1), (4, 1, 2),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("start", "shift", "first", "second"),
+    [
+        (0, 0, (1, 2, 3), (2, 3, 1)),
+        (1, 0, (2, 3, 1), (3, 1, 2)),
+        (2, 0, (3, 1, 2), (1, 2, 3)),
+        (0, 1, (1, 3, 2), (2, 1, 3)),
+        (0, 2, (1, 2, 3), (2, 3, 1)),
+        (2, 1, (3, 2, 1), (1, 3, 2)),
+    ],
+)
+def test_three_brokers_by_hand(start: int, shift: int, first: tuple[int, ...], second: tuple[int, ...]) -> None:
+    assert place([(1, ""), (2, ""), (3, "")], 2, 3, start, shift) == (first, second)
+
+
+def test_the_shift_grows_with_every_round_over_the_brokers() -> None:
+    placed = place([(1, ""), (2, ""), (3, "")], 7, 2, 0, 0)
+    assert [followers for _leader, followers in placed] == [2, 3, 1, 3, 1, 2, 2]
+
+
+def test_brokers_are_taken_in_order_of_their_ids_however_listed() -> None:
+    assert place([(9, ""), (4, ""), (7, "")], 3, 2, 0, 0) == ((4, 7), (7, 9), (9, 4))
+
+
+def test_the_example_of_kip_36() -> None:
+    """Seven partitions with three replicas over three racks of two, both random numbers 0."""
+    assert place(RACKS, 7, 3, 0, 0) == (
+        (0, 3, 1), (3, 1, 5), (1, 5, 4), (5, 4, 2), (4, 2, 0), (2, 0, 3), (0, 4, 2),
+    )  # fmt: skip
+
+
+def test_racks_repeat_only_when_all_are_used() -> None:
+    rack_of = dict(RACKS)
+    for replicas in place(RACKS, 12, 4, 2, 3):
+        assert len({rack_of[broker] for broker in replicas[:3]}) == 3
+        assert len(set(replicas)) == 4
+
+
+def test_racks_are_disregarded_unless_every_broker_has_one() -> None:
+    some = [(0, "a"), (1, "a"), (2, ""), (3, "b")]
+    assert place(some, 4, 2, 0, 0) == place([(broker, "") for broker, _rack in some], 4, 2, 0, 0)
+
+
+def test_uneven_racks_are_interleaved_as_far_as_they_go() -> None:
+    uneven = [(1, "a"), (2, "a"), (3, "a"), (4, "b")]
+    assert [replicas[0] for replicas in place(uneven, 4, 2, 0, 0)] == [1, 4, 2, 3]
+    assert all(4 in replicas for replicas in place(uneven, 8, 2, 0, 0))
+
+
+def test_one_broker_with_a_rack_of_its_own() -> None:
+    assert place([(3, "a")], 2, 1, 0, 0) == ((3,), (3,))
+
+
+@given(st.data())
+def test_any_placement_is_of_different_brokers_and_spreads_leaders_evenly(data: st.DataObject) -> None:
+    count = data.draw(st.integers(2, 9))
+    racked = data.draw(st.booleans())
+    racks = data.draw(st.lists(st.sampled_from("abc" if racked else [""]), min_size=count, max_size=count))
+    brokers = list(zip(range(1, count + 1), racks, strict=True))
+    replication = data.draw(st.integers(1, count))
+    rounds = data.draw(st.integers(1, 3))
+    start, shift = data.draw(st.integers(0, count - 1)), data.draw(st.integers(0, count - 1))
+    placed = place(brokers, rounds * count, replication, start, shift)
+    leaders = [replicas[0] for replicas in placed]
+    assert len(placed) == rounds * count
+    assert all(leaders.count(broker) == rounds for broker, _rack in brokers)
+    rack_of = dict(brokers)
+    for replicas in placed:
+        assert len(set(replicas)) == len(replicas) == replication
+        if racked:
+            assert len({rack_of[broker] for broker in replicas}) == min(replication, len(set(racks)))
+
+
+# --- what a spec asks for -------------------------------------------------------------------------------------------
+
+
+def spec_of(*brokers: int) -> ClusterSpec:
+    return ClusterSpec("3.9", "kraft", tuple(BrokerSpec(broker) for broker in brokers), ())
+
+
+def test_a_placement_that_was_given_is_taken_as_it_is() -> None:
+    topic = TopicSpec("orders", placement=((3, 1), (2, 3)))
+    assert placement_of(topic, spec_of(1, 2, 3), Streams(0)) == ((3, 1), (2, 3))
+
+
+def test_a_placement_on_an_unknown_broker_is_refused() -> None:
+    with pytest.raises(ModelError, match=r"topic orders is placed on broker 4; there are \[1, 2, 3\]"):
+        placement_of(TopicSpec("orders", placement=((1, 4),)), spec_of(1, 2, 3), Streams(0))
+
+
+def test_more_replicas_than_brokers_are_refused() -> None:
+    with pytest.raises(ModelError, match="topic orders wants 3 replicas of 2 brokers"):
+        placement_of(TopicSpec("orders", replication=3), spec_of(1, 2), Streams(0))
+
+
+def test_a_single_broker_holds_everything() -> None:
+    assert placement_of(TopicSpec("orders", 2, 1), spec_of(5), Streams(0)) == ((5,), (5,))
+
+
+def test_the_two_random_numbers_come_from_the_topics_own_stream() -> None:
+    spec, streams, drawn = spec_of(1, 2, 3, 4), Streams(17), Streams(17).named("placement:orders")
+    start, shift = drawn.below(4), drawn.below(4)
+    streams.named("placement:payments").next64()
+    expected = place([(broker.id, "") for broker in spec.brokers], 6, 3, start, shift)
+    assert placement_of(TopicSpec("orders", 6, 3), spec, streams) == expected

@@ -1,0 +1,345 @@
+"""Processes and links: what a pause, a crash, a power loss and lag do to messages and timers."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cluster_model.kernel.kernel import Payload
+from cluster_model.kernel.processes import Network, ProcessState
+from cluster_model.kernel.streams import Streams
+
+LATENCY = 100
+A, B, C = 1, 2, 3
+
+
+class Recorder:
+    """A node that notes what reaches it."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self.seen: list[tuple[int, str, Any]] = []
+
+    def _note(self, what: str, detail: Any) -> None:
+        self.seen.append((self._network.kernel.now, what, detail))
+
+    def receive(self, source: int, message: Any) -> None:
+        self._note("message", (source, message))
+
+    def on_timer(self, timer: Payload) -> None:
+        self._note("timer", timer)
+
+    def on_disconnect(self, peer: int) -> None:
+        self._note("reset", peer)
+
+
+class World:
+    """Three nodes, and what came from outside."""
+
+    def __init__(self, *, jitter: int = 0, seed: int = 0) -> None:
+        self.outside: list[tuple[int, int]] = []
+        self.streams = Streams(seed)
+        self.network = Network(self.streams, LATENCY, jitter, self._control)
+        self.nodes = {node: Recorder(self.network) for node in (A, B, C)}
+        for node, recorder in self.nodes.items():
+            self.network.add(node, f"node {node}", recorder)
+
+    def _control(self, target: int, _payload: Payload) -> None:
+        self.outside.append((self.network.kernel.now, target))
+
+    def run(self, until: int) -> None:
+        self.network.kernel.run_until(until)
+
+    def seen(self, node: int) -> list[tuple[int, str, Any]]:
+        return self.nodes[node].seen
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_a_message_takes_the_latency_of_its_link(world: World) -> None:
+    world.network.send(A, B, "hello")
+    world.run(LATENCY - 1)
+    assert world.seen(B) == []
+    world.run(LATENCY)
+    assert world.seen(B) == [(LATENCY, "message", (A, "hello"))]
+    assert world.seen(A) == world.seen(C) == []
+
+
+def test_a_timer_fires_after_its_delay(world: World) -> None:
+    world.network.timer(A, 30, ("tick", 1))
+    world.run(50)
+    assert world.seen(A) == [(30, "timer", ("tick", 1))]
+
+
+def test_control_events_reach_their_handler_in_order_with_everything_else(world: World) -> None:
+    world.network.kernel.schedule(40, 2, 99, ())
+    world.run(40)
+    assert world.outside == [(40, 99)]
+
+
+def test_a_paused_process_handles_nothing_and_loses_nothing(world: World) -> None:
+    world.network.timer(B, 150, ("first",))
+    world.network.send(A, B, "early")
+    world.network.pause(B)
+    world.run(160)
+    world.network.send(C, B, "late")
+    world.run(500)
+    assert world.seen(B) == []
+    world.network.resume(B)
+    world.run(500)
+    assert world.seen(B) == [
+        (500, "message", (A, "early")),
+        (500, "timer", ("first",)),
+        (500, "message", (C, "late")),
+    ]
+
+
+def test_nobody_is_told_of_a_pause(world: World) -> None:
+    world.network.send(A, B, "x")
+    world.network.pause(B)
+    world.run(10_000)
+    assert world.seen(A) == []
+
+
+def test_what_a_paused_process_had_sent_still_arrives(world: World) -> None:
+    world.network.send(A, B, "on the wire")
+    world.network.pause(A)
+    world.run(LATENCY)
+    assert world.seen(B) == [(LATENCY, "message", (A, "on the wire"))]
+
+
+def test_what_arrives_at_the_instant_of_resuming_comes_behind_what_was_held(world: World) -> None:
+    world.network.pause(B)
+    world.network.send(A, B, "held")
+    world.run(LATENCY)
+    world.network.resume(B)
+    world.network.kernel.schedule(LATENCY, 1, B, (0, ("after",)))
+    world.run(LATENCY)
+    assert [what for _at, what, _detail in world.seen(B)] == ["message", "timer"]
+
+
+def test_pausing_again_before_the_held_are_handled_holds_them_again(world: World) -> None:
+    world.network.pause(B)
+    for word in ("one", "two"):
+        world.network.send(A, B, word)
+    world.run(200)
+    world.network.resume(B)
+    world.network.pause(B)
+    world.run(300)
+    assert world.seen(B) == []
+    world.network.resume(B)
+    world.run(300)
+    assert [detail for _at, _what, detail in world.seen(B)] == [(A, "one"), (A, "two")]
+
+
+def test_a_crash_resets_every_peer_that_had_a_connection_and_nobody_else(world: World) -> None:
+    world.network.send(A, B, "x")
+    world.run(1_000)
+    world.network.crash(B)
+    world.run(2_000)
+    assert world.seen(A) == [(1_000 + LATENCY, "reset", B)]
+    assert world.seen(C) == []
+
+
+def test_a_second_crash_does_not_reset_connections_that_were_not_made_again(world: World) -> None:
+    world.network.send(A, B, "x")
+    world.run(200)
+    for _time in range(2):
+        world.network.crash(B)
+        world.network.restart(B)
+        world.run(world.network.kernel.now + 1_000)
+    assert [what for _at, what, _detail in world.seen(A)] == ["reset"]
+
+
+def test_sending_to_a_crashed_process_is_answered_by_a_reset(world: World) -> None:
+    world.network.crash(B)
+    world.network.send(A, B, "anybody there?")
+    world.run(1_000)
+    assert world.seen(B) == []
+    assert world.seen(A) == [(2 * LATENCY, "reset", B)]
+
+
+def test_a_message_on_its_way_when_its_target_crashes_is_lost(world: World) -> None:
+    world.network.send(A, B, "lost")
+    world.run(50)
+    world.network.crash(B)
+    world.run(1_000)
+    assert world.seen(B) == []
+    assert all(what == "reset" for _at, what, _detail in world.seen(A))
+    assert world.seen(A)[0] == (150, "reset", B)
+
+
+def test_a_process_that_crashes_does_not_hear_resets_of_its_former_life(world: World) -> None:
+    world.network.send(A, B, "x")
+    world.run(200)
+    world.network.crash(A)
+    world.network.crash(B)
+    world.network.restart(A)
+    world.run(1_000)
+    assert world.seen(A) == []
+
+
+def test_a_power_loss_is_silent(world: World) -> None:
+    world.network.send(A, B, "before")
+    world.run(200)
+    world.network.power_off(B)
+    world.network.send(A, B, "after")
+    world.run(100_000)
+    assert world.seen(A) == []
+    assert [detail for _at, _what, detail in world.seen(B)] == [(A, "before")]
+
+
+def test_a_power_loss_during_a_pause_takes_what_was_held(world: World) -> None:
+    world.network.pause(B)
+    world.network.send(A, B, "held")
+    world.run(200)
+    world.network.power_off(B)
+    world.network.restart(B)
+    world.network.pause(B)
+    world.network.resume(B)
+    world.run(1_000)
+    assert world.seen(B) == world.seen(A) == []
+
+
+@pytest.mark.parametrize("stop", ["crash", "power_off"])
+def test_a_restart_drops_the_timers_of_the_old_life(world: World, stop: str) -> None:
+    world.network.timer(B, 500, ("old",))
+    getattr(world.network, stop)(B)
+    world.network.restart(B)
+    world.network.timer(B, 300, ("new",))
+    world.run(1_000)
+    assert world.seen(B) == [(300, "timer", ("new",))]
+
+
+@pytest.mark.parametrize("stop", ["crash", "power_off"])
+def test_what_was_sent_to_the_old_life_is_answered_by_a_reset_from_the_new(world: World, stop: str) -> None:
+    world.network.send(A, B, "to the old one")
+    getattr(world.network, stop)(B)
+    world.network.restart(B)
+    world.run(1_000)
+    assert world.seen(B) == []
+    assert (2 * LATENCY, "reset", B) in world.seen(A)
+
+
+def test_a_restarted_process_receives_what_is_sent_to_it_now(world: World) -> None:
+    world.network.crash(B)
+    world.network.restart(B)
+    world.network.send(A, B, "welcome back")
+    world.run(1_000)
+    assert world.seen(B) == [(LATENCY, "message", (A, "welcome back"))]
+
+
+def test_messages_of_a_process_that_has_since_crashed_still_arrive(world: World) -> None:
+    world.network.send(B, A, "last words")
+    world.run(10)
+    world.network.crash(B)
+    world.run(1_000)
+    assert world.seen(A) == [(LATENCY, "message", (B, "last words"))]
+
+
+def test_every_stop_is_a_new_incarnation_and_pauses_are_none(world: World) -> None:
+    process = world.network.processes[B]
+    world.network.pause(B)
+    world.network.resume(B)
+    assert (process.incarnation, process.state) == (0, ProcessState.RUNNING)
+    world.network.crash(B)
+    assert (process.incarnation, process.state) == (1, ProcessState.DOWN)
+    world.network.restart(B)
+    world.network.power_off(B)
+    assert (process.incarnation, process.state) == (2, ProcessState.OFF)
+
+
+def test_lag_slows_only_its_own_direction(world: World) -> None:
+    world.network.link(A, B).lag = ((1, 900, 0),)
+    world.network.send(A, B, "slow")
+    world.network.send(B, A, "quick")
+    world.network.send(A, C, "quick too")
+    world.run(2_000)
+    assert world.seen(B)[0][0] == LATENCY + 900
+    assert world.seen(A)[0][0] == world.seen(C)[0][0] == LATENCY
+
+
+def test_several_lags_add_up(world: World) -> None:
+    world.network.link(A, B).lag = ((1, 50, 0), (2, 7, 0))
+    world.network.send(A, B, "x")
+    world.run(1_000)
+    assert world.seen(B)[0][0] == LATENCY + 57
+
+
+def test_nothing_overtakes_when_lag_ends(world: World) -> None:
+    link = world.network.link(A, B)
+    link.lag = ((1, 900, 0),)
+    world.network.send(A, B, "slow")
+    link.lag = ()
+    world.run(10)
+    world.network.send(A, B, "would be quick")
+    world.run(2_000)
+    assert [(at, detail[1]) for at, _what, detail in world.seen(B)] == [(1_000, "slow"), (1_000, "would be quick")]
+
+
+@given(st.integers(0, 1000), st.integers(0, 500), st.lists(st.integers(0, 120), min_size=1, max_size=25))
+def test_each_link_is_first_in_first_out_however_large_its_jitter(seed: int, jitter: int, gaps: list[int]) -> None:
+    world = World(jitter=jitter, seed=seed)
+    sent: list[int] = []
+    for number, gap in enumerate(gaps):
+        world.run(world.network.kernel.now + gap)
+        sent.append(world.network.kernel.now)
+        world.network.send(A, B, number)
+    world.run(1_000_000)
+    assert [detail for _at, _what, detail in world.seen(B)] == [(A, number) for number in range(len(gaps))]
+    arrivals = [at for at, _what, _detail in world.seen(B)]
+    assert all(at >= start + LATENCY for at, start in zip(arrivals, sent, strict=True))
+    latest = 0
+    for at, start in zip(arrivals, sent, strict=True):
+        latest = max(latest, start + LATENCY + jitter)
+        assert at <= latest
+
+
+def test_jitter_of_one_link_is_not_moved_by_traffic_on_another() -> None:
+    quiet, busy = World(jitter=400, seed=5), World(jitter=400, seed=5)
+    for number in range(50):
+        busy.network.send(A, C, number)
+    for world in (quiet, busy):
+        world.network.send(A, B, "x")
+        world.run(10_000)
+    assert quiet.seen(B) == busy.seen(B)
+
+
+def _play(world: World) -> None:
+    network = world.network
+    network.send(B, A, "reply")
+    network.resume(B)
+    network.link(A, B).lag = ()
+    network.send(A, B, "more")
+    network.crash(C)
+    world.run(5_000)
+
+
+def test_a_loaded_network_goes_on_exactly_as_the_first_time() -> None:
+    world = World(jitter=90, seed=3)
+    network = world.network
+    network.send(A, C, "seen before")
+    network.link(A, B).lag = ((1, 300, 20),)
+    for word in ("one", "two"):
+        network.send(A, B, word)
+    network.timer(B, 50, ("due in the pause",))
+    network.pause(B)
+    network.crash(C)
+    network.restart(C)
+    world.run(250)
+    saved, drawn = network.save(), world.streams.save()
+    past = {node: len(world.seen(node)) for node in world.nodes}
+    _play(world)
+    first = {node: world.seen(node)[past[node] :] for node in world.nodes}
+    for node in world.nodes:
+        del world.seen(node)[past[node] :]
+    world.streams.load(drawn)
+    network.load(saved)
+    assert network.save() == saved
+    assert network.processes[B].state is ProcessState.PAUSED
+    _play(world)
+    assert {node: world.seen(node)[past[node] :] for node in world.nodes} == first

@@ -1,0 +1,117 @@
+"""Release lines and the rules they follow, against Kafka's own history."""
+
+import pytest
+
+from cluster_model.errors import ModelError
+from cluster_model.profiles import FLAGS, NEWEST, PROFILE_VERSIONS, Profile, modes_of
+
+LAST = PROFILE_VERSIONS[-1]
+
+HISTORY = [
+    ("lag_messages", "0.8.2", "0.8.2"),
+    ("shrink_half", "0.10.2", LAST),
+    ("caught_up_previous", "0.10.2", LAST),
+    ("hw_waits_caught_up", "0.10.2", LAST),
+    ("epoch_truncation", "0.11", LAST),
+    ("unclean_default_false", "0.11", LAST),
+    ("isr_epoch_start", "1.1", LAST),
+    ("epoch_on_elect", "1.1", LAST),
+    ("kip_279", "2.0", LAST),
+    ("kip_320", "2.1", LAST),
+    ("bounce_detected", "2.2", LAST),
+    ("leo_is_in_sync", "2.4", LAST),
+    ("hw_push", "2.4", "2.5"),
+    ("diverging_fetch", "2.7", LAST),
+    ("alter_partition", "2.7", LAST),
+    ("eligible_isr", "3.3", LAST),
+    ("leo_max_at_fetch", "3.3", LAST),
+    ("caught_up_at_leo", "3.3", LAST),
+    ("fetch_broker_epoch", "3.5", LAST),
+    ("no_bump_on_shrink", "3.6", LAST),
+    ("hw_needs_min_isr", "3.7", LAST),
+    ("effective_min_isr", "3.7", LAST),
+]
+"""Flag, first and last release line with it."""
+
+NOT_FROM_A_KIP = {"keeps_last_isr"}
+
+
+@pytest.mark.parametrize(("flag", "first", "last"), HISTORY)
+def test_a_rule_holds_from_its_first_release_to_its_last_and_in_no_other(flag: str, first: str, last: str) -> None:
+    with_it = [version for version in PROFILE_VERSIONS if getattr(Profile.of(version), flag)]
+    start, end = PROFILE_VERSIONS.index(first), PROFILE_VERSIONS.index(last)
+    assert with_it == list(PROFILE_VERSIONS[start : end + 1])
+
+
+def test_every_rule_has_a_history_here() -> None:
+    assert {flag.name for flag in FLAGS} - NOT_FROM_A_KIP == {flag for flag, _first, _last in HISTORY}
+
+
+def test_every_rule_says_what_it_means() -> None:
+    assert all(flag.meaning for flag in FLAGS)
+    assert len({flag.name for flag in FLAGS}) == len(FLAGS)
+
+
+@pytest.mark.parametrize("flag", [flag for flag, _first, _last in HISTORY])
+def test_a_rule_is_the_same_in_both_modes_of_a_release(flag: str) -> None:
+    for version in PROFILE_VERSIONS:
+        assert len({getattr(Profile.of(version, mode), flag) for mode in modes_of(version)}) == 1
+
+
+@pytest.mark.parametrize(
+    ("version", "modes"),
+    [
+        ("0.8.2", ("zookeeper",)),
+        ("2.8", ("zookeeper",)),
+        ("3.2", ("zookeeper",)),
+        ("3.3", ("kraft", "zookeeper")),
+        ("3.9", ("kraft", "zookeeper")),
+        ("4.0", ("kraft",)),
+        ("4.1", ("kraft",)),
+    ],
+)
+def test_kraft_begins_with_3_3_and_zookeeper_ends_with_3_9(version: str, modes: tuple[str, ...]) -> None:
+    assert modes_of(version) == modes
+
+
+def test_the_usual_mode_is_taken_when_none_is_given() -> None:
+    assert Profile.of("3.9").name == "3.9-kraft"
+    assert Profile.of("3.2").name == "3.2-zookeeper"
+    assert (Profile.of("3.9").kraft, Profile.of("3.9", "zookeeper").kraft) == (True, False)
+
+
+def test_the_newest_release_is_the_last_of_the_list() -> None:
+    assert NEWEST == "4.1"
+
+
+def test_release_lines_are_listed_oldest_first() -> None:
+    numbers = [Profile.of(version).number for version in PROFILE_VERSIONS]
+    assert numbers == sorted(set(numbers))
+
+
+@pytest.mark.parametrize(("version", "near"), [("3.95", "3.9"), ("3.9.1", "3.9"), ("v2.8", "2.8"), ("0.8", "0.8.2")])
+def test_an_unknown_version_is_refused_with_the_nearest_known(version: str, near: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        Profile.of(version)
+    assert f"no Kafka version {version!r}" in str(caught.value)
+    assert str(caught.value).endswith(f"did you mean {near!r}?")
+
+
+def test_a_version_like_no_other_gets_the_list_and_no_guess() -> None:
+    with pytest.raises(ModelError) as caught:
+        Profile.of("latest")
+    assert ", ".join(PROFILE_VERSIONS) in str(caught.value)
+    assert "did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("version", "mode", "has"), [("4.0", "zookeeper", "it has kraft"), ("2.8", "kraft", "it has zookeeper")]
+)
+def test_a_mode_that_a_release_lacks_is_refused(version: str, mode: str, has: str) -> None:
+    with pytest.raises(ModelError, match=f"Kafka {version} has no mode '{mode}'; {has}"):
+        Profile.of(version, mode)
+
+
+def test_an_unknown_mode_is_refused_with_those_there_are() -> None:
+    with pytest.raises(ModelError, match="no mode 'raft'; it has kraft and zookeeper"):
+        Profile.of("3.9", "raft")

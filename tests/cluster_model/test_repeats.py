@@ -1,0 +1,150 @@
+"""Duplicates and reordering, as the current leader's log has them."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from cluster_model.checker.repeats import Repeats
+from cluster_model.events import Appended
+from cluster_model.log.lineage import Batch, Lineages
+from cluster_model.log.replica_log import ReplicaLog
+from cluster_model.world import World
+
+P = "t-0"
+
+
+class TwoReplicas:
+    """Logs of brokers 1 and 2, and who leads."""
+
+    def __init__(self) -> None:
+        self.lineages = Lineages()
+        self.logs = {broker: ReplicaLog(self.lineages, uses_epochs=True, replaces=True) for broker in (1, 2)}
+        self.leader = 1
+        self.stints = {broker: self.lineages.begin(broker, broker, 0) for broker in (1, 2)}
+        self.repeats = Repeats(cast(World, self))
+
+    def replica(self, _partition: str, broker: int) -> Any:
+        return SimpleNamespace(log=self.logs[broker])
+
+    def true_leader(self, _partition: str) -> Any:
+        return None if self.leader < 0 else self.replica(P, self.leader)
+
+    def append(self, sequence: int, count: int = 1, *, client: str = "p", broker: int = 1) -> None:
+        log = self.logs[broker]
+        base = log.leo
+        log.append_batch(self.stints[broker], Batch(base, count, 10, 0, client, -1, sequence, 1))
+        self.repeats.appended(Appended(0, P, broker, broker, base, count, client, sequence, 1))
+
+    def copy(self, source: int, target: int, end: int) -> None:
+        found = self.logs[source].read(self.logs[target].leo, end, 1 << 30)
+        self.logs[target].append_slice(found)
+        self.stints[target] = self.lineages.begin(target, 9, self.logs[target].leo)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        return (self.repeats.duplicates(), self.repeats.reordered())
+
+
+@pytest.fixture
+def world() -> TwoReplicas:
+    return TwoReplicas()
+
+
+def test_records_in_order_are_neither(world: TwoReplicas) -> None:
+    for sequence in range(5):
+        world.append(sequence)
+    assert world.counts == (0, 0)
+
+
+def test_a_gap_is_neither(world: TwoReplicas) -> None:
+    for sequence in (0, 1, 7, 8):
+        world.append(sequence)
+    assert world.counts == (0, 0)
+
+
+def test_a_batch_that_stands_twice_counts_each_of_its_records(world: TwoReplicas) -> None:
+    world.append(0, 3)
+    world.append(0, 3)
+    assert world.counts == (3, 0)
+
+
+def test_a_third_copy_counts_again(world: TwoReplicas) -> None:
+    for _time in range(3):
+        world.append(0, 2)
+    assert world.counts == (4, 0)
+
+
+def test_a_batch_behind_a_later_one_is_reordered(world: TwoReplicas) -> None:
+    world.append(1, 2)
+    world.append(0, 1)
+    assert world.counts == (0, 1)
+
+
+def test_a_copy_behind_later_records_is_a_duplicate_and_not_reordered(world: TwoReplicas) -> None:
+    for sequence in (0, 1, 0):
+        world.append(sequence)
+    assert world.counts == (1, 0)
+
+
+def test_clients_are_told_apart(world: TwoReplicas) -> None:
+    world.append(0)
+    world.append(0, client="q")
+    assert world.counts == (0, 0)
+    world.append(0, client="q")
+    assert (world.repeats.duplicates("p"), world.repeats.duplicates("q")) == (0, 1)
+    world.append(5, client="p")
+    world.append(3, client="p")
+    assert (world.repeats.reordered("p"), world.repeats.reordered("q")) == (1, 0)
+
+
+def test_unnumbered_records_are_no_matter(world: TwoReplicas) -> None:
+    world.append(-1)
+    world.append(-1)
+    assert world.counts == (0, 0)
+
+
+def test_a_retry_of_what_the_leader_lost_is_no_duplicate(world: TwoReplicas) -> None:
+    world.append(0, 2)
+    world.append(2, 2)
+    world.logs[1].truncate(2)
+    world.stints[1] = world.lineages.begin(1, 5, 2)
+    world.append(2, 2)
+    assert world.counts == (0, 0)
+
+
+def test_a_duplicate_of_which_one_copy_is_lost_is_none_any_more(world: TwoReplicas) -> None:
+    world.append(0)
+    world.append(0)
+    assert world.counts == (1, 0)
+    world.logs[1].truncate(1)
+    assert world.counts == (0, 0)
+
+
+def test_only_the_current_leaders_log_counts(world: TwoReplicas) -> None:
+    world.append(0)
+    world.copy(1, 2, 1)
+    world.append(0)
+    assert world.counts == (1, 0)
+    world.leader = 2
+    assert world.counts == (0, 0)
+    world.append(0, broker=2)
+    assert world.counts == (1, 0)
+
+
+def test_without_a_leader_there_is_nothing_to_count(world: TwoReplicas) -> None:
+    world.append(0)
+    world.append(0)
+    world.leader = -1
+    assert world.counts == (0, 0)
+
+
+def test_going_back_forgets_later_repeats(world: TwoReplicas) -> None:
+    world.append(0)
+    saved = world.repeats.save()
+    world.append(0)
+    world.append(9)
+    world.append(3)
+    assert world.counts == (1, 1)
+    world.repeats.load(saved)
+    assert (world.counts, world.repeats.save()) == ((0, 0), saved)

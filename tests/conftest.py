@@ -1,0 +1,12 @@
+"""What all rooms' tests share."""
+
+import pytest
+from hypothesis import settings
+
+# Property tests draw the same examples everywhere, and no machine is too slow for them.
+settings.register_profile("same-everywhere", deadline=None, derandomize=True, database=None)
+settings.load_profile("same-everywhere")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-goldens", action="store_true", help="write golden files as the program is now")

@@ -1,0 +1,68 @@
+"""A small busy cluster for faults to strike: five brokers in three racks, a producer, and a group of two."""
+
+from typing import Any
+
+from cluster_model.cluster import Cluster
+from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+from faults.action import Action
+from faults.board import FaultBoard
+
+MS = 1_000
+SECOND = 1_000_000
+
+CONFIG: dict[str, int | str | bool] = {
+    "broker.session.timeout.ms": 3_000,
+    "broker.heartbeat.interval.ms": 500,
+    "replica.lag.time.max.ms": 4_000,
+    "replica.socket.timeout.ms": 3_000,
+    "min.insync.replicas": 2,
+}
+
+
+def busy_cluster(seed: int = 7, *, kafka: str = "3.9", mode: str | None = None) -> Cluster:
+    """``orders-0`` is led by 1 with followers 2 and 3, ``orders-1`` by 2 with 3 and 4; broker 5 holds nothing."""
+    spec = ClusterSpec(
+        kafka=kafka,
+        mode=mode or "kraft",
+        brokers=tuple(BrokerSpec(broker, rack) for broker, rack in zip((1, 2, 3, 4, 5), "abcab", strict=True)),
+        topics=(TopicSpec("orders", 2, 3, ((1, 2, 3), (2, 3, 4))),),
+        producers=(
+            ProducerSpec(
+                "checkout", "orders", 50 * MS, config={"request.timeout.ms": 3_000, "delivery.timeout.ms": 10_000}
+            ),
+        ),
+        groups=(GroupSpec("billing", ("orders",), 2, config={"request.timeout.ms": 3_000}),),
+        config=CONFIG,
+    )
+    return Cluster.build(spec, seed)
+
+
+def board_of(cluster: Cluster) -> FaultBoard:
+    return FaultBoard(cluster)
+
+
+def inject(board: FaultBoard, name: str, target: str, for_us: int = -1, **params: Any) -> int:
+    return board.inject(Action("inject", name, target, params, for_us))
+
+
+def unsettled(cluster: Cluster) -> list[str]:
+    """What keeps a cluster from being whole again, empty when nothing does."""
+    query = cluster.query
+    found = []
+    for partition in cluster.world.records:
+        if query.isr(partition) != sorted(query.replicas(partition)):
+            found.append(f"{partition} has isr {query.isr(partition)} of {query.replicas(partition)}")
+        if query.hw(partition) != query.leo(partition):
+            found.append(f"{partition} has hw {query.hw(partition)} of {query.leo(partition)}")
+        if query.diverged(partition):
+            found.append(f"{partition} differs in {query.diverged(partition)} places")
+    for name, count in (
+        ("lag", query.lag("billing")),
+        ("offline", query.offline_partitions()),
+        ("unsettled records", query.sent() - query.acked() - query.failed() - query.unknown()),
+        ("violations", query.violations()),
+    ):
+        if count:
+            found.append(f"{count} {name}")
+    found += [f"broker {broker.id} is {broker.state}" for broker in cluster.view().brokers if broker.state != "up"]
+    return found

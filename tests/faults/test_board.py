@@ -1,0 +1,466 @@
+"""The board on a busy cluster: what each fault does, how it ends, and what is refused."""
+
+from typing import Any
+
+import pytest
+
+from cluster_model.cluster import Cluster
+from cluster_model.controller.single import CONTROLLER_ID
+from cluster_model.errors import KafkaError
+from cluster_model.events import BrokerFenced, FaultHealed, FaultInjected, NodeDown, NodeResumed, NodeUp, TraceEvent
+from cluster_model.kernel.processes import ProcessState
+from faults.action import Action
+from faults.board import FaultBoard
+from faults.catalogue import CATALOGUE, FaultError
+from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
+
+RUNNING, PAUSED, DOWN, OFF = ProcessState.RUNNING, ProcessState.PAUSED, ProcessState.DOWN, ProcessState.OFF
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """A second into its life."""
+    cluster = busy_cluster()
+    cluster.run(SECOND)
+    cluster.drain()
+    return cluster
+
+
+@pytest.fixture
+def board(cluster: Cluster) -> FaultBoard:
+    return board_of(cluster)
+
+
+def told(cluster: Cluster, *kinds: type[TraceEvent]) -> list[TraceEvent]:
+    return [event for event in cluster.drain() if isinstance(event, kinds)]
+
+
+# --- convergence ----------------------------------------------------------------------------------------------------
+
+HISTORIES: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
+    "crash of a leader": [("crash", "leader(orders-0)", {})],
+    "crash of both followers": [("crash", "followers(orders-0)", {})],
+    "crash of everybody": [("crash", "all", {})],
+    "crash of the controller": [("crash", "controller", {})],
+    "crash of a leader and the controller": [("crash", "controller", {}), ("crash", "leader(orders-1)", {})],
+    "power loss of a leader": [("power_loss", "leader(orders-0)", {})],
+    "power loss of a leader that keeps little": [("power_loss", "leader(orders-0)", {"keep": 3})],
+    "power loss of a follower that keeps nothing": [("power_loss", "broker(3)", {"keep": 0})],
+    "power loss of everybody": [("power_loss", "all", {})],
+    "power loss of a rack": [("power_loss", "rack(a)", {})],
+    "pause of a leader": [("gc_pause", "leader(orders-0)", {})],
+    "pause of the controller": [("gc_pause", "controller", {})],
+    "pause of everybody": [("gc_pause", "all", {})],
+    "pause of the producer": [("gc_pause", "client(checkout)", {})],
+    "pause of a consumer": [("gc_pause", "client(billing/0)", {})],
+    "lag of a leader": [("lag", "leader(orders-0)", {})],
+    "lag beyond every timeout": [("lag", "broker(2)", {"latency": 5 * SECOND, "jitter": SECOND})],
+    "lag towards the controller": [("lag", "all", {"latency": 4 * SECOND, "to": "controller", "direction": "out"})],
+    "lag into the followers": [("lag", "followers(orders-0)", {"latency": 2 * SECOND, "direction": "in"})],
+    "power loss during a pause": [("gc_pause", "broker(1)", {}), ("power_loss", "broker(1)", {})],
+    "crash under lag": [("lag", "broker(1)", {"latency": SECOND}), ("crash", "broker(1)", {})],
+    "pause of one and crash of two": [("gc_pause", "broker(1)", {}), ("crash", "broker(2)", {}), ("crash", "3", {})],
+}
+
+
+@pytest.mark.parametrize("history", HISTORIES)
+def test_the_cluster_is_whole_again_after(cluster: Cluster, board: FaultBoard, history: str) -> None:
+    for name, target, params in HISTORIES[history]:
+        inject(board, name, target, **params)
+        cluster.run(cluster.now_us + 400 * MS)
+    cluster.run(cluster.now_us + 9 * SECOND)
+    assert board.heal("all") >= 1
+    assert board.active() == ()
+    cluster.run(cluster.now_us + 12 * SECOND)
+    cluster.stop_producers()
+    cluster.run(cluster.now_us + 30 * SECOND)
+    cluster.close()
+    assert unsettled(cluster) == []
+    if not any(name == "power_loss" for name, _target, _params in HISTORIES[history]):
+        assert cluster.query.acked_lost() == 0
+
+
+@pytest.mark.parametrize(
+    ("kafka", "mode"), [("0.8.2", None), ("0.10.2", None), ("1.1", None), ("2.3", None), ("2.7", None), ("3.5", None)]
+)
+def test_clusters_of_every_era_recover(kafka: str, mode: str | None) -> None:
+    cluster = busy_cluster(kafka=kafka, mode="kraft" if kafka == "3.5" else "zookeeper")
+    board = board_of(cluster)
+    cluster.run(SECOND)
+    inject(board, "crash", "leader(orders-0)", 8 * SECOND)
+    inject(board, "gc_pause", "leader(orders-1)", 9 * SECOND)
+    inject(board, "lag", "broker(3)", 5 * SECOND, latency=300 * MS)
+    cluster.run(30 * SECOND)
+    cluster.stop_producers()
+    cluster.run(70 * SECOND)
+    assert (board.active(), unsettled(cluster)) == ((), [])
+
+
+def test_faults_of_every_kind_recorded_twice_give_one_digest() -> None:
+    digests = set()
+    for _time in range(2):
+        cluster = busy_cluster()
+        board = board_of(cluster)
+        for number, name in enumerate(("gc_pause", "lag", "crash", "power_loss")):
+            cluster.run(cluster.now_us + 700 * MS)
+            inject(board, name, f"random({number % 2 + 1}, broker({number + 1}))", 5 * SECOND)
+        cluster.run(30 * SECOND)
+        digests.add(cluster.digest())
+    assert len(digests) == 1
+
+
+# --- what each fault does -------------------------------------------------------------------------------------------
+
+
+def test_a_crash_takes_the_process_and_healing_starts_it(cluster: Cluster, board: FaultBoard) -> None:
+    leo = cluster.query.leo("orders-0", 1)
+    inject(board, "crash", "broker(1)")
+    assert (cluster.state_of(1), cluster.query.up(1)) == (DOWN, False)
+    assert cluster.query.leo("orders-0", 1) == leo > 0
+    board.heal("crash")
+    assert cluster.state_of(1) is RUNNING
+    assert [event.kind for event in told(cluster, FaultInjected, NodeDown, FaultHealed, NodeUp)] == [
+        "fault_injected", "node_down", "fault_healed", "node_up",
+    ]  # fmt: skip
+
+
+def test_a_power_loss_takes_what_was_not_on_disk(cluster: Cluster, board: FaultBoard) -> None:
+    assert cluster.query.leo("orders-0", 1) > 0
+    inject(board, "power_loss", "broker(1)")
+    assert (cluster.state_of(1), cluster.query.leo("orders-0", 1)) == (OFF, 0)
+
+
+def test_a_power_loss_may_keep_some_records(cluster: Cluster, board: FaultBoard) -> None:
+    inject(board, "power_loss", "broker(1)", keep=4)
+    assert cluster.query.leo("orders-0", 1) == 4
+
+
+def test_a_power_loss_does_not_make_records_that_were_not_there(cluster: Cluster, board: FaultBoard) -> None:
+    leo = cluster.query.leo("orders-0", 1)
+    inject(board, "power_loss", "broker(1)", keep=1_000_000)
+    assert cluster.query.leo("orders-0", 1) == leo
+
+
+def test_a_pause_shorter_than_the_session_changes_no_leader(cluster: Cluster, board: FaultBoard) -> None:
+    inject(board, "gc_pause", "broker(1)", 2 * SECOND)
+    assert cluster.state_of(1) is PAUSED
+    cluster.run(10 * SECOND)
+    assert (cluster.state_of(1), cluster.query.leader("orders-0")) == (RUNNING, 1)
+    assert told(cluster, BrokerFenced) == []
+
+
+def test_a_pause_longer_than_the_session_does(cluster: Cluster, board: FaultBoard) -> None:
+    inject(board, "gc_pause", "broker(1)", 6 * SECOND)
+    cluster.run(6 * SECOND)
+    assert (cluster.query.leader("orders-0"), cluster.query.epoch("orders-0")) == (2, 1)
+
+
+def test_lag_slows_the_links_it_names_and_no_others(cluster: Cluster, board: FaultBoard) -> None:
+    number = inject(board, "lag", "broker(1)", latency=70 * MS, jitter=MS, to="broker(2)", direction="out")
+    assert cluster.network.link(1, 2).lag == ((number, 70 * MS, MS),)
+    others = [pair for pair in cluster.network._links if pair != (1, 2)]
+    assert all(cluster.network.link(*pair).lag == () for pair in others)
+    board.heal("lag")
+    assert cluster.network.link(1, 2).lag == ()
+
+
+@pytest.mark.parametrize(
+    ("direction", "out", "into"), [("both", True, True), ("out", True, False), ("in", False, True)]
+)
+def test_lag_has_a_direction(cluster: Cluster, board: FaultBoard, direction: str, out: bool, into: bool) -> None:
+    inject(board, "lag", "broker(1)", direction=direction)
+    for other in (2, 3, 4, 5, CONTROLLER_ID, 2_000, 3_000, 3_001):
+        assert bool(cluster.network.link(1, other).lag) is out
+        assert bool(cluster.network.link(other, 1).lag) is into
+
+
+def test_lag_between_several_does_not_count_a_node_against_itself(cluster: Cluster, board: FaultBoard) -> None:
+    inject(board, "lag", "followers(orders-0)", to="replicas(orders-0)")
+    slow = {pair for pair, link in cluster.network._links.items() if link.lag}
+    assert slow == {(2, 1), (2, 3), (3, 1), (3, 2), (1, 2), (1, 3)}
+
+
+def test_lags_on_one_link_end_each_by_itself(cluster: Cluster, board: FaultBoard) -> None:
+    first = inject(board, "lag", "broker(1)", to="broker(2)", latency=10 * MS)
+    second = inject(board, "lag", "broker(2)", to="broker(1)", latency=20 * MS)
+    assert [entry[0] for entry in cluster.network.link(1, 2).lag] == [first, second]
+    board.heal(str(first))
+    assert cluster.network.link(1, 2).lag == ((second, 20 * MS, 0),)
+    assert cluster.network.link(2, 1).lag == ((second, 20 * MS, 0),)
+
+
+def test_restart_ends_the_crash_of_that_node_only(cluster: Cluster, board: FaultBoard) -> None:
+    number = inject(board, "crash", "followers(orders-0)", 5 * SECOND)
+    inject(board, "restart", "broker(2)")
+    assert (cluster.state_of(2), cluster.state_of(3)) == (RUNNING, DOWN)
+    (left,) = board.active()
+    assert (left.id, left.name, left.target, left.until_us) == (number, "crash", "broker 3", 6 * SECOND)
+    inject(board, "restart", "broker(3)")
+    assert board.active() == ()
+    assert [event.fault_id for event in told(cluster, FaultHealed)] == [number]  # type: ignore[attr-defined]
+
+
+def test_restart_itself_does_not_last(cluster: Cluster, board: FaultBoard) -> None:
+    inject(board, "crash", "broker(1)")
+    inject(board, "restart", "broker(1)", 5 * SECOND)
+    assert board.active() == ()
+    restart = [event for event in told(cluster, FaultInjected) if event.fault == "restart"]  # type: ignore[attr-defined]
+    assert restart[0].until_us == -1  # type: ignore[attr-defined]
+
+
+def test_power_loss_during_a_pause_ends_the_pause(cluster: Cluster, board: FaultBoard) -> None:
+    pause = inject(board, "gc_pause", "replicas(orders-0)", 4 * SECOND)
+    loss = inject(board, "power_loss", "broker(2)")
+    assert (cluster.state_of(1), cluster.state_of(2)) == (PAUSED, OFF)
+    assert [(view.id, view.target) for view in board.active()] == [(pause, "broker 1, broker 3"), (loss, "broker 2")]
+    cluster.run(6 * SECOND)
+    assert (cluster.state_of(1), cluster.state_of(2), cluster.state_of(3)) == (RUNNING, OFF, RUNNING)
+    assert [view.id for view in board.active()] == [loss]
+    resumed = [event.node for event in told(cluster, NodeResumed)]  # type: ignore[attr-defined]
+    assert resumed == ["broker 1", "broker 3"]
+
+
+# --- healing --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", [name for name, fault in CATALOGUE.items() if fault.lasting])
+@pytest.mark.parametrize("for_us", [1, 777_777, 2 * SECOND + 1])
+def test_a_fault_with_a_time_heals_at_the_exact_microsecond(
+    cluster: Cluster, board: FaultBoard, fault: str, for_us: int
+) -> None:
+    number = inject(board, fault, "broker(3)", for_us)
+    end = cluster.now_us + for_us
+    assert [view.until_us for view in board.active()] == [end]
+    cluster.run(end - 1)
+    assert [view.id for view in board.active()] == [number]
+    cluster.run(end)
+    assert board.active() == ()
+    healed = told(cluster, FaultHealed)
+    assert [(event.at_us, event.fault_id) for event in healed] == [(end, number)]  # type: ignore[attr-defined]
+    assert cluster.state_of(3) is RUNNING
+
+
+def test_a_time_that_was_cut_short_does_not_heal_the_next_fault(cluster: Cluster, board: FaultBoard) -> None:
+    inject(board, "gc_pause", "broker(3)", 3 * SECOND)
+    board.heal("gc_pause")
+    second = inject(board, "gc_pause", "broker(3)")
+    cluster.run(20 * SECOND)
+    assert [view.id for view in board.active()] == [second]
+    assert cluster.state_of(3) is PAUSED
+
+
+def test_healing_by_number_by_name_and_all(cluster: Cluster, board: FaultBoard) -> None:
+    first = inject(board, "lag", "broker(1)")
+    second = inject(board, "lag", "broker(2)")
+    third = inject(board, "crash", "broker(3)")
+    fourth = inject(board, "gc_pause", "broker(4)")
+    assert [view.id for view in board.active()] == [first, second, third, fourth]
+    assert board.heal(str(second)) == 1
+    assert [view.id for view in board.active()] == [first, third, fourth]
+    assert board.heal("lag") == 1
+    assert [view.id for view in board.active()] == [third, fourth]
+    assert board.heal("all") == 2
+    assert board.active() == ()
+    assert [cluster.state_of(broker) for broker in (1, 2, 3, 4)] == [RUNNING] * 4
+
+
+def test_healing_what_is_not_there_heals_nothing(cluster: Cluster, board: FaultBoard) -> None:
+    digest = cluster.digest()
+    assert (board.heal("all"), board.heal("crash"), board.heal("restart")) == (0, 0, 0)
+    assert cluster.digest() == digest
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("99", "no active fault has number 99"),
+        ("crsh", "no fault 'crsh'; did you mean crash?; heal takes all, a fault's name or its number"),
+        ("²", "no fault '²'"),
+        ("-1", "no fault '-1'"),
+        ("", "no fault ''"),
+    ],
+)
+def test_healing_something_unknown_is_refused(board: FaultBoard, name: str, message: str) -> None:
+    with pytest.raises(FaultError) as caught:
+        board.heal(name)
+    assert message in str(caught.value)
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+
+REFUSALS = [
+    pytest.param("crsh", "broker(1)", {}, "no fault 'crsh'; did you mean crash?; there are crash", id="unknown fault"),
+    pytest.param("crash", "broker(9)", {}, "target 'broker(9)': no broker 9", id="unknown broker"),
+    pytest.param("crash", "leader(", {}, "target 'leader(': something is missing", id="no selector"),
+    pytest.param("crash", "", {}, "target '': empty", id="no target"),
+    pytest.param("crash", "client(checkout)", {}, "crash is for brokers and the controller, checkout", id="client"),
+    pytest.param("power_loss", "controller", {}, "power loss is for brokers, controller is none", id="controller"),
+    pytest.param("power_loss", "client(checkout)", {}, "power loss is for brokers, checkout is none", id="power"),
+    pytest.param("restart", "broker(1)", {}, "broker 1 is not down", id="restart of running"),
+    pytest.param("restart", "broker(4)", {}, "broker 4 is not down", id="restart of paused"),
+    pytest.param("crash", "broker(5)", {}, "broker 5 is down already", id="crash of crashed"),
+    pytest.param("power_loss", "broker(5)", {}, "broker 5 is down already", id="power loss of crashed"),
+    pytest.param("gc_pause", "broker(5)", {}, "broker 5 is down already", id="pause of crashed"),
+    pytest.param("gc_pause", "broker(4)", {}, "broker 4 is paused already", id="pause of paused"),
+    pytest.param("crash", "all", {}, "broker 5 is down already", id="one of several"),
+    pytest.param("crash", "broker(1)", {"keep": 1}, "crash has no parameter 'keep'; it has none", id="no parameters"),
+    pytest.param("lag", "broker(1)", {"latncy": 1}, "lag has no parameter 'latncy'; it has latency", id="misspelt"),
+    pytest.param("lag", "broker(1)", {"latency": 0}, "lag: latency takes 1 to 3600000000, found 0", id="too little"),
+    pytest.param("lag", "broker(1)", {"latency": "1s"}, "lag: latency takes 1 to", id="text for a duration"),
+    pytest.param("lag", "broker(1)", {"jitter": True}, "lag: jitter takes 0 to", id="truth for a duration"),
+    pytest.param("lag", "broker(1)", {"direction": "up"}, "direction takes both, out, in, found 'up'", id="choice"),
+    pytest.param("lag", "broker(1)", {"to": "broker(1)"}, "lag needs two different ends", id="lag to itself"),
+    pytest.param("lag", "broker(1)", {"to": "rack(z)"}, "target 'rack(z)': no rack 'z'", id="lag to nobody"),
+    pytest.param("power_loss", "broker(1)", {"keep": -2}, "keep takes -1 to", id="keep below everything"),
+]
+
+
+@pytest.mark.parametrize(("name", "target", "params", "message"), REFUSALS)
+def test_the_impossible_is_refused_and_nothing_has_changed(
+    cluster: Cluster, board: FaultBoard, name: str, target: str, params: dict[str, Any], message: str
+) -> None:
+    inject(board, "crash", "broker(5)")
+    inject(board, "gc_pause", "broker(4)")
+    before = cluster.digest(), board.active(), cluster.next_event_us(), board.save()
+    with pytest.raises(FaultError) as caught:
+        inject(board, name, target, SECOND, **params)
+    assert message in str(caught.value)
+    assert (cluster.digest(), board.active(), cluster.next_event_us(), board.save()) == before
+    untouched = busy_cluster()
+    untouched.run(SECOND)
+    other = board_of(untouched)
+    inject(other, "crash", "broker(5)")
+    inject(other, "gc_pause", "broker(4)")
+    for one in (cluster, untouched):
+        one.run(4 * SECOND)
+    assert cluster.digest() == untouched.digest()
+
+
+def test_a_refusal_takes_its_random_draws_back(cluster: Cluster, board: FaultBoard) -> None:
+    inject(board, "crash", "broker(5)")
+    position = cluster.stream("targets").position
+    with pytest.raises(FaultError, match="is not down"):
+        inject(board, "restart", "random(2, isr(orders-0))")
+    with pytest.raises(FaultError, match="two different ends"):
+        inject(board, "lag", "broker(1)", to="random(broker(1))")
+    assert cluster.stream("targets").position == position
+    inject(board, "gc_pause", "random(isr(orders-0))")
+    assert cluster.stream("targets").position == position + 1
+
+
+# --- administration -------------------------------------------------------------------------------------------------
+
+
+def elect(board: FaultBoard, **params: Any) -> KafkaError:
+    return board.admin(Action("admin", "elect_leaders", "", params))
+
+
+def test_the_preferred_leader_is_elected_when_it_is_back(cluster: Cluster, board: FaultBoard) -> None:
+    assert elect(board, partition="orders-0") is KafkaError.ELECTION_NOT_NEEDED
+    inject(board, "crash", "broker(1)", 8 * SECOND)
+    cluster.run(7 * SECOND)
+    assert cluster.query.leader("orders-0") == 2
+    assert elect(board, partition="orders-0") is KafkaError.PREFERRED_LEADER_NOT_AVAILABLE
+    cluster.run(30 * SECOND)
+    assert elect(board, partition="orders-0") is KafkaError.NONE
+    assert cluster.query.leader("orders-0") == 1
+
+
+def test_an_unclean_election_is_for_partitions_without_a_leader(cluster: Cluster, board: FaultBoard) -> None:
+    assert elect(board, partition="orders-0", unclean=True) is KafkaError.ELECTION_NOT_NEEDED
+    inject(board, "crash", "followers(orders-0)")
+    cluster.run(6 * SECOND)
+    inject(board, "power_loss", "broker(1)")
+    cluster.run(12 * SECOND)
+    assert cluster.query.leader("orders-0") == -1
+    assert elect(board, partition="orders-0", unclean=True) is KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE
+    inject(board, "restart", "broker(3)")
+    cluster.run(20 * SECOND)
+    assert cluster.query.leader("orders-0") == -1
+    assert elect(board, partition="orders-0", unclean=True) is KafkaError.NONE
+    assert (cluster.query.leader("orders-0"), cluster.query.isr("orders-0")) == (3, [3])
+
+
+@pytest.mark.parametrize("fault", ["crash", "gc_pause"])
+def test_without_a_controller_nobody_is_elected(cluster: Cluster, board: FaultBoard, fault: str) -> None:
+    inject(board, fault, "controller")
+    assert elect(board, partition="orders-0") is KafkaError.LEADER_NOT_AVAILABLE
+
+
+@pytest.mark.parametrize("params", [{}, {"partition": "orders-9"}, {"partition": 3}])
+def test_an_election_needs_a_partition_that_exists(board: FaultBoard, params: dict[str, Any]) -> None:
+    with pytest.raises(FaultError, match=r"elect_leaders needs a partition, found .*; there are orders-0, orders-1"):
+        elect(board, **params)
+
+
+def test_an_unknown_operation_is_refused(board: FaultBoard) -> None:
+    with pytest.raises(FaultError, match="no operation 'drop_topic'; there are elect_leaders"):
+        board.admin(Action("admin", "drop_topic"))
+
+
+# --- what is shown --------------------------------------------------------------------------------------------------
+
+
+def test_active_faults_say_what_they_are(cluster: Cluster, board: FaultBoard) -> None:
+    number = inject(board, "lag", "leader(orders-1)", 4 * SECOND, latency=30 * MS)
+    (view,) = board.active()
+    assert (view.id, view.name, view.target) == (number, "lag", "broker 2")
+    assert (view.since_us, view.until_us) == (SECOND, 5 * SECOND)
+    assert view.detail == f"latency={30 * MS} jitter=0 direction=both"
+    assert (board.on_node(2), board.on_node(3)) == (("lag",), ())
+    (event,) = told(cluster, FaultInjected)
+    assert event.values() == (SECOND, number, "lag", "broker 2", 5 * SECOND, view.detail)
+
+
+@pytest.mark.parametrize(
+    ("fault", "node", "line"),
+    [
+        ("restart", 1, "broker 1 is up: nothing to restart"),
+        ("restart", 5, "broker 5 recovers, registers, catches up"),
+        ("crash", 5, "broker 5 is down already"),
+        ("lag", 1, "broker 1 leads 1 partition(s); acks=all waits for it while it is in an ISR"),
+        ("crash", 1, "broker 1 leads 1 partition(s); new leaders after its session of 3 s"),
+    ],
+)
+def test_what_is_expected_of_a_fault_is_one_line_from_the_state_of_things(
+    cluster: Cluster, board: FaultBoard, fault: str, node: int, line: str
+) -> None:
+    inject(board, "crash", "broker(5)")
+    assert board.expectation(fault, node) == line
+
+
+def test_an_expectation_warns_of_min_insync_replicas(cluster: Cluster, board: FaultBoard) -> None:
+    inject(board, "crash", "broker(3)")
+    cluster.run(8 * SECOND)
+    assert board.expectation("crash", 2).endswith("; without it 2 would be under min.insync.replicas")
+
+
+def test_every_fault_has_an_expectation_for_every_node(cluster: Cluster, board: FaultBoard) -> None:
+    for name in CATALOGUE:
+        for node in cluster.nodes():
+            line = board.expectation(name, node)
+            assert line
+            assert "\n" not in line
+
+
+# --- keyframes ------------------------------------------------------------------------------------------------------
+
+
+def test_a_board_goes_back_with_its_cluster(cluster: Cluster, board: FaultBoard) -> None:
+    inject(board, "gc_pause", "broker(3)", 3 * SECOND)
+    lag = inject(board, "lag", "broker(1)")
+    saved = cluster.save(), board.save()
+    active = board.active()
+
+    def go_on() -> tuple[str, object, int]:
+        board.heal(str(lag))
+        cluster.run(5 * SECOND)
+        number = inject(board, "crash", "random(isr(orders-0))", SECOND)
+        cluster.run(12 * SECOND)
+        return cluster.digest(), board.active(), number
+
+    first = go_on()
+    cluster.load(saved[0])
+    board.load(saved[1])
+    assert board.active() == active
+    assert go_on() == first

@@ -1,0 +1,194 @@
+"""Target selectors: what each means, and where a wrong one is wrong."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cluster_model.cluster import Cluster
+from cluster_model.controller.single import CONTROLLER_ID
+from faults.selectors import SELECTORS, Selector, SelectorError, check_selector, parse, resolve
+from tests.faults.rigs import SECOND, busy_cluster
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Cluster:
+    return busy_cluster()
+
+
+@pytest.mark.parametrize(
+    ("text", "nodes"),
+    [
+        ("leader(orders-0)", [1]),
+        ("leader(orders-1)", [2]),
+        ("followers(orders-0)", [2, 3]),
+        ("isr(orders-1)", [2, 3, 4]),
+        ("replicas(orders-1)", [2, 3, 4]),
+        ("controller", [CONTROLLER_ID]),
+        ("broker(5)", [5]),
+        ("5", [5]),
+        ("rack(a)", [1, 4]),
+        ("rack(c)", [3]),
+        ("client(checkout)", [2_000]),
+        ("client(billing/1)", [3_001]),
+        ("all", [1, 2, 3, 4, 5]),
+        ("random(9, isr(orders-0))", [1, 2, 3]),
+        ("random(broker(4))", [4]),
+        ("  followers ( orders-0 ) ", [2, 3]),
+    ],
+)
+def test_a_selector_means_its_nodes(cluster: Cluster, text: str, nodes: list[int]) -> None:
+    assert resolve(text, cluster) == nodes
+
+
+def test_every_kind_of_selector_is_tried_above() -> None:
+    cases = next(mark for mark in test_a_selector_means_its_nodes.pytestmark if mark.name == "parametrize").args[1]  # type: ignore[attr-defined]
+    assert {parse(text).kind for text, _nodes in cases} == set(SELECTORS)
+
+
+def test_selectors_see_the_cluster_as_it_is_now() -> None:
+    cluster = busy_cluster()
+    cluster.run(SECOND)
+    cluster.crash(1)
+    assert resolve("leader(orders-0)", cluster) == [1]
+    cluster.run(8 * SECOND)
+    assert resolve("leader(orders-0)", cluster) == [2]
+    assert resolve("isr(orders-0)", cluster) == [2, 3]
+    assert resolve("followers(orders-0)", cluster) == [1, 3]
+    assert resolve("replicas(orders-0)", cluster) == [1, 2, 3]
+
+
+def test_a_partition_without_a_leader_has_nobody_to_strike() -> None:
+    cluster = busy_cluster()
+    cluster.run(SECOND)
+    for broker in (1, 2, 3):
+        cluster.crash(broker)
+    cluster.run(10 * SECOND)
+    assert cluster.query.leader("orders-0") == -1
+    with pytest.raises(SelectorError, match=r"leader\(orders-0\) means nobody right now"):
+        resolve("leader(orders-0)", cluster)
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "message"),
+    [
+        ("", 0, "empty"),
+        ("   ", 0, "empty"),
+        ("leder(orders-0)", 0, "unknown target 'leder'"),
+        ("leader", 6, "expected '('"),
+        ("leader(", 7, "something is missing"),
+        ("leader()", 7, "something is missing"),
+        ("leader(orders-0", 15, "expected ')'"),
+        ("leader(orders-0, 2)", 15, "expected ')'"),
+        ("leader(orders-0) x", 17, "nothing may follow"),
+        ("all(1)", 3, "nothing may follow"),
+        ("broker(one)", 7, "broker takes a number, found 'one'"),
+        ("rack a", 5, "expected '('"),
+        ("random(2, )", 10, "something is missing"),
+        ("random(2)extra", 9, "nothing may follow"),
+        ("random(2, nobody)", 10, "unknown target 'nobody'"),
+        ("random(2, isr(orders-0)", 23, "expected ')'"),
+        ("random()", 7, "something is missing"),
+        ("leader[orders-0]", 6, "unexpected character '['"),
+        ("isr(orders-0) ; drop", 14, "unexpected character ';'"),
+    ],
+)
+def test_a_wrong_selector_is_refused_with_its_place(text: str, column: int, message: str) -> None:
+    with pytest.raises(SelectorError) as caught:
+        check_selector(text)
+    assert message in str(caught.value)
+    assert caught.value.column == column
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "message"),
+    [
+        ("leader(orders-9)", 7, "no partition 'orders-9'; there are orders-0, orders-1"),
+        ("broker(9)", 7, "no broker 9; there are [1, 2, 3, 4, 5]"),
+        ("9", 0, "no broker 9; there are [1, 2, 3, 4, 5]"),
+        ("rack(z)", 5, "no rack 'z'; there are ['a', 'b', 'c']"),
+        ("client(chekout)", 7, "no client 'chekout'; there are ['checkout', 'billing/0', 'billing/1']"),
+        ("client(controller)", 7, "no client 'controller'"),
+        ("random(2, rack(z))", 15, "no rack 'z'"),
+    ],
+)
+def test_a_name_that_is_not_there_is_refused_with_those_that_are(
+    cluster: Cluster, text: str, column: int, message: str
+) -> None:
+    check_selector(text)
+    with pytest.raises(SelectorError) as caught:
+        resolve(text, cluster)
+    assert message in str(caught.value)
+    assert caught.value.column == column
+
+
+@given(st.text(st.sampled_from("(),random123 leaderisrbk-é[]\n"), max_size=40))
+def test_any_text_is_a_selector_or_refused_at_a_place_within_it(text: str) -> None:
+    column = refused_at(text)
+    if column is None:
+        assert parse(text).kind in SELECTORS
+    else:
+        assert 0 <= column <= len(text)
+
+
+def refused_at(text: str) -> int | None:
+    """Where a selector is wrong, None when it is not."""
+    try:
+        check_selector(text)
+    except SelectorError as error:
+        return error.column
+    return None
+
+
+@pytest.mark.parametrize("text", ["random(" * 5_000, "broker(" + "9" * 5_000 + ")"], ids=["nested", "digits"])
+def test_a_very_long_selector_is_refused(text: str) -> None:
+    with pytest.raises(SelectorError, match="characters; 1000 are allowed"):
+        parse(text)
+
+
+def test_a_selector_may_be_nested() -> None:
+    selector = parse("random(" * 100 + "all" + ")" * 100)
+    depth = 0
+    while selector.inner is not None:
+        selector, depth = selector.inner, depth + 1
+    assert (depth, selector.kind) == (100, "all")
+
+
+def test_parsing_gives_the_parts() -> None:
+    assert parse("random(2, isr(orders-0))") == Selector("random", "", 2, Selector("isr", "orders-0"))
+    assert parse("random(all)") == Selector("random", "", 1, Selector("all"))
+
+
+# --- chance ---------------------------------------------------------------------------------------------------------
+
+
+def draws(cluster: Cluster) -> list[list[int]]:
+    return [resolve("random(2, all)", cluster) for _draw in range(6)]
+
+
+def test_random_draws_are_different_members_in_the_order_of_the_candidates() -> None:
+    cluster = busy_cluster()
+    for drawn in draws(cluster):
+        assert len(drawn) == 2
+        assert drawn == sorted(set(drawn))
+
+
+def test_random_draws_are_the_same_for_the_same_seed_and_differ_for_others() -> None:
+    assert draws(busy_cluster(7)) == draws(busy_cluster(7))
+    assert len({str(draws(busy_cluster(seed))) for seed in range(4)}) == 4
+
+
+def test_random_draws_come_from_a_stream_of_their_own() -> None:
+    idle, running = busy_cluster(), busy_cluster()
+    running.run(3 * SECOND)
+    assert draws(idle) == draws(running)
+    untouched = busy_cluster()
+    untouched.run(3 * SECOND)
+    untouched.run(6 * SECOND)
+    running.run(6 * SECOND)
+    assert running.digest() == untouched.digest()
+
+
+def test_everybody_is_drawn_sooner_or_later() -> None:
+    cluster = busy_cluster()
+    drawn = {resolve("random(all)", cluster)[0] for _draw in range(60)}
+    assert drawn == {1, 2, 3, 4, 5}
