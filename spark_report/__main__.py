@@ -1,0 +1,104 @@
+"""``python -m spark_report SESSION...``: the report as a command.
+
+Exit codes: 0 at least one session was reported, 2 bad input or usage, 70 an internal error.
+"""
+
+import argparse
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Final, NoReturn
+
+from spark_report.errors import ReportError
+from spark_report.job import FORMATS, JobError, Outcome, run
+from spark_report.wording import clean, several
+
+EXIT_BAD_INPUT: Final = 2
+EXIT_INTERNAL: Final = 70
+_EXIT_SIGNAL: Final = 128
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code."""
+    options = _parser().parse_args(arguments)
+    # A report stopped by its terminal or its CI job must still take Spark and its temporary files down.
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        outcome = run(options.sessions, out=options.out, formats=options.format, master=options.master)
+    except ReportError as error:
+        for line in str(error).splitlines():
+            print(f"error: {clean(line)}", file=sys.stderr)
+        return EXIT_BAD_INPUT
+    except KeyboardInterrupt:
+        print("stopped; an earlier report is as it was", file=sys.stderr)
+        return _EXIT_SIGNAL + signal.SIGINT
+    except BrokenPipeError:
+        # Whoever read our output has gone; the files are written.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if not isinstance(error, JobError) or os.environ.get("FLOODMARK_DEBUG"):
+            traceback.print_exc()
+        print(f"internal error: {clean(str(error))}", file=sys.stderr)
+        return EXIT_INTERNAL
+    _tell(outcome)
+    return 0
+
+
+def _tell(outcome: Outcome) -> None:
+    """Say where the report is, and what is not in it, last of all."""
+    sys.stdout.flush()
+    print(file=sys.stderr)
+    if outcome.set_aside:
+        print(f"{several(len(outcome.set_aside), 'session')} set aside, see above", file=sys.stderr)
+    print(f"reported {several(outcome.reported, 'session')}", file=sys.stderr)
+    for file in outcome.files:
+        print(f"  {file}", file=sys.stderr)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m spark_report",
+        description="Report what recorded sessions lost, for how long nobody served, and why. Runs PySpark.",
+    )
+    parser.add_argument(
+        "sessions",
+        metavar="SESSION",
+        nargs="+",
+        type=Path,
+        help="directory of a recorded session, or a directory of such directories",
+    )
+    parser.add_argument("--out", metavar="DIR", type=Path, help="where to write (default: reports/<session id>)")
+    parser.add_argument(
+        "--format",
+        metavar="LIST",
+        type=_formats,
+        default=FORMATS,
+        help=f"any of {','.join(FORMATS)} (default: all)",
+    )
+    parser.add_argument(
+        "--master", metavar="URL", help="Spark master, such as spark://host:7077 (default: this machine)"
+    )
+    return parser
+
+
+def _formats(text: str) -> tuple[str, ...]:
+    wanted = [name.strip() for name in text.split(",") if name.strip()]
+    for name in wanted:
+        if name not in FORMATS:
+            raise argparse.ArgumentTypeError(f"found {name!r}, allowed are {', '.join(FORMATS)}")
+    if not wanted:
+        raise argparse.ArgumentTypeError(f"found nothing, allowed are {', '.join(FORMATS)}")
+    return tuple(name for name in FORMATS if name in wanted)
+
+
+def _stop(number: int, _frame: FrameType | None) -> NoReturn:
+    raise SystemExit(_EXIT_SIGNAL + number)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""The report job: recorded sessions in, a report out. Read, compute, tell, write; the middle knows no files."""
+
+import re
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TextIO
+
+from rich.console import Console
+
+from spark_report.errors import ReportError
+from spark_report.recorded import Recorded, SetAside, collect
+from spark_report.session import Started, keep_log, start, under_spark_submit
+from spark_report.story import Story, tell
+from spark_report.wording import clean, several
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FORMATS: Final = ("html", "parquet", "json", "terminal")
+REPORTS: Final = Path("reports")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a job left behind."""
+
+    out: Path
+    """Directory of the report's files."""
+    files: tuple[Path, ...]
+    """The files and directories written, the page first."""
+    reported: int
+    set_aside: tuple[SetAside, ...]
+
+
+class JobError(Exception):
+    """Something broke that was not the caller's doing; the message names the log that was kept."""
+
+
+class Stages:
+    """Tells a person what is going on and since when: a Spark job is silent for seconds at a time."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream
+        self._began = time.monotonic()
+
+    def __call__(self, what: str) -> None:
+        """Print one line with the time since the beginning."""
+        stream = self._stream or sys.stderr
+        print(f"[{time.monotonic() - self._began:5.1f} s] {clean(what)}", file=stream, flush=True)
+
+
+def run(
+    paths: Sequence[Path],
+    *,
+    out: Path | None = None,
+    formats: Sequence[str] = FORMATS,
+    master: str | None = None,
+    spark: "SparkSession | None" = None,
+    stage: Callable[[str], None] | None = None,
+    console: Console | None = None,
+) -> Outcome:
+    """Report sessions, or directories of them.
+
+    ``spark`` is a session to use and leave running; without one the job starts its own, on ``master`` if given.
+
+    Raises:
+        ReportError: nothing can be read, there is no Java, or the report cannot be written.
+        JobError: Spark failed on the way.
+    """
+    from spark_report.render.files import Staging  # noqa: PLC0415 - bad input should not wait for Arrow and Spark
+
+    stage = stage or Stages()
+    sessions, set_aside = collect(paths)
+    for aside in set_aside:
+        stage(f"set aside: {aside.reason}")
+    target = out or default_out(sessions)
+    with Staging(target) as staging:
+        story = _story(sessions, set_aside, master, spark, stage)
+        stage("writing")
+        made = _write(staging.path, story, formats)
+        staging.publish()
+    if "terminal" in formats:
+        from spark_report.render import terminal  # noqa: PLC0415
+
+        terminal.show(console or Console(), story)
+    return Outcome(target, tuple(target / name for name in made), len(sessions), tuple(set_aside))
+
+
+def default_out(sessions: Sequence[Recorded]) -> Path:
+    """Where a report goes when nobody says: ``reports/<session id>``, or ``reports/<n>-sessions-<first id>``."""
+    # An id comes out of a file; it must not name another directory.
+    first = re.sub(r"[^A-Za-z0-9._-]+", "-", sessions[0].session_id).strip(".-") or "session"
+    return REPORTS / (first if len(sessions) == 1 else f"{len(sessions)}-sessions-{first}")
+
+
+def _story(
+    sessions: Sequence[Recorded],
+    set_aside: Sequence[SetAside],
+    master: str | None,
+    spark: "SparkSession | None",
+    stage: Callable[[str], None],
+) -> Story:
+    if spark is not None:
+        return _computed(Started(spark, "given", None), sessions, set_aside, stage)
+    events = sum(session.last_seq + 1 for session in sessions)
+    if not under_spark_submit():
+        stage(f"starting Spark for {several(len(sessions), 'session')}, {several(events, 'event')}")
+    with start(master, events) as started:
+        stage(f"Spark {started.spark.version} is up ({started.origin})")
+        return _computed(started, sessions, set_aside, stage)
+
+
+def _computed(
+    started: Started, sessions: Sequence[Recorded], set_aside: Sequence[SetAside], stage: Callable[[str], None]
+) -> Story:
+    from spark_report.findings import compute  # noqa: PLC0415 - imports PySpark
+
+    try:
+        return tell(sessions, set_aside, compute(started.spark, sessions, stage))
+    except ReportError:
+        raise
+    except Exception as error:
+        log = keep_log(started.log)
+        where = f"; Spark's log is {log}" if log else ""
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise JobError(f"Spark failed: {lines[0]}{where}") from error
+
+
+def _write(directory: Path, story: Story, formats: Sequence[str]) -> list[str]:
+    """Write the formats that are files; their names, the page first."""
+    from spark_report.render import files, html  # noqa: PLC0415
+    from spark_report.summary import all_tables  # noqa: PLC0415
+
+    made = []
+    tables = all_tables(story)
+    if "html" in formats:
+        html.write(directory / files.HTML, story)
+        made.append(files.HTML)
+    if "json" in formats:
+        files.write_json(directory / files.JSON, story, tables)
+        made.append(files.JSON)
+    if "parquet" in formats:
+        files.write_parquet(directory / files.TABLES, tables)
+        made.append(files.TABLES)
+    return made

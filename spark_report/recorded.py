@@ -1,0 +1,239 @@
+"""Looks at session directories before Spark starts: what is there, is it whole, and if not, what can still be read.
+
+Three outcomes for a directory: it is whole; it is *incomplete*, and is reported with the reasons beside it; or it is
+set aside, with one sentence that says why.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cluster_model.events import COLUMNS, SCHEMA_VERSION
+from playbooks import layout
+from spark_report.errors import ReportError
+
+LEDGER_TERMS: Final = ("sent", "acked", "failed", "unknown", "acked_lost", "committed_lost", "duplicates", "reordered")
+_TAIL_BYTES: Final = 1 << 20
+"""How far from its end the log of a torn session is searched for a whole line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A session that can be read. ``problems`` empty means whole; a torn or damaged one says here what is wrong."""
+
+    path: Path
+    start: layout.Start
+    manifest: layout.Manifest | None
+    result: Mapping[str, Any]
+    """``result.json``; empty where there is none."""
+    source: Literal["parquet", "jsonl"]
+    last_seq: int
+    """The last event to read; a torn log may hold half a line after it."""
+    end_us: int
+    """Virtual time at which the recording ends."""
+    problems: tuple[str, ...] = ()
+
+    @property
+    def session_id(self) -> str:
+        """The id in ``start.json``."""
+        return self.start.session_id
+
+    @property
+    def events_file(self) -> Path:
+        """Where its events are read from."""
+        return self.path / (layout.EVENTS_PARQUET if self.source == "parquet" else layout.EVENTS)
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """A directory that cannot be reported, and why."""
+
+    path: Path
+    reason: str
+
+
+@dataclass(slots=True)
+class _Collected:
+    sessions: dict[str, Recorded] = field(default_factory=dict)
+    set_aside: list[SetAside] = field(default_factory=list)
+
+
+def collect(paths: Iterable[Path]) -> tuple[list[Recorded], list[SetAside]]:
+    """Look at session directories, or directories of them; those that cannot be read are listed, not raised.
+
+    Raises:
+        ReportError: not one session can be read.
+    """
+    found = _Collected()
+    for path in _each(paths):
+        try:
+            session = look_at(path)
+        except layout.LayoutError as error:
+            found.set_aside.append(SetAside(path, str(error)))
+            continue
+        twin = found.sessions.get(session.session_id)
+        if twin is not None:
+            found.set_aside.append(SetAside(path, f"{path}: the same session as {twin.path}"))
+        else:
+            found.sessions[session.session_id] = session
+    if not found.sessions:
+        raise ReportError("\n".join(aside.reason for aside in found.set_aside) or "no session given")
+    return list(found.sessions.values()), found.set_aside
+
+
+def look_at(path: Path) -> Recorded:
+    """Look at one session directory. Raises :class:`playbooks.layout.LayoutError` when it cannot be read."""
+    if not path.exists():
+        raise layout.LayoutError(f"{path}: not found")
+    if not path.is_dir():
+        raise layout.LayoutError(f"{path}: found a file, expected the directory of a recorded session")
+    if not (path / layout.START).exists():
+        raise layout.LayoutError(f"{path}: not a recorded session: it has no {layout.START}")
+    start = layout.read_start(path)
+    manifest = layout.read_manifest(path)
+    newest = max(start.schema_version, manifest.schema_version if manifest else 0)
+    if newest > SCHEMA_VERSION:
+        raise layout.LayoutError(
+            f"{path}: recorded in schema version {newest}, this floodmark reads up to {SCHEMA_VERSION}"
+        )
+    if manifest is None:
+        return _torn(path, start, "no manifest: the recording was cut short")
+    if manifest.session_id != start.session_id:
+        raise layout.LayoutError(
+            f"{path / layout.MANIFEST}: session_id: found {manifest.session_id}, expected {start.session_id}"
+        )
+    return _sealed(path, start, manifest)
+
+
+def _each(paths: Iterable[Path]) -> list[Path]:
+    """The session directories meant, each once."""
+    meant: dict[Path, Path] = {}
+    for path in paths:
+        inside = layout.sessions_under(path) if path.is_dir() and not (path / layout.START).exists() else []
+        for session in inside or [path]:
+            meant.setdefault(session.resolve(), session)
+    return list(meant.values())
+
+
+def _sealed(path: Path, start: layout.Start, manifest: layout.Manifest) -> Recorded:
+    problems = [] if manifest.status == "complete" else [f"its status is {manifest.status}: it was sealed afterwards"]
+    damage = _damage(path / layout.EVENTS_PARQUET, manifest)
+    result, trouble = _result(path, manifest)
+    problems += trouble
+    if damage:
+        if not (path / layout.EVENTS).exists():
+            raise layout.LayoutError(damage)
+        return _torn(
+            path, start, f"{damage}; read from {layout.EVENTS} instead", *problems, manifest=manifest, result=result
+        )
+    return Recorded(path, start, manifest, result, "parquet", manifest.last_seq, manifest.virtual_us, tuple(problems))
+
+
+def _torn(
+    path: Path,
+    start: layout.Start,
+    *problems: str,
+    manifest: layout.Manifest | None = None,
+    result: Mapping[str, Any] | None = None,
+) -> Recorded:
+    """A session read from its live log, up to the last whole line."""
+    seq, at_us, rest = _last_whole_line(path / layout.EVENTS)
+    half = (f"{layout.EVENTS} ends in {rest} bytes of a broken line, left out",) if rest else ()
+    end_us = max(at_us, manifest.virtual_us if manifest else 0)
+    return Recorded(path, start, manifest, result or {}, "jsonl", seq, end_us, (*problems, *half))
+
+
+def _last_whole_line(path: Path) -> tuple[int, int, int]:
+    """``seq`` and ``at_us`` of the last whole event of a live log, and how many bytes come after it."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _TAIL_BYTES))
+            tail = file.read()
+    except OSError as error:
+        raise layout.LayoutError(f"{path}: cannot be read: {error.strerror}") from None
+    end = tail.rfind(b"\n") + 1
+    while end > 0:
+        begin = tail.rfind(b"\n", 0, end - 1) + 1
+        place = _place(tail[begin:end])
+        if place is not None:
+            return *place, len(tail) - end
+        end = begin
+    raise layout.LayoutError(f"{path}: holds no whole event")
+
+
+def _place(line: bytes) -> tuple[int, int] | None:
+    try:
+        event = json.loads(line)
+        seq, at_us = event["seq"], event["at_us"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return (seq, at_us) if isinstance(seq, int) and isinstance(at_us, int) else None
+
+
+def _damage(path: Path, manifest: layout.Manifest) -> str:
+    """What is wrong with the sealed table; empty when it is what the manifest says."""
+    seal = manifest.files.get(path.name)
+    if seal is None:
+        return f"{path}: not named in {layout.MANIFEST}"
+    if not path.exists():
+        return f"{path}: not found"
+    if _digest(path) != seal.sha256:
+        return f"{path}: damaged: {path.stat().st_size} bytes that are not the {seal.bytes} sealed in {layout.MANIFEST}"
+    try:
+        table = pq.ParquetFile(path)
+    except (pa.ArrowException, OSError) as error:
+        return f"{path}: not a Parquet file: {str(error).splitlines()[0]}"
+    with table:
+        if table.metadata.num_rows != manifest.events:
+            return f"{path}: {table.metadata.num_rows} rows, {layout.MANIFEST} says {manifest.events}"
+        return _foreign_column(path, table.schema_arrow)
+
+
+def _foreign_column(path: Path, schema: Any) -> str:
+    for name, kind in {"seq": "int", **COLUMNS}.items():
+        place = schema.get_field_index(name)
+        if place < 0 and name in ("seq", "at_us", "kind"):
+            return f"{path}: column {name} is missing"
+        if place >= 0 and schema.field(place).type != ARROW_TYPES[kind]:
+            return f"{path}: column {name}: found {schema.field(place).type}, expected {ARROW_TYPES[kind]}"
+    return ""
+
+
+def _result(path: Path, manifest: layout.Manifest) -> tuple[dict[str, Any], list[str]]:
+    """``result.json``, as far as it can be trusted, and what is wrong with it."""
+    file = path / layout.RESULT
+    try:
+        result = layout.read_object(file)
+    except layout.LayoutError as error:
+        return {}, [str(error)]
+    ledger = result.get("ledger")
+    if not isinstance(ledger, dict) or not all(type(ledger.get(term, 0)) is int for term in LEDGER_TERMS):
+        return {}, [f"{file}: ledger: expected an object of whole numbers"]
+    seal = manifest.files.get(file.name)
+    if seal is not None and _digest(file) != seal.sha256:
+        return result, [f"{file}: changed after it was sealed"]
+    return result, []
+
+
+def _digest(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise layout.LayoutError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+ARROW_TYPES: Final[dict[str, Any]] = {
+    "int": pa.int64(),
+    "str": pa.string(),
+    "bool": pa.bool_(),
+    "ints": pa.list_(pa.int64()),
+}
+"""Type names of the record schema → the Arrow types they are sealed as."""

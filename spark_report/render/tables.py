@@ -1,0 +1,328 @@
+"""Findings as small tables of text, laid out once for the page and the terminal."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from spark_report.render.charts import MOST_PARTITIONS, shown_partitions
+from spark_report.story import Row, SessionStory, Story
+from spark_report.wording import acks, duration, instant, number, several
+
+SENTENCE: Final = "cause"
+"""A column that holds sentences."""
+_PHASES: Final = ("all", "before", "during", "after")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A table ready to show. ``numeric`` columns are set flush right."""
+
+    name: str
+    """The file under ``tables/`` that holds all of it."""
+    title: str
+    columns: tuple[str, ...]
+    numeric: frozenset[str]
+    rows: tuple[tuple[str, ...], ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
+
+    @property
+    def headings(self) -> list[tuple[str, str]]:
+        """Columns for the page, each with the class of its cells; a :data:`SENTENCE` has a line of its own."""
+        return [(name, self._class(name)) for name in self.columns if name != SENTENCE]
+
+    def cells(self, row: tuple[str, ...]) -> list[tuple[str, str]]:
+        """A row for the page: values, each with its class."""
+        pairs = zip(self.columns, row, strict=True)
+        return [(value, self._class(name)) for name, value in pairs if name != SENTENCE]
+
+    @property
+    def told(self) -> bool:
+        """Whether rows have sentences under them."""
+        return SENTENCE in self.columns
+
+    def sentence(self, row: tuple[str, ...]) -> str:
+        """What stands under the row; empty for nothing."""
+        return row[self.columns.index(SENTENCE)] if self.told else ""
+
+    def _class(self, name: str) -> str:
+        return "n" if name in self.numeric else "long" if name in ("found", "session") else ""
+
+
+def view(name: str, title: str, found: list[Row], columns: dict[str, Callable[[Row], Any]], numeric: str = "") -> View:
+    """Lay rows out: ``columns`` is heading → what stands in it; ``numeric`` names headings, separated by ``|``."""
+    lines = tuple(tuple(str(value(row)) for value in columns.values()) for row in found)
+    return View(name, title, tuple(columns), frozenset(numeric.split("|")), lines)
+
+
+def overview(story: Story, *, short: bool = False) -> View:
+    """All sessions side by side; ``short`` names them by their playbooks instead of its titles."""
+    columns: dict[str, Callable[[Any], Any]] = {
+        "session": lambda one: one.recorded.start.playbook if short else one.name,
+        "verdict": lambda one: one.verdict or one.status,
+        "lost": lambda one: number(sum(row["count"] for row in one.lost)),
+        "acked": lambda one: number(one.counts.get("acked", 0)),
+        "out of service": _out_of_service,
+        "profile": lambda one: one.recorded.start.profile,
+        "unclean": lambda one: one.counts.get("elections_unclean", 0),
+    }
+    if not short:
+        columns["seed"] = lambda one: one.recorded.start.seed
+        columns["status"] = lambda one: one.status
+        columns["elections"] = lambda one: one.counts.get("elections_clean", 0) + one.counts.get("elections_unclean", 0)
+    numeric = "seed|acked|lost|out of service|elections|unclean"
+    return view("sessions", "Sessions", list(story.sessions), columns, numeric)  # type: ignore[arg-type]
+
+
+def losses(story: SessionStory) -> View:
+    """Lost records with their causes."""
+    columns: dict[str, Callable[[Row], Any]] = {
+        "partition": lambda row: row["partition"],
+        "client": lambda row: row["client"],
+        "records": lambda row: number(row["count"]),
+        "offsets": _offsets,
+        "acks": lambda row: acks(row["acks"]),
+        "committed": lambda row: "yes" if row["committed"] else "no",
+        "gone since": lambda row: _when(story, story.since(row)),
+        "cause": lambda row: row["cause"],
+    }
+    return view("losses", "Lost records and why", story.lost, columns, "records|offsets|gone since")
+
+
+def ledger(story: SessionStory) -> View:
+    """The ledger twice."""
+    order = {term: place for place, term in enumerate(("sent", "acked", "failed", "unknown", "acked_lost"))}
+    found = sorted(story.tables["ledger"], key=lambda row: (order.get(row["term"], 9), row["term"]))
+    columns: dict[str, Callable[[Row], Any]] = {
+        "records": lambda row: row["term"].replace("_", " "),
+        "from the events": lambda row: _optional(row["from_events"]),
+        "from its result": lambda row: _optional(row["from_result"]),
+        "agree": lambda row: {True: "yes", False: "NO"}.get(row["agrees"], "not compared"),
+    }
+    return view("ledger", "Ledger", found, columns, "from the events|from its result")
+
+
+def latency(story: SessionStory) -> View:
+    """Percentiles, a row a client and phase."""
+    found = sorted(
+        story.tables["latency"],
+        key=lambda row: (row["what"] != "produce", row["client"], _PHASES.index(row["phase"])),
+    )
+    columns: dict[str, Callable[[Row], Any]] = {
+        "client": lambda row: row["client"],
+        "from, to": lambda row: "sent, acknowledged" if row["what"] == "produce" else "appended, read",
+        "phase": lambda row: "whole session" if row["phase"] == "all" else f"{row['phase']} faults",
+        "records": lambda row: number(row["records"]),
+        **{name: _time(f"{name}_us") for name in ("p50", "p95", "p99", "max")},
+    }
+    return view("latency", "Latency", found, columns, "records|p50|p95|p99|max")
+
+
+def latency_short(story: SessionStory) -> View:
+    """Latency in one row a client: the whole session, and the slow end of it before, during and after faults."""
+    by_phase = {(row["what"], row["client"], row["phase"]): row for row in story.tables["latency"]}
+
+    def in_phase(phase: str) -> Callable[[Row], str]:
+        def value(row: Row) -> str:
+            found = by_phase.get((row["what"], row["client"], phase))
+            return duration(found["p99_us"]) if found else ""
+
+        return value
+
+    phases = _PHASES[1:] if story.tables["faults"] else ()
+    columns: dict[str, Callable[[Row], Any]] = {
+        "client": lambda row: row["client"],
+        "": lambda row: "acked" if row["what"] == "produce" else "read",
+        **{name: _time(f"{name}_us") for name in ("p50", "p99", "max")},
+        **{f"p99 {phase}": in_phase(phase) for phase in phases},
+    }
+    found = [row for row in story.tables["latency"] if row["phase"] == "all" and not story.timeless]
+    found.sort(key=lambda row: row["what"] != "produce")
+    title = "Latency (p99 before, during and after faults)" if phases else "Latency"
+    return view("latency", title, found, columns, "|".join(list(columns)[2:]))
+
+
+def unavailability(story: SessionStory) -> View:
+    """Intervals without service."""
+    columns: dict[str, Callable[[Row], Any]] = {
+        "partition": lambda row: row["partition"],
+        "seen by": lambda row: "the cluster" if row["scope"] == "partition" else row["client"],
+        "acks": lambda row: acks(row["acks"]),
+        "from": lambda row: _began(story, row),
+        "for": lambda row: _length(story, row),
+        "began with": lambda row: row["began_by"],
+        "ended by": lambda row: row["ended_by"] or "the end of the session",
+    }
+    return view("unavailability", "Out of service", story.tables["unavailability"], columns, "from|for")
+
+
+def faults(story: SessionStory) -> View:
+    """Faults and when they were active."""
+    columns: dict[str, Callable[[Row], Any]] = {
+        "fault": lambda row: row["fault"],
+        "on": lambda row: row["target"],
+        "from": lambda row: _began(story, row),
+        "for": lambda row: _length(story, row),
+        "parameters": lambda row: row["detail"],
+        "ended": lambda row: "open" if row["open"] else "healed",
+    }
+    return view("faults", "Faults", story.tables["faults"], columns, "from|for")
+
+
+def expectations(story: SessionStory) -> View:
+    """What the playbook expected, and whether it came."""
+    columns: dict[str, Callable[[Row], Any]] = {
+        "expected": lambda row: row["rule"],
+        "held": lambda row: "yes" if row["ok"] else "NO",
+        "at": lambda row: _when(story, row),
+        "found": lambda row: row["detail"],
+    }
+    found = sorted(story.tables["expectations"], key=lambda row: bool(row["ok"]))
+    title = "Expectations" if story.failed else "Expectations, all held"
+    return view("expectations", title, found, columns, "at")
+
+
+def states(story: SessionStory) -> View:
+    """The data of the timeline's lanes."""
+    shown = set(shown_partitions(story))
+    found = [row for row in story.tables["partition_states"] if row["partition"] in shown]
+    columns: dict[str, Callable[[Row], Any]] = {
+        "partition": lambda row: row["partition"],
+        "from": lambda row: _began(story, row),
+        "for": lambda row: _length(story, row),
+        "leader": lambda row: "nobody" if row["leader"] < 0 else row["leader"],
+        "epoch": lambda row: row["leader_epoch"],
+        "ISR": lambda row: _brokers(row["isr"]),
+        "began with": lambda row: row["began_by"],
+    }
+    return view("partition_states", "Leaders and ISR", found, columns, "from|for|leader|epoch")
+
+
+def elections(story: SessionStory) -> View:
+    """Who was elected, how, and why."""
+    columns: dict[str, Callable[[Row], Any]] = {
+        "at": lambda row: _when(story, row),
+        "partition": lambda row: row["partition"],
+        "election": lambda row: row["election"],
+        "leader": lambda row: "nobody" if row["leader"] < 0 else row["leader"],
+        "epoch": lambda row: row["leader_epoch"],
+        "ISR": lambda row: _brokers(row["isr"]),
+        "because": lambda row: row["by"] or "",
+    }
+    return view("elections", "Elections", story.tables["elections"], columns, "at|leader|epoch")
+
+
+def isr_changes(story: SessionStory) -> View:
+    """How the in-sync replicas changed."""
+    columns: dict[str, Callable[[Row], Any]] = {
+        "at": lambda row: _when(story, row),
+        "partition": lambda row: row["partition"],
+        "change": lambda row: row["change"] or "order",
+        "from ISR": lambda row: _brokers(row["previous_isr"]),
+        "to ISR": lambda row: _brokers(row["isr"]),
+        "by": lambda row: row["by"],
+    }
+    return view("isr_changes", "ISR changes", story.tables["isr_changes"], columns, "at")
+
+
+def truncations(story: SessionStory) -> View:
+    """What replicas cut off their logs."""
+    columns: dict[str, Callable[[Row], Any]] = {
+        "at": lambda row: _when(story, row),
+        "partition": lambda row: row["partition"],
+        "broker": lambda row: row["broker"],
+        "from offset": lambda row: row["log_offset"],
+        "up to": lambda row: row["end_offset"],
+        "HW": lambda row: row["hw"],
+        "rule": lambda row: row["rule"],
+    }
+    return view("truncations", "Truncations", story.tables["truncations"], columns, "at|broker|from offset|up to|HW")
+
+
+def violations(story: SessionStory) -> View:
+    """Properties of the protocol that did not hold."""
+    columns: dict[str, Callable[[Row], Any]] = {
+        "at": lambda row: _when(story, row),
+        "invariant": lambda row: row["invariant"],
+        "partition": lambda row: row["partition"],
+        "found": lambda row: row["detail"],
+        "cause": lambda row: row["cause"],
+    }
+    return view("violations", "Violated invariants", story.tables["violations"], columns, "at")
+
+
+def steps(story: SessionStory) -> View:
+    """What the playbook or the operator did."""
+    columns: dict[str, Callable[[Row], Any]] = {
+        "at": lambda row: _when(story, row),
+        "by": lambda row: row["by"],
+        "step": lambda row: row["detail"],
+        "target": lambda row: row["target"],
+        "refused with": lambda row: row["error"] or "",
+    }
+    return view("steps", "Steps", story.tables["steps"], columns, "at")
+
+
+def facts(story: SessionStory) -> tuple[tuple[str, str], ...]:
+    """What a session was: label and value."""
+    start, manifest = story.recorded.start, story.recorded.manifest
+    length = "no time passes" if story.timeless else instant(story.recorded.end_us)
+    found = [
+        ("playbook", start.playbook),
+        ("Kafka", start.profile),
+        ("seed", str(start.seed)),
+        ("virtual time", length),
+        ("events", number(story.counts["events"])),
+        ("recorded", start.wall_start),
+        ("digest", manifest.digest[:16] if manifest else ""),
+        ("session", story.session_id),
+    ]
+    return tuple((label, value) for label, value in found if value)
+
+
+def lanes_left_out(story: SessionStory) -> int:
+    """Partitions without lanes, because there are too many."""
+    partitions = {row["partition"] for row in story.tables["partition_states"]}
+    return max(0, len(partitions) - MOST_PARTITIONS)
+
+
+def _out_of_service(story: SessionStory) -> str:
+    spans = story.unavailable("partition")
+    if story.timeless:
+        return several(len(spans), "interval") if spans else ""
+    return duration(sum(row["duration_us"] for row in spans))
+
+
+def _optional(value: int | None) -> str:
+    return "" if value is None else number(value)
+
+
+def _time(column: str) -> Callable[[Row], str]:
+    return lambda row: duration(row[column])
+
+
+def _offsets(row: Row) -> str:
+    if row["log_offset"] < 0:
+        return "none"
+    last = row["log_offset"] + row["count"] - 1
+    return str(last) if row["count"] == 1 else f"{row['log_offset']} to {last}"
+
+
+def _brokers(isr: list[int] | None) -> str:
+    return " ".join(map(str, isr or ())) or "empty"
+
+
+def _when(story: SessionStory, row: Row) -> str:
+    return f"event {row['seq']}" if story.timeless else instant(row["at_us"])
+
+
+def _began(story: SessionStory, row: Row) -> str:
+    return f"event {max(0, row['began_seq'])}" if story.timeless else instant(row["began_us"])
+
+
+def _length(story: SessionStory, row: Row) -> str:
+    if story.timeless:
+        return f"{row['ended_seq'] - max(0, row['began_seq'])} events"
+    length = duration(row["ended_us"] - row["began_us"])
+    return f"{length}, open" if row["open"] else length

@@ -1,0 +1,222 @@
+"""The only place that starts Spark.
+
+Three ways in: started by ``spark-submit``, the JVM exists and everything about it was decided there; with a master
+URL, Spark goes there; otherwise a local Spark is tuned for small data on one machine, bound to loopback, with every
+temporary file in one directory of its own that is gone afterwards. What the JVM says goes to a log file there, not to
+the terminal: it is copied out, and named, only when something failed.
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from spark_report.errors import ReportError
+from spark_report.java import Java, find
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+APPLICATION: Final = "floodmark report"
+SMALL_EVENTS: Final = 3_000_000
+"""Below it the quick compiler alone wins: most of a small job is class loading and code that runs once."""
+
+_LOOPBACK: Final = "127.0.0.1"
+_JVM_STOP_SECONDS: Final = 20
+_GIB: Final = 1 << 30
+
+_LOG4J: Final = """\
+rootLogger.level = warn
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+"""
+
+
+class SparkStartError(ReportError):
+    """Spark did not start; the message names the log that says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A running Spark, how it came to be (a few words), and where its JVM writes; no log under spark-submit."""
+
+    spark: "SparkSession"
+    origin: str
+    log: Path | None
+
+
+def under_spark_submit() -> bool:
+    """Whether ``spark-submit`` started this process, so that the JVM is already there."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+@contextlib.contextmanager
+def start(master: str | None = None, events: int = 0) -> Iterator[Started]:
+    """Start Spark, and stop it at the end of the ``with`` block.
+
+    ``master`` is a Spark master URL, None for this machine; ``events`` says how much data there will be.
+
+    Raises:
+        ReportError: no Java was found.
+        SparkStartError: Spark did not start.
+    """
+    if under_spark_submit():
+        from pyspark.sql import SparkSession  # noqa: PLC0415 - a quarter of a second that bad input need not wait for
+
+        spark = SparkSession.builder.getOrCreate()
+        try:
+            yield Started(spark, "spark-submit", None)
+        finally:
+            spark.stop()
+        return
+    scratch = Path(tempfile.mkdtemp(prefix="floodmark-spark-"))
+    try:
+        java = find(scratch)
+        with _environment(java, local=_is_local(master)):
+            spark, jvm = _launch(_settings(master, events, scratch), scratch)
+            try:
+                yield Started(spark, f"Java {java.version} from {java.origin}", scratch / "spark.log")
+            finally:
+                _stop(spark, jvm)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def keep_log(log: Path | None) -> Path | None:
+    """Copy the JVM's log out of the directory that is about to go; the copy's path, None where there is no log."""
+    if log is None or not log.exists():
+        return None
+    handle, kept = tempfile.mkstemp(prefix="floodmark-spark-", suffix=".log")
+    os.close(handle)
+    shutil.copyfile(log, kept)
+    return Path(kept)
+
+
+def _is_local(master: str | None) -> bool:
+    return master is None or master.startswith("local")
+
+
+@contextlib.contextmanager
+def _environment(java: Java, *, local: bool) -> Iterator[None]:
+    """What Spark reads from the environment, for as long as it runs."""
+    ours = {
+        "JAVA_HOME": str(java.home),
+        # Workers would take whatever python3 is on PATH, which need not have our libraries.
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+    }
+    if local:
+        # Without it Spark warns that it prefers another interface's address.
+        ours["SPARK_LOCAL_IP"] = _LOOPBACK
+    # SPARK_HOME may belong to another Spark than the one that is imported; the two must be the same version.
+    before = {name: os.environ.get(name) for name in (*ours, "SPARK_HOME")}
+    os.environ.update(ours)
+    os.environ.pop("SPARK_HOME", None)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _settings(master: str | None, events: int, scratch: Path) -> dict[str, str]:
+    cores = os.cpu_count() or 1
+    settings = {
+        "spark.app.name": APPLICATION,
+        "spark.master": master or "local[*]",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.driver.extraJavaOptions": _java_options(events, scratch),
+    }
+    if _is_local(master):
+        settings |= {
+            # Without these the driver opens a port on every interface.
+            "spark.driver.bindAddress": _LOOPBACK,
+            "spark.driver.host": _LOOPBACK,
+            "spark.driver.memory": _memory(),
+            "spark.local.dir": str(scratch / "local"),
+            "spark.sql.shuffle.partitions": str(2 * cores),
+        }
+    return settings
+
+
+def _java_options(events: int, scratch: Path) -> str:
+    options = [
+        "-XX:-UsePerfData",
+        f'"-Djava.io.tmpdir={scratch / "tmp"}"',
+        f"-Dlog4j2.configurationFile={(scratch / 'log4j2.properties').as_uri()}",
+    ]
+    if events < SMALL_EVENTS:
+        options += ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+    return " ".join(options)
+
+
+def _memory() -> str:
+    """A quarter of the machine's memory, at most 4 GiB, as Spark writes it."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return f"{max(_GIB, min(4 * _GIB, total // 4)) >> 20}m"
+
+
+def _launch(settings: dict[str, str], scratch: Path) -> tuple["SparkSession", "subprocess.Popen[bytes]"]:
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - see start
+    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    for name in ("local", "tmp", "warehouse"):
+        (scratch / name).mkdir()
+    (scratch / "log4j2.properties").write_text(_LOG4J, encoding="ascii")
+    log = scratch / "spark.log"
+    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    try:
+        with log.open("ab") as sink:
+            launch: Any = launch_gateway  # untyped in PySpark
+            gateway = launch(conf, {"stdout": sink, "stderr": sink})
+        jvm: subprocess.Popen[bytes] = gateway.proc
+        context = SparkContext(conf=conf, gateway=gateway)
+    except Exception as error:
+        kept = keep_log(log)
+        raise SparkStartError(f"Spark did not start ({_first_line(error)}); its log is {kept}") from error
+    return SparkSession(context), jvm
+
+
+def _stop(spark: "SparkSession", jvm: "subprocess.Popen[bytes]") -> None:
+    """Stop Spark and its JVM, and wait for the JVM: it clears its own temporary files as it goes."""
+    from pyspark import SparkContext  # noqa: PLC0415 - imported long before
+
+    with contextlib.suppress(Exception):
+        spark.stop()
+    gateway: Any = SparkContext._gateway
+    if gateway is not None:
+        with contextlib.suppress(Exception):
+            gateway.shutdown()
+        SparkContext._gateway = None
+        SparkContext._jvm = None
+    if jvm.stdin is not None:
+        # The JVM ends when this pipe closes.
+        with contextlib.suppress(OSError):
+            jvm.stdin.close()
+    try:
+        jvm.wait(_JVM_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        jvm.kill()
+        jvm.wait()
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

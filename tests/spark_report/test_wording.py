@@ -1,0 +1,42 @@
+"""Numbers and names as a person reads them."""
+
+import pytest
+
+from spark_report import wording
+
+
+@pytest.mark.parametrize(
+    ("us", "said"),
+    [
+        (0, "0 us"),
+        (999, "999 us"),
+        (1_000, "1 ms"),
+        (12_345, "12.3 ms"),
+        (340_000, "340 ms"),
+        (1_950_000, "1.95 s"),
+        (59_000_000, "59 s"),
+        (125_000_000, "2 min 5 s"),
+        (3_600_000_000, "1 h"),
+    ],
+)
+def test_a_duration_has_three_figures_and_a_unit(us: int, said: str) -> None:
+    assert wording.duration(us) == said
+
+
+@pytest.mark.parametrize(("count", "said"), [(0, "no records"), (1, "1 record"), (1200, "1,200 records")])
+def test_counts_agree_with_their_nouns(count: int, said: str) -> None:
+    assert wording.several(count, "record") == said
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("orders-ä", "orders-ä"),
+        ("a\x1b[31mb", "a\\x1b[31mb"),
+        ("a\nb", "a\\nb"),
+        ("a\u202eb", "a\\u202eb"),
+        ("a\ud800b", "a\\ud800b"),
+    ],
+)
+def test_what_has_no_picture_is_spelled_out(name: str, shown: str) -> None:
+    assert wording.clean(name) == shown
