@@ -50,14 +50,14 @@ class Recorder:
         self._clock = clock
         self._fd = -1
         self._actions_fd = -1
-        self._seq = 0
-        self._waiting: list[Event] = []
+        self._progress: tuple[int, int, list[Event]] = (0, 0, [])
+        """Events written, their bytes, and the events that wait: one value, so that an interrupt finds it whole."""
         self._flushed_at = 0.0
 
     @property
     def events(self) -> int:
         """Events taken so far."""
-        return self._seq + len(self._waiting)
+        return self._progress[0] + len(self._progress[2])
 
     def begin(self, playbook: Playbook, seed: int, view: ClusterView, until_us: int = -1) -> None:
         """Create the directory with the playbook and ``start.json``.
@@ -80,18 +80,23 @@ class Recorder:
         """Take events, in order; they reach the file by the flush rules of this module."""
         if not events:
             return
-        self._waiting.extend(events)
+        waiting = self._progress[2]
+        waiting.extend(events)
         rare = any(event.kind not in DATA_KINDS for event in events)
-        if rare or len(self._waiting) >= FLUSH_EVENTS or self._clock() - self._flushed_at >= FLUSH_SECONDS:
+        if rare or len(waiting) >= FLUSH_EVENTS or self._clock() - self._flushed_at >= FLUSH_SECONDS:
             self.flush()
 
     def flush(self) -> None:
         """Hand everything taken so far to the operating system."""
-        for start in range(0, len(self._waiting), FLUSH_EVENTS):
-            batch = self._waiting[start : start + FLUSH_EVENTS]
-            self._put(self._fd, encode(self._seq, batch))
-            self._seq += len(batch)
-        self._waiting.clear()
+        written, size, waiting = self._progress
+        while waiting:
+            batch = waiting[:FLUSH_EVENTS]
+            lines = encode(written, batch)
+            if os.fstat(self._fd).st_size != size:  # an interrupt came between a write and its being counted
+                os.ftruncate(self._fd, size)
+            self._put(self._fd, lines)
+            written, size, waiting = written + len(batch), size + len(lines), waiting[FLUSH_EVENTS:]
+            self._progress = (written, size, waiting)
         self._flushed_at = self._clock()
 
     def action(self, line: Mapping[str, Any]) -> None:

@@ -20,6 +20,8 @@ from playbooks.sealing import ORDER, SCHEMA
 from playbooks.session import Session
 from tests.support.playbooks import CRASH, timed
 
+ROOT = Path(__file__).parents[2]
+
 
 class Clock:
     """Seconds that pass when told to."""
@@ -154,6 +156,25 @@ def test_a_crash_keeps_the_events_and_its_account(tmp_path: Path) -> None:
     assert not (recorder.path / layout.MANIFEST).exists()
 
 
+def test_an_interrupt_in_the_middle_of_a_write_leaves_no_event_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = begun(tmp_path, Clock())
+    recorder.write([BrokerFenced(1, 2, "session timed out")])
+    write = os.write
+
+    def interrupted(fd: int, data: bytes) -> int:
+        write(fd, bytes(data)[:100])
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            recorder.write([BrokerFenced(2, 3, "session timed out")] * 3)
+    recorder.close()
+    assert [line["seq"] for line in lines(recorder)] == [0, 1, 2, 3]
+
+
 def test_kill_9_loses_nothing_that_write_returned_for(tmp_path: Path) -> None:
     program = f"""
         import sys
@@ -168,7 +189,9 @@ def test_kill_9_loses_nothing_that_write_returned_for(tmp_path: Path) -> None:
             session.recorder.flush()
             print(session.recorder.events, session.recorder.path, flush=True)
     """
-    process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None
     told = [process.stdout.readline() for _ in range(40)][-1]
     os.kill(process.pid, signal.SIGKILL)

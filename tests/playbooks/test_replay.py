@@ -84,6 +84,16 @@ def test_an_operators_actions_are_repeated(tmp_path: Path) -> None:
     assert again(path).digest == result.digest
 
 
+def test_an_action_right_after_a_step_comes_after_it_again(tmp_path: Path) -> None:
+    playbook = timed("- at: 2s\n  inject: gc_pause\n  target: broker(2)\n  for: 1s")
+    session = Session.start(playbook, recorder=Recorder(tmp_path, live=True), open_ended=True)
+    session.advance(2_000_000)
+    assert session.steps_taken == 1
+    session.act(Action("inject", "crash", "broker(3)"))
+    result = session.finish()
+    assert again(Path(result.session)).digest == result.digest
+
+
 def test_a_live_session_that_died_is_compared_as_far_as_it_goes(tmp_path: Path) -> None:
     session = live_session(tmp_path)
     assert session.recorder is not None

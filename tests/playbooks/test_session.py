@@ -9,7 +9,7 @@ from playbooks.loader import loads
 from playbooks.model import Playbook
 from playbooks.result import Result
 from playbooks.session import PATIENCE_US, Session
-from tests.support.playbooks import CRASH, timed
+from tests.support.playbooks import CLUSTER, CRASH, timed
 
 S = 1_000_000
 
@@ -68,6 +68,20 @@ def test_a_when_step_acts_on_the_event_that_makes_its_condition_true() -> None:
 def test_a_condition_that_holds_already_does_not_wait() -> None:
     _, events = run(timed("- when: leader(orders-0) == 1\n  inject: crash\n  target: broker(3)"))
     assert times(events, FaultInjected) == [0]
+
+
+def test_a_condition_that_holds_as_its_turn_comes_does_not_wait_for_another_event() -> None:
+    steps = "- at: 1234567us\n  inject: lag\n  target: broker(2)\n- when: leader(orders-0) == 1\n  inject: crash\n"
+    _, events = run(timed(steps + "  target: broker(3)"))
+    assert times(events, FaultInjected) == [1_234_567, 1_234_567]
+
+
+def test_an_advance_handles_no_more_events_than_asked_for() -> None:
+    session = Session.start(timed(), open_ended=True)
+    for count in (1, 5, 100):
+        before = session.cluster.executed
+        assert session.advance(60 * S, count)
+        assert session.cluster.executed == before + count
 
 
 def test_waiting_longer_than_within_is_inconclusive_and_says_for_what() -> None:
@@ -236,6 +250,15 @@ def test_an_operators_action_acts_now_and_answers_with_a_line() -> None:
     assert [event.by for event in events if isinstance(event, StepTaken)] == ["operator"]
 
 
+def test_an_action_can_bring_the_next_step_on() -> None:
+    session = Session.start(timed("- when: not up(3)\n  inject: lag\n  target: broker(1)"), open_ended=True)
+    session.advance(1_234_567)
+    assert session.steps_taken == 0
+    session.act(Action("inject", "crash", "broker(3)"))
+    assert session.steps_taken == 1
+    assert times(session.drain(), FaultInjected) == [1_234_567, 1_234_567]
+
+
 def test_a_refused_action_raises_and_stands_in_the_trace() -> None:
     session = Session.start(timed(), open_ended=True)
     with pytest.raises(FaultError, match="not down"):
@@ -281,3 +304,22 @@ def test_eventually_since_heal_fails_when_it_takes_too_long() -> None:
     result, _ = run(playbook)
     assert result.verdict == "fail"
     assert result.expectations[0].detail == "did not hold within 1ms"
+
+
+def test_what_is_missing_at_the_end_is_lost_and_its_cause_is_told() -> None:
+    steps = """
+- at: 2s
+  inject: lag
+  target: followers(orders-0)
+  latency: 300ms
+  for: 20s
+- after: 1s
+  inject: crash
+  target: leader(orders-0)
+  for: 14s
+"""
+    playbook = timed(steps, "- acked_lost() > 0", settle="1ms", cluster=CLUSTER.replace("acks: all", "acks: 1"))
+    result, _ = run(playbook)
+    assert result.verdict == "pass"
+    assert sum(loss.count for loss in result.losses) == result.ledger.acked_lost > 0
+    assert all("had been acknowledged by broker 1" in loss.cause for loss in result.losses)

@@ -1,0 +1,98 @@
+"""Small files, short functions, nothing unfinished, and nothing in the product about one machine."""
+
+import ast
+import re
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.tree import ROOMS, ROOT, modules
+
+LONGEST_FILE = 420
+"""Lines; "about 400" with a little air."""
+LONGEST_TEST_FILE = 650
+"""A file of tests is a list: it may be longer before it is hard to read."""
+LISTS = {"cluster_model/events.py"}
+"""Files that only declare, one thing after another."""
+LONGEST_FUNCTION = 60
+SOURCES = (*ROOMS, "tests", "benchmarks")
+WRITING = (".py", ".md", ".yaml", ".toml", ".tcss", ".css", ".j2", ".txt", ".json", ".svg", "")
+
+
+def files(*suffixes: str) -> list[Path]:
+    """Files of the product by suffix, tests and pages included; deliberately broken samples are not among them."""
+    found = [path for name in (*SOURCES, "docs", ".ci") for path in (ROOT / name).rglob("*")]
+    found += [path for path in ROOT.glob("*") if path.name != ".git"]
+    wanted = [path for path in found if path.is_file() and path.suffix in suffixes]
+    return sorted(path for path in wanted if "__pycache__" not in path.parts and "bad" not in path.parts)
+
+
+def place(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def test_files_are_small() -> None:
+    long = {
+        place(path): count
+        for path in files(".py")
+        if (count := len(path.read_text(encoding="utf-8").splitlines()))
+        > (LONGEST_TEST_FILE if place(path).startswith("tests/") else LONGEST_FILE)
+        and place(path) not in LISTS
+    }
+    assert long == {}
+
+
+def test_functions_fit_a_screen() -> None:
+    long = {
+        f"{name}:{node.lineno} {node.name}": lines
+        for name, tree in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and node.end_lineno is not None
+        and (lines := node.end_lineno - node.lineno + 1) > LONGEST_FUNCTION
+    }
+    assert long == {}
+
+
+# Put together here so that this file does not hold what it looks for.
+UNFINISHED = "|".join(("TO" + "DO", "FIX" + "ME", "NotImplemented" + "Error"))
+MACHINES = r"(?<![\w.])/(home|root|Users|wo" + r"rk|mnt)/|pypi\." + "org|python" + "hosted|--index" + "-url"
+
+
+@pytest.mark.parametrize(("what", "pattern"), [("unfinished", UNFINISHED), ("about one machine", MACHINES)])
+def test_nothing_is(what: str, pattern: str) -> None:
+    wanted = re.compile(pattern)
+    found = [
+        f"{place(path)}:{number}: {line.strip()[:100]}"
+        for path in files(*WRITING)
+        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1)
+        if wanted.search(line)
+    ]
+    assert found == [], what
+
+
+def test_the_lock_names_no_index() -> None:
+    lock = (ROOT / "requirements.lock").read_text()
+    assert "--hash=sha256:" in lock
+    assert "://" not in lock
+
+
+def test_no_emoji() -> None:
+    found = [
+        f"{place(path)}: {unicodedata.name(character, hex(ord(character)))}"
+        for path in files(".py", ".md", ".yaml", ".tcss", ".j2")
+        for character in path.read_text(encoding="utf-8")
+        if ord(character) >= 0x1F000 or character in "\ufe0f\u2705\u274c\u26a0\u2728"
+    ]
+    assert found == []
+
+
+def test_every_function_says_its_types() -> None:
+    bare = [
+        f"{name}:{node.lineno} {node.name}"
+        for name, tree in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.returns is None
+    ]
+    assert bare == []

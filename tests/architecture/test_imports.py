@@ -1,0 +1,108 @@
+"""Imports go downwards only: tui and spark_report, then playbooks, then faults, then cluster_model."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.architecture.tree import ROOMS, ROOT, imports, module_of, modules, room_of
+
+BELOW = {
+    "cluster_model": (),
+    "faults": ("cluster_model",),
+    "playbooks": ("faults", "cluster_model"),
+    "tui": ("playbooks", "faults", "cluster_model"),
+    "spark_report": ("playbooks", "cluster_model"),
+}
+REPORT_MAY_USE = ("cluster_model.events", "playbooks.layout")
+WALL_CLOCK_AND_CHANCE = {"time", "os", "random", "threading", "asyncio", "datetime", "secrets", "uuid", "socket", "sys"}
+
+
+def uses() -> list[tuple[str, str, int]]:
+    """(module, what it imports, line) over the whole product."""
+    return [(name, imported, line) for name, tree in modules().items() for imported, line in imports(tree)]
+
+
+def test_there_is_something_in_every_room() -> None:
+    assert {room_of(name) for name in modules()} == set(ROOMS)
+    assert len(uses()) > 100
+
+
+def test_arrows_go_downwards_only() -> None:
+    upward = [
+        f"{name}:{line} imports {imported}"
+        for name, imported, line in uses()
+        if room_of(imported) in ROOMS and room_of(imported) not in (room_of(name), *BELOW[room_of(name)])
+    ]
+    assert upward == []
+
+
+def test_the_report_knows_only_the_words_of_the_record() -> None:
+    strange = [
+        f"{name}:{line} imports {imported}"
+        for name, imported, line in uses()
+        if room_of(name) == "spark_report"
+        and room_of(imported) in ROOMS
+        and room_of(imported) != "spark_report"
+        and module_of(imported) not in REPORT_MAY_USE
+    ]
+    assert strange == []
+
+
+def test_the_model_is_pure() -> None:
+    impure = [
+        f"{name}:{line} imports {imported}"
+        for name, imported, line in uses()
+        if room_of(name) == "cluster_model" and room_of(imported) != "cluster_model"
+        and (room_of(imported) not in sys.stdlib_module_names or room_of(imported) in WALL_CLOCK_AND_CHANCE)
+    ]  # fmt: skip
+    assert impure == []
+
+
+def test_faults_need_nothing_but_the_model() -> None:
+    foreign = [
+        f"{name}:{line} imports {imported}"
+        for name, imported, line in uses()
+        if room_of(name) == "faults"
+        and room_of(imported) not in (*sys.stdlib_module_names, "faults", "cluster_model")
+    ]  # fmt: skip
+    assert foreign == []
+
+
+def reachable(room: str) -> dict[str, str]:
+    """Every module, ours or not, that a room's imports lead to → who imports it."""
+    known = modules()
+    found = {name: "itself" for name in known if room_of(name) == room}
+    waiting = list(found)
+    while waiting:
+        name = waiting.pop()
+        for imported, _ in imports(known[name]):
+            module = module_of(imported)
+            for each in (module, *([module.rpartition(".")[0]] if "." in module else [])):
+                if each not in found:
+                    found[each] = name
+                    if each in known:
+                        waiting.append(each)
+    return found
+
+
+def test_no_spark_within_reach_of_the_screen() -> None:
+    heavy = {name: by for name, by in reachable("tui").items() if room_of(name) in ("pyspark", "py4j", "spark_report")}
+    assert heavy == {}
+
+
+@pytest.mark.parametrize("room", ["cluster_model", "faults", "playbooks", "tui"])
+def test_importing_a_whole_room_loads_no_spark(room: str) -> None:
+    names = [name for name in modules() if room_of(name) == room and not name.endswith("__main__")]
+    program = "import sys, importlib\n" + "".join(f"importlib.import_module({name!r})\n" for name in names)
+    program += "print(sorted({m.partition('.')[0] for m in sys.modules} & {'pyspark', 'py4j', 'spark_report'}))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_short_command_does_not_pay_for_what_it_does_not_use() -> None:
+    program = (
+        "import sys, tui.cli.main\nprint([m for m in ('pyarrow', 'textual', 'pandas', 'faker') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,44 @@
+"""The product's source files, parsed once."""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("cluster_model", "faults", "playbooks", "spark_report", "tui")
+
+
+@cache
+def modules() -> dict[str, ast.Module]:
+    """Dotted name of every module of the rooms → its syntax tree."""
+    found = {}
+    for room in ROOMS:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            found[name] = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    return found
+
+
+def room_of(name: str) -> str:
+    """The first part of a dotted name."""
+    return name.partition(".")[0]
+
+
+def imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Every import anywhere in a file, functions included, with its line; ``from a import b`` gives ``a.b``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: imports are absolute"
+            for alias in node.names:
+                yield f"{node.module}.{alias.name}", node.lineno
+
+
+def module_of(imported: str) -> str:
+    """The module of ours that an imported name is or stands in; the name itself for anything else."""
+    known = modules()
+    return imported if imported in known else imported.rpartition(".")[0]

@@ -1,0 +1,186 @@
+"""The smaller commands: check, library, faults, profiles, replay, report."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from cluster_model.profiles import PROFILE_VERSIONS
+from faults.catalogue import CATALOGUE
+from playbooks import layout
+from playbooks.bundled import names, path_of
+from tests.cli.running import Typed
+from tests.support.playbooks import MANUAL
+
+Type = Callable[..., Typed]
+
+
+def test_check_tells_what_is_sound(typed: Type, here: Path) -> None:
+    (here / "hand.yaml").write_text(MANUAL)
+    done = typed("check", "hand.yaml", "leader-crash")
+    assert done.code == 0
+    assert "hand.yaml: sound (3.9-kraft, 6 steps, 1 expectations)" in done.err
+    assert "leader-crash: sound" in done.err
+
+
+def test_check_tells_every_mistake_of_every_file(typed: Type, here: Path) -> None:
+    (here / "one.yaml").write_text("floodmark: 2\ntopics: []\n")
+    (here / "two.yaml").write_text("floodmark: 1\nnonsense: 3\ntopics:\n  - {name: orders}\n")
+    done = typed("check", "one.yaml", "two.yaml", "leader-crash")
+    assert done.code == 2
+    assert "one.yaml:1:12: floodmark: " in done.err
+    assert "two.yaml:2:1: nonsense: " in done.err
+    assert "leader-crash: sound" in done.err
+
+
+def test_library_lists_every_bundled_playbook(typed: Type) -> None:
+    lines = typed("library").out.splitlines()
+    assert tuple(line.split()[0] for line in lines[1:]) == names()
+    documents = json.loads(typed("library", "--json").out)
+    assert tuple(document["name"] for document in documents) == names()
+
+
+def test_library_prints_a_playbook_as_it_is(typed: Type) -> None:
+    done = typed("library", "leader-crash")
+    assert done.out == path_of("leader-crash").read_text()
+    bad = typed("library", "leader-crush")
+    assert (bad.code, bad.out) == (2, "")
+    assert "did you mean 'leader-crash'?" in bad.err
+
+
+def test_faults_lists_the_catalogue(typed: Type) -> None:
+    lines = typed("faults").out.splitlines()
+    for fault in CATALOGUE.values():
+        assert any(line.split()[:3] == [fault.name, "f", fault.letter] for line in lines)
+    assert any(line.startswith("elect_leaders") for line in lines)
+    assert any(line.startswith("leader(PARTITION)") for line in lines)
+
+
+@pytest.mark.parametrize("name", [*CATALOGUE, "elect_leaders"])
+def test_faults_tells_all_about_one(typed: Type, name: str) -> None:
+    done = typed("faults", name)
+    assert done.code == 0
+    assert done.out.startswith(name)
+    for param in CATALOGUE[name].params if name in CATALOGUE else ():
+        assert param.name in done.out
+        assert param.doc in done.out
+
+
+def test_faults_as_a_document(typed: Type) -> None:
+    assert [entry["name"] for entry in json.loads(typed("faults", "--json").out)] == list(CATALOGUE)
+    lag = json.loads(typed("faults", "lag", "--json").out)
+    assert {param["name"] for param in lag["params"]} == {param.name for param in CATALOGUE["lag"].params}
+
+
+def test_an_unknown_fault_is_bad_input(typed: Type) -> None:
+    done = typed("faults", "crush")
+    assert done.code == 2
+    assert "no fault 'crush' (did you mean 'crash'?)" in done.err
+
+
+def test_profiles_lists_versions_and_tells_rules(typed: Type) -> None:
+    lines = typed("profiles").out.splitlines()
+    assert tuple(line.split()[0] for line in lines[1:]) == PROFILE_VERSIONS
+    rules = typed("profiles", "0.11").out
+    assert "epoch_truncation" in rules
+    assert "kip_279" not in rules
+    assert typed("profiles", "0.12").code == 2
+
+
+@pytest.fixture
+def session(typed: Type, here: Path) -> Path:
+    (here / "hand.yaml").write_text(MANUAL)
+    typed("run", "hand.yaml")
+    return layout.sessions_under(here / "sessions")[0]
+
+
+def test_replay_says_that_it_is_the_same(typed: Type, session: Path) -> None:
+    manifest = layout.read_manifest(session)
+    assert manifest is not None
+    for name in (session, manifest.session_id):
+        done = typed("replay", name, "--json")
+        assert done.code == 0
+        assert f"the same: {manifest.events} events, digest {manifest.digest}" in done.err
+    assert json.loads(done.out) == {
+        "session": str(Path("sessions") / session.name),
+        "events": manifest.events,
+        "digest": manifest.digest,
+        "complete": True,
+    }
+
+
+def test_replay_of_something_else_is_1(typed: Type, session: Path) -> None:
+    for name in (layout.MANIFEST, layout.RESULT):
+        (session / name).unlink()
+    events = session / layout.EVENTS
+    events.write_text(events.read_text().replace('"names=[m0]"', '"names=[m1]"').replace("m0", "m9"))
+    done = typed("replay", session)
+    assert done.code == 1
+    assert "the replay differs from event" in done.err
+
+
+@pytest.mark.parametrize("name", ["nowhere", ".", "hand.yaml"])
+def test_replay_of_no_session_is_2(typed: Type, session: Path, name: str) -> None:
+    done = typed("replay", name)
+    assert done.code == 2
+    assert done.err.startswith("error: ")
+    assert len(done.err.splitlines()) == 1
+
+
+def test_replay_of_a_truncated_session_is_2(typed: Type, session: Path) -> None:
+    events = session / layout.EVENTS
+    events.write_bytes(events.read_bytes()[:-20])
+    done = typed("replay", session)
+    assert done.code == 2
+    assert "when the session was sealed" in done.err
+
+
+class FakeProcess:
+    """A process that does nothing but end."""
+
+    started: ClassVar[list[list[str]]] = []
+    code = 0
+
+    def __init__(self, command: list[str]) -> None:
+        self.started.append(command)
+
+    def wait(self) -> int:
+        return self.code
+
+
+@pytest.fixture
+def processes(monkeypatch: pytest.MonkeyPatch) -> type[FakeProcess]:
+    class Fresh(FakeProcess):
+        started: ClassVar[list[list[str]]] = []
+
+    popen: Any = Fresh
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    return Fresh
+
+
+def test_report_starts_spark_in_its_own_process(typed: Type, session: Path, processes: type[FakeProcess]) -> None:
+    session_id = session.name.removeprefix(layout.DIRECTORY_PREFIX)
+    done = typed("report", session, session_id, "--out", "r", "--format", "json", "--master", "local[1]")
+    assert done.code == 0
+    found = str(Path("sessions") / session.name)
+    options = ["--out", "r", "--format", "json", "--master", "local[1]"]
+    assert processes.started == [[sys.executable, "-m", "spark_report", str(session), found, *options]]
+
+
+@pytest.mark.parametrize(("code", "shown"), [(2, 2), (70, 70), (-15, 143)])
+def test_report_ends_as_its_process_does(
+    typed: Type, session: Path, processes: type[FakeProcess], code: int, shown: int
+) -> None:
+    processes.code = code
+    assert typed("report", session).code == shown
+
+
+def test_report_of_no_session_starts_nothing(typed: Type, processes: type[FakeProcess]) -> None:
+    done = typed("report", "nowhere", "neither")
+    assert done.code == 2
+    assert done.err.count("error: no session") == 2
+    assert processes.started == []

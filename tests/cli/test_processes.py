@@ -1,0 +1,178 @@
+"""The command line as a process: pipes that close, colours, hash seeds, terminals that are none."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import FLOODMARK, ROOT, floodmark
+from tests.support.playbooks import CLUSTER, CRASH
+
+ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+@pytest.fixture
+def crash(tmp_path: Path) -> Path:
+    path = tmp_path / "crash.yaml"
+    path.write_text(CRASH)
+    return path
+
+
+@pytest.mark.parametrize("words", [("library",), ("faults",), ("library", "leader-crash"), ("profiles",)])
+def test_a_reader_that_leaves_is_no_error(tmp_path: Path, words: tuple[str, ...]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [*FLOODMARK, *words], cwd=tmp_path, env=ENV, stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_run_whose_reader_leaves_is_still_sealed(crash: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [*FLOODMARK, "run", str(crash), "--plain"],
+        cwd=crash.parent,
+        env=ENV,
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writer)
+    assert done.returncode == 0
+    assert "BrokenPipe" not in done.stderr
+    assert len(list(crash.parent.glob("sessions/*/manifest.json"))) == 1
+
+
+LONG = CLUSTER + "settle: 1s\nsteps:\n  - at: 10000s\n    heal: all\n"
+
+
+def killed(tmp_path: Path, number: signal.Signals) -> tuple[int, Path]:
+    """Start a long run, send it a signal as soon as it has recorded something, and wait for its end."""
+    (tmp_path / "long.yaml").write_text(LONG)
+    command = [*FLOODMARK, "run", "long.yaml"]
+    process = subprocess.Popen(command, cwd=tmp_path, env=ENV, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    while not (found := [path for path in tmp_path.glob("sessions/*/events.jsonl") if path.stat().st_size > 10_000]):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(number)
+    return process.wait(), found[0].parent
+
+
+def test_a_killed_run_can_be_replayed_as_far_as_it_goes(tmp_path: Path) -> None:
+    code, session = killed(tmp_path, signal.SIGKILL)
+    assert code == -signal.SIGKILL
+    assert not (session / "manifest.json").exists()
+    whole = (session / "events.jsonl").read_bytes().count(b"\n")
+    done = floodmark("replay", session, cwd=tmp_path)
+    assert done.code == 0
+    assert "note: not sealed" in done.err
+    assert f"the same: {whole} events; a torn session has no digest to compare" in done.err
+
+
+def test_an_interrupted_run_says_where_its_recording_is(tmp_path: Path) -> None:
+    code, session = killed(tmp_path, signal.SIGINT)
+    assert code == 130
+    assert floodmark("replay", session, cwd=tmp_path).code == 0
+
+
+def on_a_terminal(words: tuple[str, ...], cwd: Path, env: dict[str, str]) -> str:
+    """What a command writes to a terminal of 100 columns."""
+    master, slave = pty.openpty()
+    subprocess.run(
+        [*FLOODMARK, *words],
+        cwd=cwd,
+        env={**ENV, "TERM": "xterm-256color", "COLUMNS": "100", **env},
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        check=False,
+    )
+    os.close(slave)
+    written = b""
+    while True:
+        try:
+            block = os.read(master, 65536)
+        except OSError:
+            break
+        if not block:
+            break
+        written += block
+    os.close(master)
+    return written.decode()
+
+
+def test_colours_are_for_terminals_that_want_them(tmp_path: Path) -> None:
+    assert "\x1b[" in on_a_terminal(("faults",), tmp_path, {})
+    assert "\x1b[3" not in on_a_terminal(("faults",), tmp_path, {"NO_COLOR": "1"})
+    assert "\x1b[" not in floodmark("faults", cwd=tmp_path).out
+
+
+def test_hash_seeds_do_not_matter(crash: Path) -> None:
+    documents = []
+    for seed in ("0", "1", "12345"):
+        done = floodmark("run", crash, "--json", cwd=crash.parent, env={"PYTHONHASHSEED": seed})
+        documents.append(json.loads(done.out) | {"session": ""})
+    assert documents[0] == documents[1] == documents[2]
+
+
+def test_the_screen_needs_a_terminal(tmp_path: Path) -> None:
+    done = floodmark(cwd=tmp_path)
+    assert done.code == 2
+    assert "terminal" in done.err
+    assert "Traceback" not in done.err
+    assert not (tmp_path / "sessions").exists()
+
+
+def test_an_error_outside_any_session_is_70_with_an_account(tmp_path: Path) -> None:
+    program = (
+        "import tui.cli.listing as listing\n"
+        "def explode(*a, **k): raise ZeroDivisionError('a mistake of ours')\n"
+        "listing.library = explode\n"
+        "from tui.cli.main import main\n"
+        "import sys; sys.argv = ['floodmark', 'library']; main()\n"
+    )
+    done = subprocess.run(
+        [FLOODMARK[0], "-c", program],
+        cwd=tmp_path,
+        env={**ENV, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 70
+    assert "internal error: ZeroDivisionError: a mistake of ours" in done.stderr
+    assert "Traceback" not in done.stderr
+    account = Path(done.stderr.split("account  ")[1].strip())
+    assert "Traceback" in account.read_text()
+
+
+def test_version(tmp_path: Path) -> None:
+    done = floodmark("--version", cwd=tmp_path)
+    assert done.code == 0
+    assert done.out.startswith("floodmark ")
+
+
+def test_help_names_every_command(tmp_path: Path) -> None:
+    text = floodmark("--help", cwd=tmp_path).out
+    for command in ("run", "check", "library", "faults", "profiles", "replay", "report", "demo"):
+        assert f" {command} " in text
+
+
+def test_a_playbook_bomb_is_refused_at_once(tmp_path: Path) -> None:
+    levels = "\n".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 30))
+    (tmp_path / "bomb.yaml").write_text(f"a0: &a0 [x]\n{levels}\n")
+    (tmp_path / "deep.yaml").write_text("[" * 100_000)
+    for name in ("bomb.yaml", "deep.yaml"):
+        done = floodmark("run", name, cwd=tmp_path)
+        assert done.code == 2
+        assert done.err.startswith(f"error: {name}:")
+        assert not (tmp_path / "sessions").exists()

@@ -1,0 +1,38 @@
+"""Progress speaks only about what takes long."""
+
+import io
+
+from rich.console import Console
+
+from tui.cli.progress import EVERY_S, PATIENCE_S, Telling
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_short_things_are_silent_and_long_ones_speak_now_and_then() -> None:
+    clock = Clock()
+    out = io.StringIO()
+    with Telling(Console(file=out), clock) as telling:
+        for tenths in range(int(10 * (2 * EVERY_S + PATIENCE_S))):
+            clock.now = tenths / 10
+            telling.tell(lambda: f"at {clock.now}")
+    assert out.getvalue().splitlines() == ["at 5.0", "at 10.0"]
+
+
+def test_on_a_terminal_one_line_moves_and_is_taken_away() -> None:
+    clock = Clock()
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=60)
+    with Telling(console, clock) as telling:
+        telling.tell(lambda: "too early")
+        clock.now = PATIENCE_S
+        telling.tell(lambda: "first [not markup]")
+        telling.tell(lambda: "second")
+    assert "too early" not in out.getvalue()
+    assert "second" in out.getvalue()
+    assert out.getvalue().endswith("\x1b[2K")

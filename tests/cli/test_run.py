@@ -1,0 +1,204 @@
+"""``floodmark run``: exit codes, documents, and what happens to bad input."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from playbooks import layout
+from playbooks.loader import loads
+from tests.cli.running import Typed
+from tests.support.playbooks import CLUSTER, CRASH, MANUAL
+from tui.cli import run as run_module
+from tui.cli.driving import Driving
+
+Type = Callable[..., Typed]
+
+FAILING = CLUSTER + "settle: 1s\nsteps:\n  - at: 1s\n    heal: all\nexpect:\n  - acked() == 0\n  - acked() > 0\n"
+WAITING = CLUSTER + "settle: 1s\nsteps:\n  - when: leader(orders-0) == 3\n    within: 1s\n    heal: all\n"
+
+
+@pytest.fixture(autouse=True)
+def files(here: Path) -> None:
+    for name, text in (("crash", CRASH), ("fails", FAILING), ("waits", WAITING), ("hand", MANUAL)):
+        (here / f"{name}.yaml").write_text(text)
+
+
+def sessions(here: Path) -> list[Path]:
+    return layout.sessions_under(here / "sessions")
+
+
+@pytest.mark.parametrize(("name", "code"), [("crash", 0), ("hand", 0), ("fails", 1), ("waits", 3)])
+def test_exit_codes_tell_the_verdict(typed: Type, here: Path, name: str, code: int) -> None:
+    done = typed("run", f"{name}.yaml")
+    assert done.code == code
+    assert done.out == "", "people's text goes to stderr"
+    assert {0: "PASS", 1: "FAIL", 3: "INCONCLUSIVE"}[code] in done.err
+    assert len(sessions(here)) == 1
+
+
+def test_json_is_one_document_and_nothing_else(typed: Type, here: Path) -> None:
+    done = typed("run", "crash.yaml", "--json")
+    document = json.loads(done.out)
+    assert document["verdict"] == "pass"
+    assert document["session"] == str(sessions(here)[0].relative_to(here))
+    assert json.loads((here / document["session"] / layout.RESULT).read_text()) == document
+
+
+def test_the_same_seed_gives_the_same_digest_and_another_another(typed: Type) -> None:
+    digests = [
+        json.loads(typed("run", "crash.yaml", "--json", *seed).out)["digest"]
+        for seed in ((), ("--seed", "3"), ("--seed", "4"))
+    ]
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_several_playbooks_make_a_table_a_list_and_the_worst_code(typed: Type) -> None:
+    done = typed("run", "crash.yaml", "waits.yaml", "fails.yaml", "--json")
+    assert done.code == 1
+    assert [document["verdict"] for document in json.loads(done.out)] == ["pass", "inconclusive", "fail"]
+    rows = [line.split() for line in done.err.splitlines()[-4:]]
+    assert rows[0][:4] == ["playbook", "profile", "seed", "verdict"]
+    assert [row[3] for row in rows[1:]] == ["pass", "inconclusive", "fail"]
+
+
+def test_inconclusive_alone_is_3_and_tells_why(typed: Type) -> None:
+    done = typed("run", "crash.yaml", "--until", "3s")
+    assert done.code == 3
+    assert "INCONCLUSIVE: cut off at 3s, before step 2 of 2" in done.err
+
+
+def test_out_and_the_environment_choose_where_sessions_go(
+    typed: Type, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed("run", "hand.yaml", "--out", here / "one")
+    monkeypatch.setenv("FLOODMARK_SESSIONS", str(here / "two"))
+    typed("run", "hand.yaml")
+    assert [len(layout.sessions_under(here / name)) for name in ("one", "two", "sessions")] == [1, 1, 0]
+
+
+def test_settings_change_the_run_and_are_kept_with_it(typed: Type, here: Path) -> None:
+    done = typed(
+        "run", "crash.yaml", "--set", "cluster.kafka=2.8", "--set", "producers.checkout.config.acks=1", "--json"
+    )
+    assert json.loads(done.out)["profile"] == "2.8-zookeeper"
+    session = sessions(here)[0]
+    start = layout.read_start(session)
+    assert start.settings == {"cluster.kafka": "2.8", "producers.checkout.config.acks": "1"}
+    assert start.producers[0]["acks"] == 1
+    assert loads((session / layout.PLAYBOOK).read_text(), "x").spec.kafka == "2.8"
+
+
+def test_plain_prints_notable_events_on_stdout(typed: Type) -> None:
+    lines = typed("run", "crash.yaml", "--plain").out.splitlines()
+    assert lines[0].split()[:2] == ["0.000s", "became_leader"]
+    assert any("fault_injected" in line and "broker 1" in line for line in lines)
+    assert not any("records_acked" in line or "hw_advanced" in line for line in lines)
+
+
+def test_plain_with_json_leaves_stdout_to_the_document(typed: Type) -> None:
+    done = typed("run", "crash.yaml", "--plain", "--json")
+    assert json.loads(done.out)["verdict"] == "pass"
+    assert "leader_elected" in done.err
+
+
+def test_show_prints_the_table_as_plain_lines_in_a_pipe(typed: Type) -> None:
+    lines = typed("run", "hand.yaml").err.splitlines()
+    head = next(number for number, line in enumerate(lines) if line.startswith("broker "))
+    assert lines[head].split() == ["broker", "role", "LEO", "HW", "epochs", "ISR", "log"]
+    assert lines[head + 1].split() == ["1", "leader", "1", "0", "0@0", "1,2", "0:m0"]
+
+
+def test_junit_has_a_case_per_expectation(typed: Type, here: Path) -> None:
+    typed("run", "crash.yaml", "fails.yaml", "waits.yaml", "--junit", here / "results.xml")
+    suites = ElementTree.parse(here / "results.xml").getroot()
+    names = [suite.get("name") for suite in suites]
+    assert names == ["small", "small", "small"]
+    counts = [tuple(suite.get(key) for key in ("tests", "failures", "errors", "skipped")) for suite in suites]
+    assert counts == [("3", "0", "0", "0"), ("2", "1", "0", "0"), ("2", "0", "1", "1")]
+    failure = suites[1].find("testcase/failure")
+    assert failure is not None
+    assert (failure.get("message") or "").startswith("acked() is ")
+    error = suites[2].find("testcase/error")
+    assert error is not None
+    assert "which never held" in (error.get("message") or "")
+
+
+BAD = [
+    (("nothing-like-it",), "no such file, and no bundled playbook"),
+    (("leader-crush",), "did you mean 'leader-crash'?"),
+    (("missing.yaml",), "missing.yaml:1:1: cannot be read: No such file or directory"),
+    (("broken.yaml",), "broken.yaml:1:1: "),
+    (("crash.yaml", "--until", "soon"), "--until: found 'soon', allowed is a duration"),
+    (("crash.yaml", "--set", "x"), "--set takes key=value"),
+    (("crash.yaml", "--set", "producers.nobody.rate=1/s"), "there is no 'nobody' here, only checkout"),
+    (("crash.yaml", "--set", "cluster.kafka=3.99"), "found '3.99', allowed is one of"),
+    (("crash.yaml", "--set", "cluster.kafka=3.99"), "(with --set cluster.kafka=3.99)"),
+    (("crash.yaml", "--junit", "no/such/dir.xml"), "--junit: cannot write no/such/dir.xml: no such directory"),
+    (("crash.yaml", "broken.yaml"), "broken.yaml:1:1: "),
+    (("crash.yaml", "--seed", "-1"), "--seed"),
+    (("crash.yaml", "--frobnicate"), "No such option"),
+    ((), "Missing argument"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), BAD)
+def test_bad_input_is_2_with_one_message_and_nothing_written(
+    typed: Type, here: Path, words: tuple[str, ...], message: str
+) -> None:
+    (here / "broken.yaml").write_text("- a\n- b\n")
+    done = typed("run", *words, "--json")
+    assert done.code == 2
+    assert message in done.err
+    assert "Traceback" not in done.err
+    assert done.out == ""
+    assert not (here / "sessions").exists()
+
+
+def test_a_file_wins_over_a_bundled_name(typed: Type, here: Path) -> None:
+    (here / "leader-crash").write_text(MANUAL)
+    assert json.loads(typed("run", "leader-crash", "--json").out)["playbook"] == "by-hand"
+
+
+def test_sessions_that_cannot_be_written_are_one_error(typed: Type, here: Path) -> None:
+    (here / "sessions").write_text("in the way")
+    done = typed("run", "hand.yaml")
+    assert done.code == 2
+    assert "cannot record a session under sessions: " in done.err
+
+
+def test_an_internal_error_keeps_the_session_and_names_its_account(
+    typed: Type, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def explode(self: Driving, *_args: object) -> None:
+        raise ZeroDivisionError("a mistake of ours")
+
+    monkeypatch.setattr(Driving, "_print", explode)
+    done = typed("run", "crash.yaml", "--json")
+    assert (done.code, done.out) == (70, "")
+    assert "internal error: ZeroDivisionError: a mistake of ours" in done.err
+    assert "Traceback" not in done.err
+    (session,) = sessions(here)
+    assert f"account  {session.relative_to(here) / 'crash.log'}" in done.err
+    assert "a mistake of ours" in (session / layout.CRASH_LOG).read_text()
+    assert (session / layout.EVENTS).stat().st_size > 0
+    assert not (session / layout.MANIFEST).exists()
+
+
+def test_an_interrupted_run_is_130_and_keeps_what_it_has(
+    typed: Type, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(self: Driving, *_args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Driving, "_print", interrupt)
+    done = typed("run", "crash.yaml", "hand.yaml")
+    assert done.code == 130
+    (session,) = sessions(here)
+    assert f"stopped; what was recorded so far: {session.relative_to(here)}" in done.err
+
+
+def test_codes_cover_every_verdict() -> None:
+    assert sorted(run_module.CODES.values()) == [0, 1, 3]

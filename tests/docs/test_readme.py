@@ -1,0 +1,139 @@
+"""What the pages tell people to type works, in the order in which they tell it, and what they point at is there."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
+SCREEN = ".venv/bin/floodmark"
+"""The command that needs a terminal; the tests of the screen open it on one."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A command of a console block, and how it ends."""
+
+    command: str
+    code: int
+
+    def __str__(self) -> str:
+        return self.command
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def commands(page: Path) -> Iterator[Line]:
+    for block in blocks(page, "console"):
+        for line in block.splitlines():
+            assert line.startswith("$ "), f"{page.name}: {line}"
+            command, _, comment = line[2:].partition("#")
+            found = re.search(r"exit code (\d+)", comment)
+            yield Line(command.strip(), int(found[1]) if found else 0)
+
+
+TYPED = list(commands(README))
+MADE = [line for line in TYPED if line.command.startswith("make ")]
+RUN = [line for line in TYPED if line not in MADE and line.command != SCREEN]
+
+
+def is_slow(line: Line) -> bool:
+    return " report " in line.command or line.command.endswith(" demo")
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory as the reader has it: floodmark in ``.venv``, and the file they were asked to save."""
+    here = tmp_path_factory.mktemp("reader")
+    programs = here / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    script = programs / "floodmark"
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -m tui.cli.main "$@"\n')
+    script.chmod(0o755)
+    (here / "first.yaml").write_text(blocks(README, "yaml")[0])
+    return here
+
+
+def type_in(clone: Path, command: str) -> subprocess.CompletedProcess[str]:
+    env = {key: value for key, value in os.environ.items() if key != "FLOODMARK_SESSIONS"}
+    return subprocess.run(
+        ["sh", "-c", command],
+        cwd=clone,
+        env={**env, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_readme_tells_something_to_type() -> None:
+    assert len(MADE) >= 2
+    assert len(RUN) >= 6
+    assert any(line.command == SCREEN for line in TYPED)
+
+
+@pytest.mark.parametrize("line", MADE, ids=str)
+def test_make_targets_exist(line: Line) -> None:
+    dry = subprocess.run(
+        ["make", "--dry-run", *line.command.split()[1:]], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert dry.returncode == 0, dry.stderr
+
+
+@pytest.mark.parametrize("line", [line for line in RUN if not is_slow(line)], ids=str)
+def test_commands_end_as_the_page_says(clone: Path, line: Line) -> None:
+    done = type_in(clone, line.command)
+    assert done.returncode == line.code, done.stderr
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("line", [line for line in RUN if is_slow(line)], ids=str)
+def test_reports_end_as_the_page_says(clone: Path, line: Line) -> None:
+    if not (clone / "sessions").exists():
+        type_in(clone, f"{SCREEN} run first.yaml")
+    done = type_in(clone, line.command)
+    assert done.returncode == line.code, done.stderr
+    assert (clone / "reports/first/report.html").is_file()
+
+
+def test_the_screen_asks_for_a_terminal(clone: Path) -> None:
+    done = type_in(clone, SCREEN)
+    assert done.returncode == 2
+    assert "terminal" in done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    broken = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    assert broken == []
+
+
+def test_every_page_is_linked_from_the_readme() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert [page.name for page in PAGES[1:] if f"(docs/{page.name})" not in text] == []
+
+
+def test_the_command_line_page_names_every_option() -> None:
+    page = (ROOT / "docs/cli.md").read_text(encoding="utf-8")
+    shown = subprocess.run(
+        [sys.executable, "-m", "tui.cli.main", "run", "--help"],
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    options = set(re.findall(r"(--[a-z]+)", shown.stdout)) - {"--help"}
+    assert options
+    assert {option for option in options if f"`{option}" not in page} == set()
