@@ -33,7 +33,7 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: exactly one verb. ``name`` is the fault, the operation or the manual verb (``append``, ``fetch`` ...)."""
+    """One step: exactly one verb. ``name`` is the fault, the operation or the manual verb (``append``, ``fetch``)."""
 
     index: int
     """From 0."""
