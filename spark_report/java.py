@@ -88,15 +88,16 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 
 def _probe(command: Path, environment: Mapping[str, str]) -> _Runtime | None:
     """Ask a java what it is; None when it cannot say."""
-    settings = _settings(command, environment, _VECTOR)
-    has_vector = settings is not None
-    settings = settings or _settings(command, environment)
+    settings = _settings(command, environment)
     if settings is None or "java.home" not in settings or "java.specification.version" not in settings:
         return None
     version = settings["java.specification.version"].removeprefix("1.")
     if not version.isdigit():
         return None
-    return _Runtime(Path(settings["java.home"]), int(version), has_vector)
+    home = Path(settings["java.home"])
+    # Asked of the runtime itself: the command may be a script that drops the flag, our own among them.
+    has_vector = _settings(home / "bin" / "java", environment, _VECTOR) is not None
+    return _Runtime(home, int(version), has_vector)
 
 
 def _settings(command: Path, environment: Mapping[str, str], *flags: str) -> dict[str, str] | None:

@@ -84,6 +84,16 @@ def test_an_advance_handles_no_more_events_than_asked_for() -> None:
         assert session.cluster.executed == before + count
 
 
+def test_one_event_at_a_time_is_one_event_also_where_steps_and_expectations_come_in_between() -> None:
+    session = Session.start(loads(CRASH, "crash.yaml"))
+    running = True
+    while running:
+        before = session.cluster.executed
+        running = session.advance(1_000 * S, 1)
+        assert session.cluster.executed <= before + 1
+    assert session.steps_taken == 2
+
+
 def test_waiting_longer_than_within_is_inconclusive_and_says_for_what() -> None:
     playbook = timed(
         """

@@ -92,6 +92,13 @@ class TestStandIn:
         assert found.home != trimmed
         assert answer.stdout == "ran:-cp a b Main\n"
 
+    def test_a_java_home_that_is_such_a_script_is_recognised(self, tmp_path: Path, environment: dict[str, str]) -> None:
+        """What one report sets for its JVM is what a second one, started from it, finds."""
+        trimmed = fake_java(tmp_path / "trimmed", "25", vector=False)
+        first = java.find(tmp_path, {**environment, "JAVA_HOME": str(trimmed)})
+        again = java.find(tmp_path, {**environment, "JAVA_HOME": str(first.home)})
+        assert again.home == first.home != trimmed
+
     def test_a_cache_that_cannot_be_written_gives_way_to_the_scratch_directory(
         self, tmp_path: Path, environment: dict[str, str]
     ) -> None:

@@ -283,13 +283,15 @@ class Param:
 
 
 class Fault:
-    def __init__(self, letter, params=()):
+    def __init__(self, letter, params=(), usual_for_us=-1):
         self.name, self.letter, self.title, self.summary, self.params = letter, letter, "lag", "Slow.", params
+        self.usual_for_us = usual_for_us
 
 
 def test_the_sheet_names_the_length_of_time_that_a_fault_will_use():
     assert sheet.with_defaults(Fault("l", (Param(200_000), Param(0)))) == "lag 200ms"
     assert sheet.with_defaults(Fault("c")) == "lag"
+    assert sheet.with_defaults(Fault("g", usual_for_us=15_000_000)) == "lag 15s"
 
 
 def test_many_faults_stand_in_columns_and_none_is_left_out():
