@@ -32,11 +32,12 @@ $(READY): requirements.lock pyproject.toml
 demo: $(READY)
 	@$(BIN)/floodmark demo
 
-test: $(READY) lint
-	$(BIN)/python -m pytest
+# Spark, terminals and browsers want the machine to themselves; everything else shares its cores.
+test: $(READY) lint test-fast
+	$(BIN)/python -m pytest -m "spark or tmux or browser"
 
 test-fast: $(READY)
-	$(BIN)/python -m pytest -m "not spark and not tmux and not browser"
+	$(BIN)/python -m pytest -n auto -m "not spark and not tmux and not browser"
 
 test-spark: $(READY)
 	$(BIN)/python -m pytest -m spark
