@@ -188,6 +188,9 @@ class Broker:
         self._port.timer(self._config.hw_checkpoint_us, "checkpoint")
 
     def _leader_and_isr(self, request: LeaderAndIsrRequest) -> None:
+        self._service.disturb()
+        for fetcher in self._fetchers.values():
+            fetcher.disturb()
         self.metadata.live = dict(zip(request.brokers, request.broker_epochs, strict=True))
         for state in request.partitions:
             known = self._states.get(state.partition)

@@ -24,6 +24,7 @@ from cluster_model.messages import (
 from cluster_model.replication.completed import Completed
 from cluster_model.replication.idempotence import ProducerMemory
 from cluster_model.replication.rules import LONG_AGO, Remote, high_watermark, may_join_isr, out_of_sync
+from cluster_model.replication.sessions import FetchSession
 
 if TYPE_CHECKING:
     from cluster_model.replication.replica import Replica
@@ -89,6 +90,7 @@ class Leadership:
 
     def renew(self, state: PartitionState, now: int, *, new_epoch: bool) -> None:
         """Lead on by a newer decision; with a new epoch the followers' positions count from now."""
+        self.disturb()
         self.isr = state.isr
         self.pending = None
         self.proposal = None
@@ -99,6 +101,17 @@ class Leadership:
         for broker, remote in self.remotes.items():
             remote.last_fetch_leader_leo = self.replica.log.leo
             remote.last_fetch = remote.last_caught_up = now if broker in state.isr else LONG_AGO
+
+    def disturb(self) -> None:
+        """Something that followers' fetches depend on is about to change (:meth:`Remote.disturb`)."""
+        for remote in self.remotes.values():
+            remote.disturb()
+
+    def rest(self, follower: int, session: FetchSession, place: int) -> None:
+        """Leave a follower's fetches alone from here on, if it has everything, counts for the HW, and knows it."""
+        remote = self.remotes[follower]
+        if remote.leo == self.replica.log.leo and follower in self.isr:
+            remote.rest(session, place)
 
     @property
     def maximal_isr(self) -> tuple[int, ...]:
@@ -126,6 +139,7 @@ class Leadership:
     def _write(self, now: int, request: ProduceRequest) -> int:
         replica = self.replica
         log = replica.log
+        self.disturb()
         if self._lineage is None:
             self._lineage = log.lineages.begin(replica.broker, replica.leader_epoch, log.leo)
         base = log.leo
@@ -258,6 +272,7 @@ class Leadership:
         )
         if candidate <= replica.hw:
             return False
+        self.disturb()
         replica.hw = candidate
         replica.emit(HwAdvanced(now, replica.partition, replica.broker, replica.leader_epoch, candidate))
         self._complete_waiting()
@@ -331,6 +346,7 @@ class Leadership:
             return False
         if not response.error:
             if response.partition_epoch >= replica.partition_epoch:
+                self.disturb()
                 self.isr = response.isr
                 replica.partition_epoch = response.partition_epoch
                 self.pending = None

@@ -9,14 +9,15 @@ from typing import Any, NamedTuple
 
 from cluster_model.kernel.port import Alarm, Port
 from cluster_model.messages import FetchRequest
+from cluster_model.replication.sessions import FetchSession, FetchSessions
 
 
 class ParkedFetch(NamedTuple):
-    """``hws`` are the HWs in effect per partition when it was parked."""
+    """A follower's fetch has its session, which knows what it asks; a consumer's stands for itself."""
 
     source: int
     request: FetchRequest
-    hws: tuple[int, ...]
+    session: FetchSession | None
 
 
 class ParkedProduce(NamedTuple):
@@ -33,11 +34,12 @@ class ParkedProduce(NamedTuple):
 class Purgatory:
     """Both kinds by token, with their deadlines."""
 
-    __slots__ = ("_alarm", "_deadlines", "_token", "_watching", "fetches", "produces")
+    __slots__ = ("_alarm", "_deadlines", "_token", "_watching", "fetches", "produces", "sessions")
 
     def __init__(self, port: Port) -> None:
         self.fetches: dict[int, ParkedFetch] = {}
         self.produces: dict[int, ParkedProduce] = {}
+        self.sessions = FetchSessions()
         self._watching: dict[str, list[int]] = {}
         self._deadlines: list[tuple[int, int]] = []
         self._token = 0
@@ -53,6 +55,9 @@ class Purgatory:
         """Keep a fetch until its deadline at the latest."""
         token = self._wait(deadline)
         self.fetches[token] = fetch
+        if fetch.session is not None:
+            fetch.session.parked = token
+            return token
         for asked in fetch.request.partitions:
             self._watching.setdefault(asked.partition, []).append(token)
         return token
@@ -63,14 +68,24 @@ class Purgatory:
         self.produces[token] = produce
         return token
 
-    def watchers(self, partition: str) -> tuple[int, ...]:
-        """Tokens of the fetches that wait for this partition."""
-        return tuple(self._watching.get(partition, ()))
+    def watchers(self, partition: str) -> list[int]:
+        """Tokens of the fetches that wait for this partition, oldest first."""
+        tokens = [session.parked for session in self.sessions.watching(partition) if session.parked]
+        consumers = self._watching.get(partition)
+        if consumers:
+            tokens += consumers
+        tokens.sort()
+        return tokens
 
     def take_fetch(self, token: int) -> ParkedFetch | None:
         """Remove a fetch; None when it has gone."""
         fetch = self.fetches.pop(token, None)
-        if fetch is not None:
+        if fetch is None:
+            return None
+        if fetch.session is not None:
+            fetch.session.parked = 0
+            self.sessions.drop_if_over(fetch.session)
+        else:
             for asked in fetch.request.partitions:
                 self._watching[asked.partition].remove(token)
         return fetch
@@ -96,6 +111,7 @@ class Purgatory:
         """The process died."""
         self.fetches.clear()
         self.produces.clear()
+        self.sessions.unpark()
         self._watching.clear()
         self._deadlines.clear()
         self._alarm.forget()
@@ -103,15 +119,17 @@ class Purgatory:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         watching = tuple((name, tuple(tokens)) for name, tokens in self._watching.items())
+        fetches = tuple((token, parked.source, parked.request) for token, parked in self.fetches.items())
         return (
-            tuple(self.fetches.items()), tuple(self.produces.items()), watching, tuple(self._deadlines), self._token,
+            self.sessions.save(), fetches, tuple(self.produces.items()), watching, tuple(self._deadlines), self._token,
             self._alarm.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        fetches, produces, watching, deadlines, self._token, alarm = saved
-        self.fetches = dict(fetches)
+        sessions, fetches, produces, watching, deadlines, self._token, alarm = saved
+        parked = self.sessions.load(sessions)
+        self.fetches = {token: ParkedFetch(source, request, parked.get(token)) for token, source, request in fetches}
         self.produces = dict(produces)
         self._watching = {name: list(tokens) for name, tokens in watching}
         self._deadlines = list(deadlines)
