@@ -4,12 +4,15 @@ A parked follower fetch waits for records beyond its offset; a rise of the HW do
 (``DelayedFetch``). A parked consumer fetch waits for the HW. Both are read anew when they end.
 """
 
-from heapq import heappop, heappush
-from typing import Any, NamedTuple
+from heapq import heapify, heappop, heappush
+from typing import Any, Final, NamedTuple
 
 from cluster_model.kernel.port import Alarm, Port
 from cluster_model.messages import FetchRequest
 from cluster_model.replication.sessions import FetchSession, FetchSessions
+
+SPARE: Final = 64
+"""Deadlines of answered requests that may lie about before they are swept up."""
 
 
 class ParkedFetch(NamedTuple):
@@ -47,9 +50,15 @@ class Purgatory:
 
     def _wait(self, deadline: int) -> int:
         self._token += 1
+        if len(self._deadlines) > 4 * (len(self.fetches) + len(self.produces)) + SPARE:
+            self._deadlines = [entry for entry in self._deadlines if self._waits(entry[1])]
+            heapify(self._deadlines)
         heappush(self._deadlines, (deadline, self._token))
         self._alarm.want(deadline)
         return self._token
+
+    def _waits(self, token: int) -> bool:
+        return token in self.fetches or token in self.produces
 
     def park_fetch(self, fetch: ParkedFetch, deadline: int) -> int:
         """Keep a fetch until its deadline at the latest."""
@@ -98,7 +107,7 @@ class Purgatory:
         deadlines = self._deadlines
         while deadlines:
             deadline, token = deadlines[0]
-            waiting = token in self.fetches or token in self.produces
+            waiting = self._waits(token)
             if waiting and deadline > now:
                 self._alarm.want(deadline)
                 break
