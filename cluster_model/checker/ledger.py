@@ -109,8 +109,12 @@ class Ledger:
         log = self._world.replicas[event.partition][event.broker].log
         acked = self._acked[event.partition]
         end = event.hw
-        for index in range(log.extent_index(end - 1), -1, -1):
-            start, stint = log.extents[index]
+        extents = log.extents
+        newest = len(extents) - 1
+        # Almost always the HW stands in the newest stint.
+        last = newest if extents[newest][0] < end else log.extent_index(end - 1)
+        for index in range(last, -1, -1):
+            start, stint = extents[index]
             if acked.committed.get(stint, 0) >= end:
                 break
             acked.commit(stint, end)

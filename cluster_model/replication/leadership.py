@@ -161,9 +161,12 @@ class Leadership:
 
     def _result(self, acks: int, base: int, count: int) -> AppendResult:
         required = base + count
-        waits = acks == ALL and self._settled(required) is None
-        error = (self._settled(required) or KafkaError.NONE) if acks == ALL else KafkaError.NONE
-        return AppendResult(error, base, self.replica.log.lineage_at(base).id, required, waits)
+        lineage = self._lineage
+        stint = lineage.id if lineage is not None and lineage.start <= base else self.replica.log.lineage_at(base).id
+        settled = self._settled(required) if acks == ALL else KafkaError.NONE
+        if settled is None:
+            return AppendResult(KafkaError.NONE, base, stint, required, True)
+        return AppendResult(settled, base, stint, required, False)
 
     def _settled(self, required: int) -> KafkaError | None:
         """The answer to a waiting produce, None while it must wait (``Partition.checkEnoughReplicasReachOffset``)."""
@@ -178,6 +181,8 @@ class Leadership:
         self._waiting.append((required, token))
 
     def _complete_waiting(self) -> None:
+        if not self._waiting:
+            return
         still: list[tuple[int, int]] = []
         for required, token in self._waiting:
             settled = self._settled(required)
@@ -230,7 +235,8 @@ class Leadership:
                 )
         if not log.log_start <= asked.offset <= log.leo:
             return self.refuse(asked, KafkaError.OFFSET_OUT_OF_RANGE)
-        records = log.read(asked.offset, log.leo, max_bytes)
+        offset = asked.offset
+        records = Slice(offset, offset, ()) if offset == log.leo else log.read(offset, log.leo, max_bytes)
         if book:
             self._book(now, follower, remote, broker_epoch, asked.offset)
         return FetchData(asked.partition, asked.offset, 0, hw, log.log_start, replica.leader_epoch, records)
@@ -262,13 +268,14 @@ class Leadership:
     def maybe_advance_hw(self, now: int) -> bool:
         """Move the HW up to what every needed replica has; True if it moved (``maybeIncrementLeaderHW``)."""
         replica = self.replica
-        if replica.profile.hw_needs_min_isr and len(self.isr) < replica.min_isr:
+        profile = replica.profile
+        if profile.hw_needs_min_isr and len(self.isr) < replica.min_isr:
             return False
         waits_for: Iterable[tuple[int, Remote]] = self.remotes.items()
-        if replica.profile.hw_waits_caught_up and replica.profile.number >= (3, 6, 0):
+        if profile.hw_waits_caught_up and profile.number >= (3, 6, 0):
             waits_for = [item for item in waits_for if item[0] in self.isr or self._eligible(*item)]
         candidate = high_watermark(
-            replica.profile, replica.log.leo, waits_for, self.maximal_isr, now, replica.config.lag_time_us
+            profile, replica.log.leo, waits_for, self.maximal_isr, now, replica.config.lag_time_us
         )
         if candidate <= replica.hw:
             return False

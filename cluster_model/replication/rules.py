@@ -57,13 +57,14 @@ class Remote:
         """Book a fetch at ``offset`` (``Replica.updateFetchStateOrThrow``); True when the follower's LEO changed."""
         self.disturb()
         if offset >= leader_leo:
-            self.last_caught_up = max(self.last_caught_up, now)
+            if now > self.last_caught_up:
+                self.last_caught_up = now
         elif profile.caught_up_previous and offset >= self.last_fetch_leader_leo:
             self.last_caught_up = max(self.last_caught_up, self.last_fetch)
         changed = offset != self.leo
         self.leo = offset
-        remembered = self.last_fetch_leader_leo if profile.leo_max_at_fetch else UNKNOWN_LEO
-        self.last_fetch_leader_leo = max(leader_leo, remembered)
+        if not profile.leo_max_at_fetch or leader_leo > self.last_fetch_leader_leo:
+            self.last_fetch_leader_leo = leader_leo
         self.last_fetch = now
         return changed
 
