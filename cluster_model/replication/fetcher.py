@@ -32,7 +32,8 @@ class Fetcher:
 
     __slots__ = (
         "_alarm", "_asked", "_broker_epoch", "_changed", "_config", "_correlation", "_delayed", "_outstanding",
-        "_partitions", "_places", "_port", "_replicas", "_sent_at", "_sent_epoch", "_steady", "_told", "leader",
+        "_partitions", "_places", "_port", "_replicas", "_sent_at", "_sent_epoch", "_steady", "_told", "_touched",
+        "leader",
     )  # fmt: skip
 
     def __init__(
@@ -42,12 +43,15 @@ class Fetcher:
         replicas: dict[str, Replica],
         config: BrokerConfig,
         broker_epoch: Callable[[], int],
+        touched: dict[str, None],
     ) -> None:
+        """``touched`` takes the partitions whose saved state is out of date."""
         self.leader = leader
         self._port = port
         self._replicas = replicas
         self._config = config
         self._broker_epoch = broker_epoch
+        self._touched = touched
         self._partitions: dict[str, None] = {}
         self._delayed: dict[str, int] = {}
         """Partition → when it may be tried again."""
@@ -163,6 +167,7 @@ class Fetcher:
             following = replica.following
             outcome = Outcome.IGNORED if following is None else following.answer(now, asked, data)
             self._told[place] = (data.hw, data.log_start)
+            self._touched[data.partition] = None
             if following is None or outcome is not Outcome.GO_ON or data.error:
                 self._steady = False
                 self._settle(data.partition, outcome)
@@ -195,6 +200,7 @@ class Fetcher:
         self.pump()
 
     def _settle(self, partition: str, outcome: Outcome) -> None:
+        self._touched[partition] = None
         if outcome is Outcome.BACK_OFF:
             self._delayed[partition] = self._port.now + self._config.fetch_backoff_us
         elif outcome is Outcome.FAILED:

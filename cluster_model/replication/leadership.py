@@ -24,7 +24,7 @@ from cluster_model.messages import (
 from cluster_model.replication.completed import Completed
 from cluster_model.replication.idempotence import ProducerMemory
 from cluster_model.replication.rules import LONG_AGO, Remote, high_watermark, may_join_isr, out_of_sync
-from cluster_model.replication.sessions import FetchSession
+from cluster_model.replication.sessions import FetchSession, FetchSessions
 
 if TYPE_CHECKING:
     from cluster_model.replication.replica import Replica
@@ -58,15 +58,7 @@ class Leadership:
     """State of a leader, from taking up its epoch to resigning."""
 
     __slots__ = (
-        "_lineage",
-        "_waiting",
-        "epoch_start",
-        "isr",
-        "pending",
-        "producers",
-        "proposal",
-        "remotes",
-        "replica",
+        "_lineage", "_waiting", "epoch_start", "isr", "pending", "producers", "proposal", "remotes", "replica",
     )  # fmt: skip
 
     def __init__(self, replica: "Replica", state: PartitionState, now: int) -> None:
@@ -377,13 +369,13 @@ class Leadership:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, replica: "Replica", saved: tuple[Any, ...]) -> "Leadership":
+    def loaded(cls, replica: "Replica", saved: tuple[Any, ...], sessions: FetchSessions) -> "Leadership":
         """Undo of :meth:`save`."""
         isr, pending, proposal, epoch_start, remotes, producers, waiting, lineage = saved
         self = cls.__new__(cls)
         self.replica = replica
         self.isr, self.pending, self.proposal, self.epoch_start = isr, pending, proposal, epoch_start
-        self.remotes = _loaded_remotes(remotes)
+        self.remotes = _loaded_remotes(remotes, sessions)
         self.producers = ProducerMemory()
         self.producers.load(producers)
         self._waiting = list(waiting)
@@ -391,9 +383,11 @@ class Leadership:
         return self
 
 
-def _loaded_remotes(saved: Iterable[tuple[int, tuple[int, int, int, int, int]]]) -> dict[int, Remote]:
+def _loaded_remotes(
+    saved: Iterable[tuple[int, tuple[int, int, int, int, int, bool]]], sessions: FetchSessions
+) -> dict[int, Remote]:
     remotes: dict[int, Remote] = {}
     for broker, state in saved:
         remotes[broker] = Remote(0)
-        remotes[broker].load(state)
+        remotes[broker].load(state, sessions.of(broker))
     return remotes

@@ -68,14 +68,18 @@ class Remote:
         self.last_fetch = now
         return changed
 
-    def save(self) -> tuple[int, int, int, int, int]:
-        """All state; whether it rests is not part of it."""
-        self.settle()
-        return (self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch)
+    def save(self) -> tuple[int, int, int, int, int, bool]:
+        """All state, and whether the session has newer times; so a resting follower's state is the same for long."""
+        times = (self.last_fetch, self.last_caught_up)
+        return (self.leo, self.last_fetch_leader_leo, *times, self.broker_epoch, self._session is not None)
 
-    def load(self, saved: tuple[int, int, int, int, int]) -> None:
-        """Undo of :meth:`save`."""
-        self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch = saved
+    def load(self, saved: tuple[int, int, int, int, int, bool], session: FetchSession | None) -> None:
+        """Undo of :meth:`save`; it no longer rests, which changes nothing but the work."""
+        (self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch, rested) = saved
+        if rested:
+            self._session = session
+            self.settle()
+            self._session = None
 
 
 def caught_up(profile: Profile, remote: Remote, leader_leo: int, now: int, lag_time_us: int) -> bool:

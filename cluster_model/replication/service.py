@@ -81,7 +81,7 @@ def _says_something(data: FetchData) -> bool:
 class Service:
     """Answers requests of one broker; what must wait goes to the purgatory."""
 
-    __slots__ = ("_port", "_profile", "_purgatory", "_replicas", "_settle")
+    __slots__ = ("_port", "_profile", "_purgatory", "_replicas", "_settle", "_touched")
 
     def __init__(
         self,
@@ -90,12 +90,15 @@ class Service:
         replicas: dict[str, Replica],
         purgatory: Purgatory,
         settle: Callable[[Replica], None],
+        touched: dict[str, None],
     ) -> None:
+        """``touched`` takes the partitions whose saved state is out of date."""
         self._port = port
         self._profile = profile
         self._replicas = replicas
         self._purgatory = purgatory
         self._settle = settle
+        self._touched = touched
 
     def produce(self, source: int, request: ProduceRequest) -> None:
         """Append, and answer now, later, or for acks=0 never."""
@@ -142,6 +145,7 @@ class Service:
         now = self._port.now
         session = self._purgatory.sessions.of(source)
         if session is None or not request.incremental:
+            self._wake_all(request.replica, session)
             session = self._purgatory.sessions.open(source, request.partitions)
         else:
             for asked in request.partitions:
@@ -168,6 +172,15 @@ class Service:
             if replica is not None:
                 self._settle(replica)
 
+    def _wake_all(self, follower: int, session: FetchSession | None) -> None:
+        """A session is over: nothing rests in it any more."""
+        for asked in () if session is None else session.asked:
+            replica = self._replicas.get(asked.partition)
+            if replica is not None and replica.leadership is not None:
+                remote = replica.leadership.remotes.get(follower)
+                if remote is not None:
+                    remote.disturb()
+
     def _answer(
         self, source: int, request: FetchRequest, session: FetchSession, places: list[int], found: list[FetchData]
     ) -> None:
@@ -178,6 +191,7 @@ class Service:
             if not _says_something(data):
                 replica = self._replicas[data.partition]
                 if data.hw == replica.hw and replica.leadership is not None:
+                    self._touched[data.partition] = None
                     replica.leadership.rest(request.replica, session, place)
 
     def answer_waiting(self, replica: Replica) -> None:
@@ -260,6 +274,7 @@ class Service:
                 replica = self._replicas[self._purgatory.produces[token].partition]
                 if replica.leadership is not None:
                     replica.leadership.give_up(token)
+                    self._touched[replica.partition] = None
                 self._answer_produce(token, KafkaError.REQUEST_TIMED_OUT)
 
     def epoch_ends(self, source: int, request: EpochEndRequest) -> None:
