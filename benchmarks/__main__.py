@@ -10,7 +10,7 @@ from benchmarks.rows import rows
 
 
 def main() -> None:
-    console = Console()
+    console = Console(width=150)
     table = Table(title="per CPU second; checker and trace on", title_justify="left")
     for heading in ("what", "figure", "to SimPy", "floor", ""):
         table.add_column(heading)

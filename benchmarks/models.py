@@ -2,6 +2,7 @@
 
 import gc
 import tracemalloc
+from collections.abc import Callable
 
 from benchmarks.measure import cpu_seconds
 from cluster_model.cluster import Cluster
@@ -47,15 +48,16 @@ def keyframe_ms(cluster: Cluster, times: int = 20) -> float:
     return 1_000 * spent / times
 
 
-def megabytes_per_second(cluster: Cluster, seconds: int) -> float:
-    """What the cluster keeps of every simulated second, with its trace drained."""
-    cluster.drain()
+def megabytes_per_second(load: Callable[[], Cluster], seconds: int) -> float:
+    """What a cluster keeps of every simulated second after the first, with its trace drained."""
     gc.collect()
     tracemalloc.start()
-    for _ in range(seconds):
+    cluster = load()
+    kept: list[int] = []
+    for _ in range(1 + seconds):
         cluster.run(cluster.now_us + SECOND)
         cluster.drain()
-    gc.collect()
-    kept, _peak = tracemalloc.get_traced_memory()
+        gc.collect()
+        kept.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
-    return kept / seconds / 1e6
+    return (kept[-1] - kept[0]) / seconds / 1e6

@@ -40,8 +40,8 @@ class Producer:
     __slots__ = (
         "_accumulator", "_alarm", "_available", "_available_as_of",
         "_config", "_correlation", "_emit", "_in_flight", "_metadata", "_partitions", "_pid",
-        "_port", "_pumped_as_of", "_running", "_spec", "_turn", "acked", "failed", "last_error", "refused", "sent",
-        "unknown",
+        "_port", "_pumped_as_of", "_running", "_spec", "_turn", "_usual_size", "acked", "failed", "last_error",
+        "refused", "sent", "unknown",
     )  # fmt: skip
 
     def __init__(
@@ -58,6 +58,7 @@ class Producer:
         self._port = port
         self._spec = spec
         self._config = config
+        self._usual_size = spec.batch * spec.record_bytes
         self._partitions = partitions
         self._available = partitions
         self._available_as_of = -1
@@ -226,7 +227,7 @@ class Producer:
             batch.producer_id = self._pid
         request = ProduceRequest(
             self._correlation, batch.partition, self.acks, self._config.request_timeout_us, self._spec.name,
-            batch.producer_id, batch.sequence, batch.records, batch.records * self._spec.record_bytes,
+            batch.producer_id, batch.sequence, batch.records, self._size(batch.records),
         )  # fmt: skip
         self._port.send(leader, request)
         if self.acks == 0:
@@ -235,6 +236,10 @@ class Producer:
             return
         self._accumulator.under_way(batch)
         self._in_flight[self._correlation] = (leader, now, batch)
+
+    def _size(self, records: int) -> int:
+        """Bytes of that many records; one number serves all batches of the usual size."""
+        return self._usual_size if records == self._spec.batch else records * self._spec.record_bytes
 
     def _rearm(self, wake: int) -> None:
         """See to it that the alarm rings at the next deadline.

@@ -35,8 +35,8 @@ class Kernel:
         """Put an event at an absolute time, which must not be before now."""
         if at < self.now:
             raise ValueError(f"event for {at} us submitted at {self.now} us: the past is closed")
-        self._sequence += 1
-        heappush(self._heap, (at, self._sequence, kind, target, payload))
+        self._sequence = sequence = self._sequence + 1
+        heappush(self._heap, (at, sequence, kind, target, payload))
 
     def next_at(self) -> int:
         """Time of the next event, -1 when there is none."""
@@ -62,10 +62,9 @@ class Kernel:
         heap = self._heap
         handlers = self._handlers
         while heap and heap[0][0] <= until:
-            event = heappop(heap)
-            self.now = event[0]
+            self.now, _sequence, kind, target, payload = heappop(heap)
             self.executed += 1
-            handlers[event[2]](event[3], event[4])
+            handlers[kind](target, payload)
         self.advance(until)
 
     def advance(self, until: int) -> None:
