@@ -8,7 +8,6 @@ A leader that loses its tail and goes on in the same epoch starts a new lineage:
 the lost records from those that took their offsets.
 """
 
-from array import array
 from bisect import bisect_right
 from typing import Any, NamedTuple
 
@@ -47,8 +46,8 @@ class Lineage:
         self.start = start
         self.batches: list[Batch] = []
         self.bases: list[int] = []
-        self.written = array("q")
-        """Bytes up to and including each batch; plain numbers, for there is one for every batch that is kept."""
+        self.written: list[int] = []
+        """Bytes up to and including each batch."""
 
     @property
     def end(self) -> int:
