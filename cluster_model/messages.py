@@ -56,7 +56,10 @@ class FetchPartition(NamedTuple):
 
 
 class FetchRequest(NamedTuple):
-    """``replica`` is the follower's broker id, -1 for a consumer. ``broker_epoch`` -1 before KIP-903."""
+    """``replica`` is the follower's broker id, -1 for a consumer. ``broker_epoch`` -1 before KIP-903.
+
+    ``incremental``: ``partitions`` has only what is asked differently from this follower's last fetch.
+    """
 
     correlation: int
     replica: int
@@ -64,6 +67,7 @@ class FetchRequest(NamedTuple):
     max_wait_us: int
     max_bytes: int
     partitions: tuple[FetchPartition, ...]
+    incremental: bool = False
 
 
 class FetchData(NamedTuple):
@@ -81,7 +85,7 @@ class FetchData(NamedTuple):
 
 
 class FetchResponse(NamedTuple):
-    """Answers, in the order asked."""
+    """Answers, in the order asked; to a follower only those that may tell it something new."""
 
     correlation: int
     partitions: tuple[FetchData, ...]

@@ -51,15 +51,18 @@ class RangeSet:
 class AckedRecords:
     """Acknowledged offsets per stint of one partition, and how far each stint was committed."""
 
-    __slots__ = ("by_stint", "committed")
+    __slots__ = ("_saved", "by_stint", "committed")
 
     def __init__(self) -> None:
         self.by_stint: dict[int, RangeSet] = {}
         self.committed: dict[int, int] = {}
         """Stint → offset below which its records were committed."""
+        self._saved: tuple[Any, ...] | None = None
+        """What :meth:`save` gave, until something changes."""
 
     def add(self, stint: int, start: int, end: int) -> bool:
         """Note acknowledged records; False when they were known."""
+        self._saved = None
         ranges = self.by_stint.get(stint)
         if ranges is None:
             ranges = self.by_stint[stint] = RangeSet()
@@ -69,14 +72,18 @@ class AckedRecords:
         """Everything of a stint below ``end`` could have been read."""
         if self.committed.get(stint, 0) < end:
             self.committed[stint] = end
+            self._saved = None
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        stints = tuple((stint, ranges.save()) for stint, ranges in self.by_stint.items())
-        return (stints, tuple(self.committed.items()))
+        if self._saved is None:
+            stints = tuple([(stint, ranges.save()) for stint, ranges in self.by_stint.items()])
+            self._saved = (stints, tuple(self.committed.items()))
+        return self._saved
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
+        self._saved = None
         stints, committed = saved
         self.by_stint = {}
         for stint, ranges in stints:

@@ -8,8 +8,10 @@ from cluster_model.checker.invariants import Invariants
 from cluster_model.checker.ledger import Ledger
 from cluster_model.events import (
     DATA_KINDS,
+    Appended,
     BecameLeader,
     Event,
+    HwAdvanced,
     LeaderElected,
     PartitionOffline,
     RecordsFailed,
@@ -32,8 +34,14 @@ class Checker:
     def observe(self, event: TraceEvent) -> None:
         """Hear an event, in the state that it left behind."""
         if event.kind in DATA_KINDS:
-            self.ledger.observe_data(event)
-            self.invariants.observe_data(event)
+            if isinstance(event, HwAdvanced):
+                self.ledger.committed(event)
+                self.invariants.hw_advanced(event)
+            elif isinstance(event, Appended):
+                self.ledger.appended(event)
+                self.invariants.appended(event)
+            else:
+                self.ledger.observe_data(event)
             return
         self.history.observe(event)
         self.invariants.observe(event)

@@ -22,7 +22,7 @@ POWER_LOSS = "power loss"
 class History:
     """What happened to one cluster, by partition where it concerns one."""
 
-    __slots__ = ("_elections", "_isrs", "_truncations", "outages")
+    __slots__ = ("_elections", "_isrs", "_saved", "_truncations", "outages")
 
     def __init__(self, isrs: dict[str, tuple[int, ...]]) -> None:
         """``isrs`` are the partitions' first ISRs."""
@@ -32,9 +32,12 @@ class History:
             name: [(0, 0, isr)] for name, isr in isrs.items()
         }
         self.outages: list[NodeDown | NodePaused | BrokerFenced | FaultInjected] = []
+        self._saved: tuple[Any, ...] | None = None
+        """What :meth:`save` gave, until something changes."""
 
     def observe(self, event: TraceEvent) -> None:
         """Keep the event if it is one that explains anything."""
+        self._saved = None
         if isinstance(event, LeaderElected | PartitionOffline):
             self._elections[event.partition].append(event)
         elif isinstance(event, Truncated):
@@ -78,14 +81,18 @@ class History:
 
     def save(self) -> tuple[Any, ...]:
         """All state; events are never changed, so their lists are enough."""
+        if self._saved is not None:
+            return self._saved
         tables = [
             tuple((name, tuple(events)) for name, events in table.items())
             for table in (self._elections, self._truncations, self._isrs)
         ]
-        return (*tables, tuple(self.outages))
+        self._saved = (*tables, tuple(self.outages))
+        return self._saved
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
+        self._saved = saved
         elections, truncations, isrs, outages = saved
         self._elections = {name: list(events) for name, events in elections}
         self._truncations = {name: list(events) for name, events in truncations}

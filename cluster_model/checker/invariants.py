@@ -51,16 +51,12 @@ class Invariants:
         self._reported: dict[tuple[str, str, int, int], int] = {}
         self.violations: dict[str, int] = {}
 
-    def observe_data(self, event: TraceEvent) -> None:
-        """An event of a batch's life."""
-        if isinstance(event, HwAdvanced):
-            self._hw_advanced(event)
-        elif isinstance(event, Appended):
-            key = (event.partition, event.leader_epoch)
-            known = self._leaders.setdefault(key, event.broker)
-            if known != event.broker:
-                detail = f"brokers {known} and {event.broker} both appended as leader in epoch {event.leader_epoch}"
-                self._violated(ONE_LEADER, event.partition, event.broker, event.leader_epoch, event.at_us, detail)
+    def appended(self, event: Appended) -> None:
+        """At most one broker ever appends as leader in an epoch."""
+        known = self._leaders.setdefault((event.partition, event.leader_epoch), event.broker)
+        if known != event.broker:
+            detail = f"brokers {known} and {event.broker} both appended as leader in epoch {event.leader_epoch}"
+            self._violated(ONE_LEADER, event.partition, event.broker, event.leader_epoch, event.at_us, detail)
 
     def observe(self, event: TraceEvent) -> None:
         """A rare event."""
@@ -75,7 +71,8 @@ class Invariants:
         elif isinstance(event, RecordsMissing):
             self._durable(event)
 
-    def _hw_advanced(self, event: HwAdvanced) -> None:
+    def hw_advanced(self, event: HwAdvanced) -> None:
+        """It never falls within a leadership, and what lies below it is the same on all in-sync replicas."""
         before = self._hws.get(event.partition)
         if before is not None and before[:2] == (event.broker, event.leader_epoch) and event.hw < before[2]:
             detail = f"broker {event.broker} lowered its HW from {before[2]} to {event.hw} within epoch {before[1]}"

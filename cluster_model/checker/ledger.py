@@ -55,25 +55,29 @@ class Ledger:
         self.repeats = Repeats(world)
 
     def observe_data(self, event: TraceEvent) -> None:
-        """Take an event of a batch's life."""
-        if isinstance(event, HwAdvanced):
-            self._committed(event)
-        elif isinstance(event, RecordsAcked):
-            self._book(event.client, 1, event.count)
-            if event.stint >= 0:
-                self._acknowledged(event)
-            else:
-                self._count_unplaced(event.client, event.partition, event.count)
+        """Take what a client tells of a batch's life."""
+        if isinstance(event, RecordsAcked):
+            self.acked(event)
         elif isinstance(event, RecordsSent):
             self._book(event.client, 0, event.count)
-        elif isinstance(event, Appended):
-            if event.acks == 0:
-                self._placed(event)
-            self.repeats.appended(event)
         elif isinstance(event, RecordsFailed):
             self._book(event.client, 2, event.count)
         elif isinstance(event, RecordsUnknown):
             self._book(event.client, 3, event.count)
+
+    def acked(self, event: RecordsAcked) -> None:
+        """A client was told that its records are written."""
+        self._book(event.client, 1, event.count)
+        if event.stint >= 0:
+            self._acknowledged(event)
+        else:
+            self._count_unplaced(event.client, event.partition, event.count)
+
+    def appended(self, event: Appended) -> None:
+        """A leader wrote records."""
+        if event.acks == 0:
+            self._placed(event)
+        self.repeats.appended(event)
 
     def _book(self, client: str, column: int, count: int) -> None:
         books = self.books.get(client)
@@ -102,15 +106,20 @@ class Ledger:
         if leader is not None and not leader.log.holds(event.stint, event.log_offset, end):
             self.leader_changed(event.partition, event)
 
-    def _committed(self, event: HwAdvanced) -> None:
+    def committed(self, event: HwAdvanced) -> None:
+        """A HW rose: if it is the true leader's, what lies below it could be read."""
         record = self._world.records[event.partition]
         if event.broker != record.leader:
             return
         log = self._world.replicas[event.partition][event.broker].log
         acked = self._acked[event.partition]
         end = event.hw
-        for index in range(log.extent_index(end - 1), -1, -1):
-            start, stint = log.extents[index]
+        extents = log.extents
+        newest = len(extents) - 1
+        # Almost always the HW stands in the newest stint.
+        last = newest if extents[newest][0] < end else log.extent_index(end - 1)
+        for index in range(last, -1, -1):
+            start, stint = extents[index]
             if acked.committed.get(stint, 0) >= end:
                 break
             acked.commit(stint, end)

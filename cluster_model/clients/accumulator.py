@@ -44,22 +44,27 @@ class Accumulator:
     number of partitions.
     """
 
-    __slots__ = ("_next_sequence", "queues")
+    __slots__ = ("_next_sequence", "queues", "waiting")
 
     def __init__(self, partitions: tuple[str, ...]) -> None:
         self.queues: dict[str, list[Outgoing]] = {}
+        self.waiting = 0
+        """Batches that are not under way."""
         self._next_sequence = dict.fromkeys(partitions, 0)
 
     def add(self, partition: str, records: int, room: int, now: int) -> int:
         """Put records into the last batch if it still has room, else into a new one; returns their first sequence."""
         sequence = self._next_sequence[partition]
         self._next_sequence[partition] += records
-        queue = self.queues.setdefault(partition, [])
+        queue = self.queues.get(partition)
+        if queue is None:
+            queue = self.queues[partition] = []
         last = queue[-1] if queue else None
         if last is not None and last.attempts == 0 and last.records + records <= room:
             last.records += records
         else:
             queue.append(Outgoing(partition, sequence, records, now))
+            self.waiting += 1
         return sequence
 
     def remove(self, batch: Outgoing) -> None:
@@ -68,6 +73,18 @@ class Accumulator:
         queue.remove(batch)
         if not queue:
             del self.queues[batch.partition]
+        if not batch.in_flight:
+            self.waiting -= 1
+
+    def under_way(self, batch: Outgoing) -> None:
+        """A request with the batch was sent."""
+        batch.in_flight = True
+        self.waiting -= 1
+
+    def came_back(self, batch: Outgoing) -> None:
+        """The request failed."""
+        batch.in_flight = False
+        self.waiting += 1
 
     @property
     def queued(self) -> int:
@@ -93,3 +110,4 @@ class Accumulator:
         queues, sequences = saved
         self.queues = {name: [Outgoing.loaded(batch) for batch in queue] for name, queue in queues}
         self._next_sequence = dict(sequences)
+        self.waiting = sum(not batch.in_flight for queue in self.queues.values() for batch in queue)

@@ -40,7 +40,8 @@ class Producer:
     __slots__ = (
         "_accumulator", "_alarm", "_available", "_available_as_of",
         "_config", "_correlation", "_emit", "_in_flight", "_metadata", "_partitions", "_pid",
-        "_port", "_running", "_spec", "_turn", "acked", "failed", "last_error", "refused", "sent", "unknown",
+        "_port", "_pumped_as_of", "_running", "_spec", "_turn", "_usual_size", "acked", "failed", "last_error",
+        "refused", "sent", "unknown",
     )  # fmt: skip
 
     def __init__(
@@ -57,10 +58,13 @@ class Producer:
         self._port = port
         self._spec = spec
         self._config = config
+        self._usual_size = spec.batch * spec.record_bytes
         self._partitions = partitions
         self._available = partitions
         self._available_as_of = -1
         """Version of the metadata that :attr:`_available` was read from."""
+        self._pumped_as_of = -1
+        """Version of the metadata by which every batch's partition had a leader, -1 if one had none."""
         self._emit = emit
         self._pid = port.node_id if config.idempotent else -1
         self._accumulator = Accumulator(partitions)
@@ -136,11 +140,30 @@ class Producer:
             return
         self._port.timer(spec.interval_us, "make")
         partition = self._next_partition()
+        quiet = self._quiet
         room = max(spec.batch, self._config.batch_bytes // max(1, spec.record_bytes))
         sequence = self._accumulator.add(partition, spec.batch, room, now)
         self.sent += spec.batch
         self._emit(RecordsSent(now, spec.name, partition, sequence, spec.batch, self.acks))
-        self._pump()
+        if quiet:
+            self._pump_one(partition, now)
+        else:
+            self._pump()
+
+    @property
+    def _quiet(self) -> bool:
+        """Whether all that is not settled is under way, so that no other queue needs to be looked at."""
+        return self._accumulator.waiting == 0 and self._pumped_as_of == self._metadata.version
+
+    def _pump_one(self, partition: str, now: int) -> None:
+        """What :meth:`_pump` does when only this partition has anything to send."""
+        leader = self._metadata.leader(partition)
+        if leader == NOBODY:
+            self._pump()
+            return
+        queue = self._accumulator.queues[partition]
+        ready_at = self._send_ready(leader, queue, now)
+        self._rearm(ready_at if ready_at > now else -1)
 
     def _next_partition(self) -> str:
         """In turn over the partitions that have a leader, over all when none has (``RoundRobinPartitioner``)."""
@@ -167,6 +190,7 @@ class Producer:
             ready_at = self._send_ready(leader, queue, now)
             if ready_at > now and (wake < 0 or ready_at < wake):
                 wake = ready_at
+        self._pumped_as_of = -1 if lost else self._metadata.version
         if lost:
             self._metadata.refresh()
         self._rearm(wake)
@@ -174,7 +198,7 @@ class Producer:
     def _send_ready(self, leader: int, queue: list[Outgoing], now: int) -> int:
         """Send from the head of a partition's queue; returns when its next batch becomes ready, -1 if it waits."""
         config = self._config
-        waiting = tuple(queue)
+        waiting = queue if len(queue) == 1 else tuple(queue)
         stale = any(batch.attempts and batch.producer_id != self._pid for batch in queue)
         for index, batch in enumerate(waiting):
             if batch.in_flight:
@@ -203,26 +227,38 @@ class Producer:
             batch.producer_id = self._pid
         request = ProduceRequest(
             self._correlation, batch.partition, self.acks, self._config.request_timeout_us, self._spec.name,
-            batch.producer_id, batch.sequence, batch.records, batch.records * self._spec.record_bytes,
+            batch.producer_id, batch.sequence, batch.records, self._size(batch.records),
         )  # fmt: skip
         self._port.send(leader, request)
         if self.acks == 0:
             self._accumulator.remove(batch)
             self._ack(batch, leader, -1, -1, -1)
             return
-        batch.in_flight = True
+        self._accumulator.under_way(batch)
         self._in_flight[self._correlation] = (leader, now, batch)
 
+    def _size(self, records: int) -> int:
+        """Bytes of that many records; one number serves all batches of the usual size."""
+        return self._usual_size if records == self._spec.batch else records * self._spec.record_bytes
+
     def _rearm(self, wake: int) -> None:
-        deadlines = [] if wake < 0 else [wake]
-        oldest = self._accumulator.oldest()
-        if oldest >= 0:
-            deadlines.append(oldest + self._config.delivery_timeout_us)
+        """See to it that the alarm rings at the next deadline.
+
+        While it is armed, it is for no later than the deadline of any batch that was there when it was: those only
+        need to be searched when it is not.
+        """
+        config = self._config
+        at = wake
+        if not self._alarm.armed:
+            oldest = self._accumulator.oldest()
+            if oldest >= 0 and (at < 0 or oldest + config.delivery_timeout_us < at):
+                at = oldest + config.delivery_timeout_us
         for _broker, sent_at, _batch in self._in_flight.values():
-            deadlines.append(sent_at + self._config.request_timeout_us)
+            if at < 0 or sent_at + config.request_timeout_us < at:
+                at = sent_at + config.request_timeout_us
             break
-        if deadlines:
-            self._alarm.want(min(deadlines))
+        if at >= 0:
+            self._alarm.want(at)
 
     def _expire(self) -> None:
         now = self._port.now
@@ -255,7 +291,8 @@ class Producer:
         else:
             self._accumulator.remove(batch)
             self._ack(batch, broker, response.leader_epoch, response.log_offset, response.lineage)
-        self._pump()
+        if not self._quiet:
+            self._pump()
 
     def _ack(self, batch: Outgoing, broker: int, epoch: int, offset: int, lineage: int) -> None:
         now = self._port.now
@@ -278,7 +315,7 @@ class Producer:
 
     def _attempt_failed(self, batch: Outgoing, broker: int, error: KafkaError) -> None:
         now = self._port.now
-        batch.in_flight = False
+        self._accumulator.came_back(batch)
         self.refused += 1
         self.last_error = error.name
         rejected_up_front = error is KafkaError.NOT_LEADER_OR_FOLLOWER and self.acks != ALL
@@ -347,3 +384,4 @@ class Producer:
         self._alarm.load(alarm)
         self._metadata.load(metadata)
         self._available_as_of = -1
+        self._pumped_as_of = -1

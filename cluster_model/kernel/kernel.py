@@ -15,18 +15,17 @@ KernelEvent = tuple[int, int, int, int, Payload]
 Handler = Callable[[int, Payload], None]
 """Called with the event's target and payload; ``Kernel.now`` is the event's time."""
 
-KernelState = tuple[int, int, int, tuple[KernelEvent, ...]]
+KernelState = tuple[int, int, tuple[KernelEvent, ...]]
 
 
 class Kernel:
     """Clock and queue. Times are microseconds since the session began."""
 
-    __slots__ = ("_handlers", "_heap", "_sequence", "executed", "now")
+    __slots__ = ("_handlers", "_heap", "_sequence", "now")
 
     def __init__(self, handlers: tuple[Handler, ...]) -> None:
         """``handlers[kind]`` handles the events of that kind."""
         self.now = 0
-        self.executed = 0
         self._sequence = 0
         self._heap: list[KernelEvent] = []
         self._handlers = handlers
@@ -35,12 +34,17 @@ class Kernel:
         """Put an event at an absolute time, which must not be before now."""
         if at < self.now:
             raise ValueError(f"event for {at} us submitted at {self.now} us: the past is closed")
-        self._sequence += 1
-        heappush(self._heap, (at, self._sequence, kind, target, payload))
+        self._sequence = sequence = self._sequence + 1
+        heappush(self._heap, (at, sequence, kind, target, payload))
 
     def next_at(self) -> int:
         """Time of the next event, -1 when there is none."""
         return self._heap[0][0] if self._heap else -1
+
+    @property
+    def executed(self) -> int:
+        """Events handled so far: all that were ever submitted and wait no longer."""
+        return self._sequence - len(self._heap)
 
     @property
     def pending(self) -> int:
@@ -53,7 +57,6 @@ class Kernel:
             return False
         event = heappop(self._heap)
         self.now = event[0]
-        self.executed += 1
         self._handlers[event[2]](event[3], event[4])
         return True
 
@@ -62,10 +65,8 @@ class Kernel:
         heap = self._heap
         handlers = self._handlers
         while heap and heap[0][0] <= until:
-            event = heappop(heap)
-            self.now = event[0]
-            self.executed += 1
-            handlers[event[2]](event[3], event[4])
+            self.now, _sequence, kind, target, payload = heappop(heap)
+            handlers[kind](target, payload)
         self.advance(until)
 
     def advance(self, until: int) -> None:
@@ -76,9 +77,9 @@ class Kernel:
 
     def save(self) -> KernelState:
         """Clock, counters and queue."""
-        return (self.now, self.executed, self._sequence, tuple(self._heap))
+        return (self.now, self._sequence, tuple(self._heap))
 
     def load(self, saved: KernelState) -> None:
         """Stand exactly where :meth:`save` stood. The queue list itself is kept: callers may hold it."""
-        self.now, self.executed, self._sequence, heap = saved
+        self.now, self._sequence, heap = saved
         self._heap[:] = heap

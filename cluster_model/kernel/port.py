@@ -49,6 +49,11 @@ class Alarm:
         self._name: Payload = name
         self._armed = -1
 
+    @property
+    def armed(self) -> bool:
+        """Whether it will ring at all."""
+        return self._armed >= 0
+
     def want(self, at: int) -> None:
         """Ring at ``at`` or earlier; who is rung looks for what is due, and asks again for the rest."""
         if self._armed < 0 or at < self._armed:

@@ -88,9 +88,10 @@ class Link:
         """When a message sent now arrives."""
         delay = self.latency
         jitter = self.jitter
-        for _fault, extra, extra_jitter in self.lag:
-            delay += extra
-            jitter += extra_jitter
+        if self.lag:
+            for _fault, extra, extra_jitter in self.lag:
+                delay += extra
+                jitter += extra_jitter
         if jitter:
             delay += self._stream.below(jitter + 1)
         at = now + delay
@@ -128,10 +129,14 @@ class Network:
 
     def send(self, source: int, target: int, message: Any) -> None:
         """Put a message on the wire."""
-        link = self.link(source, target)
+        link = self._links.get((source, target))
+        if link is None:
+            link = self.link(source, target)
         link.used = True
-        payload = (source, self.processes[source].incarnation, self.processes[target].incarnation, message)
-        self.kernel.schedule(link.arrival(self.kernel.now), MESSAGE, target, payload)
+        processes = self.processes
+        payload = (source, processes[source].incarnation, processes[target].incarnation, message)
+        kernel = self.kernel
+        kernel.schedule(link.arrival(kernel.now), MESSAGE, target, payload)
 
     def timer(self, node: int, delay: int, timer: Payload) -> None:
         """Call the node's ``on_timer`` after ``delay``, unless it has died by then."""

@@ -27,13 +27,14 @@ class Stream:
 
     def next64(self) -> int:
         """The next draw, uniform over 64 bits."""
-        number, index = divmod(self.position, BLOCK)
+        position = self.position
+        number = position // BLOCK
         if number != self._block_number:
             raw = hashlib.shake_256(self._prefix + str(number).encode()).digest(8 * BLOCK)
             self._block = _UNPACK.unpack(raw)
             self._block_number = number
-        self.position += 1
-        return self._block[index]
+        self.position = position + 1
+        return self._block[position % BLOCK]
 
     def below(self, bound: int) -> int:
         """A whole number in ``[0, bound)``; bound must be positive. The bias is below bound / 2**64."""

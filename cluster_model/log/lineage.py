@@ -70,10 +70,10 @@ class Lineage:
 
     def fit(self, start: int, end: int, max_bytes: int) -> int:
         """Where a read of ``[start, end)`` stops: whole batches within ``max_bytes``, and at least one."""
-        if self.bytes_between(start, end) <= max_bytes:
-            return end
         first = self.index_at(start)
         before = self.written[first] - self.batches[first].size
+        if self.written[-1] - before <= max_bytes or self.written[self.index_at(end - 1)] - before <= max_bytes:
+            return end
         index = max(first, bisect_right(self.written, before + max_bytes) - 1)
         return min(end, self.batches[index].end)
 

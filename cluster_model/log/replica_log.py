@@ -75,10 +75,11 @@ class ReplicaLog:
 
     def append_batch(self, lineage: Lineage, batch: Batch) -> None:
         """Write as leader."""
-        if not self.extents or self.extents[-1][1] != lineage.id:
-            self.extents.append((batch.base, lineage.id))
+        extents = self.extents
+        if not extents or extents[-1][1] != lineage.id:
+            extents.append((batch.base, lineage.id))
         lineage.append(batch)
-        self.leo = batch.end
+        self.leo = batch.base + batch.records
         if self.uses_epochs:
             self.epochs.assign(lineage.epoch, batch.base)
 
@@ -99,6 +100,9 @@ class ReplicaLog:
         if start >= end:
             return Slice(start, start, ())
         extents = self.extents
+        if start >= extents[-1][0]:
+            lineage = self.lineages.by_id[extents[-1][1]]
+            return Slice(start, lineage.fit(start, end, max_bytes), ((start, lineage.id),))
         found: list[Extent] = []
         at = start
         index = self.extent_index(start)

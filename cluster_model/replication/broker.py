@@ -49,7 +49,8 @@ class Broker:
 
     __slots__ = (
         "_config", "_controller", "_controller_epoch", "_fetchers", "_port", "_profile", "_registration_retry_us",
-        "_service", "_states", "broker_epoch", "id", "metadata", "purgatory", "registered", "replicas", "starting",
+        "_saved", "_service", "_states", "_touched", "broker_epoch", "id", "metadata", "purgatory", "registered",
+        "replicas", "starting",
     )  # fmt: skip
 
     def __init__(
@@ -75,7 +76,10 @@ class Broker:
         self._states: dict[str, PartitionState] = {}
         self._fetchers: dict[int, Fetcher] = {}
         self._registration_retry_us = FIRST_REGISTRATION_RETRY_US
-        self._service = Service(port, profile, self.replicas, self.purgatory, self.settle)
+        self._saved: dict[str, tuple[Any, ...]] = {}
+        """Each replica's state when it was last saved: keyframes share what has not been touched since."""
+        self._touched: dict[str, None] = {}
+        self._service = Service(port, profile, self.replicas, self.purgatory, self.settle, self._touched)
 
     def begin(self, request: LeaderAndIsrRequest, broker_epoch: int) -> None:
         """Stand in a running cluster at its first instant: registered, roles taken, timers set."""
@@ -92,6 +96,7 @@ class Broker:
 
     def stopped(self) -> None:
         """The process died: memory is gone."""
+        self._saved.clear()
         for replica in self.replicas.values():
             replica.stopped()
         self.purgatory.clear()
@@ -104,6 +109,7 @@ class Broker:
 
     def started(self) -> None:
         """The process runs again: it recovers its logs, then registers."""
+        self._saved.clear()
         self.starting = True
         self._registration_retry_us = FIRST_REGISTRATION_RETRY_US
         for replica in self.replicas.values():
@@ -183,11 +189,16 @@ class Broker:
 
     def _checkpoint(self) -> None:
         now = self._port.now
+        self._saved.clear()
         for replica in self.replicas.values():
             replica.checkpoint(now)
         self._port.timer(self._config.hw_checkpoint_us, "checkpoint")
 
     def _leader_and_isr(self, request: LeaderAndIsrRequest) -> None:
+        self._saved.clear()
+        self._service.disturb()
+        for fetcher in self._fetchers.values():
+            fetcher.disturb()
         self.metadata.live = dict(zip(request.brokers, request.broker_epochs, strict=True))
         for state in request.partitions:
             known = self._states.get(state.partition)
@@ -227,7 +238,7 @@ class Broker:
     def _fetcher(self, leader: int) -> Fetcher:
         fetcher = self._fetchers.get(leader)
         if fetcher is None:
-            fetcher = Fetcher(self._port, leader, self.replicas, self._config, self._fetch_broker_epoch)
+            fetcher = Fetcher(self._port, leader, self.replicas, self._config, self._fetch_broker_epoch, self._touched)
             self._fetchers[leader] = fetcher
         return fetcher
 
@@ -236,6 +247,7 @@ class Broker:
 
     def settle(self, replica: Replica) -> None:
         """After anything that may have changed a leader's state: answer who waited, send what it proposes."""
+        self._touched[replica.partition] = None
         self._service.answer_waiting(replica)
         if replica.leadership is not None:
             proposal = replica.leadership.take_proposal()
@@ -290,8 +302,18 @@ class Broker:
             self.broker_epoch, self.registered, self.starting, tuple(self.metadata.live.items()),
             self._controller_epoch, tuple(self._states.values()), self._registration_retry_us, self.purgatory.save(),
             tuple((leader, fetcher.save()) for leader, fetcher in self._fetchers.items()),
-            tuple(replica.save() for replica in self.replicas.values()),
+            self._saved_replicas(),
         )  # fmt: skip
+
+    def _saved_replicas(self) -> tuple[tuple[Any, ...], ...]:
+        saved = self._saved
+        for partition in self._touched:
+            saved.pop(partition, None)
+        self._touched.clear()
+        for partition, replica in self.replicas.items():
+            if partition not in saved:
+                saved[partition] = replica.save()
+        return tuple([saved[partition] for partition in self.replicas])
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`; the partitions' lineages are loaded first."""
@@ -306,7 +328,8 @@ class Broker:
         for leader, state in fetchers:
             self._fetcher(leader).load(state)
         for replica, state in zip(self.replicas.values(), replicas, strict=True):
-            replica.load(state)
+            replica.load(state, self.purgatory.sessions)
+        self._saved.clear()
 
 
 _HANDLERS: Final[dict[type[Any], Callable[[Broker, int, Any], None]]] = {

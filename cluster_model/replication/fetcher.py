@@ -1,8 +1,9 @@
 """A replica fetcher thread: one broker's follower replicas of one leader (``AbstractFetcherThread``).
 
 One request is outstanding at a time; a partition that joins while a fetch is parked at the leader waits for its answer
-like the others. Truncation questions go before fetches. A leader that does not answer holds up all partitions of the
-thread until ``replica.socket.timeout.ms``.
+like the others. Requests are incremental: they ask only for what changed since the last one, until something happens
+to the set of partitions or their roles; an answer leaves out what it would only repeat. Truncation questions go before
+fetches. A leader that does not answer holds up all partitions of the thread until ``replica.socket.timeout.ms``.
 """
 
 from collections.abc import Callable
@@ -10,7 +11,15 @@ from typing import Any
 
 from cluster_model.config import BrokerConfig
 from cluster_model.kernel.port import Alarm, Port
-from cluster_model.messages import EpochEndRequest, EpochEndResponse, FetchPartition, FetchRequest, FetchResponse
+from cluster_model.log.replica_log import Slice
+from cluster_model.messages import (
+    EpochEndRequest,
+    EpochEndResponse,
+    FetchData,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+)
 from cluster_model.replication.following import Following, Outcome
 from cluster_model.replication.replica import Replica
 
@@ -22,8 +31,9 @@ class Fetcher:
     """Fetches from ``leader`` for the partitions added to it."""
 
     __slots__ = (
-        "_alarm", "_asked", "_broker_epoch", "_config", "_correlation", "_delayed", "_outstanding", "_partitions",
-        "_port", "_replicas", "_sent_at", "leader",
+        "_alarm", "_asked", "_broker_epoch", "_changed", "_config", "_correlation", "_delayed", "_outstanding",
+        "_partitions", "_places", "_port", "_replicas", "_sent_at", "_sent_epoch", "_steady", "_told", "_touched",
+        "leader",
     )  # fmt: skip
 
     def __init__(
@@ -33,27 +43,39 @@ class Fetcher:
         replicas: dict[str, Replica],
         config: BrokerConfig,
         broker_epoch: Callable[[], int],
+        touched: dict[str, None],
     ) -> None:
+        """``touched`` takes the partitions whose saved state is out of date."""
         self.leader = leader
         self._port = port
         self._replicas = replicas
         self._config = config
         self._broker_epoch = broker_epoch
-        self._partitions: list[str] = []
+        self._touched = touched
+        self._partitions: dict[str, None] = {}
         self._delayed: dict[str, int] = {}
         """Partition → when it may be tried again."""
         # An answer to a request of a former life must not be taken for one of this life's.
         self._correlation = port.incarnation << 32
         self._outstanding = 0
         """Correlation of the request under way, 0 for none."""
-        self._asked: tuple[FetchPartition, ...] = ()
+        self._asked: list[FetchPartition] = []
+        """What the leader takes us to ask, of each partition."""
+        self._places: dict[str, int] = {}
+        self._told: list[tuple[int, int]] = []
+        """HW and log start of each partition as the leader last told them."""
+        self._changed: list[int] = []
+        """Places in :attr:`_asked` that the leader has yet to hear of."""
+        self._steady = False
+        """Nothing has happened to partitions and roles since the last full request."""
         self._sent_at = 0
+        self._sent_epoch = -1
         self._alarm = Alarm(port, "fetcher", leader)
 
     def add(self, partition: str) -> None:
         """Fetch this one too, from the next request on."""
-        if partition not in self._partitions:
-            self._partitions.append(partition)
+        self._steady = False
+        self._partitions[partition] = None
         self._delayed.pop(partition, None)
         self.pump()
 
@@ -64,30 +86,51 @@ class Fetcher:
     def remove(self, partition: str) -> None:
         """Leave this one; an answer under way will be ignored."""
         if partition in self._partitions:
-            self._partitions.remove(partition)
+            self._steady = False
+            del self._partitions[partition]
             self._delayed.pop(partition, None)
+
+    def disturb(self) -> None:
+        """A role or an epoch may change: the next request is a full one."""
+        self._steady = False
 
     def pump(self) -> None:
         """Send the next request if none is under way and some partition is ready."""
         if self._outstanding:
+            return
+        if self._steady and not self._delayed and self._broker_epoch() == self._sent_epoch:
+            changed = [self._asked[place] for place in self._changed]
+            self._changed.clear()
+            self._fetch(tuple(changed), incremental=True)
             return
         now = self._port.now
         ready = [self._following(name) for name in self._partitions if self._delayed.get(name, 0) <= now]
         asking = [following.epoch_question() for following in ready if following is not None and following.truncating]
         fetching = [following.question() for following in ready if following is not None and not following.truncating]
         if asking:
-            self._asked = ()
+            self._begin([])
             self._send(EpochEndRequest(self._next(), tuple(asking)))
         elif fetching:
-            self._asked = tuple(fetching)
-            config = self._config
-            self._send(
-                FetchRequest(
-                    self._next(), self._port.node_id, self._broker_epoch(), config.fetch_wait_us, MAX_BYTES, self._asked
-                )
-            )
+            self._begin(fetching)
+            self._fetch(tuple(fetching), incremental=False)
         elif self._delayed:
             self._alarm.want(min(self._delayed.values()))
+
+    def _begin(self, asked: list[FetchPartition]) -> None:
+        self._asked = asked
+        self._places = {entry.partition: place for place, entry in enumerate(asked)}
+        self._told = [(-1, -1)] * len(asked)
+        self._changed.clear()
+        self._steady = len(asked) == len(self._partitions)
+
+    def _fetch(self, partitions: tuple[FetchPartition, ...], *, incremental: bool) -> None:
+        self._sent_epoch = self._broker_epoch()
+        self._send(
+            FetchRequest(
+                self._next(), self._port.node_id, self._sent_epoch, self._config.fetch_wait_us, MAX_BYTES, partitions,
+                incremental,
+            )
+        )  # fmt: skip
 
     def _following(self, partition: str) -> Following | None:
         following = self._replicas[partition].following
@@ -109,11 +152,40 @@ class Fetcher:
             return
         self._outstanding = 0
         now = self._port.now
-        for asked, data in zip(self._asked, response.partitions, strict=True):
+        if self._steady:
+            self._take(now, response)
+        else:
+            self._take_all(now, response)
+        self.pump()
+
+    def _take(self, now: int, response: FetchResponse) -> None:
+        """Nothing has happened meanwhile: what the leader left out is as it was."""
+        for data in response.partitions:
+            place = self._places[data.partition]
+            asked = self._asked[place]
+            replica = self._replicas[data.partition]
+            following = replica.following
+            outcome = Outcome.IGNORED if following is None else following.answer(now, asked, data)
+            self._told[place] = (data.hw, data.log_start)
+            self._touched[data.partition] = None
+            if following is None or outcome is not Outcome.GO_ON or data.error:
+                self._steady = False
+                self._settle(data.partition, outcome)
+            elif replica.log.leo != asked.offset or data.diverging is not None:
+                self._asked[place] = following.question()
+                self._changed.append(place)
+
+    def _take_all(self, now: int, response: FetchResponse) -> None:
+        """Roles or partitions changed under way: every answer counts, also those that repeat what was told."""
+        news = {data.partition: data for data in response.partitions}
+        for asked, (hw, log_start) in zip(self._asked, self._told, strict=True):
+            data = news.get(asked.partition)
+            if data is None:
+                nothing = Slice(asked.offset, asked.offset, ())
+                data = FetchData(asked.partition, asked.offset, 0, hw, log_start, -1, nothing)
             following = self._following(data.partition) if data.partition in self._partitions else None
             if following is not None:
                 self._settle(data.partition, following.answer(now, asked, data))
-        self.pump()
 
     def epochs_ended(self, response: EpochEndResponse) -> None:
         """The leader answered where epochs ended."""
@@ -128,6 +200,7 @@ class Fetcher:
         self.pump()
 
     def _settle(self, partition: str, outcome: Outcome) -> None:
+        self._touched[partition] = None
         if outcome is Outcome.BACK_OFF:
             self._delayed[partition] = self._port.now + self._config.fetch_backoff_us
         elif outcome is Outcome.FAILED:
@@ -148,6 +221,7 @@ class Fetcher:
 
     def disconnected(self) -> None:
         """The request under way will not be answered: all partitions back off."""
+        self._steady = False
         self._outstanding = 0
         again = self._port.now + self._config.fetch_backoff_us
         for partition in self._partitions:
@@ -157,13 +231,21 @@ class Fetcher:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
-            tuple(self._partitions), tuple(self._delayed.items()), self._correlation, self._outstanding, self._asked,
-            self._sent_at, self._alarm.save(),
+            tuple(self._partitions), tuple(self._delayed.items()), self._correlation, self._outstanding,
+            tuple(self._asked), tuple(self._told), tuple(self._changed), self._steady, self._sent_at,
+            self._sent_epoch, self._alarm.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        partitions, delayed, self._correlation, self._outstanding, self._asked, self._sent_at, alarm = saved
-        self._partitions = list(partitions)
+        (
+            partitions, delayed, self._correlation, self._outstanding, asked, told, changed, self._steady,
+            self._sent_at, self._sent_epoch, alarm,
+        ) = saved  # fmt: skip
+        self._partitions = dict.fromkeys(partitions)
         self._delayed = dict(delayed)
+        self._asked = list(asked)
+        self._places = {entry.partition: place for place, entry in enumerate(asked)}
+        self._told = list(told)
+        self._changed = list(changed)
         self._alarm.load(alarm)

@@ -24,6 +24,7 @@ from cluster_model.messages import (
 from cluster_model.replication.completed import Completed
 from cluster_model.replication.idempotence import ProducerMemory
 from cluster_model.replication.rules import LONG_AGO, Remote, high_watermark, may_join_isr, out_of_sync
+from cluster_model.replication.sessions import FetchSession, FetchSessions
 
 if TYPE_CHECKING:
     from cluster_model.replication.replica import Replica
@@ -57,15 +58,7 @@ class Leadership:
     """State of a leader, from taking up its epoch to resigning."""
 
     __slots__ = (
-        "_lineage",
-        "_waiting",
-        "epoch_start",
-        "isr",
-        "pending",
-        "producers",
-        "proposal",
-        "remotes",
-        "replica",
+        "_lineage", "_waiting", "epoch_start", "isr", "pending", "producers", "proposal", "remotes", "replica",
     )  # fmt: skip
 
     def __init__(self, replica: "Replica", state: PartitionState, now: int) -> None:
@@ -89,6 +82,7 @@ class Leadership:
 
     def renew(self, state: PartitionState, now: int, *, new_epoch: bool) -> None:
         """Lead on by a newer decision; with a new epoch the followers' positions count from now."""
+        self.disturb()
         self.isr = state.isr
         self.pending = None
         self.proposal = None
@@ -99,6 +93,17 @@ class Leadership:
         for broker, remote in self.remotes.items():
             remote.last_fetch_leader_leo = self.replica.log.leo
             remote.last_fetch = remote.last_caught_up = now if broker in state.isr else LONG_AGO
+
+    def disturb(self) -> None:
+        """Something that followers' fetches depend on is about to change (:meth:`Remote.disturb`)."""
+        for remote in self.remotes.values():
+            remote.disturb()
+
+    def rest(self, follower: int, session: FetchSession, place: int) -> None:
+        """Leave a follower's fetches alone from here on, if it has everything, counts for the HW, and knows it."""
+        remote = self.remotes[follower]
+        if remote.leo == self.replica.log.leo and follower in self.isr:
+            remote.rest(session, place)
 
     @property
     def maximal_isr(self) -> tuple[int, ...]:
@@ -126,6 +131,7 @@ class Leadership:
     def _write(self, now: int, request: ProduceRequest) -> int:
         replica = self.replica
         log = replica.log
+        self.disturb()
         if self._lineage is None:
             self._lineage = log.lineages.begin(replica.broker, replica.leader_epoch, log.leo)
         base = log.leo
@@ -147,9 +153,12 @@ class Leadership:
 
     def _result(self, acks: int, base: int, count: int) -> AppendResult:
         required = base + count
-        waits = acks == ALL and self._settled(required) is None
-        error = (self._settled(required) or KafkaError.NONE) if acks == ALL else KafkaError.NONE
-        return AppendResult(error, base, self.replica.log.lineage_at(base).id, required, waits)
+        lineage = self._lineage
+        stint = lineage.id if lineage is not None and lineage.start <= base else self.replica.log.lineage_at(base).id
+        settled = self._settled(required) if acks == ALL else KafkaError.NONE
+        if settled is None:
+            return AppendResult(KafkaError.NONE, base, stint, required, True)
+        return AppendResult(settled, base, stint, required, False)
 
     def _settled(self, required: int) -> KafkaError | None:
         """The answer to a waiting produce, None while it must wait (``Partition.checkEnoughReplicasReachOffset``)."""
@@ -164,6 +173,8 @@ class Leadership:
         self._waiting.append((required, token))
 
     def _complete_waiting(self) -> None:
+        if not self._waiting:
+            return
         still: list[tuple[int, int]] = []
         for required, token in self._waiting:
             settled = self._settled(required)
@@ -216,7 +227,8 @@ class Leadership:
                 )
         if not log.log_start <= asked.offset <= log.leo:
             return self.refuse(asked, KafkaError.OFFSET_OUT_OF_RANGE)
-        records = log.read(asked.offset, log.leo, max_bytes)
+        offset = asked.offset
+        records = Slice(offset, offset, ()) if offset == log.leo else log.read(offset, log.leo, max_bytes)
         if book:
             self._book(now, follower, remote, broker_epoch, asked.offset)
         return FetchData(asked.partition, asked.offset, 0, hw, log.log_start, replica.leader_epoch, records)
@@ -248,16 +260,18 @@ class Leadership:
     def maybe_advance_hw(self, now: int) -> bool:
         """Move the HW up to what every needed replica has; True if it moved (``maybeIncrementLeaderHW``)."""
         replica = self.replica
-        if replica.profile.hw_needs_min_isr and len(self.isr) < replica.min_isr:
+        profile = replica.profile
+        if profile.hw_needs_min_isr and len(self.isr) < replica.min_isr:
             return False
         waits_for: Iterable[tuple[int, Remote]] = self.remotes.items()
-        if replica.profile.hw_waits_caught_up and replica.profile.number >= (3, 6, 0):
+        if profile.hw_waits_caught_up and profile.number >= (3, 6, 0):
             waits_for = [item for item in waits_for if item[0] in self.isr or self._eligible(*item)]
         candidate = high_watermark(
-            replica.profile, replica.log.leo, waits_for, self.maximal_isr, now, replica.config.lag_time_us
+            profile, replica.log.leo, waits_for, self.maximal_isr, now, replica.config.lag_time_us
         )
         if candidate <= replica.hw:
             return False
+        self.disturb()
         replica.hw = candidate
         replica.emit(HwAdvanced(now, replica.partition, replica.broker, replica.leader_epoch, candidate))
         self._complete_waiting()
@@ -331,6 +345,7 @@ class Leadership:
             return False
         if not response.error:
             if response.partition_epoch >= replica.partition_epoch:
+                self.disturb()
                 self.isr = response.isr
                 replica.partition_epoch = response.partition_epoch
                 self.pending = None
@@ -354,13 +369,13 @@ class Leadership:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, replica: "Replica", saved: tuple[Any, ...]) -> "Leadership":
+    def loaded(cls, replica: "Replica", saved: tuple[Any, ...], sessions: FetchSessions) -> "Leadership":
         """Undo of :meth:`save`."""
         isr, pending, proposal, epoch_start, remotes, producers, waiting, lineage = saved
         self = cls.__new__(cls)
         self.replica = replica
         self.isr, self.pending, self.proposal, self.epoch_start = isr, pending, proposal, epoch_start
-        self.remotes = _loaded_remotes(remotes)
+        self.remotes = _loaded_remotes(remotes, sessions)
         self.producers = ProducerMemory()
         self.producers.load(producers)
         self._waiting = list(waiting)
@@ -368,9 +383,11 @@ class Leadership:
         return self
 
 
-def _loaded_remotes(saved: Iterable[tuple[int, tuple[int, int, int, int, int]]]) -> dict[int, Remote]:
+def _loaded_remotes(
+    saved: Iterable[tuple[int, tuple[int, int, int, int, int, bool]]], sessions: FetchSessions
+) -> dict[int, Remote]:
     remotes: dict[int, Remote] = {}
     for broker, state in saved:
         remotes[broker] = Remote(0)
-        remotes[broker].load(state)
+        remotes[broker].load(state, sessions.of(broker))
     return remotes

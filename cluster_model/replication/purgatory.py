@@ -4,19 +4,23 @@ A parked follower fetch waits for records beyond its offset; a rise of the HW do
 (``DelayedFetch``). A parked consumer fetch waits for the HW. Both are read anew when they end.
 """
 
-from heapq import heappop, heappush
-from typing import Any, NamedTuple
+from heapq import heapify, heappop, heappush
+from typing import Any, Final, NamedTuple
 
 from cluster_model.kernel.port import Alarm, Port
 from cluster_model.messages import FetchRequest
+from cluster_model.replication.sessions import FetchSession, FetchSessions
+
+SPARE: Final = 64
+"""Deadlines of answered requests that may lie about before they are swept up."""
 
 
 class ParkedFetch(NamedTuple):
-    """``hws`` are the HWs in effect per partition when it was parked."""
+    """A follower's fetch has its session, which knows what it asks; a consumer's stands for itself."""
 
     source: int
     request: FetchRequest
-    hws: tuple[int, ...]
+    session: FetchSession | None
 
 
 class ParkedProduce(NamedTuple):
@@ -33,11 +37,12 @@ class ParkedProduce(NamedTuple):
 class Purgatory:
     """Both kinds by token, with their deadlines."""
 
-    __slots__ = ("_alarm", "_deadlines", "_token", "_watching", "fetches", "produces")
+    __slots__ = ("_alarm", "_deadlines", "_token", "_watching", "fetches", "produces", "sessions")
 
     def __init__(self, port: Port) -> None:
         self.fetches: dict[int, ParkedFetch] = {}
         self.produces: dict[int, ParkedProduce] = {}
+        self.sessions = FetchSessions()
         self._watching: dict[str, list[int]] = {}
         self._deadlines: list[tuple[int, int]] = []
         self._token = 0
@@ -45,14 +50,23 @@ class Purgatory:
 
     def _wait(self, deadline: int) -> int:
         self._token += 1
+        if len(self._deadlines) > 4 * (len(self.fetches) + len(self.produces)) + SPARE:
+            self._deadlines = [entry for entry in self._deadlines if self._waits(entry[1])]
+            heapify(self._deadlines)
         heappush(self._deadlines, (deadline, self._token))
         self._alarm.want(deadline)
         return self._token
+
+    def _waits(self, token: int) -> bool:
+        return token in self.fetches or token in self.produces
 
     def park_fetch(self, fetch: ParkedFetch, deadline: int) -> int:
         """Keep a fetch until its deadline at the latest."""
         token = self._wait(deadline)
         self.fetches[token] = fetch
+        if fetch.session is not None:
+            fetch.session.parked = token
+            return token
         for asked in fetch.request.partitions:
             self._watching.setdefault(asked.partition, []).append(token)
         return token
@@ -63,14 +77,24 @@ class Purgatory:
         self.produces[token] = produce
         return token
 
-    def watchers(self, partition: str) -> tuple[int, ...]:
-        """Tokens of the fetches that wait for this partition."""
-        return tuple(self._watching.get(partition, ()))
+    def watchers(self, partition: str) -> list[int]:
+        """Tokens of the fetches that wait for this partition, oldest first."""
+        tokens = [session.parked for session in self.sessions.watching(partition) if session.parked]
+        consumers = self._watching.get(partition)
+        if consumers:
+            tokens += consumers
+        tokens.sort()
+        return tokens
 
     def take_fetch(self, token: int) -> ParkedFetch | None:
         """Remove a fetch; None when it has gone."""
         fetch = self.fetches.pop(token, None)
-        if fetch is not None:
+        if fetch is None:
+            return None
+        if fetch.session is not None:
+            fetch.session.parked = 0
+            self.sessions.drop_if_over(fetch.session)
+        else:
             for asked in fetch.request.partitions:
                 self._watching[asked.partition].remove(token)
         return fetch
@@ -83,7 +107,7 @@ class Purgatory:
         deadlines = self._deadlines
         while deadlines:
             deadline, token = deadlines[0]
-            waiting = token in self.fetches or token in self.produces
+            waiting = self._waits(token)
             if waiting and deadline > now:
                 self._alarm.want(deadline)
                 break
@@ -96,6 +120,7 @@ class Purgatory:
         """The process died."""
         self.fetches.clear()
         self.produces.clear()
+        self.sessions.unpark()
         self._watching.clear()
         self._deadlines.clear()
         self._alarm.forget()
@@ -103,15 +128,17 @@ class Purgatory:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         watching = tuple((name, tuple(tokens)) for name, tokens in self._watching.items())
+        fetches = tuple((token, parked.source, parked.request) for token, parked in self.fetches.items())
         return (
-            tuple(self.fetches.items()), tuple(self.produces.items()), watching, tuple(self._deadlines), self._token,
+            self.sessions.save(), fetches, tuple(self.produces.items()), watching, tuple(self._deadlines), self._token,
             self._alarm.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        fetches, produces, watching, deadlines, self._token, alarm = saved
-        self.fetches = dict(fetches)
+        sessions, fetches, produces, watching, deadlines, self._token, alarm = saved
+        parked = self.sessions.load(sessions)
+        self.fetches = {token: ParkedFetch(source, request, parked.get(token)) for token, source, request in fetches}
         self.produces = dict(produces)
         self._watching = {name: list(tokens) for name, tokens in watching}
         self._deadlines = list(deadlines)

@@ -21,6 +21,7 @@ from cluster_model.replication.completed import Completed
 from cluster_model.replication.following import Following
 from cluster_model.replication.leadership import Leadership
 from cluster_model.replication.rules import restarts_fetcher
+from cluster_model.replication.sessions import FetchSessions
 
 NOBODY = -1
 
@@ -181,13 +182,13 @@ class Replica:
             None if self.following is None else self.following.save(),
         )  # fmt: skip
 
-    def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`; the partition's lineages are loaded first."""
+    def load(self, saved: tuple[Any, ...], sessions: FetchSessions) -> None:
+        """Undo of :meth:`save`; the partition's lineages and the broker's fetch sessions are loaded first."""
         (
             self.assignment, log, self.hw, self.checkpointed_hw, self.leader, self.leader_epoch, self.partition_epoch,
             done, leadership, following,
         ) = saved  # fmt: skip
         self.done = list(done)
         self.log.load(log)
-        self.leadership = None if leadership is None else Leadership.loaded(self, leadership)
+        self.leadership = None if leadership is None else Leadership.loaded(self, leadership, sessions)
         self.following = None if following is None else Following.loaded(self, following)

@@ -8,6 +8,7 @@ from typing import Final
 
 from cluster_model.log.epochs import UNDEFINED, EpochCache
 from cluster_model.profiles import Profile
+from cluster_model.replication.sessions import FetchSession
 
 UNKNOWN_LEO: Final = -1
 """What a leader knows of a follower that has not fetched in this leadership."""
@@ -19,7 +20,7 @@ LONG_AGO: Final = -(1 << 62)
 class Remote:
     """What a leader knows of one follower (``kafka.cluster.Replica``). Times are when the fetch was being served."""
 
-    __slots__ = ("broker_epoch", "last_caught_up", "last_fetch", "last_fetch_leader_leo", "leo")
+    __slots__ = ("_place", "_session", "broker_epoch", "last_caught_up", "last_fetch", "last_fetch_leader_leo", "leo")
 
     def __init__(self, last_caught_up: int, last_fetch: int = LONG_AGO) -> None:
         self.leo = UNKNOWN_LEO
@@ -27,33 +28,65 @@ class Remote:
         self.last_fetch = last_fetch
         self.last_caught_up = last_caught_up
         self.broker_epoch = -1
+        self._session: FetchSession | None = None
+        self._place = 0
+
+    def rest(self, session: FetchSession, place: int) -> None:
+        """From here on every fetch of the session finds this follower at the leader's end, in the ISR."""
+        self._session = session
+        self._place = place
+        del session.dirty[place]
+
+    def settle(self) -> None:
+        """Book the fetches that have arrived while resting: only the last one's time is left to tell."""
+        if self._session is not None:
+            arrived = self._session.arrived
+            if arrived > self.last_caught_up:
+                self.last_caught_up = arrived
+            self.last_fetch = arrived
+
+    def disturb(self) -> None:
+        """The leader's log, HW or ISR is about to change: the next fetch must be looked at."""
+        session = self._session
+        if session is not None:
+            self.settle()
+            session.dirty[self._place] = None
+            self._session = None
 
     def fetched(self, profile: Profile, offset: int, leader_leo: int, now: int) -> bool:
         """Book a fetch at ``offset`` (``Replica.updateFetchStateOrThrow``); True when the follower's LEO changed."""
+        self.disturb()
         if offset >= leader_leo:
-            self.last_caught_up = max(self.last_caught_up, now)
+            if now > self.last_caught_up:
+                self.last_caught_up = now
         elif profile.caught_up_previous and offset >= self.last_fetch_leader_leo:
             self.last_caught_up = max(self.last_caught_up, self.last_fetch)
         changed = offset != self.leo
         self.leo = offset
-        remembered = self.last_fetch_leader_leo if profile.leo_max_at_fetch else UNKNOWN_LEO
-        self.last_fetch_leader_leo = max(leader_leo, remembered)
+        if not profile.leo_max_at_fetch or leader_leo > self.last_fetch_leader_leo:
+            self.last_fetch_leader_leo = leader_leo
         self.last_fetch = now
         return changed
 
-    def save(self) -> tuple[int, int, int, int, int]:
-        """All state."""
-        return (self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch)
+    def save(self) -> tuple[int, int, int, int, int, bool]:
+        """All state, and whether the session has newer times; so a resting follower's state is the same for long."""
+        times = (self.last_fetch, self.last_caught_up)
+        return (self.leo, self.last_fetch_leader_leo, *times, self.broker_epoch, self._session is not None)
 
-    def load(self, saved: tuple[int, int, int, int, int]) -> None:
-        """Undo of :meth:`save`."""
-        self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch = saved
+    def load(self, saved: tuple[int, int, int, int, int, bool], session: FetchSession | None) -> None:
+        """Undo of :meth:`save`; it no longer rests, which changes nothing but the work."""
+        (self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch, rested) = saved
+        if rested:
+            self._session = session
+            self.settle()
+            self._session = None
 
 
 def caught_up(profile: Profile, remote: Remote, leader_leo: int, now: int, lag_time_us: int) -> bool:
     """Whether a replica is close enough for the HW to wait for it (``Replica.isCaughtUp``)."""
     if profile.caught_up_at_leo and remote.leo == leader_leo:
         return True
+    remote.settle()
     return now - remote.last_caught_up <= lag_time_us
 
 
@@ -80,6 +113,7 @@ def out_of_sync(
     profile: Profile, remote: Remote, leader_leo: int, now: int, lag_time_us: int, lag_messages: int
 ) -> bool:
     """Whether a member must leave the ISR (``Partition.isFollowerOutOfSync``; 0.8.2 ``getOutOfSyncReplicas``)."""
+    remote.settle()
     if profile.lag_messages:
         too_far = remote.leo >= 0 and leader_leo - remote.leo > lag_messages
         return now - remote.last_fetch > lag_time_us or too_far

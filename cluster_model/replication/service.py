@@ -22,6 +22,7 @@ from cluster_model.messages import (
 from cluster_model.profiles import Profile
 from cluster_model.replication.purgatory import ParkedFetch, ParkedProduce, Purgatory
 from cluster_model.replication.replica import Replica
+from cluster_model.replication.sessions import FetchSession
 
 CONSUMER = -1
 """``replica`` of a consumer's fetch."""
@@ -72,10 +73,15 @@ def serve_fetch(
     return FetchData(asked.partition, asked.offset, error, -1, -1, -1, nothing)
 
 
+def _says_something(data: FetchData) -> bool:
+    """Whether an answer is more than the HW, so that it cannot wait."""
+    return data.error != 0 or data.diverging is not None or data.records.end > data.records.start
+
+
 class Service:
     """Answers requests of one broker; what must wait goes to the purgatory."""
 
-    __slots__ = ("_port", "_profile", "_purgatory", "_replicas", "_settle")
+    __slots__ = ("_port", "_profile", "_purgatory", "_replicas", "_settle", "_touched")
 
     def __init__(
         self,
@@ -84,12 +90,15 @@ class Service:
         replicas: dict[str, Replica],
         purgatory: Purgatory,
         settle: Callable[[Replica], None],
+        touched: dict[str, None],
     ) -> None:
+        """``touched`` takes the partitions whose saved state is out of date."""
         self._port = port
         self._profile = profile
         self._replicas = replicas
         self._purgatory = purgatory
         self._settle = settle
+        self._touched = touched
 
     def produce(self, source: int, request: ProduceRequest) -> None:
         """Append, and answer now, later, or for acks=0 never."""
@@ -118,55 +127,127 @@ class Service:
 
     def fetch(self, source: int, request: FetchRequest) -> None:
         """Answer at once if there is anything to say, else park (``ReplicaManager.fetchMessages``)."""
+        if request.replica != CONSUMER:
+            self._fetch_as_follower(source, request)
+            return
         now = self._port.now
-        found: list[FetchData] = []
-        at_once = request.max_wait_us <= 0
-        for asked in request.partitions:
-            data = serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=True)
-            found.append(data)
-            if data.error or data.diverging is not None or data.records.end > data.records.start:
-                at_once = True
-        if at_once:
+        found = [
+            serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=False)
+            for asked in request.partitions
+        ]
+        if request.max_wait_us <= 0 or any(map(_says_something, found)):
             self._port.send(source, FetchResponse(request.correlation, tuple(found)))
         else:
-            hws = tuple(data.hw for data in found)
-            self._purgatory.park_fetch(ParkedFetch(source, request, hws), now + request.max_wait_us)
-        if request.replica != CONSUMER:
+            self._purgatory.park_fetch(ParkedFetch(source, request, None), now + request.max_wait_us)
+
+    def _fetch_as_follower(self, source: int, request: FetchRequest) -> None:
+        """The same for a follower; what rests in its session is answered by silence."""
+        now = self._port.now
+        session = self._purgatory.sessions.of(source)
+        if session is None or not request.incremental:
+            self._wake_all(request.replica, session)
+            session = self._purgatory.sessions.open(source, request.partitions)
+        else:
             for asked in request.partitions:
-                replica = self._replicas.get(asked.partition)
-                if replica is not None:
-                    self._settle(replica)
+                place = session.places[asked.partition]
+                session.asked[place] = asked
+                session.dirty[place] = None
+        places = sorted(session.dirty)
+        found: list[FetchData] = []
+        at_once = request.max_wait_us <= 0
+        for place in places:
+            asked = session.asked[place]
+            data = serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=True)
+            found.append(data)
+            session.hws[place] = data.hw
+            if _says_something(data):
+                at_once = True
+        session.arrived = now
+        if at_once:
+            self._answer(source, request, session, places, found)
+        else:
+            self._purgatory.park_fetch(ParkedFetch(source, request, session), now + request.max_wait_us)
+        for place in places:
+            replica = self._replicas.get(session.asked[place].partition)
+            if replica is not None:
+                self._settle(replica)
+
+    def _wake_all(self, follower: int, session: FetchSession | None) -> None:
+        """A session is over: nothing rests in it any more."""
+        for asked in () if session is None else session.asked:
+            replica = self._replicas.get(asked.partition)
+            if replica is not None and replica.leadership is not None:
+                remote = replica.leadership.remotes.get(follower)
+                if remote is not None:
+                    remote.disturb()
+
+    def _answer(
+        self, source: int, request: FetchRequest, session: FetchSession, places: list[int], found: list[FetchData]
+    ) -> None:
+        """Send a follower its answer, and let rest what has no more news for it."""
+        self._port.send(source, FetchResponse(request.correlation, tuple(found)))
+        for place, data in zip(places, found, strict=True):
+            session.hws[place] = data.hw
+            if not _says_something(data):
+                replica = self._replicas[data.partition]
+                if data.hw == replica.hw and replica.leadership is not None:
+                    self._touched[data.partition] = None
+                    replica.leadership.rest(request.replica, session, place)
 
     def answer_waiting(self, replica: Replica) -> None:
         """Answer produces that are settled and fetches that now have something to read."""
-        while replica.done:
-            token, error = replica.done.pop(0)
-            self._answer_produce(token, error)
+        done = replica.done
+        if done:
+            replica.done = []
+            for token, error in done:
+                self._answer_produce(token, error)
         for token in self._purgatory.watchers(replica.partition):
             parked = self._purgatory.fetches.get(token)
             if parked is not None and self._wakes(replica, parked):
                 self._answer_fetch(token)
 
     def _wakes(self, replica: Replica, parked: ParkedFetch) -> bool:
-        for asked, hw in zip(parked.request.partitions, parked.hws, strict=True):
+        session = parked.session
+        if session is not None:
+            place = session.places[replica.partition]
+            asked = session.asked[place]
+            if replica.log.leo != asked.offset or (self._profile.hw_push and replica.hw > session.hws[place]):
+                return True
+            return replica.leadership is None or check_epoch(replica, asked.current_leader_epoch) != 0
+        for asked in parked.request.partitions:
             if asked.partition == replica.partition:
                 if replica.leadership is None or check_epoch(replica, asked.current_leader_epoch):
                     return True
-                if parked.request.replica == CONSUMER:
-                    return replica.hw > asked.offset or asked.offset > replica.log.leo
-                return replica.log.leo != asked.offset or (self._profile.hw_push and replica.hw > hw)
+                return replica.hw > asked.offset or asked.offset > replica.log.leo
         return False
 
     def _answer_fetch(self, token: int) -> None:
         parked = self._purgatory.take_fetch(token)
-        if parked is not None:
-            request = parked.request
-            now = self._port.now
-            found = tuple(
+        if parked is None:
+            return
+        request = parked.request
+        session = parked.session
+        now = self._port.now
+        if session is None:
+            found = [
                 serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=False)
                 for asked in request.partitions
-            )
-            self._port.send(parked.source, FetchResponse(request.correlation, found))
+            ]
+            self._port.send(parked.source, FetchResponse(request.correlation, tuple(found)))
+            return
+        places = sorted(session.dirty)
+        found = []
+        for place in places:
+            asked = session.asked[place]
+            found.append(serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=False))
+        self._answer(parked.source, request, session, places, found)
+
+    def disturb(self) -> None:
+        """Roles or the live brokers are about to change: every fetch must be looked at in full again."""
+        for replica in self._replicas.values():
+            if replica.leadership is not None:
+                replica.leadership.disturb()
+        self._purgatory.sessions.disturb()
 
     def _answer_produce(self, token: int, error: KafkaError) -> None:
         parked = self._purgatory.produces.pop(token, None)
@@ -193,6 +274,7 @@ class Service:
                 replica = self._replicas[self._purgatory.produces[token].partition]
                 if replica.leadership is not None:
                     replica.leadership.give_up(token)
+                    self._touched[replica.partition] = None
                 self._answer_produce(token, KafkaError.REQUEST_TIMED_OUT)
 
     def epoch_ends(self, source: int, request: EpochEndRequest) -> None:

@@ -1,0 +1,79 @@
+"""The rows of the table: what is measured, and the floor that it is held against."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from benchmarks.kernels import ours, simpys
+from benchmarks.measure import best_of
+from benchmarks.models import SECOND, cluster_under, keyframe_ms, megabytes_per_second, simulated_per_cpu
+
+TRIES = 3
+
+
+class Row(NamedTuple):
+    """``ratio`` is to SimPy's timers at 100 pending, or to SimPy with as many pending for a bare kernel."""
+
+    what: str
+    figure: str
+    ratio: str
+    floor: str
+    held: bool
+
+
+class Load(NamedTuple):
+    """A cluster, what it carries, how long it is watched, and its floor in simulated seconds per CPU second."""
+
+    brokers: int
+    partitions: int
+    batches: float
+    batch: int
+    simulated_us: int
+    floor: float
+
+    @property
+    def name(self) -> str:
+        records = self.batches * self.batch
+        size = f"batches of {self.batch}" if self.batch > 1 else "single-record batches"
+        return f"{self.brokers} brokers x {self.partitions:,} partitions, {records:,.10g} records/s, {size}"
+
+
+LOADS = (
+    Load(3, 12, 1_000, 10, 4 * SECOND, 40),
+    Load(12, 1_000, 1_000, 10, 2 * SECOND, 35),
+    Load(12, 1_000, 10_000, 1, SECOND // 2, 3),
+    Load(12, 1_000, 0.2, 1, 30 * SECOND, 8_000),
+)
+KEYFRAMES = (Load(3, 12, 1_000, 10, SECOND, 0.1), Load(12, 1_000, 1_000, 10, SECOND, 3))
+MEMORY = Load(3, 12, 1_000, 10, SECOND, 0.25)
+
+
+def rows() -> Iterator[Row]:
+    """One row after the other, as they are measured."""
+    base = 0.0
+    for pending in (100, 10_000):
+        simpy = best_of(TRIES, lambda pending=pending: simpys(pending))  # type: ignore[misc]
+        base = base or simpy
+        own = best_of(TRIES, lambda pending=pending: ours(pending))  # type: ignore[misc]
+        what = f"bare kernel, {pending:,} pending"
+        figure = f"{own:,.0f} events/s (SimPy {simpy:,.0f})"
+        yield Row(what, figure, f"{own / simpy:.2f}", "ratio 2", own >= 2 * simpy)
+    for load in LOADS:
+        yield _model(load, base)
+    for load in KEYFRAMES:
+        cluster = cluster_under(load.brokers, load.partitions, load.batches, load.batch)
+        cluster.run(2 * SECOND)
+        spent = min(keyframe_ms(cluster) for _ in range(TRIES))
+        what = f"keyframe, {load.brokers} x {load.partitions:,}"
+        yield Row(what, f"{spent:.3f} ms", "", f"{load.floor:g} ms", spent <= load.floor)
+    kept = megabytes_per_second(
+        lambda: cluster_under(MEMORY.brokers, MEMORY.partitions, MEMORY.batches, MEMORY.batch), 4
+    )
+    yield Row("memory kept, 1,000 batches/s", f"{kept:.2f} MB per simulated s", "", "0.25 MB", kept <= MEMORY.floor)
+
+
+def _model(load: Load, base: float) -> Row:
+    cluster = cluster_under(load.brokers, load.partitions, load.batches, load.batch)
+    cluster.run(SECOND // 5)
+    best = max(simulated_per_cpu(cluster, load.simulated_us) for _ in range(TRIES))
+    figure = f"{best[0]:,.4g} simulated s, {best[1]:,.0f} events/s"
+    return Row(load.name, figure, f"{best[1] / base:.2f}", f"{load.floor:,g} simulated s", best[0] >= load.floor)

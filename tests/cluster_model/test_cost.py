@@ -1,0 +1,101 @@
+"""What a run costs, in counts: events per batch, places looked at per fetch. Never in time."""
+
+from typing import Any
+
+import pytest
+
+from cluster_model.cluster import Cluster
+from cluster_model.replication.leadership import Leadership
+from cluster_model.spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
+
+SECOND = 1_000_000
+
+
+def loaded(partitions: int, interval_us: int = 10_000, batch: int = 1, brokers: int = 3) -> Cluster:
+    spec = ClusterSpec(
+        "3.9",
+        "kraft",
+        tuple(BrokerSpec(index + 1) for index in range(brokers)),
+        (TopicSpec("load", partitions, 3),),
+        (ProducerSpec("writer", "load", interval_us, batch, config={"acks": "all"}),),
+        network=NetworkSpec(500, 200),
+    )
+    return Cluster.build(spec, 1)
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How often a leader looked at a follower's question."""
+    count = [0]
+    original = Leadership.serve_follower
+
+    def counted(self: Leadership, *args: Any, **options: Any) -> Any:
+        count[0] += 1
+        return original(self, *args, **options)
+
+    monkeypatch.setattr(Leadership, "serve_follower", counted)
+    return count
+
+
+@pytest.mark.parametrize("partitions", [3, 60, 300])
+def test_what_a_batch_costs_does_not_depend_on_the_number_of_partitions(partitions: int, served: list[int]) -> None:
+    cluster = loaded(partitions)
+    cluster.run(2 * SECOND)
+    served[0] = 0
+    before = cluster.executed
+    cluster.run(7 * SECOND)
+
+    batches = 500
+    assert cluster.executed - before < 10 * batches
+    assert served[0] < 8 * batches
+
+
+def test_an_idle_fetch_looks_at_nothing(served: list[int]) -> None:
+    cluster = loaded(300)
+    cluster.stop_producers()
+    cluster.run(3 * SECOND)
+    served[0] = 0
+    cluster.run(10 * SECOND)
+    assert served[0] == 0
+
+
+def test_followers_that_rest_stay_in_the_isr_however_long_they_do() -> None:
+    cluster = loaded(6)
+    cluster.run(SECOND)
+    cluster.stop_producers()
+    cluster.drain()
+    cluster.run(120 * SECOND)
+    assert [event for event in cluster.drain() if event.kind == "isr_changed"] == []
+
+
+@pytest.mark.parametrize("kafka", ["0.8.2", "0.10.2", "2.0"])
+def test_a_follower_that_rested_is_missed_by_its_last_arrival(kafka: str) -> None:
+    """Before 2.4 an idle follower that goes silent leaves the ISR a lag time after its last fetch, no earlier."""
+    spec = loaded(2).spec
+    cluster = Cluster.build(ClusterSpec(kafka, "zookeeper", spec.brokers, spec.topics, network=spec.network), 1)
+    cluster.run(50 * SECOND)
+    cluster.pause(3)
+    cluster.run(50 * SECOND + cluster.controller.session_us // 2)
+    shrunk = [event for event in cluster.drain() if event.kind == "isr_changed"]
+    assert shrunk == []
+    for partition in ("load-0", "load-1"):
+        leadership = cluster.world.replica(partition, cluster.query.leader(partition)).leadership
+        if leadership is not None and 3 in leadership.remotes:
+            remote = leadership.remotes[3]
+            remote.settle()
+            assert 49 * SECOND < remote.last_fetch <= 50 * SECOND + SECOND // 100
+
+
+def test_a_batch_of_many_records_is_kept_as_one() -> None:
+    few, many = loaded(12, batch=1), loaded(12, batch=100)
+    for cluster in (few, many):
+        cluster.run(3 * SECOND)
+    kept = [sum(sum(lineages.save()) for lineages in cluster.lineages.values()) for cluster in (few, many)]
+    assert kept[0] == kept[1]
+
+
+def test_deadlines_of_answered_requests_are_swept_up() -> None:
+    cluster = loaded(12, interval_us=2_000)
+    cluster.run(10 * SECOND)
+    for broker in cluster.brokers.values():
+        assert len(broker.purgatory._deadlines) < 200
