@@ -11,6 +11,7 @@ from cluster_model.events import (
     BecameLeader,
     Event,
     LeaderElected,
+    LogStartMoved,
     PartitionOffline,
     RecordsFailed,
     RecordsUnknown,
@@ -41,6 +42,8 @@ class Checker:
             self.ledger.observe_data(event)
         elif isinstance(event, LeaderElected | PartitionOffline | BecameLeader):
             self.ledger.leader_changed(event.partition, event)
+        elif isinstance(event, LogStartMoved):
+            self.ledger.log_start_moved(event)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.config import BrokerConfig
+from cluster_model.events import Event
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
 from cluster_model.messages import (
@@ -32,6 +33,7 @@ from cluster_model.messages import (
 )
 from cluster_model.profiles import Profile
 from cluster_model.replication.fetcher import Fetcher
+from cluster_model.replication.log_manager import LogManager
 from cluster_model.replication.purgatory import Purgatory
 from cluster_model.replication.replica import BrokerMetadata, Replica
 from cluster_model.replication.service import Service
@@ -41,7 +43,7 @@ ALTER_PARTITION_RETRY_US: Final = 50_000
 FIRST_REGISTRATION_RETRY_US: Final = 100_000
 LAST_REGISTRATION_RETRY_US: Final = 9_000_000
 STARTUP_US: Final = 2_000_000
-"""From the start of the process until it registers. Kafka has no figure for it; a small broker takes a few seconds."""
+"""From loaded logs until the process registers. Kafka has no figure for it; a small broker takes a few seconds."""
 
 
 class Broker:
@@ -49,7 +51,8 @@ class Broker:
 
     __slots__ = (
         "_config", "_controller", "_controller_epoch", "_fetchers", "_port", "_profile", "_registration_retry_us",
-        "_service", "_states", "broker_epoch", "id", "metadata", "purgatory", "registered", "replicas", "starting",
+        "_service", "_states", "broker_epoch", "id", "logs", "metadata", "purgatory", "registered", "replicas",
+        "starting",
     )  # fmt: skip
 
     def __init__(
@@ -59,6 +62,7 @@ class Broker:
         profile: Profile,
         config: BrokerConfig,
         metadata: BrokerMetadata,
+        emit: Callable[[Event], None],
     ) -> None:
         self.id = port.node_id
         self.metadata = metadata
@@ -75,6 +79,7 @@ class Broker:
         self._states: dict[str, PartitionState] = {}
         self._fetchers: dict[int, Fetcher] = {}
         self._registration_retry_us = FIRST_REGISTRATION_RETRY_US
+        self.logs = LogManager(port, self.replicas, config, emit)
         self._service = Service(port, profile, self.replicas, self.purgatory, self.settle)
 
     def begin(self, request: LeaderAndIsrRequest, broker_epoch: int) -> None:
@@ -89,6 +94,7 @@ class Broker:
         self._port.timer(self._config.heartbeat_us * (8 + share) // 16, "heartbeat")
         self._port.timer(self._config.shrink_period_us * (8 + share) // 16, "shrink")
         self._port.timer(self._config.hw_checkpoint_us * (8 + share) // 16, "checkpoint")
+        self.logs.start_timers()
 
     def stopped(self) -> None:
         """The process died: memory is gone."""
@@ -106,9 +112,7 @@ class Broker:
         """The process runs again: it recovers its logs, then registers."""
         self.starting = True
         self._registration_retry_us = FIRST_REGISTRATION_RETRY_US
-        for replica in self.replicas.values():
-            replica.recovered()
-        self._port.timer(STARTUP_US, "register")
+        self._port.timer(self.logs.start() + STARTUP_US, "register")
 
     def receive(self, source: int, message: Message) -> None:
         """Handle a message."""
@@ -135,6 +139,8 @@ class Broker:
             self._register()
         elif name == "alter_partition":
             self._propose_again(timer[1])
+        else:
+            self.logs.on_timer(name)
 
     def on_disconnect(self, peer: int) -> None:
         """Whatever was asked of ``peer`` will not be answered."""
@@ -290,14 +296,14 @@ class Broker:
             self.broker_epoch, self.registered, self.starting, tuple(self.metadata.live.items()),
             self._controller_epoch, tuple(self._states.values()), self._registration_retry_us, self.purgatory.save(),
             tuple((leader, fetcher.save()) for leader, fetcher in self._fetchers.items()),
-            tuple(replica.save() for replica in self.replicas.values()),
+            tuple(replica.save() for replica in self.replicas.values()), self.logs.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`; the partitions' lineages are loaded first."""
         (
             self.broker_epoch, self.registered, self.starting, live, self._controller_epoch, states,
-            self._registration_retry_us, purgatory, fetchers, replicas,
+            self._registration_retry_us, purgatory, fetchers, replicas, logs,
         ) = saved  # fmt: skip
         self.metadata.live = dict(live)
         self._states = {state.partition: state for state in states}
@@ -307,6 +313,7 @@ class Broker:
             self._fetcher(leader).load(state)
         for replica, state in zip(self.replicas.values(), replicas, strict=True):
             replica.load(state)
+        self.logs.load(logs)
 
 
 _HANDLERS: Final[dict[type[Any], Callable[[Broker, int, Any], None]]] = {
