@@ -90,13 +90,20 @@ class Lineage:
         first = self.index_at(start)
         return self.written[self.index_at(end - 1)] - self.written[first] + self.batches[first].size
 
-    def newest_between(self, start: int, end: int) -> int:
-        """Largest timestamp of the batches that hold ``[start, end)``, which must not be empty."""
-        first, last = self.index_at(start), self.index_at(end - 1)
+    def measure(self, start: int, end: int) -> tuple[int, int, int]:
+        """Of the batches that hold ``[start, end)``, not empty: bytes, the first timestamp and the largest one.
+
+        A newest timestamp that nothing before them has must be theirs; only otherwise are they looked at.
+        """
+        first = bisect_right(self.bases, start) - 1
+        batch = self.batches[first]
+        if end <= batch.end:
+            return batch.size, batch.timestamp_us, batch.timestamp_us
+        last = bisect_right(self.bases, end - 1) - 1
         top = self.newest[last]
-        if first == 0 or top > self.newest[first - 1]:
-            return top
-        return max(batch.timestamp_us for batch in self.batches[first : last + 1])
+        if first and top <= self.newest[first - 1]:
+            top = max(each.timestamp_us for each in self.batches[first : last + 1])
+        return self.written[last] - self.written[first] + batch.size, batch.timestamp_us, top
 
 
 class Lineages:

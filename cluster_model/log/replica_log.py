@@ -134,11 +134,11 @@ class ReplicaLog:
 
     def _admit_slice(self, records: Slice, now: int) -> None:
         by_id = self.lineages.by_id
-        size, newest, end = 0, -1, records.end
+        size, first_us, newest_us, end = 0, -1, -1, records.end
         for start, lineage_id in reversed(records.extents):
-            lineage = by_id[lineage_id]
-            size += lineage.bytes_between(start, end)
-            newest = max(newest, lineage.newest_between(start, end))
+            more, first_us, top = by_id[lineage_id].measure(start, end)
+            size += more
+            newest_us = max(newest_us, top)
             end = start
         if size > self.rules.segment_bytes:
             # More than a segment takes: what Kafka would refuse goes in batch by batch.
@@ -147,8 +147,7 @@ class ReplicaLog:
                 self._admit(at, end, batch.size, batch.timestamp_us, batch.timestamp_us, now)
                 at = end
         elif records.extents:
-            first = by_id[records.extents[0][1]].batch_at(records.start)
-            self._admit(records.start, records.end, size, first.timestamp_us, newest, now)
+            self._admit(records.start, records.end, size, first_us, newest_us, now)
 
     def read(self, start: int, bound: int, max_bytes: int) -> Slice:
         """Whole batches of ``[start, bound)`` within ``max_bytes``, at least one where there is any."""

@@ -329,6 +329,17 @@ def test_a_keyframe_restores_segments_checkpoints_and_what_was_deleted() -> None
     assert cluster.digest() == wanted
 
 
+@pytest.mark.parametrize("slice_us", [7_000, 1_300_000])
+def test_slices_leave_no_mark_on_storage(slice_us: int) -> None:
+    whole, sliced = build(topic=RETAIN, broker=QUICK), build(topic=RETAIN, broker=QUICK)
+    for cluster, step in ((whole, 40 * SECOND), (sliced, slice_us)):
+        while cluster.now_us < 40 * SECOND:
+            cluster.run(min(cluster.now_us + step, 40 * SECOND))
+            cluster.drain()
+    assert whole.query.log_start(P) > 0
+    assert whole.digest() == sliced.digest()
+
+
 @pytest.mark.parametrize(("kafka", "stamped"), [("0.9", False), ("0.10.0", True), ("3.9", True)])
 def test_records_have_timestamps_since_0_10(kafka: str, stamped: bool) -> None:
     cluster = build(kafka=kafka)
