@@ -300,7 +300,7 @@ class Cluster:
         return self.controller.elect_leaders(partition, unclean=unclean)
 
     def delete_records(self, partition: str, before: int) -> KafkaError:
-        """An administrator's DeleteRecords: it is answered when ``query.low_watermark`` reaches the offset."""
+        """An administrator's DeleteRecords: it is answered when ``world.low_watermark`` reaches the offset."""
         leader = self.world.true_leader(partition)
         if leader is None or self.state_of(leader.broker) is not ProcessState.RUNNING:
             return KafkaError.LEADER_NOT_AVAILABLE

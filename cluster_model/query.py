@@ -72,12 +72,6 @@ class Query:
         """Log start offset of a replica, of the leader's by default."""
         return self._replica(partition, broker).log.log_start
 
-    def low_watermark(self, partition: str) -> int:
-        """The least log start among a partition's running replicas, what DeleteRecords waits for; -1: none runs."""
-        self._world.record(partition)
-        replicas = self._world.replicas[partition].items()
-        return min((replica.log.log_start for broker, replica in replicas if self._world.is_up(broker)), default=-1)
-
     def log(self, partition: str, broker: int) -> list[list[int | str]]:
         """A replica's records as [epoch, name]; a record without a name is known by its number, from 0."""
         found: list[list[int | str]] = []

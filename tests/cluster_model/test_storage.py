@@ -157,9 +157,9 @@ def test_delete_records_moves_the_start_of_every_live_replica() -> None:
     cluster = build()
     cluster.run(5 * SECOND)
     assert cluster.delete_records(P, 200) is KafkaError.NONE
-    assert (cluster.query.log_start(P), cluster.query.low_watermark(P)) == (200, 0)
+    assert (cluster.query.log_start(P), cluster.world.low_watermark(P)) == (200, 0)
     cluster.run(6 * SECOND)
-    assert cluster.query.low_watermark(P) == 200
+    assert cluster.world.low_watermark(P) == 200
     assert cluster.delete_records(P, 100) is KafkaError.NONE
     assert cluster.query.log_start(P) == 200
     by = {event.broker: event.by for event in of(cluster.drain(), LogStartMoved)}
