@@ -75,3 +75,10 @@ def build_parts(spec: ClusterSpec, streams: Streams, emit: Callable[[Event], Non
                 for broker in assignment
             }
     return Parts(profile, config, committed, metadata, replicas, lineages)
+
+
+def range_share(partitions: tuple[str, ...], member: int, members: int) -> tuple[str, ...]:
+    """The partitions of one topic that a member gets (``RangeAssignor``): the first members get one more."""
+    share, extra = divmod(len(partitions), members)
+    start = member * share + min(member, extra)
+    return partitions[start : start + share + (member < extra)]

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any, Final
 
 from cluster_model import viewing
-from cluster_model.building import build_parts
+from cluster_model.building import build_parts, range_share
 from cluster_model.checker.checker import Checker
 from cluster_model.clients.consumer import Consumer
 from cluster_model.clients.producer import Producer
@@ -61,7 +61,9 @@ class Cluster:
             self._port(CONTROLLER_ID), parts.profile, parts.config, parts.committed, self.emit
         )
         self.brokers = {
-            broker: Broker(self._port(broker), CONTROLLER_ID, parts.profile, parts.config, parts.metadata[broker])
+            broker: Broker(
+                self._port(broker), CONTROLLER_ID, parts.profile, parts.config, parts.metadata[broker], self.emit
+            )
             for broker in ids
         }
         self.lineages = parts.lineages
@@ -120,7 +122,7 @@ class Cluster:
                 share = tuple(
                     partition
                     for topic in spec.topics
-                    for partition in _range_share(self._partitions(topic), member, spec.members)
+                    for partition in range_share(self._partitions(topic), member, spec.members)
                 )
                 consumer = Consumer(
                     self._port(node), name, spec.name, self.profile, config, share, ids, spec.processing_us,
@@ -244,6 +246,19 @@ class Cluster:
         for replica in broker.replicas.values():
             replica.power_lost(self.now_us, keep)
 
+    def shutdown(self, node: int) -> None:
+        """Stop a running broker cleanly (SIGTERM): logs flushed, checkpoints current. No leadership is handed over.
+
+        Raises:
+            ModelError: no such broker, or one that does not run.
+        """
+        if node not in self.brokers or self.state_of(node) is not ProcessState.RUNNING:
+            raise ModelError(f"node {node} is not a running broker")
+        self.brokers[node].logs.shut_down()
+        self.brokers[node].stopped()
+        self.network.crash(node)
+        self.emit(NodeDown(self.now_us, self.name_of(node), node, "shutdown"))
+
     def restart(self, node: int) -> None:
         """Start a process that is down."""
         self.network.restart(node)
@@ -283,6 +298,13 @@ class Cluster:
         if self.state_of(CONTROLLER_ID) is not ProcessState.RUNNING:
             return KafkaError.LEADER_NOT_AVAILABLE
         return self.controller.elect_leaders(partition, unclean=unclean)
+
+    def delete_records(self, partition: str, before: int) -> KafkaError:
+        """An administrator's DeleteRecords: it is answered when ``world.low_watermark`` reaches the offset."""
+        leader = self.world.record(partition).leader
+        if leader not in self.brokers or self.state_of(leader) is not ProcessState.RUNNING:
+            return KafkaError.LEADER_NOT_AVAILABLE
+        return self.brokers[leader].delete_records(partition, before)
 
     def stop_producers(self) -> None:
         """No more records are made; what is on its way goes on."""
@@ -379,10 +401,3 @@ class Cluster:
             node.load(state)
         self.checker.load(checker)
         self.trace.load(trace)
-
-
-def _range_share(partitions: tuple[str, ...], member: int, members: int) -> tuple[str, ...]:
-    """The partitions of one topic that a member gets (``RangeAssignor``): the first members get one more."""
-    share, extra = divmod(len(partitions), members)
-    start = member * share + min(member, extra)
-    return partitions[start : start + share + (member < extra)]

@@ -1,139 +1,34 @@
-"""Kafka's own configuration keys that the model honours: types, ranges, and defaults by version.
+"""A version's defaults beneath Kafka's own configuration keys: settings in model units.
 
-Only keys that change something here are listed: an unknown or misspelt key is refused, never ignored.
+The keys themselves, with their types and ranges, are in :mod:`cluster_model.config_keys`.
 """
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
+from cluster_model.config_keys import (
+    BROKER,
+    CONSUMER,
+    INT_MAX,
+    LONG_MAX,
+    PRODUCER,
+    SCOPES,
+    TOPIC,
+    ConfigKey,
+    ConfigValue,
+    Scope,
+    check,
+)
 from cluster_model.errors import ModelError
+from cluster_model.log.codecs import Codec, codec_of
+from cluster_model.log.rules import NEVER, LogRules
 from cluster_model.profiles import Profile
 
-ConfigValue = int | str | bool
-Scope = Literal["broker", "topic", "producer", "consumer"]
-
-LONG_MAX: Final = 2**63 - 1
-INT_MAX: Final = 2**31 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class ConfigKey:
-    """One configuration: its type, the range of an ``int``, the choices of a ``str``, and what it does."""
-
-    name: str
-    type: Literal["int", "bool", "str"]
-    doc: str
-    low: int = 0
-    high: int = INT_MAX
-    choices: tuple[str, ...] = ()
-
-
-def _table(*keys: ConfigKey) -> dict[str, ConfigKey]:
-    return {key.name: key for key in keys}
-
-
-_MIN_ISR: Final = ConfigKey("min.insync.replicas", "int", "In-sync replicas that acks=all needs.", 1)
-_UNCLEAN: Final = ConfigKey("unclean.leader.election.enable", "bool", "Whether a replica outside the ISR may lead.")
-
-BROKER: Final = _table(
-    ConfigKey("replica.lag.time.max.ms", "int", "How long a follower may be behind before it leaves the ISR.", 1),
-    ConfigKey("replica.lag.max.messages", "int", "How many records a follower may be behind (0.8.x only).", 1),
-    ConfigKey("replica.fetch.wait.max.ms", "int", "How long a leader parks a follower's fetch.", 1),
-    ConfigKey("replica.fetch.max.bytes", "int", "Bytes a follower's fetch takes from a partition.", 1),
-    ConfigKey("replica.fetch.backoff.ms", "int", "Pause of a follower after a fetch error.", 1),
-    ConfigKey("replica.socket.timeout.ms", "int", "How long a follower waits for an answer.", 1),
-    ConfigKey("replica.high.watermark.checkpoint.interval.ms", "int", "How often the HW is written to disk.", 1),
-    ConfigKey("broker.heartbeat.interval.ms", "int", "How often a broker tells the controller it lives (KRaft).", 1),
-    ConfigKey("broker.session.timeout.ms", "int", "Silence after which the controller fences a broker (KRaft).", 1),
-    ConfigKey("zookeeper.session.timeout.ms", "int", "Silence after which a broker's session expires (ZooKeeper).", 1),
-    ConfigKey("log.flush.interval.messages", "int", "Records appended before the log is forced to disk.", 1, LONG_MAX),
-    ConfigKey("default.replication.factor", "int", "Replicas of a topic that names no number.", 1),
-    _MIN_ISR,
-    _UNCLEAN,
-)
-"""Broker configurations; the last two are also the default of every topic."""
-
-TOPIC: Final = _table(
-    _MIN_ISR,
-    _UNCLEAN,
-    ConfigKey("flush.messages", "int", "Records appended before this topic's log is forced to disk.", 1, LONG_MAX),
-)
-"""Topic configurations."""
-
-PRODUCER: Final = _table(
-    ConfigKey("acks", "str", "Who must have the record before it counts as sent.", choices=("0", "1", "all")),
-    ConfigKey("retries", "int", "How often a failed request is tried again."),
-    ConfigKey("retry.backoff.ms", "int", "Pause before a retry."),
-    ConfigKey("retry.backoff.max.ms", "int", "Longest pause before a retry, where pauses grow (3.7 and later)."),
-    ConfigKey("request.timeout.ms", "int", "How long to wait for an answer.", 1),
-    ConfigKey("delivery.timeout.ms", "int", "Time a record has to be acknowledged, retries included.", 1),
-    ConfigKey("max.in.flight.requests.per.connection", "int", "Unanswered requests to one broker.", 1),
-    ConfigKey("linger.ms", "int", "How long a batch waits for company."),
-    ConfigKey("batch.size", "int", "Bytes a batch may grow to."),
-    ConfigKey("enable.idempotence", "bool", "Whether the broker removes duplicates of retried batches."),
-    ConfigKey("metadata.max.age.ms", "int", "Age at which metadata is asked for again.", 1),
-)
-"""Producer configurations."""
-
-CONSUMER: Final = _table(
-    ConfigKey("fetch.max.wait.ms", "int", "How long a broker parks an empty fetch.", 1),
-    ConfigKey("max.partition.fetch.bytes", "int", "Bytes a fetch takes from a partition.", 1),
-    ConfigKey("max.poll.records", "int", "Records handed out by one poll.", 1),
-    ConfigKey("auto.offset.reset", "str", "Where to go when the position is gone.", choices=("earliest", "latest")),
-    ConfigKey("request.timeout.ms", "int", "How long to wait for an answer.", 1),
-    ConfigKey("retry.backoff.ms", "int", "Pause after a fetch error."),
-    ConfigKey("metadata.max.age.ms", "int", "Age at which metadata is asked for again.", 1),
-)
-"""Consumer configurations."""
-
-SCOPES: Final[dict[Scope, dict[str, ConfigKey]]] = {
-    "broker": BROKER,
-    "topic": TOPIC,
-    "producer": PRODUCER,
-    "consumer": CONSUMER,
-}
-
-
-def check(scope: Scope, name: str, value: object) -> ConfigValue:
-    """The value of a configuration in its own type.
-
-    Raises:
-        ModelError: an unknown name (the nearest known one is told), a wrong type, or a value out of range.
-    """
-    table = SCOPES[scope]
-    key = table.get(name)
-    if key is None:
-        elsewhere = [other for other, names in SCOPES.items() if name in names]
-        near = difflib.get_close_matches(name, table, n=1)
-        hint = f"; it is a {elsewhere[0]} configuration" if elsewhere else f"; did you mean {near[0]}?" if near else ""
-        raise ModelError(f"unknown {scope} configuration {name!r}{hint}")
-    if key.type == "bool":
-        return _bool(key, value)
-    if key.type == "str":
-        return _choice(key, value)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ModelError(f"{name} takes a whole number, found {value!r}")
-    if not key.low <= value <= key.high:
-        raise ModelError(f"{name} takes {key.low} to {key.high}, found {value}")
-    return value
-
-
-def _bool(key: ConfigKey, value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    if value in ("true", "false"):
-        return value == "true"
-    raise ModelError(f"{key.name} takes true or false, found {value!r}")
-
-
-def _choice(key: ConfigKey, value: object) -> str:
-    text = "all" if key.name == "acks" and str(value) == "-1" else str(value)
-    if isinstance(value, bool) or text not in key.choices:
-        raise ModelError(f"{key.name} takes {', '.join(key.choices)}, found {value!r}")
-    return text
-
+__all__ = [
+    "BROKER", "CONSUMER", "INT_MAX", "LONG_MAX", "MS", "PRODUCER", "SCOPES", "TOPIC", "BrokerConfig", "ConfigKey",
+    "ConfigValue", "ConsumerConfig", "ProducerConfig", "Scope", "TopicConfig", "check",
+]  # fmt: skip
 
 MS: Final = 1_000
 """Microseconds in the millisecond that Kafka's configurations count in."""
@@ -153,6 +48,12 @@ class BrokerConfig:
     heartbeat_us: int
     session_us: int
     shrink_period_us: int
+    task_delay_us: int
+    """Until the first run of retention and of the offset checkpoints after a start."""
+    retention_check_us: int
+    recovery_checkpoint_us: int
+    start_checkpoint_us: int
+    recovery_threads: int
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "BrokerConfig":
@@ -180,6 +81,11 @@ class BrokerConfig:
             heartbeat_us=heartbeat_us,
             session_us=session_us,
             shrink_period_us=lag_us // 2 if profile.shrink_half else lag_us,
+            task_delay_us=number("log.initial.task.delay.ms", 30_000) * MS,
+            retention_check_us=number("log.retention.check.interval.ms", 300_000) * MS,
+            recovery_checkpoint_us=number("log.flush.offset.checkpoint.interval.ms", 60_000) * MS,
+            start_checkpoint_us=number("log.flush.start.offset.checkpoint.interval.ms", 60_000) * MS,
+            recovery_threads=number("num.recovery.threads.per.data.dir", 2 if profile.number >= (4, 0, 0) else 1),
         )
 
 
@@ -190,22 +96,50 @@ class TopicConfig:
     min_isr: int
     """As configured."""
     unclean: bool
-    flush_messages: int
+    log: LogRules
 
     @staticmethod
     def of(profile: Profile, broker: Mapping[str, ConfigValue], topic: Mapping[str, ConfigValue]) -> "TopicConfig":
         """Settings of a topic: its own, else the broker's, else the version's."""
         merged = {**broker, **topic}
-        flush = topic.get("flush.messages", broker.get("log.flush.interval.messages", LONG_MAX))
         return TopicConfig(
             min_isr=int(merged.get("min.insync.replicas", 1)),
             unclean=bool(merged.get("unclean.leader.election.enable", not profile.unclean_default_false)),
-            flush_messages=int(flush),
+            log=_log_rules(profile, broker, topic),
         )
 
     def effective_min_isr(self, profile: Profile, replicas: int) -> int:
         """What acks=all needs: since 3.7 at most the number of replicas (``Partition.effectiveMinIsr``)."""
         return min(self.min_isr, replicas) if profile.effective_min_isr else self.min_isr
+
+
+_HOUR_MS: Final = 3_600_000
+_WEEK_HOURS: Final = 168
+
+
+def _log_rules(profile: Profile, broker: Mapping[str, ConfigValue], topic: Mapping[str, ConfigValue]) -> LogRules:
+    """Storage settings of a topic (``LogConfig``); among the broker's, the finer unit goes first."""
+
+    def number(name: str, broker_name: str, default: int) -> int:
+        return int(topic.get(name, broker.get(broker_name, default)))
+
+    roll_ms = number("segment.ms", "log.roll.ms", int(broker.get("log.roll.hours", _WEEK_HOURS)) * _HOUR_MS)
+    hours = int(broker.get("log.retention.hours", _WEEK_HOURS))
+    minutes = int(broker.get("log.retention.minutes", hours * 60))
+    retention_ms = number("retention.ms", "log.retention.ms", minutes * 60_000)
+    stamped_by = topic.get("message.timestamp.type", broker.get("log.message.timestamp.type", "CreateTime"))
+    return LogRules(
+        segment_bytes=number("segment.bytes", "log.segment.bytes", 1 << 30),
+        roll_us=roll_ms * MS,
+        index_bytes=number("segment.index.bytes", "log.index.size.max.bytes", 10_485_760),
+        index_interval=number("index.interval.bytes", "log.index.interval.bytes", 4_096),
+        flush_messages=number("flush.messages", "log.flush.interval.messages", NEVER),
+        retention_us=-1 if retention_ms < 0 else retention_ms * MS,
+        retention_bytes=number("retention.bytes", "log.retention.bytes", -1),
+        delete_delay_us=number("file.delete.delay.ms", "log.segment.delete.delay.ms", 60_000) * MS,
+        by_timestamp=profile.number >= (0, 10, 1),
+        log_append_time=stamped_by == "LogAppendTime" and profile.number >= (0, 10, 0),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,13 +157,15 @@ class ProducerConfig:
     batch_bytes: int
     idempotent: bool
     metadata_age_us: int
+    codec: Codec
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ProducerConfig":
         """Settings for a client of the cluster's own version.
 
         Raises:
-            ModelError: idempotence asked for together with what it rules out (``ProducerConfig`` of Kafka refuses too).
+            ModelError: idempotence asked for together with what it rules out (``ProducerConfig`` of Kafka refuses too),
+                or a codec that the version lacks.
         """
         acks_text = str(config.get("acks", "all" if profile.number >= (3, 0, 0) else "1"))
         acks = -1 if acks_text == "all" else int(acks_text)
@@ -249,6 +185,7 @@ class ProducerConfig:
             batch_bytes=int(config.get("batch.size", 16_384)),
             idempotent=_idempotent(profile, config, acks, retries, in_flight),
             metadata_age_us=int(config.get("metadata.max.age.ms", 300_000)) * MS,
+            codec=codec_of(profile, str(config.get("compression.type", "none"))),
         )
 
 

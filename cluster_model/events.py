@@ -75,7 +75,7 @@ def _event(cls: type[Any]) -> type[Any]:
 
 @_event
 class NodeDown(TraceEvent):
-    """A process is gone. ``detail`` is ``crash`` (page cache kept) or ``power_loss``. ``broker`` is -1 for others."""
+    """A process is gone. ``detail``: ``crash`` (page cache kept), ``power_loss``, ``shutdown``. ``broker`` -1: none."""
 
     kind: ClassVar[str] = "node_down"
     at_us: int
@@ -237,6 +237,48 @@ class Truncated(TraceEvent):
     end_offset: int
     hw: int
     rule: str
+
+
+@_event
+class SegmentRolled(TraceEvent):
+    """A replica began a new segment at ``log_offset``; ``rule`` is the limit that the one before had reached."""
+
+    kind: ClassVar[str] = "segment_rolled"
+    at_us: int
+    partition: str
+    broker: int
+    log_offset: int
+    rule: str
+
+
+@_event
+class LogStartMoved(TraceEvent):
+    """A replica's ``[log_offset, end_offset)`` were deleted on purpose; it begins at ``end_offset`` now.
+
+    ``by`` is ``retention.ms``, ``retention.bytes``, ``DeleteRecords``, ``leader`` (a follower goes by its leader's log
+    start) or ``out of range`` (a follower so far behind that it begins anew at its leader's log start).
+    """
+
+    kind: ClassVar[str] = "log_start_moved"
+    at_us: int
+    partition: str
+    broker: int
+    log_offset: int
+    end_offset: int
+    by: str
+
+
+@_event
+class RecoveryFinished(TraceEvent):
+    """A broker has loaded its ``count`` logs; ``latency_us`` is what checking them after an unclean stop took."""
+
+    kind: ClassVar[str] = "recovery_finished"
+    at_us: int
+    broker: int
+    clean: bool
+    count: int
+    latency_us: int
+    detail: str
 
 
 @_event

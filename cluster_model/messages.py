@@ -20,7 +20,10 @@ class PartitionState(NamedTuple):
 
 
 class ProduceRequest(NamedTuple):
-    """One batch for one partition. ``producer_id`` -1: no idempotence. ``sequence`` numbers records from 0."""
+    """One batch for one partition. ``producer_id`` -1: no idempotence. ``sequence`` numbers records from 0.
+
+    ``timestamp_us`` is when its newest record was made, -1 untold; ``size`` is as compressed with ``codec``.
+    """
 
     correlation: int
     partition: str
@@ -32,6 +35,8 @@ class ProduceRequest(NamedTuple):
     records: int
     size: int
     names: tuple[str, ...] = ()
+    timestamp_us: int = -1
+    codec: int = 0
 
 
 class ProduceResponse(NamedTuple):

@@ -55,6 +55,12 @@ class World:
         record = self.record(partition)
         return None if record.leader < 0 else self.replicas[partition].get(record.leader)
 
+    def low_watermark(self, partition: str) -> int:
+        """The least log start among a partition's running replicas, what DeleteRecords waits for; -1: none runs."""
+        self.record(partition)
+        replicas = self.replicas[partition].items()
+        return min((replica.log.log_start for broker, replica in replicas if self.is_up(broker)), default=-1)
+
     def effective_min_isr(self, partition: str) -> int:
         """In-sync replicas that acks=all needs."""
         record = self.record(partition)

@@ -13,6 +13,7 @@ from cluster_model.events import (
     Event,
     HwAdvanced,
     LeaderElected,
+    LogStartMoved,
     PartitionOffline,
     RecordsFailed,
     RecordsUnknown,
@@ -49,6 +50,8 @@ class Checker:
             self.ledger.observe_data(event)
         elif isinstance(event, LeaderElected | PartitionOffline | BecameLeader):
             self.ledger.leader_changed(event.partition, event)
+        elif isinstance(event, LogStartMoved):
+            self.ledger.log_start_moved(event)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""

@@ -17,6 +17,7 @@ from cluster_model.events import (
     InvariantViolated,
     IsrChanged,
     LeaderElected,
+    LogStartMoved,
     RecordsMissing,
     TraceEvent,
     Truncated,
@@ -64,7 +65,7 @@ class Invariants:
             self._decided(event)
             if isinstance(event, IsrChanged) and event.leader >= 0 and event.by == "leader":
                 self._logs_match(event.partition, event.at_us)
-        elif isinstance(event, BecameLeader | Truncated):
+        elif isinstance(event, BecameLeader | Truncated | LogStartMoved):
             self._bounds(event.partition, event.broker, event.at_us)
             if isinstance(event, BecameLeader):
                 self._hws.pop(event.partition, None)

@@ -2,13 +2,14 @@
 
 *Missing* records were acknowledged and are not in the current leader's log; they may come back with an old leader.
 They are *lost* once no replica's log holds them, or when the session ends with them missing. A record's identity is
-the stint that wrote it and its offset, so a record that took a lost one's place is never mistaken for it.
+the stint that wrote it and its offset, so a record that took a lost one's place is never mistaken for it. What
+retention or DeleteRecords took while nobody missed it was deleted on purpose, and counts as neither.
 """
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from cluster_model.checker.acked import AckedRecords
+from cluster_model.checker.acked import AckedRecords, RangeSet
 from cluster_model.checker.causes import Run, runs_of, sentence
 from cluster_model.checker.history import History
 from cluster_model.checker.repeats import Repeats
@@ -16,6 +17,7 @@ from cluster_model.events import (
     Appended,
     Event,
     HwAdvanced,
+    LogStartMoved,
     RecordsAcked,
     RecordsFailed,
     RecordsLost,
@@ -36,7 +38,8 @@ class Ledger:
     """Books by client and by partition. ``lost_runs`` is complete after :meth:`close`."""
 
     __slots__ = (
-        "_acked", "_causes", "_closed", "_emit", "_history", "_missing", "_unplaced", "_world", "books", "repeats",
+        "_acked", "_causes", "_closed", "_emit", "_history", "_missing", "_purged", "_unplaced", "_world", "books",
+        "repeats",
     )  # fmt: skip
 
     def __init__(self, world: World, history: History, emit: Callable[[Event], None]) -> None:
@@ -47,6 +50,8 @@ class Ledger:
         self._missing: dict[str, tuple[_Interval, ...]] = {}
         self._causes: dict[tuple[str, int], list[tuple[int, int, TraceEvent]]] = {}
         """(partition, stint) → (start, end, the event that did it) of everything that ever went missing."""
+        self._purged: dict[tuple[str, int], RangeSet] = {}
+        """(partition, stint) → offsets deleted on purpose."""
         self._unplaced: dict[tuple[str, str], int] = {}
         """(client, partition) → records acknowledged by acks=0 less those that reached a leader."""
         self._closed: dict[str, tuple[_Interval, ...]] | None = None
@@ -125,6 +130,20 @@ class Ledger:
             acked.commit(stint, end)
             end = start
 
+    def log_start_moved(self, event: LogStartMoved) -> None:
+        """A replica deleted its oldest records on purpose; those missing at that time stay missing."""
+        missing = self._missing.get(event.partition, ())
+        for stint, start, end in self._world.replicas[event.partition][event.broker].log.dropped:
+            absent = [(low, high) for other, low, high in missing if other == stint]
+            purged = self._purged.setdefault((event.partition, stint), RangeSet())
+            for low, high in subtract([(start, end)], absent):
+                purged.add(low, high)
+
+    def _present(self, partition: str, stint: int, held: Iterable[Range]) -> list[Range]:
+        """Offsets of a stint that nobody need look for: held by a log, or deleted on purpose."""
+        purged = self._purged.get((partition, stint))
+        return union(held if purged is None else (*held, *purged.ranges()))
+
     def leader_changed(self, partition: str, trigger: TraceEvent) -> None:
         """The leader's log, or who leads, is another: see what is missing now, and say so once per record."""
         leader = self._world.true_leader(partition)
@@ -133,7 +152,7 @@ class Ledger:
             return
         missing: list[_Interval] = []
         for stint, ranges in self._acked[partition].by_stint.items():
-            gone = subtract(ranges.ranges(), leader.log.held(stint))
+            gone = subtract(ranges.ranges(), self._present(partition, stint, leader.log.held(stint)))
             missing.extend((stint, start, end) for start, end in gone)
         self._missing[partition] = tuple(missing)
         for stint, start, end in missing:
@@ -168,7 +187,8 @@ class Ledger:
         for stint in dict.fromkeys(stint for name, stint in self._causes if name == partition):
             ranges = self._acked[partition].by_stint.get(stint)
             if ranges is not None:
-                gone = subtract(ranges.ranges(), union(held for log in logs for held in log.held(stint)))
+                held = [part for log in logs for part in log.held(stint)]
+                gone = subtract(ranges.ranges(), self._present(partition, stint, held))
                 lost.extend((stint, start, end) for start, end in gone)
         return tuple(lost)
 
@@ -269,11 +289,12 @@ class Ledger:
             None if self._closed is None else tuple(self._closed.items()),
             tuple((client, tuple(books)) for client, books in self.books.items()),
             self.repeats.save(),
+            tuple((key, purged.save()) for key, purged in self._purged.items()),
         )
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        acked, missing, causes, unplaced, closed, books, repeats = saved
+        acked, missing, causes, unplaced, closed, books, repeats, purged = saved
         for name, state in acked:
             self._acked[name].load(state)
         self._missing = dict(missing)
@@ -282,3 +303,7 @@ class Ledger:
         self._closed = None if closed is None else dict(closed)
         self.books = {client: list(entries) for client, entries in books}
         self.repeats.load(repeats)
+        self._purged = {}
+        for key, state in purged:
+            self._purged[key] = RangeSet()
+            self._purged[key].load(state)

@@ -7,7 +7,8 @@ class Outgoing:
     """A batch on its way. ``written`` stays True once an attempt may have reached a log."""
 
     __slots__ = (
-        "attempts", "created_us", "in_flight", "partition", "producer_id", "records", "retry_at", "sequence", "written",
+        "attempts", "created_us", "in_flight", "newest_us", "partition", "producer_id", "records", "retry_at",
+        "sequence", "written",
     )  # fmt: skip
 
     def __init__(self, partition: str, sequence: int, records: int, created_us: int) -> None:
@@ -15,6 +16,8 @@ class Outgoing:
         self.sequence = sequence
         self.records = records
         self.created_us = created_us
+        self.newest_us = created_us
+        """When the last record joined."""
         self.producer_id = -1
         """Stamped at the first attempt and kept by retries, so that the broker can tell a duplicate."""
         self.attempts = 0
@@ -26,14 +29,14 @@ class Outgoing:
         """All state."""
         return (
             self.partition, self.sequence, self.records, self.created_us, self.attempts, self.retry_at,
-            self.in_flight, self.written, self.producer_id,
+            self.in_flight, self.written, self.producer_id, self.newest_us,
         )  # fmt: skip
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "Outgoing":
         """Undo of :meth:`save`."""
         batch = cls(*saved[:4])
-        batch.attempts, batch.retry_at, batch.in_flight, batch.written, batch.producer_id = saved[4:]
+        batch.attempts, batch.retry_at, batch.in_flight, batch.written, batch.producer_id, batch.newest_us = saved[4:]
         return batch
 
 
@@ -62,6 +65,7 @@ class Accumulator:
         last = queue[-1] if queue else None
         if last is not None and last.attempts == 0 and last.records + records <= room:
             last.records += records
+            last.newest_us = now
         else:
             queue.append(Outgoing(partition, sequence, records, now))
             self.waiting += 1

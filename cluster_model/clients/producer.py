@@ -23,6 +23,7 @@ ALL: Final = -1
 _PROVES_NOT_WRITTEN: Final = frozenset(
     {
         KafkaError.NOT_ENOUGH_REPLICAS,
+        KafkaError.RECORD_LIST_TOO_LARGE,
         KafkaError.UNKNOWN_TOPIC_OR_PARTITION,
         KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER,
         KafkaError.INVALID_REQUIRED_ACKS,
@@ -209,6 +210,9 @@ class Producer:
             closed = index + 1 < len(waiting) or batch.records * self._spec.record_bytes >= config.batch_bytes
             if ready_at > now and (batch.attempts or not closed):
                 return ready_at
+            packed_at = batch.newest_us + config.codec.cost_us(batch.records * self._spec.record_bytes)
+            if packed_at > now:
+                return packed_at
             if stale and not batch.attempts:
                 return -1
             if config.idempotent and batch.attempts and index:
@@ -227,7 +231,8 @@ class Producer:
             batch.producer_id = self._pid
         request = ProduceRequest(
             self._correlation, batch.partition, self.acks, self._config.request_timeout_us, self._spec.name,
-            batch.producer_id, batch.sequence, batch.records, self._size(batch.records),
+            batch.producer_id, batch.sequence, batch.records,
+            self._config.codec.size(self._size(batch.records)), (), batch.newest_us, self._config.codec.code,
         )  # fmt: skip
         self._port.send(leader, request)
         if self.acks == 0:

@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 class Batch(NamedTuple):
     """Records written together. ``sequence`` numbers the client's records in this partition, from 0.
 
-    ``producer_id`` is -1 without idempotence. ``name`` labels the records of a hand-stepped trace.
+    ``producer_id`` is -1 without idempotence. ``name`` labels the records of a hand-stepped trace. ``timestamp_us`` is
+    that of its newest record, by the producer's clock (CreateTime, KIP-32) or the leader's (LogAppendTime); -1 in the
+    formats before. ``size`` is as compressed with ``codec`` (bits 0 to 2 of a batch's attributes).
     """
 
     base: int
@@ -27,6 +29,8 @@ class Batch(NamedTuple):
     sequence: int
     acks: int
     name: tuple[str, ...] = ()
+    timestamp_us: int = -1
+    codec: int = 0
 
     @property
     def end(self) -> int:
@@ -37,7 +41,7 @@ class Batch(NamedTuple):
 class Lineage:
     """Batches of one stint, dense in offsets from ``start``."""
 
-    __slots__ = ("bases", "batches", "broker", "epoch", "id", "start", "written")
+    __slots__ = ("bases", "batches", "broker", "epoch", "id", "newest", "start", "written")
 
     def __init__(self, lineage_id: int, broker: int, epoch: int, start: int) -> None:
         self.id = lineage_id
@@ -48,6 +52,8 @@ class Lineage:
         self.bases: list[int] = []
         self.written: list[int] = []
         """Bytes up to and including each batch."""
+        self.newest: list[int] = []
+        """Largest timestamp up to and including each batch."""
 
     @property
     def end(self) -> int:
@@ -59,6 +65,8 @@ class Lineage:
         self.bases.append(batch.base)
         self.written.append((self.written[-1] if self.written else 0) + batch.size)
         self.batches.append(batch)
+        newest = self.newest
+        newest.append(newest[-1] if newest and newest[-1] > batch.timestamp_us else batch.timestamp_us)
 
     def index_at(self, offset: int) -> int:
         """Index of the batch that holds ``offset``."""
@@ -81,6 +89,21 @@ class Lineage:
         """Size of the batches that hold ``[start, end)``, which must not be empty."""
         first = self.index_at(start)
         return self.written[self.index_at(end - 1)] - self.written[first] + self.batches[first].size
+
+    def measure(self, start: int, end: int) -> tuple[int, int, int]:
+        """Of the batches that hold ``[start, end)``, not empty: bytes, the first timestamp and the largest one.
+
+        A newest timestamp that nothing before them has must be theirs; only otherwise are they looked at.
+        """
+        first = bisect_right(self.bases, start) - 1
+        batch = self.batches[first]
+        if end <= batch.end:
+            return batch.size, batch.timestamp_us, batch.timestamp_us
+        last = bisect_right(self.bases, end - 1) - 1
+        top = self.newest[last]
+        if first and top <= self.newest[first - 1]:
+            top = max(each.timestamp_us for each in self.batches[first : last + 1])
+        return self.written[last] - self.written[first] + batch.size, batch.timestamp_us, top
 
 
 class Lineages:
@@ -105,4 +128,4 @@ class Lineages:
         """Forget what was written since."""
         del self.by_id[len(saved) :]
         for lineage, length in zip(self.by_id, saved, strict=True):
-            del lineage.batches[length:], lineage.bases[length:], lineage.written[length:]
+            del lineage.batches[length:], lineage.bases[length:], lineage.written[length:], lineage.newest[length:]

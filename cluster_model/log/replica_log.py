@@ -1,16 +1,19 @@
-"""One replica's log: extents over lineages, its end and start, and how much of it is safe on disk.
+"""One replica's log: extents over lineages, its end and start, its segments, and how much of it is safe on disk.
 
 An append by a follower is one assignment however many batches it carries, a snapshot is a few numbers, truncation
-moves the end. Two layers are kept apart: the page cache (``leo``), which a process crash leaves alone, and the part
-that has reached the disk (``durable``), which is all that a power loss leaves.
+moves the end. Three layers are kept apart: the page cache (``leo``), which a process crash leaves alone; the part
+that has reached the disk (``durable``), which is all that a power loss leaves; and the part that Kafka itself knows
+to be there because it flushed it (``recovery_point``), above which a start after a crash checks everything.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from cluster_model.log.epochs import EpochCache
 from cluster_model.log.lineage import Batch, Lineage, Lineages
+from cluster_model.log.rules import DEFAULT_RULES, LogRules
+from cluster_model.log.segments import BY_RETENTION, Segments
 
 Extent = tuple[int, int]
 """(first offset, lineage id); it ends where the next begins."""
@@ -30,18 +33,32 @@ class Slice(NamedTuple):
 class ReplicaLog:
     """The log of one replica of one partition."""
 
-    __slots__ = ("_marks", "durable", "epochs", "extents", "leo", "lineages", "log_start", "uses_epochs")
+    __slots__ = (
+        "_marks", "_unlinked", "dropped", "durable", "epochs", "extents", "leo", "lineages", "log_start", "on_roll",
+        "recovery_point", "rules", "segments", "uses_epochs",
+    )  # fmt: skip
 
-    def __init__(self, lineages: Lineages, *, uses_epochs: bool, replaces: bool) -> None:
+    def __init__(
+        self, lineages: Lineages, *, uses_epochs: bool, replaces: bool, rules: LogRules = DEFAULT_RULES
+    ) -> None:
         """``uses_epochs``: message format 2, whose batches carry epochs (0.11 and later)."""
         self.lineages = lineages
         self.extents: list[Extent] = []
         self.leo = 0
         self.log_start = 0
         self.durable = 0
+        self.recovery_point = 0
         self.uses_epochs = uses_epochs
         self.epochs = EpochCache(replaces=replaces)
+        self.rules = rules
+        self.segments = Segments(rules)
+        self.on_roll: Callable[[int, int, str], None] | None = None
+        """Called with the time, the new segment's base and the rule after a roll."""
+        self.dropped: tuple[tuple[int, int, int], ...] = ()
+        """What the last move of the start took, as (lineage, start, end): for the observer, at that very moment."""
         self._marks: list[tuple[int, int]] = []
+        self._unlinked: list[tuple[int, int]] = []
+        """(when its files go, bytes) of segments renamed to ``.deleted``."""
 
     def extent_index(self, offset: int) -> int:
         """Index of the extent that covers ``offset``."""
@@ -75,6 +92,7 @@ class ReplicaLog:
 
     def append_batch(self, lineage: Lineage, batch: Batch) -> None:
         """Write as leader."""
+        self._admit(batch.base, batch.end, batch.size, batch.timestamp_us, batch.timestamp_us, batch.appended_us)
         extents = self.extents
         if not extents or extents[-1][1] != lineage.id:
             extents.append((batch.base, lineage.id))
@@ -82,17 +100,55 @@ class ReplicaLog:
         self.leo = batch.base + batch.records
         if self.uses_epochs:
             self.epochs.assign(lineage.epoch, batch.base)
+        if self.leo - self.recovery_point >= self.rules.flush_messages:
+            self.flush()
 
-    def append_slice(self, records: Slice) -> None:
-        """Write as follower what a fetch brought; it must begin at the log's end."""
+    def _admit(self, start: int, end: int, size: int, first_us: int, newest_us: int, now: int) -> None:
+        """Make room for an append and count it: maybe roll, which flushes what precedes the new segment."""
+        segments = self.segments
+        rule = segments.due(end, size, newest_us, now)
+        if rule:
+            self._roll(start, now, rule)
+        segments.book(size, first_us, newest_us, now)
+
+    def _roll(self, base: int, now: int, rule: str) -> None:
+        """``UnifiedLog.roll``. The flush is asynchronous in Kafka, with no delay; here it is done at once."""
+        self.segments.roll(base, now)
+        self.recovery_point = max(self.recovery_point, base)
+        self.durable = max(self.durable, base)
+        if self.on_roll is not None:
+            self.on_roll(now, base, rule)
+
+    def append_slice(self, records: Slice, now: int = 0) -> None:
+        """Write as follower what a fetch brought, as one append; it must begin at the log's end."""
         if records.start != self.leo:
             raise ValueError(f"append at {records.start} to a log that ends at {self.leo}")
+        self._admit_slice(records, now)
         for start, lineage_id in records.extents:
             if not self.extents or self.extents[-1][1] != lineage_id:
                 self.extents.append((start, lineage_id))
                 if self.uses_epochs:
                     self.epochs.assign(self.lineages.by_id[lineage_id].epoch, start)
         self.leo = records.end
+        if self.leo - self.recovery_point >= self.rules.flush_messages:
+            self.flush()
+
+    def _admit_slice(self, records: Slice, now: int) -> None:
+        by_id = self.lineages.by_id
+        size, first_us, newest_us, end = 0, -1, -1, records.end
+        for start, lineage_id in reversed(records.extents):
+            more, first_us, top = by_id[lineage_id].measure(start, end)
+            size += more
+            newest_us = max(newest_us, top)
+            end = start
+        if size > self.rules.segment_bytes:
+            # More than a segment takes: what Kafka would refuse goes in batch by batch.
+            at = records.start
+            for batch, end in _batches_of(by_id, records):
+                self._admit(at, end, batch.size, batch.timestamp_us, batch.timestamp_us, now)
+                at = end
+        elif records.extents:
+            self._admit(records.start, records.end, size, first_us, newest_us, now)
 
     def read(self, start: int, bound: int, max_bytes: int) -> Slice:
         """Whole batches of ``[start, bound)`` within ``max_bytes``, at least one where there is any."""
@@ -120,22 +176,86 @@ class ReplicaLog:
             index += 1
         return Slice(start, at, tuple(found))
 
-    def truncate(self, offset: int) -> None:
+    def truncate(self, offset: int, now: int = 0) -> None:
         """Drop everything from ``offset`` on (``UnifiedLog.truncateTo``); at or behind the end only the epoch cache."""
+        if offset < self.segments.first_base:
+            self.restart_at(offset, now)
+            return
         if offset < self.leo:
             del self.extents[bisect_right(self.extents, offset - 1, key=lambda extent: extent[0]) :]
             self.leo = offset
             self.log_start = min(self.log_start, offset)
             self.durable = min(self.durable, offset)
+            self.recovery_point = min(self.recovery_point, offset)
             self._marks = [(at, min(leo, offset)) for at, leo in self._marks]
+            base = self.segments.reopen(offset, now)
+            for _lineage, batch, _start, _end in self.batches_between(base, offset):
+                self.segments.book(batch.size, batch.timestamp_us, batch.timestamp_us, now)
         self.epochs.truncate_from_end(self.leo)
 
-    def restart_at(self, offset: int) -> None:
+    def restart_at(self, offset: int, now: int = 0) -> None:
         """Drop everything and begin anew at ``offset`` (``UnifiedLog.truncateFullyAndStartAt``)."""
         self.extents.clear()
-        self.leo = self.log_start = self.durable = offset
+        self.dropped = ()
+        self.leo = self.log_start = self.durable = self.recovery_point = offset
         self._marks.clear()
         self.epochs.clear()
+        self.segments.restart_at(offset, now)
+
+    def reload(self, start: int, recovery_point: int) -> None:
+        """Be what a start finds: ``start`` and ``recovery_point`` as checkpointed, the end by scanning.
+
+        ``LogLoader.load``: a log that ends before its checkpointed start begins anew there.
+        """
+        if self.leo < start:
+            self.restart_at(start)
+        self.log_start = max(start, self.segments.first_base)
+        self.recovery_point = min(recovery_point, self.leo)
+        self.epochs.truncate_from_end(self.leo)
+        self.epochs.truncate_from_start(self.log_start)
+
+    def move_start(self, offset: int) -> bool:
+        """Make ``offset`` the first readable one; False if it is not ahead (``maybeIncrementLogStartOffset``)."""
+        before = self.log_start
+        if offset <= before:
+            return False
+        taken: list[tuple[int, int, int]] = []
+        for index, (first, lineage_id) in enumerate(self.extents):
+            end = self.extents[index + 1][0] if index + 1 < len(self.extents) else self.leo
+            if first >= offset:
+                break
+            if end > before:
+                taken.append((lineage_id, max(first, before), min(end, offset)))
+        self.dropped = tuple(taken)
+        self.log_start = offset
+        self.epochs.truncate_from_start(offset)
+        return True
+
+    def delete_segments(self, count: int, now: int) -> None:
+        """Delete the oldest segments (``UnifiedLog.deleteSegments``); the log starts no earlier than what is left."""
+        if not count:
+            return
+        segments = self.segments
+        if count > len(segments.sealed):
+            self._roll(self.leo, now, BY_RETENTION)
+        self._unlinked.append((now + self.rules.delete_delay_us, segments.drop_first(count)))
+        base = segments.first_base
+        self.move_start(base)
+        if base >= self.leo:
+            self.extents.clear()
+        else:
+            del self.extents[: self.extent_index(base)]
+            self.extents[0] = (max(base, self.extents[0][0]), self.extents[0][1])
+
+    def unlink(self, now: int) -> None:
+        """Remove the files of segments that were deleted ``file.delete.delay.ms`` ago."""
+        if self._unlinked and self._unlinked[0][0] <= now:
+            self._unlinked = [entry for entry in self._unlinked if entry[0] > now]
+
+    @property
+    def disk_bytes(self) -> int:
+        """Bytes of files, those included that are only renamed so far."""
+        return self.segments.total + sum(size for _at, size in self._unlinked)
 
     def age(self, now: int) -> None:
         """Count as durable what has been dirty for long enough."""
@@ -149,25 +269,55 @@ class ReplicaLog:
             self._marks.append((now, self.leo))
 
     def flush(self) -> None:
-        """Force everything to disk."""
-        self.durable = self.leo
+        """Force everything to disk, which moves the recovery point (``UnifiedLog.flush``)."""
+        self.durable = self.recovery_point = self.leo
+
+    def durable_end(self, keep: int = -1) -> int:
+        """Where a power loss cuts: behind the last whole batch on disk, or among the first ``keep`` records."""
+        cut = min(self.durable if keep < 0 else max(keep, self.segments.first_base), self.leo)
+        if not self.extents or not self.extents[0][0] < cut < self.leo:
+            return cut
+        return max(self.lineage_at(cut).batch_at(cut).base, self.extents[self.extent_index(cut)][0])
 
     def batches(self) -> Iterator[tuple[Lineage, Batch, int, int]]:
         """Every batch with its lineage and the offsets ``[start, end)`` of it that this log holds, oldest first."""
-        for index, (first, lineage_id) in enumerate(self.extents):
+        return self.batches_between(self.log_start, self.leo)
+
+    def batches_between(self, start: int, end: int) -> Iterator[tuple[Lineage, Batch, int, int]]:
+        """Like :meth:`batches` over ``[start, end)`` of the files, what lies below the log's start included."""
+        for index in range(max(0, self.extent_index(start)), len(self.extents)):
+            first, lineage_id = self.extents[index]
             lineage = self.lineages.by_id[lineage_id]
-            start = max(first, self.log_start)
-            end = self.extents[index + 1][0] if index + 1 < len(self.extents) else self.leo
-            if start < end:
-                for batch in lineage.batches[lineage.index_at(start) : lineage.index_at(end - 1) + 1]:
-                    yield lineage, batch, max(start, batch.base), min(end, batch.end)
+            low = max(first, start)
+            high = min(self.extents[index + 1][0] if index + 1 < len(self.extents) else self.leo, end)
+            if low >= high:
+                continue
+            for batch in lineage.batches[lineage.index_at(low) : lineage.index_at(high - 1) + 1]:
+                yield lineage, batch, max(low, batch.base), min(high, batch.end)
 
     def save(self) -> tuple[Any, ...]:
         """All state but the lineages, which the partition keeps."""
-        return (tuple(self.extents), self.leo, self.log_start, self.durable, self.epochs.entries, tuple(self._marks))
+        return (
+            tuple(self.extents), self.leo, self.log_start, self.durable, self.recovery_point, self.epochs.entries,
+            tuple(self._marks), tuple(self._unlinked), self.segments.save(),
+        )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        extents, self.leo, self.log_start, self.durable, self.epochs.entries, marks = saved
+        (
+            extents, self.leo, self.log_start, self.durable, self.recovery_point, self.epochs.entries, marks, unlinked,
+            segments,
+        ) = saved  # fmt: skip
         self.extents = list(extents)
         self._marks = list(marks)
+        self._unlinked = list(unlinked)
+        self.segments.load(segments)
+
+
+def _batches_of(by_id: list[Lineage], records: Slice) -> Iterator[tuple[Batch, int]]:
+    """Batches of a slice with where each ends in it."""
+    for index, (start, lineage_id) in enumerate(records.extents):
+        lineage = by_id[lineage_id]
+        end = records.extents[index + 1][0] if index + 1 < len(records.extents) else records.end
+        for batch in lineage.batches[lineage.index_at(start) : lineage.index_at(end - 1) + 1]:
+            yield batch, min(end, batch.end)

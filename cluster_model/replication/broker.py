@@ -9,6 +9,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.config import BrokerConfig
+from cluster_model.errors import KafkaError
+from cluster_model.events import Event
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
 from cluster_model.messages import (
@@ -32,6 +34,7 @@ from cluster_model.messages import (
 )
 from cluster_model.profiles import Profile
 from cluster_model.replication.fetcher import Fetcher
+from cluster_model.replication.log_manager import LogManager
 from cluster_model.replication.purgatory import Purgatory
 from cluster_model.replication.replica import BrokerMetadata, Replica
 from cluster_model.replication.service import Service
@@ -41,7 +44,7 @@ ALTER_PARTITION_RETRY_US: Final = 50_000
 FIRST_REGISTRATION_RETRY_US: Final = 100_000
 LAST_REGISTRATION_RETRY_US: Final = 9_000_000
 STARTUP_US: Final = 2_000_000
-"""From the start of the process until it registers. Kafka has no figure for it; a small broker takes a few seconds."""
+"""From loaded logs until the process registers. Kafka has no figure for it; a small broker takes a few seconds."""
 
 
 class Broker:
@@ -49,8 +52,8 @@ class Broker:
 
     __slots__ = (
         "_config", "_controller", "_controller_epoch", "_fetchers", "_port", "_profile", "_registration_retry_us",
-        "_saved", "_service", "_states", "_touched", "broker_epoch", "id", "metadata", "purgatory", "registered",
-        "replicas", "starting",
+        "_saved", "_service", "_states", "_touched", "broker_epoch", "id", "logs", "metadata", "purgatory",
+        "registered", "replicas", "starting",
     )  # fmt: skip
 
     def __init__(
@@ -60,6 +63,7 @@ class Broker:
         profile: Profile,
         config: BrokerConfig,
         metadata: BrokerMetadata,
+        emit: Callable[[Event], None],
     ) -> None:
         self.id = port.node_id
         self.metadata = metadata
@@ -76,6 +80,7 @@ class Broker:
         self._states: dict[str, PartitionState] = {}
         self._fetchers: dict[int, Fetcher] = {}
         self._registration_retry_us = FIRST_REGISTRATION_RETRY_US
+        self.logs = LogManager(port, self.replicas, config, emit)
         self._saved: dict[str, tuple[Any, ...]] = {}
         """Each replica's state when it was last saved: keyframes share what has not been touched since."""
         self._touched: dict[str, None] = {}
@@ -93,6 +98,7 @@ class Broker:
         self._port.timer(self._config.heartbeat_us * (8 + share) // 16, "heartbeat")
         self._port.timer(self._config.shrink_period_us * (8 + share) // 16, "shrink")
         self._port.timer(self._config.hw_checkpoint_us * (8 + share) // 16, "checkpoint")
+        self.logs.start_timers()
 
     def stopped(self) -> None:
         """The process died: memory is gone."""
@@ -112,9 +118,7 @@ class Broker:
         self._saved.clear()
         self.starting = True
         self._registration_retry_us = FIRST_REGISTRATION_RETRY_US
-        for replica in self.replicas.values():
-            replica.recovered()
-        self._port.timer(STARTUP_US, "register")
+        self._port.timer(self.logs.start() + STARTUP_US, "register")
 
     def receive(self, source: int, message: Message) -> None:
         """Handle a message."""
@@ -141,6 +145,11 @@ class Broker:
             self._register()
         elif name == "alter_partition":
             self._propose_again(timer[1])
+        else:
+            self._saved.clear()
+            self.logs.on_timer(name)
+            # Retention may have moved a log's start, which followers hear of with their next fetch.
+            self.purgatory.sessions.disturb()
 
     def on_disconnect(self, peer: int) -> None:
         """Whatever was asked of ``peer`` will not be answered."""
@@ -280,6 +289,13 @@ class Broker:
         if fetcher is not None:
             fetcher.epochs_ended(response)
 
+    def delete_records(self, partition: str, before: int) -> KafkaError:
+        """DeleteRecords for one partition; followers hear of the new log start with their next fetch."""
+        error = self.replicas[partition].delete_records(before, self._port.now)
+        self._touched[partition] = None
+        self.purgatory.sessions.disturb()
+        return error
+
     def _metadata_asked(self, source: int, request: MetadataRequest) -> None:
         brokers = tuple(self.metadata.live)
         self._port.send(source, MetadataResponse(request.correlation, tuple(self._states.values()), brokers))
@@ -302,7 +318,7 @@ class Broker:
             self.broker_epoch, self.registered, self.starting, tuple(self.metadata.live.items()),
             self._controller_epoch, tuple(self._states.values()), self._registration_retry_us, self.purgatory.save(),
             tuple((leader, fetcher.save()) for leader, fetcher in self._fetchers.items()),
-            self._saved_replicas(),
+            self._saved_replicas(), self.logs.save(),
         )  # fmt: skip
 
     def _saved_replicas(self) -> tuple[tuple[Any, ...], ...]:
@@ -319,7 +335,7 @@ class Broker:
         """Undo of :meth:`save`; the partitions' lineages are loaded first."""
         (
             self.broker_epoch, self.registered, self.starting, live, self._controller_epoch, states,
-            self._registration_retry_us, purgatory, fetchers, replicas,
+            self._registration_retry_us, purgatory, fetchers, replicas, logs,
         ) = saved  # fmt: skip
         self.metadata.live = dict(live)
         self._states = {state.partition: state for state in states}
@@ -330,6 +346,7 @@ class Broker:
         for replica, state in zip(self.replicas.values(), replicas, strict=True):
             replica.load(state, self.purgatory.sessions)
         self._saved.clear()
+        self.logs.load(logs)
 
 
 _HANDLERS: Final[dict[type[Any], Callable[[Broker, int, Any], None]]] = {

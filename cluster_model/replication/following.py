@@ -109,8 +109,11 @@ class Following:
             self.truncating = False
             return Outcome.GO_ON
         if data.records.end > data.records.start:
-            log.append_slice(data.records)
+            log.append_slice(data.records, now)
         replica.hw = max(log.log_start, min(data.hw, log.leo))
+        if data.log_start > log.log_start and not replica.follow_start(data.log_start, now):
+            self.failed = True
+            return Outcome.FAILED
         return Outcome.GO_ON
 
     def _error(self, error: KafkaError) -> Outcome:
@@ -129,8 +132,7 @@ class Following:
         if leader_end < replica.log.leo:
             replica.truncate(leader_end, now, "out of range, leader is shorter")
         elif data.log_start > replica.log.leo:
-            replica.log.restart_at(data.log_start)
-            replica.hw = data.log_start
+            replica.restart_at(data.log_start, now)
         return Outcome.GO_ON
 
     def save(self) -> tuple[bool, bool]:

@@ -117,6 +117,8 @@ class Leadership:
         replica = self.replica
         if request.acks == ALL and len(self.isr) < replica.min_isr:
             return AppendResult(KafkaError.NOT_ENOUGH_REPLICAS, -1, -1, -1, waits=False)
+        if request.size > replica.log.rules.segment_bytes:
+            return AppendResult(KafkaError.RECORD_LIST_TOO_LARGE, -1, -1, -1, waits=False)
         if request.producer_id >= 0:
             original = self.producers.duplicate_of(request.producer_id, request.sequence, request.records)
             if original >= 0:
@@ -137,11 +139,9 @@ class Leadership:
         base = log.leo
         batch = Batch(
             base, request.records, request.size, now, request.client, request.producer_id, request.sequence,
-            request.acks, request.names,
+            request.acks, request.names, replica.timestamp_of(request, now), request.codec,
         )  # fmt: skip
         log.append_batch(self._lineage, batch)
-        if log.leo - log.durable >= replica.topic.flush_messages:
-            log.flush()
         if request.producer_id >= 0:
             self.producers.note(request.producer_id, request.sequence, request.records, base)
         event = Appended(

@@ -12,10 +12,13 @@ from collections.abc import Callable
 from typing import Any
 
 from cluster_model.config import BrokerConfig, TopicConfig
-from cluster_model.events import BecameFollower, BecameLeader, Event, Truncated
+from cluster_model.errors import KafkaError
+from cluster_model.events import BecameFollower, BecameLeader, Event, LogStartMoved, SegmentRolled, Truncated
 from cluster_model.log.lineage import Lineages
+from cluster_model.log.recovery import bytes_to_check
 from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.messages import PartitionState
+from cluster_model.log.retention import retain
+from cluster_model.messages import PartitionState, ProduceRequest
 from cluster_model.profiles import Profile
 from cluster_model.replication.completed import Completed
 from cluster_model.replication.following import Following
@@ -40,7 +43,8 @@ class Replica:
     """A replica with its durable part (log, checkpointed HW) and its memory (role, epochs)."""
 
     __slots__ = (
-        "assignment", "broker", "by_hand", "checkpointed_hw", "config", "done", "emit", "following", "hw", "leader",
+        "assignment", "broker", "by_hand", "checkpointed_hw", "checkpointed_recovery", "checkpointed_start", "config",
+        "done", "emit", "following", "hw", "leader",
         "leader_epoch", "leadership", "log", "metadata", "partition", "partition_epoch", "profile", "topic",
     )  # fmt: skip
 
@@ -64,11 +68,14 @@ class Replica:
         self.topic = topic
         self.metadata = metadata
         self.emit = emit
-        self.log = ReplicaLog(lineages, uses_epochs=profile.epoch_truncation, replaces=profile.kip_320)
+        self.log = ReplicaLog(lineages, uses_epochs=profile.epoch_truncation, replaces=profile.kip_320, rules=topic.log)
+        self.log.on_roll = self._rolled
         self.by_hand = False
         """Hand-stepped: the ISR changes only when a step says so."""
         self.hw = 0
         self.checkpointed_hw = 0
+        self.checkpointed_recovery = 0
+        self.checkpointed_start = 0
         self.leader = NOBODY
         self.leader_epoch = -1
         self.partition_epoch = -1
@@ -140,8 +147,15 @@ class Replica:
 
     def truncate(self, offset: int, now: int, rule: str) -> None:
         """Drop records from ``offset`` on; the HW follows the log's end down."""
+        if offset < self.log.leo:
+            self._cut(offset, now, rule)
+            self.checkpointed_recovery = self.log.recovery_point
+        else:
+            self.log.truncate(offset, now)
+
+    def _cut(self, offset: int, now: int, rule: str) -> None:
         end = self.log.leo
-        self.log.truncate(offset)
+        self.log.truncate(offset, now)
         if offset < end:
             self.hw = min(self.hw, self.log.leo)
             self.emit(
@@ -156,8 +170,64 @@ class Replica:
     def power_lost(self, now: int, keep: int) -> None:
         """The page cache is gone: what had reached the disk stays, or the first ``keep`` records if that is not -1."""
         self.log.age(now)
-        cut = self.log.durable if keep < 0 else keep
-        self.truncate(max(min(cut, self.log.leo), self.log.log_start), now, "power loss")
+        self._cut(self.log.durable_end(keep), now, "power loss")
+
+    def restart_at(self, offset: int, now: int) -> None:
+        """The leader's log begins behind this one's end: drop everything and begin there."""
+        before = self.log.log_start
+        self.log.restart_at(offset, now)
+        self.checkpointed_recovery = self.hw = offset
+        self.emit(LogStartMoved(now, self.partition, self.broker, before, offset, "out of range"))
+
+    def _rolled(self, now: int, base: int, rule: str) -> None:
+        self.emit(SegmentRolled(now, self.partition, self.broker, base, rule))
+
+    def timestamp_of(self, request: ProduceRequest, now: int) -> int:
+        """The timestamp that a batch gets (KIP-32): its own or the append's; -1 before message format 1."""
+        if self.profile.number < (0, 10, 0):
+            return -1
+        return now if self.log.rules.log_append_time or request.timestamp_us < 0 else request.timestamp_us
+
+    def retain(self, now: int) -> None:
+        """Delete what retention lets go; leaders and followers do so alike, each by its own HW."""
+        for rule, before in retain(self.log, self.hw, now):
+            self.emit(LogStartMoved(now, self.partition, self.broker, before, self.log.log_start, rule))
+
+    def delete_records(self, offset: int, now: int) -> KafkaError:
+        """DeleteRecords (KIP-107, 0.11): readers begin at ``offset`` from now on, -1 stands for the HW.
+
+        Segments below go with the next retention run; followers hear of it with their next fetch.
+        """
+        if self.profile.number < (0, 11, 0):
+            return KafkaError.UNSUPPORTED_VERSION
+        if self.leadership is None:
+            return KafkaError.NOT_LEADER_OR_FOLLOWER
+        wanted = self.hw if offset == -1 else offset
+        if not 0 <= wanted <= self.hw:
+            return KafkaError.OFFSET_OUT_OF_RANGE
+        self._move_start(wanted, now, "DeleteRecords")
+        return KafkaError.NONE
+
+    def follow_start(self, offset: int, now: int) -> bool:
+        """Take up the leader's log start (KIP-107, 0.11); False if it is above the own HW: the partition fails."""
+        if self.profile.number < (0, 11, 0):
+            return True
+        if offset > self.hw:
+            return False
+        self._move_start(offset, now, "leader")
+        return True
+
+    def _move_start(self, offset: int, now: int, by: str) -> None:
+        before = self.log.log_start
+        if self.log.move_start(offset):
+            self.emit(LogStartMoved(now, self.partition, self.broker, before, offset, by))
+
+    def closed(self) -> None:
+        """A clean shutdown: everything flushed, every checkpoint current."""
+        self.log.flush()
+        self.checkpointed_hw = self.hw
+        self.checkpointed_recovery = self.log.recovery_point
+        self.checkpointed_start = self.log.log_start
 
     def stopped(self) -> None:
         """The process is gone, and with it everything that was only in memory."""
@@ -168,16 +238,21 @@ class Replica:
         self.leader_epoch = -1
         self.partition_epoch = -1
 
-    def recovered(self) -> None:
-        """The process is back: LEO by scanning the log, the HW from its checkpoint (``LogLoader``, ``createLog``)."""
-        self.log.epochs.truncate_from_end(self.log.leo)
+    def recovered(self, *, clean: bool = False) -> int:
+        """The process is back: LEO by scanning the log, the rest from checkpoints (``LogLoader``, ``createLog``).
+
+        Returns the bytes that had to be checked for it, none after a clean shutdown.
+        """
+        checked = 0 if clean else bytes_to_check(self.log.segments, self.checkpointed_recovery)
+        self.log.reload(self.checkpointed_start, self.log.leo if clean else self.checkpointed_recovery)
         self.hw = max(self.log.log_start, min(self.checkpointed_hw, self.log.leo))
+        return checked
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
-            self.assignment, self.log.save(), self.hw, self.checkpointed_hw, self.leader, self.leader_epoch,
-            self.partition_epoch, tuple(self.done),
+            self.assignment, self.log.save(), self.hw, self.checkpointed_hw, self.checkpointed_recovery,
+            self.checkpointed_start, self.leader, self.leader_epoch, self.partition_epoch, tuple(self.done),
             None if self.leadership is None else self.leadership.save(),
             None if self.following is None else self.following.save(),
         )  # fmt: skip
@@ -185,8 +260,8 @@ class Replica:
     def load(self, saved: tuple[Any, ...], sessions: FetchSessions) -> None:
         """Undo of :meth:`save`; the partition's lineages and the broker's fetch sessions are loaded first."""
         (
-            self.assignment, log, self.hw, self.checkpointed_hw, self.leader, self.leader_epoch, self.partition_epoch,
-            done, leadership, following,
+            self.assignment, log, self.hw, self.checkpointed_hw, self.checkpointed_recovery, self.checkpointed_start,
+            self.leader, self.leader_epoch, self.partition_epoch, done, leadership, following,
         ) = saved  # fmt: skip
         self.done = list(done)
         self.log.load(log)

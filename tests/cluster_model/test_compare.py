@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.log.compare import Range, differing, length, subtract, union
-from cluster_model.log.lineage import Lineages
+from cluster_model.log.lineage import Batch, Lineages
 from cluster_model.log.replica_log import ReplicaLog, Slice
 
 
@@ -53,6 +53,9 @@ def log_of(lineages: Lineages, start: int, *pieces: tuple[int, int]) -> ReplicaL
     log = ReplicaLog(lineages, uses_epochs=False, replaces=True)
     log.restart_at(start)
     for lineage, records in pieces:
+        written = lineages.by_id[lineage]
+        if written.end < log.leo + records:
+            written.append(Batch(written.end, log.leo + records - written.end, 1, 0, "", -1, 0, 1))
         log.append_slice(Slice(log.leo, log.leo + records, ((log.leo, lineage),)))
     return log
 

@@ -22,11 +22,25 @@ from cluster_model.config import (
     check,
 )
 from cluster_model.errors import ModelError
+from cluster_model.log.codecs import CODECS, Codec
+from cluster_model.log.rules import LogRules
 from cluster_model.profiles import Profile
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
 ALL_KEYS = [(scope, key) for scope, table in SCOPES.items() for key in table.values()]
+OTHER_NAMES = {
+    "flush.messages": "log.flush.interval.messages",
+    "segment.bytes": "log.segment.bytes",
+    "segment.ms": "log.roll.ms",
+    "index.interval.bytes": "log.index.interval.bytes",
+    "segment.index.bytes": "log.index.size.max.bytes",
+    "retention.ms": "log.retention.ms",
+    "retention.bytes": "log.retention.bytes",
+    "file.delete.delay.ms": "log.segment.delete.delay.ms",
+    "message.timestamp.type": "log.message.timestamp.type",
+}
+"""Topic settings that go by another name where the broker gives the default (``ServerTopicConfigSynonyms``)."""
 INTS = [(scope, key) for scope, key in ALL_KEYS if key.type == "int"]
 
 
@@ -112,7 +126,8 @@ def test_every_key_is_described(scope: Scope, key: ConfigKey) -> None:
 
 
 def test_topic_settings_can_be_given_to_the_broker_too() -> None:
-    assert TOPIC.keys() - {"flush.messages"} <= BROKER.keys()
+    for name in TOPIC:
+        assert OTHER_NAMES.get(name, name) in BROKER, name
 
 
 # --- defaults -------------------------------------------------------------------------------------------------------
@@ -182,6 +197,11 @@ BROKER_FIELDS = {
     "replica.high.watermark.checkpoint.interval.ms": ("hw_checkpoint_us", 7_000_000),
     "broker.heartbeat.interval.ms": ("heartbeat_us", 7_000_000),
     "broker.session.timeout.ms": ("session_us", 7_000_000),
+    "log.initial.task.delay.ms": ("task_delay_us", 7_000_000),
+    "log.retention.check.interval.ms": ("retention_check_us", 7_000_000),
+    "log.flush.offset.checkpoint.interval.ms": ("recovery_checkpoint_us", 7_000_000),
+    "log.flush.start.offset.checkpoint.interval.ms": ("start_checkpoint_us", 7_000_000),
+    "num.recovery.threads.per.data.dir": ("recovery_threads", 7_000),
 }
 
 
@@ -198,7 +218,7 @@ def test_a_broker_setting_changes_its_own_field(name: str) -> None:
 @pytest.mark.parametrize(("version", "unclean"), [("0.8.2", True), ("0.10.2", True), ("0.11", False), ("4.1", False)])
 def test_unclean_elections_were_the_default_until_0_10_2(version: str, unclean: bool) -> None:
     config = TopicConfig.of(Profile.of(version), {}, {})
-    assert (config.unclean, config.min_isr, config.flush_messages) == (unclean, 1, LONG_MAX)
+    assert (config.unclean, config.min_isr, config.log.flush_messages) == (unclean, 1, LONG_MAX)
 
 
 def test_a_topics_own_setting_beats_the_brokers_which_beats_the_versions() -> None:
@@ -208,13 +228,13 @@ def test_a_topics_own_setting_beats_the_brokers_which_beats_the_versions() -> No
         "unclean.leader.election.enable": True,
         "log.flush.interval.messages": 50,
     }
-    assert TopicConfig.of(profile, broker, {}) == TopicConfig(2, unclean=True, flush_messages=50)
+    assert TopicConfig.of(profile, broker, {}) == TopicConfig(2, unclean=True, log=LogRules(flush_messages=50))
     topic: dict[str, ConfigValue] = {
         "min.insync.replicas": 3,
         "unclean.leader.election.enable": False,
         "flush.messages": 1,
     }
-    assert TopicConfig.of(profile, broker, topic) == TopicConfig(3, unclean=False, flush_messages=1)
+    assert TopicConfig.of(profile, broker, topic) == TopicConfig(3, unclean=False, log=LogRules(flush_messages=1))
 
 
 @pytest.mark.parametrize(("version", "effective"), [("3.6", 3), ("3.7", 2)])
@@ -309,7 +329,7 @@ def test_idempotence_exists_since_0_11_and_needs_acks_all_and_retries_there() ->
     assert producer("0.11", enable_idempotence=True, acks="all", retries=3).idempotent
 
 
-PRODUCER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool]] = {
+PRODUCER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | Codec]] = {
     "acks": ("1", "acks", 1),
     "retries": (7, "retries", 7),
     "retry.backoff.ms": (7, "backoff_us", 7_000),
@@ -318,6 +338,7 @@ PRODUCER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool]] = {
     "delivery.timeout.ms": (70_000, "delivery_timeout_us", 70 * SECOND),
     "max.in.flight.requests.per.connection": (2, "max_in_flight", 2),
     "linger.ms": (7, "linger_us", 7_000),
+    "compression.type": ("lz4", "codec", CODECS["lz4"]),
     "batch.size": (7, "batch_bytes", 7),
     "enable.idempotence": (False, "idempotent", False),
     "metadata.max.age.ms": (7, "metadata_age_us", 7_000),

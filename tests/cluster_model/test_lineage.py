@@ -95,3 +95,17 @@ def test_going_back_forgets_later_stints_and_later_batches() -> None:
     assert (first.end, first.written, first.bases) == (2, [10], [0])
     first.append(batch(2, 5, 30))
     assert (first.bytes_between(0, 7), lineages.begin(2, 1, 7).id) == (40, 1)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.integers(1, 50), st.integers(-1, 9)), min_size=1, max_size=12), st.data()
+)
+def test_a_stretch_is_measured_as_its_batches_are(made: list[tuple[int, int, int]], data: st.DataObject) -> None:
+    lineage = Lineages().begin(1, 0, 5)
+    for records, size, timestamp in made:
+        lineage.append(Batch(lineage.end, records, size, 0, "p", -1, 0, 1, timestamp_us=timestamp))
+    start = data.draw(st.integers(5, lineage.end - 1))
+    end = data.draw(st.integers(start + 1, lineage.end))
+    touched = [one for one in lineage.batches if one.base < end and start < one.end]
+    newest = max(one.timestamp_us for one in touched)
+    assert lineage.measure(start, end) == (sum(one.size for one in touched), touched[0].timestamp_us, newest)

@@ -138,7 +138,8 @@ def _isr(isr: tuple[int, ...]) -> str:
 
 
 def _node_down(event: Any) -> _Said:
-    word = "lost power, its page cache is gone" if event.detail == "power_loss" else "crashed"
+    words = {"power_loss": "lost power, its page cache is gone", "shutdown": "shut down cleanly"}
+    word = words.get(event.detail, "crashed")
     return glyphs.DOWN, "down", (event.node,), lambda e: f"{_node(e.event)} {word}"
 
 
@@ -223,6 +224,33 @@ def _isr_changed(event: Any) -> _Said:
         "warning" if out else "calm",
         (tuple(out), tuple(back)),
         lambda e: f"ISR {change} on {e.where()}" + (f", now {_isr(e.event.isr)}" if len(e.partitions) == 1 else ""),
+    )
+
+
+def _rolled(event: Any) -> _Said:
+    return (
+        glyphs.MORE_RIGHT,
+        "quiet",
+        (event.broker, event.partition),
+        lambda e: f"b{e.event.broker} began a segment of {e.where()} at {e.event.log_offset} ({e.event.rule})",
+    )
+
+
+def _start_moved(event: Any) -> _Said:
+    return (
+        glyphs.MORE_RIGHT,
+        "quiet",
+        (event.broker, event.partition, event.by),
+        lambda e: f"b{e.event.broker} deleted {e.where()} up to {e.event.end_offset} ({e.event.by})",
+    )
+
+
+def _recovered(event: Any) -> _Said:
+    return (
+        glyphs.IN_SYNC,
+        "calm",
+        (event.broker,),
+        lambda e: f"b{e.event.broker} loaded {e.event.count} logs: {e.event.detail}",
     )
 
 
@@ -324,6 +352,9 @@ _TELLERS: Final[dict[str, Callable[[Any], _Said]]] = {
     "partition_offline": _offline,
     "isr_changed": _isr_changed,
     "truncated": _truncated,
+    "segment_rolled": _rolled,
+    "log_start_moved": _start_moved,
+    "recovery_finished": _recovered,
     "records_failed": _failed,
     "records_unknown": _unknown,
     "consumer_reset": _reset,

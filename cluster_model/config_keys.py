@@ -1,0 +1,166 @@
+"""Kafka's own configuration keys that the model honours, by scope: types, ranges, and the check of a value.
+
+Only keys that change something here are listed: an unknown or misspelt key is refused, never ignored.
+"""
+
+import difflib
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from cluster_model.errors import ModelError
+
+ConfigValue = int | str | bool
+Scope = Literal["broker", "topic", "producer", "consumer"]
+
+LONG_MAX: Final = 2**63 - 1
+INT_MAX: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigKey:
+    """One configuration: its type, the range of an ``int``, the choices of a ``str``, and what it does."""
+
+    name: str
+    type: Literal["int", "bool", "str"]
+    doc: str
+    low: int = 0
+    high: int = INT_MAX
+    choices: tuple[str, ...] = ()
+
+
+def _table(*keys: ConfigKey) -> dict[str, ConfigKey]:
+    return {key.name: key for key in keys}
+
+
+_MIN_ISR: Final = ConfigKey("min.insync.replicas", "int", "In-sync replicas that acks=all needs.", 1)
+_UNCLEAN: Final = ConfigKey("unclean.leader.election.enable", "bool", "Whether a replica outside the ISR may lead.")
+
+BROKER: Final = _table(
+    ConfigKey("replica.lag.time.max.ms", "int", "How long a follower may be behind before it leaves the ISR.", 1),
+    ConfigKey("replica.lag.max.messages", "int", "How many records a follower may be behind (0.8.x only).", 1),
+    ConfigKey("replica.fetch.wait.max.ms", "int", "How long a leader parks a follower's fetch.", 1),
+    ConfigKey("replica.fetch.max.bytes", "int", "Bytes a follower's fetch takes from a partition.", 1),
+    ConfigKey("replica.fetch.backoff.ms", "int", "Pause of a follower after a fetch error.", 1),
+    ConfigKey("replica.socket.timeout.ms", "int", "How long a follower waits for an answer.", 1),
+    ConfigKey("replica.high.watermark.checkpoint.interval.ms", "int", "How often the HW is written to disk.", 1),
+    ConfigKey("broker.heartbeat.interval.ms", "int", "How often a broker tells the controller it lives (KRaft).", 1),
+    ConfigKey("broker.session.timeout.ms", "int", "Silence after which the controller fences a broker (KRaft).", 1),
+    ConfigKey("zookeeper.session.timeout.ms", "int", "Silence after which a broker's session expires (ZooKeeper).", 1),
+    ConfigKey("log.flush.interval.messages", "int", "Records appended before the log is forced to disk.", 1, LONG_MAX),
+    ConfigKey("log.segment.bytes", "int", "Bytes after which a new segment begins.", 14),
+    ConfigKey("log.roll.hours", "int", "Age of a segment at which the next append begins a new one.", 1),
+    ConfigKey("log.roll.ms", "int", "The same in milliseconds; it goes before log.roll.hours.", 1, LONG_MAX),
+    ConfigKey("log.index.interval.bytes", "int", "Bytes between two entries of a sparse index."),
+    ConfigKey("log.index.size.max.bytes", "int", "Room of a segment's index; a full one begins a new segment.", 24),
+    ConfigKey("log.retention.hours", "int", "Age at which segments are deleted; -1 never.", -1),
+    ConfigKey("log.retention.minutes", "int", "The same in minutes; it goes before log.retention.hours.", -1),
+    ConfigKey("log.retention.ms", "int", "The same in milliseconds; it goes before the others.", -1, LONG_MAX),
+    ConfigKey("log.retention.bytes", "int", "Size above which old segments are deleted; -1 none.", -1, LONG_MAX),
+    ConfigKey(
+        "log.retention.check.interval.ms", "int", "How often segments to be deleted are looked for.", 1, LONG_MAX
+    ),
+    ConfigKey("log.initial.task.delay.ms", "int", "First run of the log's periodic tasks after a start.", 0, LONG_MAX),
+    ConfigKey("log.segment.delete.delay.ms", "int", "How long the files of a deleted segment stay.", 0, LONG_MAX),
+    ConfigKey("log.flush.offset.checkpoint.interval.ms", "int", "How often recovery points are written to disk.", 1),
+    ConfigKey(
+        "log.flush.start.offset.checkpoint.interval.ms", "int", "How often log start offsets are written to disk.", 1
+    ),
+    ConfigKey("num.recovery.threads.per.data.dir", "int", "Logs recovered at a time after an unclean stop.", 1),
+    ConfigKey(
+        "log.message.timestamp.type", "str", "Whose clock stamps records.", choices=("CreateTime", "LogAppendTime")
+    ),
+    ConfigKey("default.replication.factor", "int", "Replicas of a topic that names no number.", 1),
+    _MIN_ISR,
+    _UNCLEAN,
+)
+"""Broker configurations; the last two and those of segments and retention are also the default of every topic."""
+
+TOPIC: Final = _table(
+    _MIN_ISR,
+    _UNCLEAN,
+    ConfigKey("flush.messages", "int", "Records appended before this topic's log is forced to disk.", 1, LONG_MAX),
+    ConfigKey("segment.bytes", "int", "Bytes after which a new segment begins.", 14),
+    ConfigKey("segment.ms", "int", "Age of a segment at which the next append begins a new one.", 1, LONG_MAX),
+    ConfigKey("index.interval.bytes", "int", "Bytes between two entries of a sparse index."),
+    ConfigKey("segment.index.bytes", "int", "Room of a segment's index; a full one begins a new segment.", 24),
+    ConfigKey("retention.ms", "int", "Age at which segments are deleted; -1 never.", -1, LONG_MAX),
+    ConfigKey("retention.bytes", "int", "Size above which old segments are deleted; -1 none.", -1, LONG_MAX),
+    ConfigKey("file.delete.delay.ms", "int", "How long the files of a deleted segment stay.", 0, LONG_MAX),
+    ConfigKey("message.timestamp.type", "str", "Whose clock stamps records.", choices=("CreateTime", "LogAppendTime")),
+)
+"""Topic configurations."""
+
+PRODUCER: Final = _table(
+    ConfigKey("acks", "str", "Who must have the record before it counts as sent.", choices=("0", "1", "all")),
+    ConfigKey("retries", "int", "How often a failed request is tried again."),
+    ConfigKey("retry.backoff.ms", "int", "Pause before a retry."),
+    ConfigKey("retry.backoff.max.ms", "int", "Longest pause before a retry, where pauses grow (3.7 and later)."),
+    ConfigKey("request.timeout.ms", "int", "How long to wait for an answer.", 1),
+    ConfigKey("delivery.timeout.ms", "int", "Time a record has to be acknowledged, retries included.", 1),
+    ConfigKey("max.in.flight.requests.per.connection", "int", "Unanswered requests to one broker.", 1),
+    ConfigKey("linger.ms", "int", "How long a batch waits for company."),
+    ConfigKey("batch.size", "int", "Bytes a batch may grow to."),
+    ConfigKey(
+        "compression.type", "str", "How batches are compressed.", choices=("none", "gzip", "snappy", "lz4", "zstd")
+    ),
+    ConfigKey("enable.idempotence", "bool", "Whether the broker removes duplicates of retried batches."),
+    ConfigKey("metadata.max.age.ms", "int", "Age at which metadata is asked for again.", 1),
+)
+"""Producer configurations."""
+
+CONSUMER: Final = _table(
+    ConfigKey("fetch.max.wait.ms", "int", "How long a broker parks an empty fetch.", 1),
+    ConfigKey("max.partition.fetch.bytes", "int", "Bytes a fetch takes from a partition.", 1),
+    ConfigKey("max.poll.records", "int", "Records handed out by one poll.", 1),
+    ConfigKey("auto.offset.reset", "str", "Where to go when the position is gone.", choices=("earliest", "latest")),
+    ConfigKey("request.timeout.ms", "int", "How long to wait for an answer.", 1),
+    ConfigKey("retry.backoff.ms", "int", "Pause after a fetch error."),
+    ConfigKey("metadata.max.age.ms", "int", "Age at which metadata is asked for again.", 1),
+)
+"""Consumer configurations."""
+
+SCOPES: Final[dict[Scope, dict[str, ConfigKey]]] = {
+    "broker": BROKER,
+    "topic": TOPIC,
+    "producer": PRODUCER,
+    "consumer": CONSUMER,
+}
+
+
+def check(scope: Scope, name: str, value: object) -> ConfigValue:
+    """The value of a configuration in its own type.
+
+    Raises:
+        ModelError: an unknown name (the nearest known one is told), a wrong type, or a value out of range.
+    """
+    table = SCOPES[scope]
+    key = table.get(name)
+    if key is None:
+        elsewhere = [other for other, names in SCOPES.items() if name in names]
+        near = difflib.get_close_matches(name, table, n=1)
+        hint = f"; it is a {elsewhere[0]} configuration" if elsewhere else f"; did you mean {near[0]}?" if near else ""
+        raise ModelError(f"unknown {scope} configuration {name!r}{hint}")
+    if key.type == "bool":
+        return _bool(key, value)
+    if key.type == "str":
+        return _choice(key, value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ModelError(f"{name} takes a whole number, found {value!r}")
+    if not key.low <= value <= key.high:
+        raise ModelError(f"{name} takes {key.low} to {key.high}, found {value}")
+    return value
+
+
+def _bool(key: ConfigKey, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    if value in ("true", "false"):
+        return value == "true"
+    raise ModelError(f"{key.name} takes true or false, found {value!r}")
+
+
+def _choice(key: ConfigKey, value: object) -> str:
+    text = "all" if key.name == "acks" and str(value) == "-1" else str(value)
+    if isinstance(value, bool) or text not in key.choices:
+        raise ModelError(f"{key.name} takes {', '.join(key.choices)}, found {value!r}")
+    return text

@@ -1,0 +1,103 @@
+"""Sparse indexes of a segment, and the look-ups that go through them (``OffsetIndex``, ``TimeIndex``, KIP-33).
+
+They are a view: what Kafka would have on disk after each batch was appended by itself, which is also how a recovery
+rebuilds them. An entry is placed by the first batch that comes after more than ``index.interval.bytes`` since the
+last one; it names that batch's last offset and where the batch begins in the file.
+"""
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+from cluster_model.log.replica_log import ReplicaLog
+from cluster_model.log.segments import NO_TIMESTAMP, Segment
+
+
+class OffsetEntry(NamedTuple):
+    """Last offset of a batch, and the byte at which it begins in its segment's file."""
+
+    offset: int
+    position: int
+
+
+class TimeEntry(NamedTuple):
+    """Largest timestamp of the segment so far, and the last offset of the batch that has it."""
+
+    timestamp_us: int
+    offset: int
+
+
+class Indexes(NamedTuple):
+    """Both indexes of a segment."""
+
+    offsets: tuple[OffsetEntry, ...]
+    times: tuple[TimeEntry, ...]
+
+
+class Found(NamedTuple):
+    """A timestamp look-up's answer: the first record that is not older, with its own timestamp."""
+
+    offset: int
+    timestamp_us: int
+
+
+def _end_of(log: ReplicaLog, segment: Segment) -> int:
+    bases = [known.base for known in log.segments.all]
+    index = bisect_right(bases, segment.base)
+    return bases[index] if index < len(bases) else log.leo
+
+
+def indexes_of(log: ReplicaLog, segment: Segment) -> Indexes:
+    """Entries of one segment of the log."""
+    offsets: list[OffsetEntry] = []
+    times: list[TimeEntry] = []
+    newest = TimeEntry(NO_TIMESTAMP, -1)
+    unindexed = position = 0
+    for _lineage, batch, _start, _end in log.batches_between(segment.base, _end_of(log, segment)):
+        if batch.timestamp_us > newest.timestamp_us:
+            newest = TimeEntry(batch.timestamp_us, batch.end - 1)
+        if unindexed > log.rules.index_interval:
+            offsets.append(OffsetEntry(batch.end - 1, position))
+            if newest.timestamp_us > (times[-1].timestamp_us if times else NO_TIMESTAMP):
+                times.append(newest)
+            unindexed = 0
+        unindexed += batch.size
+        position += batch.size
+    return Indexes(tuple(offsets), tuple(times))
+
+
+def position_of(log: ReplicaLog, offset: int) -> tuple[Segment, int, int]:
+    """Where a read of ``offset`` begins: its segment, the byte of the batch that holds it, and bytes scanned for it.
+
+    Floor segment, floor entry of its offset index, then forward (``LogSegment.translateOffset``). ``offset`` must be
+    in the log.
+    """
+    segments = log.segments.all
+    segment = segments[bisect_right([known.base for known in segments], offset) - 1]
+    entries = indexes_of(log, segment).offsets
+    index = bisect_right(entries, offset, key=lambda entry: entry.offset) - 1
+    begin = entries[index].position if index >= 0 else 0
+    position = 0
+    for _lineage, batch, _start, end in log.batches_between(segment.base, _end_of(log, segment)):
+        if end > offset:
+            break
+        position += batch.size
+    return segment, position, position - begin
+
+
+def offset_for_timestamp(log: ReplicaLog, timestamp_us: int) -> Found | None:
+    """The first readable record of a timestamp or later, None when all are older (``fetchOffsetByTimestamp``).
+
+    Records of a batch share its timestamp here. The first segment whose largest timestamp reaches that far is
+    searched from its time index's floor entry on; segments before it are not looked into.
+    """
+    for segment in log.segments.all:
+        if segment.newest_us < timestamp_us:
+            continue
+        times = indexes_of(log, segment).times
+        index = bisect_right(times, timestamp_us, key=lambda entry: entry.timestamp_us) - 1
+        # Everything below a floor entry's batch is older.
+        begin = times[index].offset if index >= 0 else segment.base
+        for _lineage, batch, start, end in log.batches_between(segment.base, _end_of(log, segment)):
+            if end > begin and end > log.log_start and batch.timestamp_us >= timestamp_us:
+                return Found(max(start, log.log_start), batch.timestamp_us)
+    return None
