@@ -37,7 +37,7 @@ test: $(READY) lint test-fast
 	$(BIN)/python -m pytest -m "spark or tmux or browser"
 
 test-fast: $(READY)
-	$(BIN)/python -m pytest -n auto -m "not spark and not tmux and not browser"
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not spark and not tmux and not browser"
 
 test-spark: $(READY)
 	$(BIN)/python -m pytest -m spark

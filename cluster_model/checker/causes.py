@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from cluster_model.checker.history import POWER_LOSS, History
 from cluster_model.events import Appended, BecameLeader, LeaderElected, RecordsAcked, TraceEvent, Truncated
-from cluster_model.log.lineage import Batch, Lineage
+from cluster_model.log.lineage import Lineage
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,48 +47,62 @@ def _continues(one: Run, other: Run) -> bool:
     )
 
 
-def sentence(history: History, partition: str, lineage: Lineage, run: Run, trigger: TraceEvent) -> str:
-    """The cause of a run going missing at ``trigger``, the point of no return as far as the leader's log goes."""
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """What made records go missing, and its place in the :class:`History`."""
+
+    event: TraceEvent
+    moment: int
+
+
+def sentence(
+    history: History, partition: str, lineage: Lineage, run: Run, vouched_isr: tuple[int, ...], trigger: Trigger
+) -> str:
+    """The cause of a run going missing: the point of no return as far as the leader's log goes.
+
+    ``vouched_isr`` is the ISR when the records were acknowledged.
+    """
+    vouched = _vouched(partition, lineage, run, vouched_isr)
+    return f"{vouched}; {_dropped(history, partition, run, trigger)}"
+
+
+def _vouched(partition: str, lineage: Lineage, run: Run, isr: tuple[int, ...]) -> str:
     batch = lineage.batch_at(run.start)
-    return f"{_vouched(history, partition, lineage, run, batch)}; {_dropped(history, partition, run, batch, trigger)}"
-
-
-def _vouched(history: History, partition: str, lineage: Lineage, run: Run, batch: Batch) -> str:
     count = run.end - run.start
     where = f"offset {run.start}" if count == 1 else f"offsets {run.start} to {run.end - 1}"
     what = "1 record" if count == 1 else f"{count} records"
     who = f" of {batch.client}" if batch.client else ""
     names = f" ({batch.name[run.start - batch.base]})" if batch.name and count == 1 else ""
-    isr = sorted(history.isr_at(partition, batch.appended_us, lineage.epoch))
     return (
         f"{what}{who} at {where} of {partition}{names} had been acknowledged by broker {lineage.broker} in epoch "
-        f"{lineage.epoch} with acks={'all' if run.acks < 0 else run.acks} and ISR {isr}"
+        f"{lineage.epoch} with acks={'all' if run.acks < 0 else run.acks} and ISR {sorted(isr)}"
     )
 
 
-def _dropped(history: History, partition: str, run: Run, batch: Batch, trigger: TraceEvent) -> str:
-    if isinstance(trigger, RecordsAcked | Appended):
-        election = history.last_election(partition, trigger.at_us)
+def _dropped(history: History, partition: str, run: Run, trigger: Trigger) -> str:
+    event = trigger.event
+    if isinstance(event, RecordsAcked | Appended):
+        election = history.last_election(partition, trigger.moment)
         if election is None:
             return "by then its log no longer held what it vouched for"
         return (
             f"it did so although broker {election.leader} had been elected in epoch {election.leader_epoch} "
             f"({election.by}), which nobody had told it yet"
         )
-    if isinstance(trigger, LeaderElected):
-        kind = "clean" if trigger.clean else "unclean"
-        how = f"became leader in epoch {trigger.leader_epoch} by a {kind} election ({trigger.by})"
-        return _led(history, partition, run, batch, trigger.leader, f"{how} with ISR {sorted(trigger.isr)}")
-    if isinstance(trigger, BecameLeader):
-        how = f"took its leadership up again in epoch {trigger.leader_epoch}"
-        return _led(history, partition, run, batch, trigger.broker, how)
+    if isinstance(event, LeaderElected):
+        kind = "a clean" if event.clean else "an unclean"
+        how = f"became leader in epoch {event.leader_epoch} by {kind} election ({event.by})"
+        return _led(history, partition, run, trigger, event.leader, f"{how} with ISR {sorted(event.isr)}")
+    if isinstance(event, BecameLeader):
+        how = f"took its leadership up again in epoch {event.leader_epoch}"
+        return _led(history, partition, run, trigger, event.broker, how)
     return "the leader's log does not hold what was vouched for"
 
 
-def _led(history: History, partition: str, run: Run, batch: Batch, broker: int, how: str) -> str:
-    cuts = history.cuts(partition, broker, (run.start, run.end), batch.appended_us)
-    if cuts:
-        return f"broker {broker} {_cut(cuts[-1])}, and then {how}"
+def _led(history: History, partition: str, run: Run, trigger: Trigger, broker: int, how: str) -> str:
+    cut = history.last_cut(partition, broker, run.stint, (run.start, run.end), trigger.moment)
+    if cut is not None:
+        return f"broker {broker} {_cut(cut)}, and then {how}"
     what = "it" if run.end - run.start == 1 else "them"
     return f"broker {broker}, which had not replicated {what}, {how}"
 

@@ -28,7 +28,7 @@ class Checker:
     __slots__ = ("history", "invariants", "ledger")
 
     def __init__(self, world: World, emit: Callable[[Event], None]) -> None:
-        self.history = History({name: record.isr for name, record in world.records.items()})
+        self.history = History(world)
         self.ledger = Ledger(world, self.history, emit)
         self.invariants = Invariants(world, self.history, emit)
 

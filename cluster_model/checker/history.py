@@ -14,6 +14,7 @@ from cluster_model.events import (
     Truncated,
 )
 from cluster_model.log.compare import Range
+from cluster_model.world import World
 
 POWER_LOSS = "power loss"
 """Rule of a truncation that no protocol asked for."""
@@ -22,15 +23,23 @@ POWER_LOSS = "power loss"
 class History:
     """What happened to one cluster, by partition where it concerns one."""
 
-    __slots__ = ("_elections", "_isrs", "_saved", "_truncations", "outages")
+    __slots__ = ("_elections", "_isrs", "_saved", "_truncations", "_world", "moment", "outages")
 
-    def __init__(self, isrs: dict[str, tuple[int, ...]]) -> None:
-        """``isrs`` are the partitions' first ISRs."""
-        self._elections: dict[str, list[LeaderElected | PartitionOffline]] = {name: [] for name in isrs}
-        self._truncations: dict[str, list[Truncated]] = {name: [] for name in isrs}
-        self._isrs: dict[str, list[tuple[int, int, tuple[int, ...]]]] = {
-            name: [(0, 0, isr)] for name, isr in isrs.items()
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.moment = 0
+        """Rare events so far: their order, which their times do not tell where time stands still."""
+        self._elections: dict[str, list[tuple[int, LeaderElected | PartitionOffline]]] = {
+            name: [] for name in world.records
         }
+        self._truncations: dict[str, list[tuple[int, Truncated, tuple[tuple[int, int, int], ...]]]] = {
+            name: [] for name in world.records
+        }
+        """(moment, event, what it took as (stint, start, end) each)."""
+        self._isrs: dict[str, list[tuple[int, tuple[int, ...]]]] = {
+            name: [(0, record.isr)] for name, record in world.records.items()
+        }
+        """(leader epoch, ISR)."""
         self.outages: list[NodeDown | NodePaused | BrokerFenced | FaultInjected] = []
         self._saved: tuple[Any, ...] | None = None
         """What :meth:`save` gave, until something changes."""
@@ -38,46 +47,44 @@ class History:
     def observe(self, event: TraceEvent) -> None:
         """Keep the event if it is one that explains anything."""
         self._saved = None
+        self.moment += 1
         if isinstance(event, LeaderElected | PartitionOffline):
-            self._elections[event.partition].append(event)
+            self._elections[event.partition].append((self.moment, event))
         elif isinstance(event, Truncated):
-            self._truncations[event.partition].append(event)
+            log = self._world.replicas[event.partition][event.broker].log
+            self._truncations[event.partition].append((self.moment, event, log.cut))
         elif isinstance(event, IsrChanged):
-            self._isrs[event.partition].append((event.at_us, event.leader_epoch, event.isr))
+            self._isrs[event.partition].append((event.leader_epoch, event.isr))
         elif isinstance(event, NodeDown | NodePaused | BrokerFenced | FaultInjected):
             self.outages.append(event)
 
-    def isr_at(self, partition: str, at_us: int, leader_epoch: int) -> tuple[int, ...]:
-        """The ISR committed at an instant, as far as the leader of that epoch can have gone by it."""
-        found: tuple[int, ...] = ()
-        for since, epoch, isr in self._isrs[partition]:
-            if since <= at_us and epoch <= leader_epoch:
-                found = isr
-        return found
+    def isr_of(self, partition: str, leader_epoch: int) -> tuple[int, ...]:
+        """The newest ISR that the leader of an epoch can be going by, as of now."""
+        return next(isr for epoch, isr in reversed(self._isrs[partition]) if epoch <= leader_epoch)
 
-    def last_election(self, partition: str, until_us: int) -> LeaderElected | None:
-        """The newest decision up to an instant, if it made somebody leader."""
-        decided = [event for event in self._elections[partition] if event.at_us <= until_us]
+    def last_election(self, partition: str, until: int) -> LeaderElected | None:
+        """The newest decision up to a moment, if it made somebody leader."""
+        decided = [event for moment, event in self._elections[partition] if moment <= until]
         return decided[-1] if decided and isinstance(decided[-1], LeaderElected) else None
 
     def unclean_election(self, partition: str) -> bool:
         """Whether any election so far took a leader from outside the ISR."""
-        return any(isinstance(event, LeaderElected) and not event.clean for event in self._elections[partition])
+        return any(
+            isinstance(event, LeaderElected) and not event.clean for _moment, event in self._elections[partition]
+        )
 
-    def cuts(self, partition: str, broker: int, offsets: Range, since_us: int) -> list[Truncated]:
-        """Truncations of one replica that dropped any of these offsets after they were written, oldest first."""
-        return [
-            event
-            for event in self._truncations[partition]
-            if event.broker == broker
-            and event.at_us >= since_us
-            and event.log_offset < offsets[1]
-            and event.end_offset > offsets[0]
-        ]
+    def last_cut(self, partition: str, broker: int, stint: int, offsets: Range, until: int) -> Truncated | None:
+        """The newest truncation up to a moment by which a replica lost any of these very records."""
+        for moment, event, taken in reversed(self._truncations[partition]):
+            if moment <= until and event.broker == broker:
+                for owner, start, end in taken:
+                    if owner == stint and start < offsets[1] and end > offsets[0]:
+                        return event
+        return None
 
     def lossy_crash(self, partition: str) -> bool:
         """Whether any replica lost records that it had, other than by the protocol."""
-        return any(event.rule == POWER_LOSS for event in self._truncations[partition])
+        return any(event.rule == POWER_LOSS for _moment, event, _taken in self._truncations[partition])
 
     def save(self) -> tuple[Any, ...]:
         """All state; events are never changed, so their lists are enough."""
@@ -87,13 +94,13 @@ class History:
             tuple((name, tuple(events)) for name, events in table.items())
             for table in (self._elections, self._truncations, self._isrs)
         ]
-        self._saved = (*tables, tuple(self.outages))
+        self._saved = (*tables, tuple(self.outages), self.moment)
         return self._saved
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         self._saved = saved
-        elections, truncations, isrs, outages = saved
+        elections, truncations, isrs, outages, self.moment = saved
         self._elections = {name: list(events) for name, events in elections}
         self._truncations = {name: list(events) for name, events in truncations}
         self._isrs = {name: list(entries) for name, entries in isrs}

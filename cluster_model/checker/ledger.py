@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from cluster_model.checker.acked import AckedRecords, RangeSet
-from cluster_model.checker.causes import Run, runs_of, sentence
+from cluster_model.checker.causes import Run, Trigger, runs_of, sentence
 from cluster_model.checker.history import History
 from cluster_model.checker.repeats import Repeats
 from cluster_model.events import (
@@ -26,7 +26,7 @@ from cluster_model.events import (
     RecordsUnknown,
     TraceEvent,
 )
-from cluster_model.log.compare import Range, length, subtract, union
+from cluster_model.log.compare import Range, subtract, union
 from cluster_model.log.lineage import Lineage
 from cluster_model.world import World
 
@@ -38,8 +38,8 @@ class Ledger:
     """Books by client and by partition. ``lost_runs`` is complete after :meth:`close`."""
 
     __slots__ = (
-        "_acked", "_causes", "_closed", "_emit", "_history", "_missing", "_purged", "_unplaced", "_world", "books",
-        "repeats",
+        "_acked", "_causes", "_closed", "_emit", "_history", "_missing", "_purged", "_unplaced", "_vouched", "_world",
+        "books", "repeats",
     )  # fmt: skip
 
     def __init__(self, world: World, history: History, emit: Callable[[Event], None]) -> None:
@@ -48,8 +48,10 @@ class Ledger:
         self._emit = emit
         self._acked = {name: AckedRecords() for name in world.records}
         self._missing: dict[str, tuple[_Interval, ...]] = {}
-        self._causes: dict[tuple[str, int], list[tuple[int, int, TraceEvent]]] = {}
-        """(partition, stint) → (start, end, the event that did it) of everything that ever went missing."""
+        self._causes: dict[tuple[str, int], list[tuple[int, int, Trigger]]] = {}
+        """(partition, stint) → (start, end, what did it) of all that is missing; empty for a stint that has it back."""
+        self._vouched: dict[tuple[str, int], list[tuple[int, int, tuple[int, ...]]]] = {}
+        """(partition, stint) → (start, end, ISR) as of the acknowledgement; one entry while the ISR stays."""
         self._purged: dict[tuple[str, int], RangeSet] = {}
         """(partition, stint) → offsets deleted on purpose."""
         self._unplaced: dict[tuple[str, str], int] = {}
@@ -99,6 +101,7 @@ class Ledger:
         self._count_unplaced(event.client, event.partition, -event.count)
         lineage = self._world.replica(event.partition, event.broker).log.lineage_at(event.log_offset)
         self._acked[event.partition].add(lineage.id, event.log_offset, event.log_offset + event.count)
+        self._vouch(event.partition, lineage.id, event.log_offset, event.log_offset + event.count)
         leader = self._world.true_leader(event.partition)
         if leader is not None and leader.broker != event.broker:
             self.leader_changed(event.partition, event)
@@ -107,9 +110,25 @@ class Ledger:
         end = event.log_offset + event.count
         if not self._acked[event.partition].add(event.stint, event.log_offset, end):
             return
+        self._vouch(event.partition, event.stint, event.log_offset, end)
         leader = self._world.true_leader(event.partition)
         if leader is not None and not leader.log.holds(event.stint, event.log_offset, end):
             self.leader_changed(event.partition, event)
+
+    def _vouch(self, partition: str, stint: int, start: int, end: int) -> None:
+        """Remember which ISR stood behind an acknowledgement."""
+        isr = self._history.isr_of(partition, self._world.lineages[partition].by_id[stint].epoch)
+        entries = self._vouched.get((partition, stint))
+        if entries is None:
+            self._vouched[partition, stint] = [(start, end, isr)]
+        elif entries[-1][1] == start and entries[-1][2] == isr:
+            entries[-1] = (entries[-1][0], end, isr)
+        else:
+            entries.append((start, end, isr))
+
+    def _vouched_isr(self, partition: str, stint: int, offset: int) -> tuple[int, ...]:
+        entries = self._vouched.get((partition, stint), [])
+        return next((isr for start, end, isr in entries if start <= offset < end), ())
 
     def committed(self, event: HwAdvanced) -> None:
         """A HW rose: if it is the true leader's, what lies below it could be read."""
@@ -154,19 +173,32 @@ class Ledger:
         for stint, ranges in self._acked[partition].by_stint.items():
             gone = subtract(ranges.ranges(), self._present(partition, stint, leader.log.held(stint)))
             missing.extend((stint, start, end) for start, end in gone)
+            self._forget_returned(partition, stint, gone)
         self._missing[partition] = tuple(missing)
         for stint, start, end in missing:
             self._report_missing(partition, stint, (start, end), trigger)
+
+    def _forget_returned(self, partition: str, stint: int, gone: list[Range]) -> None:
+        """What the leader holds again has no cause any more: should it go again, that will be another."""
+        entries = self._causes.get((partition, stint))
+        if entries:
+            self._causes[partition, stint] = [
+                (max(start, low), min(end, high), trigger)
+                for start, end, trigger in entries
+                for low, high in gone
+                if max(start, low) < min(end, high)
+            ]
 
     def _report_missing(self, partition: str, stint: int, gone: Range, trigger: TraceEvent) -> None:
         known = self._causes.setdefault((partition, stint), [])
         fresh = subtract([gone], union((start, end) for start, end, _trigger in known))
         lineage = self._world.lineages[partition].by_id[stint]
         committed_end = self._acked[partition].committed.get(stint, 0)
+        did_it = Trigger(trigger, self._history.moment)
         for start, end in fresh:
+            known.append((start, end, did_it))
             for run in runs_of(lineage, start, end, committed_end):
-                cause = sentence(self._history, partition, lineage, run, trigger)
-                known.append((run.start, run.end, trigger))
+                cause = self._cause(partition, lineage, run)
                 self._emit(
                     RecordsMissing(
                         trigger.at_us, partition, run.client, run.sequence, run.end - run.start, run.start,  # type: ignore[attr-defined]
@@ -261,9 +293,10 @@ class Ledger:
                 self._emit(RecordsLost(now, partition, client, -1, count, -1, -1, 0, committed=False, cause=cause))
 
     def _cause(self, partition: str, lineage: Lineage, run: Run) -> str:
+        isr = self._vouched_isr(partition, lineage.id, run.start)
         for start, end, trigger in self._causes.get((partition, lineage.id), ()):
             if start <= run.start < end:
-                return sentence(self._history, partition, lineage, run, trigger)
+                return sentence(self._history, partition, lineage, run, isr, trigger)
         return "no replica's log holds them any more"
 
     def is_missing(self, partition: str) -> list[tuple[int, Range]]:
@@ -275,16 +308,13 @@ class Ledger:
         ranges = self._acked[partition].by_stint.get(stint)
         return [] if ranges is None else ranges.ranges()
 
-    def total_acked(self, partition: str) -> int:
-        """Acknowledged records whose place is known."""
-        return sum(length(ranges.ranges()) for ranges in self._acked[partition].by_stint.values())
-
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
             tuple((name, acked.save()) for name, acked in self._acked.items()),
             tuple(self._missing.items()),
             tuple((key, tuple(causes)) for key, causes in self._causes.items()),
+            tuple((key, tuple(entries)) for key, entries in self._vouched.items()),
             tuple(self._unplaced.items()),
             None if self._closed is None else tuple(self._closed.items()),
             tuple((client, tuple(books)) for client, books in self.books.items()),
@@ -294,11 +324,12 @@ class Ledger:
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        acked, missing, causes, unplaced, closed, books, repeats, purged = saved
+        acked, missing, causes, vouched, unplaced, closed, books, repeats, purged = saved
         for name, state in acked:
             self._acked[name].load(state)
         self._missing = dict(missing)
         self._causes = {key: list(entries) for key, entries in causes}
+        self._vouched = {key: list(entries) for key, entries in vouched}
         self._unplaced = dict(unplaced)
         self._closed = None if closed is None else dict(closed)
         self.books = {client: list(entries) for client, entries in books}

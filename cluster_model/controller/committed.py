@@ -141,7 +141,7 @@ class Committed:
         if record is None:
             return AlterPartitionResponse(request.partition, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, -1, (), -1)
         error = self._judge(record, request, live)
-        if error is KafkaError.NONE and record.isr != request.isr:
+        if error is KafkaError.NONE and sorted(record.isr) != sorted(request.isr):
             previous, record.isr = record.isr, request.isr
             record.partition_epoch += 1
             shrinks = len(request.isr) < len(previous)
@@ -167,13 +167,17 @@ class Committed:
             return KafkaError.FENCED_LEADER_EPOCH
         if request.leader != record.leader:
             return KafkaError.INVALID_REQUEST
+        if not self._profile.kraft and sorted(request.isr) == sorted(record.isr):
+            return KafkaError.NONE
         if request.partition_epoch < record.partition_epoch:
             return KafkaError.INVALID_UPDATE_VERSION
         if request.leader not in request.isr or not all(broker in record.assignment for broker in request.isr):
             return KafkaError.INVALID_REQUEST
         for broker, epoch in zip(request.isr, request.isr_epochs, strict=True):
             if broker not in live or epoch not in (-1, live[broker]):
-                return KafkaError.INELIGIBLE_REPLICA
+                # AlterPartition before version 2 has no word for it.
+                named = self._profile.eligible_isr
+                return KafkaError.INELIGIBLE_REPLICA if named else KafkaError.OPERATION_NOT_ATTEMPTED
         return KafkaError.NONE
 
     def elect_unclean(self, partition: str, live: Mapping[int, int], now: int) -> KafkaError:

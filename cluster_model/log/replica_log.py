@@ -34,8 +34,8 @@ class ReplicaLog:
     """The log of one replica of one partition."""
 
     __slots__ = (
-        "_marks", "_unlinked", "dropped", "durable", "epochs", "extents", "leo", "lineages", "log_start", "on_roll",
-        "recovery_point", "rules", "segments", "uses_epochs",
+        "_marks", "_unlinked", "cut", "dropped", "durable", "epochs", "extents", "leo", "lineages", "log_start",
+        "on_roll", "recovery_point", "rules", "segments", "uses_epochs",
     )  # fmt: skip
 
     def __init__(
@@ -54,6 +54,8 @@ class ReplicaLog:
         self.segments = Segments(rules)
         self.on_roll: Callable[[int, int, str], None] | None = None
         """Called with the time, the new segment's base and the rule after a roll."""
+        self.cut: tuple[tuple[int, int, int], ...] = ()
+        """What the last truncation took: (stint, start, end) each."""
         self.dropped: tuple[tuple[int, int, int], ...] = ()
         """What the last move of the start took, as (lineage, start, end): for the observer, at that very moment."""
         self._marks: list[tuple[int, int]] = []
@@ -176,8 +178,16 @@ class ReplicaLog:
             index += 1
         return Slice(start, at, tuple(found))
 
+    def _pieces(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+        """``[start, end)`` by the stints that hold it: (stint, start, end) each."""
+        for index, (first, stint) in enumerate(self.extents):
+            last = self.extents[index + 1][0] if index + 1 < len(self.extents) else self.leo
+            if max(first, start) < min(last, end):
+                yield stint, max(first, start), min(last, end)
+
     def truncate(self, offset: int, now: int = 0) -> None:
         """Drop everything from ``offset`` on (``UnifiedLog.truncateTo``); at or behind the end only the epoch cache."""
+        self.cut = tuple(self._pieces(max(offset, self.log_start), self.leo))
         if offset < self.segments.first_base:
             self.restart_at(offset, now)
             return
@@ -219,14 +229,7 @@ class ReplicaLog:
         before = self.log_start
         if offset <= before:
             return False
-        taken: list[tuple[int, int, int]] = []
-        for index, (first, lineage_id) in enumerate(self.extents):
-            end = self.extents[index + 1][0] if index + 1 < len(self.extents) else self.leo
-            if first >= offset:
-                break
-            if end > before:
-                taken.append((lineage_id, max(first, before), min(end, offset)))
-        self.dropped = tuple(taken)
+        self.dropped = tuple(self._pieces(before, offset))
         self.log_start = offset
         self.epochs.truncate_from_start(offset)
         return True

@@ -43,6 +43,9 @@ _STAY_PENDING: Final = frozenset(
 )
 """AlterPartition answers after which a leader gives up and waits for new metadata, its maximal ISR frozen."""
 
+_REVERT: Final = frozenset({KafkaError.OPERATION_NOT_ATTEMPTED, KafkaError.INELIGIBLE_REPLICA})
+"""AlterPartition answers after which a leader goes by the committed ISR again; any other is asked again."""
+
 
 class AppendResult(NamedTuple):
     """``waits``: answered later, when the HW reaches ``required``. ``lineage`` is the stint that holds the records."""
@@ -353,11 +356,11 @@ class Leadership:
                 self._complete_waiting()
             return False
         error = KafkaError(response.error)
-        if error in _STAY_PENDING and replica.profile.alter_partition:
+        if not replica.profile.alter_partition or error in _REVERT:
+            # Before KIP-497 a failed conditional write left the ISR as it was, to be tried at the next occasion.
+            self.pending = None
             return False
-        # Before KIP-497 a failed conditional write left the ISR as it was, to be tried at the next occasion.
-        self.pending = None
-        return error not in (KafkaError.INELIGIBLE_REPLICA,) and replica.profile.alter_partition
+        return error not in _STAY_PENDING
 
     def save(self) -> tuple[Any, ...]:
         """All state."""

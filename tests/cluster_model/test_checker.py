@@ -256,3 +256,71 @@ def test_leadership_and_followers_agree_about_committed_records() -> None:
     inject(board, "crash", "broker(3)", 5)
     cluster.run(40 * SECOND, stop=strong)
     assert checked > 1_000
+
+
+def lost_causes(hands: Hands) -> list[str]:
+    hands.close()
+    return [event.cause for event in hands.cluster.drain() if isinstance(event, RecordsLost)]
+
+
+def test_a_cause_names_the_isr_that_acknowledged_not_the_one_that_was_there_at_the_append() -> None:
+    hands = Hands("3.6", placement=(1, 2))
+    hands.tell(1, 2)
+    hands.append(1, "a", acks="all")
+    assert hands.cluster.query.acked() == 0
+    hands.do("shrink_isr", broker=1, out=[2])
+    assert hands.cluster.query.acked() == 1
+    hands.lead(2, tell=(2,), unclean=True)
+    hands.do("power_loss", broker=1, keep=0)
+
+    (cause,) = lost_causes(hands)
+    assert "acks=all and ISR [1]; broker 2, which had not replicated it, became leader" in cause
+    assert "by an unclean election" in cause
+
+
+def test_a_cause_does_not_borrow_an_isr_of_later() -> None:
+    hands = Hands("3.6", config={"min.insync.replicas": 2})
+    hands.tell(1, 2, 3)
+    hands.append(1, "a", acks="all")
+    hands.fetch(2, 3, 2, 3)
+    hands.do("shrink_isr", broker=1, out=[2, 3])
+    hands.do("power_loss", broker=1, keep=0)
+    hands.do("restart", broker=1)
+    hands.lead(1, tell=(1, 2, 3))
+    hands.fetch(2, 3)
+
+    (cause,) = lost_causes(hands)
+    assert "acks=all and ISR [1, 2, 3]; broker 1 lost its log from offset 0 on in a power loss" in cause
+
+
+def test_a_cause_blames_no_truncation_of_other_records_or_of_later() -> None:
+    hands = Hands("3.9", placement=(1, 2))
+    hands.tell(1, 2)
+    hands.append(1, "a0")
+    hands.fetch(2, 2)
+    hands.append(1, "a1")
+    hands.lead(2, tell=(2,))
+    hands.append(2, "b1")
+    hands.lead(1, tell=(1, 2))
+    hands.fetch(2, 2, 2)
+
+    causes = lost_causes(hands)
+    assert len(causes) == 1
+    assert "(b1)" in causes[0]
+    assert "broker 1, which had not replicated it, became leader in epoch 2" in causes[0]
+
+
+def test_a_record_that_came_back_and_went_again_has_the_cause_of_its_last_going() -> None:
+    hands = Hands("3.9", placement=(1, 2), config={"unclean.leader.election.enable": True})
+    hands.tell(1, 2)
+    hands.do("shrink_isr", broker=1, out=[2])
+    hands.append(1, "a")
+    hands.lead(2, tell=(2,), unclean=True)
+    hands.lead(1, tell=(), unclean=True)
+    assert hands.cluster.query.missing() == 0
+    hands.do("power_loss", broker=1, keep=0)
+    hands.do("restart", broker=1)
+    hands.lead(1, tell=(1,))
+
+    (cause,) = lost_causes(hands)
+    assert "in a power loss, not yet on disk, and then became leader in epoch 3" in cause
