@@ -233,7 +233,7 @@ class FaultBoard:
             for partition, record in cluster.world.records.items()
         )
         session = cluster.controller.session_us // 1_000_000
-        fate = f"leads {leads} partition(s)"
+        fate = "leads 1 partition" if leads == 1 else f"leads {leads} partitions"
         short = f"; without it {below} would be under min.insync.replicas" if below else ""
         if name == "lag":
             return f"{who} {fate}; acks=all waits for it while it is in an ISR"

@@ -418,8 +418,8 @@ def test_active_faults_say_what_they_are(cluster: Cluster, board: FaultBoard) ->
         ("restart", 1, "broker 1 is up: nothing to restart"),
         ("restart", 5, "broker 5 recovers, registers, catches up"),
         ("crash", 5, "broker 5 is down already"),
-        ("lag", 1, "broker 1 leads 1 partition(s); acks=all waits for it while it is in an ISR"),
-        ("crash", 1, "broker 1 leads 1 partition(s); new leaders after its session of 3 s"),
+        ("lag", 1, "broker 1 leads 1 partition; acks=all waits for it while it is in an ISR"),
+        ("crash", 1, "broker 1 leads 1 partition; new leaders after its session of 3 s"),
     ],
 )
 def test_what_is_expected_of_a_fault_is_one_line_from_the_state_of_things(

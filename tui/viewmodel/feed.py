@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from cluster_model.events import DATA_KINDS, Event
 from tui import glyphs
-from tui.viewmodel.words import clock, names, parameters, wrap
+from tui.viewmodel.words import clock, names, parameters, records, wrap
 
 KEEP: Final = 500
 """Lines kept; a session on disk has them all."""
@@ -263,7 +263,7 @@ def _truncated(event: Any) -> _Said:
         "truncating",
         (event.broker, event.partition, event.at_us),
         lambda e: (
-            f"b{e.event.broker} cut {e.event.end_offset - e.event.log_offset} records of {e.where()}"
+            f"b{e.event.broker} cut {records(e.event.end_offset - e.event.log_offset)} of {e.where()}"
             f" back to {e.event.log_offset} ({e.event.rule})"
         ),
     )
@@ -274,7 +274,7 @@ def _failed(event: Any) -> _Said:
         glyphs.DOWN,
         "warning",
         (event.client, event.error),
-        lambda e: f"{e.event.client}: {e.records} records failed on {e.where()}, {e.event.error}",
+        lambda e: f"{e.event.client}: {records(e.records)} failed on {e.where()}, {e.event.error}",
     )
 
 
@@ -283,7 +283,7 @@ def _unknown(event: Any) -> _Said:
         glyphs.LAGGING,
         "warning",
         (event.client, event.error),
-        lambda e: f"{e.event.client}: fate of {e.records} records unknown on {e.where()}, {e.event.error}",
+        lambda e: f"{e.event.client}: fate of {records(e.records)} unknown on {e.where()}, {e.event.error}",
     )
 
 
@@ -296,12 +296,18 @@ def _reset(event: Any) -> _Said:
     )
 
 
+def _whatever(entry: _Entry) -> str:
+    """Why acknowledged records are gone, or at least how many and where."""
+    cause: str = entry.event.cause
+    return cause or f"{records(entry.records, 'acked')} on {entry.where()}"
+
+
 def _missing(event: Any) -> _Said:
     return (
         glyphs.LOST,
         "alarm",
         (event.client, event.cause),
-        lambda e: f"missing: {e.event.cause}" if e.event.cause else f"{e.records} acked records missing on {e.where()}",
+        lambda e: f"missing: {_whatever(e)}",
     )
 
 
@@ -310,7 +316,7 @@ def _lost(event: Any) -> _Said:
         glyphs.LOST,
         "lost",
         (event.client, event.cause),
-        lambda e: f"lost: {e.event.cause}" if e.event.cause else f"{e.records} acked records lost on {e.where()}",
+        lambda e: f"lost: {_whatever(e)}",
     )
 
 

@@ -38,6 +38,11 @@ def count(number: int) -> str:
     return f"{number // 1_000_000}M"
 
 
+def records(number: int, kind: str = "") -> str:
+    """``1 record``, ``204 acked records``."""
+    return f"{count(number)} {f'{kind} ' if kind else ''}record{'' if number == 1 else 's'}"
+
+
 def speed(value: float) -> str:
     """A speed factor without its sign: ``0.25``, ``1``, ``312``."""
     if value >= 10:
