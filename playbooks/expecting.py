@@ -12,6 +12,9 @@ from playbooks.model import Expectation
 from playbooks.result import Checked
 from playbooks.units import duration_text
 
+NEVER_ASKED = "so it was never asked"
+"""How the detail of an expectation ends whose time never began."""
+
 _CALL = re.compile(r"[a-z_]+\([^()]*\)")
 """The innermost calls of a condition: what a person wants to see the values of."""
 
@@ -40,7 +43,7 @@ def explain(condition: Condition, query: object) -> str:
 class Watch:
     """One expectation as the session goes. ``final`` once nothing later can change it."""
 
-    __slots__ = ("at_us", "detail", "expectation", "final", "ok")
+    __slots__ = ("at_us", "detail", "expectation", "final", "heal", "ok")
 
     def __init__(self, expectation: Expectation) -> None:
         self.expectation = expectation
@@ -48,6 +51,8 @@ class Watch:
         self.final = False
         self.at_us = -1
         self.detail = ""
+        self.heal = "the last heal"
+        """What it counts from, where it waits for a heal."""
 
     @property
     def waits_for_heal(self) -> bool:
@@ -72,8 +77,8 @@ class Watch:
         if self.waits_for_heal:
             self.ok, self.at_us, self.detail = False, -1, ""
 
-    def close(self, query: object, now_us: int, healed_us: int) -> None:
-        """The session is over, its books closed: decide what is still open."""
+    def close(self, query: object, now_us: int, healed_us: int, unhealed: str = "nothing was healed") -> None:
+        """The session is over, its books closed: decide what is still open. ``unhealed`` says why nothing is healed."""
         self.observe(query, now_us, healed_us)
         if self.final:
             return
@@ -83,6 +88,8 @@ class Watch:
             self._decide(now_us, explain(self.expectation.condition, query))
         elif kind == "always":
             self._decide(now_us, "held all the time")
+        elif self.waits_for_heal and healed_us < 0:
+            self._decide(now_us, f"{unhealed}, {NEVER_ASKED}")
         elif self.at_us < 0:
             self._decide(now_us, f"never held; {explain(self.expectation.condition, query)}".rstrip("; "))
         else:
@@ -110,7 +117,7 @@ class Watch:
         elif holds(self.expectation.condition, query):
             self.ok = True
             self.at_us = now_us
-            after = f", {seconds(now_us - since)} after the last heal" if self.waits_for_heal else ""
+            after = f", {seconds(now_us - since)} after {self.heal}" if self.waits_for_heal else ""
             self.detail = f"held at {seconds(now_us)}{after}"
         else:
             return False
@@ -154,6 +161,9 @@ class Expecting:
 
     def all_healed(self, now_us: int) -> None:
         """The settling begins: nothing is broken from here on, and nothing will be."""
+        if not self._faulty and self.healed_us < 0:
+            for watch in self.watches:
+                watch.heal = "settling began, with nothing broken"
         self._faulty = False
         if self.healed_us < 0:
             self.healed_us = now_us
@@ -168,8 +178,9 @@ class Expecting:
     def close(self, query: object, now_us: int) -> list[Checked]:
         """Decide everything that is still open; returns it."""
         late = [watch for watch in self.watches if not watch.final]
+        unhealed = "the last fault was not healed" if self._faulty else "nothing was healed"
         for watch in late:
-            watch.close(query, now_us, self.healed_us)
+            watch.close(query, now_us, self.healed_us, unhealed)
         self._open = []
         return [watch.checked() for watch in late]
 

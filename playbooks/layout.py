@@ -49,8 +49,8 @@ class TopicStart:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """``start.json``: what was about to run, written before the first event."""
+class Head:
+    """What both files say of a session, first of all."""
 
     schema_version: int
     tool_version: str
@@ -62,6 +62,16 @@ class Start:
     profile: str
     wall_start: str
     """UTC, ISO 8601."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The object as it is written."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Start(Head):
+    """``start.json``: what was about to run, written before the first event."""
+
     live: bool
     settings: dict[str, str]
     topics: tuple[TopicStart, ...]
@@ -70,10 +80,6 @@ class Start:
     producers: tuple[dict[str, Any], ...]
     """Each ``{name, topic, acks}``."""
     groups: tuple[Any, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """The object as it is written."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +91,9 @@ class FileSeal:
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Head):
     """``manifest.json``: the seal, written last. ``status`` is ``complete``, or ``recovered`` after a torn end."""
 
-    schema_version: int
-    tool_version: str
-    session_id: str
-    playbook: str
-    title: str
-    seed: int
-    profile: str
-    wall_start: str
     wall_end: str
     virtual_us: int
     events: int
@@ -105,10 +103,6 @@ class Manifest:
     verdict: str
     status: str
     files: dict[str, FileSeal]
-
-    def to_json(self) -> dict[str, Any]:
-        """The object as it is written."""
-        return asdict(self)
 
 
 def session_name(wall_start: datetime, playbook: str, seed: int, salt: str) -> str:
@@ -137,14 +131,7 @@ def read_start(directory: Path) -> Start:
     path = directory / START
     found = read_object(path)
     return Start(
-        schema_version=_take(path, found, "schema_version", int),
-        tool_version=_take(path, found, "tool_version", str),
-        session_id=_take(path, found, "session_id", str),
-        playbook=_take(path, found, "playbook", str),
-        title=_take(path, {"title": "", **found}, "title", str),
-        seed=_take(path, found, "seed", int),
-        profile=_take(path, found, "profile", str),
-        wall_start=_take(path, found, "wall_start", str),
+        **_head(path, {"title": "", **found}),
         live=_take(path, found, "live", bool),
         settings=dict(_take(path, found, "settings", dict)),
         topics=tuple(_topic(path, topic) for topic in _take(path, found, "topics", list)),
@@ -162,14 +149,7 @@ def read_manifest(directory: Path) -> Manifest | None:
     found = read_object(path)
     files = _take(path, found, "files", dict)
     return Manifest(
-        schema_version=_take(path, found, "schema_version", int),
-        tool_version=_take(path, found, "tool_version", str),
-        session_id=_take(path, found, "session_id", str),
-        playbook=_take(path, found, "playbook", str),
-        title=_take(path, found, "title", str),
-        seed=_take(path, found, "seed", int),
-        profile=_take(path, found, "profile", str),
-        wall_start=_take(path, found, "wall_start", str),
+        **_head(path, found),
         wall_end=_take(path, found, "wall_end", str),
         virtual_us=_take(path, found, "virtual_us", int),
         events=_take(path, found, "events", int),
@@ -180,6 +160,13 @@ def read_manifest(directory: Path) -> Manifest | None:
         status=_take(path, found, "status", str),
         files={name: _file_seal(path, name, seal) for name, seal in files.items()},
     )
+
+
+def _head(path: Path, found: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of :class:`Head`, checked."""
+    numbers = {name: _take(path, found, name, int) for name in ("schema_version", "seed")}
+    texts = ("tool_version", "session_id", "playbook", "title", "profile", "wall_start")
+    return {**numbers, **{name: _take(path, found, name, str) for name in texts}}
 
 
 def read_object(path: Path) -> dict[str, Any]:

@@ -173,9 +173,9 @@ def _steps(node: Node | None, fields: Fields, notes: Notes) -> tuple[Step, ...]:
     for i, item in enumerate(node.items):
         mapping = _as_mapping(item)
         if mapping is None:
-            notes.refuse(item, f"steps[{i}]", "a mapping with one verb")
+            notes.refuse(item, f"steps[{i + 1}]", "a mapping with one verb")
             continue
-        step = reader.read(mapping, i, f"steps[{i}]", notes)
+        step = reader.read(mapping, i, f"steps[{i + 1}]", notes)
         if step is not None:
             steps.append(step)
     return tuple(steps)

@@ -13,10 +13,11 @@ from cluster_model.events import Event, ExpectationChecked, StepTaken
 from cluster_model.manual import ManualCluster
 from faults.action import Action
 from faults.catalogue import FaultError
+from playbooks.ending import conclude_session
 from playbooks.expecting import Expecting, plain
 from playbooks.model import Playbook, Step
 from playbooks.recorder import Recorder
-from playbooks.result import Checked, Findings, Result, conclude
+from playbooks.result import Checked, Findings, Result
 from playbooks.step_checks import check_answer, check_state
 from playbooks.wording import step_name, step_words
 
@@ -111,20 +112,15 @@ class ManualSession:
         for checked in self._expecting.close(self.cluster.query, 0):
             self._announce(checked)
         self._collect()
-        self._result = conclude(
-            playbook=self.playbook.name,
-            title=self.playbook.title,
-            seed=self.cluster.seed,
+        self._result = conclude_session(
+            self.playbook,
+            self.cluster,
+            self.recorder,
+            self._findings,
             checked=(*self._step_checks, *(watch.checked() for watch in self._expecting.watches)),
             broken=broken,
             reason=self.reason,
-            digest=self.cluster.digest(),
-            session=str(self.recorder.path) if self.recorder else "",
-            findings=self._findings,
-            view=self.cluster.view(),
         )
-        if self.recorder is not None:
-            self.recorder.seal(self._result)
         return self._result
 
     def position(self) -> dict[str, int]:

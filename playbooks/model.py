@@ -64,7 +64,7 @@ class Expectation:
     where: Position
     within_us: int = -1
     since: str = "start"
-    """``start``, or ``heal``: the moment the last fault was healed."""
+    """``start``, or ``heal``: the moment the last fault was healed, settling included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +83,8 @@ class Playbook:
     tags: tuple[str, ...]
     source: str
     """The file's text, kept with every recorded session."""
+
+    @property
+    def load_alone(self) -> bool:
+        """Producers and no steps: without a screen they write for as long as ``settle``, and then it settles."""
+        return bool(self.spec.producers) and not self.steps

@@ -13,7 +13,10 @@ LISTED = 30
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """One mistake. Lines and columns count from 1; ``key`` is the way to the value, like ``steps[2].for``."""
+    """One mistake. Lines, columns and elements of lists count from 1.
+
+    ``key`` is the way to the value: ``steps[2].for`` is the ``for`` of the second step.
+    """
 
     path: str
     line: int
@@ -44,6 +47,11 @@ def shown(text: str) -> str:
     return "'" + "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut) + "'"
 
 
+def counted(number: int, noun: str) -> str:
+    """``no names``, ``1 name``, ``2 names``; for nouns whose plural is regular."""
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+
+
 def nearest(found: str, known: Iterable[str]) -> str:
     """`` (did you mean 'x'?)`` for the known name most like ``found``, or nothing when none is like it."""
     by_lower: dict[str, str] = {name.lower(): name for name in known}
@@ -55,5 +63,5 @@ def listed(names: Iterable[str], last: str = "or") -> str:
     """Names for a message, as ``a, b or c``; of very many only the first."""
     words = list(names)
     if len(words) > LISTED:
-        return ", ".join(words[:LISTED]) + f" {last} {len(words) - LISTED} others"
+        return ", ".join(words[:LISTED]) + f" {last} {counted(len(words) - LISTED, 'other')}"
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + f" {last} " + words[-1] if words else "nothing"

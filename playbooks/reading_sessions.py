@@ -10,6 +10,7 @@ import msgspec
 from cluster_model.events import SCHEMA_VERSION
 from faults.action import Action, Value, Verb
 from playbooks import layout
+from playbooks.problems import counted, listed
 
 _ACTION_VERBS: Final = ("inject", "heal", "admin", "settle")
 
@@ -84,7 +85,7 @@ def read_session(path: Path) -> Recorded:
         SessionError: a file is missing, is not what it should be, or has changed since it was sealed.
     """
     if not (path / layout.START).is_file():
-        raise SessionError(f"{path} is no session: it has no {layout.START}")
+        raise SessionError(f"{path} is no session: it has no {layout.START}{_sessions_inside(path)}")
     try:
         start = layout.read_start(path)
         manifest = layout.read_manifest(path)
@@ -115,6 +116,12 @@ def read_session(path: Path) -> Recorded:
         actions=_actions(path / layout.ACTIONS, notes),
         notes=tuple(notes),
     )
+
+
+def _sessions_inside(path: Path) -> str:
+    """The sessions that a directory holds instead of being one, for a message."""
+    inside = [each.name for each in layout.sessions_under(path)]
+    return f"; it holds {listed(reversed(inside), 'and')}" if inside else ""
 
 
 def _check_seal(path: Path, manifest: layout.Manifest) -> None:
@@ -162,7 +169,9 @@ def _whole_lines(path: Path, notes: list[str]) -> bytes:
     data = _bytes(path)
     end = data.rfind(b"\n") + 1
     if end < len(data):
-        notes.append(f"{path.name} ends in the middle of a line; its last {len(data) - end} bytes are left out")
+        notes.append(
+            f"{path.name} ends in the middle of a line; {counted(len(data) - end, 'byte')} at its end left out"
+        )
     return data[:end]
 
 

@@ -15,7 +15,7 @@ from playbooks import layout
 from playbooks.event_lines import encode
 from playbooks.loader import loads
 from playbooks.manual_session import ManualSession
-from playbooks.reading_sessions import Recorded, RecordedAction
+from playbooks.reading_sessions import Recorded, RecordedAction, SessionError
 from playbooks.running import start_session
 from playbooks.session import SETTLE, Session
 from playbooks.version import tool_version
@@ -47,9 +47,12 @@ def replay(recorded: Recorded, progress: Progress = lambda done, total: None) ->
 
     Raises:
         ReplayMismatchError: it came out differently.
+        SessionError: it holds nothing to compare with.
         PlaybookError: the session's playbook is not one that this version runs.
     """
     playbook = loads(recorded.playbook, str(recorded.path / layout.PLAYBOOK))
+    if not recorded.count:
+        raise SessionError(f"{recorded.path / layout.EVENTS} holds no whole event: there is nothing to compare with")
     session = start_session(
         playbook, seed=recorded.start.seed, until_us=recorded.until_us, open_ended=recorded.start.live
     )

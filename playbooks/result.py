@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from cluster_model.events import InvariantViolated, RecordsLost
+from cluster_model.errors import KafkaError
+from cluster_model.events import InvariantViolated, RecordsLost, StepTaken
 from cluster_model.views import ClusterView, LedgerView, PartitionView
 
 Verdict = Literal["pass", "fail", "inconclusive"]
@@ -46,6 +47,8 @@ class Result:
     losses: tuple[RecordsLost, ...]
     """Every acknowledged record that is gone, with its cause."""
     partitions: tuple[PartitionView, ...]
+    refused: tuple[StepTaken, ...]
+    """Steps that Kafka answered with an error, the expected ones included."""
 
     def to_json(self) -> dict[str, Any]:
         """The published document: plain dicts, lists, numbers and strings."""
@@ -84,11 +87,12 @@ class Findings:
     events: int
     losses: list[RecordsLost]
     violations: list[InvariantViolated]
+    refused: list[StepTaken]
 
     @classmethod
     def none(cls) -> "Findings":
         """Nothing yet."""
-        return cls(0, [], [])
+        return cls(0, [], [], [])
 
     def take(self, events: list[Any]) -> None:
         """Count trace events and keep those that a result names."""
@@ -98,6 +102,8 @@ class Findings:
                 self.losses.append(event)
             elif event.kind == "invariant_violated":
                 self.violations.append(event)
+            elif event.kind == "step_taken" and event.error in KafkaError.__members__:
+                self.refused.append(event)
 
 
 def conclude(
@@ -141,6 +147,7 @@ def conclude(
         violations=tuple(findings.violations),
         losses=tuple(findings.losses),
         partitions=view.partitions,
+        refused=tuple(findings.refused),
     )
 
 

@@ -13,12 +13,14 @@ from cluster_model.events import Event, ExpectationChecked, StepTaken
 from faults.action import Action
 from faults.board import FaultBoard
 from faults.catalogue import FaultError
+from playbooks.ending import conclude_session
 from playbooks.expecting import Expecting, holds
 from playbooks.model import Playbook, Step
 from playbooks.recorder import Recorder
-from playbooks.result import Checked, Findings, Result, conclude
+from playbooks.result import Checked, Findings, Result
 from playbooks.step_checks import check_answer, unreached
 from playbooks.units import duration_text
+from playbooks.waiting import why_in_vain
 from playbooks.wording import action_of, step_name, step_words, words
 
 PATIENCE_US: Final = 600_000_000
@@ -176,20 +178,15 @@ class Session:
         for checked in self._expecting.close(self.cluster.query, now):
             self._announce(checked)
         self._collect()
-        self._result = conclude(
-            playbook=self.playbook.name,
-            title=self.playbook.title,
-            seed=self.cluster.seed,
+        self._result = conclude_session(
+            self.playbook,
+            self.cluster,
+            self.recorder,
+            self._findings,
             checked=(*self._step_checks, *self._unreached, *(watch.checked() for watch in self._expecting.watches)),
             broken=broken,
             reason=self.reason,
-            digest=self.cluster.digest(),
-            session=str(self.recorder.path) if self.recorder else "",
-            findings=self._findings,
-            view=self.cluster.view(),
         )
-        if self.recorder is not None:
-            self.recorder.seal(self._result)
         return self._result
 
     # -- what happens when ------------------------------------------------------------------------------------------
@@ -210,8 +207,9 @@ class Session:
         return min(moments, default=-1)
 
     def _quiet_from(self) -> int:
-        """When settling may begin: faults with an end of their own are given their time."""
-        return max((fault.until_us for fault in self.board.active()), default=-1)
+        """When settling may begin: faults with an end of their own are given their time, as is a load without steps."""
+        load = self.playbook.settle_us if self.playbook.load_alone else -1
+        return max((fault.until_us for fault in self.board.active()), default=load)
 
     def _due(self, step: Step) -> int:
         """When a step acts by the clock, or stops waiting for its condition; -1 for never."""
@@ -246,7 +244,8 @@ class Session:
     def _cut(self) -> None:
         """``until`` has come: the session ends right here, with nothing healed."""
         step = self.next_step
-        where = "while settling" if step is None else f"before {step_name(step)} of {len(self.playbook.steps)}"
+        where = f"before {step_name(step)} of {len(self.playbook.steps)}" if step else "before the quiet time"
+        where = "while settling" if self._end_us >= 0 else where
         self.reason = self.reason or f"cut off at {duration_text(self.until_us)}, {where}"
         self._ended = True
 
@@ -254,9 +253,10 @@ class Session:
         waited = duration_text(self.cluster.now_us - self._previous_us)
         condition = step.trigger.condition
         assert condition is not None  # only a `when` waits
-        self.reason = f"{step_name(step)} waited {waited} for {condition.text}, which never held"
+        why = why_in_vain(condition, self.cluster.query, self.playbook.spec)
+        self.reason = f"{step_name(step)} waited {waited} for {condition.text}, which never held: {why}".rstrip(": ")
         self._gave_up = True
-        checked = unreached(step, f"never held within {waited}", self.cluster.now_us)
+        checked = unreached(step, f"never held within {waited}; {why}".rstrip("; "), self.cluster.now_us)
         self._unreached.append(checked)
         self._announce(checked)
 

@@ -13,8 +13,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
 
-from spark_report.errors import ReportError
-from spark_report.job import FORMATS, JobError, Outcome, run
+from spark_report.errors import JobError, ReportError, first_line
+from spark_report.job import FORMATS, Outcome, run
+from spark_report.pipes import say
 from spark_report.wording import clean, several
 
 EXIT_BAD_INPUT: Final = 2
@@ -31,19 +32,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         outcome = run(options.sessions, out=options.out, formats=options.format, master=options.master)
     except ReportError as error:
         for line in str(error).splitlines():
-            print(f"error: {clean(line)}", file=sys.stderr)
+            say(f"error: {clean(line)}")
         return EXIT_BAD_INPUT
     except KeyboardInterrupt:
-        print("stopped; an earlier report is as it was", file=sys.stderr)
+        say("stopped; an earlier report is as it was")
         return _EXIT_SIGNAL + signal.SIGINT
-    except BrokenPipeError:
-        # Whoever read our output has gone; the files are written.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except Exception as error:
         if not isinstance(error, JobError) or os.environ.get("FLOODMARK_DEBUG"):
             traceback.print_exc()
-        print(f"internal error: {clean(str(error))}", file=sys.stderr)
+        say(f"internal error: {clean(first_line(error))}")
         return EXIT_INTERNAL
     _tell(outcome)
     return 0
@@ -51,18 +48,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _tell(outcome: Outcome) -> None:
     """Say where the report is, and what is not in it, last of all."""
-    sys.stdout.flush()
-    print(file=sys.stderr)
+    say("")
     if outcome.set_aside:
-        print(f"{several(len(outcome.set_aside), 'session')} set aside, see above", file=sys.stderr)
-    print(f"reported {several(outcome.reported, 'session')}", file=sys.stderr)
+        say(f"{several(len(outcome.set_aside), 'session')} set aside, see above")
+    say(f"reported {several(outcome.reported, 'session')}")
     for file in outcome.files:
-        print(f"  {file}", file=sys.stderr)
+        say(f"  {file}")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m spark_report",
+        prog="floodmark report",
         description="Report what recorded sessions lost, for how long nobody served, and why. Runs PySpark.",
     )
     parser.add_argument(

@@ -5,6 +5,7 @@ one wide frame whose column ``finding`` says which table a row belongs to, run a
 Arrow. The same column name therefore has the same type in every table.
 """
 
+import contextlib
 from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
@@ -80,7 +81,9 @@ def compute(spark: "SparkSession", sessions: Sequence[Recorded], stage: Callable
             [_in("counts", totals), _in("ledger", ledger), timed.withColumn("finding", series)],
         )
     finally:
-        rare.unpersist()
+        # After Ctrl-C the JVM may not answer any more; what matters then is the interrupt.
+        with contextlib.suppress(Exception):
+            rare.unpersist()
     return found
 
 

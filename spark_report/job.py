@@ -1,7 +1,6 @@
 """The report job: recorded sessions in, a report out. Read, compute, tell, write; the middle knows no files."""
 
 import re
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from rich.console import Console
 
-from spark_report.errors import ReportError
+from spark_report.errors import JobError, ReportError, first_line
+from spark_report.pipes import Patient, say
 from spark_report.recorded import Recorded, SetAside, collect
 from spark_report.session import Started, keep_log, start, under_spark_submit
 from spark_report.story import Story, tell
@@ -35,10 +35,6 @@ class Outcome:
     set_aside: tuple[SetAside, ...]
 
 
-class JobError(Exception):
-    """Something broke that was not the caller's doing; the message names the log that was kept."""
-
-
 class Stages:
     """Tells a person what is going on and since when: a Spark job is silent for seconds at a time."""
 
@@ -48,8 +44,7 @@ class Stages:
 
     def __call__(self, what: str) -> None:
         """Print one line with the time since the beginning."""
-        stream = self._stream or sys.stderr
-        print(f"[{time.monotonic() - self._began:5.1f} s] {clean(what)}", file=stream, flush=True)
+        say(f"[{time.monotonic() - self._began:5.1f} s] {clean(what)}", self._stream)
 
 
 def run(
@@ -85,7 +80,7 @@ def run(
     if "terminal" in formats:
         from spark_report.render import terminal  # noqa: PLC0415
 
-        terminal.show(console or Console(), story)
+        terminal.show(console or Patient(), story)
     return Outcome(target, tuple(target / name for name in made), len(sessions), tuple(set_aside))
 
 
@@ -109,7 +104,6 @@ def _story(
     if not under_spark_submit():
         stage(f"starting Spark for {several(len(sessions), 'session')}, {several(events, 'event')}")
     with start(master, events) as started:
-        stage(f"Spark {started.spark.version} is up ({started.origin})")
         return _computed(started, sessions, set_aside, stage)
 
 
@@ -119,14 +113,15 @@ def _computed(
     from spark_report.findings import compute  # noqa: PLC0415 - imports PySpark
 
     try:
+        if started.log is not None or under_spark_submit():
+            stage(f"Spark {started.spark.version} is up ({started.origin})")
         return tell(sessions, set_aside, compute(started.spark, sessions, stage))
     except ReportError:
         raise
     except Exception as error:
         log = keep_log(started.log)
         where = f"; Spark's log is {log}" if log else ""
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise JobError(f"Spark failed: {lines[0]}{where}") from error
+        raise JobError(f"Spark failed: {first_line(error)}{where}") from error
 
 
 def _write(directory: Path, story: Story, formats: Sequence[str]) -> list[str]:

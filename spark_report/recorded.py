@@ -79,9 +79,10 @@ def collect(paths: Iterable[Path]) -> tuple[list[Recorded], list[SetAside]]:
             continue
         twin = found.sessions.get(session.session_id)
         if twin is not None:
-            found.set_aside.append(SetAside(path, f"{path}: the same session as {twin.path}"))
-        else:
-            found.sessions[session.session_id] = session
+            kept, other = (session, twin) if _worth(session) > _worth(twin) else (twin, session)
+            found.set_aside.append(SetAside(other.path, f"{other.path}: the same session as {kept.path}"))
+            session = kept
+        found.sessions[session.session_id] = session
     if not found.sessions:
         raise ReportError("\n".join(aside.reason for aside in found.set_aside) or "no session given")
     return list(found.sessions.values()), found.set_aside
@@ -109,6 +110,11 @@ def look_at(path: Path) -> Recorded:
             f"{path / layout.MANIFEST}: session_id: found {manifest.session_id}, expected {start.session_id}"
         )
     return _sealed(path, start, manifest)
+
+
+def _worth(session: Recorded) -> tuple[bool, int, int]:
+    """Which of two copies is better: the sealed one, the longer one, the one with less wrong with it."""
+    return session.manifest is not None, session.last_seq, -len(session.problems)
 
 
 def _each(paths: Iterable[Path]) -> list[Path]:

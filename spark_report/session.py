@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_report.errors import ReportError
+from spark_report import interrupts, masters
+from spark_report.errors import JobError, ReportError, first_line
 from spark_report.java import Java, find
 
 if TYPE_CHECKING:
@@ -42,10 +43,6 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 """
 
 
-class SparkStartError(ReportError):
-    """Spark did not start; the message names the log that says why."""
-
-
 @dataclass(frozen=True, slots=True)
 class Started:
     """A running Spark, how it came to be (a few words), and where its JVM writes; no log under spark-submit."""
@@ -67,27 +64,33 @@ def start(master: str | None = None, events: int = 0) -> Iterator[Started]:
     ``master`` is a Spark master URL, None for this machine; ``events`` says how much data there will be.
 
     Raises:
-        ReportError: no Java was found.
-        SparkStartError: Spark did not start.
+        ReportError: no Java was found, or the master is malformed, cannot be reached or does not let Spark start.
+        JobError: Spark did not start on this machine.
     """
     if under_spark_submit():
         from pyspark.sql import SparkSession  # noqa: PLC0415 - a quarter of a second that bad input need not wait for
 
-        spark = SparkSession.builder.getOrCreate()
-        try:
-            yield Started(spark, "spark-submit", None)
-        finally:
-            spark.stop()
+        with interrupts.py4j_silent():
+            with interrupts.handler_kept():
+                spark = SparkSession.builder.getOrCreate()
+            try:
+                yield Started(spark, "spark-submit", None)
+            finally:
+                with interrupts.ignored():
+                    spark.stop()
         return
+    if master is not None:
+        masters.check(master)
     scratch = Path(tempfile.mkdtemp(prefix="floodmark-spark-"))
     try:
         java = find(scratch)
-        with _environment(java, local=_is_local(master)):
+        with _environment(java, local=masters.is_local(master)), interrupts.py4j_silent():
             spark, jvm = _launch(_settings(master, events, scratch), scratch)
             try:
                 yield Started(spark, f"Java {java.version} from {java.origin}", scratch / "spark.log")
             finally:
-                _stop(spark, jvm)
+                with interrupts.ignored():
+                    _stop(spark, jvm)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -100,10 +103,6 @@ def keep_log(log: Path | None) -> Path | None:
     os.close(handle)
     shutil.copyfile(log, kept)
     return Path(kept)
-
-
-def _is_local(master: str | None) -> bool:
-    return master is None or master.startswith("local")
 
 
 @contextlib.contextmanager
@@ -143,7 +142,7 @@ def _settings(master: str | None, events: int, scratch: Path) -> dict[str, str]:
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.driver.extraJavaOptions": _java_options(events, scratch),
     }
-    if _is_local(master):
+    if masters.is_local(master):
         settings |= {
             # Without these the driver opens a port on every interface.
             "spark.driver.bindAddress": _LOOPBACK,
@@ -182,24 +181,37 @@ def _launch(settings: dict[str, str], scratch: Path) -> tuple["SparkSession", "s
     (scratch / "log4j2.properties").write_text(_LOG4J, encoding="ascii")
     log = scratch / "spark.log"
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    jvm: subprocess.Popen[bytes] | None = None
     try:
-        with log.open("ab") as sink:
+        with log.open("ab") as sink, interrupts.deferred():
             launch: Any = launch_gateway  # untyped in PySpark
             gateway = launch(conf, {"stdout": sink, "stderr": sink})
-        jvm: subprocess.Popen[bytes] = gateway.proc
-        context = SparkContext(conf=conf, gateway=gateway)
-    except Exception as error:
-        kept = keep_log(log)
-        raise SparkStartError(f"Spark did not start ({_first_line(error)}); its log is {kept}") from error
-    return SparkSession(context), jvm
+            jvm = gateway.proc
+        with interrupts.handler_kept():
+            context = SparkContext(conf=conf, gateway=gateway)
+        return SparkSession(context), gateway.proc
+    except BaseException as error:
+        # Asked of Java, so before the JVM ends.
+        said = first_line(error)
+        if jvm is not None:
+            with interrupts.ignored():
+                _end(jvm)
+        if isinstance(error, Exception):
+            raise _not_started(said, settings["spark.master"], keep_log(log)) from error
+        raise
 
 
 def _stop(spark: "SparkSession", jvm: "subprocess.Popen[bytes]") -> None:
-    """Stop Spark and its JVM, and wait for the JVM: it clears its own temporary files as it goes."""
-    from pyspark import SparkContext  # noqa: PLC0415 - imported long before
-
+    """Stop Spark and its JVM."""
     with contextlib.suppress(Exception):
         spark.stop()
+    _end(jvm)
+
+
+def _end(jvm: "subprocess.Popen[bytes]") -> None:
+    """End the JVM, and wait for it: it clears its own temporary files as it goes."""
+    from pyspark import SparkContext  # noqa: PLC0415 - imported long before
+
     gateway: Any = SparkContext._gateway
     if gateway is not None:
         with contextlib.suppress(Exception):
@@ -217,6 +229,7 @@ def _stop(spark: "SparkSession", jvm: "subprocess.Popen[bytes]") -> None:
         jvm.wait()
 
 
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+def _not_started(said: str, master: str, log: Path | None) -> Exception:
+    if masters.is_local(master):
+        return JobError(f"Spark did not start: {said}; its log is {log}")
+    return ReportError(f"--master: Spark did not start on {master}: {said}; its log is {log}")

@@ -25,7 +25,7 @@ class SessionStory:
     counts: Row
     tables: dict[str, list[Row]]
     problems: tuple[str, ...]
-    """Why it is incomplete; empty for a whole session."""
+    """What is wrong with it; empty for a whole session."""
 
     @property
     def session_id(self) -> str:
@@ -40,11 +40,18 @@ class SessionStory:
 
     @property
     def status(self) -> str:
-        """``complete``, ``recovered`` or ``incomplete``."""
+        """``complete``; ``incomplete`` where events are missing; ``recovered``, ``damaged`` where none are."""
         if not self.problems:
             return "complete"
         manifest = self.recorded.manifest
-        return "recovered" if manifest and manifest.status == "recovered" and len(self.problems) == 1 else "incomplete"
+        if manifest is None or not self.counts["gapless"] or self.recorded.last_seq < manifest.last_seq:
+            return "incomplete"
+        return "recovered" if manifest.status == "recovered" and len(self.problems) == 1 else "damaged"
+
+    @property
+    def complaint(self) -> str:
+        """What its problems are called: ``Incomplete`` only where events are missing."""
+        return {"incomplete": "Incomplete", "damaged": "Damaged"}.get(self.status, "Note")
 
     @property
     def verdict(self) -> str:
@@ -87,6 +94,20 @@ class SessionStory:
     def failed(self) -> list[Row]:
         """Expectations that failed."""
         return [row for row in self.tables["expectations"] if row["ok"] is False]
+
+    def decided_us(self, expectation: Row) -> int:
+        """When an expectation was decided, by the session's result: its event is emitted a little later."""
+        same = [row for row in self.tables["expectations"] if _checked(row) == _checked(expectation)]
+        told = self.recorded.result.get("expectations")
+        found = [
+            each["at_us"]
+            for each in (told if isinstance(told, list) else ())
+            if isinstance(each, dict)
+            and (each.get("text"), each.get("ok")) == _checked(expectation)
+            and type(each.get("at_us")) is int
+        ]
+        place = [row["seq"] for row in same].index(expectation["seq"])
+        return int(found[place] if place < len(found) else expectation["at_us"])
 
     def unavailable(self, scope: str) -> list[Row]:
         """Intervals without service, of a ``partition`` or felt by a ``client``."""
@@ -281,6 +302,10 @@ def _elections(story: SessionStory) -> str:
     bad = f"{unclean:,} unclean" if unclean else "none unclean"
     nobody = f"; {several(offline, 'time')} nobody could be elected" if offline else ""
     return f"{_capital(several(clean, 'clean election'))}, {bad}{nobody}."
+
+
+def _checked(row: Row) -> tuple[str, bool]:
+    return row["rule"], row["ok"]
 
 
 def _capital(text: str) -> str:

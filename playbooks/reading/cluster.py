@@ -1,5 +1,6 @@
 """From the keys of cluster, topics and clients to a checked specification of what to build."""
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any, Final
 
@@ -7,7 +8,7 @@ from cluster_model.config import ProducerConfig
 from cluster_model.errors import ModelError
 from cluster_model.profiles import NEWEST, Profile, modes_of
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
-from playbooks.problems import listed, shown
+from playbooks.problems import counted, listed, shown
 from playbooks.reading.kinds import Fields
 from playbooks.reading.notes import Notes
 from playbooks.units import UnitError, interval_us
@@ -22,7 +23,7 @@ def build_cluster(fields: Fields | None, notes: Notes, *, manual: bool, broken: 
     if fields is None:
         brokers = tuple(BrokerSpec(i) for i in range(1, DEFAULT_BROKERS + 1))
         if not broken:
-            notes.facts = replace(notes.facts, brokers=tuple(broker.id for broker in brokers), racks=())
+            notes.facts = replace(notes.facts, brokers=tuple(broker.id for broker in brokers), racks={})
         return ClusterSpec(NEWEST, Profile.of(NEWEST).mode, brokers, (), manual=manual)
     kafka = fields.get("kafka", NEWEST)
     network: Fields | None = fields.get("network")
@@ -30,7 +31,7 @@ def build_cluster(fields: Fields | None, notes: Notes, *, manual: bool, broken: 
     listed_brokers = fields.get("brokers", 0)
     nameless = isinstance(listed_brokers, list) and any(broker.get("id") is None for broker in listed_brokers)
     if not fields.bad("brokers") and not nameless:
-        racks = tuple(dict.fromkeys(broker.rack for broker in brokers if broker.rack))
+        racks = Counter(broker.rack for broker in brokers if broker.rack)
         notes.facts = replace(notes.facts, brokers=tuple(broker.id for broker in brokers), racks=racks)
     return ClusterSpec(
         kafka=kafka,
@@ -87,7 +88,8 @@ def build_topics(topics: list[Fields] | None, spec: ClusterSpec, notes: Notes) -
         built.append(topic)
     nameless = any(fields.get("name") is None for fields in topics)
     replicas = {f"{topic.name}-{i}": row for topic in built for i, row in enumerate(topic.placement)}
-    notes.facts = replace(notes.facts, topics=None if nameless else counts, replicas=replicas)
+    replication = {topic.name: topic.replication for topic in built}
+    notes.facts = replace(notes.facts, topics=None if nameless else counts, replicas=replicas, replication=replication)
     return replace(spec, topics=tuple(built))
 
 
@@ -105,7 +107,9 @@ def _topic(fields: Fields, spec: ClusterSpec, notes: Notes) -> TopicSpec:
             notes.problem(fields.node, fields.key, message)
         replication = 1
     elif known and replication > len(spec.brokers):
-        message = f"found {replication} replicas, allowed are at most the cluster's {len(spec.brokers)} brokers"
+        message = (
+            f"found {replication} replicas, allowed are at most the cluster's {counted(len(spec.brokers), 'broker')}"
+        )
         notes.problem(fields.at("replication"), fields.path("replication"), message)
     return TopicSpec(name, fields.get("partitions", 1), int(replication), (), config)
 
@@ -118,10 +122,12 @@ def _check_placement(fields: Fields, notes: Notes) -> None:
     node, path = fields.at("placement"), fields.path("placement")
     for i, row in enumerate(rows):
         if len(set(row)) != len(row):
-            notes.problem(node, f"{path}[{i}]", f"found a broker twice in {row}, allowed is once in a partition")
+            notes.problem(node, f"{path}[{i + 1}]", f"found a broker twice in {row}, allowed is once in a partition")
         if len(row) != len(rows[0]):
             notes.problem(
-                node, f"{path}[{i}]", f"found {len(row)} replicas, allowed are {len(rows[0])} as in the first"
+                node,
+                f"{path}[{i + 1}]",
+                f"found {counted(len(row), 'replica')}, allowed are {len(rows[0])} as in the first",
             )
     for name, implied in (("partitions", len(rows)), ("replication", len(rows[0]))):
         value = fields.get(name)

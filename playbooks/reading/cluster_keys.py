@@ -77,6 +77,7 @@ def _config_schema(key: ConfigKey) -> Schema:
     if key.type == "bool":
         return {"type": "boolean", "description": key.doc}
     numbers = [int(choice) for choice in key.choices if choice.isdigit()]
+    numbers += [-1] if "all" in key.choices else []  # Kafka's number for all
     return {"enum": [*key.choices, *numbers], "description": key.doc}
 
 
@@ -156,7 +157,10 @@ PRODUCER: Final = Record(
             Quantity(size_bytes, SIZE_PATTERN, SIZE_ALLOWED, high=1024**2, numbers=True, write=size_text),
             "Size of a record; 200 unless given.",
         ),
-        "records": Key(Text(RECORD_KINDS, "a kind of fake record such as faker:order"), "What the records hold."),
+        "records": Key(
+            Text(RECORD_KINDS, "a kind of fake record such as faker:order"),
+            "A label for what the records hold; without effect so far.",
+        ),
         "start": Key(DURATION, "When it begins; at once unless given."),
         "stop": Key(DURATION, "When it ends; when the settling begins unless given."),
         "config": Key(Config("producer"), "Producer configuration by Kafka's names."),

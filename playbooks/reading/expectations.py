@@ -37,7 +37,7 @@ def read_expectations(node: Node, notes: Notes, *, manual: bool) -> tuple[Expect
     if len(node.items) > MAX_EXPECTATIONS:
         notes.problem(node, "expect", f"found {len(node.items)} expectations, allowed are at most {MAX_EXPECTATIONS}")
         return ()
-    read = (_read_one(item, f"expect[{i}]", notes, manual) for i, item in enumerate(node.items))
+    read = (_read_one(item, f"expect[{i}]", notes, manual) for i, item in enumerate(node.items, 1))
     return tuple(expectation for expectation in read if expectation is not None)
 
 

@@ -6,19 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from playbooks.problems import listed, nearest, shown
+from playbooks.problems import counted, listed, nearest, shown
 from playbooks.reading.notes import Notes
 from playbooks.units import (
     DURATION_ALLOWED,
     DURATION_PATTERN,
     RATE_ALLOWED,
     RATE_PATTERN,
-    SIZE_ALLOWED,
-    SIZE_PATTERN,
     UnitError,
     duration_us,
     per_second,
-    size_bytes,
 )
 from playbooks.yamlpos import Mapping as YamlMapping
 from playbooks.yamlpos import Node, Scalar, Sequence, found
@@ -173,7 +170,6 @@ class Quantity(Kind):
 
 
 DURATION: Final = Quantity(duration_us, DURATION_PATTERN, DURATION_ALLOWED)
-SIZE: Final = Quantity(size_bytes, SIZE_PATTERN, SIZE_ALLOWED, numbers=True)
 RATE: Final = Quantity(per_second, RATE_PATTERN, RATE_ALLOWED, raw=True)
 
 
@@ -190,10 +186,10 @@ class ListOf(Kind):
             notes.refuse(node, key, "a list")
             return BAD
         if not self.least <= len(node.items) <= self.most:
-            message = f"found {len(node.items)} elements, allowed are {self.least} to {self.most}"
+            message = f"found {counted(len(node.items), 'element')}, allowed are {self.least} to {self.most}"
             notes.problem(node, key, message)
             return BAD
-        values = [self.kind.read(item, f"{key}[{i}]", notes) for i, item in enumerate(node.items)]
+        values = [self.kind.read(item, f"{key}[{i}]", notes) for i, item in enumerate(node.items, 1)]
         return BAD if BAD in values else values
 
     def _schema(self) -> Schema:

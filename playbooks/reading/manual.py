@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from cluster_model.manual_verbs import MANUAL_VERBS, ManualParam
 from playbooks.model import Position, Step, Trigger
-from playbooks.problems import listed, shown
+from playbooks.problems import counted, listed, shown
 from playbooks.reading.kinds import BAD, NAME, Choice, Fields, Integer, Key, Kind, ListOf, Record, Schema, Text, Truth
 from playbooks.reading.notes import Notes
 from playbooks.reading.references import BrokerId, PartitionName
@@ -52,8 +52,8 @@ class Pair(Kind):
             notes.refuse(node, key, self.allowed)
             return BAD
         pair = [
-            self.first.read(node.items[0], f"{key}[0]", notes),
-            self.second.read(node.items[1], f"{key}[1]", notes),
+            self.first.read(node.items[0], f"{key}[1]", notes),
+            self.second.read(node.items[1], f"{key}[2]", notes),
         ]
         return BAD if BAD in pair else pair
 
@@ -162,7 +162,7 @@ def kind_of(param: ManualParam) -> Kind:
         "partition": PartitionName(),
         "broker": BrokerId(),
         "brokers": ListOf(BrokerId(), 1),
-        "acks": NumberOr(("all",), Integer(-1, 1), "0, 1 or all"),
+        "acks": NumberOr(("all",), Integer(-1, 1), "0, 1, -1 or all"),
         "epoch": NumberOr(("latest",), Integer(0, 2**31 - 1), "a leader epoch or latest"),
         "choice": Choice(param.choices),
     }
@@ -243,7 +243,9 @@ def _check_replicas(verb: str, params: Fields, notes: Notes) -> None:
 def _check_names(params: Fields, notes: Notes) -> None:
     names, records = params.get("names"), params.get("records")
     if names is not None and records is not None and len(names) != records:
-        message = f"found {len(names)} names, allowed are {records} as in records"
+        message = (
+            f"found {counted(len(names), 'name')}, allowed {'is' if records == 1 else 'are'} {records} as in records"
+        )
         notes.problem(params.at("names"), params.path("names"), message)
     if names is not None and len(set(names)) != len(names):
         twice = listed(sorted({shown(name) for name in names if names.count(name) > 1}), "and")

@@ -12,9 +12,12 @@ class Facts:
     """Names a playbook has given to its parts. None stands for a part that could not be read: nothing is known."""
 
     brokers: tuple[int, ...] | None = None
-    racks: tuple[str, ...] | None = None
+    racks: Mapping[str, int] | None = None
+    """Rack → number of its brokers."""
     topics: Mapping[str, int | None] | None = None
     """Topic → number of partitions."""
+    replication: Mapping[str, int] = field(default_factory=dict)
+    """Topic → number of replicas of each of its partitions."""
     replicas: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Partition → its replicas, where the playbook says so itself (by a placement)."""
     producers: tuple[str, ...] | None = None

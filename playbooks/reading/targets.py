@@ -49,7 +49,7 @@ def _wrong(selector: Selector, facts: Facts) -> str:
     """Why the selector can never find anybody in this cluster."""
     kind, argument = selector.kind, selector.argument
     if selector.inner is not None:
-        return "found random(0, ...), allowed is 1 or more" if selector.count < 1 else _wrong(selector.inner, facts)
+        return _wrong(selector.inner, facts) or _wrong_count(selector.count, selector.inner, facts)
     if kind in PARTITION_SELECTORS:
         return facts.wrong_partition(argument)
     if kind == "broker":
@@ -57,6 +57,32 @@ def _wrong(selector: Selector, facts: Facts) -> str:
     if kind == "rack":
         return facts.wrong_name("rack", argument)
     return _wrong_client(argument, facts) if kind == "client" else ""
+
+
+def _wrong_count(count: int, inner: Selector, facts: Facts) -> str:
+    """Why so many can never be drawn from the inner selector."""
+    if count < 1:
+        return f"found random({count}, ...), allowed is 1 or more"
+    most = _most(inner, facts)
+    if most is None or count <= most:
+        return ""
+    drawn = f"{inner.kind}({inner.argument})" if inner.argument else inner.kind
+    allowed = f"allowed are 1 to {most}" if most > 1 else "allowed is 1"
+    return f"found {count} drawn from {drawn}, {allowed}: it never means more"
+
+
+def _most(selector: Selector, facts: Facts) -> int | None:
+    """How many nodes a sound selector can ever mean; None where the file does not say."""
+    kind, argument = selector.kind, selector.argument
+    if selector.inner is not None:
+        return selector.count
+    if kind == "all":
+        return None if facts.brokers is None else len(facts.brokers)
+    if kind == "rack":
+        return None if facts.racks is None else facts.racks[argument]
+    if kind in PARTITION_SELECTORS and kind != "leader":  # without a leader, everybody is a follower
+        return facts.replication.get(argument.rpartition("-")[0])
+    return 1
 
 
 def _wrong_client(name: str, facts: Facts) -> str:

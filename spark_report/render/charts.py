@@ -20,6 +20,9 @@ INK: Final = "#10151C"
 
 MOST_PARTITIONS: Final = 8
 MOST_CLIENTS: Final = 6
+MOST_FAULTS: Final = 10
+"""Lanes of faults; where there are more kinds and targets, the last lane is for all the others."""
+OTHER_FAULTS: Final = "other faults"
 _LANE_PX: Final = 26
 _SECOND: Final = 1_000_000
 
@@ -75,7 +78,7 @@ def timeline(story: SessionStory) -> Figure:
     lanes: list[str] = []
     traces: list[Figure] = []
     if story.tables["faults"]:
-        lanes.append("faults")
+        lanes += list(dict.fromkeys(_fault_lanes(story)))
         traces.append(_fault_lane(story, axis))
     for partition in shown_partitions(story):
         lanes += [f"{partition} leader", f"{partition} ISR", f"{partition} service"]
@@ -90,7 +93,7 @@ def timeline(story: SessionStory) -> Figure:
         "hovermode": "closest",
         "margin": {"l": 8, "r": 12, "t": 8, "b": 44},
         "uniformtext": {"mode": "hide", "minsize": 9},
-        "shapes": [*_bands(story, axis), *_rules(lanes)],
+        "shapes": [*_bands(story, axis), *_rules(lanes, shown_partitions(story))],
         "xaxis": {"title": {"text": axis.title}, "range": [0, axis.end], "zeroline": False},
         "yaxis": {
             "type": "category",
@@ -206,9 +209,22 @@ def _bars(lane: str, axis: Axis, found: list[Row], fills: list[str], labels: lis
 
 def _fault_lane(story: SessionStory, axis: Axis) -> Figure:
     found = story.tables["faults"]
-    labels = [text(f"{row['fault']} {row['target']}".strip()) for row in found]
-    hovers = [f"{label}<br>{text(row['detail'])}<br>{axis.when(row)}" for label, row in zip(labels, found, strict=True)]
-    return _bars("faults", axis, found, [WARNING] * len(found), labels, hovers)
+    names = [text(_fault_name(row)) for row in found]
+    hovers = [f"{name}<br>{text(row['detail'])}<br>{axis.when(row)}" for name, row in zip(names, found, strict=True)]
+    bars = _bars("", axis, found, [WARNING] * len(found), names, hovers)
+    return {**bars, "y": [text(lane) for lane in _fault_lanes(story)]}
+
+
+def _fault_lanes(story: SessionStory) -> list[str]:
+    """The lane of each fault: one for each kind and target, so that faults at one time do not cover each other."""
+    names = [_fault_name(row) for row in story.tables["faults"]]
+    first = list(dict.fromkeys(names))
+    own = first if len(first) <= MOST_FAULTS else first[: MOST_FAULTS - 1]
+    return [f"fault: {name}" if name in own else OTHER_FAULTS for name in names]
+
+
+def _fault_name(row: Row) -> str:
+    return f"{row['fault']} {row['target']}".strip()
 
 
 def _leader_lane(partition: str, found: list[Row], axis: Axis) -> Figure:
@@ -304,8 +320,9 @@ def _bands(story: SessionStory, axis: Axis) -> list[Figure]:
     ]
 
 
-def _rules(lanes: list[str]) -> list[Figure]:
+def _rules(lanes: list[str], partitions: list[str]) -> list[Figure]:
     """A thin line above each partition's lanes."""
+    leaders = {f"{partition} leader" for partition in partitions}
     return [
         {
             "type": "line",
@@ -318,7 +335,7 @@ def _rules(lanes: list[str]) -> list[Figure]:
             "line": {"width": 1, "color": "rgba(128,140,155,0.5)"},
         }
         for place, lane in enumerate(lanes)
-        if place and lane.endswith(" leader")
+        if place and lane in leaders
     ]
 
 

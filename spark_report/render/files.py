@@ -5,6 +5,7 @@ before that leaves the previous report untouched, and nothing else that lies in 
 """
 
 import json
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -21,9 +22,16 @@ HTML: Final = "report.html"
 JSON: Final = "report.json"
 TABLES: Final = "tables"
 
+_OUR_JSON: Final = re.compile(rb'\A\{\s*"schema_version": \d+,\s*"headline": "')
+_OUR_PAGE: Final = re.compile(rb"<title>floodmark report: ")
+_HEAD_BYTES: Final = 4_096
+
 
 class Staging:
-    """A directory that becomes, file by file, the contents of ``target`` when :meth:`publish` is called."""
+    """A directory that becomes, file by file, the contents of ``target`` when :meth:`publish` is called.
+
+    A ``report.html`` or ``report.json`` in the target that floodmark did not write is somebody's own: it is refused.
+    """
 
     def __init__(self, target: Path) -> None:
         self.target = target
@@ -33,6 +41,8 @@ class Staging:
         try:
             if self.target.exists() and not self.target.is_dir():
                 raise ReportError(f"{self.target}: found a file, expected a directory to write the report to")
+            if foreign := _foreign(self.target):
+                raise ReportError(f"{foreign}: not a report of floodmark's, and it would be overwritten")
             self.target.parent.mkdir(parents=True, exist_ok=True)
             self.path = Path(tempfile.mkdtemp(prefix=f".{self.target.name}.", dir=self.target.parent))
         except OSError as error:
@@ -54,6 +64,21 @@ class Staging:
                     file.replace(place)
         except OSError as error:
             raise ReportError(f"{error.filename}: cannot write the report there: {error.strerror}") from error
+
+
+def _foreign(target: Path) -> Path | None:
+    """A file in the way that is not ours. A page is ours if it says so itself, or the document beside it does."""
+    page, document = target / HTML, target / JSON
+    if document.exists():
+        return None if _begins(document, _OUR_JSON) else document
+    return page if page.exists() and not _begins(page, _OUR_PAGE) else None
+
+
+def _begins(path: Path, ours: re.Pattern[bytes]) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return ours.search(file.read(_HEAD_BYTES)) is not None
 
 
 def write_json(path: Path, story: Story, tables: dict[str, Any]) -> None:

@@ -100,6 +100,7 @@ def _section(name: str, story: SessionStory) -> dict[str, Any]:
         "profile": story.recorded.start.profile,
         "tone": tone(story),
         "headline": headline(story),
+        "complaint": story.complaint,
         "problems": story.problems,
         "facts": tables.facts(story),
         "sentences": sentences(story),

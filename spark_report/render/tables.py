@@ -175,7 +175,7 @@ def expectations(story: SessionStory) -> View:
     columns: dict[str, Callable[[Row], Any]] = {
         "expected": lambda row: row["rule"],
         "held": lambda row: "yes" if row["ok"] else "NO",
-        "at": lambda row: _when(story, row),
+        "at": lambda row: _when(story, {**row, "at_us": story.decided_us(row)}),
         "found": lambda row: row["detail"],
     }
     found = sorted(story.tables["expectations"], key=lambda row: bool(row["ok"]))
@@ -275,7 +275,7 @@ def facts(story: SessionStory) -> tuple[tuple[str, str], ...]:
         ("virtual time", length),
         ("events", number(story.counts["events"])),
         ("recorded", start.wall_start),
-        ("digest", manifest.digest[:16] if manifest else ""),
+        ("digest", manifest.digest if manifest else ""),
         ("session", story.session_id),
     ]
     return tuple((label, value) for label, value in found if value)

@@ -22,23 +22,23 @@ _BAR: Final = 24
 
 def show(console: Console, story: Story) -> None:
     """Print the report. Names from sessions are printed as they are spelled, never as markup or control codes."""
-    console.print()
     if len(story.sessions) > 1:
         worst, verdict = overall(story)
         console.print(_plain(verdict, _STYLES[worst]))
         console.print(_table(tables.overview(story, short=True)))
-    for session in story.sessions:
+    for place, session in enumerate(story.sessions):
+        if place or len(story.sessions) > 1:
+            console.print()
         _session(console, session)
     for aside in story.set_aside:
         console.print(_plain(f"Set aside: {aside.reason}", _STYLES["warning"]))
 
 
 def _session(console: Console, story: SessionStory) -> None:
-    console.print()
     console.print(_plain(story.name, "bold"))
     console.print(_plain(headline(story), _STYLES[tone(story)]))
     for problem in story.problems:
-        console.print(_plain(f"  incomplete: {problem}", "yellow"))
+        console.print(_plain(f"  {story.complaint.lower()}: {problem}", "yellow"))
     for sentence in sentences(story):
         style = _STYLES["alarm"] if sentence.startswith("Why: ") else ""
         console.print(Padding(_plain(sentence, style), (0, 0, 0, 2)))

@@ -13,8 +13,10 @@ from cluster_model.profiles import PROFILE_VERSIONS
 from faults.catalogue import CATALOGUE
 from playbooks import layout
 from playbooks.bundled import names, path_of
+from spark_report import job
 from tests.cli.running import Typed
 from tests.support.playbooks import MANUAL
+from tui.cli import reporting
 
 Type = Callable[..., Typed]
 
@@ -177,6 +179,22 @@ def test_report_ends_as_its_process_does(
 ) -> None:
     processes.code = code
     assert typed("report", session).code == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("pdf", "'pdf'"), ("html,Json", "'Json'"), ("", "nothing"), (" , ", "nothing")]
+)
+def test_report_in_an_unknown_format_starts_nothing(
+    typed: Type, session: Path, processes: type[FakeProcess], text: str, found: str
+) -> None:
+    done = typed("report", session, "--format", text)
+    assert (done.code, done.out) == (2, "")
+    assert done.err == f"error: --format: found {found}, allowed are html, parquet, json, terminal\n"
+    assert processes.started == []
+
+
+def test_report_takes_the_formats_that_there_are() -> None:
+    assert reporting.FORMATS == job.FORMATS
 
 
 def test_report_of_no_session_starts_nothing(typed: Type, processes: type[FakeProcess]) -> None:

@@ -7,12 +7,15 @@ from xml.etree import ElementTree
 
 import pytest
 
+from cluster_model.events import StepTaken
 from playbooks import layout
 from playbooks.loader import loads
+from playbooks.session import Session
 from tests.cli.running import Typed
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
 from tui.cli import run as run_module
-from tui.cli.driving import Driving
+from tui.cli.driving import Driving, progress
+from tui.cli.printing import refusal_words
 
 Type = Callable[..., Typed]
 
@@ -37,6 +40,40 @@ def test_exit_codes_tell_the_verdict(typed: Type, here: Path, name: str, code: i
     assert done.out == "", "people's text goes to stderr"
     assert {0: "PASS", 1: "FAIL", 3: "INCONCLUSIVE"}[code] in done.err
     assert len(sessions(here)) == 1
+
+
+def test_refused_steps_are_told_without_plain(typed: Type) -> None:
+    done = typed("run", "hand.yaml")
+    assert "refused  1 step: step 4 append (NOT_LEADER_OR_FOLLOWER)" in done.err.splitlines()
+    assert "refused" not in typed("run", "crash.yaml").err
+
+
+def test_of_very_many_refusals_only_the_first_are_told() -> None:
+    steps = [StepTaken(0, f"step {number}", "", "admin elect_leaders x=1", "NOT_CONTROLLER") for number in range(1, 11)]
+    told = refusal_words(steps)
+    assert told.startswith("10 steps: step 1 elect_leaders (NOT_CONTROLLER), step 2")
+    assert told.endswith("step 8 elect_leaders (NOT_CONTROLLER), and 2 more")
+
+
+def test_the_sandbox_runs_without_a_screen_under_load(typed: Type) -> None:
+    done = typed("run", "sandbox", "--json")
+    assert (done.code, json.loads(done.out)["ledger"]["sent"]) == (0, 4000)
+
+
+def test_what_was_never_asked_is_not_called_failed(typed: Type) -> None:
+    done = typed("run", "sandbox", "--until", "1s")
+    assert (done.code, "FAILED" in done.err) == (3, False)
+    assert "unasked  eventually: under_replicated() == 0 since heal  (nothing was healed, so it" in done.err
+
+
+def test_progress_says_what_the_session_is_at(here: Path) -> None:
+    session = Session.start(loads((here / "waits.yaml").read_text(), "waits.yaml"))
+    told = [progress(session)]
+    while session.advance(session.cluster.now_us + 500_000):
+        told.append(progress(session))
+    assert told[0] == "small: 0.000s, before step 1 of 1, which waits for leader(orders-0) == 3"
+    assert "small: 1.500s, settling" in told
+    assert progress(Session.start(loads(CLUSTER, "load.yaml"))) == "small: 0.000s, load without steps"
 
 
 def test_json_is_one_document_and_nothing_else(typed: Type, here: Path) -> None:
@@ -136,6 +173,7 @@ BAD = [
     (("crash.yaml", "--set", "producers.nobody.rate=1/s"), "there is no 'nobody' here, only checkout"),
     (("crash.yaml", "--set", "cluster.kafka=3.99"), "found '3.99', allowed is one of"),
     (("crash.yaml", "--set", "cluster.kafka=3.99"), "(with --set cluster.kafka=3.99)"),
+    (("hand.yaml", "--until", "5s"), "--until: hand.yaml: time stands still in a manual playbook"),
     (("crash.yaml", "--junit", "no/such/dir.xml"), "--junit: cannot write no/such/dir.xml: no such directory"),
     (("crash.yaml", "broken.yaml"), "broken.yaml:1:1: "),
     (("crash.yaml", "--seed", "-1"), "--seed"),

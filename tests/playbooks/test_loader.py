@@ -1,15 +1,17 @@
 import pickle
+import re
 from pathlib import Path
 
 import pytest
 
 from cluster_model.checker import invariants
+from cluster_model.checker.invariants import INVARIANTS
 from cluster_model.profiles import NEWEST
 from cluster_model.spec import BrokerSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 from playbooks.loader import DEFAULT_SETTLE_US, load, loads
 from playbooks.model import Playbook
 from playbooks.problems import PlaybookError, Problem
-from playbooks.reading.references import INVARIANTS
+from playbooks.settings import apply_settings
 
 BAD = Path(__file__).parent / "bad"
 S = 1_000_000
@@ -244,17 +246,17 @@ def test_what_could_not_be_read_is_no_ground_for_a_second_mistake() -> None:
     )
     with pytest.raises(PlaybookError) as caught:
         loads(text, "w.yaml")
-    assert [problem.key for problem in caught.value.problems] == ["cluster.brokers[0].id", "topics[0].partitions"]
+    assert [problem.key for problem in caught.value.problems] == ["cluster.brokers[1].id", "topics[1].partitions"]
 
 
 @pytest.mark.parametrize(
     ("old", "new", "keys"),
     [
         ("kafka: 3.9", "kafka: 3.99", ["cluster.kafka"]),
-        ("name: orders, partitions", "partitions", ["topics[0]"]),
+        ("name: orders, partitions", "partitions", ["topics[1]"]),
         ("clients:\n", "clients: none\nignored:\n", ["clients", "ignored"]),
         ("name: billing, topics: [orders, pay.ments], members: 2", "name: billing, topics: [orders], members: x",
-         ["clients.groups[0].members"]),
+         ["clients.groups[1].members"]),
         ("cluster:\n", "cluster: 5\nignored:\n", ["cluster", "ignored"]),
     ],
 )  # fmt: skip
@@ -270,6 +272,34 @@ def test_a_problem_is_one_line_even_when_the_file_is_not() -> None:
         loads('floodmark: 1\n"a\\nb\\e": 1\ntopics: [{name: a, replication: 1}]\n', "f.yaml")
     (problem,) = caught.value.problems
     assert str(problem).startswith("f.yaml:2:1: a\\nb\\x1b: found an unknown key 'a\\nb\\x1b', allowed are floodmark, ")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("names: [m0, on]", "names: [m0]", "steps[1].append.names: found 1 name, allowed are 2 as in records"),
+        ("records: 2, names", "records: 1, names", "steps[1].append.names: found 2 names, allowed is 1 as in records"),
+        ("out: [1]", "out: []", "steps[2].shrink_isr.out: found no elements, allowed are 1 to 1000"),
+    ],
+)
+def test_one_and_none_are_counted_as_people_do(old: str, new: str, said: str) -> None:
+    assert old in MANUAL
+    with pytest.raises(PlaybookError, match=re.escape(said)):
+        loads(MANUAL.replace(old, new), "m.yaml")
+
+
+@pytest.mark.parametrize(("acks", "kept"), [("all", "all"), ("-1", "all"), ("0", "0")])
+def test_minus_one_is_kafkas_number_for_all(acks: str, kept: str) -> None:
+    assert loads(WHOLE.replace("acks: 1}", f"acks: {acks}}}"), "w.yaml").spec.producers[1].config["acks"] == kept
+
+
+def test_the_number_of_an_element_in_a_message_is_the_one_that_settings_take() -> None:
+    with pytest.raises(PlaybookError) as caught:
+        loads(WHOLE.replace("for: 15s", "for: ever"), "w.yaml")
+    (problem,) = caught.value.problems
+    assert problem.key == "steps[1].for"
+    path = problem.key.replace("[", ".").replace("]", "")
+    assert loads(apply_settings(WHOLE, {path: "2s"}), "w.yaml").steps[0].for_us == 2 * S
 
 
 def test_errors_survive_pickling() -> None:

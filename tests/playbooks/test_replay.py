@@ -103,13 +103,32 @@ def test_a_live_session_that_died_is_compared_as_far_as_it_goes(tmp_path: Path) 
     assert "not sealed" in replayed.notes[0]
 
 
-@pytest.mark.parametrize("keep", [0, 1, 100, 12_345, 54_321])
+@pytest.mark.parametrize("keep", [0, 1, 100])
+def test_a_session_without_a_whole_event_is_not_the_same_as_anything(session: Path, keep: int) -> None:
+    assert b"\n" not in (session / layout.EVENTS).read_bytes()[:keep]
+    torn(session, keep)
+    with pytest.raises(SessionError, match=r"events\.jsonl holds no whole event"):
+        again(session)
+
+
+@pytest.mark.parametrize("garbage", [b"\xff\x00garbage", b"\0" * 4096, b'{"seq":', b"\r\r"])
+def test_garbage_after_the_last_whole_line_is_left_out_with_a_note(session: Path, garbage: bytes) -> None:
+    torn(session, 1 << 30)
+    path = session / layout.EVENTS
+    whole = path.read_bytes()
+    path.write_bytes(whole + garbage)
+    replayed = again(session)
+    assert replayed.events == whole.count(b"\n")
+    assert f"{len(garbage)} bytes at its end left out" in replayed.notes[0]
+
+
+@pytest.mark.parametrize("keep", [1_234, 12_345, 54_321])
 def test_a_torn_session_is_read_up_to_its_last_whole_line(session: Path, keep: int) -> None:
     whole = (session / layout.EVENTS).read_bytes()[:keep].count(b"\n")
     replayed = again(torn(session, keep))
     assert replayed.events == whole
     torn_line = any("ends in the middle of a line" in note for note in replayed.notes)
-    assert torn_line == (keep not in (0,) and not (session / layout.EVENTS).read_bytes().endswith(b"\n"))
+    assert torn_line == (not (session / layout.EVENTS).read_bytes().endswith(b"\n"))
 
 
 def changed_line(session: Path, number: int, old: bytes, new: bytes) -> None:
@@ -226,6 +245,11 @@ def test_a_directory_without_the_files_is_no_session(session: Path, missing: str
     (session / missing).unlink()
     with pytest.raises(SessionError, match=f"no session: it has no {missing}"):
         read_session(session)
+
+
+def test_a_directory_of_sessions_is_no_session_and_they_are_named(recorded: Path) -> None:
+    with pytest.raises(SessionError, match=rf"it has no start\.json; it holds .*{recorded.name}"):
+        read_session(recorded.parent)
 
 
 def test_garbage_instead_of_the_start_is_told_with_its_place(session: Path) -> None:

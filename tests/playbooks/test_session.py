@@ -111,11 +111,13 @@ def test_waiting_longer_than_within_is_inconclusive_and_says_for_what() -> None:
     )
     result, events = run(playbook)
     assert result.verdict == "inconclusive"
-    assert result.reason == "step 2 waited 4s for leader(orders-0) == 3, which never held"
+    told = "leader(orders-0) == 3, which never held: leader(orders-0) is 1"
+    assert result.reason == f"step 2 waited 4s for {told}"
     assert result.virtual_us == 1 * S + 4 * S + 1 * S
     assert times(events, FaultInjected) == [1 * S], "steps behind it are not taken"
     unreached = result.expectations[0]
     assert (unreached.text, unreached.ok) == ("step 2 when leader(orders-0) == 3", False)
+    assert unreached.detail == "never held within 4s; leader(orders-0) is 1"
 
 
 def test_a_when_without_within_gives_up_after_the_engines_patience() -> None:
@@ -161,6 +163,19 @@ def test_settling_waits_for_faults_with_an_end_of_their_own() -> None:
     result, events = run(timed("- at: 1s\n  inject: gc_pause\n  target: broker(3)\n  for: 4s", settle="2s"))
     assert times(events, FaultHealed) == [5 * S]
     assert result.virtual_us == 7 * S
+
+
+def test_producers_without_steps_write_for_as_long_as_the_quiet_time_that_follows() -> None:
+    result, events = run(timed(settle="4s"))
+    (quiet,) = [event.at_us for event in events if isinstance(event, StepTaken)]
+    assert (quiet, result.virtual_us) == (4 * S, 8 * S)
+    assert result.ledger.sent == result.ledger.acked == 400
+    assert run(timed(settle="4s"), until_us=3 * S)[0].reason == "cut off at 3s, before the quiet time"
+    assert run(timed(settle="4s"), until_us=5 * S)[0].reason == "cut off at 5s, while settling"
+
+
+def test_nothing_waits_where_there_is_neither_a_step_nor_a_producer() -> None:
+    assert run(loads(QUIET + "settle: 4s", "quiet.yaml"))[0].virtual_us == 4 * S
 
 
 def test_settling_heals_what_is_left_and_stops_the_producers() -> None:
@@ -333,3 +348,27 @@ def test_what_is_missing_at_the_end_is_lost_and_its_cause_is_told() -> None:
     assert result.verdict == "pass"
     assert sum(loss.count for loss in result.losses) == result.ledger.acked_lost > 0
     assert all("had been acknowledged by broker 1" in loss.cause for loss in result.losses)
+
+
+SINCE_HEAL = "- eventually: under_replicated() == 0\n  within: 5s\n  since: heal"
+
+
+@pytest.mark.parametrize(
+    ("steps", "why"),
+    [
+        ("- at: 60s\n  heal: all", "nothing was healed, so it was never asked"),
+        ("- at: 1s\n  inject: crash\n  target: broker(3)", "the last fault was not healed, so it was never asked"),
+    ],
+)
+def test_what_counts_from_a_heal_that_never_came_was_never_asked(steps: str, why: str) -> None:
+    result, _ = run(timed(steps, SINCE_HEAL, settle="30s"), until_us=1 * S)
+    assert (result.verdict, [checked.detail for checked in result.expectations]) == ("inconclusive", [why])
+
+
+def test_what_counts_from_a_heal_counts_from_the_settling_where_nothing_was_broken() -> None:
+    result, _ = run(timed("- at: 3s\n  heal: all", SINCE_HEAL))
+    (checked,) = result.expectations
+    assert (result.verdict, checked.detail) == (
+        "pass",
+        "held at 3.000s, 0.000s after settling began, with nothing broken",
+    )

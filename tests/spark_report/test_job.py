@@ -153,7 +153,9 @@ class TestCommand:
         with pytest.raises(SystemExit) as stopped:
             command.main(["x", "--format", "html,pdf"])
         assert stopped.value.code == 2
-        assert "found 'pdf', allowed are html, parquet, json, terminal" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert said.startswith("usage: floodmark report ")
+        assert "found 'pdf', allowed are html, parquet, json, terminal" in said
 
     def test_a_place_that_cannot_be_written_is_refused(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -1,6 +1,7 @@
 """What is whole, what is incomplete and what is set aside, before Spark has started."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,15 @@ def session(tmp_path: Path) -> Path:
 
 def edit(path: Path, **changes: object) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), **changes}), encoding="utf-8")
+
+
+def damage(session: Path) -> None:
+    table = session / layout.EVENTS_PARQUET
+    table.write_bytes(table.read_bytes()[:-100])
+
+
+def tear_further(session: Path) -> None:
+    tear(session, bytes_off=2_000)
 
 
 class TestWhole:
@@ -139,3 +149,16 @@ class TestSetAside:
         found, set_aside = collect([session, copy])
         assert [one.path for one in found] == [session]
         assert set_aside[0].reason == f"{copy}: the same session as {session}"
+
+    @pytest.mark.parametrize("harm", [tear, damage, tear_further])
+    @pytest.mark.parametrize("backwards", [False, True])
+    def test_of_two_copies_the_better_one_is_reported(
+        self, tmp_path: Path, session: Path, harm: Callable[[Path], None], backwards: bool
+    ) -> None:
+        copy = write_session(tmp_path / "copy", leader_crash())
+        if harm is tear_further:
+            tear(session)
+        harm(copy)
+        found, set_aside = collect([copy, session] if backwards else [session, copy])
+        assert [one.path for one in found] == [session]
+        assert [aside.reason for aside in set_aside] == [f"{copy}: the same session as {session}"]

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from rich.console import Console
 from spark_report.errors import ReportError
 from spark_report.render import charts, files, html, terminal
 from spark_report.summary import SESSIONS, all_tables
-from tests.spark_report.stories import HOSTILE, story
+from tests.spark_report.stories import HOSTILE, SPAN, story
 
 _LOADING = {"src", "href", "srcset", "action", "data", "poster", "background", "formaction"}
 
@@ -99,6 +100,25 @@ class TestPage:
         assert heading is not None
         assert heading[1].startswith("FAIL: the one expectation failed. 1 acknowledged record was lost;")
 
+    def test_the_digest_is_there_whole(self, tmp_path: Path) -> None:
+        assert f"<dd>{'5eed' * 8}</dd>" in html.page(story(tmp_path))
+
+    def test_an_expectation_stands_at_the_time_of_its_verdict(self, tmp_path: Path) -> None:
+        told = story(tmp_path)
+        one = told.sessions[0]
+        name = one.tables["expectations"][0]["rule"]
+        result = {"expectations": [{"text": name, "ok": False, "at_us": 3_210_000, "detail": ""}]}
+        one = replace(one, recorded=replace(one.recorded, result=result))
+        assert "3.210 s" in html.page(replace(told, sessions=(one,)))
+
+    def test_what_is_wrong_with_a_session_has_a_name(self, tmp_path: Path) -> None:
+        told = story(tmp_path)
+        one = replace(told.sessions[0], problems=("its table is damaged",))
+        assert "<p>Damaged:</p>" in html.page(replace(told, sessions=(one,)))
+        stream = io.StringIO()
+        terminal.show(Console(file=stream, width=100), replace(told, sessions=(one,)))
+        assert "  damaged: its table is damaged\n" in stream.getvalue()
+
     def test_of_very_many_sessions_the_worst_are_told(self, tmp_path: Path) -> None:
         text = html.page(story(tmp_path, sessions=html.MOST_SESSIONS + 2))
         assert text.count('class="session"') == html.MOST_SESSIONS
@@ -111,6 +131,29 @@ class TestCharts:
     def test_the_timeline_is_a_figure(self, tmp_path: Path) -> None:
         figure = charts.timeline(story(tmp_path, HOSTILE).sessions[0])
         assert len(go.Figure(figure).data) == len(figure["data"]) == 6
+
+    def test_faults_of_one_time_have_lanes_of_their_own(self, tmp_path: Path) -> None:
+        named = [("crash", "broker 1"), ("lag", "broker 2"), ("crash", "broker 1"), ("crash", "broker 2")]
+        faults = [
+            {**SPAN, "fault_id": number, "fault": fault, "target": target, "detail": ""}
+            for number, (fault, target) in enumerate(named)
+        ]
+        figure = charts.timeline(story(tmp_path, faults=faults).sessions[0])
+        one, other, third = "fault: crash broker 1", "fault: lag broker 2", "fault: crash broker 2"
+        assert figure["data"][0]["y"] == [one, other, one, third]
+        assert figure["layout"]["yaxis"]["categoryarray"][:3] == [one, other, third]
+        # Faults, and leader, ISR and service of the one partition.
+        assert figure["layout"]["height"] == 90 + 26 * 6
+
+    def test_of_very_many_faults_the_last_share_a_lane(self, tmp_path: Path) -> None:
+        faults = [
+            {**SPAN, "fault_id": number, "fault": "crash", "target": f"broker {number}", "detail": ""}
+            for number in range(charts.MOST_FAULTS + 5)
+        ]
+        figure = charts.timeline(story(tmp_path, faults=faults).sessions[0])
+        lanes = figure["data"][0]["y"]
+        assert len(set(lanes)) == charts.MOST_FAULTS
+        assert lanes.count(charts.OTHER_FAULTS) == 6
 
     def test_the_latencies_are_a_figure(self, tmp_path: Path) -> None:
         figure = charts.latency(story(tmp_path, HOSTILE).sessions[0])
@@ -167,6 +210,8 @@ class TestFiles:
         target = tmp_path / "report"
         target.mkdir()
         (target / "report.html").write_text("before", encoding="utf-8")
+        told = story(tmp_path / "sessions")
+        files.write_json(target / "report.json", told, {})
 
         def interrupted() -> None:
             with files.Staging(target) as staging:
@@ -176,7 +221,27 @@ class TestFiles:
         with pytest.raises(KeyboardInterrupt):
             interrupted()
         assert (target / "report.html").read_text(encoding="utf-8") == "before"
-        assert [path.name for path in tmp_path.iterdir()] == ["report"]
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["report", "sessions"]
+
+    @pytest.mark.parametrize("name", ["report.html", "report.json"])
+    @pytest.mark.parametrize("text", ["<title>mine</title>", '{"headline": "mine"}', ""])
+    def test_a_file_of_somebody_elses_is_refused(self, tmp_path: Path, name: str, text: str) -> None:
+        target = tmp_path / "report"
+        target.mkdir()
+        (target / name).write_text(text, encoding="utf-8")
+        with pytest.raises(ReportError, match=f"{name}: not a report of floodmark's, and it would be overwritten"):
+            files.Staging(target).__enter__()
+        assert [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")] == ["report", f"report/{name}"]
+        assert (target / name).read_text(encoding="utf-8") == text
+
+    def test_a_page_of_ours_alone_is_replaced(self, tmp_path: Path) -> None:
+        target = tmp_path / "report"
+        target.mkdir()
+        html.write(target / "report.html", story(tmp_path / "sessions"))
+        with files.Staging(target) as staging:
+            (staging.path / "report.html").write_text("newer", encoding="utf-8")
+            staging.publish()
+        assert (target / "report.html").read_text(encoding="utf-8") == "newer"
 
     def test_what_else_lies_in_the_target_stays(self, tmp_path: Path) -> None:
         (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
@@ -192,26 +257,60 @@ class TestFiles:
             files.Staging(tmp_path / "report").__enter__()
 
 
-@pytest.mark.browser
-@pytest.mark.parametrize("name", ["orders-0", HOSTILE])
-def test_a_browser_draws_the_charts_and_complains_of_nothing(tmp_path: Path, name: str) -> None:
+def opened(page: Path, *flags: str) -> subprocess.CompletedProcess[str]:
+    """Open a page in a browser; what is left of it at the end, and what the browser said."""
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if browser is None:
         pytest.skip("no Chromium on PATH: the page is not opened by a browser here")
-    page = tmp_path / "report.html"
-    html.write(page, story(tmp_path, name, sessions=2))
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
+    plain = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
     quiet = ["--disable-background-networking", "--enable-logging=stderr", "--virtual-time-budget=10000"]
-    answer = subprocess.run(
-        [browser, *flags, *quiet, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", page.as_uri()],
+    return subprocess.run(
+        [browser, *plain, *quiet, *flags, f"--user-data-dir={page.parent / 'profile'}", "--dump-dom", page.as_uri()],
         capture_output=True,
         text=True,
         timeout=120,
         check=True,
     )
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["orders-0", HOSTILE])
+def test_a_browser_draws_the_charts_and_complains_of_nothing(tmp_path: Path, name: str) -> None:
+    page = tmp_path / "report.html"
+    html.write(page, story(tmp_path, name, sessions=2))
+    answer = opened(page)
     # Uncaught errors and refusals of the content security policy all go to the console.
     assert [line for line in answer.stderr.splitlines() if ":CONSOLE" in line] == []
     assert "<title>owned" not in answer.stdout
     # Per session the bars of the timeline (fault, leader, ISR, service twice) and the three lines of the latencies.
     assert len(re.findall(r'<g class="trace bars"', answer.stdout)) == 2 * 5
     assert len(re.findall(r'<g class="trace scatter', answer.stdout)) == 2 * (1 + 3)
+
+
+MEASURE = """<script>
+for (const fold of document.querySelectorAll("details")) fold.open = true;
+const inside = (box) => box.getBoundingClientRect().right <= document.documentElement.clientWidth + 1;
+const boxes = [...document.querySelectorAll(".scroll")];
+const wide = boxes.filter((box) => box.scrollWidth > box.clientWidth);
+const reached = wide.filter((box) => { box.scrollLeft = 1e6; return box.scrollLeft > 0; });
+document.title = JSON.stringify({
+  page: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  tables: document.querySelectorAll("table").length,
+  boxed: boxes.filter(inside).length,
+  wide: wide.length,
+  reached: reached.length,
+  hinted: wide.filter((box) => getComputedStyle(box).backgroundImage.split("linear-gradient").length === 5).length,
+});
+</script>"""
+
+
+@pytest.mark.browser
+def test_on_a_narrow_screen_tables_scroll_in_their_boxes(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    page.write_text(html.page(story(tmp_path, "a-rather-long-name-0", sessions=2)) + MEASURE, encoding="utf-8")
+    found = re.search(r"<title>(.*?)</title>", opened(page, "--window-size=500,900").stdout)
+    assert found is not None
+    sizes = json.loads(found[1])
+    assert sizes["page"] == 0
+    assert sizes["boxed"] == sizes["tables"]
+    assert 0 < sizes["wide"] == sizes["reached"] == sizes["hinted"]

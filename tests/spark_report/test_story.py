@@ -1,11 +1,12 @@
 """What the report says in words."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from spark_report.story import headline, overall, sentences, tone
+from spark_report.story import SessionStory, headline, overall, sentences, tone
 from tests.spark_report.stories import SPAN, story
 
 LOST = {"at_us": 9, "seq": 9, "fate": "lost", "partition": "orders-0", "client": "c", "sequence": 0, "log_offset": 0}
@@ -45,6 +46,41 @@ def test_holes_in_the_events_make_a_session_incomplete(tmp_path: Path) -> None:
     one = story(tmp_path, counts=[{"events": 1980, "last_seq": 1982, "gapless": False}]).sessions[0]
     assert one.status == "incomplete"
     assert one.problems == ("its events have holes: 1,980 read of 1,983",)
+
+
+def damaged(tmp_path: Path, **changed: Any) -> SessionStory:
+    one = story(tmp_path).sessions[0]
+    return replace(one, recorded=replace(one.recorded, **changed), problems=("its table is damaged",))
+
+
+def test_a_damaged_session_of_which_nothing_is_missing_is_not_incomplete(tmp_path: Path) -> None:
+    one = damaged(tmp_path, source="jsonl")
+    assert (one.status, one.complaint) == ("damaged", "Damaged")
+
+
+def test_a_damaged_session_of_which_the_end_is_missing_is_incomplete(tmp_path: Path) -> None:
+    one = damaged(tmp_path, source="jsonl", last_seq=1900)
+    assert (one.status, one.complaint) == ("incomplete", "Incomplete")
+
+
+def test_a_session_sealed_afterwards_has_a_note(tmp_path: Path) -> None:
+    manifest = story(tmp_path / "other").sessions[0].recorded.manifest
+    assert manifest is not None
+    one = damaged(tmp_path, manifest=replace(manifest, status="recovered"))
+    assert (one.status, one.complaint) == ("recovered", "Note")
+
+
+def test_an_expectation_was_decided_when_the_result_says_so(tmp_path: Path) -> None:
+    checked = [
+        {"at_us": 9, "seq": seq, "rule": "r", "ok": ok, "detail": ""} for seq, ok in enumerate((True, True, False))
+    ]
+    one = story(tmp_path, expectations=checked).sessions[0]
+    told = [{"text": "r", "ok": ok, "at_us": at_us} for ok, at_us in ((False, 1), (True, 2), (True, 3))]
+    one = replace(one, recorded=replace(one.recorded, result={"expectations": told}))
+    assert [one.decided_us(row) for row in one.tables["expectations"]] == [2, 3, 1]
+    for result in ({}, {"expectations": 7}, {"expectations": [7, {"text": "r", "ok": True, "at_us": "x"}]}):
+        one = replace(one, recorded=replace(one.recorded, result=result))
+        assert one.decided_us(one.tables["expectations"][0]) == 9
 
 
 def test_causes_come_first_and_once(tmp_path: Path) -> None:

@@ -9,10 +9,12 @@ from rich.console import Console
 from cluster_model.events import Event
 from playbooks.expecting import seconds
 from playbooks.manual_session import ManualSession, Shown
+from playbooks.problems import counted
 from playbooks.recorder import Recorder
 from playbooks.result import Result
 from playbooks.running import start_session
 from playbooks.session import Session
+from playbooks.wording import step_name
 from tui.cli.chosen import Chosen
 from tui.cli.printing import print_events, print_heading, print_shown
 from tui.cli.progress import Telling
@@ -49,7 +51,7 @@ class Driving:
                 session.on_show = self._shower(telling)
             while session.advance(session.cluster.now_us + SLICE_US, int(isinstance(session, ManualSession))):
                 self._print(session.drain(), telling, session)
-                telling.tell(lambda: _progress(session))
+                telling.tell(lambda: progress(session))
             telling.tell(lambda: f"{playbook.name}: sealing the session")
             result = session.finish()
             self._print(session.drain(), telling, session)
@@ -68,6 +70,17 @@ class Driving:
             print_events(self.events, events, everything=isinstance(session, ManualSession))
 
 
-def _progress(session: Session | ManualSession) -> str:
-    done, count = session.steps_taken, len(session.playbook.steps)
-    return f"{session.playbook.name}: {seconds(session.cluster.now_us)}, step {done} of {count}, {session.phase}"
+def progress(session: Session | ManualSession) -> str:
+    """How far a session is, on one line."""
+    return f"{session.playbook.name}: {seconds(session.cluster.now_us)}, {_stage(session)}"
+
+
+def _stage(session: Session | ManualSession) -> str:
+    """What the session is at, in a few words."""
+    if session.phase != "steps":
+        return session.phase
+    step, count = session.next_step, len(session.playbook.steps)
+    if step is None:
+        return f"{counted(count, 'step')} taken" if count else "load without steps"
+    waits = f", which waits for {step.trigger.condition.text}" if step.trigger.condition else ""
+    return f"before {step_name(step)} of {count}{waits}"

@@ -5,15 +5,17 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.markup import escape
 
-from cluster_model.events import DATA_KINDS, Event, RecordsLost, describe
-from playbooks.expecting import seconds
+from cluster_model.events import DATA_KINDS, Event, RecordsLost, StepTaken, describe
+from playbooks.expecting import NEVER_ASKED, seconds
 from playbooks.manual_session import Shown
 from playbooks.model import Playbook
+from playbooks.problems import counted
 from playbooks.result import Checked, Result
 from playbooks.step_checks import show_rows
 from tui.cli.console import say, table
 
 STYLES = {"pass": "bold green", "fail": "bold red", "inconclusive": "bold yellow"}
+REFUSALS_SHOWN = 8
 CAUSES_SHOWN = 5
 """Losses told one by one; the rest is counted."""
 
@@ -29,10 +31,12 @@ def print_result(console: Console, result: Result) -> None:
     """The verdict with everything that led to it."""
     kept = sum(checked.ok and checked.by_step for checked in result.expectations)
     if kept:
-        console.print(f"[green]{'ok':<9}[/]{kept} states and answers along the steps")
+        console.print(f"[green]{'ok':<9}[/]{counted(kept, 'assertion')} along the steps")
     for checked in result.expectations:
         if not (checked.ok and checked.by_step):
             print_checked(console, checked)
+    if result.refused:
+        say(console, f"refused  {refusal_words(result.refused)}")
     say(console, f"ledger   {ledger_words(result)}")
     for line in loss_lines(result.losses):
         say(console, f"lost     {line}", "red")
@@ -58,12 +62,14 @@ def _print_violations(console: Console, result: Result) -> None:
         text = f"broken   {violation.invariant} at {seconds(violation.at_us)}: {where}{violation.detail}{cause}"
         say(console, text, "yellow")
     if len(result.violations) > CAUSES_SHOWN:
-        say(console, f"         and {len(result.violations) - CAUSES_SHOWN} more violations", "yellow")
+        say(console, f"         and {counted(len(result.violations) - CAUSES_SHOWN, 'more violation')}", "yellow")
 
 
 def print_checked(console: Console, checked: Checked) -> None:
     """One expectation."""
     word, style = ("ok", "green") if checked.ok else ("FAILED", "bold red")
+    if checked.detail.endswith(NEVER_ASKED):
+        word, style = "unasked", "yellow"
     detail = f"  ({checked.detail})" if checked.detail else ""
     console.print(f"[{style}]{word:<9}[/]{escape(checked.text)}[dim]{escape(detail)}[/]")
 
@@ -78,11 +84,24 @@ def ledger_words(result: Result) -> str:
     return ", ".join(parts)
 
 
+def refusal_words(refused: Sequence[StepTaken]) -> str:
+    """What Kafka refused: ``1 step: step 3 append (NOT_LEADER_OR_FOLLOWER)``; of many only the first."""
+    told = [f"{step.by} {_verb(step.detail)} ({step.error})" for step in refused[:REFUSALS_SHOWN]]
+    rest = [f"and {len(refused) - REFUSALS_SHOWN} more"] if len(refused) > REFUSALS_SHOWN else []
+    return f"{counted(len(refused), 'step')}: {', '.join([*told, *rest])}"
+
+
+def _verb(text: str) -> str:
+    """The first word of a step, or the operation's name of an administrative one."""
+    first, _, rest = text.partition(" ")
+    return rest.partition(" ")[0] if first == "admin" else first.rstrip(":")
+
+
 def loss_lines(losses: Sequence[RecordsLost]) -> list[str]:
     """Why records were lost, a sentence each; every sentence once."""
     causes = list(dict.fromkeys(loss.cause for loss in losses))
     rest = len(causes) - CAUSES_SHOWN
-    return [*causes[:CAUSES_SHOWN], f"and {rest} more causes"] if rest > 0 else causes
+    return [*causes[:CAUSES_SHOWN], f"and {counted(rest, 'more cause')}"] if rest > 0 else causes
 
 
 def print_events(console: Console, events: Sequence[Event], *, everything: bool) -> None:

@@ -2,6 +2,7 @@
 
 from playbooks.layout import sessions_root
 from playbooks.loader import PlaybookError
+from playbooks.problems import counted
 from playbooks.reading_sessions import SessionError, find_session, read_session
 from playbooks.replay import ReplayMismatchError, replay
 from tui.cli.console import BAD_INPUT, FAILED, OK, complain, complain_of, people, print_document, say
@@ -38,5 +39,5 @@ def run_replay(text: str, *, json: bool) -> int:
         }
         print_document(to_text(document))
     digest = f", digest {replayed.digest}" if replayed.digest else "; a torn session has no digest to compare"
-    say(console, f"the same: {replayed.events} events{digest}")
+    say(console, f"the same: {counted(replayed.events, 'event')}{digest}")
     return OK

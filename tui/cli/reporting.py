@@ -12,6 +12,8 @@ from playbooks.reading_sessions import SessionError, find_session
 from tui.cli.console import BAD_INPUT, INTERNAL, complain
 
 SIGNALLED = 128
+FORMATS = ("html", "parquet", "json", "terminal")
+"""What ``--format`` may name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Report:
 def report(request: Report) -> int:
     """Run the report over sessions; its exit code."""
     sessions: list[str] = []
-    good = True
+    good = _formats_known(request.formats)
     for text in request.sessions:
         try:
             sessions.append(str(find_session(text, sessions_root())))
@@ -41,6 +43,19 @@ def report(request: Report) -> int:
         if value is not None:
             command += [option, str(value)]
     return _run(command)
+
+
+def _formats_known(text: str | None) -> bool:
+    """Whether every format asked for is one; complains about the first that is none."""
+    if text is None:
+        return True
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = next((name for name in names if name not in FORMATS), None)
+    if names and unknown is None:
+        return True
+    found = "nothing" if unknown is None else repr(unknown)
+    complain(f"--format: found {found}, allowed are {', '.join(FORMATS)}")
+    return False
 
 
 def _run(command: list[str]) -> int:

@@ -125,7 +125,16 @@ def _checked(request: Request) -> tuple[list[Chosen], int] | None:
         except UnitError as error:
             complain(f"--until: found {request.until!r}, allowed is {error}")
             good = False
+        good = _time_passes(chosen) and good
     return (chosen, until_us) if good and _junit_fits(request.junit) else None
+
+
+def _time_passes(chosen: Sequence[Chosen]) -> bool:
+    """Whether ``--until`` means anything in every playbook."""
+    manual = [each.playbook.path for each in chosen if each.playbook.spec.manual]
+    for path in manual:
+        complain(f"--until: {path}: time stands still in a manual playbook, so nothing can be cut off by it")
+    return not manual
 
 
 def _junit_fits(path: Path | None) -> bool:

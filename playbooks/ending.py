@@ -1,0 +1,39 @@
+"""How a session of either kind ends: its result is drawn up, and its recording sealed."""
+
+from cluster_model.cluster import Cluster
+from cluster_model.manual import ManualCluster
+from playbooks.model import Playbook
+from playbooks.recorder import Recorder
+from playbooks.result import Checked, Findings, Result, conclude
+
+
+def conclude_session(
+    playbook: Playbook,
+    cluster: Cluster | ManualCluster,
+    recorder: Recorder | None,
+    findings: Findings,
+    *,
+    checked: tuple[Checked, ...],
+    broken: bool,
+    reason: str,
+) -> Result:
+    """The result of a session whose books are closed; ``broken`` and ``reason`` as :func:`conclude` takes them.
+
+    Raises:
+        RecordingError: the recording cannot be sealed.
+    """
+    result = conclude(
+        playbook=playbook.name,
+        title=playbook.title,
+        seed=cluster.seed,
+        checked=checked,
+        broken=broken,
+        reason=reason,
+        digest=cluster.digest(),
+        session=str(recorder.path) if recorder else "",
+        findings=findings,
+        view=cluster.view(),
+    )
+    if recorder is not None:
+        recorder.seal(result)
+    return result

@@ -1,0 +1,34 @@
+"""Why a ``when`` waited in vain: what its functions told at the end, and where the seed put what it speaks of."""
+
+import re
+from typing import Final
+
+from cluster_model.query import Query
+from cluster_model.spec import ClusterSpec
+from playbooks.conditions import Condition
+from playbooks.expecting import explain
+
+_PLACED: Final = r"(?:leader|isr|replicas)\([^()]*\)"
+_IDS: Final = r"\[?\s*\d"
+_NAMES_BROKERS: Final = re.compile(
+    rf"{_PLACED}\s*(?:==|!=|not\s+in\b|in\b)\s*{_IDS}|\d\s*\]?\s*(?:==|!=|not\s+in\b|in\b)\s*{_PLACED}"
+)
+"""A leader or a set of replicas compared with ids that are written out."""
+
+
+def why_in_vain(condition: Condition, query: Query, spec: ClusterSpec) -> str:
+    """``leader(orders-0) is 1``, and a hint where ids meet replicas that only the seed has placed; may be empty."""
+    parts = [explain(condition, query)]
+    if condition.brokers or _NAMES_BROKERS.search(condition.text):
+        parts += [_placed_by_seed(partition, query, spec) for partition in condition.partitions]
+    return "; ".join(filter(None, parts))
+
+
+def _placed_by_seed(partition: str, query: Query, spec: ClusterSpec) -> str:
+    name = partition.rpartition("-")[0]
+    topic = next(topic for topic in spec.topics if topic.name == name)
+    if topic.placement:
+        return ""
+    placed = list(query.replicas(partition))
+    row = str(sorted(placed)) + (", ..." if topic.partitions > 1 else "")
+    return f"{partition} was placed on {placed} by the seed; placement: [{row}] fixes it"

@@ -1,0 +1,55 @@
+"""Looks at a Spark master before Spark does: Spark takes minutes to give up, and then says it in Java."""
+
+import re
+import socket
+from typing import Final
+
+from spark_report.errors import ReportError
+
+_KNOWN: Final = re.compile(
+    r"local(\[([1-9]\d*|\*)(,\s*[1-9]\d*)?\])?|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]|yarn|k8s://\S+"
+)
+_STANDALONE: Final = "spark://"
+_ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/,@\[\]]+):(\d{1,5})")
+_CONNECT_SECONDS: Final = 5
+_LARGEST_PORT: Final = 65_535
+
+
+def is_local(master: str | None) -> bool:
+    """Whether Spark runs on this machine."""
+    return master is None or master.startswith("local")
+
+
+def check(master: str) -> None:
+    """Check the form of a master URL, and that something listens where a standalone master should.
+
+    Raises:
+        ReportError: it is malformed or cannot be reached; the sentence names the option and the master.
+    """
+    if not master.startswith(_STANDALONE):
+        if not _KNOWN.fullmatch(master):
+            raise _malformed(master)
+        return
+    addresses = [_address(master, text) for text in master.removeprefix(_STANDALONE).split(",")]
+    trouble = ""
+    for host, port in addresses:
+        try:
+            socket.create_connection((host, port), _CONNECT_SECONDS).close()
+        except (OSError, UnicodeError) as error:
+            trouble = trouble or (getattr(error, "strerror", None) or str(error))
+        else:
+            return
+    raise ReportError(f"--master: {master} cannot be reached: {trouble}")
+
+
+def _address(master: str, text: str) -> tuple[str, int]:
+    found = _ADDRESS.fullmatch(text)
+    if found is None or not 0 < int(found[2]) <= _LARGEST_PORT:
+        raise _malformed(master)
+    return found[1].strip("[]"), int(found[2])
+
+
+def _malformed(master: str) -> ReportError:
+    return ReportError(
+        f"--master: found {master!r}, expected local, local[N], local[*], spark://HOST:PORT, yarn or k8s://URL"
+    )
