@@ -5,7 +5,6 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
-ROOMS  := cluster_model faults playbooks spark_report tui
 
 export SPARK_LOCAL_IP ?= 127.0.0.1
 
