@@ -23,19 +23,17 @@ from cluster_model.events import (
     RecordsUnknown,
 )
 from cluster_model.kernel.streams import Streams
-from cluster_model.manual_fetch import RoundTrips
+from cluster_model.manual_fetch import NOW, RoundTrips
 from cluster_model.manual_verbs import MANUAL_VERBS
-from cluster_model.messages import PartitionState, ProduceRequest
+from cluster_model.messages import ALL, PartitionState, ProduceRequest
 from cluster_model.query import Query
-from cluster_model.replication.leadership import ALL, AppendResult
+from cluster_model.replication.leadership import AppendResult
 from cluster_model.replication.replica import Replica
 from cluster_model.spec import ClusterSpec
 from cluster_model.trace import Trace
 from cluster_model.views import BrokerView, ClusterView, LogView, RecordView
 from cluster_model.world import World
 
-NOW: Final = 0
-"""Time stands still."""
 CLIENT: Final = "step"
 """The producer that ``append`` stands for."""
 RECORD_BYTES: Final = 100

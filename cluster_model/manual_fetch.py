@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from cluster_model.errors import KafkaError
-from cluster_model.messages import EpochEnd, FetchData, FetchPartition, FetchRequest
-from cluster_model.replication.replica import NOBODY, Replica
+from cluster_model.messages import NOBODY, EpochEnd, FetchData, FetchPartition, FetchRequest
+from cluster_model.replication.replica import Replica
 from cluster_model.replication.service import epoch_end, serve_fetch
 
 NOW: Final = 0
+"""Time stands still."""
 _UNLIMITED: Final = 1 << 40
 _MOST_QUESTIONS: Final = 1_000
 """KIP-279 asks again once per epoch at most; more means that the rule does not settle."""

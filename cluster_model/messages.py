@@ -1,9 +1,18 @@
 """Messages between nodes, by Kafka's names, with the fields that the rules use. Frozen: a message is what was sent."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from cluster_model.log.epochs import EpochEntry
 from cluster_model.log.replica_log import Slice
+
+NOBODY: Final = -1
+"""``leader`` of a partition that has none, or that the one who asks has not been told of."""
+
+CONSUMER: Final = -1
+"""``replica`` of a consumer's fetch."""
+
+ALL: Final = -1
+"""``acks`` of all in-sync replicas."""
 
 
 class PartitionState(NamedTuple):

@@ -70,11 +70,6 @@ def parse(text: str) -> Selector:
     return selector
 
 
-def check_selector(text: str) -> None:
-    """Raise SelectorError unless ``text`` is a selector."""
-    parse(text)
-
-
 def _tokens(text: str) -> list[tuple[str, int]]:
     tokens: list[tuple[str, int]] = []
     at = 0

@@ -1,14 +1,10 @@
-"""The rare events of a partition, kept to explain a loss: elections, truncations, ISR changes, outages."""
+"""The rare events of a partition, kept to explain a loss: elections, truncations, ISR changes."""
 
 from typing import Any
 
 from cluster_model.events import (
-    BrokerFenced,
-    FaultInjected,
     IsrChanged,
     LeaderElected,
-    NodeDown,
-    NodePaused,
     PartitionOffline,
     TraceEvent,
     Truncated,
@@ -23,7 +19,7 @@ POWER_LOSS = "power loss"
 class History:
     """What happened to one cluster, by partition where it concerns one."""
 
-    __slots__ = ("_elections", "_isrs", "_saved", "_truncations", "_world", "moment", "outages")
+    __slots__ = ("_elections", "_isrs", "_saved", "_truncations", "_world", "moment")
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -40,7 +36,6 @@ class History:
             name: [(0, record.isr)] for name, record in world.records.items()
         }
         """(leader epoch, ISR)."""
-        self.outages: list[NodeDown | NodePaused | BrokerFenced | FaultInjected] = []
         self._saved: tuple[Any, ...] | None = None
         """What :meth:`save` gave, until something changes."""
 
@@ -55,8 +50,6 @@ class History:
             self._truncations[event.partition].append((self.moment, event, log.cut))
         elif isinstance(event, IsrChanged):
             self._isrs[event.partition].append((event.leader_epoch, event.isr))
-        elif isinstance(event, NodeDown | NodePaused | BrokerFenced | FaultInjected):
-            self.outages.append(event)
 
     def isr_of(self, partition: str, leader_epoch: int) -> tuple[int, ...]:
         """The newest ISR that the leader of an epoch can be going by, as of now."""
@@ -94,14 +87,13 @@ class History:
             tuple((name, tuple(events)) for name, events in table.items())
             for table in (self._elections, self._truncations, self._isrs)
         ]
-        self._saved = (*tables, tuple(self.outages), self.moment)
+        self._saved = (*tables, self.moment)
         return self._saved
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         self._saved = saved
-        elections, truncations, isrs, outages, self.moment = saved
+        elections, truncations, isrs, self.moment = saved
         self._elections = {name: list(events) for name, events in elections}
         self._truncations = {name: list(events) for name, events in truncations}
         self._isrs = {name: list(entries) for name, entries in isrs}
-        self.outages = list(outages)

@@ -8,7 +8,7 @@ position moves when records are handed out (``KafkaConsumer``); an offset that i
 from collections.abc import Callable
 from typing import Any
 
-from cluster_model.clients.metadata import NOBODY, Metadata
+from cluster_model.clients.metadata import Metadata
 from cluster_model.config import ConsumerConfig
 from cluster_model.errors import KafkaError
 from cluster_model.events import ConsumerReset, Event, RecordsRead
@@ -16,6 +16,8 @@ from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Alarm, Port
 from cluster_model.log.lineage import Lineages
 from cluster_model.messages import (
+    CONSUMER,
+    NOBODY,
     FetchData,
     FetchPartition,
     FetchRequest,
@@ -27,9 +29,6 @@ from cluster_model.messages import (
     PartitionState,
 )
 from cluster_model.profiles import Profile
-
-CONSUMER = -1
-"""``replica`` of a consumer's fetch."""
 
 
 class Consumer:

@@ -1,12 +1,10 @@
 """A client's metadata: who leads what, as some broker last told it (``org.apache.kafka.clients.Metadata``)."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from cluster_model.kernel.port import Alarm, Port
-from cluster_model.messages import MetadataRequest, MetadataResponse, PartitionState
-
-NOBODY: Final = -1
+from cluster_model.messages import NOBODY, MetadataRequest, MetadataResponse, PartitionState
 
 
 class Metadata:

@@ -9,16 +9,22 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.clients.accumulator import Accumulator, Outgoing
-from cluster_model.clients.metadata import NOBODY, Metadata
+from cluster_model.clients.metadata import Metadata
 from cluster_model.config import ProducerConfig
 from cluster_model.errors import INVALID_METADATA, RETRIABLE, KafkaError
 from cluster_model.events import Event, ProduceRefused, RecordsAcked, RecordsFailed, RecordsSent, RecordsUnknown
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Alarm, Port
-from cluster_model.messages import Message, MetadataResponse, PartitionState, ProduceRequest, ProduceResponse
+from cluster_model.messages import (
+    ALL,
+    NOBODY,
+    Message,
+    MetadataResponse,
+    PartitionState,
+    ProduceRequest,
+    ProduceResponse,
+)
 from cluster_model.spec import ProducerSpec
-
-ALL: Final = -1
 
 _PROVES_NOT_WRITTEN: Final = frozenset(
     {

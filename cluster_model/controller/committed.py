@@ -13,10 +13,8 @@ from typing import Any
 from cluster_model.config import TopicConfig
 from cluster_model.errors import KafkaError
 from cluster_model.events import Event, IsrChanged, LeaderElected, PartitionOffline
-from cluster_model.messages import AlterPartitionRequest, AlterPartitionResponse, PartitionState
+from cluster_model.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse, PartitionState
 from cluster_model.profiles import Profile
-
-NOBODY = -1
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from cluster_model.log.epochs import UNDEFINED
 from cluster_model.log.lineage import Batch, Lineage
 from cluster_model.log.replica_log import Slice
 from cluster_model.messages import (
+    ALL,
     AlterPartitionRequest,
     AlterPartitionResponse,
     FetchData,
@@ -29,8 +30,6 @@ from cluster_model.replication.sessions import FetchSession, FetchSessions
 if TYPE_CHECKING:
     from cluster_model.replication.replica import Replica
 
-ALL: Final = -1
-"""acks=all."""
 
 _STAY_PENDING: Final = frozenset(
     {

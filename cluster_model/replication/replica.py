@@ -18,15 +18,13 @@ from cluster_model.log.lineage import Lineages
 from cluster_model.log.recovery import bytes_to_check
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.retention import retain
-from cluster_model.messages import PartitionState, ProduceRequest
+from cluster_model.messages import NOBODY, PartitionState, ProduceRequest
 from cluster_model.profiles import Profile
 from cluster_model.replication.completed import Completed
 from cluster_model.replication.following import Following
 from cluster_model.replication.leadership import Leadership
 from cluster_model.replication.rules import restarts_fetcher
 from cluster_model.replication.sessions import FetchSessions
-
-NOBODY = -1
 
 
 class BrokerMetadata:

@@ -7,6 +7,7 @@ from cluster_model.kernel.port import Port
 from cluster_model.log.epochs import UNDEFINED
 from cluster_model.log.replica_log import Slice
 from cluster_model.messages import (
+    CONSUMER,
     EpochEnd,
     EpochEndRequest,
     EpochEndResponse,
@@ -23,9 +24,6 @@ from cluster_model.profiles import Profile
 from cluster_model.replication.purgatory import ParkedFetch, ParkedProduce, Purgatory
 from cluster_model.replication.replica import Replica
 from cluster_model.replication.sessions import FetchSession
-
-CONSUMER = -1
-"""``replica`` of a consumer's fetch."""
 
 
 def check_epoch(replica: Replica, current: int) -> KafkaError:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from cluster_model.cluster import Cluster
 from cluster_model.controller.single import CONTROLLER_ID
-from faults.selectors import SELECTORS, Selector, SelectorError, check_selector, parse, resolve
+from faults.selectors import SELECTORS, Selector, SelectorError, parse, resolve
 from tests.faults.rigs import SECOND, busy_cluster
 
 
@@ -94,7 +94,7 @@ def test_a_partition_without_a_leader_has_nobody_to_strike() -> None:
 )
 def test_a_wrong_selector_is_refused_with_its_place(text: str, column: int, message: str) -> None:
     with pytest.raises(SelectorError) as caught:
-        check_selector(text)
+        parse(text)
     assert message in str(caught.value)
     assert caught.value.column == column
 
@@ -114,7 +114,7 @@ def test_a_wrong_selector_is_refused_with_its_place(text: str, column: int, mess
 def test_a_name_that_is_not_there_is_refused_with_those_that_are(
     cluster: Cluster, text: str, column: int, message: str
 ) -> None:
-    check_selector(text)
+    parse(text)
     with pytest.raises(SelectorError) as caught:
         resolve(text, cluster)
     assert message in str(caught.value)
@@ -133,7 +133,7 @@ def test_any_text_is_a_selector_or_refused_at_a_place_within_it(text: str) -> No
 def refused_at(text: str) -> int | None:
     """Where a selector is wrong, None when it is not."""
     try:
-        check_selector(text)
+        parse(text)
     except SelectorError as error:
         return error.column
     return None
