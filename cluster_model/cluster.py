@@ -46,12 +46,14 @@ class Stop(Enum):
 class Cluster:
     """A running cluster. Brokers go by their ids, the controller by ``CONTROLLER_ID``."""
 
-    def __init__(self, spec: ClusterSpec, seed: int) -> None:
+    def __init__(self, spec: ClusterSpec, seed: int, *, naive: bool = False) -> None:
+        """``naive``: handle even what changes nothing, as a check on what is left out."""
         self.spec = spec
         self.seed = seed
         self.trace = Trace()
         self.streams = Streams(seed)
-        self.network = Network(self.streams, spec.network.latency_us, spec.network.jitter_us, self._control)
+        links = spec.network
+        self.network = Network(self.streams, links.latency_us, links.jitter_us, self._control, naive=naive)
         self.on_control: Callable[[int], None] | None = None
         """Called with a token at the time given to :meth:`call_at`."""
         ids = tuple(broker.id for broker in spec.brokers)
@@ -80,13 +82,13 @@ class Cluster:
         self._begin(ids)
 
     @classmethod
-    def build(cls, spec: ClusterSpec, seed: int) -> "Cluster":
+    def build(cls, spec: ClusterSpec, seed: int, *, naive: bool = False) -> "Cluster":
         """A cluster at its first instant: formed, topics created, every replica in sync, nothing written.
 
         Raises:
             ModelError: the spec contradicts itself, or names an unknown version.
         """
-        return cls(spec, seed)
+        return cls(spec, seed, naive=naive)
 
     def _port(self, node: int) -> Port:
         return Port(self.network, node)
@@ -229,6 +231,7 @@ class Cluster:
 
     def crash(self, node: int) -> None:
         """Kill a broker's or the controller's process (SIGKILL): the page cache stays, peers are told by resets."""
+        self.network.rouse(node)
         if node in self.brokers:
             self.brokers[node].stopped()
         self.network.crash(node)
@@ -240,6 +243,7 @@ class Cluster:
         ``keep`` says how many records of each log are left; -1: what the operating system had written back.
         """
         broker = self.brokers[node]
+        self.network.rouse(node)
         broker.stopped()
         self.network.power_off(node)
         self.emit(NodeDown(self.now_us, self.name_of(node), node, "power_loss"))
@@ -254,6 +258,7 @@ class Cluster:
         """
         if node not in self.brokers or self.state_of(node) is not ProcessState.RUNNING:
             raise ModelError(f"node {node} is not a running broker")
+        self.network.rouse(node)
         self.brokers[node].logs.shut_down()
         self.brokers[node].stopped()
         self.network.crash(node)
@@ -281,12 +286,12 @@ class Cluster:
     def add_lag(self, source: int, target: int, fault: int, latency_us: int, jitter_us: int) -> None:
         """Slow one direction of a link down."""
         link = self.network.link(source, target)
-        link.lag = (*link.lag, (fault, latency_us, jitter_us))
+        self.network.slow_down(source, target, (*link.lag, (fault, latency_us, jitter_us)))
 
     def remove_lag(self, source: int, target: int, fault: int) -> None:
         """Undo :meth:`add_lag` of that fault."""
         link = self.network.link(source, target)
-        link.lag = tuple(entry for entry in link.lag if entry[0] != fault)
+        self.network.slow_down(source, target, tuple(entry for entry in link.lag if entry[0] != fault))
 
     def nodes(self) -> tuple[int, ...]:
         """Every node's id."""

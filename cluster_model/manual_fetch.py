@@ -6,7 +6,7 @@ from typing import Final
 from cluster_model.errors import KafkaError
 from cluster_model.messages import NOBODY, EpochEnd, FetchData, FetchPartition, FetchRequest
 from cluster_model.replication.replica import Replica
-from cluster_model.replication.service import epoch_end, serve_fetch
+from cluster_model.replication.serving import epoch_end, serve_fetch
 
 NOW: Final = 0
 """Time stands still."""

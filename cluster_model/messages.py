@@ -72,7 +72,8 @@ class FetchPartition(NamedTuple):
 class FetchRequest(NamedTuple):
     """``replica`` is the follower's broker id, -1 for a consumer. ``broker_epoch`` -1 before KIP-903.
 
-    ``incremental``: ``partitions`` has only what is asked differently from this follower's last fetch.
+    ``incremental``: ``partitions`` has only what is asked differently from this fetcher's last fetch. ``fetcher``
+    numbers a follower's fetcher threads: the connection tells them apart.
     """
 
     correlation: int
@@ -82,6 +83,7 @@ class FetchRequest(NamedTuple):
     max_bytes: int
     partitions: tuple[FetchPartition, ...]
     incremental: bool = False
+    fetcher: int = 0
 
 
 class FetchData(NamedTuple):
@@ -103,6 +105,7 @@ class FetchResponse(NamedTuple):
 
     correlation: int
     partitions: tuple[FetchData, ...]
+    fetcher: int = 0
 
 
 class EpochEndRequest(NamedTuple):
@@ -110,6 +113,7 @@ class EpochEndRequest(NamedTuple):
 
     correlation: int
     partitions: tuple[tuple[str, int, int], ...]
+    fetcher: int = 0
 
 
 class EpochEnd(NamedTuple):
@@ -127,6 +131,7 @@ class EpochEndResponse(NamedTuple):
 
     correlation: int
     partitions: tuple[EpochEnd, ...]
+    fetcher: int = 0
 
 
 class ListOffsetsRequest(NamedTuple):

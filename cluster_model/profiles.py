@@ -91,6 +91,8 @@ class Profile:
     version: str
     mode: Mode
     number: Version
+    kraft: bool
+    """Whether a KRaft quorum, not ZooKeeper, is the controller."""
     lag_messages: bool
     shrink_half: bool
     caught_up_previous: bool
@@ -120,11 +122,6 @@ class Profile:
         """Version and mode, as results name it: ``3.9-kraft``."""
         return f"{self.version}-{self.mode}"
 
-    @property
-    def kraft(self) -> bool:
-        """Whether a KRaft quorum, not ZooKeeper, is the controller."""
-        return self.mode == "kraft"
-
     @staticmethod
     @cache
     def of(version: str, mode: str | None = None) -> "Profile":
@@ -144,7 +141,7 @@ class Profile:
             raise ModelError(f"Kafka {version} has no mode {mode!r}; it has {' and '.join(modes)}")
         number = _parse(version)
         flags = {name: flag.holds(number) for name, flag in _FLAG_BY_NAME.items()}
-        return Profile(version, chosen, number, **flags)
+        return Profile(version, chosen, number, chosen == "kraft", **flags)
 
 
 NEWEST: Final = PROFILE_VERSIONS[-1]

@@ -268,8 +268,13 @@ class ReplicaLog:
     def mark(self, now: int) -> None:
         """Note what has been written by now, so that its age can be told; called every few seconds."""
         self.age(now)
-        if not self._marks or self._marks[-1][1] != self.leo:
+        if self.leo != (self._marks[-1][1] if self._marks else self.durable):
             self._marks.append((now, self.leo))
+
+    @property
+    def ages(self) -> bool:
+        """Whether something that was marked is not known to be on disk yet."""
+        return bool(self._marks)
 
     def flush(self) -> None:
         """Force everything to disk, which moves the recovery point (``UnifiedLog.flush``)."""

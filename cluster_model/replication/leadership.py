@@ -10,21 +10,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cluster_model.errors import KafkaError
 from cluster_model.events import Appended, HwAdvanced
-from cluster_model.log.epochs import UNDEFINED
 from cluster_model.log.lineage import Batch, Lineage
-from cluster_model.log.replica_log import Slice
 from cluster_model.messages import (
     ALL,
     AlterPartitionRequest,
     AlterPartitionResponse,
-    FetchData,
-    FetchPartition,
     PartitionState,
     ProduceRequest,
 )
 from cluster_model.replication.completed import Completed
 from cluster_model.replication.idempotence import ProducerMemory
-from cluster_model.replication.rules import LONG_AGO, Remote, high_watermark, may_join_isr, out_of_sync
+from cluster_model.replication.rules import LONG_AGO, Remote, caught_up, high_watermark, may_join_isr, out_of_sync
 from cluster_model.replication.sessions import FetchSession, FetchSessions
 
 if TYPE_CHECKING:
@@ -60,7 +56,8 @@ class Leadership:
     """State of a leader, from taking up its epoch to resigning."""
 
     __slots__ = (
-        "_lineage", "_waiting", "epoch_start", "isr", "pending", "producers", "proposal", "remotes", "replica",
+        "_lineage", "_needed", "_waiting", "epoch_start", "isr", "pending", "producers", "proposal", "remotes",
+        "replica",
     )  # fmt: skip
 
     def __init__(self, replica: "Replica", state: PartitionState, now: int) -> None:
@@ -75,6 +72,12 @@ class Leadership:
         self.producers.rebuild(replica.log)
         self._waiting: list[tuple[int, int]] = []
         self._lineage: Lineage | None = None
+        self._needed: tuple[Remote, ...] = ()
+        """Followers by the maximal ISR."""
+        self._members_changed()
+
+    def _members_changed(self) -> None:
+        self._needed = tuple([self.remotes[broker] for broker in self.maximal_isr if broker in self.remotes])
 
     def _unheard(self, broker: int, now: int) -> Remote:
         """A follower before its first fetch. Up to 0.10.1 an election did not count as having been caught up."""
@@ -88,6 +91,7 @@ class Leadership:
         self.isr = state.isr
         self.pending = None
         self.proposal = None
+        self._members_changed()
         if not new_epoch:
             return
         self.epoch_start = self.replica.log.leo
@@ -100,6 +104,11 @@ class Leadership:
         """Something that followers' fetches depend on is about to change (:meth:`Remote.disturb`)."""
         for remote in self.remotes.values():
             remote.disturb()
+
+    @property
+    def rests(self) -> bool:
+        """Whether every follower's fetches are left alone."""
+        return all(remote.rests for remote in self.remotes.values())
 
     def rest(self, follower: int, session: FetchSession, place: int) -> None:
         """Leave a follower's fetches alone from here on, if it has everything, counts for the HW, and knows it."""
@@ -199,60 +208,8 @@ class Leadership:
         self.replica.done.extend(Completed(token, lost) for _required, token in self._waiting)
         self._waiting = []
 
-    def serve_follower(
-        self, now: int, follower: int, broker_epoch: int, asked: FetchPartition, max_bytes: int, *, book: bool
-    ) -> FetchData:
-        """Answer a follower's fetch; ``book``: on arrival, not when a parked fetch is answered later.
-
-        The HW in the answer is the one from before this fetch was counted (``Partition.readRecords``): the fetch that
-        completes replication does not carry the HW it causes.
-        """
-        replica = self.replica
-        log = replica.log
-        hw = replica.hw
-        remote = self.remotes.get(follower)
-        if remote is None:
-            known = asked.current_leader_epoch != UNDEFINED
-            error = KafkaError.UNKNOWN_LEADER_EPOCH if known else KafkaError.NOT_LEADER_OR_FOLLOWER
-            return self.refuse(asked, error)
-        if replica.profile.kraft and -1 < broker_epoch < replica.metadata.live.get(follower, -1):
-            # KIP-903: a fetch of the follower's former life does not count for the present one.
-            return self.refuse(asked, KafkaError.NOT_LEADER_OR_FOLLOWER)
-        if asked.last_fetched_epoch != UNDEFINED:
-            epoch, end = log.epochs.end_offset_for(asked.last_fetched_epoch, log.leo)
-            if end == UNDEFINED:
-                return self.refuse(asked, KafkaError.OFFSET_OUT_OF_RANGE)
-            if epoch < asked.last_fetched_epoch or end < asked.offset:
-                nothing = Slice(asked.offset, asked.offset, ())
-                return FetchData(
-                    asked.partition, asked.offset, 0, hw, log.log_start, replica.leader_epoch, nothing, (epoch, end)
-                )
-        if not log.log_start <= asked.offset <= log.leo:
-            return self.refuse(asked, KafkaError.OFFSET_OUT_OF_RANGE)
-        offset = asked.offset
-        records = Slice(offset, offset, ()) if offset == log.leo else log.read(offset, log.leo, max_bytes)
-        if book:
-            self._book(now, follower, remote, broker_epoch, asked.offset)
-        return FetchData(asked.partition, asked.offset, 0, hw, log.log_start, replica.leader_epoch, records)
-
-    def refuse(self, asked: FetchPartition, error: KafkaError) -> FetchData:
-        """An error answer; its empty ``records`` tell where this log ends, for a follower that is out of range."""
-        log = self.replica.log
-        nothing = Slice(log.leo, log.leo, ())
-        return FetchData(
-            asked.partition, asked.offset, error, self.replica.hw, log.log_start, self.replica.leader_epoch, nothing
-        )
-
-    def serve_consumer(self, asked: FetchPartition, max_bytes: int) -> FetchData:
-        """Answer a consumer: up to the HW; between HW and LEO there is nothing, and no error (``LocalLog.read``)."""
-        replica = self.replica
-        log = replica.log
-        if not log.log_start <= asked.offset <= log.leo:
-            return self.refuse(asked, KafkaError.OFFSET_OUT_OF_RANGE)
-        records = log.read(asked.offset, replica.hw, max_bytes)
-        return FetchData(asked.partition, asked.offset, 0, replica.hw, log.log_start, replica.leader_epoch, records)
-
-    def _book(self, now: int, follower: int, remote: Remote, broker_epoch: int, offset: int) -> None:
+    def book(self, now: int, follower: int, remote: Remote, broker_epoch: int, offset: int) -> None:
+        """Count a follower's fetch at ``offset`` as news of it (``Partition.updateFollowerFetchState``)."""
         changed = remote.fetched(self.replica.profile, offset, self.replica.log.leo, now)
         remote.broker_epoch = broker_epoch
         self._maybe_expand(follower, remote)
@@ -262,22 +219,37 @@ class Leadership:
     def maybe_advance_hw(self, now: int) -> bool:
         """Move the HW up to what every needed replica has; True if it moved (``maybeIncrementLeaderHW``)."""
         replica = self.replica
+        candidate = high_watermark(replica.log.leo, self._needed)
+        if candidate <= replica.hw:
+            return False
         profile = replica.profile
         if profile.hw_needs_min_isr and len(self.isr) < replica.min_isr:
             return False
-        waits_for: Iterable[tuple[int, Remote]] = self.remotes.items()
-        if profile.hw_waits_caught_up and profile.number >= (3, 6, 0):
-            waits_for = [item for item in waits_for if item[0] in self.isr or self._eligible(*item)]
-        candidate = high_watermark(
-            profile, replica.log.leo, waits_for, self.maximal_isr, now, replica.config.lag_time_us
-        )
-        if candidate <= replica.hw:
-            return False
+        if profile.hw_waits_caught_up and len(self._needed) < len(self.remotes):
+            candidate = self._without_caught_up(now, candidate)
+            if candidate <= replica.hw:
+                return False
         self.disturb()
         replica.hw = candidate
         replica.emit(HwAdvanced(now, replica.partition, replica.broker, replica.leader_epoch, candidate))
-        self._complete_waiting()
+        if self._waiting:
+            self._complete_waiting()
         return True
+
+    def _without_caught_up(self, now: int, candidate: int) -> int:
+        """The HW also waits for who is not in the ISR but caught up, since 3.6 only if eligible."""
+        replica = self.replica
+        profile = replica.profile
+        needed = self.maximal_isr
+        for broker, remote in self.remotes.items():
+            if (
+                remote.leo < candidate
+                and broker not in needed
+                and (profile.number < (3, 6, 0) or self._eligible(broker, remote))
+                and caught_up(profile, remote, replica.log.leo, now, replica.config.lag_time_us)
+            ):
+                candidate = remote.leo
+        return candidate
 
     def _eligible(self, broker: int, remote: Remote) -> bool:
         """Whether a replica may be in the ISR as far as this broker knows (``Partition.isReplicaIsrEligible``)."""
@@ -325,6 +297,7 @@ class Leadership:
         """Ask for an ISR; until answered no other change is proposed."""
         replica = self.replica
         self.pending = isr
+        self._members_changed()
         own = replica.metadata.live.get(replica.broker, -1)
         checked = replica.profile.fetch_broker_epoch
         epochs = tuple(
@@ -351,6 +324,7 @@ class Leadership:
                 self.isr = response.isr
                 replica.partition_epoch = response.partition_epoch
                 self.pending = None
+                self._members_changed()
                 self.maybe_advance_hw(now)
                 self._complete_waiting()
             return False
@@ -358,6 +332,7 @@ class Leadership:
         if not replica.profile.alter_partition or error in _REVERT:
             # Before KIP-497 a failed conditional write left the ISR as it was, to be tried at the next occasion.
             self.pending = None
+            self._members_changed()
             return False
         return error not in _STAY_PENDING
 
@@ -377,19 +352,21 @@ class Leadership:
         self = cls.__new__(cls)
         self.replica = replica
         self.isr, self.pending, self.proposal, self.epoch_start = isr, pending, proposal, epoch_start
-        self.remotes = _loaded_remotes(remotes, sessions)
+        self.remotes = _loaded_remotes(remotes, sessions.watching(replica.partition))
         self.producers = ProducerMemory()
         self.producers.load(producers)
         self._waiting = list(waiting)
         self._lineage = None if lineage < 0 else replica.log.lineages.by_id[lineage]
+        self._members_changed()
         return self
 
 
 def _loaded_remotes(
-    saved: Iterable[tuple[int, tuple[int, int, int, int, int, bool]]], sessions: FetchSessions
+    saved: Iterable[tuple[int, tuple[int, int, int, int, int, int]]], sessions: list[FetchSession]
 ) -> dict[int, Remote]:
+    by_follower = {session.source[0]: session for session in sessions}
     remotes: dict[int, Remote] = {}
     for broker, state in saved:
         remotes[broker] = Remote(0)
-        remotes[broker].load(state, sessions.of(broker))
+        remotes[broker].load(state, by_follower.get(broker))
     return remotes

@@ -40,24 +40,30 @@ class LogManager:
         for task in ("retention", "recovery_points", "log_starts"):
             self._port.timer(self._config.task_delay_us, task)
 
-    def on_timer(self, name: str) -> None:
-        """Run the task of that name, if it is one of these."""
-        now = self._port.now
+    def on_timer(self, name: str) -> dict[str, None]:
+        """Run the task of that name, if it is one of these; returns the partitions for which it changed anything."""
         if name == "recovered":
             self.loaded = True
             self._told(clean=False)
         elif name == "retention":
-            for replica in self._replicas.values():
-                replica.retain(now)
             self._port.timer(self._config.retention_check_us, name)
+            return self._changed_by(self._retain)
         elif name == "recovery_points":
-            for replica in self._replicas.values():
-                replica.checkpointed_recovery = replica.log.recovery_point
             self._port.timer(self._config.recovery_checkpoint_us, name)
+            return self._changed_by(_checkpoint_recovery)
         elif name == "log_starts":
-            for replica in self._replicas.values():
-                replica.checkpointed_start = replica.log.log_start
             self._port.timer(self._config.start_checkpoint_us, name)
+            return self._changed_by(_checkpoint_start)
+        return {}
+
+    def _changed_by(self, task: Callable[[Replica], bool]) -> dict[str, None]:
+        return {partition: None for partition, replica in self._replicas.items() if task(replica)}
+
+    def _retain(self, replica: Replica) -> bool:
+        log = replica.log
+        before = (log.log_start, log.segments.base, log.disk_bytes)
+        replica.retain(self._port.now)
+        return before != (log.log_start, log.segments.base, log.disk_bytes)
 
     def shut_down(self) -> None:
         """SIGTERM: flush and checkpoint everything. No marker if the start was still busy with a crash's remains."""
@@ -90,3 +96,13 @@ class LogManager:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         self.marker, self.loaded, self._was_clean, self._checked, self._recovery_us = saved
+
+
+def _checkpoint_recovery(replica: Replica) -> bool:
+    before, replica.checkpointed_recovery = replica.checkpointed_recovery, replica.log.recovery_point
+    return before != replica.checkpointed_recovery
+
+
+def _checkpoint_start(replica: Replica) -> bool:
+    before, replica.checkpointed_start = replica.checkpointed_start, replica.log.log_start
+    return before != replica.checkpointed_start

@@ -9,18 +9,17 @@ from typing import Any, Final, NamedTuple
 
 from cluster_model.kernel.port import Alarm, Port
 from cluster_model.messages import FetchRequest
-from cluster_model.replication.sessions import FetchSession, FetchSessions
+from cluster_model.replication.sessions import FetchSessions
 
 SPARE: Final = 64
 """Deadlines of answered requests that may lie about before they are swept up."""
 
 
 class ParkedFetch(NamedTuple):
-    """A follower's fetch has its session, which knows what it asks; a consumer's stands for itself."""
+    """A consumer's fetch; a follower's waits in its session."""
 
     source: int
     request: FetchRequest
-    session: FetchSession | None
 
 
 class ParkedProduce(NamedTuple):
@@ -42,7 +41,7 @@ class Purgatory:
     def __init__(self, port: Port) -> None:
         self.fetches: dict[int, ParkedFetch] = {}
         self.produces: dict[int, ParkedProduce] = {}
-        self.sessions = FetchSessions()
+        self.sessions = FetchSessions(port.asked)
         self._watching: dict[str, list[int]] = {}
         self._deadlines: list[tuple[int, int]] = []
         self._token = 0
@@ -64,9 +63,6 @@ class Purgatory:
         """Keep a fetch until its deadline at the latest."""
         token = self._wait(deadline)
         self.fetches[token] = fetch
-        if fetch.session is not None:
-            fetch.session.parked = token
-            return token
         for asked in fetch.request.partitions:
             self._watching.setdefault(asked.partition, []).append(token)
         return token
@@ -78,23 +74,13 @@ class Purgatory:
         return token
 
     def watchers(self, partition: str) -> list[int]:
-        """Tokens of the fetches that wait for this partition, oldest first."""
-        tokens = [session.parked for session in self.sessions.watching(partition) if session.parked]
-        consumers = self._watching.get(partition)
-        if consumers:
-            tokens += consumers
-        tokens.sort()
-        return tokens
+        """Tokens of the consumers' fetches that wait for this partition, oldest first."""
+        return self._watching.get(partition, _NONE)
 
     def take_fetch(self, token: int) -> ParkedFetch | None:
         """Remove a fetch; None when it has gone."""
         fetch = self.fetches.pop(token, None)
-        if fetch is None:
-            return None
-        if fetch.session is not None:
-            fetch.session.parked = 0
-            self.sessions.drop_if_over(fetch.session)
-        else:
+        if fetch is not None:
             for asked in fetch.request.partitions:
                 self._watching[asked.partition].remove(token)
         return fetch
@@ -120,7 +106,7 @@ class Purgatory:
         """The process died."""
         self.fetches.clear()
         self.produces.clear()
-        self.sessions.unpark()
+        self.sessions.stopped()
         self._watching.clear()
         self._deadlines.clear()
         self._alarm.forget()
@@ -128,7 +114,7 @@ class Purgatory:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         watching = tuple((name, tuple(tokens)) for name, tokens in self._watching.items())
-        fetches = tuple((token, parked.source, parked.request) for token, parked in self.fetches.items())
+        fetches = tuple(self.fetches.items())
         return (
             self.sessions.save(), fetches, tuple(self.produces.items()), watching, tuple(self._deadlines), self._token,
             self._alarm.save(),
@@ -137,9 +123,13 @@ class Purgatory:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         sessions, fetches, produces, watching, deadlines, self._token, alarm = saved
-        parked = self.sessions.load(sessions)
-        self.fetches = {token: ParkedFetch(source, request, parked.get(token)) for token, source, request in fetches}
+        self.sessions.load(sessions)
+        self.fetches = dict(fetches)
         self.produces = dict(produces)
         self._watching = {name: list(tokens) for name, tokens in watching}
         self._deadlines = list(deadlines)
         self._alarm.load(alarm)
+
+
+_NONE: list[int] = []
+"""Nobody waits."""

@@ -189,7 +189,13 @@ class Replica:
     def retain(self, now: int) -> None:
         """Delete what retention lets go; leaders and followers do so alike, each by its own HW."""
         for rule, before in retain(self.log, self.hw, now):
+            self._start_moved()
             self.emit(LogStartMoved(now, self.partition, self.broker, before, self.log.log_start, rule))
+
+    def _start_moved(self) -> None:
+        """Followers hear of it with their next fetch."""
+        if self.leadership is not None:
+            self.leadership.disturb()
 
     def delete_records(self, offset: int, now: int) -> KafkaError:
         """DeleteRecords (KIP-107, 0.11): readers begin at ``offset`` from now on, -1 stands for the HW.
@@ -218,6 +224,7 @@ class Replica:
     def _move_start(self, offset: int, now: int, by: str) -> None:
         before = self.log.log_start
         if self.log.move_start(offset):
+            self._start_moved()
             self.emit(LogStartMoved(now, self.partition, self.broker, before, offset, by))
 
     def closed(self) -> None:

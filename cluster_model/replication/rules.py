@@ -1,9 +1,8 @@
-"""Pure rules of replication: high watermark, ISR, truncation. Plain values in, plain values out.
+"""Pure rules of replication: followers' books, ISR, truncation. Plain values in, plain values out.
 
 Offsets are exclusive ends: LEO is the next offset to be written, HW the first not known to be committed.
 """
 
-from collections.abc import Iterable
 from typing import Final
 
 from cluster_model.log.epochs import UNDEFINED, EpochCache
@@ -50,12 +49,18 @@ class Remote:
         session = self._session
         if session is not None:
             self.settle()
-            session.dirty[self._place] = None
             self._session = None
+            session.mark(self._place)
+
+    @property
+    def rests(self) -> bool:
+        """Whether fetches of this follower are not looked at."""
+        return self._session is not None
 
     def fetched(self, profile: Profile, offset: int, leader_leo: int, now: int) -> bool:
         """Book a fetch at ``offset`` (``Replica.updateFetchStateOrThrow``); True when the follower's LEO changed."""
-        self.disturb()
+        if self._session is not None:
+            self.disturb()
         if offset >= leader_leo:
             if now > self.last_caught_up:
                 self.last_caught_up = now
@@ -68,18 +73,27 @@ class Remote:
         self.last_fetch = now
         return changed
 
-    def save(self) -> tuple[int, int, int, int, int, bool]:
-        """All state, and whether the session has newer times; so a resting follower's state is the same for long."""
+    def save(self) -> tuple[int, int, int, int, int, int]:
+        """All state; the session has the newer times, so that a resting follower's state is the same for long."""
         times = (self.last_fetch, self.last_caught_up)
-        return (self.leo, self.last_fetch_leader_leo, *times, self.broker_epoch, self._session is not None)
+        return (self.leo, self.last_fetch_leader_leo, *times, self.broker_epoch, self._place if self.rests else -1)
 
-    def load(self, saved: tuple[int, int, int, int, int, bool], session: FetchSession | None) -> None:
-        """Undo of :meth:`save`; it no longer rests, which changes nothing but the work."""
-        (self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch, rested) = saved
-        if rested:
+    def load(self, saved: tuple[int, int, int, int, int, int], session: FetchSession | None) -> None:
+        """Undo of :meth:`save`; ``session`` is the one that has this follower's replica."""
+        self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch, place = saved
+        self._session = None
+        if place >= 0:
             self._session = session
-            self.settle()
-            self._session = None
+            self._place = place
+
+
+def high_watermark(leader_leo: int, needed: tuple[Remote, ...]) -> int:
+    """Where the HW may be: the least LEO of all that must have a record (``Partition.maybeIncrementLeaderHW``)."""
+    candidate = leader_leo
+    for remote in needed:
+        if remote.leo < candidate:
+            candidate = remote.leo
+    return candidate
 
 
 def caught_up(profile: Profile, remote: Remote, leader_leo: int, now: int, lag_time_us: int) -> bool:
@@ -88,25 +102,6 @@ def caught_up(profile: Profile, remote: Remote, leader_leo: int, now: int, lag_t
         return True
     remote.settle()
     return now - remote.last_caught_up <= lag_time_us
-
-
-def high_watermark(
-    profile: Profile,
-    leader_leo: int,
-    remotes: Iterable[tuple[int, Remote]],
-    maximal_isr: tuple[int, ...],
-    now: int,
-    lag_time_us: int,
-) -> int:
-    """Where the HW may be: the least LEO of all that must have a record (``Partition.maybeIncrementLeaderHW``)."""
-    candidate = leader_leo
-    for broker, remote in remotes:
-        if remote.leo < candidate and (
-            broker in maximal_isr
-            or (profile.hw_waits_caught_up and caught_up(profile, remote, leader_leo, now, lag_time_us))
-        ):
-            candidate = remote.leo
-    return candidate
 
 
 def out_of_sync(
