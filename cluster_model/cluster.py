@@ -21,6 +21,7 @@ from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
 from cluster_model.kernel.processes import CONTROL, Network, ProcessState
 from cluster_model.kernel.streams import Stream, Streams
+from cluster_model.log.crashes import WRITTEN_BACK, tear
 from cluster_model.query import Query
 from cluster_model.replication.broker import Broker
 from cluster_model.spec import ClusterSpec
@@ -227,24 +228,38 @@ class Cluster:
     def _broker_id(self, node: int) -> int:
         return node if node in self.brokers else -1
 
-    def crash(self, node: int) -> None:
-        """Kill a broker's or the controller's process (SIGKILL): the page cache stays, peers are told by resets."""
+    def crash(self, node: int, *, torn: bool = False) -> None:
+        """Kill a broker's or the controller's process (SIGKILL), ``torn``: in the middle of a write.
+
+        The page cache stays, peers are told by resets; a half batch is cut off by the next start.
+        """
         if node in self.brokers:
             self.brokers[node].stopped()
+            if torn:
+                tear([replica.log for replica in self.brokers[node].replicas.values()])
         self.network.crash(node)
         self.emit(NodeDown(self.now_us, self.name_of(node), self._broker_id(node), "crash"))
 
-    def power_loss(self, node: int, keep: int = -1) -> None:
+    def power_loss(self, node: int, keep: int = -1, tail: str = WRITTEN_BACK) -> None:
         """Take a broker's machine away: what was not yet on disk is gone, and nobody is told.
 
-        ``keep`` says how many records of each log are left; -1: what the operating system had written back.
+        ``tail`` is one of ``log.crashes.TAILS``; ``keep``, unless -1, is how many records of each log are left.
         """
         broker = self.brokers[node]
         broker.stopped()
         self.network.power_off(node)
         self.emit(NodeDown(self.now_us, self.name_of(node), node, "power_loss"))
         for replica in broker.replicas.values():
-            replica.power_lost(self.now_us, keep)
+            replica.power_lost(self.now_us, keep, tail)
+
+    def disk_loss(self, node: int) -> None:
+        """Take a broker's only log directory away, checkpoints included: it halts, and comes back empty."""
+        broker = self.brokers[node]
+        if self.is_up(node):
+            broker.stopped()
+            self.network.crash(node)
+            self.emit(NodeDown(self.now_us, self.name_of(node), node, "disk_loss"))
+        broker.logs.disk_lost()
 
     def shutdown(self, node: int) -> None:
         """Stop a running broker cleanly (SIGTERM): logs flushed, checkpoints current. No leadership is handed over.
