@@ -11,6 +11,13 @@ NOBODY: Final = -1
 CONSUMER: Final = -1
 """``replica`` of a consumer's fetch."""
 
+LATEST: Final = -1
+"""``timestamp_us`` of a ListOffsets for the end of what can be read."""
+EARLIEST: Final = -2
+"""... for the start of the log."""
+MAX_TIMESTAMP: Final = -3
+"""... for the record with the largest timestamp."""
+
 ALL: Final = -1
 """``acks`` of all in-sync replicas."""
 
@@ -135,21 +142,25 @@ class EpochEndResponse(NamedTuple):
 
 
 class ListOffsetsRequest(NamedTuple):
-    """A consumer asks for the earliest or the latest readable offset."""
+    """A consumer asks for the offset of the first record that is not older than ``timestamp_us`` (KIP-79).
+
+    :data:`LATEST`, :data:`EARLIEST` and :data:`MAX_TIMESTAMP` (KIP-734) stand for other questions.
+    """
 
     correlation: int
     partition: str
-    earliest: bool
+    timestamp_us: int
     current_leader_epoch: int
 
 
 class ListOffsetsResponse(NamedTuple):
-    """``log_offset`` is -1 with an error."""
+    """``log_offset`` is -1 with an error, and where no record is as asked. ``timestamp_us`` is its record's."""
 
     correlation: int
     partition: str
     error: int
     log_offset: int
+    timestamp_us: int = -1
 
 
 class MetadataRequest(NamedTuple):

@@ -52,6 +52,9 @@ FLAGS: Final = (
     Flag("no_bump_on_shrink", "in KRaft mode an ISR shrink leaves the leader epoch alone", (3, 6, 0)),
     Flag("hw_needs_min_isr", "the HW stands still while the ISR is below min.insync.replicas", (3, 7, 0)),
     Flag("effective_min_isr", "min.insync.replicas counts as at most the replication factor", (3, 7, 0)),
+    Flag("cleaner_default", "log.cleaner.enable is true by default", (0, 9, 0)),
+    Flag("offset_not_available", "no latest offset while the HW is below its epoch's start (KIP-207)", (2, 2, 0)),
+    Flag("delete_horizon", "tombstones go by the time of the first cleaning that kept them (KIP-534)", (3, 1, 0)),
     Flag("keeps_last_isr", "the last member of an ISR always stays in it", (1, 1, 0)),
 )
 """Every rule that a cluster model looks at."""
@@ -115,6 +118,9 @@ class Profile:
     no_bump_on_shrink: bool
     hw_needs_min_isr: bool
     effective_min_isr: bool
+    cleaner_default: bool
+    offset_not_available: bool
+    delete_horizon: bool
     keeps_last_isr: bool
 
     @property

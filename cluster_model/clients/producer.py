@@ -29,6 +29,9 @@ from cluster_model.spec import ProducerSpec
 _PROVES_NOT_WRITTEN: Final = frozenset(
     {
         KafkaError.NOT_ENOUGH_REPLICAS,
+        KafkaError.CORRUPT_MESSAGE,
+        KafkaError.INVALID_RECORD,
+        KafkaError.MESSAGE_TOO_LARGE,
         KafkaError.RECORD_LIST_TOO_LARGE,
         KafkaError.UNKNOWN_TOPIC_OR_PARTITION,
         KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER,

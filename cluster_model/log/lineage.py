@@ -9,7 +9,10 @@ the lost records from those that took their offsets.
 """
 
 from bisect import bisect_right
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from cluster_model.log.keys import KeyModel
 
 
 class Batch(NamedTuple):
@@ -109,10 +112,12 @@ class Lineage:
 class Lineages:
     """All lineages of a partition, by id."""
 
-    __slots__ = ("by_id",)
+    __slots__ = ("by_id", "keys")
 
     def __init__(self) -> None:
         self.by_id: list[Lineage] = []
+        self.keys: dict[str, KeyModel] = {}
+        """Of the producers whose records have keys."""
 
     def begin(self, broker: int, epoch: int, start: int) -> Lineage:
         """A new stint."""

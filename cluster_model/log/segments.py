@@ -9,6 +9,7 @@ two replicas of a partition need not roll at the same offsets.
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
+from cluster_model.log.mixing import mixed
 from cluster_model.log.rules import LogRules
 
 OFFSET_ENTRY: Final = 8
@@ -42,12 +43,14 @@ class Segments:
     """Sealed segments, oldest first, and the active one, which alone is written to."""
 
     __slots__ = (
-        "_entries", "_indexed_us", "_rules", "_time_entries", "_unindexed", "base", "created_us", "first_us",
-        "modified_us", "newest_us", "sealed", "size",
+        "_allowed_us", "_entries", "_indexed_us", "_rules", "_salt", "_time_entries", "_unindexed", "base",
+        "created_us", "first_us", "modified_us", "newest_us", "sealed", "size",
     )  # fmt: skip
 
     def __init__(self, rules: LogRules) -> None:
         self._rules = rules
+        self._salt = 0
+        """What this log's jitter is drawn from."""
         self.sealed: list[Segment] = []
         self._open(0, 0)
 
@@ -58,6 +61,16 @@ class Segments:
         self.created_us = self.modified_us = now
         self._entries = self._time_entries = self._unindexed = 0
         self._indexed_us = NO_TIMESTAMP
+        self._allowed_us = self._rules.roll_us - self._jitter(base) if self._rules.jitter_us else self._rules.roll_us
+
+    def _jitter(self, base: int) -> int:
+        """How much earlier than ``segment.ms`` the segment at ``base`` rolls (``LogConfig.randomSegmentJitter``)."""
+        return mixed(self._salt + base) * min(self._rules.jitter_us, self._rules.roll_us) >> 64
+
+    def draw_from(self, salt: int) -> None:
+        """Jitter of this log's segments, all still to come, is drawn from ``salt``."""
+        self._salt = salt
+        self._open(0, 0)
 
     @property
     def active(self) -> Segment:
@@ -96,7 +109,7 @@ class Segments:
         if self.size > rules.segment_bytes - size:
             return BY_SIZE
         told = rules.by_timestamp and self.first_us >= 0
-        if (newest_us - self.first_us if told else now - self.created_us) > rules.roll_us:
+        if (newest_us - self.first_us if told else now - self.created_us) > self._allowed_us:
             return BY_TIME
         if (
             self._entries >= rules.index_bytes // OFFSET_ENTRY
@@ -168,5 +181,6 @@ class Segments:
         """Undo of :meth:`save`."""
         sealed, active, indexes = saved
         self.sealed = list(sealed)
+        self._open(active.base, 0)
         self.base, self.size, self.first_us, self.newest_us, self.created_us, self.modified_us = active
         self._entries, self._time_entries, self._unindexed, self._indexed_us = indexes

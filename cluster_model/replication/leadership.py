@@ -18,6 +18,7 @@ from cluster_model.messages import (
     PartitionState,
     ProduceRequest,
 )
+from cluster_model.replication.admission import refusal
 from cluster_model.replication.completed import Completed
 from cluster_model.replication.idempotence import ProducerMemory
 from cluster_model.replication.rules import LONG_AGO, Remote, caught_up, high_watermark, may_join_isr, out_of_sync
@@ -128,8 +129,10 @@ class Leadership:
         replica = self.replica
         if request.acks == ALL and len(self.isr) < replica.min_isr:
             return AppendResult(KafkaError.NOT_ENOUGH_REPLICAS, -1, -1, -1, waits=False)
-        if request.size > replica.log.rules.segment_bytes:
-            return AppendResult(KafkaError.RECORD_LIST_TOO_LARGE, -1, -1, -1, waits=False)
+        if request.size > replica.usual_size:
+            refused = refusal(replica.profile, replica.log, request)
+            if refused is not KafkaError.NONE:
+                return AppendResult(refused, -1, -1, -1, waits=False)
         if request.producer_id >= 0:
             original = self.producers.duplicate_of(request.producer_id, request.sequence, request.records)
             if original >= 0:

@@ -12,11 +12,11 @@ from cluster_model.messages import (
     FetchRequest,
     FetchResponse,
     ListOffsetsRequest,
-    ListOffsetsResponse,
     ProduceRequest,
     ProduceResponse,
 )
 from cluster_model.profiles import Profile
+from cluster_model.replication.offsets import answer
 from cluster_model.replication.purgatory import ParkedFetch, ParkedProduce, Purgatory
 from cluster_model.replication.replica import Replica
 from cluster_model.replication.serving import check_epoch, epoch_end, says_something, serve_fetch
@@ -264,20 +264,7 @@ class Service:
         self._port.asked(source, request.fetcher).answer(request.correlation, response, idle=False)
 
     def list_offsets(self, source: int, request: ListOffsetsRequest) -> None:
-        """Earliest, or latest: the HW, once it has reached the start of this epoch (``fetchOffsetForTimestamp``)."""
+        """An offset by time, the earliest or the latest."""
         replica = self._replicas.get(request.partition)
-        error = KafkaError.UNKNOWN_TOPIC_OR_PARTITION
-        offset = -1
-        if replica is not None:
-            error = check_epoch(replica, request.current_leader_epoch)
-            leadership = replica.leadership
-            if error is KafkaError.NONE and leadership is None:
-                error = KafkaError.NOT_LEADER_OR_FOLLOWER
-            elif error is KafkaError.NONE and leadership is not None:
-                if request.earliest:
-                    offset = replica.log.log_start
-                elif replica.profile.bounce_detected and replica.hw < leadership.epoch_start:
-                    error = KafkaError.OFFSET_NOT_AVAILABLE
-                else:
-                    offset = replica.hw
-        self._port.send(source, ListOffsetsResponse(request.correlation, request.partition, error, offset))
+        refused = KafkaError.NONE if replica is None else check_epoch(replica, request.current_leader_epoch)
+        self._port.send(source, answer(replica, refused, request, self._port.now))

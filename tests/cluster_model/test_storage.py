@@ -261,7 +261,11 @@ def test_power_loss_cuts_each_partition_by_itself() -> None:
 
 def test_an_unclean_start_takes_as_long_as_there_is_to_check() -> None:
     record = 2 * 1024 * 1024
-    cluster = build(broker={"replica.fetch.max.bytes": record}, producer={"batch.size": record}, record_bytes=record)
+    cluster = build(
+        broker={"replica.fetch.max.bytes": record, "message.max.bytes": record},
+        producer={"batch.size": record},
+        record_bytes=record,
+    )
     cluster.run(3 * SECOND)
     cluster.crash(2)
     size = replica(cluster, 2).log.segments.total
