@@ -79,7 +79,7 @@ class Cluster:
         self.consumers = self._make_consumers(ids)
         self.world = World(self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up)
         self.checker = Checker(self.world, self.emit)
-        self.trace.set_observer(self.checker.observe)
+        self.trace.set_observer(self.checker.observe, self.checker.listeners())
         self.query = Query(self.world, self.checker, lambda: self.now_us, self._groups, CONTROLLER_ID)
         self._begin(ids)
 

@@ -9,6 +9,7 @@ exclusive.
 """
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, ClassVar, Final, dataclass_transform
 
 SCHEMA_VERSION: Final = 1
@@ -64,7 +65,8 @@ class TraceEvent:
 
     def values(self) -> tuple[Any, ...]:
         """Values of the fields, in order."""
-        return tuple([getattr(self, name) for name in FIELDS[self.kind]])
+        values: tuple[Any, ...] = _VALUES[self.kind](self)
+        return values
 
 
 @dataclass_transform(frozen_default=True)
@@ -523,6 +525,8 @@ KINDS: Final[dict[str, type[TraceEvent]]] = {cls.kind: cls for cls in TraceEvent
 
 FIELDS: Final[dict[str, tuple[str, ...]]] = {kind: tuple(cls.__annotations__)[1:] for kind, cls in KINDS.items()}
 """Recorded kind → its fields, in order."""
+
+_VALUES: Final = {kind: attrgetter(*names) for kind, names in FIELDS.items()}
 
 DATA_KINDS: Final = frozenset(
     {"appended", "hw_advanced", "records_sent", "records_acked", "records_read", "produce_refused"}

@@ -71,7 +71,7 @@ class ManualCluster:
         self._produces = 0
         self.world = World(self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up)
         self.checker = Checker(self.world, self.emit)
-        self.trace.set_observer(self.checker.observe)
+        self.trace.set_observer(self.checker.observe, self.checker.listeners())
         self.query = Query(self.world, self.checker, lambda: NOW, dict, CONTROLLER_ID)
 
     @property

@@ -186,7 +186,7 @@ class Consumer:
         if not count:
             return 0
         last_lineage = next(lineage for start, lineage in reversed(records.extents) if start <= last)
-        newest = self._lineages[data.partition].by_id[last_lineage].batch_at(last)
+        written_us = self._lineages[data.partition].by_id[last_lineage].appended_at(last)
         self.read += count
         now = self._port.now
         self._emit(
@@ -199,7 +199,7 @@ class Consumer:
                 data.leader_epoch,
                 records.start,
                 count,
-                now - newest.appended_us,
+                now - written_us,
             )
         )
         return count

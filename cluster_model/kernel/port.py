@@ -63,40 +63,36 @@ class Alarm:
     out its timeout.
     """
 
-    __slots__ = ("_armed", "_name", "_port")
+    __slots__ = ("_name", "_port", "at")
 
     def __init__(self, port: Port, *name: Any) -> None:
         """``name`` is what ``on_timer`` gets."""
         self._port = port
         self._name: Payload = name
-        self._armed = -1
-
-    @property
-    def armed(self) -> bool:
-        """Whether it will ring at all."""
-        return self._armed >= 0
+        self.at = -1
+        """When it will ring, -1 never."""
 
     def want(self, at: int) -> None:
         """Ring at ``at`` or earlier; who is rung looks for what is due, and asks again for the rest."""
-        if self._armed < 0 or at < self._armed:
-            self._armed = at
+        if self.at < 0 or at < self.at:
+            self.at = at
             self._port.timer(max(0, at - self._port.now), *self._name)
 
     def rang(self) -> bool:
         """To be called when the timer fires; False for one that an earlier deadline has overtaken."""
-        if self._armed < 0 or self._port.now < self._armed:
+        if self.at < 0 or self._port.now < self.at:
             return False
-        self._armed = -1
+        self.at = -1
         return True
 
     def forget(self) -> None:
         """The process died, and its timers with it."""
-        self._armed = -1
+        self.at = -1
 
     def save(self) -> int:
         """When it will ring, -1 never."""
-        return self._armed
+        return self.at
 
     def load(self, saved: int) -> None:
         """Undo of :meth:`save`; the timer itself is in the kernel's queue."""
-        self._armed = saved
+        self.at = saved

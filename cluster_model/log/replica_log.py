@@ -103,24 +103,27 @@ class ReplicaLog:
 
     def append_batch(self, lineage: Lineage, batch: Batch) -> None:
         """Write as leader."""
-        self._admit(batch.base, batch.end, batch.size, batch.timestamp_us, batch.timestamp_us, batch.appended_us)
+        base, records, size, now = batch[:4]
+        stamp = batch.timestamp_us
+        self._admit(base, base + records, size, stamp, stamp, now)
         extents = self.extents
         if not extents or extents[-1][1] != lineage.id:
-            extents.append((batch.base, lineage.id))
+            extents.append((base, lineage.id))
         lineage.append(batch)
-        self.leo = batch.base + batch.records
+        self.leo = base + records
         if self.uses_epochs:
-            self.epochs.assign(lineage.epoch, batch.base)
+            entries = self.epochs.entries
+            if not entries or entries[-1][0] != lineage.epoch:
+                self.epochs.assign(lineage.epoch, base)
         if self.leo - self.recovery_point >= self.rules.flush_messages:
             self.flush(batch.appended_us)
 
     def _admit(self, start: int, end: int, size: int, first_us: int, newest_us: int, now: int) -> None:
         """Make room for an append and count it: maybe roll, which flushes what precedes the new segment."""
-        segments = self.segments
-        rule = segments.due(end, size, newest_us, now)
+        rule = self.segments.admit(end, size, first_us, newest_us, now)
         if rule:
             self._roll(start, now, rule)
-        segments.book(size, first_us, newest_us, now)
+            self.segments.book(size, first_us, newest_us, now)
 
     def _roll(self, base: int, now: int, rule: str) -> None:
         """``UnifiedLog.roll``. The flush is asynchronous in Kafka, with no delay; here it is done at once."""
@@ -150,6 +153,12 @@ class ReplicaLog:
         if records.cleaned is not None:
             self._admit_cleaned(records, records.cleaned, now)
             return
+        if len(records.extents) == 1:
+            start, end = records.start, records.end
+            size, first_us, newest_us = by_id[records.extents[0][1]].measure(start, end)
+            if size <= self.rules.segment_bytes:
+                self._admit(start, end, size, first_us, newest_us, now)
+                return
         size, first_us, newest_us, end = 0, -1, -1, records.end
         for start, lineage_id in reversed(records.extents):
             more, first_us, top = by_id[lineage_id].measure(start, end)
@@ -355,7 +364,7 @@ class ReplicaLog:
             high = min(self.extents[index + 1][0] if index + 1 < len(self.extents) else self.leo, end)
             if low >= high:
                 continue
-            for batch in lineage.batches[lineage.index_at(low) : lineage.index_at(high - 1) + 1]:
+            for batch in lineage.between(low, high):
                 yield lineage, batch, max(low, batch.base), min(high, batch.end)
 
     def kept_between(self, start: int, end: int) -> Iterator[tuple[Lineage, Batch, int, int, int]]:
@@ -397,5 +406,5 @@ def _batches_of(by_id: list[Lineage], records: Slice) -> Iterator[tuple[Batch, i
     for index, (start, lineage_id) in enumerate(records.extents):
         lineage = by_id[lineage_id]
         end = records.extents[index + 1][0] if index + 1 < len(records.extents) else records.end
-        for batch in lineage.batches[lineage.index_at(start) : lineage.index_at(end - 1) + 1]:
+        for batch in lineage.between(start, end):
             yield batch, min(end, batch.end)

@@ -43,12 +43,16 @@ class Segments:
     """Sealed segments, oldest first, and the active one, which alone is written to."""
 
     __slots__ = (
-        "_allowed_us", "_entries", "_indexed_us", "_rules", "_salt", "_time_entries", "_unindexed", "base",
-        "created_us", "first_us", "modified_us", "newest_us", "sealed", "size",
+        "_allowed_us", "_by_timestamp", "_entries", "_full", "_indexed_us", "_interval", "_last_end", "_room",
+        "_rules", "_salt", "_time_entries", "_unindexed", "base", "created_us", "first_us", "modified_us",
+        "newest_us", "sealed", "size",
     )  # fmt: skip
 
     def __init__(self, rules: LogRules) -> None:
         self._rules = rules
+        self._room = rules.segment_bytes
+        self._interval = rules.index_interval
+        self._by_timestamp = rules.by_timestamp
         self._salt = 0
         """What this log's jitter is drawn from."""
         self.sealed: list[Segment] = []
@@ -61,6 +65,8 @@ class Segments:
         self.created_us = self.modified_us = now
         self._entries = self._time_entries = self._unindexed = 0
         self._indexed_us = NO_TIMESTAMP
+        self._last_end = base + INT32_MAX + 1
+        self._fill()
         self._allowed_us = self._rules.roll_us - self._jitter(base) if self._rules.jitter_us else self._rules.roll_us
 
     def _jitter(self, base: int) -> int:
@@ -111,12 +117,46 @@ class Segments:
         told = rules.by_timestamp and self.first_us >= 0
         if (newest_us - self.first_us if told else now - self.created_us) > self._allowed_us:
             return BY_TIME
-        if (
-            self._entries >= rules.index_bytes // OFFSET_ENTRY
-            or self._time_entries >= rules.index_bytes // TIME_ENTRY - 1
-        ):
+        if self._full:
             return BY_INDEX
         return BY_OFFSETS if end - 1 - self.base > INT32_MAX else ""
+
+    def admit(self, end: int, size: int, first_us: int, newest_us: int, now: int) -> str:
+        """:meth:`book` an append up to ``end`` unless a new segment is due: then why, and nothing is booked."""
+        taken = self.size
+        if taken:
+            told_us = self.first_us
+            age_us = newest_us - told_us if told_us >= 0 and self._by_timestamp else now - self.created_us
+            if taken + size > self._room or age_us > self._allowed_us or end > self._last_end or self._full:
+                rule = self.due(end, size, newest_us, now)
+                if rule:
+                    return rule
+        else:
+            self.first_us = first_us
+        if newest_us > self.newest_us:
+            self.newest_us = newest_us
+        if self._unindexed > self._interval:
+            self._index()
+        self._unindexed += size
+        self.size = taken + size
+        self.modified_us = now
+        return ""
+
+    def _index(self) -> None:
+        """Add the entries that an append brings after enough bytes."""
+        self._unindexed = 0
+        self._entries += 1
+        if self.newest_us > self._indexed_us:
+            self._indexed_us = self.newest_us
+            self._time_entries += 1
+        self._fill()
+
+    def _fill(self) -> None:
+        rules = self._rules
+        self._full = (
+            self._entries >= rules.index_bytes // OFFSET_ENTRY
+            or self._time_entries >= rules.index_bytes // TIME_ENTRY - 1
+        )
 
     def book(self, size: int, first_us: int, newest_us: int, now: int) -> None:
         """Count an append into the active segment (``LogSegment.append``), with the index entries it brings."""
@@ -124,12 +164,8 @@ class Segments:
             self.first_us = first_us
         if newest_us > self.newest_us:
             self.newest_us = newest_us
-        if self._unindexed > self._rules.index_interval:
-            self._unindexed = 0
-            self._entries += 1
-            if self.newest_us > self._indexed_us:
-                self._indexed_us = self.newest_us
-                self._time_entries += 1
+        if self._unindexed > self._interval:
+            self._index()
         self._unindexed += size
         self.size += size
         self.modified_us = now
@@ -184,3 +220,4 @@ class Segments:
         self._open(active.base, 0)
         self.base, self.size, self.first_us, self.newest_us, self.created_us, self.modified_us = active
         self._entries, self._time_entries, self._unindexed, self._indexed_us = indexes
+        self._fill()

@@ -43,6 +43,10 @@ _REVERT: Final = frozenset({KafkaError.OPERATION_NOT_ATTEMPTED, KafkaError.INELI
 """AlterPartition answers after which a leader goes by the committed ISR again; any other is asked again."""
 
 
+NONE: Final = KafkaError.NONE
+"""Looking a member up costs more than the rest of some of these lines."""
+
+
 class AppendResult(NamedTuple):
     """``waits``: answered later, when the HW reaches ``required``. ``lineage`` is the stint that holds the records."""
 
@@ -57,8 +61,8 @@ class Leadership:
     """State of a leader, from taking up its epoch to resigning."""
 
     __slots__ = (
-        "_lineage", "_needed", "_waiting", "epoch_start", "isr", "pending", "producers", "proposal", "remotes",
-        "replica",
+        "_followers", "_lineage", "_members", "_needed", "_waiting", "epoch_start", "isr", "pending", "producers",
+        "proposal", "remotes", "replica",
     )  # fmt: skip
 
     def __init__(self, replica: "Replica", state: PartitionState, now: int) -> None:
@@ -75,10 +79,15 @@ class Leadership:
         self._lineage: Lineage | None = None
         self._needed: tuple[Remote, ...] = ()
         """Followers by the maximal ISR."""
+        self._followers = tuple(self.remotes.values())
+        self._members = 0
+        """How many are in the maximal ISR."""
         self._members_changed()
 
     def _members_changed(self) -> None:
-        self._needed = tuple([self.remotes[broker] for broker in self.maximal_isr if broker in self.remotes])
+        maximal = self.maximal_isr
+        self._members = len(maximal)
+        self._needed = tuple([self.remotes[broker] for broker in maximal if broker in self.remotes])
 
     def _unheard(self, broker: int, now: int) -> Remote:
         """A follower before its first fetch. Up to 0.10.1 an election did not count as having been caught up."""
@@ -103,13 +112,13 @@ class Leadership:
 
     def disturb(self) -> None:
         """Something that followers' fetches depend on is about to change (:meth:`Remote.disturb`)."""
-        for remote in self.remotes.values():
+        for remote in self._followers:
             remote.disturb()
 
     @property
     def rests(self) -> bool:
         """Whether every follower's fetches are left alone."""
-        return all(remote.rests for remote in self.remotes.values())
+        return all(remote.rests for remote in self._followers)
 
     def rest(self, follower: int, session: FetchSession, place: int) -> None:
         """Leave a follower's fetches alone from here on, if it has everything, counts for the HW, and knows it."""
@@ -133,13 +142,11 @@ class Leadership:
             refused = refusal(replica.profile, replica.log, request)
             if refused is not KafkaError.NONE:
                 return AppendResult(refused, -1, -1, -1, waits=False)
-        if request.producer_id >= 0:
+        if request.producer_id >= 0 and not self.producers.follows(request.producer_id, request.sequence):
             original = self.producers.duplicate_of(request.producer_id, request.sequence, request.records)
             if original >= 0:
                 return self._result(request.acks, original, request.records)
-            error = self.producers.check(request.producer_id, request.sequence)
-            if error is not KafkaError.NONE:
-                return AppendResult(error, -1, -1, -1, waits=False)
+            return AppendResult(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, -1, -1, -1, waits=False)
         base = self._write(now, request)
         self.maybe_advance_hw(now)
         return self._result(request.acks, base, request.records)
@@ -147,40 +154,42 @@ class Leadership:
     def _write(self, now: int, request: ProduceRequest) -> int:
         replica = self.replica
         log = replica.log
-        self.disturb()
-        if self._lineage is None:
-            self._lineage = log.lineages.begin(replica.broker, replica.leader_epoch, log.leo)
+        for remote in self._followers:
+            if remote.rests:
+                remote.disturb()
         base = log.leo
-        batch = Batch(
-            base, request.records, request.size, now, request.client, request.producer_id, request.sequence,
-            request.acks, request.names, replica.timestamp_of(request, now), request.codec,
-        )  # fmt: skip
-        log.append_batch(self._lineage, batch)
-        if request.producer_id >= 0:
-            self.producers.note(request.producer_id, request.sequence, request.records, base)
-        event = Appended(
-            now, replica.partition, replica.broker, replica.leader_epoch, base, request.records, request.client,
-            request.sequence, request.acks,
-        )  # fmt: skip
-        replica.emit(event)
+        lineage = self._lineage
+        if lineage is None:
+            lineage = self._lineage = log.lineages.begin(replica.broker, replica.leader_epoch, base)
+        _number, partition, acks, _wait, client, producer_id, sequence, records, size, names, stamp, codec = request
+        if stamp < 0 or not replica.keeps_stamps:
+            stamp = replica.timestamp_of(request, now)
+        log.append_batch(
+            lineage, Batch(base, records, size, now, client, producer_id, sequence, acks, names, stamp, codec)
+        )
+        if producer_id >= 0:
+            self.producers.note(producer_id, sequence, records, base)
+        replica.emit(
+            Appended(now, partition, replica.broker, replica.leader_epoch, base, records, client, sequence, acks)
+        )
         return base
 
     def _result(self, acks: int, base: int, count: int) -> AppendResult:
         required = base + count
         lineage = self._lineage
         stint = lineage.id if lineage is not None and lineage.start <= base else self.replica.log.lineage_at(base).id
-        settled = self._settled(required) if acks == ALL else KafkaError.NONE
+        settled = self._settled(required) if acks == ALL else NONE
         if settled is None:
-            return AppendResult(KafkaError.NONE, base, stint, required, True)
+            return AppendResult(NONE, base, stint, required, True)
         return AppendResult(settled, base, stint, required, False)
 
     def _settled(self, required: int) -> KafkaError | None:
         """The answer to a waiting produce, None while it must wait (``Partition.checkEnoughReplicasReachOffset``)."""
         if self.replica.hw < required:
             return None
-        if len(self.maximal_isr) < self.replica.min_isr:
+        if self._members < self.replica.min_isr:
             return KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-        return KafkaError.NONE
+        return NONE
 
     def wait(self, required: int, token: int) -> None:
         """Have ``token`` reported in the replica's ``done`` when the HW reaches ``required`` or leadership ends."""
@@ -215,7 +224,8 @@ class Leadership:
         """Count a follower's fetch at ``offset`` as news of it (``Partition.updateFollowerFetchState``)."""
         changed = remote.fetched(self.replica.profile, offset, self.replica.log.leo, now)
         remote.broker_epoch = broker_epoch
-        self._maybe_expand(follower, remote)
+        if follower not in self.isr:
+            self._maybe_expand(follower, remote)
         if changed:
             self.maybe_advance_hw(now)
 
@@ -232,7 +242,9 @@ class Leadership:
             candidate = self._without_caught_up(now, candidate)
             if candidate <= replica.hw:
                 return False
-        self.disturb()
+        for remote in self._followers:
+            if remote.rests:
+                remote.disturb()
         replica.hw = candidate
         replica.emit(HwAdvanced(now, replica.partition, replica.broker, replica.leader_epoch, candidate))
         if self._waiting:
@@ -264,7 +276,7 @@ class Leadership:
         return not self.replica.profile.fetch_broker_epoch or remote.broker_epoch in (-1, known)
 
     def _maybe_expand(self, follower: int, remote: Remote) -> None:
-        if self.replica.by_hand or self.pending is not None or follower in self.isr:
+        if self.replica.by_hand or self.pending is not None:
             return
         if self.may_join(follower, remote):
             self.propose((*self.isr, follower))
@@ -360,6 +372,7 @@ class Leadership:
         self.producers.load(producers)
         self._waiting = list(waiting)
         self._lineage = None if lineage < 0 else replica.log.lineages.by_id[lineage]
+        self._followers = tuple(self.remotes.values())
         self._members_changed()
         return self
 

@@ -53,8 +53,9 @@ class Replica:
 
     __slots__ = (
         "assignment", "broker", "by_hand", "checkpointed_hw", "checkpointed_recovery", "checkpointed_start",
-        "cleaner_offset", "config", "done", "emit", "following", "hw", "leader", "leader_epoch", "leadership", "log",
-        "metadata", "partition", "partition_epoch", "profile", "topic", "usual_size",
+        "cleaner_offset", "config", "done", "emit", "following", "hw", "keeps_stamps", "leader", "leader_epoch",
+        "leadership", "log", "metadata", "min_isr", "partition", "partition_epoch", "profile", "topic",
+        "usual_size",
     )  # fmt: skip
 
     def __init__(
@@ -71,16 +72,21 @@ class Replica:
     ) -> None:
         self.broker = broker
         self.partition = partition
-        self.assignment = assignment
         self.profile = profile
         self.config = config
         self.topic = topic
+        self.min_isr = 0
+        """In-sync replicas that acks=all needs here."""
+        self.assignment: tuple[int, ...] = ()
+        self._assign(assignment)
         self.metadata = metadata
         self.emit = emit
         self.log = ReplicaLog(lineages, uses_epochs=profile.epoch_truncation, replaces=profile.kip_320, rules=topic.log)
         self.log.on_roll = self._rolled
         self.usual_size = usual_size(self.log)
         """Batches up to this size are taken without a closer look."""
+        self.keeps_stamps = profile.number >= (0, 10, 0) and not topic.log.log_append_time
+        """Whether batches keep the timestamps that they come with."""
         self.by_hand = False
         """Hand-stepped: the ISR changes only when a step says so."""
         self.hw = 0
@@ -97,10 +103,9 @@ class Replica:
         """Produces that were waiting and are settled; whoever calls takes them from here."""
         self.following: Following | None = None
 
-    @property
-    def min_isr(self) -> int:
-        """In-sync replicas that acks=all needs here."""
-        return self.topic.effective_min_isr(self.profile, len(self.assignment))
+    def _assign(self, assignment: tuple[int, ...]) -> None:
+        self.assignment = assignment
+        self.min_isr = self.topic.effective_min_isr(self.profile, len(assignment))
 
     def apply(self, state: PartitionState, now: int) -> bool:
         """Take up a decision of the controller; False when it is older than what this replica knows.
@@ -130,7 +135,7 @@ class Replica:
         self.leader = state.leader
         self.leader_epoch = state.leader_epoch
         self.partition_epoch = state.partition_epoch
-        self.assignment = state.replicas
+        self._assign(state.replicas)
         if new_epoch:
             if self.profile.epoch_on_elect:
                 self.log.epochs.assign(state.leader_epoch, self.log.leo)
@@ -150,7 +155,7 @@ class Replica:
         self.leader = state.leader
         self.leader_epoch = state.leader_epoch
         self.partition_epoch = state.partition_epoch
-        self.assignment = state.replicas
+        self._assign(state.replicas)
         if new_epoch:
             self.emit(BecameFollower(now, self.partition, self.broker, state.leader, state.leader_epoch))
         if self.following is None:
@@ -309,9 +314,10 @@ class Replica:
     def load(self, saved: tuple[Any, ...], sessions: FetchSessions) -> None:
         """Undo of :meth:`save`; the partition's lineages and the broker's fetch sessions are loaded first."""
         (
-            self.assignment, log, self.hw, self.checkpointed_hw, self.checkpointed_recovery, self.checkpointed_start,
+            assignment, log, self.hw, self.checkpointed_hw, self.checkpointed_recovery, self.checkpointed_start,
             self.cleaner_offset, self.leader, self.leader_epoch, self.partition_epoch, done, leadership, following,
         ) = saved  # fmt: skip
+        self._assign(assignment)
         self.done = list(done)
         self.log.load(log)
         self.leadership = None if leadership is None else Leadership.loaded(self, leadership, sessions)

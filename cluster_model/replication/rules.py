@@ -19,7 +19,9 @@ LONG_AGO: Final = -(1 << 62)
 class Remote:
     """What a leader knows of one follower (``kafka.cluster.Replica``). Times are when the fetch was being served."""
 
-    __slots__ = ("_place", "_session", "broker_epoch", "last_caught_up", "last_fetch", "last_fetch_leader_leo", "leo")
+    __slots__ = (
+        "_place", "_session", "broker_epoch", "last_caught_up", "last_fetch", "last_fetch_leader_leo", "leo", "rests",
+    )  # fmt: skip
 
     def __init__(self, last_caught_up: int, last_fetch: int = LONG_AGO) -> None:
         self.leo = UNKNOWN_LEO
@@ -27,6 +29,8 @@ class Remote:
         self.last_fetch = last_fetch
         self.last_caught_up = last_caught_up
         self.broker_epoch = -1
+        self.rests = False
+        """Whether fetches of this follower are not looked at."""
         self._session: FetchSession | None = None
         self._place = 0
 
@@ -34,6 +38,7 @@ class Remote:
         """From here on every fetch of the session finds this follower at the leader's end, in the ISR."""
         self._session = session
         self._place = place
+        self.rests = True
         del session.dirty[place]
 
     def settle(self) -> None:
@@ -50,16 +55,12 @@ class Remote:
         if session is not None:
             self.settle()
             self._session = None
+            self.rests = False
             session.mark(self._place)
-
-    @property
-    def rests(self) -> bool:
-        """Whether fetches of this follower are not looked at."""
-        return self._session is not None
 
     def fetched(self, profile: Profile, offset: int, leader_leo: int, now: int) -> bool:
         """Book a fetch at ``offset`` (``Replica.updateFetchStateOrThrow``); True when the follower's LEO changed."""
-        if self._session is not None:
+        if self.rests:
             self.disturb()
         if offset >= leader_leo:
             if now > self.last_caught_up:
@@ -81,10 +82,9 @@ class Remote:
     def load(self, saved: tuple[int, int, int, int, int, int], session: FetchSession | None) -> None:
         """Undo of :meth:`save`; ``session`` is the one that has this follower's replica."""
         self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch, place = saved
-        self._session = None
-        if place >= 0:
-            self._session = session
-            self._place = place
+        self.rests = place >= 0 and session is not None
+        self._session = session if self.rests else None
+        self._place = place
 
 
 def high_watermark(leader_leo: int, needed: tuple[Remote, ...]) -> int:

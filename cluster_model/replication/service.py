@@ -47,27 +47,23 @@ class Service:
 
     def produce(self, source: int, request: ProduceRequest) -> None:
         """Append, and answer now, later, or for acks=0 never."""
-        replica = self._replicas.get(request.partition)
-        if replica is None or replica.leadership is None:
+        partition = request.partition
+        replica = self._replicas.get(partition)
+        leadership = None if replica is None else replica.leadership
+        if replica is None or leadership is None:
             error = KafkaError.UNKNOWN_TOPIC_OR_PARTITION if replica is None else KafkaError.NOT_LEADER_OR_FOLLOWER
             if request.acks:
-                self._port.send(source, ProduceResponse(request.correlation, request.partition, error, -1, -1, -1))
+                self._port.send(source, ProduceResponse(request.correlation, partition, error, -1, -1, -1))
             return
-        result = replica.leadership.append(self._port.now, request)
-        if result.waits:
-            parked = ParkedProduce(
-                source, request.correlation, request.partition, result.base, replica.leader_epoch, result.lineage
-            )
-            token = self._purgatory.park_produce(parked, self._port.now + request.timeout_us)
-            replica.leadership.wait(result.required, token)
+        now = self._port.now
+        error, base, stint, required, waits = leadership.append(now, request)
+        if waits:
+            deadline = now + request.timeout_us
+            parked = ParkedProduce(source, request.correlation, partition, base, replica.leader_epoch, stint, deadline)
+            leadership.wait(required, self._purgatory.park_produce(parked))
         elif request.acks:
-            epoch = replica.leader_epoch if result.base >= 0 else -1
-            self._port.send(
-                source,
-                ProduceResponse(
-                    request.correlation, request.partition, result.error, result.base, epoch, result.lineage
-                ),
-            )
+            epoch = replica.leader_epoch if base >= 0 else -1
+            self._port.send(source, ProduceResponse(request.correlation, partition, error, base, epoch, stint))
         self._settle(replica)
 
     def fetch(self, source: int, request: FetchRequest) -> None:
@@ -83,7 +79,7 @@ class Service:
         if request.max_wait_us <= 0 or any(map(says_something, found)):
             self._port.send(source, FetchResponse(request.correlation, tuple(found)))
         else:
-            self._purgatory.park_fetch(ParkedFetch(source, request), now + request.max_wait_us)
+            self._purgatory.park_fetch(ParkedFetch(source, request, now + request.max_wait_us))
 
     def _fetch_as_follower(self, request: FetchRequest) -> None:
         """The same for a follower; what rests in its session is answered by silence."""
@@ -229,18 +225,10 @@ class Service:
     def _answer_produce(self, token: int, error: KafkaError) -> None:
         parked = self._purgatory.produces.pop(token, None)
         if parked is not None:
-            ok = error is KafkaError.NONE
-            self._port.send(
-                parked.source,
-                ProduceResponse(
-                    parked.correlation,
-                    parked.partition,
-                    error,
-                    parked.base if ok else -1,
-                    parked.leader_epoch if ok else -1,
-                    parked.lineage if ok else -1,
-                ),
-            )
+            source, correlation, partition, base, epoch, stint, _deadline = parked
+            if error:
+                base = epoch = stint = -1
+            self._port.send(source, ProduceResponse(correlation, partition, error, base, epoch, stint))
 
     def expire(self) -> None:
         """Answer what has waited long enough: consumers with what there is, produces with REQUEST_TIMED_OUT."""

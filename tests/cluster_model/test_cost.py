@@ -102,10 +102,3 @@ def test_a_batch_of_many_records_is_kept_as_one() -> None:
         cluster.run(3 * SECOND)
     kept = [sum(sum(lineages.save()) for lineages in cluster.lineages.values()) for cluster in (few, many)]
     assert kept[0] == kept[1]
-
-
-def test_deadlines_of_answered_requests_are_swept_up() -> None:
-    cluster = loaded(12, interval_us=2_000)
-    cluster.run(10 * SECOND)
-    for broker in cluster.brokers.values():
-        assert len(broker.purgatory._deadlines) < 200

@@ -15,6 +15,7 @@ from cluster_model.events import (
     RecoveryFinished,
     SegmentRolled,
 )
+from cluster_model.log.lineage import Batch
 from cluster_model.log.recovery import RECOVERY_BYTES_PER_SECOND
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 
@@ -349,21 +350,26 @@ def test_records_have_timestamps_since_0_10(kafka: str, stamped: bool) -> None:
     cluster = build(kafka=kafka)
     cluster.run(2 * SECOND)
     (lineage,) = cluster.lineages[P].by_id
-    assert all((batch.timestamp_us >= 0) is stamped for batch in lineage.batches)
-    assert all(batch.timestamp_us < batch.appended_us for batch in lineage.batches)
+    assert all((batch.timestamp_us >= 0) is stamped for batch in lineage.between(0, lineage.end))
+    assert all(batch.timestamp_us < batch.appended_us for batch in lineage.between(0, lineage.end))
+
+
+def _written(cluster: Cluster) -> list[Batch]:
+    (lineage,) = cluster.lineages[P].by_id
+    return list(lineage.between(0, lineage.end))
 
 
 def test_log_append_time_is_the_leaders() -> None:
     cluster = build(topic={"message.timestamp.type": "LogAppendTime"})
     cluster.run(2 * SECOND)
-    assert all(batch.timestamp_us == batch.appended_us for batch in cluster.lineages[P].by_id[0].batches)
+    assert all(batch.timestamp_us == batch.appended_us for batch in _written(cluster))
 
 
 def test_a_compressed_batch_is_smaller_and_later() -> None:
     plain, packed = build(), build(producer={"compression.type": "gzip"})
     for cluster in (plain, packed):
         cluster.run(2 * SECOND)
-    one, other = plain.lineages[P].by_id[0].batches[0], packed.lineages[P].by_id[0].batches[0]
+    one, other = _written(plain)[0], _written(packed)[0]
     assert (one.size, other.size, one.codec, other.codec) == (200, 50, 0, 1)
     assert one.timestamp_us == other.timestamp_us
 
