@@ -59,7 +59,7 @@ class Cluster:
         self.on_control: Callable[[int], None] | None = None
         """Called with a token at the time given to :meth:`call_at`."""
         ids = tuple(broker.id for broker in spec.brokers)
-        parts = build_parts(spec, self.streams, self.emit, dict.fromkeys(ids, 0))
+        parts = build_parts(spec, self.streams, self.trace.emit, dict.fromkeys(ids, 0))
         self.profile = parts.profile
         self.controller = SingleController(
             self._port(CONTROLLER_ID), parts.profile, parts.config, parts.committed, self.emit
@@ -111,7 +111,7 @@ class Cluster:
         for index, spec in enumerate(self.spec.producers):
             config = ProducerConfig.of(self.profile, spec.config)
             node = FIRST_PRODUCER + index
-            producer = Producer(self._port(node), spec, config, self._partitions(spec.topic), ids, self.emit)
+            producer = Producer(self._port(node), spec, config, self._partitions(spec.topic), ids, self.trace.emit)
             producers[spec.name] = producer
             self.network.add(node, spec.name, producer)
         return producers
@@ -130,7 +130,7 @@ class Cluster:
                 )
                 consumer = Consumer(
                     self._port(node), name, spec.name, self.profile, config, share, ids, spec.processing_us,
-                    self.lineages, self.emit,
+                    self.lineages, self.trace.emit,
                 )  # fmt: skip
                 consumers[name] = consumer
                 self.network.add(node, name, consumer)
