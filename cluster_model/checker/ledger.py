@@ -312,7 +312,7 @@ class Ledger:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
-            tuple((name, acked.save()) for name, acked in self._acked.items()),
+            tuple([acked.save() for acked in self._acked.values()]),
             tuple(self._missing.items()),
             tuple((key, tuple(causes)) for key, causes in self._causes.items()),
             tuple((key, tuple(entries)) for key, entries in self._vouched.items()),
@@ -326,8 +326,8 @@ class Ledger:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         acked, missing, causes, vouched, unplaced, closed, books, repeats, purged = saved
-        for name, state in acked:
-            self._acked[name].load(state)
+        for ours, state in zip(self._acked.values(), acked, strict=True):
+            ours.load(state)
         self._missing = dict(missing)
         self._causes = {key: list(entries) for key, entries in causes}
         self._vouched = {key: list(entries) for key, entries in vouched}

@@ -233,7 +233,7 @@ class Committed:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return tuple((r.leader, r.leader_epoch, r.partition_epoch, r.isr, r.assignment) for r in self.records.values())
+        return tuple([(r.leader, r.leader_epoch, r.partition_epoch, r.isr, r.assignment) for r in self.records.values()])
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""

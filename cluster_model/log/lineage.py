@@ -203,7 +203,7 @@ class Lineages:
 
     def save(self) -> tuple[int, ...]:
         """Lengths: lineages only grow, so nothing else is needed to go back."""
-        return tuple(len(lineage) for lineage in self.by_id)
+        return tuple([len(lineage) for lineage in self.by_id])
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Forget what was written since."""
