@@ -118,13 +118,16 @@ class Ledger:
     def _vouch(self, partition: str, stint: int, start: int, end: int) -> None:
         """Remember which ISR stood behind an acknowledgement."""
         isr = self._history.isr_of(partition, self._world.lineages[partition].by_id[stint].epoch)
-        entries = self._vouched.get((partition, stint))
-        if entries is None:
-            self._vouched[partition, stint] = [(start, end, isr)]
-        elif entries[-1][1] == start and entries[-1][2] == isr:
-            entries[-1] = (entries[-1][0], end, isr)
-        else:
-            entries.append((start, end, isr))
+        entries = self._vouched.setdefault((partition, stint), [])
+        place = len(entries)
+        while place and entries[place - 1][0] > start:  # acknowledgements overtake each other, but not by far
+            place -= 1
+        if place < len(entries) and (entries[place][0], entries[place][2]) == (end, isr):
+            end = entries.pop(place)[1]
+        if place and entries[place - 1][1:] == (start, isr):
+            place -= 1
+            start = entries.pop(place)[0]
+        entries.insert(place, (start, end, isr))
 
     def _vouched_isr(self, partition: str, stint: int, offset: int) -> tuple[int, ...]:
         entries = self._vouched.get((partition, stint), [])

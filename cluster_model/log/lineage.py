@@ -124,8 +124,23 @@ class Lineages:
         """Lengths: lineages only grow, so nothing else is needed to go back."""
         return tuple(len(lineage.batches) for lineage in self.by_id)
 
+    def check(self, saved: tuple[Any, ...]) -> None:
+        """Refuse lengths that these lineages never had: a keyframe of something else, or of what was forgotten.
+
+        Raises:
+            ValueError: there are not that many lineages or batches.
+        """
+        known = self.save()
+        if len(saved) > len(known) or any(wanted > length for wanted, length in zip(saved, known, strict=False)):
+            raise ValueError(f"a keyframe with stints of {saved} batches, and there are {known}")
+
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Forget what was written since."""
+        """Forget what was written since.
+
+        Raises:
+            ValueError: the keyframe is not of this history.
+        """
+        self.check(saved)
         del self.by_id[len(saved) :]
         for lineage, length in zip(self.by_id, saved, strict=True):
             del lineage.batches[length:], lineage.bases[length:], lineage.written[length:], lineage.newest[length:]
