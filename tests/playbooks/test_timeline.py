@@ -145,9 +145,22 @@ def test_a_live_session_that_remembers_finishes_as_one_that_does_not() -> None:
     assert lived().finish().to_json() == plain.finish().to_json()
 
 
-def test_the_past_runs_on_to_the_same_end() -> None:
+def test_right_after_an_event_comes_before_what_the_operator_did_then() -> None:
+    timeline = lived()
+    for at_us, _action in ACTIONS[:3]:
+        unbroken = Session.start(LIVE, open_ended=True)
+        play(unbroken, at_us - 1)
+        unbroken.advance(at_us)
+        executed = unbroken.cluster.executed
+        done = len(timeline.seek_time(at_us).board.active())
+        assert len(timeline.seek_event(executed).board.active()) == len(unbroken.board.active()) < done
+
+
+@pytest.mark.parametrize("first", [0, 2_500_000, 9_000_000, 16_000_000])
+def test_the_past_runs_on_to_the_same_end(first: int) -> None:
     timeline = timed()
-    past = timeline.seek_time(2_500_000)
+    timeline.seek_time(timeline.session.cluster.now_us)  # nothing of it may stay in the twin
+    past = timeline.seek_time(first)
     while past.advance(past.cluster.now_us + SECOND):
         pass
     assert past.cluster.digest() == timeline.session.cluster.digest()
