@@ -28,6 +28,10 @@ class Disconnected:
 
     __slots__ = ()
 
+    def __reduce__(self) -> str:
+        """There is only one, also after it was written down and read back."""
+        return "DISCONNECTED"
+
 
 DISCONNECTED: Final = Disconnected()
 
