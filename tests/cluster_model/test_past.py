@@ -21,7 +21,7 @@ def whole() -> Lineages:
 
 
 def contents(lineages: Lineages) -> list[list[Batch]]:
-    return [lineage.batches[:length] for lineage, length in zip(lineages.by_id, lineages.save(), strict=True)]
+    return [[lineage.batch(index) for index in range(lineage.length)] for lineage in lineages.by_id]
 
 
 def past_of(lineages: Lineages, *lengths: int) -> PastLineages:
@@ -47,7 +47,7 @@ def test_what_stands_there_already_is_not_written_again() -> None:
     again = past.begin(1, 1, 30)
     again.append(batch(30))
     assert past.save() == (3, 1)
-    assert [one.batches is other.batches for one, other in zip(past.by_id, original.by_id, strict=True)] == [True, True]
+    assert [one._bases is other._bases for one, other in zip(past.by_id, original.by_id, strict=True)] == [True, True]
     assert original.save() == (3, 2)
 
 
@@ -92,7 +92,7 @@ def test_the_original_may_grow_and_the_past_come_after() -> None:
     original.by_id[1].append(batch(50))
     for base in (40, 50):
         past.by_id[1].append(batch(base))
-    assert past.by_id[1].batches is original.by_id[1].batches
+    assert past.by_id[1]._bases is original.by_id[1]._bases
     assert past.save() == original.save() == (3, 3)
 
 

@@ -222,7 +222,7 @@ def _keep_the_hw(self: Replica, offset: int, now: int, rule: str) -> None:
     [
         (Leadership, "maximal_isr", property(lambda self: self.isr), promises.MAXIMAL_ISR),
         (leadership, "may_join_isr", lambda *_any: True, promises.COMPLETE),
-        (leadership, "high_watermark", lambda _profile, leo, *_any: leo, promises.COMPLETE),
+        (leadership, "high_watermark", lambda leo, _needed: leo, promises.COMPLETE),
         (Committed, "_judge", lambda *_any: KafkaError.NONE, promises.FENCING),
         (Replica, "apply", _apply_anything, promises.MAXIMAL_ISR),
         (Leadership, "_settled", lambda *_any: KafkaError.NONE, promises.DURABLE),
