@@ -60,8 +60,8 @@ def test_another_batch_parts_them(base: int) -> None:
         past.by_id[0].append(batch(at, "other"))
     assert contents(past)[0] == [*before[0][: base // 10], *(batch(at, "other") for at in (base, base + 10, base + 20))]
     assert past.by_id[0].end == base + 30
-    assert past.by_id[0].bases == list(range(0, base + 30, 10))
-    assert past.by_id[0].written[-1] == 500 * past.save()[0]
+    assert [one.base for one in past.by_id[0].between(0, base + 30)] == list(range(0, base + 30, 10))
+    assert past.by_id[0].bytes_between(0, base + 30) == 500 * past.save()[0]
     assert contents(original) == before
 
 
