@@ -61,11 +61,12 @@ class Cluster:
             self._port(CONTROLLER_ID), parts.profile, parts.config, parts.committed, self.emit
         )
         self.brokers = {
-            broker: Broker(
-                self._port(broker), CONTROLLER_ID, parts.profile, parts.config, parts.metadata[broker], self.emit
+            broker.id: Broker(
+                self._port(broker.id), CONTROLLER_ID, parts.profile, parts.config, parts.metadata[broker.id], self.emit,
+                broker.rack,
             )
-            for broker in ids
-        }
+            for broker in spec.brokers
+        }  # fmt: skip
         self.lineages = parts.lineages
         for name, replicas in parts.replicas.items():
             for broker, replica in replicas.items():
@@ -133,7 +134,7 @@ class Cluster:
         return consumers
 
     def _begin(self, ids: tuple[int, ...]) -> None:
-        self.controller.begin(ids)
+        self.controller.begin({broker.id: broker.rack for broker in self.spec.brokers})
         everything = self.controller.everything()
         for broker in ids:
             self.brokers[broker].begin(everything, self.controller.live[broker])

@@ -54,6 +54,13 @@ class BrokerConfig:
     recovery_checkpoint_us: int
     start_checkpoint_us: int
     recovery_threads: int
+    fetchers: int
+    rack_aware: bool
+    """Whether a leader sends consumers to the nearest replica (``RackAwareReplicaSelector``)."""
+    session_slots: int
+    leader_rate: int
+    """Bytes a second to and from throttled replicas, LONG_MAX for no limit."""
+    follower_rate: int
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "BrokerConfig":
@@ -86,6 +93,11 @@ class BrokerConfig:
             recovery_checkpoint_us=number("log.flush.offset.checkpoint.interval.ms", 60_000) * MS,
             start_checkpoint_us=number("log.flush.start.offset.checkpoint.interval.ms", 60_000) * MS,
             recovery_threads=number("num.recovery.threads.per.data.dir", 2 if profile.number >= (4, 0, 0) else 1),
+            fetchers=number("num.replica.fetchers", 1),
+            rack_aware=str(config.get("replica.selector.class", "")).endswith("RackAwareReplicaSelector"),
+            session_slots=number("max.incremental.fetch.session.cache.slots", 1_000),
+            leader_rate=number("leader.replication.throttled.rate", LONG_MAX),
+            follower_rate=number("follower.replication.throttled.rate", LONG_MAX),
         )
 
 
@@ -97,6 +109,9 @@ class TopicConfig:
     """As configured."""
     unclean: bool
     log: LogRules
+    leader_throttled: str = ""
+    """``*``, or ``partition:broker,...``, as configured."""
+    follower_throttled: str = ""
 
     @staticmethod
     def of(profile: Profile, broker: Mapping[str, ConfigValue], topic: Mapping[str, ConfigValue]) -> "TopicConfig":
@@ -106,6 +121,8 @@ class TopicConfig:
             min_isr=int(merged.get("min.insync.replicas", 1)),
             unclean=bool(merged.get("unclean.leader.election.enable", not profile.unclean_default_false)),
             log=_log_rules(profile, broker, topic),
+            leader_throttled=str(topic.get("leader.replication.throttled.replicas", "")),
+            follower_throttled=str(topic.get("follower.replication.throttled.replicas", "")),
         )
 
     def effective_min_isr(self, profile: Profile, replicas: int) -> int:
@@ -222,6 +239,7 @@ class ConsumerConfig:
     request_timeout_us: int
     backoff_us: int
     metadata_age_us: int
+    rack: str = ""
 
     @staticmethod
     def of(config: Mapping[str, ConfigValue]) -> "ConsumerConfig":
@@ -234,4 +252,5 @@ class ConsumerConfig:
             request_timeout_us=int(config.get("request.timeout.ms", 30_000)) * MS,
             backoff_us=int(config.get("retry.backoff.ms", 100)) * MS,
             metadata_age_us=int(config.get("metadata.max.age.ms", 300_000)) * MS,
+            rack=str(config.get("client.rack", "")),
         )

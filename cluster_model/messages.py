@@ -61,18 +61,23 @@ class ProduceResponse(NamedTuple):
 
 
 class FetchPartition(NamedTuple):
-    """What a fetch asks of one partition; epochs are -1 where the version sends none."""
+    """What a fetch asks of one partition; epochs are -1 where the version sends none.
+
+    ``log_start`` is where the follower's own log begins, -1 from a consumer.
+    """
 
     partition: str
     offset: int
     current_leader_epoch: int
     last_fetched_epoch: int
+    log_start: int = -1
 
 
 class FetchRequest(NamedTuple):
     """``replica`` is the follower's broker id, -1 for a consumer. ``broker_epoch`` -1 before KIP-903.
 
-    ``incremental``: ``partitions`` has only what is asked differently from this follower's last fetch.
+    ``incremental``: ``partitions`` has only what is asked differently from this follower's last fetch. ``rack`` is the
+    consumer's, empty where it has none to tell (KIP-392).
     """
 
     correlation: int
@@ -82,10 +87,15 @@ class FetchRequest(NamedTuple):
     max_bytes: int
     partitions: tuple[FetchPartition, ...]
     incremental: bool = False
+    rack: str = ""
 
 
 class FetchData(NamedTuple):
-    """The answer for one partition. ``diverging`` is (epoch, end offset) where the logs part (KIP-595)."""
+    """The answer for one partition. ``diverging`` is (epoch, end offset) where the logs part (KIP-595).
+
+    ``preferred`` is the follower that a consumer should rather read from, NOBODY for none (KIP-392); it comes without
+    records.
+    """
 
     partition: str
     offset: int
@@ -96,6 +106,7 @@ class FetchData(NamedTuple):
     leader_epoch: int
     records: Slice
     diverging: EpochEntry | None = None
+    preferred: int = NOBODY
 
 
 class FetchResponse(NamedTuple):
@@ -184,10 +195,11 @@ class AlterPartitionResponse(NamedTuple):
 
 
 class BrokerRegistrationRequest(NamedTuple):
-    """A process that just started says that it is broker ``broker``."""
+    """A process that just started says that it is broker ``broker``, and its ``broker.rack`` (empty for none)."""
 
     broker: int
     incarnation: int
+    rack: str = ""
 
 
 class BrokerRegistrationResponse(NamedTuple):
@@ -211,12 +223,16 @@ class BrokerHeartbeatResponse(NamedTuple):
 
 
 class LeaderAndIsrRequest(NamedTuple):
-    """Decisions that changed, and the brokers that live: LeaderAndIsr with UpdateMetadata, or the metadata log."""
+    """Decisions that changed, and the brokers that live: LeaderAndIsr with UpdateMetadata, or the metadata log.
+
+    ``racks`` are those brokers' racks, in the same order; empty where none has any.
+    """
 
     controller_epoch: int
     partitions: tuple[PartitionState, ...]
     brokers: tuple[int, ...]
     broker_epochs: tuple[int, ...]
+    racks: tuple[str, ...] = ()
 
 
 Message = (

@@ -51,9 +51,9 @@ class Broker:
     """A broker node. ``replicas`` are its disks: they outlive the process."""
 
     __slots__ = (
-        "_config", "_controller", "_controller_epoch", "_fetchers", "_port", "_profile", "_registration_retry_us",
-        "_saved", "_service", "_states", "_touched", "broker_epoch", "id", "logs", "metadata", "purgatory",
-        "registered", "replicas", "starting",
+        "_config", "_controller", "_controller_epoch", "_fetchers", "_port", "_profile", "_rack",
+        "_registration_retry_us", "_saved", "_service", "_states", "_touched", "broker_epoch", "id", "logs", "metadata",
+        "purgatory", "registered", "replicas", "starting",
     )  # fmt: skip
 
     def __init__(
@@ -64,8 +64,10 @@ class Broker:
         config: BrokerConfig,
         metadata: BrokerMetadata,
         emit: Callable[[Event], None],
+        rack: str = "",
     ) -> None:
         self.id = port.node_id
+        self._rack = rack
         self.metadata = metadata
         self.replicas: dict[str, Replica] = {}
         self.broker_epoch = 0
@@ -109,6 +111,7 @@ class Broker:
         self._fetchers.clear()
         self._states.clear()
         self.metadata.live.clear()
+        self.metadata.racks.clear()
         self.registered = False
         self.starting = False
         self._controller_epoch = 0
@@ -150,6 +153,8 @@ class Broker:
             self.logs.on_timer(name)
             # Retention may have moved a log's start, which followers hear of with their next fetch.
             self.purgatory.sessions.disturb()
+            for fetcher in self._fetchers.values():
+                fetcher.tell_log_starts()
 
     def on_disconnect(self, peer: int) -> None:
         """Whatever was asked of ``peer`` will not be answered."""
@@ -172,7 +177,7 @@ class Broker:
 
     def _register(self) -> None:
         if not self.registered:
-            self._port.send(self._controller, BrokerRegistrationRequest(self.id, self._port.incarnation))
+            self._port.send(self._controller, BrokerRegistrationRequest(self.id, self._port.incarnation, self._rack))
             self._port.timer(LAST_REGISTRATION_RETRY_US, "register")
 
     def _registration_answered(self, _source: int, response: BrokerRegistrationResponse) -> None:
@@ -209,6 +214,7 @@ class Broker:
         for fetcher in self._fetchers.values():
             fetcher.disturb()
         self.metadata.live = dict(zip(request.brokers, request.broker_epochs, strict=True))
+        self.metadata.racks = dict(zip(request.brokers, request.racks, strict=False))
         for state in request.partitions:
             known = self._states.get(state.partition)
             newer = known is None or (known.leader_epoch, known.partition_epoch) <= (
@@ -283,6 +289,11 @@ class Broker:
         fetcher = self._fetchers.get(source)
         if fetcher is not None:
             fetcher.fetched(response)
+            if self._profile.reads_from_followers and self.purgatory.readers:
+                # ReplicaFetcherThread completes the consumers' fetches that wait for its partitions' HW.
+                for data in response.partitions:
+                    if self.purgatory.readers.get(data.partition):
+                        self._service.answer_waiting(self.replicas[data.partition])
 
     def _epochs_ended(self, source: int, response: EpochEndResponse) -> None:
         fetcher = self._fetchers.get(source)
@@ -316,6 +327,7 @@ class Broker:
         """All state, disks included."""
         return (
             self.broker_epoch, self.registered, self.starting, tuple(self.metadata.live.items()),
+            tuple(self.metadata.racks.items()),
             self._controller_epoch, tuple(self._states.values()), self._registration_retry_us, self.purgatory.save(),
             tuple((leader, fetcher.save()) for leader, fetcher in self._fetchers.items()),
             self._saved_replicas(), self.logs.save(),
@@ -334,10 +346,11 @@ class Broker:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`; the partitions' lineages are loaded first."""
         (
-            self.broker_epoch, self.registered, self.starting, live, self._controller_epoch, states,
+            self.broker_epoch, self.registered, self.starting, live, racks, self._controller_epoch, states,
             self._registration_retry_us, purgatory, fetchers, replicas, logs,
         ) = saved  # fmt: skip
         self.metadata.live = dict(live)
+        self.metadata.racks = dict(racks)
         self._states = {state.partition: state for state in states}
         self.purgatory.load(purgatory)
         self._fetchers.clear()

@@ -90,6 +90,7 @@ class Following:
             replica.log.leo,
             replica.leader_epoch if profile.kip_320 else UNDEFINED,
             replica.log.epochs.latest if profile.diverging_fetch else UNDEFINED,
+            replica.log.log_start,
         )
 
     def answer(self, now: int, asked: FetchPartition, data: FetchData) -> Outcome:

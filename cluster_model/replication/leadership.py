@@ -232,6 +232,7 @@ class Leadership:
         offset = asked.offset
         records = Slice(offset, offset, ()) if offset == log.leo else log.read(offset, log.leo, max_bytes)
         if book:
+            remote.log_start = asked.log_start
             self._book(now, follower, remote, broker_epoch, asked.offset)
         return FetchData(asked.partition, asked.offset, 0, hw, log.log_start, replica.leader_epoch, records)
 
@@ -242,15 +243,6 @@ class Leadership:
         return FetchData(
             asked.partition, asked.offset, error, self.replica.hw, log.log_start, self.replica.leader_epoch, nothing
         )
-
-    def serve_consumer(self, asked: FetchPartition, max_bytes: int) -> FetchData:
-        """Answer a consumer: up to the HW; between HW and LEO there is nothing, and no error (``LocalLog.read``)."""
-        replica = self.replica
-        log = replica.log
-        if not log.log_start <= asked.offset <= log.leo:
-            return self.refuse(asked, KafkaError.OFFSET_OUT_OF_RANGE)
-        records = log.read(asked.offset, replica.hw, max_bytes)
-        return FetchData(asked.partition, asked.offset, 0, replica.hw, log.log_start, replica.leader_epoch, records)
 
     def _book(self, now: int, follower: int, remote: Remote, broker_epoch: int, offset: int) -> None:
         changed = remote.fetched(self.replica.profile, offset, self.replica.log.leo, now)
@@ -385,9 +377,7 @@ class Leadership:
         return self
 
 
-def _loaded_remotes(
-    saved: Iterable[tuple[int, tuple[int, int, int, int, int, bool]]], sessions: FetchSessions
-) -> dict[int, Remote]:
+def _loaded_remotes(saved: Iterable[tuple[int, tuple[Any, ...]]], sessions: FetchSessions) -> dict[int, Remote]:
     remotes: dict[int, Remote] = {}
     for broker, state in saved:
         remotes[broker] = Remote(0)

@@ -37,13 +37,14 @@ class ParkedProduce(NamedTuple):
 class Purgatory:
     """Both kinds by token, with their deadlines."""
 
-    __slots__ = ("_alarm", "_deadlines", "_token", "_watching", "fetches", "produces", "sessions")
+    __slots__ = ("_alarm", "_deadlines", "_token", "fetches", "produces", "readers", "sessions")
 
     def __init__(self, port: Port) -> None:
         self.fetches: dict[int, ParkedFetch] = {}
         self.produces: dict[int, ParkedProduce] = {}
         self.sessions = FetchSessions()
-        self._watching: dict[str, list[int]] = {}
+        self.readers: dict[str, list[int]] = {}
+        """Partition → tokens of the consumers' fetches that wait for it, oldest first."""
         self._deadlines: list[tuple[int, int]] = []
         self._token = 0
         self._alarm = Alarm(port, "purgatory")
@@ -68,7 +69,7 @@ class Purgatory:
             fetch.session.parked = token
             return token
         for asked in fetch.request.partitions:
-            self._watching.setdefault(asked.partition, []).append(token)
+            self.readers.setdefault(asked.partition, []).append(token)
         return token
 
     def park_produce(self, produce: ParkedProduce, deadline: int) -> int:
@@ -80,7 +81,7 @@ class Purgatory:
     def watchers(self, partition: str) -> list[int]:
         """Tokens of the fetches that wait for this partition, oldest first."""
         tokens = [session.parked for session in self.sessions.watching(partition) if session.parked]
-        consumers = self._watching.get(partition)
+        consumers = self.readers.get(partition)
         if consumers:
             tokens += consumers
         tokens.sort()
@@ -96,7 +97,7 @@ class Purgatory:
             self.sessions.drop_if_over(fetch.session)
         else:
             for asked in fetch.request.partitions:
-                self._watching[asked.partition].remove(token)
+                self.readers[asked.partition].remove(token)
         return fetch
 
     def due(self, now: int) -> list[int]:
@@ -121,13 +122,13 @@ class Purgatory:
         self.fetches.clear()
         self.produces.clear()
         self.sessions.unpark()
-        self._watching.clear()
+        self.readers.clear()
         self._deadlines.clear()
         self._alarm.forget()
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        watching = tuple((name, tuple(tokens)) for name, tokens in self._watching.items())
+        watching = tuple((name, tuple(tokens)) for name, tokens in self.readers.items())
         fetches = tuple((token, parked.source, parked.request) for token, parked in self.fetches.items())
         return (
             self.sessions.save(), fetches, tuple(self.produces.items()), watching, tuple(self._deadlines), self._token,
@@ -140,6 +141,6 @@ class Purgatory:
         parked = self.sessions.load(sessions)
         self.fetches = {token: ParkedFetch(source, request, parked.get(token)) for token, source, request in fetches}
         self.produces = dict(produces)
-        self._watching = {name: list(tokens) for name, tokens in watching}
+        self.readers = {name: list(tokens) for name, tokens in watching}
         self._deadlines = list(deadlines)
         self._alarm.load(alarm)

@@ -4,7 +4,7 @@ Offsets are exclusive ends: LEO is the next offset to be written, HW the first n
 """
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 from cluster_model.log.epochs import UNDEFINED, EpochCache
 from cluster_model.profiles import Profile
@@ -20,7 +20,10 @@ LONG_AGO: Final = -(1 << 62)
 class Remote:
     """What a leader knows of one follower (``kafka.cluster.Replica``). Times are when the fetch was being served."""
 
-    __slots__ = ("_place", "_session", "broker_epoch", "last_caught_up", "last_fetch", "last_fetch_leader_leo", "leo")
+    __slots__ = (
+        "_place", "_session", "broker_epoch", "last_caught_up", "last_fetch", "last_fetch_leader_leo", "leo",
+        "log_start", "told_hw",
+    )  # fmt: skip
 
     def __init__(self, last_caught_up: int, last_fetch: int = LONG_AGO) -> None:
         self.leo = UNKNOWN_LEO
@@ -28,6 +31,10 @@ class Remote:
         self.last_fetch = last_fetch
         self.last_caught_up = last_caught_up
         self.broker_epoch = -1
+        self.log_start = -1
+        """Where its log begins, by its last fetch."""
+        self.told_hw = 0
+        """The newest HW it has been sent; kept where the HW is pushed."""
         self._session: FetchSession | None = None
         self._place = 0
 
@@ -68,14 +75,19 @@ class Remote:
         self.last_fetch = now
         return changed
 
-    def save(self) -> tuple[int, int, int, int, int, bool]:
+    def save(self) -> tuple[Any, ...]:
         """All state, and whether the session has newer times; so a resting follower's state is the same for long."""
-        times = (self.last_fetch, self.last_caught_up)
-        return (self.leo, self.last_fetch_leader_leo, *times, self.broker_epoch, self._session is not None)
+        return (
+            self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch,
+            self.log_start, self.told_hw, self._session is not None,
+        )  # fmt: skip
 
-    def load(self, saved: tuple[int, int, int, int, int, bool], session: FetchSession | None) -> None:
+    def load(self, saved: tuple[Any, ...], session: FetchSession | None) -> None:
         """Undo of :meth:`save`; it no longer rests, which changes nothing but the work."""
-        (self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch, rested) = saved
+        (
+            self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch,
+            self.log_start, self.told_hw, rested,
+        ) = saved  # fmt: skip
         if rested:
             self._session = session
             self.settle()

@@ -8,6 +8,7 @@ from cluster_model.log.epochs import UNDEFINED
 from cluster_model.log.replica_log import Slice
 from cluster_model.messages import (
     CONSUMER,
+    NOBODY,
     EpochEnd,
     EpochEndRequest,
     EpochEndResponse,
@@ -22,6 +23,7 @@ from cluster_model.messages import (
 )
 from cluster_model.profiles import Profile
 from cluster_model.replication.purgatory import ParkedFetch, ParkedProduce, Purgatory
+from cluster_model.replication.reading_from_followers import serve_consumer, serves_consumers
 from cluster_model.replication.replica import Replica
 from cluster_model.replication.sessions import FetchSession
 
@@ -59,9 +61,10 @@ def serve_fetch(
     if replica is not None:
         error = check_epoch(replica, asked.current_leader_epoch)
         leadership = replica.leadership
-        if error is KafkaError.NONE and leadership is not None:
-            if request.replica == CONSUMER:
-                return leadership.serve_consumer(asked, request.max_bytes)
+        if error is KafkaError.NONE and request.replica == CONSUMER:
+            if serves_consumers(replica):
+                return serve_consumer(replica, request, asked, now)
+        elif error is KafkaError.NONE and leadership is not None:
             return leadership.serve_follower(
                 now, request.replica, request.broker_epoch, asked, request.max_bytes, book=book
             )
@@ -73,7 +76,12 @@ def serve_fetch(
 
 def _says_something(data: FetchData) -> bool:
     """Whether an answer is more than the HW, so that it cannot wait."""
-    return data.error != 0 or data.diverging is not None or data.records.end > data.records.start
+    return (
+        data.error != 0
+        or data.diverging is not None
+        or data.records.end > data.records.start
+        or data.preferred != NOBODY
+    )
 
 
 class Service:
@@ -157,8 +165,7 @@ class Service:
             asked = session.asked[place]
             data = serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=True)
             found.append(data)
-            session.hws[place] = data.hw
-            if _says_something(data):
+            if _says_something(data) or self._untold(request.replica, data):
                 at_once = True
         session.arrived = now
         if at_once:
@@ -169,6 +176,24 @@ class Service:
             replica = self._replicas.get(session.asked[place].partition)
             if replica is not None:
                 self._settle(replica)
+
+    def _untold(self, follower: int, data: FetchData) -> bool:
+        """KIP-392 in 2.4 and 2.5: whether an answer brings a newer HW than the follower has been sent."""
+        if not self._profile.hw_push or data.error:
+            return False
+        return self._news_of_hw(self._replicas[data.partition], follower, data.hw)
+
+    def _news_of_hw(self, replica: Replica, follower: int, hw: int) -> bool:
+        if not self._profile.hw_push or replica.leadership is None:
+            return False
+        remote = replica.leadership.remotes.get(follower)
+        return remote is not None and hw > remote.told_hw
+
+    def _told(self, follower: int, data: FetchData) -> None:
+        replica = self._replicas.get(data.partition)
+        if replica is not None and replica.leadership is not None and follower in replica.leadership.remotes:
+            replica.leadership.remotes[follower].told_hw = max(data.hw, replica.leadership.remotes[follower].told_hw)
+            self._touched[data.partition] = None
 
     def _wake_all(self, follower: int, session: FetchSession | None) -> None:
         """A session is over: nothing rests in it any more."""
@@ -185,7 +210,8 @@ class Service:
         """Send a follower its answer, and let rest what has no more news for it."""
         self._port.send(source, FetchResponse(request.correlation, tuple(found)))
         for place, data in zip(places, found, strict=True):
-            session.hws[place] = data.hw
+            if self._profile.hw_push:
+                self._told(request.replica, data)
             if not _says_something(data):
                 replica = self._replicas[data.partition]
                 if data.hw == replica.hw and replica.leadership is not None:
@@ -209,12 +235,12 @@ class Service:
         if session is not None:
             place = session.places[replica.partition]
             asked = session.asked[place]
-            if replica.log.leo != asked.offset or (self._profile.hw_push and replica.hw > session.hws[place]):
+            if replica.log.leo != asked.offset or self._news_of_hw(replica, parked.request.replica, replica.hw):
                 return True
             return replica.leadership is None or check_epoch(replica, asked.current_leader_epoch) != 0
         for asked in parked.request.partitions:
             if asked.partition == replica.partition:
-                if replica.leadership is None or check_epoch(replica, asked.current_leader_epoch):
+                if not serves_consumers(replica) or check_epoch(replica, asked.current_leader_epoch):
                     return True
                 return replica.hw > asked.offset or asked.offset > replica.log.leo
         return False

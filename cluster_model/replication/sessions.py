@@ -17,15 +17,13 @@ from cluster_model.messages import FetchPartition
 class FetchSession:
     """One follower's standing fetch. ``parked`` is its token in the purgatory, 0 while it is not waiting."""
 
-    __slots__ = ("arrived", "asked", "dirty", "hws", "parked", "places", "source")
+    __slots__ = ("arrived", "asked", "dirty", "parked", "places", "source")
 
     def __init__(self, source: int, asked: tuple[FetchPartition, ...]) -> None:
         self.source = source
         self.asked = list(asked)
         self.places = {entry.partition: place for place, entry in enumerate(asked)}
         self.dirty: dict[int, None] = dict.fromkeys(range(len(asked)))
-        self.hws = [-1] * len(asked)
-        """HW of each partition when the fetch was parked."""
         self.arrived = -1
         """When the last fetch arrived."""
         self.parked = 0
@@ -36,14 +34,14 @@ class FetchSession:
 
     def save(self) -> tuple[Any, ...]:
         """The question; that nothing rests after a load changes nothing but the work."""
-        return (self.source, tuple(self.asked), tuple(self.hws), self.arrived, self.parked)
+        return (self.source, tuple(self.asked), self.arrived, self.parked)
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "FetchSession":
         """Undo of :meth:`save`."""
-        source, asked, hws, arrived, parked = saved
+        source, asked, arrived, parked = saved
         session = cls(source, asked)
-        session.hws, session.arrived, session.parked = list(hws), arrived, parked
+        session.arrived, session.parked = arrived, parked
         return session
 
 
