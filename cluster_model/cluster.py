@@ -193,8 +193,12 @@ class Cluster:
         """Hex digest of everything that happened so far; slices and drains leave no mark on it."""
         return self.trace.digest(self.now_us, self.executed)
 
-    def _control(self, target: int, _payload: Payload) -> None:
-        if self.on_control is not None:
+    def _control(self, target: int, payload: Payload) -> None:
+        if payload:
+            incarnation, reason = payload
+            if self.network.processes[target].incarnation == incarnation:
+                self._die(target, reason)
+        elif self.on_control is not None:
             self.on_control(target)
 
     def call_at(self, at_us: int, token: int) -> None:
@@ -230,10 +234,13 @@ class Cluster:
 
     def crash(self, node: int) -> None:
         """Kill a broker's or the controller's process (SIGKILL): the page cache stays, peers are told by resets."""
+        self._die(node, "crash")
+
+    def _die(self, node: int, detail: str) -> None:
         if node in self.brokers:
             self.brokers[node].stopped()
         self.network.crash(node)
-        self.emit(NodeDown(self.now_us, self.name_of(node), self._broker_id(node), "crash"))
+        self.emit(NodeDown(self.now_us, self.name_of(node), self._broker_id(node), detail))
 
     def power_loss(self, node: int, keep: int = -1) -> None:
         """Take a broker's machine away: what was not yet on disk is gone, and nobody is told.
@@ -256,9 +263,7 @@ class Cluster:
         if node not in self.brokers or self.state_of(node) is not ProcessState.RUNNING:
             raise ModelError(f"node {node} is not a running broker")
         self.brokers[node].logs.shut_down()
-        self.brokers[node].stopped()
-        self.network.crash(node)
-        self.emit(NodeDown(self.now_us, self.name_of(node), node, "shutdown"))
+        self._die(node, "shutdown")
 
     def restart(self, node: int) -> None:
         """Start a process that is down."""

@@ -75,7 +75,10 @@ def _event(cls: type[Any]) -> type[Any]:
 
 @_event
 class NodeDown(TraceEvent):
-    """A process is gone. ``detail``: ``crash`` (page cache kept), ``power_loss``, ``shutdown``. ``broker`` -1: none."""
+    """A process is gone. ``detail``: ``crash`` (page cache kept), ``power_loss``, ``shutdown``. ``broker`` -1: none.
+
+    A broker that ends itself gives its reason there, ``exit: ...``; its page cache stays as in a crash.
+    """
 
     kind: ClassVar[str] = "node_down"
     at_us: int

@@ -141,12 +141,16 @@ class EpochEndResponse(NamedTuple):
 
 
 class ListOffsetsRequest(NamedTuple):
-    """A consumer asks for the earliest or the latest readable offset."""
+    """Somebody asks for the earliest or the latest offset: a consumer for the readable ones, a follower for the end.
+
+    ``replica`` is the follower's broker id, -1 for a consumer.
+    """
 
     correlation: int
     partition: str
     earliest: bool
     current_leader_epoch: int
+    replica: int = CONSUMER
 
 
 class ListOffsetsResponse(NamedTuple):

@@ -33,6 +33,10 @@ class Port:
         """Have ``on_timer(timer)`` called after ``delay``; it dies with the process."""
         self._network.timer(self.node_id, delay, timer)
 
+    def exit(self, reason: str) -> None:
+        """End this process: it handles nothing more from here on, and ``reason`` is what is told of its end."""
+        self._network.exit(self.node_id, reason)
+
 
 class Alarm:
     """One timer that stands for many deadlines: armed for the earliest, moved only when an earlier one comes.

@@ -26,6 +26,7 @@ from cluster_model.messages import (
     FetchResponse,
     LeaderAndIsrRequest,
     ListOffsetsRequest,
+    ListOffsetsResponse,
     Message,
     MetadataRequest,
     MetadataResponse,
@@ -300,6 +301,11 @@ class Broker:
         if fetcher is not None:
             fetcher.epochs_ended(response)
 
+    def _offset_listed(self, source: int, response: ListOffsetsResponse) -> None:
+        fetcher = self._fetchers.get(source)
+        if fetcher is not None:
+            fetcher.offset_listed(response)
+
     def delete_records(self, partition: str, before: int) -> KafkaError:
         """DeleteRecords for one partition; followers hear of the new log start with their next fetch."""
         error = self.replicas[partition].delete_records(before, self._port.now)
@@ -369,6 +375,7 @@ _HANDLERS: Final[dict[type[Any], Callable[[Broker, int, Any], None]]] = {
     EpochEndRequest: Broker._epoch_ends,
     EpochEndResponse: Broker._epochs_ended,
     ListOffsetsRequest: Broker._list_offsets,
+    ListOffsetsResponse: Broker._offset_listed,
     MetadataRequest: Broker._metadata_asked,
     AlterPartitionResponse: Broker._alter_partition_answered,
     BrokerRegistrationResponse: Broker._registration_answered,

@@ -19,8 +19,11 @@ from cluster_model.messages import (
     FetchPartition,
     FetchRequest,
     FetchResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
 )
 from cluster_model.replication.following import Following, Outcome
+from cluster_model.replication.out_of_range import Seek
 from cluster_model.replication.replica import Replica
 
 MAX_BYTES = 10_485_760
@@ -105,6 +108,12 @@ class Fetcher:
             return
         now = self._port.now
         ready = [self._following(name) for name in self._partitions if self._delayed.get(name, 0) <= now]
+        for following in ready:
+            if following is not None and following.seek is not None:
+                # fetchOffsetAndTruncate blocks the whole thread, one partition after another.
+                self._begin([])
+                self._ask_offset(following.replica.partition, following.seek)
+                return
         asking = [following.epoch_question() for following in ready if following is not None and following.truncating]
         fetching = [following.question() for following in ready if following is not None and not following.truncating]
         if asking:
@@ -115,6 +124,9 @@ class Fetcher:
             self._fetch(tuple(fetching), incremental=False)
         elif self._delayed:
             self._alarm.want(min(self._delayed.values()))
+
+    def _ask_offset(self, partition: str, seek: Seek) -> None:
+        self._send(ListOffsetsRequest(self._next(), partition, seek.earliest, seek.epoch, self._port.node_id))
 
     def _begin(self, asked: list[FetchPartition]) -> None:
         self._asked = asked
@@ -140,7 +152,7 @@ class Fetcher:
         self._correlation += 1
         return self._correlation
 
-    def _send(self, request: FetchRequest | EpochEndRequest) -> None:
+    def _send(self, request: FetchRequest | EpochEndRequest | ListOffsetsRequest) -> None:
         self._outstanding = request.correlation
         self._sent_at = self._port.now
         self._port.send(self.leader, request)
@@ -211,6 +223,20 @@ class Fetcher:
                 self._settle(answer.partition, following.epoch_answer(now, answer))
         self.pump()
 
+    def offset_listed(self, response: ListOffsetsResponse) -> None:
+        """The leader answered where its log ends or begins."""
+        if response.correlation != self._outstanding:
+            return
+        self._outstanding = 0
+        following = self._following(response.partition) if response.partition in self._partitions else None
+        if following is not None:
+            outcome = following.offset_answer(self._port.now, response.error, response.log_offset)
+            if outcome is Outcome.EXIT:
+                self._port.exit(following.exit_reason)
+                return
+            self._settle(response.partition, outcome)
+        self.pump()
+
     def _settle(self, partition: str, outcome: Outcome) -> None:
         self._touched[partition] = None
         if outcome is Outcome.BACK_OFF:
@@ -238,6 +264,9 @@ class Fetcher:
         again = self._port.now + self._config.fetch_backoff_us
         for partition in self._partitions:
             self._delayed[partition] = again
+            following = self._following(partition)
+            if following is not None:
+                following.seek = None
         self.pump()
 
     def save(self) -> tuple[Any, ...]:

@@ -237,12 +237,9 @@ class Leadership:
         return FetchData(asked.partition, asked.offset, 0, hw, log.log_start, replica.leader_epoch, records)
 
     def refuse(self, asked: FetchPartition, error: KafkaError) -> FetchData:
-        """An error answer; its empty ``records`` tell where this log ends, for a follower that is out of range."""
-        log = self.replica.log
-        nothing = Slice(log.leo, log.leo, ())
-        return FetchData(
-            asked.partition, asked.offset, error, self.replica.hw, log.log_start, self.replica.leader_epoch, nothing
-        )
+        """An error answer."""
+        nothing = Slice(asked.offset, asked.offset, ())
+        return FetchData(asked.partition, asked.offset, error, -1, -1, self.replica.leader_epoch, nothing)
 
     def _book(self, now: int, follower: int, remote: Remote, broker_epoch: int, offset: int) -> None:
         changed = remote.fetched(self.replica.profile, offset, self.replica.log.leo, now)

@@ -53,6 +53,27 @@ def epoch_end(replica: Replica | None, partition: str, epoch: int, current: int)
     return EpochEnd(partition, epoch, 0, UNDEFINED, log.epochs.end_offset_kip_101(epoch, log.leo))
 
 
+def listed_offset(replica: Replica | None, request: ListOffsetsRequest) -> tuple[KafkaError, int]:
+    """The start of the log, or its end: LEO for a follower, for a consumer the HW (``fetchOffsetForTimestamp``).
+
+    A consumer is told no end until the HW has reached the start of this epoch.
+    """
+    if replica is None:
+        return KafkaError.UNKNOWN_TOPIC_OR_PARTITION, -1
+    error = check_epoch(replica, request.current_leader_epoch)
+    if error is not KafkaError.NONE:
+        return error, -1
+    if replica.leadership is None:
+        return KafkaError.NOT_LEADER_OR_FOLLOWER, -1
+    if request.earliest:
+        return KafkaError.NONE, replica.log.log_start
+    if request.replica != CONSUMER:
+        return KafkaError.NONE, replica.log.leo
+    if replica.profile.bounce_detected and replica.hw < replica.leadership.epoch_start:
+        return KafkaError.OFFSET_NOT_AVAILABLE, -1
+    return KafkaError.NONE, replica.hw
+
+
 def serve_fetch(
     replica: Replica | None, request: FetchRequest, asked: FetchPartition, now: int, *, book: bool
 ) -> FetchData:
@@ -310,20 +331,6 @@ class Service:
         self._port.send(source, EpochEndResponse(request.correlation, answers))
 
     def list_offsets(self, source: int, request: ListOffsetsRequest) -> None:
-        """Earliest, or latest: the HW, once it has reached the start of this epoch (``fetchOffsetForTimestamp``)."""
-        replica = self._replicas.get(request.partition)
-        error = KafkaError.UNKNOWN_TOPIC_OR_PARTITION
-        offset = -1
-        if replica is not None:
-            error = check_epoch(replica, request.current_leader_epoch)
-            leadership = replica.leadership
-            if error is KafkaError.NONE and leadership is None:
-                error = KafkaError.NOT_LEADER_OR_FOLLOWER
-            elif error is KafkaError.NONE and leadership is not None:
-                if request.earliest:
-                    offset = replica.log.log_start
-                elif replica.profile.bounce_detected and replica.hw < leadership.epoch_start:
-                    error = KafkaError.OFFSET_NOT_AVAILABLE
-                else:
-                    offset = replica.hw
+        """ListOffsets of a consumer or a follower."""
+        error, offset = listed_offset(self._replicas.get(request.partition), request)
         self._port.send(source, ListOffsetsResponse(request.correlation, request.partition, error, offset))
