@@ -77,7 +77,9 @@ class FetchRequest(NamedTuple):
     """``replica`` is the follower's broker id, -1 for a consumer. ``broker_epoch`` -1 before KIP-903.
 
     ``incremental``: ``partitions`` has only what is asked differently from this follower's last fetch. ``rack`` is the
-    consumer's, empty where it has none to tell (KIP-392).
+    consumer's, empty where it has none to tell (KIP-392). ``fetcher`` numbers the follower's threads, each of which has
+    a connection of its own. ``session_epoch`` counts the fetches of session ``session_id`` (KIP-227): 0 asks for a new
+    one, -1 for none.
     """
 
     correlation: int
@@ -88,6 +90,9 @@ class FetchRequest(NamedTuple):
     partitions: tuple[FetchPartition, ...]
     incremental: bool = False
     rack: str = ""
+    fetcher: int = 0
+    session_id: int = 0
+    session_epoch: int = -1
 
 
 class FetchData(NamedTuple):
@@ -110,10 +115,15 @@ class FetchData(NamedTuple):
 
 
 class FetchResponse(NamedTuple):
-    """Answers, in the order asked; to a follower only those that may tell it something new."""
+    """Answers, in the order asked; to a follower only those that may tell it something new.
+
+    ``error`` refuses the session, and then there are no answers; ``session_id`` is the one to go on with, 0 for none.
+    """
 
     correlation: int
     partitions: tuple[FetchData, ...]
+    error: int = 0
+    session_id: int = 0
 
 
 class EpochEndRequest(NamedTuple):

@@ -30,6 +30,7 @@ from cluster_model.messages import (
     PartitionState,
 )
 from cluster_model.profiles import Profile
+from cluster_model.replication.session_handle import SessionHandle
 
 
 class Consumer:
@@ -38,7 +39,7 @@ class Consumer:
     __slots__ = (
         "_alarm", "_asked", "_backing_off", "_busy_until", "_config", "_correlation", "_emit", "_lineages",
         "_metadata", "_outstanding", "_port", "_preferred", "_processing_us", "_profile", "_rack",
-        "_resetting", "group", "name", "positions", "read",
+        "_resetting", "_sessions", "group", "name", "positions", "read",
     )  # fmt: skip
 
     def __init__(
@@ -69,6 +70,8 @@ class Consumer:
         self._outstanding: dict[int, tuple[int, int]] = {}
         """Broker → (correlation, sent at): one fetch under way to each."""
         self._asked: dict[int, tuple[FetchPartition, ...]] = {}
+        self._sessions: dict[int, SessionHandle] = {}
+        """Broker → the fetch session there."""
         self._resetting: dict[str, tuple[int, int, int]] = {}
         """Partition → (correlation, broker asked, sent at) of the ListOffsets under way."""
         self._backing_off: dict[str, int] = {}
@@ -119,6 +122,7 @@ class Consumer:
 
     def _connection_lost(self, leader: int) -> None:
         if self._outstanding.pop(leader, None) is not None:
+            self._sessions[leader].lost()
             for asked in self._asked.pop(leader, ()):
                 self._preferred.clear(asked.partition)
                 self._back_off(asked.partition)
@@ -154,9 +158,10 @@ class Consumer:
             self._correlation += 1
             self._outstanding[source] = (self._correlation, now)
             self._asked[source] = tuple(asked)
+            session = self._sessions.setdefault(source, SessionHandle(uses_sessions=self._profile.fetch_sessions))
             request = FetchRequest(
                 self._correlation, CONSUMER, -1, self._config.fetch_wait_us, self._config.fetch_bytes, tuple(asked),
-                rack=self._rack,
+                rack=self._rack, session_id=session.id, session_epoch=session.epoch,
             )  # fmt: skip
             self._port.send(source, request)
         sent = [sent_at for _correlation, sent_at in self._outstanding.values()]
@@ -169,6 +174,9 @@ class Consumer:
             return
         del self._outstanding[source]
         self._asked.pop(source, None)
+        if not self._sessions[source].answered(response):
+            self._poll()
+            return
         taken = 0
         for data in response.partitions:
             if data.offset != self.positions[data.partition]:
@@ -244,13 +252,14 @@ class Consumer:
             tuple(self.positions.items()), self.read, self._correlation, tuple(self._outstanding.items()),
             tuple(self._asked.items()), tuple(self._resetting.items()), tuple(self._backing_off.items()),
             self._busy_until, self._alarm.save(), self._metadata.save(), self._preferred.save(),
+            tuple((broker, session.save()) for broker, session in self._sessions.items()),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
             positions, self.read, self._correlation, outstanding, asked, resetting, backing_off, self._busy_until,
-            alarm, metadata, preferred,
+            alarm, metadata, preferred, sessions,
         ) = saved  # fmt: skip
         self.positions = dict(positions)
         self._outstanding.clear()
@@ -261,3 +270,7 @@ class Consumer:
         self._alarm.load(alarm)
         self._metadata.load(metadata)
         self._preferred.load(preferred)
+        self._sessions.clear()
+        for broker, session in sessions:
+            self._sessions[broker] = SessionHandle(uses_sessions=self._profile.fetch_sessions)
+            self._sessions[broker].load(session)

@@ -35,10 +35,12 @@ from cluster_model.messages import (
 )
 from cluster_model.profiles import Profile
 from cluster_model.replication.fetcher import Fetcher
+from cluster_model.replication.fetcher_ids import fetcher_id, fetcher_of
 from cluster_model.replication.log_manager import LogManager
 from cluster_model.replication.purgatory import Purgatory
 from cluster_model.replication.replica import BrokerMetadata, Replica
 from cluster_model.replication.service import Service
+from cluster_model.replication.session_cache import SessionCache
 
 ALTER_PARTITION_RETRY_US: Final = 50_000
 """Pause after an AlterPartition answer that asks for another try (``AlterPartitionManager``)."""
@@ -54,7 +56,7 @@ class Broker:
     __slots__ = (
         "_config", "_controller", "_controller_epoch", "_fetchers", "_port", "_profile", "_rack",
         "_registration_retry_us", "_saved", "_service", "_states", "_touched", "broker_epoch", "id", "logs", "metadata",
-        "purgatory", "registered", "replicas", "starting",
+        "purgatory", "registered", "replicas", "sessions", "starting",
     )  # fmt: skip
 
     def __init__(
@@ -75,19 +77,21 @@ class Broker:
         self.registered = True
         self.starting = False
         self.purgatory = Purgatory(port)
+        self.sessions = SessionCache(config.session_slots)
         self._port = port
         self._controller = controller
         self._controller_epoch = 0
         self._profile = profile
         self._config = config
         self._states: dict[str, PartitionState] = {}
-        self._fetchers: dict[int, Fetcher] = {}
+        self._fetchers: dict[tuple[int, int], Fetcher] = {}
+        """By leader and number (``num.replica.fetchers``)."""
         self._registration_retry_us = FIRST_REGISTRATION_RETRY_US
         self.logs = LogManager(port, self.replicas, config, emit)
         self._saved: dict[str, tuple[Any, ...]] = {}
         """Each replica's state when it was last saved: keyframes share what has not been touched since."""
         self._touched: dict[str, None] = {}
-        self._service = Service(port, profile, self.replicas, self.purgatory, self.settle, self._touched)
+        self._service = Service(port, profile, self.replicas, self.purgatory, self.settle, self._touched, self.sessions)
 
     def begin(self, request: LeaderAndIsrRequest, broker_epoch: int) -> None:
         """Stand in a running cluster at its first instant: registered, roles taken, timers set."""
@@ -109,6 +113,7 @@ class Broker:
         for replica in self.replicas.values():
             replica.stopped()
         self.purgatory.clear()
+        self.sessions.clear()
         self._fetchers.clear()
         self._states.clear()
         self.metadata.live.clear()
@@ -134,7 +139,7 @@ class Broker:
         """Handle a timer by its name."""
         name = timer[0]
         if name == "fetcher":
-            fetcher = self._fetchers.get(timer[1])
+            fetcher = self._fetchers.get((timer[1], timer[2]))
             if fetcher is not None:
                 fetcher.rang()
         elif name == "purgatory":
@@ -159,9 +164,9 @@ class Broker:
 
     def on_disconnect(self, peer: int) -> None:
         """Whatever was asked of ``peer`` will not be answered."""
-        fetcher = self._fetchers.get(peer)
-        if fetcher is not None:
-            fetcher.disconnected()
+        for fetcher in self._fetchers.values():
+            if fetcher.leader == peer:
+                fetcher.disconnected()
         if peer == self._controller:
             for partition, replica in self.replicas.items():
                 if replica.leadership is not None and replica.leadership.pending is not None:
@@ -240,22 +245,28 @@ class Broker:
             if fetcher.leader != replica.leader:
                 fetcher.remove(replica.partition)
         if replica.following is not None and replica.leader in self.metadata.live:
-            self._fetcher(replica.leader).add(replica.partition)
+            self._fetcher(replica).add(replica.partition)
 
     def _start_waiting_followers(self) -> None:
         """A leader that was not alive when its followers heard of it may be by now."""
         for replica in self.replicas.values():
             following = replica.following
             if following is not None and not following.failed and replica.leader in self.metadata.live:
-                fetcher = self._fetcher(replica.leader)
+                fetcher = self._fetcher(replica)
                 if not fetcher.has(replica.partition):
                     fetcher.add(replica.partition)
 
-    def _fetcher(self, leader: int) -> Fetcher:
-        fetcher = self._fetchers.get(leader)
-        if fetcher is None:
-            fetcher = Fetcher(self._port, leader, self.replicas, self._config, self._fetch_broker_epoch, self._touched)
-            self._fetchers[leader] = fetcher
+    def _fetcher(self, replica: Replica) -> Fetcher:
+        index = fetcher_id(replica.partition, self._config.fetchers)
+        fetcher = self._fetchers.get((replica.leader, index))
+        return self._new_fetcher(replica.leader, index) if fetcher is None else fetcher
+
+    def _new_fetcher(self, leader: int, index: int) -> Fetcher:
+        fetcher = Fetcher(
+            self._port, leader, self.replicas, self._profile, self._config, self._fetch_broker_epoch, self._touched,
+            index,
+        )  # fmt: skip
+        self._fetchers[leader, index] = fetcher
         return fetcher
 
     def _fetch_broker_epoch(self) -> int:
@@ -287,7 +298,7 @@ class Broker:
             self.settle(replica)
 
     def _fetched(self, source: int, response: FetchResponse) -> None:
-        fetcher = self._fetchers.get(source)
+        fetcher = self._fetchers.get((source, fetcher_of(response.correlation)))
         if fetcher is not None:
             fetcher.fetched(response)
             if self._profile.reads_from_followers and self.purgatory.readers:
@@ -297,12 +308,12 @@ class Broker:
                         self._service.answer_waiting(self.replicas[data.partition])
 
     def _epochs_ended(self, source: int, response: EpochEndResponse) -> None:
-        fetcher = self._fetchers.get(source)
+        fetcher = self._fetchers.get((source, fetcher_of(response.correlation)))
         if fetcher is not None:
             fetcher.epochs_ended(response)
 
     def _offset_listed(self, source: int, response: ListOffsetsResponse) -> None:
-        fetcher = self._fetchers.get(source)
+        fetcher = self._fetchers.get((source, fetcher_of(response.correlation)))
         if fetcher is not None:
             fetcher.offset_listed(response)
 
@@ -335,8 +346,8 @@ class Broker:
             self.broker_epoch, self.registered, self.starting, tuple(self.metadata.live.items()),
             tuple(self.metadata.racks.items()),
             self._controller_epoch, tuple(self._states.values()), self._registration_retry_us, self.purgatory.save(),
-            tuple((leader, fetcher.save()) for leader, fetcher in self._fetchers.items()),
-            self._saved_replicas(), self.logs.save(),
+            tuple((key, fetcher.save()) for key, fetcher in self._fetchers.items()),
+            self._saved_replicas(), self.logs.save(), self.sessions.save(),
         )  # fmt: skip
 
     def _saved_replicas(self) -> tuple[tuple[Any, ...], ...]:
@@ -353,15 +364,16 @@ class Broker:
         """Undo of :meth:`save`; the partitions' lineages are loaded first."""
         (
             self.broker_epoch, self.registered, self.starting, live, racks, self._controller_epoch, states,
-            self._registration_retry_us, purgatory, fetchers, replicas, logs,
+            self._registration_retry_us, purgatory, fetchers, replicas, logs, sessions,
         ) = saved  # fmt: skip
         self.metadata.live = dict(live)
         self.metadata.racks = dict(racks)
         self._states = {state.partition: state for state in states}
         self.purgatory.load(purgatory)
         self._fetchers.clear()
-        for leader, state in fetchers:
-            self._fetcher(leader).load(state)
+        for (leader, index), state in fetchers:
+            self._new_fetcher(leader, index).load(state)
+        self.sessions.load(sessions)
         for replica, state in zip(self.replicas.values(), replicas, strict=True):
             replica.load(state, self.purgatory.sessions)
         self._saved.clear()

@@ -22,9 +22,12 @@ from cluster_model.messages import (
     ListOffsetsRequest,
     ListOffsetsResponse,
 )
+from cluster_model.profiles import Profile
+from cluster_model.replication.fetcher_ids import first_correlation
 from cluster_model.replication.following import Following, Outcome
 from cluster_model.replication.out_of_range import Seek
 from cluster_model.replication.replica import Replica
+from cluster_model.replication.session_handle import SessionHandle
 
 MAX_BYTES = 10_485_760
 """``replica.fetch.response.max.bytes``."""
@@ -35,8 +38,8 @@ class Fetcher:
 
     __slots__ = (
         "_alarm", "_asked", "_broker_epoch", "_changed", "_config", "_correlation", "_delayed", "_outstanding",
-        "_partitions", "_places", "_port", "_replicas", "_sent_at", "_sent_epoch", "_steady", "_told", "_touched",
-        "leader",
+        "_partitions", "_places", "_port", "_replicas", "_sent_at", "_sent_epoch", "_session", "_steady", "_told",
+        "_touched", "index", "leader",
     )  # fmt: skip
 
     def __init__(
@@ -44,12 +47,15 @@ class Fetcher:
         port: Port,
         leader: int,
         replicas: dict[str, Replica],
+        profile: Profile,
         config: BrokerConfig,
         broker_epoch: Callable[[], int],
         touched: dict[str, None],
+        index: int = 0,
     ) -> None:
-        """``touched`` takes the partitions whose saved state is out of date."""
+        """``touched`` takes the partitions whose saved state is out of date; ``index`` numbers a leader's fetchers."""
         self.leader = leader
+        self.index = index
         self._port = port
         self._replicas = replicas
         self._config = config
@@ -58,8 +64,7 @@ class Fetcher:
         self._partitions: dict[str, None] = {}
         self._delayed: dict[str, int] = {}
         """Partition → when it may be tried again."""
-        # An answer to a request of a former life must not be taken for one of this life's.
-        self._correlation = port.incarnation << 32
+        self._correlation = first_correlation(port.incarnation, index)
         self._outstanding = 0
         """Correlation of the request under way, 0 for none."""
         self._asked: list[FetchPartition] = []
@@ -73,7 +78,8 @@ class Fetcher:
         """Nothing has happened to partitions and roles since the last full request."""
         self._sent_at = 0
         self._sent_epoch = -1
-        self._alarm = Alarm(port, "fetcher", leader)
+        self._session = SessionHandle(uses_sessions=profile.fetch_sessions)
+        self._alarm = Alarm(port, "fetcher", leader, index)
 
     def add(self, partition: str) -> None:
         """Fetch this one too, from the next request on."""
@@ -140,7 +146,7 @@ class Fetcher:
         self._send(
             FetchRequest(
                 self._next(), self._port.node_id, self._sent_epoch, self._config.fetch_wait_us, MAX_BYTES, partitions,
-                incremental,
+                incremental, "", self.index, self._session.id, self._session.epoch,
             )
         )  # fmt: skip
 
@@ -163,6 +169,10 @@ class Fetcher:
         if response.correlation != self._outstanding:
             return
         self._outstanding = 0
+        if not self._session.answered(response):
+            self._steady = False
+            self.pump()
+            return
         now = self._port.now
         if self._steady:
             self._take(now, response)
@@ -260,6 +270,7 @@ class Fetcher:
     def disconnected(self) -> None:
         """The request under way will not be answered: all partitions back off."""
         self._steady = False
+        self._session.lost()
         self._outstanding = 0
         again = self._port.now + self._config.fetch_backoff_us
         for partition in self._partitions:
@@ -274,14 +285,14 @@ class Fetcher:
         return (
             tuple(self._partitions), tuple(self._delayed.items()), self._correlation, self._outstanding,
             tuple(self._asked), tuple(self._told), tuple(self._changed), self._steady, self._sent_at,
-            self._sent_epoch, self._alarm.save(),
+            self._sent_epoch, self._alarm.save(), self._session.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
             partitions, delayed, self._correlation, self._outstanding, asked, told, changed, self._steady,
-            self._sent_at, self._sent_epoch, alarm,
+            self._sent_at, self._sent_epoch, alarm, session,
         ) = saved  # fmt: skip
         self._partitions = dict.fromkeys(partitions)
         self._delayed = dict(delayed)
@@ -290,3 +301,4 @@ class Fetcher:
         self._told = list(told)
         self._changed = list(changed)
         self._alarm.load(alarm)
+        self._session.load(session)

@@ -366,7 +366,7 @@ class Leadership:
         self = cls.__new__(cls)
         self.replica = replica
         self.isr, self.pending, self.proposal, self.epoch_start = isr, pending, proposal, epoch_start
-        self.remotes = _loaded_remotes(remotes, sessions)
+        self.remotes = _loaded_remotes(remotes, replica.partition, sessions)
         self.producers = ProducerMemory()
         self.producers.load(producers)
         self._waiting = list(waiting)
@@ -374,9 +374,11 @@ class Leadership:
         return self
 
 
-def _loaded_remotes(saved: Iterable[tuple[int, tuple[Any, ...]]], sessions: FetchSessions) -> dict[int, Remote]:
+def _loaded_remotes(
+    saved: Iterable[tuple[int, tuple[Any, ...]]], partition: str, sessions: FetchSessions
+) -> dict[int, Remote]:
     remotes: dict[int, Remote] = {}
     for broker, state in saved:
         remotes[broker] = Remote(0)
-        remotes[broker].load(state, sessions.of(broker))
+        remotes[broker].load(state, sessions.asking(broker, partition))
     return remotes

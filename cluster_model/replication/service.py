@@ -25,6 +25,7 @@ from cluster_model.profiles import Profile
 from cluster_model.replication.purgatory import ParkedFetch, ParkedProduce, Purgatory
 from cluster_model.replication.reading_from_followers import serve_consumer, serves_consumers
 from cluster_model.replication.replica import Replica
+from cluster_model.replication.session_cache import SessionCache
 from cluster_model.replication.sessions import FetchSession
 
 
@@ -108,7 +109,7 @@ def _says_something(data: FetchData) -> bool:
 class Service:
     """Answers requests of one broker; what must wait goes to the purgatory."""
 
-    __slots__ = ("_port", "_profile", "_purgatory", "_replicas", "_settle", "_touched")
+    __slots__ = ("_cache", "_port", "_profile", "_purgatory", "_replicas", "_settle", "_touched")
 
     def __init__(
         self,
@@ -118,8 +119,10 @@ class Service:
         purgatory: Purgatory,
         settle: Callable[[Replica], None],
         touched: dict[str, None],
+        cache: SessionCache,
     ) -> None:
         """``touched`` takes the partitions whose saved state is out of date."""
+        self._cache = cache
         self._port = port
         self._profile = profile
         self._replicas = replicas
@@ -154,6 +157,11 @@ class Service:
 
     def fetch(self, source: int, request: FetchRequest) -> None:
         """Answer at once if there is anything to say, else park (``ReplicaManager.fetchMessages``)."""
+        if self._profile.fetch_sessions:
+            refused = self._cache.arrived(self._port.now, request)
+            if refused is not KafkaError.NONE:
+                self._port.send(source, FetchResponse(request.correlation, (), refused))
+                return
         if request.replica != CONSUMER:
             self._fetch_as_follower(source, request)
             return
@@ -163,17 +171,17 @@ class Service:
             for asked in request.partitions
         ]
         if request.max_wait_us <= 0 or any(map(_says_something, found)):
-            self._port.send(source, FetchResponse(request.correlation, tuple(found)))
+            self._respond(source, request, found, len(request.partitions))
         else:
             self._purgatory.park_fetch(ParkedFetch(source, request, None), now + request.max_wait_us)
 
     def _fetch_as_follower(self, source: int, request: FetchRequest) -> None:
         """The same for a follower; what rests in its session is answered by silence."""
         now = self._port.now
-        session = self._purgatory.sessions.of(source)
+        session = self._purgatory.sessions.of((source, request.fetcher))
         if session is None or not request.incremental:
             self._wake_all(request.replica, session)
-            session = self._purgatory.sessions.open(source, request.partitions)
+            session = self._purgatory.sessions.open((source, request.fetcher), request.partitions)
         else:
             for asked in request.partitions:
                 place = session.places[asked.partition]
@@ -197,6 +205,12 @@ class Service:
             replica = self._replicas.get(session.asked[place].partition)
             if replica is not None:
                 self._settle(replica)
+
+    def _respond(self, source: int, request: FetchRequest, found: list[FetchData], size: int) -> None:
+        session_id = 0
+        if request.session_epoch >= 0:
+            session_id = self._cache.answered(self._port.now, request, size, self._port.incarnation)
+        self._port.send(source, FetchResponse(request.correlation, tuple(found), 0, session_id))
 
     def _untold(self, follower: int, data: FetchData) -> bool:
         """KIP-392 in 2.4 and 2.5: whether an answer brings a newer HW than the follower has been sent."""
@@ -229,7 +243,7 @@ class Service:
         self, source: int, request: FetchRequest, session: FetchSession, places: list[int], found: list[FetchData]
     ) -> None:
         """Send a follower its answer, and let rest what has no more news for it."""
-        self._port.send(source, FetchResponse(request.correlation, tuple(found)))
+        self._respond(source, request, found, len(session.asked))
         for place, data in zip(places, found, strict=True):
             if self._profile.hw_push:
                 self._told(request.replica, data)
@@ -278,7 +292,7 @@ class Service:
                 serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=False)
                 for asked in request.partitions
             ]
-            self._port.send(parked.source, FetchResponse(request.correlation, tuple(found)))
+            self._respond(parked.source, request, found, len(found))
             return
         places = sorted(session.dirty)
         found = []

@@ -13,13 +13,16 @@ from typing import Any
 
 from cluster_model.messages import FetchPartition
 
+Source = tuple[int, int]
+"""A follower's broker id, and the number of its fetcher."""
+
 
 class FetchSession:
-    """One follower's standing fetch. ``parked`` is its token in the purgatory, 0 while it is not waiting."""
+    """One fetcher's standing fetch. ``parked`` is its token in the purgatory, 0 while it is not waiting."""
 
     __slots__ = ("arrived", "asked", "dirty", "parked", "places", "source")
 
-    def __init__(self, source: int, asked: tuple[FetchPartition, ...]) -> None:
+    def __init__(self, source: Source, asked: tuple[FetchPartition, ...]) -> None:
         self.source = source
         self.asked = list(asked)
         self.places = {entry.partition: place for place, entry in enumerate(asked)}
@@ -46,25 +49,30 @@ class FetchSession:
 
 
 class FetchSessions:
-    """All sessions of a leader: the newest by follower, and by partition those that must hear of its changes."""
+    """All sessions of a leader: the newest by fetcher, and by partition those that must hear of its changes."""
 
     __slots__ = ("_by_partition", "_by_source", "_sessions")
 
     def __init__(self) -> None:
         self._sessions: list[FetchSession] = []
-        self._by_source: dict[int, FetchSession] = {}
+        self._by_source: dict[Source, FetchSession] = {}
         self._by_partition: dict[str, list[FetchSession]] = {}
 
-    def of(self, source: int) -> FetchSession | None:
-        """A follower's session."""
+    def of(self, source: Source) -> FetchSession | None:
+        """A fetcher's session."""
         return self._by_source.get(source)
+
+    def asking(self, follower: int, partition: str) -> FetchSession | None:
+        """The newest session in which a follower asks for a partition."""
+        found = [session for session in self.watching(partition) if session.source[0] == follower]
+        return found[-1] if found else None
 
     def watching(self, partition: str) -> list[FetchSession]:
         """Sessions that ask for a partition."""
         return self._by_partition.get(partition, [])
 
-    def open(self, source: int, asked: tuple[FetchPartition, ...]) -> FetchSession:
-        """A new session takes the place of the follower's last one, which stays while a fetch of it is parked."""
+    def open(self, source: Source, asked: tuple[FetchPartition, ...]) -> FetchSession:
+        """A new session takes the place of the fetcher's last one, which stays while a fetch of it is parked."""
         former = self._by_source.get(source)
         session = FetchSession(source, asked)
         self._add(session)
@@ -98,7 +106,7 @@ class FetchSessions:
             self.drop_if_over(session)
 
     def save(self) -> tuple[Any, ...]:
-        """All state, in the order of opening, in which the newest of a follower is the last."""
+        """All state, in the order of opening, in which the newest of a fetcher is the last."""
         return tuple([session.save() for session in self._sessions])
 
     def load(self, saved: tuple[Any, ...]) -> dict[int, FetchSession]:

@@ -18,6 +18,7 @@ from cluster_model.profiles import Profile
 from cluster_model.replication.purgatory import Purgatory
 from cluster_model.replication.replica import BrokerMetadata, Replica
 from cluster_model.replication.service import Service
+from cluster_model.replication.session_cache import SessionCache
 
 P = "t-0"
 CONSUMER_NODE = 3_000
@@ -68,7 +69,8 @@ class LeaderRig:
         self.replicas = {P: self.replica}
         self.purgatory = Purgatory(self.wire)
         self.touched: dict[str, None] = {}
-        self.service = Service(self.wire, profile, self.replicas, self.purgatory, self.settle, self.touched)
+        self.cache = SessionCache(config.session_slots)
+        self.service = Service(self.wire, profile, self.replicas, self.purgatory, self.settle, self.touched, self.cache)
         self.replica.apply(PartitionState(P, leader, 1, isr, 1, (1, 2, 3)), 0)
         self._asked: dict[int, int] = {}
 
