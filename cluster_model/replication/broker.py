@@ -41,6 +41,7 @@ from cluster_model.replication.purgatory import Purgatory
 from cluster_model.replication.replica import BrokerMetadata, Replica
 from cluster_model.replication.service import Service
 from cluster_model.replication.session_cache import SessionCache
+from cluster_model.replication.throttling import Throttle
 
 ALTER_PARTITION_RETRY_US: Final = 50_000
 """Pause after an AlterPartition answer that asks for another try (``AlterPartitionManager``)."""
@@ -55,8 +56,8 @@ class Broker:
 
     __slots__ = (
         "_config", "_controller", "_controller_epoch", "_fetchers", "_port", "_profile", "_rack",
-        "_registration_retry_us", "_saved", "_service", "_states", "_touched", "broker_epoch", "id", "logs", "metadata",
-        "purgatory", "registered", "replicas", "sessions", "starting",
+        "_registration_retry_us", "_saved", "_service", "_states", "_touched", "broker_epoch", "follower_quota", "id",
+        "leader_quota", "logs", "metadata", "purgatory", "registered", "replicas", "sessions", "starting",
     )  # fmt: skip
 
     def __init__(
@@ -78,6 +79,8 @@ class Broker:
         self.starting = False
         self.purgatory = Purgatory(port)
         self.sessions = SessionCache(config.session_slots)
+        self.leader_quota = Throttle(config.leader_rate, exists=profile.throttles)
+        self.follower_quota = Throttle(config.follower_rate, exists=profile.throttles)
         self._port = port
         self._controller = controller
         self._controller_epoch = 0
@@ -91,7 +94,9 @@ class Broker:
         self._saved: dict[str, tuple[Any, ...]] = {}
         """Each replica's state when it was last saved: keyframes share what has not been touched since."""
         self._touched: dict[str, None] = {}
-        self._service = Service(port, profile, self.replicas, self.purgatory, self.settle, self._touched, self.sessions)
+        self._service = Service(
+            port, profile, self.replicas, self.purgatory, self.settle, self._touched, self.sessions, self.leader_quota
+        )
 
     def begin(self, request: LeaderAndIsrRequest, broker_epoch: int) -> None:
         """Stand in a running cluster at its first instant: registered, roles taken, timers set."""
@@ -114,6 +119,8 @@ class Broker:
             replica.stopped()
         self.purgatory.clear()
         self.sessions.clear()
+        self.leader_quota.rate.clear()
+        self.follower_quota.rate.clear()
         self._fetchers.clear()
         self._states.clear()
         self.metadata.live.clear()
@@ -264,7 +271,7 @@ class Broker:
     def _new_fetcher(self, leader: int, index: int) -> Fetcher:
         fetcher = Fetcher(
             self._port, leader, self.replicas, self._profile, self._config, self._fetch_broker_epoch, self._touched,
-            index,
+            self.follower_quota, index,
         )  # fmt: skip
         self._fetchers[leader, index] = fetcher
         return fetcher
@@ -348,6 +355,7 @@ class Broker:
             self._controller_epoch, tuple(self._states.values()), self._registration_retry_us, self.purgatory.save(),
             tuple((key, fetcher.save()) for key, fetcher in self._fetchers.items()),
             self._saved_replicas(), self.logs.save(), self.sessions.save(),
+            self.leader_quota.rate.save(), self.follower_quota.rate.save(),
         )  # fmt: skip
 
     def _saved_replicas(self) -> tuple[tuple[Any, ...], ...]:
@@ -364,7 +372,8 @@ class Broker:
         """Undo of :meth:`save`; the partitions' lineages are loaded first."""
         (
             self.broker_epoch, self.registered, self.starting, live, racks, self._controller_epoch, states,
-            self._registration_retry_us, purgatory, fetchers, replicas, logs, sessions,
+            self._registration_retry_us, purgatory, fetchers, replicas, logs, sessions, leader_rate,
+            follower_rate,
         ) = saved  # fmt: skip
         self.metadata.live = dict(live)
         self.metadata.racks = dict(racks)
@@ -374,6 +383,8 @@ class Broker:
         for (leader, index), state in fetchers:
             self._new_fetcher(leader, index).load(state)
         self.sessions.load(sessions)
+        self.leader_quota.rate.load(leader_rate)
+        self.follower_quota.rate.load(follower_rate)
         for replica, state in zip(self.replicas.values(), replicas, strict=True):
             replica.load(state, self.purgatory.sessions)
         self._saved.clear()

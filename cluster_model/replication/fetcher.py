@@ -28,9 +28,7 @@ from cluster_model.replication.following import Following, Outcome
 from cluster_model.replication.out_of_range import Seek
 from cluster_model.replication.replica import Replica
 from cluster_model.replication.session_handle import SessionHandle
-
-MAX_BYTES = 10_485_760
-"""``replica.fetch.response.max.bytes``."""
+from cluster_model.replication.throttling import Throttle, slice_bytes
 
 
 class Fetcher:
@@ -38,8 +36,8 @@ class Fetcher:
 
     __slots__ = (
         "_alarm", "_asked", "_broker_epoch", "_changed", "_config", "_correlation", "_delayed", "_outstanding",
-        "_partitions", "_places", "_port", "_replicas", "_sent_at", "_sent_epoch", "_session", "_steady", "_told",
-        "_touched", "index", "leader",
+        "_partitions", "_places", "_port", "_replicas", "_sent_at", "_sent_epoch", "_session", "_steady",
+        "_throttle", "_told", "_touched", "index", "leader",
     )  # fmt: skip
 
     def __init__(
@@ -51,11 +49,13 @@ class Fetcher:
         config: BrokerConfig,
         broker_epoch: Callable[[], int],
         touched: dict[str, None],
+        throttle: Throttle,
         index: int = 0,
     ) -> None:
         """``touched`` takes the partitions whose saved state is out of date; ``index`` numbers a leader's fetchers."""
         self.leader = leader
         self.index = index
+        self._throttle = throttle
         self._port = port
         self._replicas = replicas
         self._config = config
@@ -114,6 +114,7 @@ class Fetcher:
             return
         now = self._port.now
         ready = [self._following(name) for name in self._partitions if self._delayed.get(name, 0) <= now]
+        held_back = self._throttle.active and self._throttle.exceeded(now)
         for following in ready:
             if following is not None and following.seek is not None:
                 # fetchOffsetAndTruncate blocks the whole thread, one partition after another.
@@ -121,15 +122,28 @@ class Fetcher:
                 self._ask_offset(following.replica.partition, following.seek)
                 return
         asking = [following.epoch_question() for following in ready if following is not None and following.truncating]
-        fetching = [following.question() for following in ready if following is not None and not following.truncating]
+        fetching = [
+            following.question()
+            for following in ready
+            if following is not None and not following.truncating and not (held_back and self._throttled(following))
+        ]
         if asking:
             self._begin([])
             self._send(EpochEndRequest(self._next(), tuple(asking)))
         elif fetching:
             self._begin(fetching)
             self._fetch(tuple(fetching), incremental=False)
+        elif held_back and any(ready):
+            self._alarm.want(now + self._config.fetch_backoff_us)
         elif self._delayed:
             self._alarm.want(min(self._delayed.values()))
+
+    def _throttled(self, following: Following) -> bool:
+        """Whether the follower's quota is for this one, which is not in sync (``shouldFollowerThrottle``)."""
+        return following.lag != 0 and self._concerns(following.replica)
+
+    def _concerns(self, replica: Replica) -> bool:
+        return self._throttle.concerns(replica.partition, replica.topic.follower_throttled, replica.broker)
 
     def _ask_offset(self, partition: str, seek: Seek) -> None:
         self._send(ListOffsetsRequest(self._next(), partition, seek.earliest, seek.epoch, self._port.node_id))
@@ -139,14 +153,15 @@ class Fetcher:
         self._places = {entry.partition: place for place, entry in enumerate(asked)}
         self._told = [(-1, -1)] * len(asked)
         self._changed.clear()
-        self._steady = len(asked) == len(self._partitions)
+        self._steady = len(asked) == len(self._partitions) and not self._throttle.active
 
     def _fetch(self, partitions: tuple[FetchPartition, ...], *, incremental: bool) -> None:
         self._sent_epoch = self._broker_epoch()
         self._send(
             FetchRequest(
-                self._next(), self._port.node_id, self._sent_epoch, self._config.fetch_wait_us, MAX_BYTES, partitions,
-                incremental, "", self.index, self._session.id, self._session.epoch,
+                self._next(), self._port.node_id, self._sent_epoch, self._config.fetch_wait_us,
+                self._config.fetch_bytes, partitions, incremental, "", self.index, self._session.id,
+                self._session.epoch,
             )
         )  # fmt: skip
 
@@ -220,6 +235,8 @@ class Fetcher:
             following = self._following(data.partition) if data.partition in self._partitions else None
             if following is not None:
                 self._settle(data.partition, following.answer(now, asked, data))
+                if self._throttle.active and self._concerns(following.replica):
+                    self._throttle.rate.record(now, slice_bytes(following.replica.log.lineages, data.records))
 
     def epochs_ended(self, response: EpochEndResponse) -> None:
         """The leader answered where epochs ended."""

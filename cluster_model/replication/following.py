@@ -38,7 +38,7 @@ class Outcome(Enum):
 class Following:
     """State of a follower; the leader and epoch it believes in stand in the replica."""
 
-    __slots__ = ("exit_reason", "failed", "replica", "seek", "truncating")
+    __slots__ = ("exit_reason", "failed", "lag", "replica", "seek", "truncating")
 
     def __init__(self, replica: "Replica") -> None:
         self.replica = replica
@@ -48,6 +48,8 @@ class Following:
         self.seek: Seek | None = None
         """Out of its leader's range: must ask where that log ends and begins before it may fetch."""
         self.exit_reason = ""
+        self.lag = -1
+        """Records below the leader's HW that were missing after the last answer, -1 unknown."""
 
     def start(self, now: int, *, changed_leader: bool) -> None:
         """Begin to follow (anew): truncate, or find out where."""
@@ -56,6 +58,7 @@ class Following:
         self.failed = False
         self.truncating = False
         self.seek = None
+        self.lag = -1
         if not profile.epoch_truncation:
             if changed_leader:
                 replica.truncate(replica.hw, now, "high watermark")
@@ -119,6 +122,7 @@ class Following:
         if data.records.end > data.records.start:
             log.append_slice(data.records, now)
         replica.hw = max(log.log_start, min(data.hw, log.leo))
+        self.lag = max(0, data.hw - log.leo)
         if data.log_start > log.log_start and not replica.follow_start(data.log_start, now):
             self.failed = True
             return Outcome.FAILED
@@ -165,11 +169,11 @@ class Following:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self.truncating, self.failed, self.seek)
+        return (self.truncating, self.failed, self.seek, self.lag)
 
     @classmethod
     def loaded(cls, replica: "Replica", saved: tuple[Any, ...]) -> "Following":
         """Undo of :meth:`save`."""
         following = cls(replica)
-        following.truncating, following.failed, following.seek = saved
+        following.truncating, following.failed, following.seek, following.lag = saved
         return following

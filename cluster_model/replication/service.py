@@ -27,6 +27,7 @@ from cluster_model.replication.reading_from_followers import serve_consumer, ser
 from cluster_model.replication.replica import Replica
 from cluster_model.replication.session_cache import SessionCache
 from cluster_model.replication.sessions import FetchSession
+from cluster_model.replication.throttling import Throttle, slice_bytes
 
 
 def check_epoch(replica: Replica, current: int) -> KafkaError:
@@ -109,7 +110,7 @@ def _says_something(data: FetchData) -> bool:
 class Service:
     """Answers requests of one broker; what must wait goes to the purgatory."""
 
-    __slots__ = ("_cache", "_port", "_profile", "_purgatory", "_replicas", "_settle", "_touched")
+    __slots__ = ("_cache", "_port", "_profile", "_purgatory", "_replicas", "_settle", "_throttle", "_touched")
 
     def __init__(
         self,
@@ -120,9 +121,11 @@ class Service:
         settle: Callable[[Replica], None],
         touched: dict[str, None],
         cache: SessionCache,
+        throttle: Throttle,
     ) -> None:
         """``touched`` takes the partitions whose saved state is out of date."""
         self._cache = cache
+        self._throttle = throttle
         self._port = port
         self._profile = profile
         self._replicas = replicas
@@ -192,7 +195,7 @@ class Service:
         at_once = request.max_wait_us <= 0
         for place in places:
             asked = session.asked[place]
-            data = serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=True)
+            data = self._serve(request, asked, now, book=True)
             found.append(data)
             if _says_something(data) or self._untold(request.replica, data):
                 at_once = True
@@ -211,6 +214,24 @@ class Service:
         if request.session_epoch >= 0:
             session_id = self._cache.answered(self._port.now, request, size, self._port.incarnation)
         self._port.send(source, FetchResponse(request.correlation, tuple(found), 0, session_id))
+
+    def _serve(self, request: FetchRequest, asked: FetchPartition, now: int, *, book: bool) -> FetchData:
+        """Read for a follower, unless the quota holds it back; it counts as having fetched all the same."""
+        replica = self._replicas.get(asked.partition)
+        data = serve_fetch(replica, request, asked, now, book=book)
+        if replica is not None and self._holds_back(replica, request.replica, asked.offset):
+            return data._replace(records=Slice(asked.offset, asked.offset, ()))
+        return data
+
+    def _holds_back(self, replica: Replica, follower: int, offset: int) -> bool:
+        """Whether the leader's quota withholds records from a follower (``ReplicaManager.shouldLeaderThrottle``)."""
+        leadership = replica.leadership
+        if not self._throttle.active or leadership is None or follower in leadership.isr or offset >= replica.log.leo:
+            return False
+        return self._throttled(replica) and self._throttle.exceeded(self._port.now)
+
+    def _throttled(self, replica: Replica) -> bool:
+        return self._throttle.concerns(replica.partition, replica.topic.leader_throttled, replica.broker)
 
     def _untold(self, follower: int, data: FetchData) -> bool:
         """KIP-392 in 2.4 and 2.5: whether an answer brings a newer HW than the follower has been sent."""
@@ -247,6 +268,10 @@ class Service:
         for place, data in zip(places, found, strict=True):
             if self._profile.hw_push:
                 self._told(request.replica, data)
+            if self._throttle.active and data.records.end > data.records.start:
+                replica = self._replicas[data.partition]
+                if self._throttled(replica):
+                    self._throttle.rate.record(self._port.now, slice_bytes(replica.log.lineages, data.records))
             if not _says_something(data):
                 replica = self._replicas[data.partition]
                 if data.hw == replica.hw and replica.leadership is not None:
@@ -270,7 +295,9 @@ class Service:
         if session is not None:
             place = session.places[replica.partition]
             asked = session.asked[place]
-            if replica.log.leo != asked.offset or self._news_of_hw(replica, parked.request.replica, replica.hw):
+            if replica.log.leo != asked.offset and not self._holds_back(replica, parked.request.replica, asked.offset):
+                return True
+            if self._news_of_hw(replica, parked.request.replica, replica.hw):
                 return True
             return replica.leadership is None or check_epoch(replica, asked.current_leader_epoch) != 0
         for asked in parked.request.partitions:
@@ -298,7 +325,7 @@ class Service:
         found = []
         for place in places:
             asked = session.asked[place]
-            found.append(serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=False))
+            found.append(self._serve(request, asked, now, book=False))
         self._answer(parked.source, request, session, places, found)
 
     def disturb(self) -> None:

@@ -19,6 +19,7 @@ from cluster_model.replication.purgatory import Purgatory
 from cluster_model.replication.replica import BrokerMetadata, Replica
 from cluster_model.replication.service import Service
 from cluster_model.replication.session_cache import SessionCache
+from cluster_model.replication.throttling import Throttle
 
 P = "t-0"
 CONSUMER_NODE = 3_000
@@ -70,7 +71,10 @@ class LeaderRig:
         self.purgatory = Purgatory(self.wire)
         self.touched: dict[str, None] = {}
         self.cache = SessionCache(config.session_slots)
-        self.service = Service(self.wire, profile, self.replicas, self.purgatory, self.settle, self.touched, self.cache)
+        self.throttle = Throttle(config.leader_rate, exists=profile.throttles)
+        self.service = Service(
+            self.wire, profile, self.replicas, self.purgatory, self.settle, self.touched, self.cache, self.throttle
+        )
         self.replica.apply(PartitionState(P, leader, 1, isr, 1, (1, 2, 3)), 0)
         self._asked: dict[int, int] = {}
 

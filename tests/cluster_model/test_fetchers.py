@@ -65,13 +65,13 @@ def test_correlations_tell_thread_and_life() -> None:
 # --- in a cluster -----------------------------------------------------------------------------------------------------
 
 
-def cluster(fetchers: int, *, partitions: int = 12, kafka: str = "3.9", interval_us: int = 10_000) -> Cluster:
+def cluster(fetchers: int, *, partitions: int = 12, kafka: str = "3.9", acks: str = "all") -> Cluster:
     spec = ClusterSpec(
         kafka,
         "kraft" if kafka == "3.9" else "zookeeper",
         (BrokerSpec(1), BrokerSpec(2), BrokerSpec(3)),
         (TopicSpec("orders", partitions, 3, ((1, 2, 3),) * partitions),),
-        (ProducerSpec("p", "orders", interval_us, 1, config={"acks": "all"}),),
+        (ProducerSpec("p", "orders", 10_000, 12, config={"acks": acks}),),
         network=NetworkSpec(500, 200),
         config={"num.replica.fetchers": fetchers},
     )
@@ -140,7 +140,7 @@ def test_replication_is_the_same_through_crashes_and_pauses(kafka: str, fetchers
 
 
 def test_a_thread_that_must_wait_holds_up_only_its_own_partitions() -> None:
-    found = cluster(2)
+    found = cluster(2, acks="1")
     found.run(2 * SECOND)
     mine = [fetcher for (leader, index), fetcher in found.brokers[2]._fetchers.items() if (leader, index) == (1, 0)]
     for fetcher in mine:
