@@ -38,7 +38,7 @@ class Outcome(Enum):
 class Following:
     """State of a follower; the leader and epoch it believes in stand in the replica."""
 
-    __slots__ = ("exit_reason", "failed", "lag", "replica", "seek", "truncating")
+    __slots__ = ("_asked_in", "exit_reason", "failed", "lag", "replica", "seek", "truncating")
 
     def __init__(self, replica: "Replica") -> None:
         self.replica = replica
@@ -47,6 +47,8 @@ class Following:
         self.failed = False
         self.seek: Seek | None = None
         """Out of its leader's range: must ask where that log ends and begins before it may fetch."""
+        self._asked_in = UNDEFINED
+        """The leader epoch in which the last question about an epoch's end was asked."""
         self.exit_reason = ""
         self.lag = -1
         """Records below the leader's HW that were missing after the last answer, -1 unknown."""
@@ -69,7 +71,8 @@ class Following:
 
     def epoch_question(self) -> tuple[str, int, int]:
         """What to ask of the leader while truncating: (partition, own latest epoch, current epoch or -1)."""
-        return (self.replica.partition, self.replica.log.epochs.latest, self._current_epoch())
+        self._asked_in = self._current_epoch()
+        return (self.replica.partition, self.replica.log.epochs.latest, self._asked_in)
 
     def _current_epoch(self) -> int:
         return self.replica.leader_epoch if self.replica.profile.kip_320 else UNDEFINED
@@ -79,6 +82,8 @@ class Following:
         replica = self.replica
         if not self.truncating or answer.asked != replica.log.epochs.latest:
             return Outcome.IGNORED
+        if self._asked_in != self._current_epoch():
+            return Outcome.GO_ON  # KIP-320: an answer for an older epoch; it is asked again.
         if answer.error:
             return self._error(KafkaError(answer.error))
         epoch = answer.epoch if replica.profile.kip_279 else UNDEFINED
@@ -169,11 +174,11 @@ class Following:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self.truncating, self.failed, self.seek, self.lag)
+        return (self.truncating, self.failed, self.seek, self.lag, self._asked_in)
 
     @classmethod
     def loaded(cls, replica: "Replica", saved: tuple[Any, ...]) -> "Following":
         """Undo of :meth:`save`."""
         following = cls(replica)
-        following.truncating, following.failed, following.seek, following.lag = saved
+        following.truncating, following.failed, following.seek, following.lag, following._asked_in = saved
         return following

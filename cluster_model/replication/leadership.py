@@ -24,7 +24,7 @@ from cluster_model.messages import (
 )
 from cluster_model.replication.completed import Completed
 from cluster_model.replication.idempotence import ProducerMemory
-from cluster_model.replication.rules import LONG_AGO, Remote, high_watermark, may_join_isr, out_of_sync
+from cluster_model.replication.rules import LONG_AGO, UNKNOWN_LEO, Remote, high_watermark, may_join_isr, out_of_sync
 from cluster_model.replication.sessions import FetchSession, FetchSessions
 
 if TYPE_CHECKING:
@@ -83,7 +83,10 @@ class Leadership:
         return Remote(caught_up, now if profile.lag_messages else LONG_AGO)
 
     def renew(self, state: PartitionState, now: int, *, new_epoch: bool) -> None:
-        """Lead on by a newer decision; with a new epoch the followers' positions count from now."""
+        """Lead on by a newer decision; with a new epoch followers are looked at anew, by the rule of the version.
+
+        0.8.2 forgets where they were, 0.9 to 0.10.1 go on as before, later ones count them from now.
+        """
         self.disturb()
         self.isr = state.isr
         self.pending = None
@@ -92,7 +95,13 @@ class Leadership:
             return
         self.epoch_start = self.replica.log.leo
         self._lineage = None
+        profile = self.replica.profile
         for broker, remote in self.remotes.items():
+            if profile.lag_messages:
+                remote.leo = UNKNOWN_LEO
+                remote.last_fetch = now
+            if not profile.caught_up_previous:
+                continue
             remote.last_fetch_leader_leo = self.replica.log.leo
             remote.last_fetch = remote.last_caught_up = now if broker in state.isr else LONG_AGO
 

@@ -197,7 +197,7 @@ class Service:
             asked = session.asked[place]
             data = self._serve(request, asked, now, book=True)
             found.append(data)
-            if _says_something(data) or self._untold(request.replica, data):
+            if _says_something(data):
                 at_once = True
         session.arrived = now
         if at_once:
@@ -233,17 +233,12 @@ class Service:
     def _throttled(self, replica: Replica) -> bool:
         return self._throttle.concerns(replica.partition, replica.topic.leader_throttled, replica.broker)
 
-    def _untold(self, follower: int, data: FetchData) -> bool:
-        """KIP-392 in 2.4 and 2.5: whether an answer brings a newer HW than the follower has been sent."""
-        if not self._profile.hw_push or data.error:
-            return False
-        return self._news_of_hw(self._replicas[data.partition], follower, data.hw)
-
-    def _news_of_hw(self, replica: Replica, follower: int, hw: int) -> bool:
+    def _news_of_hw(self, replica: Replica, follower: int) -> bool:
+        """KIP-392 in 2.4 and 2.5: whether the HW is newer than the one a follower has been sent."""
         if not self._profile.hw_push or replica.leadership is None:
             return False
         remote = replica.leadership.remotes.get(follower)
-        return remote is not None and hw > remote.told_hw
+        return remote is not None and replica.hw > remote.told_hw
 
     def _told(self, follower: int, data: FetchData) -> None:
         replica = self._replicas.get(data.partition)
@@ -297,7 +292,7 @@ class Service:
             asked = session.asked[place]
             if replica.log.leo != asked.offset and not self._holds_back(replica, parked.request.replica, asked.offset):
                 return True
-            if self._news_of_hw(replica, parked.request.replica, replica.hw):
+            if self._news_of_hw(replica, parked.request.replica):
                 return True
             return replica.leadership is None or check_epoch(replica, asked.current_leader_epoch) != 0
         for asked in parked.request.partitions:

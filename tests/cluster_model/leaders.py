@@ -15,6 +15,7 @@ from cluster_model.messages import (
     ProduceRequest,
 )
 from cluster_model.profiles import Profile
+from cluster_model.replication.fetcher import Fetcher
 from cluster_model.replication.purgatory import Purgatory
 from cluster_model.replication.replica import BrokerMetadata, Replica
 from cluster_model.replication.service import Service
@@ -33,10 +34,14 @@ class Wire:
         self.now = 0
         self.incarnation = 0
         self.sent: list[tuple[int, Any]] = []
+        self.exits: list[str] = []
         self.timers: list[tuple[int, tuple[Any, ...]]] = []
 
     def send(self, target: int, message: tuple[Any, ...]) -> None:
         self.sent.append((target, message))
+
+    def exit(self, reason: str) -> None:
+        self.exits.append(reason)
 
     def timer(self, delay: int, *timer: Any) -> None:
         self.timers.append((self.now + delay, timer))
@@ -77,6 +82,14 @@ class LeaderRig:
         )
         self.replica.apply(PartitionState(P, leader, 1, isr, 1, (1, 2, 3)), 0)
         self._asked: dict[int, int] = {}
+
+    def fetcher(self) -> Fetcher:
+        """The thread that fetches from broker 2, for a rig whose leader that is."""
+        config = self.replica.config
+        throttle = Throttle(config.follower_rate, exists=self.profile.throttles)
+        found = Fetcher(self.wire, 2, self.replicas, self.profile, config, lambda: -1, self.touched, throttle)
+        found.add(P)
+        return found
 
     def settle(self, replica: Replica) -> None:
         self.service.answer_waiting(replica)

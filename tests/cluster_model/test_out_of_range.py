@@ -8,7 +8,17 @@ from cluster_model.cluster import Cluster
 from cluster_model.errors import KafkaError
 from cluster_model.events import LogStartMoved, NodeDown, Truncated
 from cluster_model.kernel.processes import ProcessState
-from cluster_model.messages import FetchData, FetchPartition, ListOffsetsRequest, PartitionState
+from cluster_model.log.replica_log import Slice
+from cluster_model.messages import (
+    FetchData,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    PartitionState,
+)
+from cluster_model.replication.fetcher import Fetcher
 from cluster_model.replication.following import Following, Outcome
 from cluster_model.replication.service import Service, listed_offset
 from cluster_model.spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
@@ -286,6 +296,81 @@ def test_a_keyframe_in_the_middle_of_the_questions() -> None:
     assert questions_stand()
     cluster.run(200 * SECOND)
     assert cluster.digest() == digest
+
+
+def fetching(kafka: str = "1.0", *, unclean: bool = True) -> tuple[LeaderRig, Fetcher]:
+    """A follower with ten records and its fetcher, which has just been told that it is out of range."""
+    rig = LeaderRig(kafka, topic={"unclean.leader.election.enable": unclean})
+    rig.append(10)
+    rig.replica.hw = 10
+    rig.replica.apply(PartitionState(P, 2, 2, (1, 2, 3), 2, (1, 2, 3)), 0)
+    assert rig.replica.following is not None
+    rig.replica.following.truncating = False
+    fetcher = rig.fetcher()
+    tell(rig, fetcher, E.OFFSET_OUT_OF_RANGE)
+    return rig, fetcher
+
+
+def tell(rig: LeaderRig, fetcher: Fetcher, error: KafkaError) -> None:
+    request = rig.wire.sent[-1][1]
+    data = FetchData(P, request.partitions[0].offset, error, -1, -1, -1, Slice(0, 0, ()))
+    fetcher.fetched(FetchResponse(request.correlation, (data,)))
+
+
+def list_offset(rig: LeaderRig, fetcher: Fetcher, offset: int) -> None:
+    request = rig.wire.sent[-1][1]
+    assert isinstance(request, ListOffsetsRequest)
+    fetcher.offset_listed(ListOffsetsResponse(request.correlation, P, 0, offset))
+
+
+def test_the_questions_come_before_the_next_fetch() -> None:
+    rig, fetcher = fetching()
+    list_offset(rig, fetcher, 20)
+    list_offset(rig, fetcher, 5)
+    kinds = [(type(message).__name__, getattr(message, "earliest", None)) for to, message in rig.wire.sent if to == 2]
+    assert kinds == [
+        ("FetchRequest", None), ("ListOffsetsRequest", False), ("ListOffsetsRequest", True), ("FetchRequest", None)
+    ]  # fmt: skip
+
+
+def test_a_broker_that_ends_itself_sends_nothing_more() -> None:
+    rig, fetcher = fetching(unclean=False)
+    sent = len(rig.wire.sent)
+    list_offset(rig, fetcher, 3)
+    assert len(rig.wire.exits) == 1
+    assert len(rig.wire.sent) == sent
+
+
+@pytest.mark.parametrize("lost", ["connection", "answer"])
+def test_without_an_answer_it_fetches_again_after_a_back_off(lost: str) -> None:
+    rig, fetcher = fetching()
+    if lost == "connection":
+        fetcher.disconnected()
+    else:
+        rig.wire.now = 30 * SECOND
+        fetcher.rang()
+    rig.wire.now += SECOND
+    fetcher.rang()
+    assert isinstance(rig.wire.sent[-1][1], FetchRequest)
+
+
+def test_a_late_answer_to_a_question_that_was_given_up_is_not_heard() -> None:
+    rig, fetcher = fetching()
+    question = rig.wire.sent[-1][1]
+    fetcher.disconnected()
+    fetcher.offset_listed(ListOffsetsResponse(question.correlation, P, 0, 3))
+    assert rig.replica.log.leo == 10
+
+
+def test_an_exit_that_a_crash_overtakes_ends_no_later_life() -> None:
+    cluster = left_behind("0.10.2", "zookeeper", unclean=True)
+    cluster.network.exit(1, "exit: too late")
+    cluster.crash(1)
+    cluster.restart(1)
+    cluster.drain()
+    cluster.run(cluster.now_us + SECOND)
+    assert [event for event in cluster.drain() if isinstance(event, NodeDown)] == []
+    assert cluster.state_of(1) is ProcessState.RUNNING
 
 
 # --- by hand ----------------------------------------------------------------------------------------------------------

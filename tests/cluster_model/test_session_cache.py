@@ -5,11 +5,14 @@ import pytest
 from cluster_model.cluster import Cluster
 from cluster_model.errors import KafkaError
 from cluster_model.events import RecordsRead
-from cluster_model.messages import CONSUMER, FetchPartition, FetchRequest, FetchResponse
+from cluster_model.log.replica_log import Slice
+from cluster_model.messages import CONSUMER, FetchData, FetchPartition, FetchRequest, FetchResponse
 from cluster_model.replication.service import Service
 from cluster_model.replication.session_cache import EVICTION_US, FULL, SESSIONLESS, SessionCache, next_epoch
 from cluster_model.replication.session_handle import SessionHandle
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from tests.cluster_model.leaders import LeaderRig, P
+from tests.cluster_model.rigs import LATENCY, ConsumerRig
 
 SECOND = 1_000_000
 E = KafkaError
@@ -187,6 +190,58 @@ def test_before_1_1_there_are_none() -> None:
     handle.answered(FetchResponse(1, (), 0, 0))
     handle.lost()
     assert (handle.id, handle.epoch) == (0, SESSIONLESS)
+
+
+def test_a_consumer_whose_connection_broke_gives_up_its_session() -> None:
+    rig = ConsumerRig()
+    empty = FetchData("t-0", 0, 0, 0, 0, 0, Slice(0, 0, ()))
+    rig.reply(1, FetchResponse(rig.asked(FetchRequest, 1)[-1].correlation, (empty,), 0, 7))
+    rig.run(2 * LATENCY)
+    second = rig.asked(FetchRequest, 1)[-1]
+    assert (second.session_id, second.session_epoch) == (7, 1)
+    rig.network.crash(1)
+    rig.network.restart(1)
+    rig.run(SECOND)
+    third = rig.asked(FetchRequest, 1)[-1]
+    assert (third.session_id, third.session_epoch) == (7, FULL)
+
+
+def test_a_fetcher_whose_connection_broke_gives_up_its_session_and_asks_in_full() -> None:
+    rig = LeaderRig(leader=2)
+    fetcher = rig.fetcher()
+    first = rig.wire.sent[-1][1]
+    assert (first.session_id, first.session_epoch, first.incremental) == (0, FULL, False)
+    fetcher.fetched(FetchResponse(first.correlation, (), 0, 7))
+    second = rig.wire.sent[-1][1]
+    assert (second.session_id, second.session_epoch, second.incremental) == (7, 1, True)
+    fetcher.disconnected()
+    rig.wire.now += 2 * SECOND
+    fetcher.rang()
+    third = rig.wire.sent[-1][1]
+    assert (third.session_id, third.session_epoch, third.incremental) == (7, FULL, False)
+
+
+@pytest.mark.parametrize(("error", "session"), [(E.FETCH_SESSION_ID_NOT_FOUND, 0), (E.INVALID_FETCH_SESSION_EPOCH, 7)])
+def test_a_fetcher_whose_session_is_refused_asks_in_full_at_once(error: KafkaError, session: int) -> None:
+    rig = LeaderRig(leader=2)
+    fetcher = rig.fetcher()
+    fetcher.fetched(FetchResponse(rig.wire.sent[-1][1].correlation, (), 0, 7))
+    fetcher.fetched(FetchResponse(rig.wire.sent[-1][1].correlation, (), error))
+    again = rig.wire.sent[-1][1]
+    assert (again.session_id, again.session_epoch, again.incremental) == (session, FULL, False)
+    assert [asked.partition for asked in again.partitions] == [P]
+
+
+def test_a_refused_session_is_answered_by_the_error_alone_and_counts_for_nothing() -> None:
+    rig = LeaderRig()
+    rig.append(3)
+    assert rig.fetch(2, 2) is not None
+    asked = FetchPartition(P, 3, 1, 1, 0)
+    rig.service.fetch(2, FetchRequest(9, 2, -1, 0, 1 << 20, (asked,), True, session_id=99, session_epoch=4))
+    answer = rig.wire.sent[-1][1]
+    assert (answer.correlation, answer.partitions, answer.error) == (9, (), E.FETCH_SESSION_ID_NOT_FOUND)
+    assert rig.replica.leadership is not None
+    assert rig.replica.leadership.remotes[2].leo == 2
 
 
 # --- in a cluster -----------------------------------------------------------------------------------------------------

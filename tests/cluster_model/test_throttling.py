@@ -1,5 +1,6 @@
 """KIP-73: rates as Kafka takes them, what a leader holds back and what a follower leaves unfetched."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -100,7 +101,7 @@ def test_no_limit_is_no_quota_and_neither_is_one_before_0_10_1() -> None:
 def test_the_bytes_of_a_fetch_are_those_of_its_batches() -> None:
     lineages = Lineages()
     first, second = lineages.begin(1, 0, 0), lineages.begin(2, 1, 4)
-    for base, size in ((0, 10), (2, 20)):
+    for base, size in ((0, 10), (2, 20), (4, 80)):
         first.append(Batch(base, 2, size, 0, "p", -1, 0, 1))
     second.append(Batch(4, 3, 40, 0, "p", -1, 0, 1))
     assert slice_bytes(lineages, Slice(0, 7, ((0, 0), (4, 1)))) == 70
@@ -296,3 +297,31 @@ def test_a_follower_takes_no_more_of_a_partition_at_a_time_than_it_is_told_to() 
         sizes.add(leo - started)
         started = leo
     assert max(sizes) == 5, "replica.fetch.max.bytes are five records"
+
+
+def test_a_follower_that_holds_back_all_its_partitions_looks_again_a_back_off_later() -> None:
+    config: dict[str, Any] = {
+        "follower.replication.throttled.rate": 20_000,
+        "replica.fetch.max.bytes": 5_000,
+        "replica.fetch.backoff.ms": 700,
+    }
+    topic = TopicSpec("held", 1, 2, ((1, 2),), {"follower.replication.throttled.replicas": ALL})
+    producer = ProducerSpec("p", "held", 50_000, 1, record_bytes=1_000, config={"acks": "1"})
+    brokers = (BrokerSpec(1), BrokerSpec(2))
+    found = Cluster.build(ClusterSpec("3.9", "kraft", brokers, (topic,), (producer,), config=config), 4)
+    found.run(2 * SECOND)
+    found.crash(2)
+    found.run(20 * SECOND)
+    found.stop_producers()
+    found.restart(2)
+    found.run(26 * SECOND)
+    replica = found.world.replica("held-0", 2)
+    times: list[int] = []
+    leo = replica.log.leo
+    while found.now_us < 40 * SECOND:
+        found.run(40 * SECOND, max_events=1)
+        if replica.log.leo != leo:
+            leo = replica.log.leo
+            times.append(found.now_us)
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    assert 600_000 < max(gaps) < 1_500_000

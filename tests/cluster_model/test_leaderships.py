@@ -1,0 +1,98 @@
+"""What a leader remembers of its followers over an election, and what a follower makes of answers from before one."""
+
+import pytest
+
+from cluster_model.messages import EpochEnd, PartitionState
+from cluster_model.replication.following import Outcome
+from cluster_model.replication.rules import LONG_AGO, UNKNOWN_LEO, Remote
+from tests.cluster_model.leaders import LeaderRig, P
+
+SECOND = 1_000_000
+
+
+def renewed(kafka: str, *, isr: tuple[int, ...] = (1, 2, 3)) -> LeaderRig:
+    """A leader whose followers have 8 and 5 of its 10 records, elected again nine seconds later."""
+    rig = LeaderRig(kafka, mode="zookeeper" if kafka < "4" else None)
+    rig.append(10)
+    rig.wire.now = SECOND
+    rig.fetch(2, 8)
+    rig.fetch(3, 5)
+    rig.wire.now = 10 * SECOND
+    rig.replica.apply(PartitionState(P, 1, 2, isr, 2, (1, 2, 3)), rig.wire.now)
+    return rig
+
+
+def remote(rig: LeaderRig, broker: int) -> Remote:
+    assert rig.replica.leadership is not None
+    return rig.replica.leadership.remotes[broker]
+
+
+@pytest.mark.parametrize(
+    ("kafka", "leo"), [("0.8.2", UNKNOWN_LEO), ("0.9", 8), ("0.10.1", 8), ("0.10.2", 8), ("2.0", 8), ("3.9", 8)]
+)
+def test_only_0_8_2_forgets_where_its_followers_were(kafka: str, leo: int) -> None:
+    rig = renewed(kafka)
+    assert remote(rig, 2).leo == leo
+    assert rig.replica.hw == 5
+
+
+def test_there_the_hw_waits_for_every_member_to_fetch_again() -> None:
+    rig = renewed("0.8.2")
+    rig.fetch(2, 9)
+    assert rig.replica.hw == 5
+    rig.fetch(3, 7)
+    assert rig.replica.hw == 7
+
+
+@pytest.mark.parametrize(
+    ("kafka", "since"), [("0.9", SECOND), ("0.10.1", SECOND), ("0.10.2", 10 * SECOND), ("3.9", 10 * SECOND)]
+)
+def test_from_0_10_2_on_an_election_counts_as_having_fetched(kafka: str, since: int) -> None:
+    rig = renewed(kafka)
+    assert remote(rig, 2).last_fetch == since
+
+
+def test_but_only_for_members_of_the_isr() -> None:
+    rig = renewed("3.9", isr=(1, 2))
+    assert remote(rig, 2).last_caught_up == 10 * SECOND
+    assert (remote(rig, 3).last_fetch, remote(rig, 3).last_caught_up) == (LONG_AGO, LONG_AGO)
+    assert remote(rig, 2).last_fetch_leader_leo == 10
+
+
+@pytest.mark.parametrize("kafka", ["2.1", "2.6"])
+def test_an_epochs_end_asked_for_in_an_older_leader_epoch_is_asked_for_again(kafka: str) -> None:
+    rig = LeaderRig(kafka, mode="zookeeper")
+    rig.append(10)
+    rig.replica.apply(PartitionState(P, 2, 2, (1, 2, 3), 2, (1, 2, 3)), 0)
+    following = rig.replica.following
+    assert following is not None
+    partition, epoch, current = following.epoch_question()
+    assert (partition, epoch, current) == (P, 1, 2)
+    rig.replica.apply(PartitionState(P, 2, 3, (1, 2, 3), 3, (1, 2, 3)), 0)
+    assert following.truncating
+    late = EpochEnd(P, 1, 0, 1, 4)
+    assert following.epoch_answer(0, late) is Outcome.GO_ON
+    assert (following.truncating, rig.replica.log.leo) == (True, 10)
+    following.epoch_question()
+    assert following.epoch_answer(0, late) is Outcome.GO_ON
+    assert (following.truncating, rig.replica.log.leo) == (False, 4)
+
+
+def test_before_kip_320_nobody_can_tell() -> None:
+    rig = LeaderRig("1.1", mode="zookeeper")
+    rig.append(10)
+    rig.replica.apply(PartitionState(P, 2, 2, (1, 2, 3), 2, (1, 2, 3)), 0)
+    following = rig.replica.following
+    assert following is not None
+    following.epoch_question()
+    rig.replica.apply(PartitionState(P, 2, 4, (1, 2, 3), 4, (1, 2, 3)), 0)
+    following.epoch_answer(0, EpochEnd(P, 1, 0, -1, 4))
+    assert (following.truncating, rig.replica.log.leo) == (False, 4)
+
+
+@pytest.mark.parametrize("kafka", ["0.11", "3.9"])
+def test_a_leader_learns_where_its_followers_logs_begin_also_when_they_rest(kafka: str) -> None:
+    rig = LeaderRig(kafka, mode="zookeeper")
+    rig.append(10)
+    rig.fetch(2, 10, log_start=3)
+    assert remote(rig, 2).log_start == 3
