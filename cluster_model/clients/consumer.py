@@ -158,7 +158,9 @@ class Consumer:
             self._correlation += 1
             self._outstanding[source] = (self._correlation, now)
             self._asked[source] = tuple(asked)
-            session = self._sessions.setdefault(source, SessionHandle(uses_sessions=self._profile.fetch_sessions))
+            session = self._sessions.get(source)
+            if session is None:
+                session = self._sessions[source] = SessionHandle(uses_sessions=self._profile.fetch_sessions)
             request = FetchRequest(
                 self._correlation, CONSUMER, -1, self._config.fetch_wait_us, self._config.fetch_bytes, tuple(asked),
                 rack=self._rack, session_id=session.id, session_epoch=session.epoch,

@@ -208,19 +208,21 @@ class Fetcher:
             if following is None or outcome is not Outcome.GO_ON or data.error:
                 self._steady = False
                 self._settle(data.partition, outcome)
-            elif self._outdated(asked, replica) or data.diverging is not None:
+            elif (
+                replica.log.leo != asked.offset
+                or replica.log.log_start != asked.log_start
+                or data.diverging is not None
+            ):
                 self._asked[place] = following.question()
                 self._changed.append(place)
-
-    @staticmethod
-    def _outdated(asked: FetchPartition, replica: Replica) -> bool:
-        return replica.log.leo != asked.offset or replica.log.log_start != asked.log_start
 
     def tell_log_starts(self) -> None:
         """Retention may have moved log starts here, which the next request tells the leader."""
         for place, asked in enumerate(self._asked if self._steady else ()):
             following = self._following(asked.partition)
-            if following is not None and self._outdated(asked, following.replica) and place not in self._changed:
+            if following is None or place in self._changed:
+                continue
+            if following.replica.log.log_start != asked.log_start:
                 self._asked[place] = following.question()
                 self._changed.append(place)
 

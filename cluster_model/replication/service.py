@@ -219,14 +219,14 @@ class Service:
         """Read for a follower, unless the quota holds it back; it counts as having fetched all the same."""
         replica = self._replicas.get(asked.partition)
         data = serve_fetch(replica, request, asked, now, book=book)
-        if replica is not None and self._holds_back(replica, request.replica, asked.offset):
+        if self._throttle.active and replica is not None and self._holds_back(replica, request.replica, asked.offset):
             return data._replace(records=Slice(asked.offset, asked.offset, ()))
         return data
 
     def _holds_back(self, replica: Replica, follower: int, offset: int) -> bool:
         """Whether the leader's quota withholds records from a follower (``ReplicaManager.shouldLeaderThrottle``)."""
         leadership = replica.leadership
-        if not self._throttle.active or leadership is None or follower in leadership.isr or offset >= replica.log.leo:
+        if leadership is None or follower in leadership.isr or offset >= replica.log.leo:
             return False
         return self._throttled(replica) and self._throttle.exceeded(self._port.now)
 
@@ -235,9 +235,7 @@ class Service:
 
     def _news_of_hw(self, replica: Replica, follower: int) -> bool:
         """KIP-392 in 2.4 and 2.5: whether the HW is newer than the one a follower has been sent."""
-        if not self._profile.hw_push or replica.leadership is None:
-            return False
-        remote = replica.leadership.remotes.get(follower)
+        remote = None if replica.leadership is None else replica.leadership.remotes.get(follower)
         return remote is not None and replica.hw > remote.told_hw
 
     def _told(self, follower: int, data: FetchData) -> None:
@@ -290,9 +288,11 @@ class Service:
         if session is not None:
             place = session.places[replica.partition]
             asked = session.asked[place]
-            if replica.log.leo != asked.offset and not self._holds_back(replica, parked.request.replica, asked.offset):
+            follower = parked.request.replica
+            held_back = self._throttle.active and self._holds_back(replica, follower, asked.offset)
+            if replica.log.leo != asked.offset and not held_back:
                 return True
-            if self._news_of_hw(replica, parked.request.replica):
+            if self._profile.hw_push and self._news_of_hw(replica, follower):
                 return True
             return replica.leadership is None or check_epoch(replica, asked.current_leader_epoch) != 0
         for asked in parked.request.partitions:

@@ -1,10 +1,14 @@
 """What a leader remembers of its followers over an election, and what a follower makes of answers from before one."""
 
+from typing import Any
+
 import pytest
 
+from cluster_model.cluster import Cluster
 from cluster_model.messages import EpochEnd, PartitionState
 from cluster_model.replication.following import Outcome
 from cluster_model.replication.rules import LONG_AGO, UNKNOWN_LEO, Remote
+from cluster_model.spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.leaders import LeaderRig, P
 
 SECOND = 1_000_000
@@ -90,9 +94,52 @@ def test_before_kip_320_nobody_can_tell() -> None:
     assert (following.truncating, rig.replica.log.leo) == (False, 4)
 
 
-@pytest.mark.parametrize("kafka", ["0.11", "3.9"])
-def test_a_leader_learns_where_its_followers_logs_begin_also_when_they_rest(kafka: str) -> None:
-    rig = LeaderRig(kafka, mode="zookeeper")
-    rig.append(10)
-    rig.fetch(2, 10, log_start=3)
-    assert remote(rig, 2).log_start == 3
+@pytest.mark.parametrize("kafka", ["2.4", "3.9"])
+def test_a_new_leader_knows_no_lag(kafka: str) -> None:
+    rig = LeaderRig(kafka, mode="zookeeper", leader=2)
+    following = rig.replica.following
+    assert following is not None
+    following.lag = 0
+    rig.replica.apply(PartitionState(P, 3, 2, (1, 2, 3), 2, (1, 2, 3)), 0)
+    assert following.lag == -1
+
+
+def starts(cluster: Cluster) -> list[tuple[int, int]]:
+    """Where each follower's log begins, and where its leader takes it to begin."""
+    leader = cluster.world.true_leader(P)
+    assert leader is not None
+    assert leader.leadership is not None
+    remotes = leader.leadership.remotes
+    return [(cluster.world.replica(P, broker).log.log_start, known.log_start) for broker, known in remotes.items()]
+
+
+def logged(kafka: str, config: dict[str, Any]) -> Cluster:
+    topic = TopicSpec("t", 1, 3, ((1, 2, 3),))
+    producer = ProducerSpec("p", "t", 20_000, 1, record_bytes=1_000, config={"acks": "all"})
+    brokers = (BrokerSpec(1), BrokerSpec(2), BrokerSpec(3))
+    return Cluster.build(ClusterSpec(kafka, "zookeeper", brokers, (topic,), (producer,), config=config), 4)
+
+
+@pytest.mark.parametrize("kafka", ["1.0", "3.9"])
+def test_a_leader_learns_of_log_starts_that_it_has_set_itself(kafka: str) -> None:
+    cluster = logged(kafka, {})
+    cluster.run(2 * SECOND)
+    cluster.stop_producers()
+    cluster.run(3 * SECOND)
+    assert starts(cluster) == [(0, 0), (0, 0)]
+    assert cluster.delete_records(P, 40) == 0
+    cluster.run(6 * SECOND)
+    assert starts(cluster) == [(40, 40), (40, 40)]
+
+
+@pytest.mark.parametrize("kafka", ["0.10.2", "3.9"])
+def test_a_leader_learns_of_log_starts_that_followers_have_moved(kafka: str) -> None:
+    config: dict[str, Any] = {
+        "log.segment.bytes": 10_000, "log.retention.bytes": 15_000, "log.retention.check.interval.ms": 1_000,
+        "log.initial.task.delay.ms": 1_000,
+    }  # fmt: skip
+    cluster = logged(kafka, config)
+    cluster.run(2 * SECOND)
+    cluster.stop_producers()
+    cluster.run(8 * SECOND)
+    assert all(own > 0 and own == known for own, known in starts(cluster)), starts(cluster)
