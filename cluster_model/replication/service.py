@@ -25,7 +25,7 @@ from cluster_model.profiles import Profile
 from cluster_model.replication.purgatory import ParkedFetch, ParkedProduce, Purgatory
 from cluster_model.replication.reading_from_followers import serve_consumer, serves_consumers
 from cluster_model.replication.replica import Replica
-from cluster_model.replication.session_cache import SessionCache
+from cluster_model.replication.session_cache import FULL, SessionCache
 from cluster_model.replication.sessions import FetchSession
 from cluster_model.replication.throttling import Throttle, slice_bytes
 
@@ -174,7 +174,7 @@ class Service:
             for asked in request.partitions
         ]
         if request.max_wait_us <= 0 or any(map(_says_something, found)):
-            self._respond(source, request, found, len(request.partitions))
+            self._respond(source, request, found)
         else:
             self._purgatory.park_fetch(ParkedFetch(source, request, None), now + request.max_wait_us)
 
@@ -209,10 +209,11 @@ class Service:
             if replica is not None:
                 self._settle(replica)
 
-    def _respond(self, source: int, request: FetchRequest, found: list[FetchData], size: int) -> None:
-        session_id = 0
-        if request.session_epoch >= 0:
-            session_id = self._cache.answered(self._port.now, request, size, self._port.incarnation)
+    def _respond(self, source: int, request: FetchRequest, found: list[FetchData]) -> None:
+        """Send an answer; one to a full fetch names a new session if there is room for it."""
+        session_id = request.session_id
+        if request.session_epoch == FULL:
+            session_id = self._cache.begun(self._port.now, request, self._port.incarnation)
         self._port.send(source, FetchResponse(request.correlation, tuple(found), 0, session_id))
 
     def _serve(self, request: FetchRequest, asked: FetchPartition, now: int, *, book: bool) -> FetchData:
@@ -257,7 +258,7 @@ class Service:
         self, source: int, request: FetchRequest, session: FetchSession, places: list[int], found: list[FetchData]
     ) -> None:
         """Send a follower its answer, and let rest what has no more news for it."""
-        self._respond(source, request, found, len(session.asked))
+        self._respond(source, request, found)
         for place, data in zip(places, found, strict=True):
             if self._profile.hw_push:
                 self._told(request.replica, data)
@@ -314,7 +315,7 @@ class Service:
                 serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=False)
                 for asked in request.partitions
             ]
-            self._respond(parked.source, request, found, len(found))
+            self._respond(parked.source, request, found)
             return
         places = sorted(session.dirty)
         found = []

@@ -50,12 +50,6 @@ class CachedSession:
         """The least goes first (``EvictableKey``)."""
         return (self.privileged, self.size, self.id)
 
-    def touch(self, now: int, size: int) -> None:
-        """It is used."""
-        self.used_us = now
-        self.size = size
-        self.ripe = now - self.created_us > EVICTION_US
-
 
 class SessionCache:
     """All sessions of one life of a broker."""
@@ -81,18 +75,15 @@ class SessionCache:
         if session.epoch != request.session_epoch:
             return KafkaError.INVALID_FETCH_SESSION_EPOCH
         session.epoch = next_epoch(session.epoch)
-        session.touch(now, session.size)
+        session.used_us = now
+        session.ripe = now - session.created_us > EVICTION_US
+        if not request.incremental:
+            session.size = len(request.partitions)
         return KafkaError.NONE
 
-    def answered(self, now: int, request: FetchRequest, size: int, incarnation: int) -> int:
-        """The session for the answer, 0 for none; ``size`` is how many partitions are fetched."""
-        if request.session_epoch > FULL:
-            session = self._sessions.get(request.session_id)
-            if session is not None:
-                session.size = size
-            return request.session_id
-        if request.session_epoch == SESSIONLESS:
-            return 0
+    def begun(self, now: int, request: FetchRequest, incarnation: int) -> int:
+        """A new session for the answer to a full fetch, 0 if there is no room."""
+        size = len(request.partitions)
         privileged = request.replica != CONSUMER
         if len(self._sessions) >= self._slots and not self._evict(now, (privileged, size, 0)):
             return 0

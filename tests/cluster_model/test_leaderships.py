@@ -143,3 +143,25 @@ def test_a_leader_learns_of_log_starts_that_followers_have_moved(kafka: str) -> 
     cluster.stop_producers()
     cluster.run(8 * SECOND)
     assert all(own > 0 and own == known for own, known in starts(cluster)), starts(cluster)
+
+
+@pytest.mark.parametrize("kafka", ["0.10.2", "3.9"])
+def test_and_at_once_also_when_its_own_retention_does_not_run(kafka: str) -> None:
+    config: dict[str, Any] = {
+        "log.segment.bytes": 10_000, "log.retention.bytes": 15_000, "log.retention.check.interval.ms": 500_000,
+        "log.initial.task.delay.ms": 1_000, "log.flush.offset.checkpoint.interval.ms": 500_000,
+        "log.flush.start.offset.checkpoint.interval.ms": 500_000,
+    }  # fmt: skip
+    cluster = logged(kafka, config)
+    cluster.run(4 * SECOND)
+    cluster.crash(3)
+    cluster.stop_producers()
+    cluster.run(40 * SECOND)
+    cluster.restart(3)
+    cluster.run(50 * SECOND)
+    (_own, _known), (own, known) = starts(cluster)
+    assert own > 0
+    assert known == own
+    leader = cluster.world.true_leader(P)
+    assert leader is not None
+    assert leader.log.log_start < own

@@ -21,23 +21,20 @@ E = KafkaError
 # --- the cache --------------------------------------------------------------------------------------------------------
 
 
-def request(session: int = 0, epoch: int = FULL, *, replica: int = CONSUMER) -> FetchRequest:
-    return FetchRequest(1, replica, -1, 0, 1, (), session_id=session, session_epoch=epoch)
+def request(session: int = 0, epoch: int = FULL, *, replica: int = CONSUMER, size: int = 1) -> FetchRequest:
+    partitions = tuple(FetchPartition(f"t-{number}", 0, -1, -1) for number in range(size))
+    return FetchRequest(1, replica, -1, 0, 1, partitions, session_id=session, session_epoch=epoch)
 
 
 def opened(cache: SessionCache, now: int = 0, *, replica: int = CONSUMER, size: int = 1) -> int:
     """A full fetch, from its arrival to its answer."""
-    asked = request(replica=replica)
+    asked = request(replica=replica, size=size)
     assert cache.arrived(now, asked) is E.NONE
-    return cache.answered(now, asked, size, 0)
+    return cache.begun(now, asked, 0)
 
 
 def used(cache: SessionCache, now: int, session: int, epoch: int) -> KafkaError:
-    asked = request(session, epoch)
-    error = cache.arrived(now, asked)
-    if error is E.NONE:
-        assert cache.answered(now, asked, 1, 0) == session
-    return error
+    return cache.arrived(now, request(session, epoch))
 
 
 def test_a_full_fetch_opens_a_session_whose_fetches_are_counted() -> None:
@@ -74,11 +71,11 @@ def test_a_full_fetch_gives_up_the_session_that_it_names() -> None:
 
 
 def test_who_wants_no_session_gets_none() -> None:
-    cache = SessionCache(10)
-    asked = request(epoch=SESSIONLESS)
-    assert cache.arrived(0, asked) is E.NONE
-    assert cache.answered(0, asked, 1, 0) == 0
-    assert len(cache) == 0
+    rig = LeaderRig("1.0")
+    rig.append(3)
+    assert rig.fetch(2, 0) is not None
+    assert rig.wire.sent[-1][1].session_id == 0
+    assert len(rig.cache) == 0
 
 
 def test_numbers_wrap_to_one() -> None:
@@ -87,7 +84,7 @@ def test_numbers_wrap_to_one() -> None:
 
 def test_ids_of_two_lives_differ() -> None:
     asked = request()
-    ids = [SessionCache(1).answered(0, asked, 1, life) for life in (0, 1, 2)]
+    ids = [SessionCache(1).begun(0, asked, life) for life in (0, 1, 2)]
     assert len(set(ids)) == 3
 
 
@@ -116,9 +113,7 @@ def test_who_may_take_the_last_slot(
     session = opened(cache, replica=holder[0], size=holder[1])
     if after_us:
         # In use all the time, so that it is not free for the taking.
-        asked = request(session, 1, replica=holder[0])
-        cache.arrived(after_us, asked)
-        cache.answered(after_us, asked, holder[1], 0)
+        cache.arrived(after_us, request(session, 1, replica=holder[0], size=holder[1]))
     assert (opened(cache, after_us, replica=newcomer[0], size=newcomer[1]) > 0) is gets
     assert len(cache) == 1
     assert (used(cache, after_us, session, 2 if after_us else 1) is E.FETCH_SESSION_ID_NOT_FOUND) is gets
@@ -368,8 +363,16 @@ def test_what_a_session_saves_is_no_part_of_what_is_replicated() -> None:
     assert ends[0] == ends[1]
 
 
-def test_partitions_asked_are_counted_as_the_size() -> None:
+def test_a_session_is_as_large_as_what_is_asked_in_it_and_an_increment_changes_nothing() -> None:
     cache = SessionCache(1)
-    asked = request()._replace(partitions=(FetchPartition("t-0", 0, -1, -1),))
-    cache.answered(0, asked, 1, 0)
-    assert cache.save()[1][0][3] == 1
+    session = opened(cache, size=4)
+
+    def size() -> int:
+        saved: int = cache.save()[1][0][3]
+        return saved
+
+    assert size() == 4
+    cache.arrived(0, request(session, 1, size=6))
+    assert size() == 6
+    cache.arrived(0, request(session, 2, size=1)._replace(incremental=True))
+    assert size() == 6
