@@ -4,6 +4,7 @@ from typing import Final
 
 BITS: Final = 8
 """Room of a fetcher's number in the correlations of its requests."""
+_FETCHERS: Final = (1 << BITS) - 1
 _WORD: Final = 1 << 32
 _SIGN: Final = 1 << 31
 
@@ -32,7 +33,7 @@ def fetcher_id(partition: str, fetchers: int) -> int:
 
 def fetcher_of(correlation: int) -> int:
     """Which thread a correlation belongs to."""
-    return (correlation >> 32) % (1 << BITS)
+    return correlation >> 32 & _FETCHERS
 
 
 def first_correlation(incarnation: int, fetcher: int) -> int:

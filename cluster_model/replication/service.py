@@ -195,7 +195,9 @@ class Service:
         at_once = request.max_wait_us <= 0
         for place in places:
             asked = session.asked[place]
-            data = self._serve(request, asked, now, book=True)
+            data = serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=True)
+            if self._throttle.active:
+                data = self._unless_held_back(request, asked, data)
             found.append(data)
             if _says_something(data):
                 at_once = True
@@ -216,11 +218,10 @@ class Service:
             session_id = self._cache.begun(self._port.now, request, self._port.incarnation)
         self._port.send(source, FetchResponse(request.correlation, tuple(found), 0, session_id))
 
-    def _serve(self, request: FetchRequest, asked: FetchPartition, now: int, *, book: bool) -> FetchData:
-        """Read for a follower, unless the quota holds it back; it counts as having fetched all the same."""
+    def _unless_held_back(self, request: FetchRequest, asked: FetchPartition, data: FetchData) -> FetchData:
+        """What a follower gets under a quota; it counts as having fetched all the same."""
         replica = self._replicas.get(asked.partition)
-        data = serve_fetch(replica, request, asked, now, book=book)
-        if self._throttle.active and replica is not None and self._holds_back(replica, request.replica, asked.offset):
+        if replica is not None and self._holds_back(replica, request.replica, asked.offset):
             return data._replace(records=Slice(asked.offset, asked.offset, ()))
         return data
 
@@ -321,7 +322,8 @@ class Service:
         found = []
         for place in places:
             asked = session.asked[place]
-            found.append(self._serve(request, asked, now, book=False))
+            data = serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=False)
+            found.append(self._unless_held_back(request, asked, data) if self._throttle.active else data)
         self._answer(parked.source, request, session, places, found)
 
     def disturb(self) -> None:

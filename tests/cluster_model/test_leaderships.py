@@ -149,16 +149,16 @@ def test_a_leader_learns_of_log_starts_that_followers_have_moved(kafka: str) -> 
 def test_and_at_once_also_when_its_own_retention_does_not_run(kafka: str) -> None:
     config: dict[str, Any] = {
         "log.segment.bytes": 10_000, "log.retention.bytes": 15_000, "log.retention.check.interval.ms": 500_000,
-        "log.initial.task.delay.ms": 1_000, "log.flush.offset.checkpoint.interval.ms": 500_000,
+        "log.initial.task.delay.ms": 5_000, "log.flush.offset.checkpoint.interval.ms": 500_000,
         "log.flush.start.offset.checkpoint.interval.ms": 500_000,
     }  # fmt: skip
     cluster = logged(kafka, config)
-    cluster.run(4 * SECOND)
+    cluster.run(8 * SECOND)
     cluster.crash(3)
     cluster.stop_producers()
     cluster.run(40 * SECOND)
     cluster.restart(3)
-    cluster.run(50 * SECOND)
+    cluster.run(60 * SECOND)
     (_own, _known), (own, known) = starts(cluster)
     assert own > 0
     assert known == own
