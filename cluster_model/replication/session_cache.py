@@ -74,7 +74,7 @@ class SessionCache:
             return KafkaError.FETCH_SESSION_ID_NOT_FOUND
         if session.epoch != request.session_epoch:
             return KafkaError.INVALID_FETCH_SESSION_EPOCH
-        session.epoch = next_epoch(session.epoch)
+        session.epoch = next_epoch(request.session_epoch)
         session.used_us = now
         session.ripe = now - session.created_us > EVICTION_US
         if not request.incremental:
