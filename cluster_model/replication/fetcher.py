@@ -236,8 +236,9 @@ class Fetcher:
                 data = FetchData(asked.partition, asked.offset, 0, hw, log_start, -1, nothing)
             following = self._following(data.partition) if data.partition in self._partitions else None
             if following is not None:
-                self._settle(data.partition, following.answer(now, asked, data))
-                if self._throttle.active and self._concerns(following.replica):
+                outcome = following.answer(now, asked, data)
+                self._settle(data.partition, outcome)
+                if self._throttle.active and outcome is not Outcome.IGNORED and self._concerns(following.replica):
                     self._throttle.rate.record(now, slice_bytes(following.replica.log.lineages, data.records))
 
     def epochs_ended(self, response: EpochEndResponse) -> None:

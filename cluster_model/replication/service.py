@@ -174,7 +174,7 @@ class Service:
             for asked in request.partitions
         ]
         if request.max_wait_us <= 0 or any(map(_says_something, found)):
-            self._respond(source, request, found)
+            self._respond(source, request, found, len(found))
         else:
             self._purgatory.park_fetch(ParkedFetch(source, request, None), now + request.max_wait_us)
 
@@ -211,11 +211,11 @@ class Service:
             if replica is not None:
                 self._settle(replica)
 
-    def _respond(self, source: int, request: FetchRequest, found: list[FetchData]) -> None:
-        """Send an answer; one to a full fetch names a new session if there is room for it."""
+    def _respond(self, source: int, request: FetchRequest, found: list[FetchData], size: int) -> None:
+        """Send an answer; one to a full fetch, of ``size`` partitions, names a new session if there is room for it."""
         session_id = request.session_id
         if request.session_epoch == FULL:
-            session_id = self._cache.begun(self._port.now, request, self._port.incarnation)
+            session_id = self._cache.begun(self._port.now, request, size, self._port.incarnation)
         self._port.send(source, FetchResponse(request.correlation, tuple(found), 0, session_id))
 
     def _unless_held_back(self, request: FetchRequest, asked: FetchPartition, data: FetchData) -> FetchData:
@@ -259,7 +259,7 @@ class Service:
         self, source: int, request: FetchRequest, session: FetchSession, places: list[int], found: list[FetchData]
     ) -> None:
         """Send a follower its answer, and let rest what has no more news for it."""
-        self._respond(source, request, found)
+        self._respond(source, request, found, len(session.asked))
         for place, data in zip(places, found, strict=True):
             if self._profile.hw_push:
                 self._told(request.replica, data)
@@ -316,7 +316,7 @@ class Service:
                 serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=False)
                 for asked in request.partitions
             ]
-            self._respond(parked.source, request, found)
+            self._respond(parked.source, request, found, len(found))
             return
         places = sorted(session.dirty)
         found = []

@@ -81,9 +81,8 @@ class SessionCache:
             session.size = len(request.partitions)
         return KafkaError.NONE
 
-    def begun(self, now: int, request: FetchRequest, incarnation: int) -> int:
-        """A new session for the answer to a full fetch, 0 if there is no room."""
-        size = len(request.partitions)
+    def begun(self, now: int, request: FetchRequest, size: int, incarnation: int) -> int:
+        """A new session for the answer to a full fetch of ``size`` partitions, 0 if there is no room."""
         privileged = request.replica != CONSUMER
         if len(self._sessions) >= self._slots and not self._evict(now, (privileged, size, 0)):
             return 0

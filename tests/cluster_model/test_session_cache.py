@@ -30,7 +30,7 @@ def opened(cache: SessionCache, now: int = 0, *, replica: int = CONSUMER, size: 
     """A full fetch, from its arrival to its answer."""
     asked = request(replica=replica, size=size)
     assert cache.arrived(now, asked) is E.NONE
-    return cache.begun(now, asked, 0)
+    return cache.begun(now, asked, size, 0)
 
 
 def used(cache: SessionCache, now: int, session: int, epoch: int) -> KafkaError:
@@ -84,7 +84,7 @@ def test_numbers_wrap_to_one() -> None:
 
 def test_ids_of_two_lives_differ() -> None:
     asked = request()
-    ids = [SessionCache(1).begun(0, asked, life) for life in (0, 1, 2)]
+    ids = [SessionCache(1).begun(0, asked, 1, life) for life in (0, 1, 2)]
     assert len(set(ids)) == 3
 
 
@@ -326,6 +326,22 @@ def test_a_consumer_that_lost_its_session_to_a_follower_asks_in_full_and_misses_
     for read in reads:
         assert read.log_offset == positions.get(read.partition, 0), "nothing twice, nothing left out"
         positions[read.partition] = read.log_offset + read.count
+
+
+def test_whoever_waited_for_a_slot_gets_it_with_all_that_it_fetches() -> None:
+    found = cluster("3.9", 1, members=1)
+    found.run(2 * SECOND)
+    found.stop_producers()
+    found.run(5 * SECOND)
+    (before,) = found.brokers[1].sessions.save()[1]
+    found.crash(2)
+    found.crash(3)
+    found.run(10 * SECOND)
+    found.restart(3)
+    found.run(140 * SECOND)
+    (after,) = found.brokers[1].sessions.save()[1]
+    assert after[0] != before[0]
+    assert after[3] == sum(found.query.leader(name) == 1 for name in found.world.records) > 1
 
 
 def test_a_restarted_broker_knows_no_session_of_its_former_life() -> None:
