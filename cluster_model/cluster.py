@@ -67,11 +67,12 @@ class Cluster:
             self._port(CONTROLLER_ID), parts.profile, parts.config, parts.committed, self.emit
         )
         self.brokers = {
-            broker: Broker(
-                self._port(broker), CONTROLLER_ID, parts.profile, parts.config, parts.metadata[broker], self.emit
+            broker.id: Broker(
+                self._port(broker.id), CONTROLLER_ID, parts.profile, parts.config, parts.metadata[broker.id], self.emit,
+                broker.rack,
             )
-            for broker in ids
-        }
+            for broker in spec.brokers
+        }  # fmt: skip
         self.lineages = parts.lineages
         for name, replicas in parts.replicas.items():
             for broker, replica in replicas.items():
@@ -143,7 +144,7 @@ class Cluster:
         return consumers
 
     def _begin(self, ids: tuple[int, ...]) -> None:
-        self.controller.begin(ids)
+        self.controller.begin({broker.id: broker.rack for broker in self.spec.brokers})
         everything = self.controller.everything()
         for broker in ids:
             self.brokers[broker].begin(everything, self.controller.live[broker])
@@ -202,8 +203,12 @@ class Cluster:
         """Hex digest of everything that happened so far; slices and drains leave no mark on it."""
         return self.trace.digest(self.now_us, self.executed)
 
-    def _control(self, target: int, _payload: Payload) -> None:
-        if self.on_control is not None:
+    def _control(self, target: int, payload: Payload) -> None:
+        if payload:
+            incarnation, reason = payload
+            if self.network.processes[target].incarnation == incarnation:
+                self._die(target, reason)
+        elif self.on_control is not None:
             self.on_control(target)
 
     def call_at(self, at_us: int, token: int) -> None:
@@ -242,13 +247,16 @@ class Cluster:
 
         The page cache stays, peers are told by resets; a half batch is cut off by the next start.
         """
+        self._die(node, "crash", torn=torn)
+
+    def _die(self, node: int, detail: str, *, torn: bool = False) -> None:
         self.network.rouse(node)
         if node in self.brokers:
             self.brokers[node].stopped()
             if torn:
                 tear([replica.log for replica in self.brokers[node].replicas.values()])
         self.network.crash(node)
-        self.emit(NodeDown(self.now_us, self.name_of(node), self._broker_id(node), "crash"))
+        self.emit(NodeDown(self.now_us, self.name_of(node), self._broker_id(node), detail))
 
     def power_loss(self, node: int, keep: int = -1, tail: str = WRITTEN_BACK) -> None:
         """Take a broker's machine away: what was not yet on disk is gone, and nobody is told.
@@ -282,9 +290,7 @@ class Cluster:
             raise ModelError(f"node {node} is not a running broker")
         self.network.rouse(node)
         self.brokers[node].logs.shut_down()
-        self.brokers[node].stopped()
-        self.network.crash(node)
-        self.emit(NodeDown(self.now_us, self.name_of(node), node, "shutdown"))
+        self._die(node, "shutdown")
 
     def restart(self, node: int) -> None:
         """Start a process that is down."""

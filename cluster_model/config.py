@@ -64,6 +64,13 @@ class BrokerConfig:
     cleaner_backoff_us: int
     cleaner_keys: int
     """Keys that one pass of the cleaner can map."""
+    fetchers: int
+    rack_aware: bool
+    """Whether a leader sends consumers to the nearest replica (``RackAwareReplicaSelector``)."""
+    session_slots: int
+    leader_rate: int
+    """Bytes a second to and from throttled replicas, LONG_MAX for no limit."""
+    follower_rate: int
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "BrokerConfig":
@@ -100,6 +107,11 @@ class BrokerConfig:
             cleaner=bool(config.get("log.cleaner.enable", profile.cleaner_default)),
             cleaner_backoff_us=duration_us(number("log.cleaner.backoff.ms", 15_000)),
             cleaner_keys=number("log.cleaner.dedupe.buffer.size", 134_217_728) * 9 // 10 // MAP_ENTRY,
+            fetchers=number("num.replica.fetchers", 1),
+            rack_aware=str(config.get("replica.selector.class", "")).endswith("RackAwareReplicaSelector"),
+            session_slots=number("max.incremental.fetch.session.cache.slots", 1_000),
+            leader_rate=number("leader.replication.throttled.rate", LONG_MAX),
+            follower_rate=number("follower.replication.throttled.rate", LONG_MAX),
         )
 
 
@@ -111,6 +123,9 @@ class TopicConfig:
     """As configured."""
     unclean: bool
     log: LogRules
+    leader_throttled: str = ""
+    """``*``, or ``partition:broker,...``, as configured."""
+    follower_throttled: str = ""
 
     @staticmethod
     def of(profile: Profile, broker: Mapping[str, ConfigValue], topic: Mapping[str, ConfigValue]) -> "TopicConfig":
@@ -124,6 +139,8 @@ class TopicConfig:
             min_isr=int(merged.get("min.insync.replicas", 1)),
             unclean=bool(merged.get("unclean.leader.election.enable", not profile.unclean_default_false)),
             log=log_rules(profile, broker, topic),
+            leader_throttled=str(topic.get("leader.replication.throttled.replicas", "")),
+            follower_throttled=str(topic.get("follower.replication.throttled.replicas", "")),
         )
 
     def effective_min_isr(self, profile: Profile, replicas: int) -> int:
@@ -211,6 +228,7 @@ class ConsumerConfig:
     request_timeout_us: int
     backoff_us: int
     metadata_age_us: int
+    rack: str = ""
 
     @staticmethod
     def of(config: Mapping[str, ConfigValue]) -> "ConsumerConfig":
@@ -223,4 +241,5 @@ class ConsumerConfig:
             request_timeout_us=int(config.get("request.timeout.ms", 30_000)) * MS,
             backoff_us=int(config.get("retry.backoff.ms", 100)) * MS,
             metadata_age_us=int(config.get("metadata.max.age.ms", 300_000)) * MS,
+            rack=str(config.get("client.rack", "")),
         )

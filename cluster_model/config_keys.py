@@ -19,7 +19,10 @@ INT_MAX: Final = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
-    """One configuration: its type, the range of an ``int``, the choices of a ``str``, and what it does."""
+    """One configuration: its type, the range of an ``int``, the choices of a ``str``, and what it does.
+
+    A ``str`` without choices takes what ``pattern`` matches; ``form`` says in words what that is.
+    """
 
     name: str
     type: Literal["int", "bool", "str", "ratio"]
@@ -28,6 +31,8 @@ class ConfigKey:
     low: int = 0
     high: int = INT_MAX
     choices: tuple[str, ...] = ()
+    pattern: str = ""
+    form: str = ""
 
 
 def _table(*keys: ConfigKey) -> dict[str, ConfigKey]:
@@ -37,6 +42,39 @@ def _table(*keys: ConfigKey) -> dict[str, ConfigKey]:
 _MIN_ISR: Final = ConfigKey("min.insync.replicas", "int", "In-sync replicas that acks=all needs.", 1)
 _POLICIES: Final = ("delete", "compact", "compact,delete", "delete,compact")
 _UNCLEAN: Final = ConfigKey("unclean.leader.election.enable", "bool", "Whether a replica outside the ISR may lead.")
+
+_THROTTLED: Final = (r"\*|[0-9]+:[0-9]+(,[0-9]+:[0-9]+)*", "* or a list of partition:broker, as in 0:1,0:2")
+
+_SELECTORS: Final = tuple(
+    f"{package}{name}"
+    for name in ("LeaderSelector", "RackAwareReplicaSelector")
+    for package in ("org.apache.kafka.common.replica.", "")
+)
+
+_BROKER_FETCHING: Final = (
+    ConfigKey("num.replica.fetchers", "int", "Threads with which a broker fetches from each other broker.", 1, 255),
+    ConfigKey("replica.selector.class", "str", "Who chooses the replica a consumer reads (2.4).", choices=_SELECTORS),
+    ConfigKey("max.incremental.fetch.session.cache.slots", "int", "Fetch sessions a leader keeps (1.1 and later)."),
+    ConfigKey(
+        "leader.replication.throttled.rate", "int", "Bytes a second a leader sends to throttled replicas (0.10.1).",
+        1, LONG_MAX,
+    ),
+    ConfigKey(
+        "follower.replication.throttled.rate", "int", "Bytes a second that throttled replicas fetch (0.10.1).", 1,
+        LONG_MAX,
+    ),
+)  # fmt: skip
+"""How replicas are fetched, and by whom."""
+
+_TOPIC_FETCHING: Final = tuple(
+    ConfigKey(
+        f"{side}.replication.throttled.replicas", "str", doc, pattern=_THROTTLED[0], form=_THROTTLED[1]
+    )
+    for side, doc in (
+        ("leader", "Replicas that a throttled leader may hold back (0.10.1)."),
+        ("follower", "Replicas that a throttled follower may leave unfetched (0.10.1)."),
+    )
+)  # fmt: skip
 
 BROKER: Final = _table(
     ConfigKey("replica.lag.time.max.ms", "int", "How long a follower may be behind before it leaves the ISR.", 1),
@@ -88,6 +126,7 @@ BROKER: Final = _table(
         "log.message.timestamp.type", "str", "Whose clock stamps records.", choices=("CreateTime", "LogAppendTime")
     ),
     ConfigKey("default.replication.factor", "int", "Replicas of a topic that names no number.", 1),
+    *_BROKER_FETCHING,
     _MIN_ISR,
     _UNCLEAN,
 )
@@ -113,6 +152,7 @@ TOPIC: Final = _table(
     ConfigKey("max.compaction.lag.ms", "int", "Age at which this log is cleaned at any ratio.", 1, LONG_MAX),
     ConfigKey("file.delete.delay.ms", "int", "How long the files of a deleted segment stay.", 0, LONG_MAX),
     ConfigKey("message.timestamp.type", "str", "Whose clock stamps records.", choices=("CreateTime", "LogAppendTime")),
+    *_TOPIC_FETCHING,
 )
 """Topic configurations."""
 
@@ -142,6 +182,9 @@ CONSUMER: Final = _table(
     ConfigKey("request.timeout.ms", "int", "How long to wait for an answer.", 1),
     ConfigKey("retry.backoff.ms", "int", "Pause after a fetch error."),
     ConfigKey("metadata.max.age.ms", "int", "Age at which metadata is asked for again.", 1),
+    ConfigKey(
+        "client.rack", "str", "The rack to read from where there is a choice (2.4).", pattern=".+", form="a name"
+    ),
 )
 """Consumer configurations."""
 
@@ -169,7 +212,7 @@ def check(scope: Scope, name: str, value: object) -> ConfigValue:
     if key.type == "bool":
         return _bool(key, value)
     if key.type == "str":
-        return _choice(key, value)
+        return _choice(key, value) if key.choices else _text(key, value)
     if key.type == "ratio":
         return _ratio(key, value)
     if isinstance(value, bool) or not isinstance(value, int):
@@ -192,6 +235,12 @@ def _ratio(key: ConfigKey, value: object) -> str:
     if not re.fullmatch(r"0(\.[0-9]{1,6})?|1(\.0{1,6})?", text, re.ASCII):
         raise ModelError(f"{key.name} takes a number from 0 to 1, found {value!r}")
     return text
+
+
+def _text(key: ConfigKey, value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int) or not re.fullmatch(key.pattern, str(value)):
+        raise ModelError(f"{key.name} takes {key.form}, found {value!r}")
+    return str(value)
 
 
 def _choice(key: ConfigKey, value: object) -> str:

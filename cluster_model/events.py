@@ -79,7 +79,8 @@ def _event(cls: type[Any]) -> type[Any]:
 class NodeDown(TraceEvent):
     """A process is gone. ``detail``: ``crash`` (page cache kept), ``power_loss``, ``disk_loss``, ``shutdown``.
 
-    ``broker`` -1: none.
+    A broker that ends itself gives its reason there, ``exit: ...``; its page cache stays as in a crash. ``broker`` -1:
+    none.
     """
 
     kind: ClassVar[str] = "node_down"

@@ -65,7 +65,7 @@ class ManualCluster:
         self._decisions: dict[str, list[PartitionState]] = {
             name: [record.state] for name, record in parts.committed.records.items()
         }
-        self._trips = RoundTrips(self._replicas, self._up, self._settle)
+        self._trips = RoundTrips(self._replicas, self._up, self._settle, self._stop)
         self._waiting: dict[int, tuple[ProduceRequest, AppendResult, int, int]] = {}
         self._sequences: dict[str, int] = dict.fromkeys(parts.committed.records, 0)
         self._produces = 0

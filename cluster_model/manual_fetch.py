@@ -4,9 +4,20 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from cluster_model.errors import KafkaError
-from cluster_model.messages import NOBODY, EpochEnd, FetchData, FetchPartition, FetchRequest
+from cluster_model.messages import (
+    EARLIEST,
+    LATEST,
+    NOBODY,
+    EpochEnd,
+    FetchData,
+    FetchPartition,
+    FetchRequest,
+    ListOffsetsRequest,
+)
+from cluster_model.replication.following import Outcome
+from cluster_model.replication.offsets import list_offset
 from cluster_model.replication.replica import Replica
-from cluster_model.replication.serving import epoch_end, serve_fetch
+from cluster_model.replication.serving import check_epoch, epoch_end, serve_fetch
 
 NOW: Final = 0
 """Time stands still."""
@@ -25,7 +36,10 @@ class RoundTrips:
         replicas: Mapping[str, Mapping[int, Replica]],
         up: Mapping[int, bool],
         settle: Callable[[Replica], None],
+        stop: Callable[[int, str], KafkaError],
     ) -> None:
+        """``stop`` ends a broker's process, with the reason."""
+        self._stop = stop
         self._replicas = replicas
         self._up = up
         self._settle = settle
@@ -57,8 +71,8 @@ class RoundTrips:
     def fetch(self, replica: Replica, records: int | None) -> KafkaError:
         """The whole round trip."""
         following = replica.following
-        if following is not None and following.truncating:
-            error = self.truncate(replica)
+        if following is not None and (following.truncating or following.seek is not None):
+            error = self.truncate(replica) if following.truncating else self.seek(replica)
             if error is not KafkaError.NONE:
                 return error
         error = self.send(replica, records)
@@ -80,6 +94,8 @@ class RoundTrips:
             return KafkaError.FENCED_LEADER_EPOCH
         if following.truncating:
             return KafkaError.OFFSET_NOT_AVAILABLE
+        if following.seek is not None:
+            return KafkaError.OFFSET_OUT_OF_RANGE
         self._answers.pop(self._key(replica), None)
         limit = _UNLIMITED if records is None else records
         self._sent[self._key(replica)] = (replica.leader, following.question(), limit)
@@ -109,6 +125,24 @@ class RoundTrips:
         if answer is None or replica.following is None or not self._up[replica.broker]:
             return KafkaError.INVALID_REQUEST
         replica.following.answer(NOW, *answer)
+        return self.seek(replica)
+
+    def seek(self, replica: Replica) -> KafkaError:
+        """A follower out of range asks where its leader's log ends and, if need be, begins."""
+        following = replica.following
+        while following is not None and following.seek is not None:
+            leader = self._leader(replica)
+            if isinstance(leader, KafkaError):
+                return leader
+            which = EARLIEST if following.seek.earliest else LATEST
+            question = ListOffsetsRequest(0, replica.partition, which, following.seek.epoch, replica.broker)
+            refused = check_epoch(leader, question.current_leader_epoch)
+            error, offset, _timestamp = list_offset(leader, refused, question, NOW)
+            if following.offset_answer(NOW, error, offset) is Outcome.EXIT:
+                self._stop(replica.broker, following.exit_reason)
+                return KafkaError.NETWORK_EXCEPTION
+            if error is not KafkaError.NONE:
+                return error
         return KafkaError.NONE
 
     def truncate(self, replica: Replica) -> KafkaError:

@@ -68,19 +68,25 @@ class ProduceResponse(NamedTuple):
 
 
 class FetchPartition(NamedTuple):
-    """What a fetch asks of one partition; epochs are -1 where the version sends none."""
+    """What a fetch asks of one partition; epochs are -1 where the version sends none.
+
+    ``log_start`` is where the follower's own log begins, -1 from a consumer.
+    """
 
     partition: str
     offset: int
     current_leader_epoch: int
     last_fetched_epoch: int
+    log_start: int = -1
 
 
 class FetchRequest(NamedTuple):
     """``replica`` is the follower's broker id, -1 for a consumer. ``broker_epoch`` -1 before KIP-903.
 
-    ``incremental``: ``partitions`` has only what is asked differently from this fetcher's last fetch. ``fetcher``
-    numbers a follower's fetcher threads: the connection tells them apart.
+    ``incremental``: ``partitions`` has only what is asked differently from this fetcher's last fetch. ``rack`` is the
+    consumer's, empty where it has none to tell (KIP-392). ``fetcher`` numbers the follower's threads, each of which has
+    a connection of its own. ``session_epoch`` counts the fetches of session ``session_id`` (KIP-227): 0 asks for a new
+    one, -1 for none.
     """
 
     correlation: int
@@ -90,11 +96,18 @@ class FetchRequest(NamedTuple):
     max_bytes: int
     partitions: tuple[FetchPartition, ...]
     incremental: bool = False
+    rack: str = ""
     fetcher: int = 0
+    session_id: int = 0
+    session_epoch: int = -1
 
 
 class FetchData(NamedTuple):
-    """The answer for one partition. ``diverging`` is (epoch, end offset) where the logs part (KIP-595)."""
+    """The answer for one partition. ``diverging`` is (epoch, end offset) where the logs part (KIP-595).
+
+    ``preferred`` is the follower that a consumer should rather read from, NOBODY for none (KIP-392); it comes without
+    records.
+    """
 
     partition: str
     offset: int
@@ -105,14 +118,19 @@ class FetchData(NamedTuple):
     leader_epoch: int
     records: Slice
     diverging: EpochEntry | None = None
+    preferred: int = NOBODY
 
 
 class FetchResponse(NamedTuple):
-    """Answers, in the order asked; to a follower only those that may tell it something new."""
+    """Answers, in the order asked; to a follower only those that may tell it something new.
+
+    ``error`` refuses the session, and then there are no answers; ``session_id`` is the one to go on with, 0 for none.
+    """
 
     correlation: int
     partitions: tuple[FetchData, ...]
-    fetcher: int = 0
+    error: int = 0
+    session_id: int = 0
 
 
 class EpochEndRequest(NamedTuple):
@@ -120,7 +138,6 @@ class EpochEndRequest(NamedTuple):
 
     correlation: int
     partitions: tuple[tuple[str, int, int], ...]
-    fetcher: int = 0
 
 
 class EpochEnd(NamedTuple):
@@ -138,19 +155,20 @@ class EpochEndResponse(NamedTuple):
 
     correlation: int
     partitions: tuple[EpochEnd, ...]
-    fetcher: int = 0
 
 
 class ListOffsetsRequest(NamedTuple):
-    """A consumer asks for the offset of the first record that is not older than ``timestamp_us`` (KIP-79).
+    """Somebody asks for the offset of the first record that is not older than ``timestamp_us`` (KIP-79).
 
-    :data:`LATEST`, :data:`EARLIEST` and :data:`MAX_TIMESTAMP` (KIP-734) stand for other questions.
+    :data:`LATEST`, :data:`EARLIEST` and :data:`MAX_TIMESTAMP` (KIP-734) stand for other questions. ``replica`` is the
+    follower's broker id, -1 for a consumer: the latest readable offset is another one for each.
     """
 
     correlation: int
     partition: str
     timestamp_us: int
     current_leader_epoch: int
+    replica: int = CONSUMER
 
 
 class ListOffsetsResponse(NamedTuple):
@@ -205,10 +223,11 @@ class AlterPartitionResponse(NamedTuple):
 
 
 class BrokerRegistrationRequest(NamedTuple):
-    """A process that just started says that it is broker ``broker``."""
+    """A process that just started says that it is broker ``broker``, and its ``broker.rack`` (empty for none)."""
 
     broker: int
     incarnation: int
+    rack: str = ""
 
 
 class BrokerRegistrationResponse(NamedTuple):
@@ -232,12 +251,16 @@ class BrokerHeartbeatResponse(NamedTuple):
 
 
 class LeaderAndIsrRequest(NamedTuple):
-    """Decisions that changed, and the brokers that live: LeaderAndIsr with UpdateMetadata, or the metadata log."""
+    """Decisions that changed, and the brokers that live: LeaderAndIsr with UpdateMetadata, or the metadata log.
+
+    ``racks`` are those brokers' racks, in the same order; empty where none has any.
+    """
 
     controller_epoch: int
     partitions: tuple[PartitionState, ...]
     brokers: tuple[int, ...]
     broker_epochs: tuple[int, ...]
+    racks: tuple[str, ...] = ()
 
 
 Message = (

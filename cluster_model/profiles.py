@@ -34,15 +34,24 @@ FLAGS: Final = (
     Flag("shrink_half", "the ISR shrink task runs every replica.lag.time.max.ms / 2", (0, 10, 2)),
     Flag("caught_up_previous", "having reached the LEO of the previous fetch counts as caught up", (0, 10, 2)),
     Flag("hw_waits_caught_up", "the HW also waits for caught-up replicas outside the ISR", (0, 10, 2)),
+    Flag("throttles", "replication of chosen replicas can be held below a rate (KIP-73)", (0, 10, 1)),
+    Flag(
+        "exits_out_of_range",
+        "a broker exits rather than cut its log where unclean election is off",
+        (0, 8, 2),
+        (1, 0, 0),
+    ),
     Flag("epoch_truncation", "followers truncate by OffsetsForLeaderEpoch, not by their HW (KIP-101)", (0, 11, 0)),
     Flag("unclean_default_false", "unclean.leader.election.enable is false by default", (0, 11, 0)),
     Flag("isr_epoch_start", "joining the ISR needs the start offset of the leader's epoch", (1, 1, 0)),
     Flag("epoch_on_elect", "a new leader enters (epoch, LEO) into its epoch cache at once", (1, 1, 0)),
+    Flag("fetch_sessions", "fetches tell only what changed, in sessions that the leader keeps (KIP-227)", (1, 1, 0)),
     Flag("kip_279", "the leader answers with the epoch found, and the follower repeats (KIP-279)", (2, 0, 0)),
     Flag("kip_320", "requests carry the current leader epoch and are fenced by it (KIP-320)", (2, 1, 0)),
     Flag("bounce_detected", "the controller sees a broker that bounced by its broker epoch (KIP-380)", (2, 2, 0)),
     Flag("leo_is_in_sync", "a follower at the leader's LEO is in sync however long ago it fetched", (2, 4, 0)),
     Flag("hw_push", "a parked follower fetch is answered when the HW moves", (2, 4, 0), (2, 5, 0)),
+    Flag("reads_from_followers", "consumers may read from followers (KIP-392)", (2, 4, 0)),
     Flag("diverging_fetch", "Fetch carries the last fetched epoch and answers a divergence (KIP-595)", (2, 7, 0)),
     Flag("alter_partition", "ISR changes go to the controller and count as maximal ISR meanwhile (KIP-497)", (2, 7, 0)),
     Flag("eligible_isr", "fenced or stopping replicas may not join the ISR (KIP-841)", (3, 3, 0)),
@@ -100,15 +109,19 @@ class Profile:
     shrink_half: bool
     caught_up_previous: bool
     hw_waits_caught_up: bool
+    throttles: bool
+    exits_out_of_range: bool
     epoch_truncation: bool
     unclean_default_false: bool
     isr_epoch_start: bool
     epoch_on_elect: bool
+    fetch_sessions: bool
     kip_279: bool
     kip_320: bool
     bounce_detected: bool
     leo_is_in_sync: bool
     hw_push: bool
+    reads_from_followers: bool
     diverging_fetch: bool
     alter_partition: bool
     eligible_isr: bool

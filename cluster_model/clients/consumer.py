@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cluster_model.clients.metadata import Metadata
+from cluster_model.clients.preferred import PreferredReplicas
 from cluster_model.config import ConsumerConfig
 from cluster_model.errors import KafkaError
 from cluster_model.events import ConsumerReset, Event, RecordsRead
@@ -31,6 +32,7 @@ from cluster_model.messages import (
     PartitionState,
 )
 from cluster_model.profiles import Profile
+from cluster_model.replication.session_handle import SessionHandle
 
 
 class Consumer:
@@ -38,8 +40,8 @@ class Consumer:
 
     __slots__ = (
         "_alarm", "_asked", "_backing_off", "_busy_until", "_config", "_correlation", "_emit", "_lineages",
-        "_metadata", "_outstanding", "_port", "_processing_us", "_profile", "_resetting", "group", "name",
-        "positions", "read",
+        "_metadata", "_outstanding", "_port", "_preferred", "_processing_us", "_profile", "_rack",
+        "_resetting", "_sessions", "group", "name", "positions", "read",
     )  # fmt: skip
 
     def __init__(
@@ -68,8 +70,10 @@ class Consumer:
         self._emit = emit
         self._correlation = 0
         self._outstanding: dict[int, tuple[int, int]] = {}
-        """Leader → (correlation, sent at): one fetch under way to each."""
+        """Broker → (correlation, sent at): one fetch under way to each."""
         self._asked: dict[int, tuple[FetchPartition, ...]] = {}
+        self._sessions: dict[int, SessionHandle] = {}
+        """Broker → the fetch session there."""
         self._resetting: dict[str, tuple[int, int, int]] = {}
         """Partition → (correlation, broker asked, sent at) of the ListOffsets under way."""
         self._backing_off: dict[str, int] = {}
@@ -83,6 +87,8 @@ class Consumer:
             timeout_us=config.request_timeout_us,
             busy=self._outstanding.__contains__,
         )
+        self._preferred = PreferredReplicas(self._metadata, config.metadata_age_us)
+        self._rack = config.rack if profile.reads_from_followers else ""
 
     def begin(self, states: tuple[PartitionState, ...]) -> None:
         """Start with knowledge of the cluster's first instant, at the start of every log."""
@@ -118,7 +124,9 @@ class Consumer:
 
     def _connection_lost(self, leader: int) -> None:
         if self._outstanding.pop(leader, None) is not None:
+            self._sessions[leader].lost()
             for asked in self._asked.pop(leader, ()):
+                self._preferred.clear(asked.partition)
                 self._back_off(asked.partition)
         for partition, (_correlation, asked_of, _sent_at) in tuple(self._resetting.items()):
             if asked_of == leader:
@@ -131,29 +139,35 @@ class Consumer:
         self._backing_off[partition] = self._port.now + self._config.backoff_us
 
     def _poll(self) -> None:
-        """Fetch from every leader that has no fetch under way, unless still busy with records."""
+        """Fetch from every broker to be read that has no fetch under way, unless still busy with records."""
         now = self._port.now
         if now < self._busy_until:
             self._alarm.want(self._busy_until)
             return
-        by_leader: dict[int, list[FetchPartition]] = {}
+        by_source: dict[int, list[FetchPartition]] = {}
         for partition, position in self.positions.items():
             leader = self._metadata.leader(partition)
             if leader == NOBODY:
                 self._metadata.refresh()
             elif self._backing_off.get(partition, 0) > now:
                 self._alarm.want(self._backing_off[partition])
-            elif leader not in self._outstanding and partition not in self._resetting:
-                epoch = self._metadata.epoch(partition) if self._profile.kip_320 else -1
-                by_leader.setdefault(leader, []).append(FetchPartition(partition, position, epoch, -1))
-        for leader, asked in by_leader.items():
+            elif partition not in self._resetting:
+                source = self._preferred.source(partition, leader, now)
+                if source not in self._outstanding:
+                    epoch = self._metadata.epoch(partition) if self._profile.kip_320 else -1
+                    by_source.setdefault(source, []).append(FetchPartition(partition, position, epoch, -1))
+        for source, asked in by_source.items():
             self._correlation += 1
-            self._outstanding[leader] = (self._correlation, now)
-            self._asked[leader] = tuple(asked)
+            self._outstanding[source] = (self._correlation, now)
+            self._asked[source] = tuple(asked)
+            session = self._sessions.get(source)
+            if session is None:
+                session = self._sessions[source] = SessionHandle(uses_sessions=self._profile.fetch_sessions)
             request = FetchRequest(
-                self._correlation, CONSUMER, -1, self._config.fetch_wait_us, self._config.fetch_bytes, tuple(asked)
-            )
-            self._port.send(leader, request)
+                self._correlation, CONSUMER, -1, self._config.fetch_wait_us, self._config.fetch_bytes, tuple(asked),
+                rack=self._rack, session_id=session.id, session_epoch=session.epoch,
+            )  # fmt: skip
+            self._port.send(source, request)
         sent = [sent_at for _correlation, sent_at in self._outstanding.values()]
         sent += [sent_at for _correlation, _leader, sent_at in self._resetting.values()]
         if sent:
@@ -164,12 +178,17 @@ class Consumer:
             return
         del self._outstanding[source]
         self._asked.pop(source, None)
+        if not self._sessions[source].answered(response):
+            self._poll()
+            return
         taken = 0
         for data in response.partitions:
             if data.offset != self.positions[data.partition]:
                 continue
             if data.error:
                 self._refused(source, data)
+            elif data.preferred != NOBODY:
+                self._preferred.set(data.partition, data.preferred, self._port.now)
             elif data.records.end > data.records.start and taken < self._config.max_poll_records:
                 taken += self._hand_out(source, data, self._config.max_poll_records - taken)
         if taken and self._processing_us:
@@ -205,7 +224,10 @@ class Consumer:
         return count
 
     def _refused(self, source: int, data: FetchData) -> None:
+        from_follower = self._preferred.clear(data.partition)
         if data.error == KafkaError.OFFSET_OUT_OF_RANGE:
+            if from_follower:
+                return  # Only the leader's word on that counts: it is asked next.
             self._correlation += 1
             self._resetting[data.partition] = (self._correlation, source, self._port.now)
             epoch = self._metadata.epoch(data.partition) if self._profile.kip_320 else -1
@@ -239,14 +261,15 @@ class Consumer:
         return (
             tuple(self.positions.items()), self.read, self._correlation, tuple(self._outstanding.items()),
             tuple(self._asked.items()), tuple(self._resetting.items()), tuple(self._backing_off.items()),
-            self._busy_until, self._alarm.save(), self._metadata.save(),
+            self._busy_until, self._alarm.save(), self._metadata.save(), self._preferred.save(),
+            tuple((broker, session.save()) for broker, session in self._sessions.items()),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
             positions, self.read, self._correlation, outstanding, asked, resetting, backing_off, self._busy_until,
-            alarm, metadata,
+            alarm, metadata, preferred, sessions,
         ) = saved  # fmt: skip
         self.positions = dict(positions)
         self._outstanding.clear()
@@ -256,3 +279,8 @@ class Consumer:
         self._backing_off = dict(backing_off)
         self._alarm.load(alarm)
         self._metadata.load(metadata)
+        self._preferred.load(preferred)
+        self._sessions.clear()
+        for broker, session in sessions:
+            self._sessions[broker] = SessionHandle(uses_sessions=self._profile.fetch_sessions)
+            self._sessions[broker].load(session)

@@ -11,8 +11,8 @@ class Metadata:
     """Cached states, refreshed on request, after errors and by age. One request is under way at a time."""
 
     __slots__ = (
-        "_age_us", "_alarm", "_asked_at", "_backoff_us", "_brokers", "_busy", "_correlation", "_node", "_port",
-        "_silent", "_timeout_us", "_turn", "_wanted_at", "states", "version",
+        "_age_us", "_alarm", "_asked_at", "_backoff_us", "_brokers", "_busy", "_correlation", "_node", "_online",
+        "_port", "_silent", "_timeout_us", "_turn", "_wanted_at", "states", "version",
     )  # fmt: skip
 
     def __init__(
@@ -44,6 +44,8 @@ class Metadata:
         self._turn = 0
         self._silent: list[int] = []
         """Brokers that last failed to answer: asked only when there is no other."""
+        self._online = brokers
+        """Brokers that are alive, as last told."""
         self._alarm = Alarm(port, "metadata")
 
     def begin(self, states: tuple[PartitionState, ...]) -> None:
@@ -60,6 +62,11 @@ class Metadata:
         """The leader epoch that is thought current, -1 when unknown."""
         state = self.states.get(partition)
         return -1 if state is None else state.leader_epoch
+
+    def holds(self, partition: str, broker: int) -> bool:
+        """Whether a live broker is thought to hold a replica (``Cluster.nodeIfOnline``)."""
+        state = self.states.get(partition)
+        return state is not None and broker in state.replicas and broker in self._online
 
     def refresh(self) -> None:
         """Ask again, after the back-off."""
@@ -114,6 +121,7 @@ class Metadata:
         if not response.partitions:
             self.refresh()
             return False
+        self._online = response.brokers
         self._take(response.partitions)
         self._want(self._port.now + self._age_us)
         return True
@@ -137,12 +145,15 @@ class Metadata:
         """All state."""
         return (
             tuple(self.states.values()), self._correlation, self._node, self._asked_at, self._wanted_at, self._turn,
-            tuple(self._silent), self._alarm.save(),
+            tuple(self._silent), self._online, self._alarm.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        states, self._correlation, self._node, self._asked_at, self._wanted_at, self._turn, silent, alarm = saved
+        (
+            states, self._correlation, self._node, self._asked_at, self._wanted_at, self._turn, silent, self._online,
+            alarm,
+        ) = saved  # fmt: skip
         self.states = {state.partition: state for state in states}
         self._silent = list(silent)
         self._alarm.load(alarm)

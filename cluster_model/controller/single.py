@@ -33,10 +33,11 @@ CONTROLLER_ID: Final = 1_000
 class Registration:
     """A broker as the controller knows it."""
 
-    __slots__ = ("deadline", "epoch", "fenced", "incarnation")
+    __slots__ = ("deadline", "epoch", "fenced", "incarnation", "rack")
 
-    def __init__(self, epoch: int, incarnation: int, deadline: int) -> None:
+    def __init__(self, epoch: int, incarnation: int, deadline: int, rack: str) -> None:
         self.epoch = epoch
+        self.rack = rack
         self.incarnation = incarnation
         self.deadline = deadline
         self.fenced = False
@@ -75,10 +76,11 @@ class SingleController:
         """Brokers that are not fenced, with their epochs."""
         return {broker: known.epoch for broker, known in self.brokers.items() if not known.fenced}
 
-    def begin(self, brokers: tuple[int, ...]) -> None:
-        """Stand in a running cluster at its first instant, every broker registered."""
-        for broker in brokers:
-            self.brokers[broker] = Registration(self._next_epoch, 0, self._port.now + self._config.session_us)
+    def begin(self, racks: dict[int, str]) -> None:
+        """Stand in a running cluster at its first instant, every broker registered with its rack."""
+        for broker, rack in racks.items():
+            deadline = self._port.now + self._config.session_us
+            self.brokers[broker] = Registration(self._next_epoch, 0, deadline, rack)
             self._next_epoch += 1
         self._watch_sessions()
 
@@ -89,7 +91,10 @@ class SingleController:
     def _decisions(self, records: list[PartitionRecord]) -> LeaderAndIsrRequest:
         live = self.live
         states = tuple(record.state for record in records)
-        return LeaderAndIsrRequest(self._epoch, states, tuple(live), tuple(live.values()))
+        racks = tuple(self.brokers[broker].rack for broker in live)
+        return LeaderAndIsrRequest(
+            self._epoch, states, tuple(live), tuple(live.values()), racks if any(racks) else ()
+        )  # fmt: skip
 
     def receive(self, source: int, message: Message) -> None:
         """Handle a message."""
@@ -150,7 +155,8 @@ class SingleController:
                 return
             if self._profile.bounce_detected:
                 self._fence(message.broker, "bounced: registered again within its session")
-        registration = Registration(self._next_epoch, message.incarnation, now + self._config.session_us)
+        deadline = now + self._config.session_us
+        registration = Registration(self._next_epoch, message.incarnation, deadline, message.rack)
         self._next_epoch += 1
         self.brokers[message.broker] = registration
         self._port.send(source, BrokerRegistrationResponse(KafkaError.NONE, registration.epoch))
@@ -194,15 +200,15 @@ class SingleController:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        brokers = tuple((b, k.epoch, k.incarnation, k.deadline, k.fenced) for b, k in self.brokers.items())
+        brokers = tuple((b, k.epoch, k.incarnation, k.deadline, k.rack, k.fenced) for b, k in self.brokers.items())
         return (self._epoch, self._next_epoch, brokers, self.committed.save(), self._alarm.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         self._epoch, self._next_epoch, brokers, committed, alarm = saved
         self.brokers.clear()
-        for broker, epoch, incarnation, deadline, fenced in brokers:
-            registration = Registration(epoch, incarnation, deadline)
+        for broker, epoch, incarnation, deadline, rack, fenced in brokers:
+            registration = Registration(epoch, incarnation, deadline, rack)
             registration.fenced = fenced
             self.brokers[broker] = registration
         self.committed.load(committed)

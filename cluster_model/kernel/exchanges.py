@@ -47,8 +47,8 @@ class Answerer(Protocol):
     def nothing(self, number: int) -> Any:
         """The empty answer to request ``number``."""
 
-    def came(self, arrived: int) -> None:
-        """The last request to arrive did so at that time, and has been answered by nothing."""
+    def came(self, request: Any, arrived: int) -> None:
+        """``request`` was the last to arrive, at that time, and has been answered by nothing."""
 
     def woken(self, request: Any, arrived: int) -> None:
         """``request`` arrived at that time, and waits."""
@@ -246,17 +246,18 @@ class Exchange:
         self._answers += phase.cycles
         answer_at = phase.answered
         self._request_wire.arrives = phase.arrived
+        if phase.cycles:
+            self.asking.skipped(number)
+        last = self.asking.request(number)
         if phase.parked:
             if phase.cycles:
-                self.asking.skipped(number)
                 self._answer_wire.arrives = self._sent_at
-            self.answering.woken(self.asking.request(number), phase.arrived)
+            self.answering.woken(last, phase.arrived)
             return
         self._answers += 1
         self._answer_wire.arrives = answer_at
-        self.answering.came(phase.arrived)
+        self.answering.came(last, phase.arrived)
         if phase.answering:
-            self.asking.skipped(number)
             self._put(answer_at, number, self._answerer, self._asker, self.answering.nothing(number))
             return
         self.asking.skipped(number + 1)

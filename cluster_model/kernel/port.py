@@ -53,6 +53,10 @@ class Port:
         """Another node's connection of that number to this one."""
         return self._network.exchange(asker, self.node_id, index)
 
+    def exit(self, reason: str) -> None:
+        """End this process: it handles nothing more from here on, and ``reason`` is what is told of its end."""
+        self._network.exit(self.node_id, reason)
+
 
 class Alarm:
     """One timer that stands for many deadlines: armed for the earliest, moved only when an earlier one comes.

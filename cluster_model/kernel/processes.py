@@ -140,6 +140,12 @@ class Network:
             if target == node and self._links[source, target].used:
                 self._send_reset(node, source)
 
+    def exit(self, node: int, reason: str) -> None:
+        """A process ends itself: it is held at once, and ``control`` gets (incarnation, reason) to take it away."""
+        process = self.processes[node]
+        process.state = ProcessState.PAUSED
+        self.kernel.schedule(self.kernel.now, CONTROL, node, (process.incarnation, reason))
+
     def power_off(self, node: int) -> None:
         """Take the machine away: nobody is told."""
         self.rouse(node)

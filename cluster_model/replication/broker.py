@@ -26,6 +26,7 @@ from cluster_model.messages import (
     FetchResponse,
     LeaderAndIsrRequest,
     ListOffsetsRequest,
+    ListOffsetsResponse,
     Message,
     MetadataRequest,
     MetadataResponse,
@@ -34,10 +35,14 @@ from cluster_model.messages import (
 )
 from cluster_model.profiles import Profile
 from cluster_model.replication.fetcher import Fetcher
+from cluster_model.replication.fetcher_ids import fetcher_id, fetcher_of
 from cluster_model.replication.log_manager import LogManager
 from cluster_model.replication.purgatory import Purgatory
 from cluster_model.replication.replica import BrokerMetadata, Replica
 from cluster_model.replication.service import Service
+from cluster_model.replication.session_cache import SessionCache
+from cluster_model.replication.throttling import Throttle
+from cluster_model.replication.touched import Touched
 
 ALTER_PARTITION_RETRY_US: Final = 50_000
 """Pause after an AlterPartition answer that asks for another try (``AlterPartitionManager``)."""
@@ -51,9 +56,9 @@ class Broker:
     """A broker node. ``replicas`` are its disks: they outlive the process."""
 
     __slots__ = (
-        "_config", "_controller", "_controller_epoch", "_fetchers", "_handlers", "_moved", "_port", "_profile",
-        "_registration_retry_us", "_restless", "_saved", "_service", "_states", "_touched", "broker_epoch", "id",
-        "logs", "metadata", "purgatory", "registered", "replicas", "starting",
+        "_config", "_controller", "_controller_epoch", "_fetchers", "_handlers", "_port", "_profile", "_rack",
+        "_registration_retry_us", "_service", "_states", "_touched", "broker_epoch", "follower_quota", "id",
+        "leader_quota", "logs", "metadata", "purgatory", "registered", "replicas", "sessions", "starting",
     )  # fmt: skip
 
     def __init__(
@@ -64,32 +69,40 @@ class Broker:
         config: BrokerConfig,
         metadata: BrokerMetadata,
         emit: Callable[[Event], None],
+        rack: str = "",
     ) -> None:
         self.id = port.node_id
+        self._rack = rack
         self.metadata = metadata
         self.replicas: dict[str, Replica] = {}
         self.broker_epoch = 0
         self.registered = True
         self.starting = False
-        self.purgatory = Purgatory(port)
+        self.sessions = SessionCache(config.session_slots)
+        self.purgatory = Purgatory(port, self.sessions)
+        self.leader_quota = Throttle(config.leader_rate, exists=profile.throttles)
+        self.follower_quota = Throttle(config.follower_rate, exists=profile.throttles)
         self._port = port
         self._controller = controller
         self._controller_epoch = 0
         self._profile = profile
         self._config = config
         self._states: dict[str, PartitionState] = {}
-        self._fetchers: dict[int, Fetcher] = {}
+        self._fetchers: dict[tuple[int, int], Fetcher] = {}
+        """By leader and number (``num.replica.fetchers``)."""
         self._registration_retry_us = FIRST_REGISTRATION_RETRY_US
         self.logs = LogManager(port, self.replicas, config, emit)
-        self._saved: dict[str, tuple[Any, ...]] = {}
-        """Each replica's state when it was last saved: keyframes share what has not been touched since."""
-        self._touched: dict[str, None] = {}
-        self._moved: dict[str, None] = {}
-        """Replicas that a checkpoint may find otherwise than the last one did, besides those touched."""
-        self._restless: dict[str, None] = {}
-        """Replicas that lead and may have a follower that does not rest, besides those touched."""
-        self._service = Service(port, profile, self.replicas, self.purgatory, self.settle, self._touched)
-
+        self._touched = Touched(self.replicas)
+        self._service = Service(
+            port,
+            profile,
+            self.replicas,
+            self.purgatory,
+            self.settle,
+            self._touched.fresh,
+            self.sessions,
+            self.leader_quota,
+        )
         self._handlers: dict[type[Any], Callable[[int, Any], None]] = {
             FetchRequest: self._service.fetch,
             FetchResponse: self._fetched,
@@ -97,6 +110,7 @@ class Broker:
             EpochEndRequest: self._service.epoch_ends,
             EpochEndResponse: self._epochs_ended,
             ListOffsetsRequest: self._service.list_offsets,
+            ListOffsetsResponse: self._offset_listed,
             MetadataRequest: self._metadata_asked,
             AlterPartitionResponse: self._alter_partition_answered,
             BrokerRegistrationResponse: self._registration_answered,
@@ -120,22 +134,26 @@ class Broker:
 
     def stopped(self) -> None:
         """The process died: memory is gone."""
-        self._touch_everything()
+        self._touched.everything()
         for replica in self.replicas.values():
             replica.stopped()
         self.purgatory.clear()
         for fetcher in self._fetchers.values():
             fetcher.stopped()
+        self.sessions.clear()
+        self.leader_quota.rate.clear()
+        self.follower_quota.rate.clear()
         self._fetchers.clear()
         self._states.clear()
         self.metadata.live.clear()
+        self.metadata.racks.clear()
         self.registered = False
         self.starting = False
         self._controller_epoch = 0
 
     def started(self) -> None:
         """The process runs again: it recovers its logs, then registers."""
-        self._touch_everything()
+        self._touched.everything()
         self.starting = True
         self._registration_retry_us = FIRST_REGISTRATION_RETRY_US
         self._port.timer(self.logs.start() + STARTUP_US, "register")
@@ -150,7 +168,7 @@ class Broker:
         """Handle a timer by its name."""
         name = timer[0]
         if name == "fetcher":
-            fetcher = self._fetchers.get(timer[1])
+            fetcher = self._fetchers.get((timer[1], timer[2]))
             if fetcher is not None:
                 fetcher.rang()
         elif name == "fetch wait":
@@ -168,13 +186,17 @@ class Broker:
         elif name == "alter_partition":
             self._propose_again(timer[1])
         else:
-            self._touched.update(self.logs.on_timer(name))
+            changed = self.logs.on_timer(name)
+            if changed:
+                self._touched.fresh.update(changed)
+                for fetcher in self._fetchers.values():
+                    fetcher.tell_log_starts(changed)
 
     def on_disconnect(self, peer: int) -> None:
         """Whatever was asked of ``peer`` will not be answered."""
-        fetcher = self._fetchers.get(peer)
-        if fetcher is not None:
-            fetcher.disconnected()
+        for fetcher in self._fetchers.values():
+            if fetcher.leader == peer:
+                fetcher.disconnected()
         if peer == self._controller:
             for partition, replica in self.replicas.items():
                 if replica.leadership is not None and replica.leadership.pending is not None:
@@ -191,7 +213,7 @@ class Broker:
 
     def _register(self) -> None:
         if not self.registered:
-            self._port.send(self._controller, BrokerRegistrationRequest(self.id, self._port.incarnation))
+            self._port.send(self._controller, BrokerRegistrationRequest(self.id, self._port.incarnation, self._rack))
             self._port.timer(LAST_REGISTRATION_RETRY_US, "register")
 
     def _registration_answered(self, _source: int, response: BrokerRegistrationResponse) -> None:
@@ -210,13 +232,8 @@ class Broker:
             self._start_timers()
 
     def _shrink(self) -> None:
-        self._collect_touched()
-        restless = self._restless
-        for partition in tuple(restless):
-            leadership = self.replicas[partition].leadership
-            if leadership is None or leadership.rests:
-                del restless[partition]
-        suspects = {**restless, **self.purgatory.sessions.late(self._port.now, self._config.lag_time_us)}
+        late = self.purgatory.sessions.late(self._port.now, self._config.lag_time_us)
+        suspects = {**self._touched.may_lag(), **late}
         if suspects:
             self._shrink_among(suspects)
         self._port.timer(self._config.shrink_period_us, "shrink")
@@ -228,23 +245,16 @@ class Broker:
                 self.settle(replica)
 
     def _checkpoint(self) -> None:
-        now = self._port.now
-        self._collect_touched()
-        moved = self._moved
-        for partition in tuple(moved):
-            replica = self.replicas[partition]
-            replica.checkpoint(now)
-            self._saved.pop(partition, None)
-            if not replica.log.ages:
-                del moved[partition]
+        self._touched.checkpoint(self._port.now)
         self._port.timer(self._config.hw_checkpoint_us, "checkpoint")
 
     def _leader_and_isr(self, request: LeaderAndIsrRequest) -> None:
-        self._touch_everything()
+        self._touched.everything()
         self._service.disturb()
         for fetcher in self._fetchers.values():
             fetcher.disturb()
         self.metadata.live = dict(zip(request.brokers, request.broker_epochs, strict=True))
+        self.metadata.racks = dict(zip(request.brokers, request.racks, strict=False))
         for state in request.partitions:
             known = self._states.get(state.partition)
             newer = known is None or (known.leader_epoch, known.partition_epoch) <= (
@@ -269,23 +279,29 @@ class Broker:
             if fetcher.leader != replica.leader:
                 fetcher.remove(replica.partition)
         if replica.following is not None and replica.leader in self.metadata.live:
-            self._fetcher(replica.leader).add(replica.partition)
+            self._fetcher(replica).add(replica.partition)
 
     def _start_waiting_followers(self) -> None:
         """A leader that was not alive when its followers heard of it may be by now."""
         for replica in self.replicas.values():
             following = replica.following
             if following is not None and not following.failed and replica.leader in self.metadata.live:
-                fetcher = self._fetcher(replica.leader)
+                fetcher = self._fetcher(replica)
                 if not fetcher.has(replica.partition):
                     fetcher.add(replica.partition)
 
-    def _fetcher(self, leader: int) -> Fetcher:
-        fetcher = self._fetchers.get(leader)
-        if fetcher is None:
-            epoch = self._fetch_broker_epoch
-            fetcher = Fetcher(self._port, leader, 0, self.replicas, self._config, epoch, self._touched)
-            self._fetchers[leader] = fetcher
+    def _fetcher(self, replica: Replica) -> Fetcher:
+        index = fetcher_id(replica.partition, self._config.fetchers)
+        fetcher = self._fetchers.get((replica.leader, index))
+        return self._new_fetcher(replica.leader, index) if fetcher is None else fetcher
+
+    def _new_fetcher(self, leader: int, index: int) -> Fetcher:
+        fetcher = Fetcher(
+            self._port, leader, self.replicas, self._profile, self._config, self._fetch_broker_epoch,
+            self._touched.fresh,
+            self.follower_quota, index,
+        )  # fmt: skip
+        self._fetchers[leader, index] = fetcher
         return fetcher
 
     def _fetch_broker_epoch(self) -> int:
@@ -293,7 +309,7 @@ class Broker:
 
     def settle(self, replica: Replica) -> None:
         """After anything that may have changed a leader's state: answer who waited, send what it proposes."""
-        self._touched[replica.partition] = None
+        self._touched.fresh[replica.partition] = None
         self._service.answer_waiting(replica)
         if replica.leadership is not None:
             proposal = replica.leadership.take_proposal()
@@ -317,18 +333,28 @@ class Broker:
             self.settle(replica)
 
     def _fetched(self, source: int, response: FetchResponse) -> None:
-        fetcher = self._fetchers.get(source)
+        fetcher = self._fetchers.get((source, fetcher_of(response.correlation)))
         if fetcher is not None:
             fetcher.fetched(response)
+            if self._profile.reads_from_followers and self.purgatory.readers:
+                # ReplicaFetcherThread completes the consumers' fetches that wait for its partitions' HW.
+                for data in response.partitions:
+                    if self.purgatory.readers.get(data.partition):
+                        self._service.answer_waiting(self.replicas[data.partition])
 
     def _epochs_ended(self, source: int, response: EpochEndResponse) -> None:
-        fetcher = self._fetchers.get(source)
+        fetcher = self._fetchers.get((source, fetcher_of(response.correlation)))
         if fetcher is not None:
             fetcher.epochs_ended(response)
 
+    def _offset_listed(self, source: int, response: ListOffsetsResponse) -> None:
+        fetcher = self._fetchers.get((source, fetcher_of(response.correlation)))
+        if fetcher is not None:
+            fetcher.offset_listed(response)
+
     def delete_records(self, partition: str, before: int) -> KafkaError:
         """DeleteRecords for one partition; followers hear of the new log start with their next fetch."""
-        self._touched[partition] = None
+        self._touched.fresh[partition] = None
         return self.replicas[partition].delete_records(before, self._port.now)
 
     def _metadata_asked(self, source: int, request: MetadataRequest) -> None:
@@ -339,42 +365,31 @@ class Broker:
         """All state, disks included."""
         return (
             self.broker_epoch, self.registered, self.starting, tuple(self.metadata.live.items()),
+            tuple(self.metadata.racks.items()),
             self._controller_epoch, tuple(self._states.values()), self._registration_retry_us, self.purgatory.save(),
-            tuple((leader, fetcher.save()) for leader, fetcher in self._fetchers.items()),
-            self._saved_replicas(), self.logs.save(),
+            tuple((key, fetcher.save()) for key, fetcher in self._fetchers.items()),
+            self._touched.save(), self.logs.save(), self.sessions.save(),
+            self.leader_quota.rate.save(), self.follower_quota.rate.save(),
         )  # fmt: skip
-
-    def _saved_replicas(self) -> tuple[tuple[Any, ...], ...]:
-        saved = self._saved
-        self._collect_touched()
-        for partition, replica in self.replicas.items():
-            if partition not in saved:
-                saved[partition] = replica.save()
-        return tuple([saved[partition] for partition in self.replicas])
-
-    def _collect_touched(self) -> None:
-        for partition in self._touched:
-            self._saved.pop(partition, None)
-            self._moved[partition] = None
-            self._restless[partition] = None
-        self._touched.clear()
-
-    def _touch_everything(self) -> None:
-        self._touched.update(dict.fromkeys(self.replicas))
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`; the partitions' lineages are loaded first."""
         (
-            self.broker_epoch, self.registered, self.starting, live, self._controller_epoch, states,
-            self._registration_retry_us, purgatory, fetchers, replicas, logs,
+            self.broker_epoch, self.registered, self.starting, live, racks, self._controller_epoch, states,
+            self._registration_retry_us, purgatory, fetchers, replicas, logs, sessions, leader_rate,
+            follower_rate,
         ) = saved  # fmt: skip
         self.metadata.live = dict(live)
+        self.metadata.racks = dict(racks)
         self._states = {state.partition: state for state in states}
         self.purgatory.load(purgatory)
         self._fetchers.clear()
-        for leader, state in fetchers:
-            self._fetcher(leader).load(state)
+        for (leader, index), state in fetchers:
+            self._new_fetcher(leader, index).load(state)
+        self.sessions.load(sessions)
+        self.leader_quota.rate.load(leader_rate)
+        self.follower_quota.rate.load(follower_rate)
         for replica, state in zip(self.replicas.values(), replicas, strict=True):
             replica.load(state, self.purgatory.sessions)
-        self._touch_everything()
+        self._touched.everything()
         self.logs.load(logs)

@@ -6,49 +6,59 @@ to the set of partitions or their roles; an answer leaves out what it would only
 fetches. A leader that does not answer holds up all partitions of the thread until ``replica.socket.timeout.ms``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from cluster_model.config import BrokerConfig
 from cluster_model.kernel.port import Alarm, Port
 from cluster_model.log.replica_log import Slice
 from cluster_model.messages import (
+    EARLIEST,
+    LATEST,
     EpochEndRequest,
     EpochEndResponse,
     FetchData,
     FetchPartition,
     FetchRequest,
     FetchResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
 )
+from cluster_model.profiles import Profile
+from cluster_model.replication.fetcher_ids import first_correlation
 from cluster_model.replication.following import Following, Outcome
+from cluster_model.replication.out_of_range import Seek
 from cluster_model.replication.replica import Replica
-
-MAX_BYTES = 10_485_760
-"""``replica.fetch.response.max.bytes``."""
+from cluster_model.replication.session_cache import FULL
+from cluster_model.replication.session_handle import SessionHandle
+from cluster_model.replication.throttling import Throttle, slice_bytes
 
 
 class Fetcher:
     """Fetches from ``leader`` for the partitions added to it."""
 
     __slots__ = (
-        "_alarm", "_asked", "_broker_epoch", "_changed", "_config", "_correlation", "_delayed", "_exchange", "_index",
-        "_outstanding", "_partitions", "_places", "_port", "_replicas", "_sent_epoch", "_steady", "_told", "_touched",
-        "leader",
+        "_alarm", "_asked", "_broker_epoch", "_changed", "_config", "_correlation", "_delayed", "_exchange",
+        "_outstanding", "_partitions", "_places", "_port", "_replicas", "_sent_epoch", "_session", "_steady",
+        "_throttle", "_told", "_touched", "index", "leader",
     )  # fmt: skip
 
     def __init__(
         self,
         port: Port,
         leader: int,
-        index: int,
         replicas: dict[str, Replica],
+        profile: Profile,
         config: BrokerConfig,
         broker_epoch: Callable[[], int],
         touched: dict[str, None],
+        throttle: Throttle,
+        index: int = 0,
     ) -> None:
-        """``index``: which of the broker's fetchers of that leader; ``touched`` takes what must be saved anew."""
+        """``touched`` takes the partitions whose saved state is out of date; ``index`` numbers a leader's fetchers."""
         self.leader = leader
-        self._index = index
+        self.index = index
+        self._throttle = throttle
         self._port = port
         self._exchange = port.asking(leader, index)
         self._exchange.asking = self
@@ -59,8 +69,7 @@ class Fetcher:
         self._partitions: dict[str, None] = {}
         self._delayed: dict[str, int] = {}
         """Partition → when it may be tried again."""
-        # An answer to a request of a former life must not be taken for one of this life's.
-        self._correlation = port.incarnation << 32
+        self._correlation = first_correlation(port.incarnation, index)
         self._outstanding = 0
         """Correlation of the request under way, 0 for none."""
         self._asked: list[FetchPartition] = []
@@ -73,6 +82,7 @@ class Fetcher:
         self._steady = False
         """Nothing has happened to partitions and roles since the last full request."""
         self._sent_epoch = -1
+        self._session = SessionHandle(uses_sessions=profile.fetch_sessions)
         self._alarm = Alarm(port, "fetcher", leader, index)
 
     def add(self, partition: str) -> None:
@@ -108,17 +118,22 @@ class Fetcher:
             number == self._outstanding
             and self._steady
             and not self._delayed
+            and not self._changed
+            and self._session.epoch != FULL
             and self._broker_epoch() == self._sent_epoch
         )
 
-    def request(self, number: int) -> FetchRequest:
-        """The question of one that has nothing new to say."""
+    def request(self, number: int, partitions: tuple[FetchPartition, ...] = ()) -> FetchRequest:
+        """The question of one that has nothing new to say but ``partitions``."""
+        session = self._session
         return FetchRequest(
-            number, self._port.node_id, self._sent_epoch, self._config.fetch_wait_us, MAX_BYTES, (), True, self._index
-        )
+            number, self._port.node_id, self._sent_epoch, self._config.fetch_wait_us, self._config.fetch_bytes,
+            partitions, True, "", self.index, session.id, session.epoch,
+        )  # fmt: skip
 
     def skipped(self, number: int) -> None:
         """Questions and empty answers were left out up to this one."""
+        self._session.skipped(number - self._outstanding)
         self._correlation = self._outstanding = number
 
     def pump(self, *, no_news: bool = False) -> None:
@@ -126,40 +141,62 @@ class Fetcher:
         if self._outstanding:
             return
         if self._steady and not self._delayed and self._broker_epoch() == self._sent_epoch:
-            number = self._next()
             changed = self._changed
-            if not changed:
-                self._send(self.request(number), idle=no_news)
-                return
-            asked = self._asked
-            partitions = tuple([asked[place] for place in changed])
-            changed.clear()
-            request = FetchRequest(
-                number, self._port.node_id, self._sent_epoch, self._config.fetch_wait_us, MAX_BYTES, partitions, True,
-                self._index,
-            )  # fmt: skip
-            self._send(request)
+            if changed:
+                asked = self._asked
+                partitions = tuple([asked[place] for place in changed])
+                changed.clear()
+                self._send(self.request(self._next(), partitions))
+            else:
+                self._send(self.request(self._next()), idle=no_news)
             return
-        now = self._port.now
+        self._ask_anew(self._port.now)
+
+    def _ask_anew(self, now: int) -> None:
+        """Send a full request, or the question that some partition needs an answer to first."""
         ready = [self._following(name) for name in self._partitions if self._delayed.get(name, 0) <= now]
+        held_back = self._throttle.active and self._throttle.exceeded(now)
+        for following in ready:
+            if following is not None and following.seek is not None:
+                # fetchOffsetAndTruncate blocks the whole thread, one partition after another.
+                self._begin([])
+                self._ask_offset(following.replica.partition, following.seek)
+                return
         asking = [following.epoch_question() for following in ready if following is not None and following.truncating]
-        fetching = [following.question() for following in ready if following is not None and not following.truncating]
+        fetching = [
+            following.question()
+            for following in ready
+            if following is not None and not following.truncating and not (held_back and self._throttled(following))
+        ]
         if asking:
             self._begin([])
-            self._send(EpochEndRequest(self._next(), tuple(asking), self._index))
+            self._send(EpochEndRequest(self._next(), tuple(asking)))
         elif fetching:
             self._begin(fetching)
             self._sent_epoch = self._broker_epoch()
-            self._send(self.request(self._next())._replace(partitions=tuple(fetching), incremental=False))
+            self._send(self.request(self._next(), tuple(fetching))._replace(incremental=False))
+        elif held_back and any(ready):
+            self._alarm.want(now + self._config.fetch_backoff_us)
         elif self._delayed:
             self._alarm.want(min(self._delayed.values()))
+
+    def _throttled(self, following: Following) -> bool:
+        """Whether the follower's quota is for this one, which is not in sync (``shouldFollowerThrottle``)."""
+        return following.lag != 0 and self._concerns(following.replica)
+
+    def _concerns(self, replica: Replica) -> bool:
+        return self._throttle.concerns(replica.partition, replica.topic.follower_throttled, replica.broker)
+
+    def _ask_offset(self, partition: str, seek: Seek) -> None:
+        which = EARLIEST if seek.earliest else LATEST
+        self._send(ListOffsetsRequest(self._next(), partition, which, seek.epoch, self._port.node_id))
 
     def _begin(self, asked: list[FetchPartition]) -> None:
         self._asked = asked
         self._places = {entry.partition: place for place, entry in enumerate(asked)}
         self._told = [(-1, -1)] * len(asked)
         self._changed.clear()
-        self._steady = len(asked) == len(self._partitions)
+        self._steady = len(asked) == len(self._partitions) and not self._throttle.active
 
     def _following(self, partition: str) -> Following | None:
         following = self._replicas[partition].following
@@ -169,7 +206,7 @@ class Fetcher:
         self._correlation += 1
         return self._correlation
 
-    def _send(self, request: FetchRequest | EpochEndRequest, *, idle: bool = False) -> None:
+    def _send(self, request: FetchRequest | EpochEndRequest | ListOffsetsRequest, *, idle: bool = False) -> None:
         number = self._outstanding = request.correlation
         self._exchange.ask(number, request, idle=idle)
         self._alarm.want(self._port.now + self._config.socket_timeout_us)
@@ -179,6 +216,10 @@ class Fetcher:
         if response.correlation != self._outstanding:
             return
         self._outstanding = 0
+        if not self._session.answered(response):
+            self._steady = False
+            self.pump()
+            return
         if self._steady:
             self._take(self._port.now, response)
         else:
@@ -198,7 +239,23 @@ class Fetcher:
             if following is None or outcome is not Outcome.GO_ON or data.error:
                 self._steady = False
                 self._settle(data.partition, outcome)
-            elif replica.log.leo != asked.offset or data.diverging is not None:
+            elif (
+                replica.log.leo != asked.offset
+                or replica.log.log_start != asked.log_start
+                or data.diverging is not None
+            ):
+                self._asked[place] = following.question()
+                self._changed.append(place)
+
+    def tell_log_starts(self, partitions: Iterable[str]) -> None:
+        """Log starts here may have moved, which the next request tells the leader."""
+        for partition in partitions if self._steady else ():
+            place = self._places.get(partition)
+            following = None if place is None else self._following(partition)
+            if place is None or following is None or place in self._changed:
+                continue
+            if following.replica.log.log_start != self._asked[place].log_start:
+                self._exchange.wake()
                 self._asked[place] = following.question()
                 self._changed.append(place)
 
@@ -212,7 +269,10 @@ class Fetcher:
                 data = FetchData(asked.partition, asked.offset, 0, hw, log_start, -1, nothing)
             following = self._following(data.partition) if data.partition in self._partitions else None
             if following is not None:
-                self._settle(data.partition, following.answer(now, asked, data))
+                outcome = following.answer(now, asked, data)
+                self._settle(data.partition, outcome)
+                if self._throttle.active and outcome is not Outcome.IGNORED and self._concerns(following.replica):
+                    self._throttle.rate.record(now, slice_bytes(following.replica.log.lineages, data.records))
 
     def epochs_ended(self, response: EpochEndResponse) -> None:
         """The leader answered where epochs ended."""
@@ -224,6 +284,20 @@ class Fetcher:
             following = self._following(answer.partition) if answer.partition in self._partitions else None
             if following is not None:
                 self._settle(answer.partition, following.epoch_answer(now, answer))
+        self.pump()
+
+    def offset_listed(self, response: ListOffsetsResponse) -> None:
+        """The leader answered where its log ends or begins."""
+        if response.correlation != self._outstanding:
+            return
+        self._outstanding = 0
+        following = self._following(response.partition) if response.partition in self._partitions else None
+        if following is not None:
+            outcome = following.offset_answer(self._port.now, response.error, response.log_offset)
+            if outcome is Outcome.EXIT:
+                self._port.exit(following.exit_reason)
+                return
+            self._settle(response.partition, outcome)
         self.pump()
 
     def _settle(self, partition: str, outcome: Outcome) -> None:
@@ -251,10 +325,14 @@ class Fetcher:
     def disconnected(self) -> None:
         """The request under way will not be answered: all partitions back off."""
         self.disturb()
+        self._session.lost()
         self._outstanding = 0
         again = self._port.now + self._config.fetch_backoff_us
         for partition in self._partitions:
             self._delayed[partition] = again
+            following = self._following(partition)
+            if following is not None:
+                following.seek = None
         self.pump()
 
     def save(self) -> tuple[Any, ...]:
@@ -262,14 +340,14 @@ class Fetcher:
         return (
             tuple(self._partitions), tuple(self._delayed.items()), self._correlation, self._outstanding,
             tuple(self._asked), tuple(self._told), tuple(self._changed), self._steady, self._sent_epoch,
-            self._alarm.save(),
+            self._alarm.save(), self._session.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
             partitions, delayed, self._correlation, self._outstanding, asked, told, changed, self._steady,
-            self._sent_epoch, alarm,
+            self._sent_epoch, alarm, session,
         ) = saved  # fmt: skip
         self._partitions = dict.fromkeys(partitions)
         self._delayed = dict(delayed)
@@ -278,3 +356,4 @@ class Fetcher:
         self._told = list(told)
         self._changed = list(changed)
         self._alarm.load(alarm)
+        self._session.load(session)

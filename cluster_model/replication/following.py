@@ -10,11 +10,12 @@ Four generations of the question "how much of my log agrees with the new leader'
 """
 
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cluster_model.errors import KafkaError
 from cluster_model.log.epochs import UNDEFINED
 from cluster_model.messages import EpochEnd, FetchData, FetchPartition
+from cluster_model.replication.out_of_range import Seek, settled_by_end, settled_by_start
 from cluster_model.replication.rules import truncation_by_epoch_end
 
 if TYPE_CHECKING:
@@ -30,18 +31,27 @@ class Outcome(Enum):
     FAILED = "failed"
     """Leave it alone until the controller says something new (``markPartitionFailed``)."""
     IGNORED = "ignored"
+    EXIT = "exit"
+    """The process must end: :attr:`Following.exit_reason` says why."""
 
 
 class Following:
     """State of a follower; the leader and epoch it believes in stand in the replica."""
 
-    __slots__ = ("failed", "replica", "truncating")
+    __slots__ = ("_asked_in", "exit_reason", "failed", "lag", "replica", "seek", "truncating")
 
     def __init__(self, replica: "Replica") -> None:
         self.replica = replica
         self.truncating = False
         """Must ask the leader where its latest epoch ended before it may fetch."""
         self.failed = False
+        self.seek: Seek | None = None
+        """Out of its leader's range: must ask where that log ends and begins before it may fetch."""
+        self._asked_in = UNDEFINED
+        """The leader epoch in which the last question about an epoch's end was asked."""
+        self.exit_reason = ""
+        self.lag = -1
+        """Records below the leader's HW that were missing after the last answer, -1 unknown."""
 
     def start(self, now: int, *, changed_leader: bool) -> None:
         """Begin to follow (anew): truncate, or find out where."""
@@ -49,6 +59,8 @@ class Following:
         profile = replica.profile
         self.failed = False
         self.truncating = False
+        self.seek = None
+        self.lag = -1
         if not profile.epoch_truncation:
             if changed_leader:
                 replica.truncate(replica.hw, now, "high watermark")
@@ -59,15 +71,19 @@ class Following:
 
     def epoch_question(self) -> tuple[str, int, int]:
         """What to ask of the leader while truncating: (partition, own latest epoch, current epoch or -1)."""
-        replica = self.replica
-        current = replica.leader_epoch if replica.profile.kip_320 else UNDEFINED
-        return (replica.partition, replica.log.epochs.latest, current)
+        self._asked_in = self._current_epoch()
+        return (self.replica.partition, self.replica.log.epochs.latest, self._asked_in)
+
+    def _current_epoch(self) -> int:
+        return self.replica.leader_epoch if self.replica.profile.kip_320 else UNDEFINED
 
     def epoch_answer(self, now: int, answer: EpochEnd) -> Outcome:
         """Truncate by the leader's answer; still :attr:`truncating` when it must be asked again."""
         replica = self.replica
         if not self.truncating or answer.asked != replica.log.epochs.latest:
             return Outcome.IGNORED
+        if self._asked_in != self._current_epoch():
+            return Outcome.GO_ON  # KIP-320: an answer for an older epoch; it is asked again.
         if answer.error:
             return self._error(KafkaError(answer.error))
         epoch = answer.epoch if replica.profile.kip_279 else UNDEFINED
@@ -90,20 +106,20 @@ class Following:
             replica.log.leo,
             replica.leader_epoch if profile.kip_320 else UNDEFINED,
             replica.log.epochs.latest if profile.diverging_fetch else UNDEFINED,
+            replica.log.log_start,
         )
 
     def answer(self, now: int, asked: FetchPartition, data: FetchData) -> Outcome:
         """Take a fetch's answer: append, move the HW, or truncate (``AbstractFetcherThread.processFetchRequest``)."""
         replica = self.replica
         log = replica.log
-        if self.truncating or self.failed or data.offset != log.leo:
+        if self.truncating or self.failed or self.seek is not None or data.offset != log.leo:
             return Outcome.IGNORED
         if data.error:
             if data.error == KafkaError.OFFSET_OUT_OF_RANGE:
-                return self._out_of_range(now, data)
-            if data.error == KafkaError.FENCED_LEADER_EPOCH and asked.current_leader_epoch != replica.leader_epoch:
+                self.seek = Seek(self._current_epoch(), earliest=False)
                 return Outcome.GO_ON
-            return self._error(KafkaError(data.error))
+            return self._refused(KafkaError(data.error), asked.current_leader_epoch)
         if data.diverging is not None:
             self._truncate_by(now, *data.diverging, "diverging epoch in fetch")
             self.truncating = False
@@ -111,6 +127,7 @@ class Following:
         if data.records.end > data.records.start:
             log.append_slice(data.records, now)
         replica.hw = max(log.log_start, min(data.hw, log.leo))
+        self.lag = max(0, data.hw - log.leo)
         if data.log_start > log.log_start and not replica.follow_start(data.log_start, now):
             self.failed = True
             return Outcome.FAILED
@@ -122,26 +139,46 @@ class Following:
             return Outcome.FAILED
         return Outcome.BACK_OFF
 
-    def _out_of_range(self, now: int, data: FetchData) -> Outcome:
-        """The leader's log does not reach here (``fetchOffsetAndTruncate``); ``records`` carry its end.
+    def _refused(self, error: KafkaError, asked_in: int) -> Outcome:
+        """An error to a question asked in an epoch: a fence that stood in the way of an older one means nothing."""
+        if error is KafkaError.FENCED_LEADER_EPOCH and asked_in != self.replica.leader_epoch:
+            return Outcome.GO_ON
+        return self._error(error)
 
-        A log mismatch at lower offsets is not repaired on this path.
+    def offset_answer(self, now: int, error: int, offset: int) -> Outcome:
+        """Where the leader's log ends, or begins (``AbstractFetcherThread.fetchOffsetAndTruncate``).
+
+        A log mismatch at lower offsets is not repaired on this path. Up to 1.0 a broker would rather end than cut its
+        log below its leader's end where unclean election is off (``ReplicaFetcherThread.handleOffsetOutOfRange``).
         """
         replica = self.replica
-        leader_end = data.records.end
-        if leader_end < replica.log.leo:
-            replica.truncate(leader_end, now, "out of range, leader is shorter")
-        elif data.log_start > replica.log.leo:
-            replica.restart_at(data.log_start, now)
+        seek, self.seek = self.seek, None
+        if seek is None:
+            return Outcome.IGNORED
+        if error:
+            return self._refused(KafkaError(error), seek.epoch)
+        if seek.earliest:
+            if settled_by_start(replica.log.leo, offset):
+                replica.restart_at(offset, now)
+        elif not settled_by_end(replica.log.leo, offset):
+            self.seek = seek._replace(earliest=True)
+        elif replica.profile.exits_out_of_range and not replica.topic.unclean:
+            self.exit_reason = (
+                f"exit: {replica.partition} ends at {replica.log.leo} here and at {offset} at its leader, broker "
+                f"{replica.leader}, and to cut it is not allowed while unclean.leader.election.enable is false"
+            )
+            return Outcome.EXIT
+        else:
+            replica.truncate(offset, now, "out of range, leader is shorter")
         return Outcome.GO_ON
 
-    def save(self) -> tuple[bool, bool]:
+    def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self.truncating, self.failed)
+        return (self.truncating, self.failed, self.seek, self.lag, self._asked_in)
 
     @classmethod
-    def loaded(cls, replica: "Replica", saved: tuple[bool, bool]) -> "Following":
+    def loaded(cls, replica: "Replica", saved: tuple[Any, ...]) -> "Following":
         """Undo of :meth:`save`."""
         following = cls(replica)
-        following.truncating, following.failed = saved
+        following.truncating, following.failed, following.seek, following.lag, following._asked_in = saved
         return following

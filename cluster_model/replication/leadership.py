@@ -15,13 +15,22 @@ from cluster_model.messages import (
     ALL,
     AlterPartitionRequest,
     AlterPartitionResponse,
+    FetchPartition,
     PartitionState,
     ProduceRequest,
 )
 from cluster_model.replication.admission import refusal
 from cluster_model.replication.completed import Completed
 from cluster_model.replication.idempotence import ProducerMemory
-from cluster_model.replication.rules import LONG_AGO, Remote, caught_up, high_watermark, may_join_isr, out_of_sync
+from cluster_model.replication.rules import (
+    LONG_AGO,
+    UNKNOWN_LEO,
+    Remote,
+    caught_up,
+    high_watermark,
+    may_join_isr,
+    out_of_sync,
+)
 from cluster_model.replication.sessions import FetchSession, FetchSessions
 
 if TYPE_CHECKING:
@@ -98,7 +107,10 @@ class Leadership:
         return Remote(caught_up, now if profile.lag_messages else LONG_AGO)
 
     def renew(self, state: PartitionState, now: int, *, new_epoch: bool) -> None:
-        """Lead on by a newer decision; with a new epoch the followers' positions count from now."""
+        """Lead on by a newer decision; with a new epoch followers are looked at anew, by the rule of the version.
+
+        0.8.2 forgets where they were, 0.9 to 0.10.1 go on as before, later ones count them from now.
+        """
         self.disturb()
         self.isr = state.isr
         self.pending = None
@@ -108,7 +120,13 @@ class Leadership:
             return
         self.epoch_start = self.replica.log.leo
         self._lineage = None
+        profile = self.replica.profile
         for broker, remote in self.remotes.items():
+            if profile.lag_messages:
+                remote.leo = UNKNOWN_LEO
+                remote.last_fetch = now
+            if not profile.caught_up_previous:
+                continue
             remote.last_fetch_leader_leo = self.replica.log.leo
             remote.last_fetch = remote.last_caught_up = now if broker in state.isr else LONG_AGO
 
@@ -222,9 +240,10 @@ class Leadership:
         self.replica.done.extend(Completed(token, lost) for _required, token in self._waiting)
         self._waiting = []
 
-    def book(self, now: int, follower: int, remote: Remote, broker_epoch: int, offset: int) -> None:
-        """Count a follower's fetch at ``offset`` as news of it (``Partition.updateFollowerFetchState``)."""
-        changed = remote.fetched(self.replica.profile, offset, self.replica.log.leo, now)
+    def book(self, now: int, follower: int, remote: Remote, broker_epoch: int, asked: FetchPartition) -> None:
+        """Count a follower's fetch as news of it (``Partition.updateFollowerFetchState``)."""
+        remote.log_start = asked.log_start
+        changed = remote.fetched(self.replica.profile, asked.offset, self.replica.log.leo, now)
         remote.broker_epoch = broker_epoch
         if follower not in self.isr:
             self._maybe_expand(follower, remote)
@@ -387,9 +406,7 @@ class Leadership:
         return self
 
 
-def _loaded_remotes(
-    saved: Iterable[tuple[int, tuple[int, int, int, int, int, int]]], sessions: list[FetchSession]
-) -> dict[int, Remote]:
+def _loaded_remotes(saved: Iterable[tuple[int, tuple[Any, ...]]], sessions: list[FetchSession]) -> dict[int, Remote]:
     by_follower = {session.source[0]: session for session in sessions}
     remotes: dict[int, Remote] = {}
     for broker, state in saved:

@@ -1,8 +1,8 @@
-"""ListOffsets as a partition's leader answers it to consumers (``Partition.fetchOffsetForTimestamp``)."""
+"""ListOffsets as a partition's leader answers it (``Partition.fetchOffsetForTimestamp``)."""
 
 from cluster_model.errors import KafkaError
 from cluster_model.log.indexes import largest_timestamp, offset_before, offset_for_timestamp
-from cluster_model.messages import EARLIEST, LATEST, MAX_TIMESTAMP, ListOffsetsRequest, ListOffsetsResponse
+from cluster_model.messages import CONSUMER, EARLIEST, LATEST, MAX_TIMESTAMP, ListOffsetsRequest, ListOffsetsResponse
 from cluster_model.replication.replica import Replica
 
 Answer = tuple[KafkaError, int, int]
@@ -14,8 +14,9 @@ _UNKNOWN: Answer = (KafkaError.NONE, -1, -1)
 def list_offset(replica: Replica | None, refused: KafkaError, request: ListOffsetsRequest, now: int) -> Answer:
     """The answer for one partition; ``refused`` is what the check of the asker's epoch gave.
 
-    Nothing at or above the high watermark is told. A leader whose high watermark is still below the start of its own
-    epoch does not know yet what is committed, and says so instead (KIP-207, 2.2).
+    Consumers are told nothing at or above the high watermark, a follower the end of the log. A leader whose high
+    watermark is still below the start of its own epoch does not know yet what is committed, and tells consumers so
+    instead (KIP-207, 2.2).
     """
     if replica is None:
         return (KafkaError.UNKNOWN_TOPIC_OR_PARTITION, -1, -1)
@@ -27,6 +28,8 @@ def list_offset(replica: Replica | None, refused: KafkaError, request: ListOffse
         return (KafkaError.UNSUPPORTED_VERSION, -1, -1)
     if timestamp == EARLIEST:
         return (KafkaError.NONE, replica.log.log_start, -1)
+    if timestamp == LATEST and request.replica != CONSUMER:
+        return (KafkaError.NONE, replica.log.leo, -1)
     catching_up = replica.profile.offset_not_available and replica.hw < leadership.epoch_start
     late: Answer = (KafkaError.OFFSET_NOT_AVAILABLE, -1, -1)
     if timestamp == LATEST:

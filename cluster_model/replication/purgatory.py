@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from cluster_model.kernel.port import Alarm, Port
 from cluster_model.messages import FetchRequest
+from cluster_model.replication.session_cache import SessionCache
 from cluster_model.replication.sessions import FetchSessions
 
 
@@ -34,13 +35,14 @@ class ParkedProduce(NamedTuple):
 class Purgatory:
     """Both kinds by token."""
 
-    __slots__ = ("_alarm", "_token", "_watching", "fetches", "produces", "sessions")
+    __slots__ = ("_alarm", "_token", "fetches", "produces", "readers", "sessions")
 
-    def __init__(self, port: Port) -> None:
+    def __init__(self, port: Port, cache: SessionCache) -> None:
         self.fetches: dict[int, ParkedFetch] = {}
         self.produces: dict[int, ParkedProduce] = {}
-        self.sessions = FetchSessions(port.asked)
-        self._watching: dict[str, list[int]] = {}
+        self.sessions = FetchSessions(port.asked, cache)
+        self.readers: dict[str, list[int]] = {}
+        """Partition → tokens of the consumers' fetches that wait for it, oldest first."""
         self._token = 0
         self._alarm = Alarm(port, "purgatory")
 
@@ -54,7 +56,7 @@ class Purgatory:
         token = self._wait(fetch.deadline)
         self.fetches[token] = fetch
         for asked in fetch.request.partitions:
-            self._watching.setdefault(asked.partition, []).append(token)
+            self.readers.setdefault(asked.partition, []).append(token)
         return token
 
     def park_produce(self, produce: ParkedProduce) -> int:
@@ -63,16 +65,12 @@ class Purgatory:
         self.produces[token] = produce
         return token
 
-    def watchers(self, partition: str) -> list[int]:
-        """Tokens of the consumers' fetches that wait for this partition, oldest first."""
-        return self._watching.get(partition, _NONE)
-
     def take_fetch(self, token: int) -> ParkedFetch | None:
         """Remove a fetch; None when it has gone."""
         fetch = self.fetches.pop(token, None)
         if fetch is not None:
             for asked in fetch.request.partitions:
-                self._watching[asked.partition].remove(token)
+                self.readers[asked.partition].remove(token)
         return fetch
 
     def due(self, now: int) -> list[int]:
@@ -91,12 +89,12 @@ class Purgatory:
         self.fetches.clear()
         self.produces.clear()
         self.sessions.stopped()
-        self._watching.clear()
+        self.readers.clear()
         self._alarm.forget()
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        watching = tuple((name, tuple(tokens)) for name, tokens in self._watching.items())
+        watching = tuple((name, tuple(tokens)) for name, tokens in self.readers.items())
         fetches = tuple(self.fetches.items())
         return (
             self.sessions.save(), fetches, tuple(self.produces.items()), watching, self._token,
@@ -109,9 +107,5 @@ class Purgatory:
         self.sessions.load(sessions)
         self.fetches = dict(fetches)
         self.produces = dict(produces)
-        self._watching = {name: list(tokens) for name, tokens in watching}
+        self.readers = {name: list(tokens) for name, tokens in watching}
         self._alarm.load(alarm)
-
-
-_NONE: list[int] = []
-"""Nobody waits."""

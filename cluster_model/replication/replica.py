@@ -41,11 +41,13 @@ from cluster_model.replication.sessions import FetchSessions
 class BrokerMetadata:
     """A broker's own metadata cache: what the controller last told it of the brokers."""
 
-    __slots__ = ("live",)
+    __slots__ = ("live", "racks")
 
     def __init__(self) -> None:
         self.live: dict[int, int] = {}
         """Live broker → its broker epoch."""
+        self.racks: dict[int, str] = {}
+        """Live broker → its rack; empty where no broker has one."""
 
 
 class Replica:

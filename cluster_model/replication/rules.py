@@ -3,7 +3,7 @@
 Offsets are exclusive ends: LEO is the next offset to be written, HW the first not known to be committed.
 """
 
-from typing import Final
+from typing import Any, Final
 
 from cluster_model.log.epochs import UNDEFINED, EpochCache
 from cluster_model.profiles import Profile
@@ -20,7 +20,8 @@ class Remote:
     """What a leader knows of one follower (``kafka.cluster.Replica``). Times are when the fetch was being served."""
 
     __slots__ = (
-        "_place", "_session", "broker_epoch", "last_caught_up", "last_fetch", "last_fetch_leader_leo", "leo", "rests",
+        "_place", "_session", "broker_epoch", "last_caught_up", "last_fetch", "last_fetch_leader_leo", "leo",
+        "log_start", "rests", "told_hw",
     )  # fmt: skip
 
     def __init__(self, last_caught_up: int, last_fetch: int = LONG_AGO) -> None:
@@ -29,6 +30,10 @@ class Remote:
         self.last_fetch = last_fetch
         self.last_caught_up = last_caught_up
         self.broker_epoch = -1
+        self.log_start = -1
+        """Where its log begins, by its last fetch."""
+        self.told_hw = 0
+        """The newest HW it has been sent; kept where the HW is pushed."""
         self.rests = False
         """Whether fetches of this follower are not looked at."""
         self._session: FetchSession | None = None
@@ -74,14 +79,19 @@ class Remote:
         self.last_fetch = now
         return changed
 
-    def save(self) -> tuple[int, int, int, int, int, int]:
+    def save(self) -> tuple[Any, ...]:
         """All state; the session has the newer times, so that a resting follower's state is the same for long."""
-        times = (self.last_fetch, self.last_caught_up)
-        return (self.leo, self.last_fetch_leader_leo, *times, self.broker_epoch, self._place if self.rests else -1)
+        return (
+            self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch,
+            self.log_start, self.told_hw, self._place if self.rests else -1,
+        )  # fmt: skip
 
-    def load(self, saved: tuple[int, int, int, int, int, int], session: FetchSession | None) -> None:
+    def load(self, saved: tuple[Any, ...], session: FetchSession | None) -> None:
         """Undo of :meth:`save`; ``session`` is the one that has this follower's replica."""
-        self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch, place = saved
+        (
+            self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch,
+            self.log_start, self.told_hw, place,
+        ) = saved  # fmt: skip
         self.rests = place >= 0 and session is not None
         self._session = session if self.rests else None
         self._place = place

@@ -4,11 +4,13 @@ from collections.abc import Callable
 
 from cluster_model.errors import KafkaError
 from cluster_model.kernel.port import Port
+from cluster_model.log.replica_log import Slice
 from cluster_model.messages import (
     CONSUMER,
     EpochEndRequest,
     EpochEndResponse,
     FetchData,
+    FetchPartition,
     FetchRequest,
     FetchResponse,
     ListOffsetsRequest,
@@ -16,8 +18,10 @@ from cluster_model.messages import (
     ProduceResponse,
 )
 from cluster_model.profiles import Profile
+from cluster_model.replication.fetcher_ids import fetcher_of
 from cluster_model.replication.offsets import answer
 from cluster_model.replication.purgatory import ParkedFetch, ParkedProduce, Purgatory
+from cluster_model.replication.reading_from_followers import serves_consumers
 from cluster_model.replication.replica import Replica
 from cluster_model.replication.serving import (
     book_if_nothing_new,
@@ -27,13 +31,15 @@ from cluster_model.replication.serving import (
     says_something,
     serve_fetch,
 )
+from cluster_model.replication.session_cache import FULL, SessionCache
 from cluster_model.replication.sessions import FetchSession
+from cluster_model.replication.throttling import Throttle, slice_bytes
 
 
 class Service:
     """Answers requests of one broker; what must wait goes to the purgatory."""
 
-    __slots__ = ("_port", "_profile", "_purgatory", "_replicas", "_settle", "_touched")
+    __slots__ = ("_cache", "_port", "_profile", "_purgatory", "_replicas", "_settle", "_throttle", "_touched")
 
     def __init__(
         self,
@@ -43,8 +49,12 @@ class Service:
         purgatory: Purgatory,
         settle: Callable[[Replica], None],
         touched: dict[str, None],
+        cache: SessionCache,
+        throttle: Throttle,
     ) -> None:
         """``touched`` takes the partitions whose saved state is out of date."""
+        self._cache = cache
+        self._throttle = throttle
         self._port = port
         self._profile = profile
         self._replicas = replicas
@@ -75,6 +85,11 @@ class Service:
 
     def fetch(self, source: int, request: FetchRequest) -> None:
         """Answer at once if there is anything to say, else park (``ReplicaManager.fetchMessages``)."""
+        if self._profile.fetch_sessions:
+            refused = self._cache.arrived(self._port.now, request)
+            if refused is not KafkaError.NONE:
+                self._send(source, request, FetchResponse(request.correlation, (), refused))
+                return
         if request.replica != CONSUMER:
             self._fetch_as_follower(request)
             return
@@ -84,9 +99,26 @@ class Service:
             for asked in request.partitions
         ]
         if request.max_wait_us <= 0 or any(map(says_something, found)):
-            self._port.send(source, FetchResponse(request.correlation, tuple(found)))
+            self._respond(source, request, found, len(found))
         else:
             self._purgatory.park_fetch(ParkedFetch(source, request, now + request.max_wait_us))
+
+    def _send(self, source: int, request: FetchRequest, response: FetchResponse) -> None:
+        """Answer by the way that the fetch came: a follower's has a connection of its own."""
+        if request.replica == CONSUMER:
+            self._port.send(source, response)
+        else:
+            waited_in_vain = not response.partitions and not response.error
+            self._port.asked(source, request.fetcher).answer(request.correlation, response, idle=waited_in_vain)
+
+    def _respond(self, source: int, request: FetchRequest, found: list[FetchData], size: int) -> None:
+        """Send an answer; one to a full fetch, of ``size`` partitions, names a new session if there is room for it."""
+        session_id = request.session_id
+        if request.session_epoch == FULL:
+            if self._cache.full:
+                self._purgatory.sessions.wake()
+            session_id = self._cache.begun(self._port.now, request, size, self._port.incarnation)
+        self._send(source, request, FetchResponse(request.correlation, tuple(found), 0, session_id))
 
     def _fetch_as_follower(self, request: FetchRequest) -> None:
         """The same for a follower; what rests in its session is answered by silence."""
@@ -94,13 +126,14 @@ class Service:
         session = self._session_for(request)
         dirty = session.dirty
         if not dirty:
-            session.came(now)
+            session.came(request, now)
             if request.max_wait_us > 0:
                 session.wait(request)
             else:
                 self._answer(session, request, [], [])
             return
         places = sorted(dirty) if len(dirty) > 1 else list(dirty)
+        befores: list[int] = []
         found: list[FetchData | None] = []
         at_once = request.max_wait_us <= 0
         changed: list[Replica] = []
@@ -109,33 +142,35 @@ class Service:
             partition = asked.partition
             self._touched[partition] = None
             replica = self._replicas.get(partition)
-            before = session.hws[place] = -1 if replica is None else replica.hw
+            before = -1 if replica is None else replica.hw
+            befores.append(before)
             if replica is not None and book_if_nothing_new(replica, request, asked, now):
                 found.append(None)
             else:
                 data = serve_fetch(replica, request, asked, now, book=True)
+                if self._throttle.active:
+                    data = self._unless_held_back(request, asked, data)
                 at_once = at_once or says_something(data)
                 found.append(data)
-            if replica is not None and (replica.hw != before or replica.unsettled):
+            if replica is not None and (replica.hw != before or replica.unsettled or self._profile.hw_push):
                 changed.append(replica)
-        session.came(now)
+        session.came(request, now)
         if at_once:
-            self._answer(
-                session,
-                request,
-                places,
-                [
-                    data
-                    or caught_up_answer(
-                        self._replicas[session.asked[place].partition], session.asked[place], session.hws[place]
-                    )
-                    for place, data in zip(places, found, strict=True)
-                ],
-            )
+            self._answer(session, request, places, self._completed(session, places, befores, found))
         else:
             session.wait(request)
         for replica in changed:
             self._settle(replica)
+
+    def _completed(
+        self, session: FetchSession, places: list[int], befores: list[int], found: list[FetchData | None]
+    ) -> list[FetchData]:
+        """Answers for all places, those included that were counted without one."""
+        answers: list[FetchData] = []
+        for place, before, data in zip(places, befores, found, strict=True):
+            asked = session.asked[place]
+            answers.append(data or caught_up_answer(self._replicas[asked.partition], asked, before))
+        return answers
 
     def _session_for(self, request: FetchRequest) -> FetchSession:
         """The follower's session, with what it asks differently this time."""
@@ -162,18 +197,53 @@ class Service:
                     self._touched[asked.partition] = None
                     remote.disturb()
 
+    def _unless_held_back(self, request: FetchRequest, asked: FetchPartition, data: FetchData) -> FetchData:
+        """What a follower gets under a quota; it counts as having fetched all the same."""
+        replica = self._replicas.get(asked.partition)
+        if replica is not None and self._holds_back(replica, request.replica, asked.offset):
+            return data._replace(records=Slice(asked.offset, asked.offset, ()))
+        return data
+
+    def _holds_back(self, replica: Replica, follower: int, offset: int) -> bool:
+        """Whether the leader's quota withholds records from a follower (``ReplicaManager.shouldLeaderThrottle``)."""
+        leadership = replica.leadership
+        if leadership is None or follower in leadership.isr or offset >= replica.log.leo:
+            return False
+        return self._throttled(replica) and self._throttle.exceeded(self._port.now)
+
+    def _throttled(self, replica: Replica) -> bool:
+        return self._throttle.concerns(replica.partition, replica.topic.leader_throttled, replica.broker)
+
+    def _news_of_hw(self, replica: Replica, follower: int) -> bool:
+        """KIP-392 in 2.4 and 2.5: whether the HW is newer than the one a follower has been sent."""
+        remote = None if replica.leadership is None else replica.leadership.remotes.get(follower)
+        return remote is not None and replica.hw > remote.told_hw
+
     def _answer(self, session: FetchSession, request: FetchRequest, places: list[int], found: list[FetchData]) -> None:
         """Send a follower its answer, and let rest what has no more news for it."""
-        follower, fetcher = session.source
-        answer = FetchResponse(request.correlation, tuple(found), fetcher)
-        session.exchange.answer(request.correlation, answer, idle=not found)
+        follower = session.source[0]
+        self._respond(follower, request, found, len(session.asked))
+        if self._profile.hw_push or self._throttle.active:
+            self._note_sent(follower, found)
         for place, data in zip(places, found, strict=True):
-            session.hws[place] = data.hw
             if not data.records.extents and not says_something(data):
                 replica = self._replicas[data.partition]
                 if data.hw == replica.hw and replica.leadership is not None:
                     self._touched[data.partition] = None
                     replica.leadership.rest(follower, session, place)
+
+    def _note_sent(self, follower: int, found: list[FetchData]) -> None:
+        """Remember which HW a follower was told, and count its records against the quota."""
+        for data in found:
+            replica = self._replicas.get(data.partition)
+            remote = None if replica is None or replica.leadership is None else replica.leadership.remotes.get(follower)
+            if replica is None or remote is None:
+                continue
+            if self._profile.hw_push:
+                remote.told_hw = max(data.hw, remote.told_hw)
+                self._touched[data.partition] = None
+            if self._throttle.active and data.records.extents and self._throttled(replica):
+                self._throttle.rate.record(self._port.now, slice_bytes(replica.log.lineages, data.records))
 
     def answer_waiting(self, replica: Replica) -> None:
         """Answer produces that are settled and fetches that now have something to read."""
@@ -185,27 +255,30 @@ class Service:
         purgatory = self._purgatory
         partition = replica.partition
         for session in purgatory.sessions.watching(partition):
-            if session.parked is not None:
-                place = session.places[partition]
-                asked = session.asked[place]
-                if (
-                    replica.log.leo != asked.offset
-                    or (self._profile.hw_push and replica.hw > session.hws[place])
-                    or replica.leadership is None
-                    or check_epoch(replica, asked.current_leader_epoch)
-                ):
-                    self._answer_follower(session)
-        tokens = purgatory.watchers(partition)
+            if session.parked is not None and self._wakes_follower(replica, session):
+                self._answer_follower(session)
+        tokens = purgatory.readers.get(partition)
         if tokens:
             for token in tuple(tokens):
                 parked = purgatory.fetches.get(token)
                 if parked is not None and self._wakes_consumer(replica, parked.request):
                     self._answer_consumer(token)
 
+    def _wakes_follower(self, replica: Replica, session: FetchSession) -> bool:
+        asked = session.asked[session.places[replica.partition]]
+        follower = session.source[0]
+        if replica.log.leo != asked.offset and not (
+            self._throttle.active and self._holds_back(replica, follower, asked.offset)
+        ):
+            return True
+        if self._profile.hw_push and self._news_of_hw(replica, follower):
+            return True
+        return replica.leadership is None or check_epoch(replica, asked.current_leader_epoch) != 0
+
     def _wakes_consumer(self, replica: Replica, request: FetchRequest) -> bool:
         for asked in request.partitions:
             if asked.partition == replica.partition:
-                if replica.leadership is None or check_epoch(replica, asked.current_leader_epoch):
+                if not serves_consumers(replica) or check_epoch(replica, asked.current_leader_epoch):
                     return True
                 return replica.hw > asked.offset or asked.offset > replica.log.leo
         return False
@@ -219,7 +292,7 @@ class Service:
                 serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=False)
                 for asked in request.partitions
             ]
-            self._port.send(parked.source, FetchResponse(request.correlation, tuple(found)))
+            self._respond(parked.source, request, found, len(found))
 
     def _answer_follower(self, session: FetchSession) -> None:
         request = session.take()
@@ -231,7 +304,8 @@ class Service:
         found: list[FetchData] = []
         for place in places:
             asked = session.asked[place]
-            found.append(serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=False))
+            data = serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=False)
+            found.append(self._unless_held_back(request, asked, data) if self._throttle.active else data)
         self._answer(session, request, places, found)
 
     def waited(self, follower: int, fetcher: int, serial: int) -> None:
@@ -273,11 +347,17 @@ class Service:
             epoch_end(self._replicas.get(partition), partition, epoch, current)
             for partition, epoch, current in request.partitions
         )
-        response = EpochEndResponse(request.correlation, answers, request.fetcher)
-        self._port.asked(source, request.fetcher).answer(request.correlation, response, idle=False)
+        response = EpochEndResponse(request.correlation, answers)
+        exchange = self._port.asked(source, fetcher_of(request.correlation))
+        exchange.answer(request.correlation, response, idle=False)
 
     def list_offsets(self, source: int, request: ListOffsetsRequest) -> None:
         """An offset by time, the earliest or the latest."""
         replica = self._replicas.get(request.partition)
         refused = KafkaError.NONE if replica is None else check_epoch(replica, request.current_leader_epoch)
-        self._port.send(source, answer(replica, refused, request, self._port.now))
+        response = answer(replica, refused, request, self._port.now)
+        if request.replica == CONSUMER:
+            self._port.send(source, response)
+        else:
+            exchange = self._port.asked(source, fetcher_of(request.correlation))
+            exchange.answer(request.correlation, response, idle=False)

@@ -3,8 +3,9 @@
 from cluster_model.errors import KafkaError
 from cluster_model.log.epochs import UNDEFINED
 from cluster_model.log.replica_log import Slice
-from cluster_model.messages import CONSUMER, EpochEnd, FetchData, FetchPartition, FetchRequest
+from cluster_model.messages import CONSUMER, NOBODY, EpochEnd, FetchData, FetchPartition, FetchRequest
 from cluster_model.replication.leadership import Leadership
+from cluster_model.replication.reading_from_followers import serve_consumer, serves_consumers
 from cluster_model.replication.replica import Replica
 
 
@@ -41,9 +42,10 @@ def serve_fetch(
     if replica is not None:
         error = check_epoch(replica, asked.current_leader_epoch)
         leadership = replica.leadership
-        if error is KafkaError.NONE and leadership is not None:
-            if request.replica == CONSUMER:
-                return _serve_consumer(replica, asked, request.max_bytes)
+        if error is KafkaError.NONE and request.replica == CONSUMER:
+            if serves_consumers(replica):
+                return serve_consumer(replica, request, asked, now)
+        elif error is KafkaError.NONE and leadership is not None:
             return _serve_follower(replica, leadership, request, asked, now, book=book)
         if error is KafkaError.NONE:
             error = KafkaError.NOT_LEADER_OR_FOLLOWER
@@ -82,7 +84,7 @@ def _serve_follower(
         return _refuse(replica, asked, KafkaError.OFFSET_OUT_OF_RANGE)
     records = Slice(offset, offset, ()) if offset == leo else log.read(offset, leo, request.max_bytes)
     if book:
-        leadership.book(now, follower, remote, request.broker_epoch, offset)
+        leadership.book(now, follower, remote, request.broker_epoch, asked)
     return FetchData(asked.partition, offset, 0, hw, log.log_start, replica.leader_epoch, records)
 
 
@@ -105,7 +107,7 @@ def book_if_nothing_new(replica: Replica, request: FetchRequest, asked: FetchPar
         return False
     if replica.profile.kraft and -1 < request.broker_epoch < replica.metadata.live.get(follower, -1):
         return False
-    leadership.book(now, follower, remote, request.broker_epoch, offset)
+    leadership.book(now, follower, remote, request.broker_epoch, asked)
     return True
 
 
@@ -117,21 +119,16 @@ def caught_up_answer(replica: Replica, asked: FetchPartition, hw: int) -> FetchD
 
 
 def _refuse(replica: Replica, asked: FetchPartition, error: KafkaError) -> FetchData:
-    """An error answer; its empty ``records`` tell where this log ends, for a follower that is out of range."""
-    log = replica.log
-    nothing = Slice(log.leo, log.leo, ())
-    return FetchData(asked.partition, asked.offset, error, replica.hw, log.log_start, replica.leader_epoch, nothing)
-
-
-def _serve_consumer(replica: Replica, asked: FetchPartition, max_bytes: int) -> FetchData:
-    """Up to the HW; between HW and LEO there is nothing, and no error (``LocalLog.read``)."""
-    log = replica.log
-    if not log.log_start <= asked.offset <= log.leo:
-        return _refuse(replica, asked, KafkaError.OFFSET_OUT_OF_RANGE)
-    records = log.read(asked.offset, replica.hw, max_bytes)
-    return FetchData(asked.partition, asked.offset, 0, replica.hw, log.log_start, replica.leader_epoch, records)
+    """An error answer."""
+    nothing = Slice(asked.offset, asked.offset, ())
+    return FetchData(asked.partition, asked.offset, error, -1, -1, replica.leader_epoch, nothing)
 
 
 def says_something(data: FetchData) -> bool:
     """Whether an answer is more than the HW, so that it cannot wait."""
-    return data.error != 0 or data.diverging is not None or data.records.end > data.records.start
+    return (
+        data.error != 0
+        or data.diverging is not None
+        or data.records.end > data.records.start
+        or data.preferred != NOBODY
+    )

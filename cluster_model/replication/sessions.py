@@ -15,6 +15,7 @@ from typing import Any
 
 from cluster_model.kernel.exchanges import Exchange
 from cluster_model.messages import FetchPartition, FetchRequest, FetchResponse
+from cluster_model.replication.session_cache import FULL, SessionCache
 
 Source = tuple[int, int]
 """(follower, which of its fetcher threads)."""
@@ -24,19 +25,28 @@ class FetchSession:
     """One fetcher's standing fetch. ``parked`` is the request that waits here, None while none does."""
 
     __slots__ = (
-        "_armed", "_arrived", "asked", "dirty", "exchange", "hws", "parked", "places", "serial", "source",
+        "_armed", "_arrived", "_cache", "_session_id", "asked", "dirty", "exchange", "parked", "places", "serial",
+        "source",
     )  # fmt: skip
 
-    def __init__(self, source: Source, serial: int, asked: tuple[FetchPartition, ...], exchange: Exchange) -> None:
+    def __init__(
+        self,
+        source: Source,
+        serial: int,
+        asked: tuple[FetchPartition, ...],
+        exchange: Exchange,
+        cache: SessionCache,
+    ) -> None:
         self.source = source
         self.serial = serial
         self.exchange = exchange
         self.asked = list(asked)
         self.places = {entry.partition: place for place, entry in enumerate(asked)}
         self.dirty: dict[int, None] = dict.fromkeys(range(len(asked)))
-        self.hws = [-1] * len(asked)
-        """HW of each partition when the fetch was parked."""
         self.parked: FetchRequest | None = None
+        self._cache = cache
+        self._session_id = 0
+        """Of the fetch that is left out of the exchange's idle cycles."""
         self._arrived = -1
         self._armed = False
         """Whether a timer will look at the deadline."""
@@ -46,9 +56,11 @@ class FetchSession:
         """When the last fetch arrived."""
         return max(self._arrived, self.exchange.arrived)
 
-    def came(self, now: int) -> None:
-        """A fetch arrived."""
-        self._arrived = now
+    def came(self, request: FetchRequest, arrived: int) -> None:
+        """A fetch arrived; one or more before it may have been left out."""
+        self._arrived = arrived
+        if request.session_epoch > FULL:
+            self._cache.used(request.session_id, request.session_epoch, arrived)
 
     def late(self, now: int, most: int) -> bool:
         """Whether the last fetch arrived more than ``most`` ago."""
@@ -62,6 +74,7 @@ class FetchSession:
 
     def wait(self, request: FetchRequest) -> None:
         """The fetch that has just arrived finds nothing and waits."""
+        self._session_id = request.session_id
         if self.dirty or not self.exchange.sleep(request.correlation, request.max_wait_us, self.serial, self):
             self._park(request)
 
@@ -91,11 +104,11 @@ class FetchSession:
 
     def nothing(self, number: int) -> FetchResponse:
         """The answer to a fetch that waited in vain."""
-        return FetchResponse(number, (), self.source[1])
+        return FetchResponse(number, (), 0, self._session_id)
 
     def woken(self, request: FetchRequest, arrived: int) -> None:
         """Fetches were left out: this one arrived last, and waits."""
-        self._arrived = arrived
+        self.came(request, arrived)
         self._park(request)
 
     def mark(self, place: int) -> None:
@@ -119,18 +132,17 @@ class FetchSession:
     def save(self) -> tuple[Any, ...]:
         """All state; whether the exchange sleeps is the exchange's."""
         return (
-            self.source, self.serial, tuple(self.asked), tuple(self.dirty), tuple(self.hws), self._arrived,
-            self._armed, self.parked, self.exchange.asleep,
+            self.source, self.serial, tuple(self.asked), tuple(self.dirty), self._arrived, self._armed, self.parked,
+            self._session_id, self.exchange.asleep,
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...], exchange: Exchange) -> "FetchSession":
+    def loaded(cls, saved: tuple[Any, ...], exchange: Exchange, cache: SessionCache) -> "FetchSession":
         """Undo of :meth:`save`."""
-        source, serial, asked, dirty, hws, arrived, armed, parked, asleep = saved
-        session = cls(source, serial, asked, exchange)
+        source, serial, asked, dirty, arrived, armed, parked, session_id, asleep = saved
+        session = cls(source, serial, asked, exchange, cache)
         session.dirty = dict.fromkeys(dirty)
-        session.hws = list(hws)
-        session._arrived, session._armed, session.parked = arrived, armed, parked
+        session._arrived, session._armed, session.parked, session._session_id = arrived, armed, parked, session_id
         if asleep:
             exchange.answering = session
         return session
@@ -139,11 +151,12 @@ class FetchSession:
 class FetchSessions:
     """All sessions of a leader, one per source, and by partition those that must hear of its changes."""
 
-    __slots__ = ("_by_partition", "_by_source", "_exchange", "_serial")
+    __slots__ = ("_by_partition", "_by_source", "_cache", "_exchange", "_serial")
 
-    def __init__(self, exchange: Callable[[int, int], Exchange]) -> None:
-        """``exchange`` gives a follower's connection by broker and number."""
+    def __init__(self, exchange: Callable[[int, int], Exchange], cache: SessionCache) -> None:
+        """``exchange`` gives a follower's connection by broker and number; ``cache``: of this broker's sessions."""
         self._exchange = exchange
+        self._cache = cache
         self._serial = 0
         self._by_source: dict[Source, FetchSession] = {}
         self._by_partition: dict[str, list[FetchSession]] = {}
@@ -166,7 +179,7 @@ class FetchSessions:
             for entry in former.asked:
                 self._by_partition[entry.partition].remove(former)
         self._serial += 1
-        session = FetchSession(source, self._serial, asked, self._exchange(*source))
+        session = FetchSession(source, self._serial, asked, self._exchange(*source), self._cache)
         self._add(session)
         return session
 
@@ -179,6 +192,11 @@ class FetchSessions:
         """Partitions of fetchers that were last heard of more than ``most`` ago."""
         late = [session for session in self._by_source.values() if session.late(now, most)]
         return {entry.partition: None for session in late for entry in session.asked}
+
+    def wake(self) -> None:
+        """Leave out nothing that has happened so far."""
+        for session in self._by_source.values():
+            session.exchange.wake()
 
     def disturb(self) -> None:
         """Roles or the live brokers changed: nothing rests."""
@@ -200,7 +218,7 @@ class FetchSessions:
         self._by_partition.clear()
         self._serial, sessions = saved
         for state in sessions:
-            self._add(FetchSession.loaded(state, self._exchange(*state[0])))
+            self._add(FetchSession.loaded(state, self._exchange(*state[0]), self._cache))
 
 
 _NONE: list[FetchSession] = []

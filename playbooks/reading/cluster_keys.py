@@ -78,6 +78,8 @@ def _config_schema(key: ConfigKey) -> Schema:
         return {"type": "number", "minimum": 0, "maximum": 1, "description": key.doc}
     if key.type == "bool":
         return {"type": "boolean", "description": key.doc}
+    if not key.choices:
+        return {"type": ["string", "integer"], "pattern": f"^({key.pattern})$", "description": key.doc}
     numbers = [int(choice) for choice in key.choices if choice.isdigit()]
     numbers += [-1] if "all" in key.choices else []  # Kafka's number for all
     return {"enum": [*key.choices, *numbers], "description": key.doc}

@@ -28,7 +28,7 @@ from cluster_model.messages import (
 )
 from cluster_model.profiles import Profile
 from cluster_model.replication.replica import BrokerMetadata, Replica
-from cluster_model.replication.service import epoch_end, serve_fetch
+from cluster_model.replication.serving import epoch_end, serve_fetch
 from tests.cluster_model.promises import Promises
 
 P = "t-0"

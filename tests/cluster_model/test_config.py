@@ -49,6 +49,7 @@ OTHER_NAMES = {
     "message.timestamp.type": "log.message.timestamp.type",
 }
 """Topic settings that go by another name where the broker gives the default (``ServerTopicConfigSynonyms``)."""
+TOPIC_ONLY = {"leader.replication.throttled.replicas", "follower.replication.throttled.replicas"}
 INTS = [(scope, key) for scope, key in ALL_KEYS if key.type == "int"]
 
 
@@ -129,12 +130,14 @@ def test_a_name_like_no_other_is_refused_without_a_guess() -> None:
 def test_every_key_is_described(scope: Scope, key: ConfigKey) -> None:
     assert SCOPES[scope][key.name] is key
     assert key.doc.endswith(".")
-    assert (key.type == "str") == bool(key.choices)
+    assert (key.type == "str") == bool(key.choices or (key.pattern and key.form))
     assert key.low <= key.high
 
 
 def test_topic_settings_can_be_given_to_the_broker_too() -> None:
     for name in TOPIC:
+        if name in TOPIC_ONLY:
+            continue
         assert OTHER_NAMES.get(name, name) in BROKER, name
 
 
@@ -210,6 +213,10 @@ BROKER_FIELDS = {
     "log.flush.offset.checkpoint.interval.ms": ("recovery_checkpoint_us", 7_000_000),
     "log.flush.start.offset.checkpoint.interval.ms": ("start_checkpoint_us", 7_000_000),
     "num.recovery.threads.per.data.dir": ("recovery_threads", 7_000),
+    "num.replica.fetchers": ("fetchers", 7_000),
+    "max.incremental.fetch.session.cache.slots": ("session_slots", 7_000),
+    "leader.replication.throttled.rate": ("leader_rate", 7_000),
+    "follower.replication.throttled.rate": ("follower_rate", 7_000),
 }
 
 
@@ -221,6 +228,43 @@ def test_a_broker_setting_changes_its_own_field(name: str) -> None:
     changed = {f.name for f in fields(BrokerConfig) if getattr(before, f.name) != getattr(after, f.name)}
     assert getattr(after, field) == expected
     assert changed - {"shrink_period_us"} == {field}
+
+
+def test_a_broker_knows_its_defaults_for_fetching() -> None:
+    config = BrokerConfig.of(Profile.of("3.9"), {})
+    assert (config.fetchers, config.rack_aware, config.session_slots) == (1, False, 1_000)
+    assert (config.leader_rate, config.follower_rate) == (LONG_MAX, LONG_MAX)
+
+
+@pytest.mark.parametrize(
+    ("name", "aware"),
+    [
+        ("org.apache.kafka.common.replica.RackAwareReplicaSelector", True),
+        ("RackAwareReplicaSelector", True),
+        ("org.apache.kafka.common.replica.LeaderSelector", False),
+        ("LeaderSelector", False),
+    ],
+)
+def test_a_selector_goes_by_its_class_with_or_without_its_package(name: str, aware: bool) -> None:
+    value = check("broker", "replica.selector.class", name)
+    assert BrokerConfig.of(Profile.of("3.9"), {"replica.selector.class": value}).rack_aware is aware
+
+
+@pytest.mark.parametrize("given", ["*", "0:1", "0:1,12:3"])
+def test_throttled_replicas_are_all_or_a_list(given: str) -> None:
+    for side in ("leader", "follower"):
+        name = f"{side}.replication.throttled.replicas"
+        value = check("topic", name, given)
+        config = TopicConfig.of(Profile.of("3.9"), {}, {name: value})
+        assert (config.leader_throttled, config.follower_throttled) == (
+            (given, "") if side == "leader" else ("", given)
+        )
+
+
+@pytest.mark.parametrize("wrong", ["", "1", "0:1,", "all", 1, True, None, "0:x"])
+def test_anything_else_is_refused_with_the_form_it_takes(wrong: object) -> None:
+    with pytest.raises(ModelError, match=r"throttled.replicas takes \* or a list of partition:broker, .*, found"):
+        check("topic", "leader.replication.throttled.replicas", wrong)
 
 
 @pytest.mark.parametrize(("version", "unclean"), [("0.8.2", True), ("0.10.2", True), ("0.11", False), ("4.1", False)])
@@ -362,7 +406,7 @@ def test_a_producer_setting_changes_its_own_field(name: str) -> None:
     assert changed - ({"idempotent"} if name == "acks" else set()) == {field}
 
 
-CONSUMER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool]] = {
+CONSUMER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | str]] = {
     "fetch.max.wait.ms": (7, "fetch_wait_us", 7_000),
     "max.partition.fetch.bytes": (7, "fetch_bytes", 7),
     "max.poll.records": (7, "max_poll_records", 7),
@@ -370,6 +414,7 @@ CONSUMER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool]] = {
     "request.timeout.ms": (7, "request_timeout_us", 7_000),
     "retry.backoff.ms": (7, "backoff_us", 7_000),
     "metadata.max.age.ms": (7, "metadata_age_us", 7_000),
+    "client.rack": ("b", "rack", "b"),
 }
 
 

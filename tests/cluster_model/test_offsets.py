@@ -19,7 +19,7 @@ from cluster_model.messages import (
 from cluster_model.profiles import PROFILE_VERSIONS, Profile
 from cluster_model.replication.offsets import Answer, answer, list_offset
 from cluster_model.replication.replica import Replica
-from cluster_model.replication.service import check_epoch
+from cluster_model.replication.serving import check_epoch
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 
 E = KafkaError

@@ -40,14 +40,19 @@ class World:
 
     def __init__(self, *, jitter: int = 0, seed: int = 0) -> None:
         self.outside: list[tuple[int, int]] = []
+        self.ended: list[tuple[int, Any]] = []
+        """Processes that ended themselves, with what they gave as their reason."""
         self.streams = Streams(seed)
         self.network = Network(self.streams, LATENCY, jitter, self._control)
         self.nodes = {node: Recorder(self.network) for node in (A, B, C)}
         for node, recorder in self.nodes.items():
             self.network.add(node, f"node {node}", recorder)
 
-    def _control(self, target: int, _payload: Payload) -> None:
-        self.outside.append((self.network.kernel.now, target))
+    def _control(self, target: int, payload: Payload) -> None:
+        if payload:
+            self.ended.append((target, payload))
+        else:
+            self.outside.append((self.network.kernel.now, target))
 
     def send(self, source: int, target: int, message: Any) -> None:
         Port(self.network, source).send(target, message)
@@ -65,6 +70,17 @@ class World:
 @pytest.fixture
 def world() -> World:
     return World()
+
+
+def test_a_process_that_ends_itself_handles_nothing_more_and_its_reason_is_told_at_once(world: World) -> None:
+    world.send(A, B, "first")
+    world.send(A, B, "second")
+    world.network.kernel.run_until(LATENCY - 1)
+    world.network.kernel.step()
+    world.network.exit(B, "enough")
+    world.run(10 * LATENCY)
+    assert world.seen(B) == [(LATENCY, "message", (A, "first"))]
+    assert world.ended == [(B, (0, "enough"))]
 
 
 def test_a_message_takes_the_latency_of_its_link(world: World) -> None:

@@ -18,7 +18,7 @@ def synced_pairs_that_differ(kafka: str, schedule: int) -> int:
     chance is who leads, how far each had got, and that those in between hear of some epochs only later.
     """
     hands = Hands(kafka)
-    hands.cluster.trace.set_observer(lambda _event: None)  # the logs themselves are compared here
+    hands.cluster.trace.set_observer(lambda _event: None, {})  # the logs themselves are compared here
     hands.tell(1, 2, 3)
     draw = Stream(schedule, "schedule")
     for _step in range(STEPS):

@@ -101,3 +101,18 @@ def test_steps_of_the_playbook_are_told_and_what_the_operator_did_is_not_told_tw
         ]
     )
     assert texts(feed) == ["step 2: elect leaders of orders-0, refused: NOT_CONTROLLER"]
+
+
+@pytest.mark.parametrize(
+    ("detail", "text"),
+    [
+        ("crash", "b3 crashed"),
+        ("power_loss", "b3 lost power, its page cache is gone"),
+        ("shutdown", "b3 shut down cleanly"),
+        ("exit: its log is too long", "b3 ended itself: its log is too long"),
+    ],
+)
+def test_a_broker_that_is_gone_is_told_with_how(detail, text):
+    feed = Feed()
+    feed.take([events.NodeDown(1, "broker 3", 3, detail)])
+    assert texts(feed) == [text]

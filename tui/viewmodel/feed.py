@@ -143,7 +143,8 @@ def _node_down(event: Any) -> _Said:
         "disk_loss": "lost its disk and halted",
         "shutdown": "shut down cleanly",
     }
-    word = words.get(event.detail, "crashed")
+    ended, _colon, reason = event.detail.partition("exit: ")
+    word = f"ended itself: {reason}" if reason and not ended else words.get(event.detail, "crashed")
     return glyphs.DOWN, "down", (event.node,), lambda e: f"{_node(e.event)} {word}"
 
 

@@ -1,0 +1,56 @@
+"""Consumers that read from followers (KIP-392, 2.4): who is sent where, and what a follower serves.
+
+A leader sends a consumer that told its rack to an in-sync follower of that rack, if it has a selector for it. Any
+follower serves consumers from then on, sent or not: up to its own high watermark, which is behind its leader's.
+"""
+
+from cluster_model.errors import KafkaError
+from cluster_model.log.replica_log import Slice
+from cluster_model.messages import NOBODY, FetchData, FetchPartition, FetchRequest
+from cluster_model.replication.replica import Replica
+from cluster_model.replication.selectors import ReplicaView, rack_aware
+
+
+def serves_consumers(replica: Replica) -> bool:
+    """Whether consumers may read here: at the leader, since 2.4 at a follower too (``FetchParams.fetchOnlyLeader``)."""
+    return replica.leadership is not None or (replica.profile.reads_from_followers and replica.following is not None)
+
+
+def serve_consumer(replica: Replica, request: FetchRequest, asked: FetchPartition, now: int) -> FetchData:
+    """Answer a consumer, as leader or as follower; its epoch has been checked.
+
+    Below the log's start or above its end is out of range, at a follower as at a leader. Between HW and end there is
+    nothing, and no error (``LocalLog.read``).
+    """
+    preferred = preferred_replica(replica, request.rack, asked.offset, now)
+    log = replica.log
+    nothing = Slice(asked.offset, asked.offset, ())
+    if preferred != NOBODY:
+        return FetchData(
+            asked.partition, asked.offset, 0, replica.hw, log.log_start, replica.leader_epoch, nothing,
+            preferred=preferred,
+        )  # fmt: skip
+    if not log.log_start <= asked.offset <= log.leo:
+        error = KafkaError.OFFSET_OUT_OF_RANGE
+        return FetchData(asked.partition, asked.offset, error, -1, -1, replica.leader_epoch, nothing)
+    records = log.read(asked.offset, replica.hw, request.max_bytes)
+    return FetchData(asked.partition, asked.offset, 0, replica.hw, log.log_start, replica.leader_epoch, records)
+
+
+def preferred_replica(replica: Replica, rack: str, offset: int, now: int) -> int:
+    """The follower that a leader sends a consumer to, NOBODY if it serves it itself (``findPreferredReadReplica``).
+
+    Candidates are live members of the ISR whose log, as far as the leader knows, has ``offset``.
+    """
+    leadership = replica.leadership
+    if leadership is None or not rack or not (replica.config.rack_aware and replica.profile.reads_from_followers):
+        return NOBODY
+    racks = replica.metadata.racks
+    views: list[ReplicaView] = []
+    for broker, remote in leadership.remotes.items():
+        if broker in leadership.isr and broker in racks and remote.log_start <= offset <= remote.leo:
+            remote.settle()
+            views.append(ReplicaView(broker, racks[broker], remote.leo, now - remote.last_caught_up))
+    own = ReplicaView(replica.broker, racks.get(replica.broker, ""), replica.log.leo, 0)
+    chosen = rack_aware(rack, own, views)
+    return NOBODY if chosen == replica.broker else chosen

@@ -1,0 +1,82 @@
+"""``python -m tests.determinism.features SLICE``: a digest per way of fetching, advanced in slices of one kind."""
+
+import json
+import sys
+from typing import Any
+
+from cluster_model.cluster import Cluster
+from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+
+SECOND = 1_000_000
+END = 45 * SECOND
+STEPS = {"whole": END, "slice": 8_000, "hour": 3_600 * SECOND}
+
+RACK_AWARE = {"replica.selector.class": "RackAwareReplicaSelector"}
+
+FEATURES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "followers read": ("3.9", RACK_AWARE, {}),
+    "followers read, HW pushed": ("2.4", RACK_AWARE, {}),
+    "many fetchers": ("3.9", {"num.replica.fetchers": 4}, {}),
+    "few sessions": ("2.6", {"max.incremental.fetch.session.cache.slots": 2}, {}),
+    "leader throttled": (
+        "3.9",
+        {"leader.replication.throttled.rate": 9_000, "replica.fetch.max.bytes": 2_000},
+        {"leader.replication.throttled.replicas": "*"},
+    ),
+    "follower throttled": (
+        "1.1",
+        {"follower.replication.throttled.rate": 9_000, "replica.fetch.max.bytes": 2_000},
+        {"follower.replication.throttled.replicas": "0:3,1:3,2:3"},
+    ),
+    "exits": ("0.10.2", {"unclean.leader.election.enable": False}, {}),
+}
+"""Name → (version, broker configuration, topic configuration)."""
+
+
+def build(name: str) -> Cluster:
+    """Three brokers in three racks, and readers in two of them."""
+    kafka, config, topic = FEATURES[name]
+    groups = tuple(GroupSpec(f"g-{rack}", ("t",), 2, config={"client.rack": rack}) for rack in ("b", "c"))
+    spec = ClusterSpec(
+        kafka,
+        "kraft" if kafka == "3.9" else "zookeeper",
+        (BrokerSpec(1, "a"), BrokerSpec(2, "b"), BrokerSpec(3, "c")),
+        (TopicSpec("t", 6, 3, config=topic),),
+        (ProducerSpec("p", "t", 20_000, 3, config={"acks": "1"}),),
+        groups,
+        NetworkSpec(500, 300),
+        config,
+    )
+    return Cluster.build(spec, 11)
+
+
+def digest(name: str, step: int) -> str:
+    """Run it with a broker that dies, a leader that dies and one that is made leader by force, in steps of time."""
+    cluster = build(name)
+
+    def run_to(until: int) -> None:
+        while cluster.now_us < until:
+            cluster.run(min(until, cluster.now_us + step))
+
+    run_to(4 * SECOND)
+    cluster.crash(3)
+    run_to(21 * SECOND)
+    cluster.crash(1)
+    cluster.restart(3)
+    run_to(25 * SECOND)
+    cluster.elect_leaders("t-0", unclean=True)
+    run_to(28 * SECOND)
+    cluster.restart(1)
+    run_to(END)
+    reads = sum(consumer.read for consumer in cluster.consumers.values())
+    ends = [replica.log.leo for replicas in cluster.world.replicas.values() for replica in replicas.values()]
+    return f"{cluster.digest()} {cluster.executed} {reads} {ends}"
+
+
+def main() -> None:
+    """Print one JSON object: feature → digest."""
+    print(json.dumps({name: digest(name, STEPS[sys.argv[1]]) for name in FEATURES}))
+
+
+if __name__ == "__main__":
+    main()
