@@ -80,7 +80,7 @@ class ReplicaLog:
         return self.lineages.by_id[self.extents[self.extent_index(offset)][1]]
 
     def held(self, lineage_id: int) -> list[tuple[int, int]]:
-        """The offsets ``[start, end)`` of a lineage that this log holds, ascending.
+        """The offsets ``[start, end)`` of a lineage that this log holds, or held until it was compacted, ascending.
 
         Usually one range or none. An unfenced follower of an old generation can have another stint's records in
         between: what it fetched before and after it was led astray.

@@ -36,8 +36,8 @@ topics:
   - {name: pay.ments, placement: [[5, 1], [1, 2]]}
 clients:
   producers:
-    - {name: checkout, topic: orders, rate: 200/s, batch: 10, bytes: 1KiB, records: faker:order,
-       start: 1s, stop: 10s, config: {acks: all, linger.ms: 5}}
+    - {name: checkout, topic: orders, rate: 200/s, batch: 10, bytes: 1KiB, keys: 50, tombstones: 9,
+       records: faker:order, start: 1s, stop: 10s, config: {acks: all, linger.ms: 5}}
     - {name: clicks, topic: pay.ments, rate: 1/s, config: {acks: 1}}
   groups:
     - {name: billing, topics: [orders, pay.ments], members: 2, processing: 2ms,
@@ -102,7 +102,7 @@ def test_the_cluster(whole: Playbook) -> None:
 def test_the_clients(whole: Playbook) -> None:
     checkout, clicks = whole.spec.producers
     assert checkout == ProducerSpec(
-        "checkout", "orders", 50_000, 10, "faker:order", 1024, S, 10 * S, {"acks": "all", "linger.ms": 5}
+        "checkout", "orders", 50_000, 10, "faker:order", 1024, S, 10 * S, {"acks": "all", "linger.ms": 5}, 50, 9
     )
     assert (clicks.interval_us, clicks.batch, clicks.stop_us) == (S, 1, -1)
     assert whole.spec.groups == (
