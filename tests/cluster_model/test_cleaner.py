@@ -186,6 +186,22 @@ def test_a_full_map_ends_the_pass_and_the_next_goes_on_there() -> None:
     assert names(rig.log) == {4: "c=2", 5: "b=2", 6: "a=3", 7: "d=1", 8: "z=1"}
 
 
+def test_what_a_full_map_did_not_get_to_stays_for_the_next_pass() -> None:
+    rig = Compacted().write("a=1", "b=1", "plain", "c=1", "z=1")
+    assert (rig.clean(room=1), rig.dirty, rig.clean(), rig.dirty) == (0, 1, 1, 4)
+    assert names(rig.log) == {0: "a=1", 1: "b=1", 3: "c=1", 4: "z=1"}
+
+
+def test_copied_holes_above_what_is_cleaned_stay() -> None:
+    rig = Compacted().write("a=1", "a=2", "b=1", "c=1", "d=1", "e=1", "e=2", "f=1", "z=1")
+    rig.clean()
+    copy = rig.follower(10, replace(RULES, segment_bytes=10))
+    work = to_clean(copy, 3, 0, 0)
+    assert work is not None
+    clean(copy, work, 0, room=MANY, horizons=True)
+    assert copy.cleaned == Cleaned(((0, 1), (5, 6)))
+
+
 # --- tombstones -----------------------------------------------------------------------------------------------------
 
 
@@ -252,10 +268,11 @@ def test_a_read_within_a_hole_goes_on_behind_it() -> None:
 def test_truncation_into_a_cleaned_part_keeps_the_holes_below_it() -> None:
     rig = Compacted().write("a=1", "b=1", "a=2", "c=1", "b=2", "a=3", "d=1", "e=1", "z=1")
     rig.clean()
-    rig.cut(3)
-    assert (rig.log.leo, names(rig.log), rig.log.segments.total) == (3, {}, 0)
+    rig.cut(2)
+    assert (rig.log.leo, names(rig.log), rig.log.segments.total) == (2, {}, 0)
+    assert rig.log.cleaned == Cleaned(((0, 2),))
     rig.write("n=1", "o=1")
-    assert names(rig.log) == {3: "n=1", 4: "o=1"}
+    assert names(rig.log) == {2: "n=1", 3: "o=1"}
 
 
 def test_retention_takes_the_holes_of_what_it_deletes_along() -> None:

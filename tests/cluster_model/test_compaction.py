@@ -4,13 +4,17 @@ from typing import Any
 
 import pytest
 
+from cluster_model.building import build_parts
 from cluster_model.cluster import FIRST_CONSUMER, Cluster
 from cluster_model.errors import KafkaError, ModelError
 from cluster_model.events import Event, LogCleaned, LogStartMoved, RecordsRead
+from cluster_model.kernel.streams import Streams
 from cluster_model.log.compare import differing
 from cluster_model.log.keys import Key, record_at
+from cluster_model.log.lineage import Batch
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.profiles import PROFILE_VERSIONS
+from cluster_model.replication.cleaning import run_cleaner
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 
 SECOND = 1_000_000
@@ -283,6 +287,53 @@ def test_what_was_lost_before_it_could_be_compacted_stays_lost() -> None:
     stop(cluster)
     assert cluster.query.acked_lost() > 1_000
     assert cluster.query.diverged(P) == 0
+
+
+def test_a_truncation_takes_the_cleaners_checkpoint_along() -> None:
+    cluster = build()
+    cluster.run(50 * SECOND)
+    replica = cluster.brokers[2].replicas[P]
+    assert replica.cleaner_offset > 1_000
+    cluster.power_loss(2, keep=1_000)
+    assert (replica.log.leo, replica.cleaner_offset) == (1_000, 1_000)
+    cluster.restart(2)
+    stop(cluster)
+    judged_well(cluster)
+
+
+def test_the_dirtiest_log_goes_first() -> None:
+    topics = tuple(TopicSpec(name, 1, 1, ((1,),), COMPACT) for name in ("some", "most", "few"))
+    spec = ClusterSpec("3.9", None, (BrokerSpec(1),), topics)
+    parts = build_parts(spec, Streams(1), lambda _event: None, {1: 0})
+    replicas = {name: parts.replicas[f"{name}-0"][1] for name in ("some", "most", "few")}
+    for name, replica in replicas.items():
+        stint = replica.log.lineages.begin(1, 0, 0)
+        for at in range(5):
+            replica.log.append_batch(stint, Batch(at, 1, 15_000, 0, "p", -1, at, 1, (f"k{at}=1",)))
+        replica.hw = 5
+        replica.cleaner_offset = {"some": 1, "most": 0, "few": 1}[name]
+    order = []
+    for _round in range(3):
+        run_cleaner(replicas.values(), parts.config, 0)
+        order.append([name for name, replica in replicas.items() if replica.cleaner_offset == 4])
+    assert order == [["most"], ["some", "most"], ["some", "most", "few"]]
+    assert run_cleaner(replicas.values(), parts.config, 0) == parts.config.cleaner_backoff_us
+
+
+def test_views_show_the_holes() -> None:
+    cluster = build(keys=3)
+    cluster.run(20 * SECOND)
+    log = log_of(cluster, 2)
+    assert log.cleaned is not None
+    lanes = {lane.broker: lane for lane in cluster.log_view(P, 0, log.leo).lanes}
+    shown = [(run.start, run.end) for run in lanes[2].runs]
+    assert [at for start, end in shown for at in range(start, end)] == [
+        at for start, end in log.left(0, log.leo) for at in range(start, end)
+    ]
+    hole = log.cleaned.holes[0][0]
+    assert cluster.record_at(P, 2, hole) is None
+    assert cluster.record_at(P, 2, log.leo - 1) is not None
+    assert len(cluster.query.log(P, 2)) == left(log)
 
 
 # --- every release line ---------------------------------------------------------------------------------------------

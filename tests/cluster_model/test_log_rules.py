@@ -1,5 +1,6 @@
 """Storage settings by scope and version, and the rules that they switch: sizes, flushes, jitter."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -205,6 +206,22 @@ def test_flush_ms_is_by_default_what_the_scheduler_says() -> None:
     )
     cluster.run(21 * SECOND)
     assert cluster.brokers[2].replicas[P].log.flushed_us == 12 * SECOND
+
+
+def test_a_roll_is_a_flush_and_puts_the_next_one_off() -> None:
+    cluster = build(
+        topic={"flush.ms": 5_000, "segment.bytes": 80_000},
+        broker={"log.flush.scheduler.interval.ms": 1_000, "log.initial.task.delay.ms": 0},
+    )
+    log = cluster.brokers[1].replicas[P].log
+    flushed = [0]
+    for at in range(1, 300):
+        cluster.run(at * SECOND // 10)
+        if log.flushed_us != flushed[-1]:
+            flushed.append(log.flushed_us)
+    # A segment takes four seconds of records, give or take the jitter of links, so five never pass.
+    assert all(39 * SECOND // 10 < later - earlier < 5 * SECOND for earlier, later in pairwise(flushed))
+    assert len(flushed) == 8
 
 
 def test_what_was_flushed_outlives_the_power() -> None:
