@@ -27,6 +27,8 @@ class LogRules:
     """Rolling and retention go by record timestamps (KIP-33, 0.10.1); before, by the age and the mtime of files."""
     log_append_time: bool = False
     """``message.timestamp.type`` is LogAppendTime (KIP-32): the leader stamps batches, not the producer."""
+    oldest_us: int = NEVER
+    """How far behind the leader's clock a producer's timestamp may be."""
     flush_us: int = NEVER
     """Age at which the flush scheduler, if there is one, forces the log to disk."""
     jitter_us: int = 0
