@@ -1,7 +1,7 @@
 """Putting a cluster's parts together from its spec: what the timed and the hand-stepped cluster have in common."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cluster_model.config import BrokerConfig, TopicConfig
 from cluster_model.controller.committed import Committed
@@ -66,6 +66,7 @@ def build_parts(spec: ClusterSpec, streams: Streams, emit: Callable[[Event], Non
     lineages: dict[str, Lineages] = {}
     for topic in spec.topics:
         topic_config = TopicConfig.of(profile, spec.config, topic.config)
+        topic_config = replace(topic_config, log=replace(topic_config.log, writeback_us=spec.writeback_us))
         for index, assignment in enumerate(placement_of(topic, spec, streams)):
             name = f"{topic.name}-{index}"
             committed.create(name, assignment, topic_config, live)

@@ -6,6 +6,8 @@ from typing import Final
 NEVER: Final = 2**63 - 1
 """Kafka's ``Long.MAX_VALUE`` where it stands for "no limit"."""
 DAY_US: Final = 86_400_000_000
+WRITEBACK_US: Final = 30_000_000
+"""Age at which the operating system has written a dirty page back (Linux: dirty_expire_centisecs, 30 s)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class LogRules:
     """``cleanup.policy`` names delete: retention by size and time holds."""
     compact: bool = False
     """``cleanup.policy`` names compact."""
+    writeback_us: int = WRITEBACK_US
+    """Not Kafka's: age at which the disk has what was written to the page cache."""
     min_dirty_ppm: int = 500_000
     """``min.cleanable.dirty.ratio`` in millionths: above it a log is worth cleaning."""
     tombstone_us: int = DAY_US

@@ -73,7 +73,7 @@ def left(log: ReplicaLog) -> int:
 
 def stop(cluster: Cluster) -> None:
     cluster.stop_producers()
-    cluster.run(cluster.now_us + 60 * SECOND)
+    cluster.run(cluster.now_us + 30 * SECOND)
     cluster.close()
 
 
