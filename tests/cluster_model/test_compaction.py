@@ -10,7 +10,7 @@ from cluster_model.errors import KafkaError, ModelError
 from cluster_model.events import Event, LogCleaned, LogStartMoved, RecordsRead
 from cluster_model.kernel.streams import Streams
 from cluster_model.log.compare import differing
-from cluster_model.log.keys import Key, record_at
+from cluster_model.log.keys import Key, keys_of
 from cluster_model.log.lineage import Batch
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.profiles import PROFILE_VERSIONS
@@ -56,13 +56,14 @@ def table(log: ReplicaLog, *, whole: bool = False) -> dict[Key, int]:
     newest: dict[Key, int] = {}
     deleted: dict[Key, None] = {}
     for _lineage, batch, start, end in log.batches():
+        told = keys_of(log.lineages.keys, batch)
         for low, high in [(start, end)] if whole else log.left(start, end):
             for offset in range(low, high):
-                key, has_value = record_at(log.lineages.keys, batch, offset)
+                key = told.keys[offset - batch.base]
                 assert key is not None
                 newest[key] = offset
                 deleted.pop(key, None)
-                if not has_value:
+                if offset - batch.base in told.deletes:
                     deleted[key] = None
     return {key: newest[key] for key in sorted(newest, key=str) if key not in deleted}
 
@@ -205,6 +206,24 @@ def test_0_8_2_takes_them() -> None:
     cluster = build("0.8.2", keys=0, tombstones=0)
     cluster.run(5 * SECOND)
     assert log_of(cluster, 1).leo > 0
+
+
+def test_producers_have_keys_of_their_own() -> None:
+    topics = (TopicSpec("orders", 2, 1, (), COMPACT), TopicSpec("other", 1, 1, (), {}))
+    makers = [
+        ProducerSpec("a", "orders", SECOND, keys=5),
+        ProducerSpec("b", "orders", SECOND),
+        ProducerSpec("c", "orders", SECOND, keys=7, tombstones=2),
+        ProducerSpec("d", "other", SECOND, keys=9),
+    ]
+    cluster = Cluster.build(ClusterSpec("3.9", None, (BrokerSpec(1),), topics, tuple(makers)), 1)
+    for partition in ("orders-0", "orders-1"):
+        models = cluster.lineages[partition].keys
+        assert {name: (model.first, model.distinct, model.tombstones) for name, model in models.items()} == {
+            "a": (0, 5, 0),
+            "c": (5, 7, 2),
+        }
+    assert list(cluster.lineages["other-0"].keys) == ["d"]
 
 
 # --- replicas and readers -------------------------------------------------------------------------------------------
