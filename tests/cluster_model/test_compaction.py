@@ -1,5 +1,6 @@
 """Compacted topics in a running cluster: cleaner threads, followers, consumers, the ledger, every release line."""
 
+from random import Random
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.profiles import PROFILE_VERSIONS
 from cluster_model.replication.cleaning import run_cleaner
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+from tests.cluster_model.hands import Hands
 
 SECOND = 1_000_000
 P = "orders-0"
@@ -202,6 +204,14 @@ def test_records_without_keys_are_refused(kafka: str, error: str) -> None:
     assert (producer.last_error, log_of(cluster, 1).leo) == (error, 0)
 
 
+def test_a_hand_stepped_record_says_its_key_by_its_name() -> None:
+    hands = Hands("3.9", config={"cleanup.policy": "compact"})
+    hands.tell(1)
+    assert hands.append(1, "a=1", "b=2") == ""
+    assert hands.append(1, "plain") == "INVALID_RECORD"
+    assert hands.names(1) == ["a=1", "b=2"]
+
+
 def test_0_8_2_takes_them() -> None:
     cluster = build("0.8.2", keys=0, tombstones=0)
     cluster.run(5 * SECOND)
@@ -372,6 +382,36 @@ def test_compaction_survives_a_change_of_leader_in_every_release(kafka: str) -> 
     assert (cluster.query.acked_lost(), cluster.query.violations()) == (0, 0)
     for broker in (1, 2, 3):
         assert table(log_of(cluster, broker)) == table(log_of(cluster, broker), whole=True)
+
+
+@pytest.mark.parametrize("kafka", ["2.1", "2.8", "3.9", "4.1"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_one_broker_after_the_other_in_any_way_costs_nothing(kafka: str, seed: int) -> None:
+    drawn = Random(seed)
+    cluster = build(kafka, broker={"log.cleaner.backoff.ms": 2_000}, topic={"min.cleanable.dirty.ratio": "0.2"})
+    for _round in range(5):
+        cluster.run(cluster.now_us + drawn.randrange(1, 12) * SECOND)
+        broker = drawn.choice((1, 2, 3))
+        how = drawn.choice(("crash", "flushed", "torn", "disk", "pause"))
+        if how == "pause":
+            cluster.pause(broker)
+        elif how == "crash":
+            cluster.crash(broker, torn=True)
+        elif how == "disk":
+            cluster.disk_loss(broker)
+        else:
+            cluster.power_loss(broker, tail=how)
+        cluster.run(cluster.now_us + drawn.randrange(1, 25) * SECOND)
+        if how == "pause":
+            cluster.resume(broker)
+        else:
+            cluster.restart(broker)
+        until = cluster.now_us + 120 * SECOND
+        cluster.run(cluster.now_us + 15 * SECOND)
+        cluster.run(until, stop=lambda: cluster.query.isr(P) == [1, 2, 3])
+        assert cluster.query.isr(P) == [1, 2, 3]
+    stop(cluster)
+    judged_well(cluster)
 
 
 def test_a_keyframe_takes_a_cleaned_log_back() -> None:
