@@ -192,6 +192,17 @@ def test_what_a_full_map_did_not_get_to_stays_for_the_next_pass() -> None:
     assert names(rig.log) == {0: "a=1", 1: "b=1", 3: "c=1", 4: "z=1"}
 
 
+def test_whole_batches_that_a_full_map_did_not_get_to_stay_too() -> None:
+    rig = Compacted().write("a=1", "b=1", each=False).write("plain", "c=1", each=False).write("z=1")
+    assert (rig.clean(room=1), rig.dirty, len(names(rig.log))) == (0, 1, 5)
+
+
+def test_a_tombstone_that_a_full_map_did_not_get_to_gets_its_time_all_the_same() -> None:
+    rig = Compacted().write("x=1", "y=", "b=1", "c=1", "z=1")
+    assert rig.clean(room=1) == 0
+    assert rig.log.cleaned == Cleaned((), ((1, 10 * SECOND),))
+
+
 def test_copied_holes_above_what_is_cleaned_stay() -> None:
     rig = Compacted().write("a=1", "a=2", "b=1", "c=1", "d=1", "e=1", "e=2", "f=1", "z=1")
     rig.clean()
