@@ -1,7 +1,7 @@
 """Putting a cluster's parts together from its spec: what the timed and the hand-stepped cluster have in common."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cluster_model.config import BrokerConfig, TopicConfig
 from cluster_model.controller.committed import Committed
@@ -9,7 +9,7 @@ from cluster_model.controller.placement import place
 from cluster_model.errors import ModelError
 from cluster_model.events import Event
 from cluster_model.kernel.streams import Streams
-from cluster_model.log.keys import key_model
+from cluster_model.log.keys import KeyModel, key_model
 from cluster_model.log.lineage import Lineages
 from cluster_model.log.mixing import number_of
 from cluster_model.log.past import PastLineages
@@ -73,6 +73,7 @@ def build_parts(
     lineages: dict[str, Lineages] = {}
     for topic in spec.topics:
         topic_config = TopicConfig.of(profile, spec.config, topic.config)
+        topic_config = replace(topic_config, log=replace(topic_config.log, writeback_us=spec.writeback_us))
         for index, assignment in enumerate(placement_of(topic, spec, streams)):
             name = f"{topic.name}-{index}"
             committed.create(name, assignment, topic_config, live)
@@ -83,15 +84,22 @@ def build_parts(
                 )
                 for broker in assignment
             }
-            lineages[name].keys = {
-                producer.name: key_model(producer.name, name, producer.keys, producer.tombstones)
-                for producer in spec.producers
-                if producer.topic == topic.name and producer.keys
-            }
+            lineages[name].keys = _key_models(spec, topic.name, name)
             if topic_config.log.jitter_us:
                 for broker, replica in replicas[name].items():
                     replica.log.segments.draw_from(number_of(f"{streams.seed}/segment-jitter:{broker}:{name}"))
     return Parts(profile, config, committed, metadata, replicas, lineages)
+
+
+def _key_models(spec: ClusterSpec, topic: str, partition: str) -> dict[str, KeyModel]:
+    """Of every producer whose records have keys: numbers of its own."""
+    models: dict[str, KeyModel] = {}
+    first = 0
+    for producer in spec.producers:
+        if producer.topic == topic and producer.keys:
+            models[producer.name] = key_model(producer.name, partition, first, producer.keys, producer.tombstones)
+            first += producer.keys
+    return models
 
 
 def range_share(partitions: tuple[str, ...], member: int, members: int) -> tuple[str, ...]:

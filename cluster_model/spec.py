@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from cluster_model.log.rules import WRITEBACK_US
+
 
 @dataclass(frozen=True, slots=True)
 class BrokerSpec:
@@ -74,3 +76,5 @@ class ClusterSpec:
     network: NetworkSpec = NetworkSpec()
     config: dict[str, int | str | bool] = field(default_factory=dict)
     manual: bool = False
+    writeback_us: int = WRITEBACK_US
+    """Age at which the brokers' operating systems have written a dirty page to disk."""

@@ -130,7 +130,7 @@ class FaultBoard:
                 if active.fault == "crash":
                     cluster.crash(node)
                 else:
-                    cluster.power_loss(node, int(params["keep"]))
+                    cluster.power_loss(node, int(params["keep"]), str(params["tail"]))
 
     def _restart(self, node: int) -> None:
         for fault in ("crash", "power_loss"):

@@ -4,6 +4,8 @@ import difflib
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from cluster_model.log.crashes import TAILS, WRITTEN_BACK
+
 ParamType = Literal["duration", "int", "bool", "choice", "target"]
 
 MS: Final = 1_000
@@ -101,6 +103,14 @@ CATALOGUE: Final = _table(
                 default=-1,
                 low=-1,
                 high=1 << 40,
+            ),
+            Param(
+                "tail",
+                "choice",
+                "Without keep, what the disks hold: what was written back, only what Kafka had flushed, or what was "
+                "written back with a torn batch behind it.",
+                default=WRITTEN_BACK,
+                choices=TAILS,
             ),
         ),
         accepts="brokers",

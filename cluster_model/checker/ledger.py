@@ -3,7 +3,9 @@
 *Missing* records were acknowledged and are not in the current leader's log; they may come back with an old leader.
 They are *lost* once no replica's log holds them, or when the session ends with them missing. A record's identity is
 the stint that wrote it and its offset, so a record that took a lost one's place is never mistaken for it. What
-retention or DeleteRecords took while nobody missed it was deleted on purpose, and counts as neither.
+retention or DeleteRecords took while nobody missed it was deleted on purpose, and counts as neither. Nor does what
+compaction removed: a log holds it, as far as the ledger goes, for as long as it covers its offset. That only the newest
+record of a key stays is the topic's contract; if that one is lost, it counts.
 """
 
 from collections.abc import Callable, Iterable

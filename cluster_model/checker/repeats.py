@@ -63,7 +63,7 @@ class Repeats:
     def duplicates(self, client: str | None = None) -> int:
         """Records that stand at two offsets of the current leader's log."""
         return sum(
-            copy[5]
+            self._not_compacted(copy[0], copy[2], copy[4], copy[5])
             for name, copy in self._copies
             if client in (None, name)
             and self._stands(copy[0], copy[1], copy[2])
@@ -73,15 +73,24 @@ class Repeats:
     def reordered(self, client: str | None = None) -> int:
         """Records that stand behind later ones of the same client in the current leader's log."""
         return sum(
-            late[3] for name, late in self._late if client in (None, name) and self._stands(late[0], late[1], late[2])
+            self._not_compacted(late[0], late[2], late[2], late[3])
+            for name, late in self._late
+            if client in (None, name) and self._stands(late[0], late[1], late[2])
         )
 
     def _stands(self, partition: str, stint: int, offset: int) -> bool:
         leader = self._world.true_leader(partition)
         if leader is None:
             return False
-        held = any(start <= offset < end for start, end in leader.log.held(stint))
-        return held and bool(leader.log.left(offset, offset + 1))
+        return any(start <= offset < end for start, end in leader.log.held(stint))
+
+    def _not_compacted(self, partition: str, one: int, other: int, count: int) -> int:
+        """How many of ``count`` records are left at both offsets of the current leader's log."""
+        leader = self._world.true_leader(partition)
+        cleaned = None if leader is None else leader.log.cleaned
+        if cleaned is None:
+            return count
+        return sum(not cleaned.covers(one + index) and not cleaned.covers(other + index) for index in range(count))
 
     def save(self) -> tuple[Any, ...]:
         """All state."""

@@ -32,6 +32,7 @@ _PROVES_NOT_WRITTEN: Final = frozenset(
         KafkaError.NOT_ENOUGH_REPLICAS,
         KafkaError.CORRUPT_MESSAGE,
         KafkaError.INVALID_RECORD,
+        KafkaError.INVALID_TIMESTAMP,
         KafkaError.MESSAGE_TOO_LARGE,
         KafkaError.RECORD_LIST_TOO_LARGE,
         KafkaError.UNKNOWN_TOPIC_OR_PARTITION,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from cluster_model.log.cleaned import Cleaned, Range
-from cluster_model.log.keys import Key, KeyedRecord, record_at
+from cluster_model.log.keys import Key, keys_of
 from cluster_model.log.lineage import Batch
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.segments import INT32_MAX, NO_TIMESTAMP, Segment
@@ -122,9 +122,9 @@ def _offset_map(log: ReplicaLog, work: ToClean, room: int) -> tuple[dict[Key, in
     newest: dict[Key, int] = {}
     models = log.lineages.keys
     for batch, parts in _records(log, work.first_dirty, work.first_uncleanable):
+        keys, base = keys_of(models, batch).keys, batch.base
         for low, high in parts:
-            for offset in range(low, high):
-                key = record_at(models, batch, offset).key
+            for offset, key in enumerate(keys[low - base : high - base], low):
                 if key is not None:
                     if len(newest) >= room:
                         return newest, offset
@@ -152,26 +152,26 @@ class _Sweep:
         for batch, parts in _records(self._log, start, end):
             horizon = None if self._known is None else self._known.get(batch.base)
             keeps = keeps_deletes if self._known is None else horizon is None or self._now < horizon
-            deletes_left = False
-            for low, high in parts:
-                for offset in range(low, high):
-                    record = record_at(self._log.lineages.keys, batch, offset)
-                    if self._keeps(record, offset, keeps):
-                        deletes_left = deletes_left or not record.has_value
-                    else:
-                        self.holes.append((offset, offset + 1))
-                        self.removed += 1
-            if deletes_left and self._known is not None:
+            if self._batch(batch, parts, keeps) and self._known is not None:
                 due = self._now + self._log.rules.tombstone_us if horizon is None else horizon
                 self.horizons.append((batch.base, due))
 
-    def _keeps(self, record: KeyedRecord, offset: int, keeps_deletes: bool) -> bool:
-        """``Cleaner.shouldRetainRecord``."""
-        if offset >= self._end:
-            return True
-        if record.key is None or offset < self._newest.get(record.key, -1):
-            return False
-        return record.has_value or keeps_deletes
+    def _batch(self, batch: Batch, parts: list[Range], keeps_deletes: bool) -> bool:
+        """Leave out what has a newer record, or no key (``Cleaner.shouldRetainRecord``); True if a tombstone stays."""
+        keys, deletes = keys_of(self._log.lineages.keys, batch)
+        newest, base = self._newest, batch.base
+        stays = False
+        for low, high in parts:
+            mapped = max(low, min(high, self._end))
+            for offset, key in enumerate(keys[low - base : mapped - base], low):
+                if key is None or offset < newest.get(key, -1) or (not keeps_deletes and offset - base in deletes):
+                    self.holes.append((offset, offset + 1))
+                    self.removed += 1
+                elif deletes and offset - base in deletes:
+                    stays = True
+            if deletes and mapped < high:
+                stays = stays or any(index in deletes for index in range(mapped - base, high - base))
+        return stays
 
 
 def _merged(holes: tuple[Range, ...]) -> tuple[Range, ...]:

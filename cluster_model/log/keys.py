@@ -8,61 +8,74 @@ A hand-stepped trace names its records: ``a=1`` has key ``a``, and ``a=`` is a t
 record without a key.
 """
 
-from typing import NamedTuple
+from array import array
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 from cluster_model.log.lineage import Batch
 from cluster_model.log.mixing import mixed, number_of
 
-Key = int | str | tuple[str, int]
-"""Of a named record, its key; else its producer and the key's number."""
+Key = int | str
+"""Of a named record, its key; of any other a number that no two producers of a partition share."""
 
-
-class KeyedRecord(NamedTuple):
-    """What compaction looks at: the key, None for a record that has none, and whether there is a value."""
-
-    key: Key | None
-    has_value: bool
+_REMEMBERED: Final = 4_096
+"""Batches whose drawn keys are kept: replicas clean the same ones at about the same time."""
 
 
 class KeyModel(NamedTuple):
-    """The keys of one producer's records in one partition: ``distinct`` of them; one record in ``tombstones`` deletes.
+    """The keys of one producer's records in one partition: ``distinct`` numbers from ``first`` on.
 
-    ``tombstones`` 0: none does.
+    One record in ``tombstones`` deletes its key; 0: none does.
     """
 
     seed: int
+    first: int
     distinct: int
     tombstones: int
 
-    def record(self, client: str, sequence: int) -> KeyedRecord:
-        """The record of that number."""
-        drawn = mixed(self.seed + sequence)
-        deletes = self.tombstones and not mixed(drawn) * self.tombstones >> 64
-        return KeyedRecord((client, drawn * self.distinct >> 64), not deletes)
+
+class BatchKeys(NamedTuple):
+    """What compaction looks at: the key of each record of a batch, None for one without, and which delete theirs."""
+
+    keys: Sequence[Key | None]
+    deletes: frozenset[int]
+    """Places in the batch."""
 
 
-def key_model(client: str, partition: str, distinct: int, tombstones: int) -> KeyModel:
+def key_model(client: str, partition: str, first: int, distinct: int, tombstones: int) -> KeyModel:
     """Keys of a producer in a partition."""
-    return KeyModel(number_of(f"{client}/{partition}"), distinct, tombstones)
+    return KeyModel(number_of(f"{client}/{partition}"), first, distinct, tombstones)
 
 
-def named_record(name: str) -> KeyedRecord:
-    """The record that a hand-stepped trace calls ``name``."""
-    key, sign, value = name.partition("=")
-    return KeyedRecord(key if sign else None, bool(value))
+@lru_cache(maxsize=_REMEMBERED)
+def drawn(model: KeyModel, sequence: int, count: int) -> BatchKeys:
+    """The keys of ``count`` records from number ``sequence`` on."""
+    numbers = [mixed(model.seed + sequence + index) for index in range(count)]
+    keys = array("q", [model.first + (number * model.distinct >> 64) for number in numbers])
+    if not model.tombstones:
+        return BatchKeys(keys, frozenset())
+    deletes = [index for index, number in enumerate(numbers) if not mixed(number) * model.tombstones >> 64]
+    return BatchKeys(keys, frozenset(deletes))
 
 
-def record_at(models: dict[str, KeyModel], batch: Batch, offset: int) -> KeyedRecord:
-    """The record of a batch at ``offset``."""
-    index = offset - batch.base
+def named(names: tuple[str, ...]) -> BatchKeys:
+    """The keys of the records that a hand-stepped trace calls so."""
+    parts = [name.partition("=") for name in names]
+    deletes = [index for index, (_key, sign, value) in enumerate(parts) if sign and not value]
+    return BatchKeys([key if sign else None for key, sign, _value in parts], frozenset(deletes))
+
+
+def keys_of(models: dict[str, KeyModel], batch: Batch) -> BatchKeys:
+    """The keys of a batch's records."""
     if batch.name:
-        return named_record(batch.name[index])
+        return named(batch.name)
     model = models.get(batch.client)
-    return KeyedRecord(None, True) if model is None else model.record(batch.client, batch.sequence + index)
+    if model is None:
+        return BatchKeys([None] * batch.records, frozenset())
+    return drawn(model, batch.sequence, batch.records)
 
 
 def lacks_key(models: dict[str, KeyModel], client: str, names: tuple[str, ...]) -> bool:
     """Whether any record of a batch about to be written has no key."""
-    if names:
-        return any(named_record(name).key is None for name in names)
-    return client not in models
+    return None in named(names).keys if names else client not in models

@@ -8,7 +8,7 @@ to be there because it flushed it (``recovery_point``), above which a start afte
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from cluster_model.log.cleaned import Cleaned, joined
 from cluster_model.log.epochs import EpochCache
@@ -18,9 +18,6 @@ from cluster_model.log.segments import BY_RETENTION, Segment, Segments
 
 Extent = tuple[int, int]
 """(first offset, lineage id); it ends where the next begins."""
-
-WRITEBACK_US: Final = 30_000_000
-"""Age at which the operating system has written a dirty page back (Linux: dirty_expire_centisecs, 30 s)."""
 
 
 class Slice(NamedTuple):
@@ -80,7 +77,7 @@ class ReplicaLog:
         return self.lineages.by_id[self.extents[self.extent_index(offset)][1]]
 
     def held(self, lineage_id: int) -> list[tuple[int, int]]:
-        """The offsets ``[start, end)`` of a lineage that this log holds, ascending.
+        """The offsets ``[start, end)`` of a lineage that this log holds, or held until it was compacted, ascending.
 
         Usually one range or none. An unfenced follower of an old generation can have another stint's records in
         between: what it fetched before and after it was led astray.
@@ -325,7 +322,7 @@ class ReplicaLog:
 
     def age(self, now: int) -> None:
         """Count as durable what has been dirty for long enough."""
-        while self._marks and now - self._marks[0][0] >= WRITEBACK_US:
+        while self._marks and now - self._marks[0][0] >= self.rules.writeback_us:
             self.durable = max(self.durable, self._marks.pop(0)[1])
 
     def mark(self, now: int) -> None:

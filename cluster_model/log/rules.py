@@ -6,6 +6,8 @@ from typing import Final
 NEVER: Final = 2**63 - 1
 """Kafka's ``Long.MAX_VALUE`` where it stands for "no limit"."""
 DAY_US: Final = 86_400_000_000
+WRITEBACK_US: Final = 30_000_000
+"""Age at which the operating system has written a dirty page back (Linux: dirty_expire_centisecs, 30 s)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,8 @@ class LogRules:
     """Rolling and retention go by record timestamps (KIP-33, 0.10.1); before, by the age and the mtime of files."""
     log_append_time: bool = False
     """``message.timestamp.type`` is LogAppendTime (KIP-32): the leader stamps batches, not the producer."""
+    oldest_us: int = NEVER
+    """How far behind the leader's clock a producer's timestamp may be."""
     flush_us: int = NEVER
     """Age at which the flush scheduler, if there is one, forces the log to disk."""
     jitter_us: int = 0
@@ -37,6 +41,8 @@ class LogRules:
     """``cleanup.policy`` names delete: retention by size and time holds."""
     compact: bool = False
     """``cleanup.policy`` names compact."""
+    writeback_us: int = WRITEBACK_US
+    """Not Kafka's: age at which the disk has what was written to the page cache."""
     min_dirty_ppm: int = 500_000
     """``min.cleanable.dirty.ratio`` in millionths: above it a log is worth cleaning."""
     tombstone_us: int = DAY_US

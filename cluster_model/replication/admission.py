@@ -3,17 +3,18 @@
 from cluster_model.errors import KafkaError
 from cluster_model.log.keys import lacks_key
 from cluster_model.log.replica_log import ReplicaLog
+from cluster_model.log.rules import NEVER
 from cluster_model.messages import ProduceRequest
 from cluster_model.profiles import Profile
 
 
 def usual_size(log: ReplicaLog) -> int:
-    """Batches up to this size need no closer look; 0 for a compacted log, whose every batch does."""
+    """Batches up to this size need no closer look; 0 where every batch does, for its keys or its time."""
     rules = log.rules
-    return 0 if rules.compact else min(rules.max_message, rules.segment_bytes)
+    return 0 if rules.compact or rules.oldest_us < NEVER else min(rules.max_message, rules.segment_bytes)
 
 
-def refusal(profile: Profile, log: ReplicaLog, request: ProduceRequest) -> KafkaError:
+def refusal(profile: Profile, log: ReplicaLog, request: ProduceRequest, now: int) -> KafkaError:
     """Why a batch is refused, NONE if it is not.
 
     Before message format 2 (0.11) uncompressed records are messages of their own, each measured by itself; a
@@ -27,6 +28,8 @@ def refusal(profile: Profile, log: ReplicaLog, request: ProduceRequest) -> Kafka
         return KafkaError.MESSAGE_TOO_LARGE
     if rules.compact and profile.number >= (0, 9, 0) and lacks_key(log.lineages.keys, request.client, request.names):
         return KafkaError.INVALID_RECORD if profile.number >= (2, 4, 0) else KafkaError.CORRUPT_MESSAGE
+    if not rules.log_append_time and 0 <= request.timestamp_us < now - rules.oldest_us:
+        return KafkaError.INVALID_TIMESTAMP
     if request.size > rules.segment_bytes:
         return KafkaError.RECORD_LIST_TOO_LARGE
     return KafkaError.NONE

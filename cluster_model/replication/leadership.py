@@ -159,7 +159,7 @@ class Leadership:
         if request.acks == ALL and len(self.isr) < replica.min_isr:
             return AppendResult(KafkaError.NOT_ENOUGH_REPLICAS, -1, -1, -1, waits=False)
         if request.size > replica.usual_size:
-            refused = refusal(replica.profile, replica.log, request)
+            refused = refusal(replica.profile, replica.log, request, now)
             if refused is not KafkaError.NONE:
                 return AppendResult(refused, -1, -1, -1, waits=False)
         if request.producer_id >= 0 and not self.producers.follows(request.producer_id, request.sequence):

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from cluster_model.config import ProducerConfig, TopicConfig
 from cluster_model.errors import ModelError
+from cluster_model.log.rules import WRITEBACK_US
 from cluster_model.profiles import NEWEST, Profile, modes_of
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 from playbooks.problems import counted, listed, shown
@@ -27,6 +28,7 @@ def build_cluster(fields: Fields | None, notes: Notes, *, manual: bool, broken: 
         return ClusterSpec(NEWEST, Profile.of(NEWEST).mode, brokers, (), manual=manual)
     kafka = fields.get("kafka", NEWEST)
     network: Fields | None = fields.get("network")
+    disk: Fields | None = fields.get("disk")
     brokers = _brokers(fields, notes)
     listed_brokers = fields.get("brokers", 0)
     nameless = isinstance(listed_brokers, list) and any(broker.get("id") is None for broker in listed_brokers)
@@ -44,6 +46,7 @@ def build_cluster(fields: Fields | None, notes: Notes, *, manual: bool, broken: 
         ),
         config=fields.get("config", {}),
         manual=manual,
+        writeback_us=disk.get("writeback", WRITEBACK_US) if disk else WRITEBACK_US,
     )
 
 

@@ -115,6 +115,14 @@ NETWORK: Final = Record(
     }
 )
 
+DISK: Final = Record(
+    {
+        "writeback": Key(
+            DURATION, "Age at which the operating system has written a dirty page to disk; 30s unless given."
+        ),
+    }
+)
+
 CLUSTER: Final = Record(
     {
         "kafka": Key(KafkaVersion(), "Kafka release line whose rules hold; the newest unless given."),
@@ -129,6 +137,7 @@ CLUSTER: Final = Record(
         ),
         "config": Key(Config("broker"), "Broker configuration by Kafka's names and units, for all brokers."),
         "network": Key(NETWORK, "The network between all nodes."),
+        "disk": Key(DISK, "The brokers' disks."),
     }
 )
 

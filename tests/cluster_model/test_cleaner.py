@@ -10,7 +10,7 @@ from cluster_model.log.cleaned import Cleaned
 from cluster_model.log.cleaner import ToClean, clean, to_clean
 from cluster_model.log.compare import differing
 from cluster_model.log.indexes import Found, indexes_of, largest_timestamp, offset_for_timestamp, position_of
-from cluster_model.log.keys import KeyedRecord, key_model, lacks_key, named_record, record_at
+from cluster_model.log.keys import drawn, key_model, keys_of, lacks_key, named
 from cluster_model.log.lineage import Batch, Lineages
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.rules import LogRules
@@ -186,6 +186,33 @@ def test_a_full_map_ends_the_pass_and_the_next_goes_on_there() -> None:
     assert names(rig.log) == {4: "c=2", 5: "b=2", 6: "a=3", 7: "d=1", 8: "z=1"}
 
 
+def test_what_a_full_map_did_not_get_to_stays_for_the_next_pass() -> None:
+    rig = Compacted().write("a=1", "b=1", "plain", "c=1", "z=1")
+    assert (rig.clean(room=1), rig.dirty, rig.clean(), rig.dirty) == (0, 1, 1, 4)
+    assert names(rig.log) == {0: "a=1", 1: "b=1", 3: "c=1", 4: "z=1"}
+
+
+def test_whole_batches_that_a_full_map_did_not_get_to_stay_too() -> None:
+    rig = Compacted().write("a=1", "b=1", each=False).write("plain", "c=1", each=False).write("z=1")
+    assert (rig.clean(room=1), rig.dirty, len(names(rig.log))) == (0, 1, 5)
+
+
+def test_a_tombstone_that_a_full_map_did_not_get_to_gets_its_time_all_the_same() -> None:
+    rig = Compacted().write("x=1", "y=", "b=1", "c=1", "z=1")
+    assert rig.clean(room=1) == 0
+    assert rig.log.cleaned == Cleaned((), ((1, 10 * SECOND),))
+
+
+def test_copied_holes_above_what_is_cleaned_stay() -> None:
+    rig = Compacted().write("a=1", "a=2", "b=1", "c=1", "d=1", "e=1", "e=2", "f=1", "z=1")
+    rig.clean()
+    copy = rig.follower(10, replace(RULES, segment_bytes=10))
+    work = to_clean(copy, 3, 0, 0)
+    assert work is not None
+    clean(copy, work, 0, room=MANY, horizons=True)
+    assert copy.cleaned == Cleaned(((0, 1), (5, 6)))
+
+
 # --- tombstones -----------------------------------------------------------------------------------------------------
 
 
@@ -252,10 +279,11 @@ def test_a_read_within_a_hole_goes_on_behind_it() -> None:
 def test_truncation_into_a_cleaned_part_keeps_the_holes_below_it() -> None:
     rig = Compacted().write("a=1", "b=1", "a=2", "c=1", "b=2", "a=3", "d=1", "e=1", "z=1")
     rig.clean()
-    rig.cut(3)
-    assert (rig.log.leo, names(rig.log), rig.log.segments.total) == (3, {}, 0)
+    rig.cut(2)
+    assert (rig.log.leo, names(rig.log), rig.log.segments.total) == (2, {}, 0)
+    assert rig.log.cleaned == Cleaned(((0, 2),))
     rig.write("n=1", "o=1")
-    assert names(rig.log) == {3: "n=1", 4: "o=1"}
+    assert names(rig.log) == {2: "n=1", 3: "o=1"}
 
 
 def test_retention_takes_the_holes_of_what_it_deletes_along() -> None:
@@ -367,25 +395,29 @@ def test_the_overlay_counts_as_a_set_of_offsets_does(pairs: list[tuple[int, int]
 
 
 def test_a_named_record_says_its_key() -> None:
-    told = [named_record(name) for name in ("a=1", "a=", "a=b=c", "a", "=x")]
-    assert told == [
-        KeyedRecord("a", True), KeyedRecord("a", False), KeyedRecord("a", True), KeyedRecord(None, False),
-        KeyedRecord("", True),
-    ]  # fmt: skip
+    told = named(("a=1", "a=", "a=b=c", "a", "=x", "="))
+    assert list(told.keys) == ["a", "a", "a", None, "", ""]
+    assert sorted(told.deletes) == [1, 5]
 
 
 def test_a_producers_keys_are_drawn_once_for_every_record() -> None:
-    model = key_model("checkout", "orders-0", 10, 4)
+    model = key_model("checkout", "orders-0", 30, 10, 4)
     batch = Batch(100, 50, 1, 0, "checkout", -1, 7, 1)
-    told = [record_at({"checkout": model}, batch, 100 + index) for index in range(50)]
-    assert told == [model.record("checkout", 7 + index) for index in range(50)]
-    many = [model.record("checkout", sequence) for sequence in range(4_000)]
-    counts = [sum(record.key == ("checkout", key) for record in many) for key in range(10)]
-    assert (min(counts) > 300, max(counts) < 500) == (True, True)
-    assert 900 < sum(not record.has_value for record in many) < 1_100
-    assert all(record.has_value for record in map(key_model("p", "t", 2, 0).record, "p" * 99, range(99)))
-    other = key_model("checkout", "orders-1", 10, 4)
-    assert [other.record("checkout", at) for at in range(50)] != [model.record("checkout", at) for at in range(50)]
+    told = keys_of({"checkout": model}, batch)
+    assert told == drawn(model, 7, 50)
+    assert [drawn(model, 7 + index, 1).keys[0] for index in range(50)] == list(told.keys)
+    many = drawn(model, 0, 4_000)
+    counts = {key: list(many.keys).count(key) for key in sorted(set(many.keys), key=str)}
+    assert sorted(counts, key=str) == list(range(30, 40))
+    assert (min(counts.values()) > 300, max(counts.values()) < 500) == (True, True)
+    assert 900 < len(many.deletes) < 1_100
+    assert not drawn(key_model("p", "t", 0, 2, 0), 0, 99).deletes
+    assert drawn(key_model("checkout", "orders-1", 30, 10, 4), 0, 50) != drawn(model, 0, 50)
+
+
+def test_a_batch_of_an_unknown_producer_has_no_keys() -> None:
+    told = keys_of({}, Batch(0, 3, 1, 0, "checkout", -1, 0, 1))
+    assert (list(told.keys), sorted(told.deletes)) == ([None] * 3, [])
 
 
 @pytest.mark.parametrize(
@@ -393,4 +425,4 @@ def test_a_producers_keys_are_drawn_once_for_every_record() -> None:
     [("p", (), False), ("q", (), True), ("q", ("a=1", "b="), False), ("p", ("a=1", "plain"), True)],
 )
 def test_who_writes_records_without_keys(client: str, records: tuple[str, ...], lacks: bool) -> None:
-    assert lacks_key({"p": key_model("p", "t-0", 3, 0)}, client, records) is lacks
+    assert lacks_key({"p": key_model("p", "t-0", 0, 3, 0)}, client, records) is lacks

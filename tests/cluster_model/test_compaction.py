@@ -1,17 +1,23 @@
 """Compacted topics in a running cluster: cleaner threads, followers, consumers, the ledger, every release line."""
 
+from random import Random
 from typing import Any
 
 import pytest
 
+from cluster_model.building import build_parts
 from cluster_model.cluster import FIRST_CONSUMER, Cluster
 from cluster_model.errors import KafkaError, ModelError
 from cluster_model.events import Event, LogCleaned, LogStartMoved, RecordsRead
+from cluster_model.kernel.streams import Streams
 from cluster_model.log.compare import differing
-from cluster_model.log.keys import Key, record_at
+from cluster_model.log.keys import Key, keys_of
+from cluster_model.log.lineage import Batch
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.profiles import PROFILE_VERSIONS
+from cluster_model.replication.cleaning import run_cleaner
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+from tests.cluster_model.hands import Hands
 
 SECOND = 1_000_000
 P = "orders-0"
@@ -52,13 +58,14 @@ def table(log: ReplicaLog, *, whole: bool = False) -> dict[Key, int]:
     newest: dict[Key, int] = {}
     deleted: dict[Key, None] = {}
     for _lineage, batch, start, end in log.batches():
+        told = keys_of(log.lineages.keys, batch)
         for low, high in [(start, end)] if whole else log.left(start, end):
             for offset in range(low, high):
-                key, has_value = record_at(log.lineages.keys, batch, offset)
+                key = told.keys[offset - batch.base]
                 assert key is not None
                 newest[key] = offset
                 deleted.pop(key, None)
-                if not has_value:
+                if offset - batch.base in told.deletes:
                     deleted[key] = None
     return {key: newest[key] for key in sorted(newest, key=str) if key not in deleted}
 
@@ -69,7 +76,7 @@ def left(log: ReplicaLog) -> int:
 
 def stop(cluster: Cluster) -> None:
     cluster.stop_producers()
-    cluster.run(cluster.now_us + 60 * SECOND)
+    cluster.run(cluster.now_us + 30 * SECOND)
     cluster.close()
 
 
@@ -197,10 +204,36 @@ def test_records_without_keys_are_refused(kafka: str, error: str) -> None:
     assert (producer.last_error, log_of(cluster, 1).leo) == (error, 0)
 
 
+def test_a_hand_stepped_record_says_its_key_by_its_name() -> None:
+    hands = Hands("3.9", config={"cleanup.policy": "compact"})
+    hands.tell(1)
+    assert hands.append(1, "a=1", "b=2") == ""
+    assert hands.append(1, "plain") == "INVALID_RECORD"
+    assert hands.names(1) == ["a=1", "b=2"]
+
+
 def test_0_8_2_takes_them() -> None:
     cluster = build("0.8.2", keys=0, tombstones=0)
     cluster.run(5 * SECOND)
     assert log_of(cluster, 1).leo > 0
+
+
+def test_producers_have_keys_of_their_own() -> None:
+    topics = (TopicSpec("orders", 2, 1, (), COMPACT), TopicSpec("other", 1, 1, (), {}))
+    makers = [
+        ProducerSpec("a", "orders", SECOND, keys=5),
+        ProducerSpec("b", "orders", SECOND),
+        ProducerSpec("c", "orders", SECOND, keys=7, tombstones=2),
+        ProducerSpec("d", "other", SECOND, keys=9),
+    ]
+    cluster = Cluster.build(ClusterSpec("3.9", None, (BrokerSpec(1),), topics, tuple(makers)), 1)
+    for partition in ("orders-0", "orders-1"):
+        models = cluster.lineages[partition].keys
+        assert {name: (model.first, model.distinct, model.tombstones) for name, model in models.items()} == {
+            "a": (0, 5, 0),
+            "c": (5, 7, 2),
+        }
+    assert list(cluster.lineages["other-0"].keys) == ["d"]
 
 
 # --- replicas and readers -------------------------------------------------------------------------------------------
@@ -285,6 +318,53 @@ def test_what_was_lost_before_it_could_be_compacted_stays_lost() -> None:
     assert cluster.query.diverged(P) == 0
 
 
+def test_a_truncation_takes_the_cleaners_checkpoint_along() -> None:
+    cluster = build()
+    cluster.run(50 * SECOND)
+    replica = cluster.brokers[2].replicas[P]
+    assert replica.cleaner_offset > 1_000
+    cluster.power_loss(2, keep=1_000)
+    assert (replica.log.leo, replica.cleaner_offset) == (1_000, 1_000)
+    cluster.restart(2)
+    stop(cluster)
+    judged_well(cluster)
+
+
+def test_the_dirtiest_log_goes_first() -> None:
+    topics = tuple(TopicSpec(name, 1, 1, ((1,),), COMPACT) for name in ("some", "most", "few"))
+    spec = ClusterSpec("3.9", None, (BrokerSpec(1),), topics)
+    parts = build_parts(spec, Streams(1), lambda _event: None, {1: 0})
+    replicas = {name: parts.replicas[f"{name}-0"][1] for name in ("some", "most", "few")}
+    for name, replica in replicas.items():
+        stint = replica.log.lineages.begin(1, 0, 0)
+        for at in range(5):
+            replica.log.append_batch(stint, Batch(at, 1, 15_000, 0, "p", -1, at, 1, (f"k{at}=1",)))
+        replica.hw = 5
+        replica.cleaner_offset = {"some": 1, "most": 0, "few": 1}[name]
+    order = []
+    for _round in range(3):
+        run_cleaner(replicas.values(), parts.config, 0)
+        order.append([name for name, replica in replicas.items() if replica.cleaner_offset == 4])
+    assert order == [["most"], ["some", "most"], ["some", "most", "few"]]
+    assert run_cleaner(replicas.values(), parts.config, 0) == parts.config.cleaner_backoff_us
+
+
+def test_views_show_the_holes() -> None:
+    cluster = build(keys=3)
+    cluster.run(20 * SECOND)
+    log = log_of(cluster, 2)
+    assert log.cleaned is not None
+    lanes = {lane.broker: lane for lane in cluster.log_view(P, 0, log.leo).lanes}
+    shown = [(run.start, run.end) for run in lanes[2].runs]
+    assert [at for start, end in shown for at in range(start, end)] == [
+        at for start, end in log.left(0, log.leo) for at in range(start, end)
+    ]
+    hole = log.cleaned.holes[0][0]
+    assert cluster.record_at(P, 2, hole) is None
+    assert cluster.record_at(P, 2, log.leo - 1) is not None
+    assert len(cluster.query.log(P, 2)) == left(log)
+
+
 # --- every release line ---------------------------------------------------------------------------------------------
 
 
@@ -302,6 +382,36 @@ def test_compaction_survives_a_change_of_leader_in_every_release(kafka: str) -> 
     assert (cluster.query.acked_lost(), cluster.query.violations()) == (0, 0)
     for broker in (1, 2, 3):
         assert table(log_of(cluster, broker)) == table(log_of(cluster, broker), whole=True)
+
+
+@pytest.mark.parametrize("kafka", ["2.1", "2.8", "3.9", "4.1"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_one_broker_after_the_other_in_any_way_costs_nothing(kafka: str, seed: int) -> None:
+    drawn = Random(seed)
+    cluster = build(kafka, broker={"log.cleaner.backoff.ms": 2_000}, topic={"min.cleanable.dirty.ratio": "0.2"})
+    for _round in range(5):
+        cluster.run(cluster.now_us + drawn.randrange(1, 12) * SECOND)
+        broker = drawn.choice((1, 2, 3))
+        how = drawn.choice(("crash", "flushed", "torn", "disk", "pause"))
+        if how == "pause":
+            cluster.pause(broker)
+        elif how == "crash":
+            cluster.crash(broker, torn=True)
+        elif how == "disk":
+            cluster.disk_loss(broker)
+        else:
+            cluster.power_loss(broker, tail=how)
+        cluster.run(cluster.now_us + drawn.randrange(1, 25) * SECOND)
+        if how == "pause":
+            cluster.resume(broker)
+        else:
+            cluster.restart(broker)
+        until = cluster.now_us + 120 * SECOND
+        cluster.run(cluster.now_us + 15 * SECOND)
+        cluster.run(until, stop=lambda: cluster.query.isr(P) == [1, 2, 3])
+        assert cluster.query.isr(P) == [1, 2, 3]
+    stop(cluster)
+    judged_well(cluster)
 
 
 def test_a_keyframe_takes_a_cleaned_log_back() -> None:

@@ -40,6 +40,8 @@ OTHER_NAMES = {
     "flush.ms": "log.flush.interval.ms",
     "segment.jitter.ms": "log.roll.jitter.ms",
     "max.message.bytes": "message.max.bytes",
+    "message.timestamp.difference.max.ms": "log.message.timestamp.difference.max.ms",
+    "message.timestamp.before.max.ms": "log.message.timestamp.before.max.ms",
     "cleanup.policy": "log.cleanup.policy",
     "min.cleanable.dirty.ratio": "log.cleaner.min.cleanable.ratio",
     "delete.retention.ms": "log.cleaner.delete.retention.ms",

@@ -8,6 +8,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.events import Event, NodeDown, RecordsLost, RecoveryFinished, Truncated
 from cluster_model.log.crashes import DISK_LOSS, FLUSHED, POWER_LOSS, TAILS, TORN, WRITTEN_BACK
 from cluster_model.log.recovery import bytes_to_check
+from cluster_model.log.rules import WRITEBACK_US
 from cluster_model.profiles import PROFILE_VERSIONS
 from cluster_model.spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
 
@@ -15,11 +16,13 @@ SECOND = 1_000_000
 P = "orders-0"
 
 
-def build(kafka: str = "3.9", **topic: Any) -> Cluster:
+def build(kafka: str = "3.9", *, writeback_us: int = WRITEBACK_US, **topic: Any) -> Cluster:
     config = {"min.insync.replicas": 2, **{name.replace("_", "."): value for name, value in topic.items()}}
     topics = (TopicSpec("orders", 1, 3, ((1, 2, 3),), config),)
     maker = ProducerSpec("checkout", "orders", 100_000, 10, config={"acks": "all"})
-    spec = ClusterSpec(kafka, None, tuple(BrokerSpec(number) for number in (1, 2, 3)), topics, (maker,))
+    spec = ClusterSpec(
+        kafka, None, tuple(BrokerSpec(number) for number in (1, 2, 3)), topics, (maker,), writeback_us=writeback_us
+    )
     return Cluster.build(spec, 7)
 
 
@@ -55,6 +58,17 @@ def test_the_kinds_of_tail_leave_more_or_less() -> None:
         if tail == FLUSHED:
             assert log.leo == flushed == log.segments.base
     assert ends[FLUSHED] < ends[WRITTEN_BACK] == ends[TORN]
+
+
+def test_the_disk_may_be_faster_than_linux_is_by_default() -> None:
+    ends = []
+    for writeback in (30, 10, 0):
+        cluster = build(writeback_us=writeback * SECOND)
+        cluster.run(45 * SECOND)
+        cluster.power_loss(2)
+        ends.append(replica(cluster, 2).log.leo)
+    # Ages are looked at when high watermarks are checkpointed, every five seconds.
+    assert [1_000 < ends[0] < 1_500, 3_000 < ends[1] < 3_500, 4_000 < ends[2] <= 4_500] == [True] * 3
 
 
 def test_a_given_number_of_records_goes_before_the_kind_of_tail() -> None:

@@ -12,7 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from cluster_model.log.compare import differing
 from cluster_model.log.lineage import Batch, Lineage, Lineages
-from cluster_model.log.replica_log import WRITEBACK_US, ReplicaLog, Slice
+from cluster_model.log.replica_log import ReplicaLog, Slice
+from cluster_model.log.rules import WRITEBACK_US
 
 
 @dataclass

@@ -1,5 +1,6 @@
 """Storage settings by scope and version, and the rules that they switch: sizes, flushes, jitter."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -125,7 +126,7 @@ def log_of(**rules: Any) -> ReplicaLog:
 
 def refused(kafka: str, log: ReplicaLog, size: int, records: int = 1, codec: int = 0) -> KafkaError:
     request = ProduceRequest(1, P, 1, 1, "p", -1, 0, records, size, (), -1, codec)
-    return refusal(Profile.of(kafka), log, request)
+    return refusal(Profile.of(kafka), log, request, 0)
 
 
 @pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
@@ -149,7 +150,44 @@ def test_a_batch_that_no_segment_takes_is_another_error_and_comes_second() -> No
 def test_only_batches_of_unusual_size_are_looked_at() -> None:
     assert usual_size(log_of(max_message=100, segment_bytes=50)) == 50
     assert usual_size(log_of(max_message=40, segment_bytes=50)) == 40
-    assert usual_size(log_of(compact=True)) == 0
+    assert usual_size(log_of(compact=True)) == usual_size(log_of(oldest_us=9)) == 0
+
+
+@pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
+def test_which_setting_bounds_the_age_of_a_timestamp(kafka: str) -> None:
+    profile, number = Profile.of(kafka), Profile.of(kafka).number
+    difference: dict[str, ConfigValue] = {"message.timestamp.difference.max.ms": 5}
+    before: dict[str, ConfigValue] = {"message.timestamp.before.max.ms": 7}
+    broker: dict[str, ConfigValue] = {f"log.{name}": value for name, value in {**difference, **before}.items()}
+    by_difference = 5_000 if (0, 10, 0) <= number < (4, 0, 0) else NEVER
+    by_both = 7_000 if number >= (3, 6, 0) else by_difference
+    assert log_rules(profile, {}, difference).oldest_us == by_difference
+    assert log_rules(profile, {}, {**difference, **before}).oldest_us == log_rules(profile, broker, {}).oldest_us
+    assert log_rules(profile, broker, {}).oldest_us == by_both
+
+
+@pytest.mark.parametrize(
+    ("stamp", "append_time", "error"),
+    [(89, False, E.INVALID_TIMESTAMP), (90, False, E.NONE), (89, True, E.NONE), (-1, False, E.NONE)],
+)
+def test_a_timestamp_too_old_is_refused(stamp: int, append_time: bool, error: KafkaError) -> None:
+    log = log_of(oldest_us=10, log_append_time=append_time)
+    request = ProduceRequest(1, P, 1, 1, "p", -1, 0, 1, 10, (), stamp)
+    assert refusal(V39, log, request, 100) is error
+
+
+def test_a_batch_that_waited_too_long_for_a_leader_is_refused_for_good() -> None:
+    cluster = build(topic={"message.timestamp.before.max.ms": 5_000})
+    cluster.run(5 * SECOND)
+    cluster.pause(1)
+    cluster.run(60 * SECOND)
+    producer = cluster.producers["checkout"]
+    assert producer.last_error == "INVALID_TIMESTAMP"
+    assert producer.failed > 0
+    cluster.resume(1)
+    cluster.stop_producers()
+    cluster.run(300 * SECOND)
+    assert cluster.query.acked_lost() == 0
 
 
 def build(
@@ -205,6 +243,22 @@ def test_flush_ms_is_by_default_what_the_scheduler_says() -> None:
     )
     cluster.run(21 * SECOND)
     assert cluster.brokers[2].replicas[P].log.flushed_us == 12 * SECOND
+
+
+def test_a_roll_is_a_flush_and_puts_the_next_one_off() -> None:
+    cluster = build(
+        topic={"flush.ms": 5_000, "segment.bytes": 80_000},
+        broker={"log.flush.scheduler.interval.ms": 1_000, "log.initial.task.delay.ms": 0},
+    )
+    log = cluster.brokers[1].replicas[P].log
+    flushed = [0]
+    for at in range(1, 300):
+        cluster.run(at * SECOND // 10)
+        if log.flushed_us != flushed[-1]:
+            flushed.append(log.flushed_us)
+    # A segment takes four seconds of records, give or take the jitter of links, so five never pass.
+    assert all(39 * SECOND // 10 < later - earlier < 5 * SECOND for earlier, later in pairwise(flushed))
+    assert len(flushed) == 8
 
 
 def test_what_was_flushed_outlives_the_power() -> None:

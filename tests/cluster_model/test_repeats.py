@@ -7,6 +7,7 @@ import pytest
 
 from cluster_model.checker.repeats import Repeats
 from cluster_model.events import Appended
+from cluster_model.log.cleaned import Cleaned
 from cluster_model.log.lineage import Batch, Lineages
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.world import World
@@ -67,6 +68,18 @@ def test_a_batch_that_stands_twice_counts_each_of_its_records(world: TwoReplicas
     world.append(0, 3)
     world.append(0, 3)
     assert world.counts == (3, 0)
+
+
+def test_a_copy_that_was_compacted_away_stands_no_more(world: TwoReplicas) -> None:
+    world.append(0, 3)
+    world.append(3)
+    world.append(0, 3)
+    world.append(2)
+    assert world.counts == (4, 0)
+    world.logs[1].cleaned = Cleaned(((0, 2),))
+    assert world.counts == (2, 0)
+    world.logs[1].cleaned = Cleaned(((0, 3), (6, 7)))
+    assert world.counts == (0, 0)
 
 
 def test_a_third_copy_counts_again(world: TwoReplicas) -> None:

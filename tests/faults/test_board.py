@@ -46,6 +46,8 @@ HISTORIES: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
     "power loss of a leader": [("power_loss", "leader(orders-0)", {})],
     "power loss of a leader that keeps little": [("power_loss", "leader(orders-0)", {"keep": 3})],
     "power loss of a follower that keeps nothing": [("power_loss", "broker(3)", {"keep": 0})],
+    "power loss that leaves only what was flushed": [("power_loss", "leader(orders-0)", {"tail": "flushed"})],
+    "power loss with a torn batch": [("power_loss", "broker(2)", {"tail": "torn"})],
     "power loss of everybody": [("power_loss", "all", {})],
     "power loss of a rack": [("power_loss", "rack(a)", {})],
     "pause of a leader": [("gc_pause", "leader(orders-0)", {})],
@@ -133,6 +135,11 @@ def test_a_power_loss_takes_what_was_not_on_disk(cluster: Cluster, board: FaultB
 def test_a_power_loss_may_keep_some_records(cluster: Cluster, board: FaultBoard) -> None:
     inject(board, "power_loss", "broker(1)", keep=4)
     assert cluster.query.leo("orders-0", 1) == 4
+
+
+def test_a_power_loss_may_leave_a_torn_batch(cluster: Cluster, board: FaultBoard) -> None:
+    inject(board, "power_loss", "broker(1)", keep=4, tail="torn")
+    assert cluster.brokers[1].replicas["orders-0"].log.torn > 0
 
 
 def test_a_power_loss_does_not_make_records_that_were_not_there(cluster: Cluster, board: FaultBoard) -> None:

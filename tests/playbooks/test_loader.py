@@ -31,13 +31,14 @@ cluster:
   brokers: [{id: 1, rack: a}, {id: 2, rack: b}, {id: 5, rack: b}]
   config: {replica.lag.time.max.ms: 10000, unclean.leader.election.enable: true}
   network: {latency: 2ms, jitter: 0us}
+  disk: {writeback: 7s}
 topics:
   - {name: orders, partitions: 2, replication: 3, config: {min.insync.replicas: 2}}
   - {name: pay.ments, placement: [[5, 1], [1, 2]]}
 clients:
   producers:
-    - {name: checkout, topic: orders, rate: 200/s, batch: 10, bytes: 1KiB, records: faker:order,
-       start: 1s, stop: 10s, config: {acks: all, linger.ms: 5}}
+    - {name: checkout, topic: orders, rate: 200/s, batch: 10, bytes: 1KiB, keys: 50, tombstones: 9,
+       records: faker:order, start: 1s, stop: 10s, config: {acks: all, linger.ms: 5}}
     - {name: clicks, topic: pay.ments, rate: 1/s, config: {acks: 1}}
   groups:
     - {name: billing, topics: [orders, pay.ments], members: 2, processing: 2ms,
@@ -92,7 +93,7 @@ def test_the_cluster(whole: Playbook) -> None:
     assert (spec.kafka, spec.mode, spec.manual) == ("3.9", "zookeeper", False)
     assert spec.brokers == (BrokerSpec(1, "a"), BrokerSpec(2, "b"), BrokerSpec(5, "b"))
     assert spec.config == {"replica.lag.time.max.ms": 10_000, "unclean.leader.election.enable": True}
-    assert spec.network == NetworkSpec(2_000, 0)
+    assert (spec.network, spec.writeback_us) == (NetworkSpec(2_000, 0), 7 * S)
     assert spec.topics == (
         TopicSpec("orders", 2, 3, (), {"min.insync.replicas": 2}),
         TopicSpec("pay.ments", 2, 2, ((5, 1), (1, 2))),
@@ -102,7 +103,7 @@ def test_the_cluster(whole: Playbook) -> None:
 def test_the_clients(whole: Playbook) -> None:
     checkout, clicks = whole.spec.producers
     assert checkout == ProducerSpec(
-        "checkout", "orders", 50_000, 10, "faker:order", 1024, S, 10 * S, {"acks": "all", "linger.ms": 5}
+        "checkout", "orders", 50_000, 10, "faker:order", 1024, S, 10 * S, {"acks": "all", "linger.ms": 5}, 50, 9
     )
     assert (clicks.interval_us, clicks.batch, clicks.stop_us) == (S, 1, -1)
     assert whole.spec.groups == (
@@ -116,7 +117,7 @@ def test_the_steps(whole: Playbook) -> None:
     assert (pause.verb, pause.name, pause.target, pause.note) == (
         "inject", "gc_pause", "followers(orders-0)", "both at once",
     )  # fmt: skip
-    assert (pause.where.line, pause.where.column) == (27, 5)
+    assert (pause.where.line, pause.where.column) == (28, 5)
     assert (power.trigger.kind, power.trigger.within_us, power.params) == ("when", 20 * S, {"keep": 3})
     assert power.trigger.condition is not None
     assert power.trigger.condition.text == "isr(orders-0) == [1]"
@@ -134,7 +135,7 @@ def test_the_expectations(whole: Playbook) -> None:
     assert (always.kind, always.text) == ("always", "always: under_min_isr() <= 1")
     assert (eventually.kind, eventually.within_us, eventually.since) == ("eventually", 45 * S, "heal")
     assert eventually.text == "eventually: lag(billing) == 0 within 45s since heal"
-    assert (always.condition.line, always.condition.column) == (52, 13)
+    assert (always.condition.line, always.condition.column) == (53, 13)
 
 
 def test_a_playbook_survives_pickling(whole: Playbook) -> None:

@@ -1,0 +1,166 @@
+"""The rules of section "log" of every release line: each version flag that a log goes by, seen in what a log does."""
+
+import pytest
+
+from cluster_model.building import build_parts
+from cluster_model.events import Event, LogCleaned
+from cluster_model.kernel.streams import Streams
+from cluster_model.log.cleaned import Cleaned
+from cluster_model.log.lineage import Batch
+from cluster_model.messages import PartitionState, ProduceRequest
+from cluster_model.profiles import PROFILE_VERSIONS, Profile
+from cluster_model.replication.replica import Replica
+from cluster_model.spec import BrokerSpec, ClusterSpec, TopicSpec
+from tests.cluster_model.hands import Hands
+
+SECOND = 1_000_000
+EVERY = pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
+
+
+def number(kafka: str) -> tuple[int, int, int]:
+    return Profile.of(kafka).number
+
+
+def lone(kafka: str, **topic: int | str) -> tuple[Replica, list[Event]]:
+    """A replica of a topic, and what it tells."""
+    events: list[Event] = []
+    config = {name.replace("_", "."): value for name, value in topic.items()}
+    spec = ClusterSpec(kafka, None, (BrokerSpec(1),), (TopicSpec("t", 1, 1, ((1,),), dict(config)),))
+    return build_parts(spec, Streams(1), events.append, {1: 0}).replicas["t-0"][1], events
+
+
+def lead(replica: Replica, epoch: int) -> None:
+    replica.apply(PartitionState("t-0", 1, epoch, (1,), epoch, (1,)), 0)
+
+
+def write(replica: Replica, *names: str, now: int = 0) -> None:
+    assert replica.leadership is not None
+    for name in names:
+        request = ProduceRequest(1, "t-0", 1, 1, "p", -1, replica.log.leo, 1, 10, (name,), now)
+        assert not replica.leadership.append(now, request).error
+
+
+@EVERY
+def test_epoch_truncation_batches_carry_epochs_since_0_11(kafka: str) -> None:
+    replica, _events = lone(kafka)
+    lead(replica, 3)
+    write(replica, "a")
+    assert replica.log.uses_epochs is Profile.of(kafka).epoch_truncation is (number(kafka) >= (0, 11, 0))
+    assert replica.log.epochs.entries == (((3, 0),) if number(kafka) >= (0, 11, 0) else ())
+
+
+@EVERY
+def test_epoch_on_elect_a_new_leader_enters_its_epoch_at_once_since_1_1(kafka: str) -> None:
+    replica, _events = lone(kafka)
+    lead(replica, 3)
+    assert replica.log.epochs.entries == (((3, 0),) if number(kafka) >= (1, 1, 0) else ())
+    assert Profile.of(kafka).epoch_on_elect is (number(kafka) >= (1, 1, 0))
+
+
+@EVERY
+def test_kip_320_an_epoch_that_contradicts_older_ones_takes_their_place_since_2_1(kafka: str) -> None:
+    replica, _events = lone(kafka)
+    epochs = replica.log.epochs
+    epochs.assign(3, 0)
+    epochs.assign(5, 10)
+    epochs.assign(4, 12)
+    assert epochs.entries == (((3, 0), (4, 12)) if number(kafka) >= (2, 1, 0) else ((3, 0), (5, 10)))
+
+
+@EVERY
+def test_kip_279_the_end_of_an_epoch_is_told_with_the_epoch_found_since_2_0(kafka: str) -> None:
+    replica, _events = lone(kafka)
+    epochs = replica.log.epochs
+    epochs.assign(3, 0)
+    epochs.assign(5, 10)
+    if Profile.of(kafka).kip_279:
+        assert (epochs.end_offset_for(4, 20), epochs.end_offset_for(2, 20)) == ((3, 10), (2, 0))
+    else:
+        assert (epochs.end_offset_kip_101(4, 20), epochs.end_offset_kip_101(2, 20)) == (10, -1)
+    assert Profile.of(kafka).kip_279 is (number(kafka) >= (2, 0, 0))
+
+
+@EVERY
+def test_delete_horizon_tombstones_get_their_time_from_a_cleaning_since_3_1(kafka: str) -> None:
+    rules = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0"}
+    replica, events = lone(kafka, segment_bytes=20, delete_retention_ms=10_000, **rules)
+    stint = replica.log.lineages.begin(1, 0, 0)
+
+    def append(now: int, *names: str) -> None:
+        for name in names:
+            replica.log.append_batch(stint, Batch(replica.log.leo, 1, 10, now, "p", -1, 0, 1, (name,), now))
+        replica.hw = replica.log.leo
+
+    def cleaned(now: int) -> Cleaned:
+        assert replica.clean(now, 99) > 0
+        assert replica.log.cleaned is not None
+        return replica.log.cleaned
+
+    newer = Profile.of(kafka).delete_horizon
+    assert newer is (number(kafka) >= (3, 1, 0))
+    append(0, "a=1", "a=", "b=1", "c=1", "d=1")
+    assert cleaned(5 * SECOND).horizons == (((1, 15 * SECOND),) if newer else ())
+    append(20 * SECOND, "e=1", "f=1", "g=1", "h=1")
+    # The last file that was clean before is as old as the tombstone's, so by files it may not go yet.
+    assert cleaned(21 * SECOND).covers(1) is newer
+    append(21 * SECOND, "i=1", "j=1", "k=1", "l=1")
+    assert cleaned(22 * SECOND).covers(1)
+    assert [event.count for event in events if isinstance(event, LogCleaned)] == ([1, 1, 0] if newer else [1, 0, 1])
+
+
+@EVERY
+def test_rolling_and_retention_go_by_record_timestamps_since_0_10_1(kafka: str) -> None:
+    replica, _events = lone(kafka, segment_ms=5_000, retention_ms=20_000)
+    lead(replica, 1)
+    write(replica, "a", now=10 * SECOND)
+    assert replica.leadership is not None
+    late = ProduceRequest(1, "t-0", 1, 1, "p", -1, 1, 1, 10, ("b",), 10 * SECOND)
+    replica.leadership.append(16 * SECOND, late)
+    by_records = number(kafka) >= (0, 10, 1)
+    assert [segment.base for segment in replica.log.segments.all] == ([0] if by_records else [0, 1])
+    replica.hw = 2
+    replica.retain(31 * SECOND)
+    # By records both are 21 s old; by files the first is, and the second is 15 s old.
+    assert replica.log.log_start == (2 if by_records else 1)
+
+
+@EVERY
+def test_the_first_message_formats_have_no_timestamps(kafka: str) -> None:
+    replica, _events = lone(kafka, message_timestamp_type="LogAppendTime")
+    lead(replica, 1)
+    write(replica, "a", now=7)
+    ((_lineage, batch, _start, _end),) = replica.log.batches()
+    assert batch.timestamp_us == (7 if number(kafka) >= (0, 10, 0) else -1)
+
+
+@EVERY
+def test_a_clean_start_and_a_crash_find_the_same_log_in_every_release(kafka: str) -> None:
+    for clean in (True, False):
+        replica, _events = lone(kafka)
+        lead(replica, 1)
+        write(replica, "a", "b", "c")
+        replica.hw = 3
+        if clean:
+            replica.closed(9)
+        replica.stopped()
+        checked = replica.recovered(clean=clean)
+        assert (replica.log.leo, replica.hw, checked) == (3, 3 if clean else 0, 0 if clean else 30)
+
+
+@pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
+def test_a_returning_follower_truncates_by_its_own_generations_rule(kafka: str) -> None:
+    hands = Hands(kafka)
+    hands.tell(1, 2, 3)
+    hands.append(1, "m1", "m2")
+    hands.fetch(2, 3)
+    hands.fetch(2)
+    hands.append(1, "m3")
+    hands.do("crash", broker=1)
+    hands.lead(2, tell=(2, 3))
+    hands.append(2, "n3")
+    hands.do("restart", broker=1)
+    hands.tell(1)
+    if Profile.of(kafka).diverging_fetch:
+        hands.fetch(1)
+    # Nobody checkpointed a high watermark: by HW everything goes, by epochs only what the new leader lacks.
+    assert hands.names(1) == (["m1", "m2"] if Profile.of(kafka).epoch_truncation else [])
