@@ -264,7 +264,7 @@ def test_hypothesis_finds_the_shortest_way_to_a_broken_promise() -> None:
         return False
 
     acts = st.lists(st.sampled_from(words), max_size=8)
-    shortest = find(acts, breaks, settings=settings(max_examples=500, derandomize=True, deadline=None))
+    shortest = find(acts, breaks, settings=settings(max_examples=1_000, derandomize=True, deadline=None))
     assert [name for name, _broker in shortest] == ["produce", *["everybody fetches"] * 2, *["elect"] * 2]
 
 
