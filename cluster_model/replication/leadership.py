@@ -270,7 +270,8 @@ class Leadership:
             return False
         waits_for: Iterable[tuple[int, Remote]] = self.remotes.items()
         if profile.hw_waits_caught_up and profile.number >= (3, 6, 0):
-            waits_for = [item for item in waits_for if item[0] in self.isr or self._eligible(*item)]
+            maximal = self.maximal_isr
+            waits_for = [item for item in waits_for if item[0] in maximal or self._eligible(*item)]
         candidate = high_watermark(
             profile, replica.log.leo, waits_for, self.maximal_isr, now, replica.config.lag_time_us
         )

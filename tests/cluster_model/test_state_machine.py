@@ -172,8 +172,8 @@ def test_the_newest_version_without_one_rule_is_found_out(flag: str, number: int
     assert broken_by(NEWEST, number) == ""
 
 
-def come_back_with_less(profile: Profile) -> Protocol:
-    """Broker 3 catches up, its leader proposes it, it loses everything and is let in anew; then that is judged."""
+def proposing_a_third(profile: Profile = NEWEST) -> Protocol:
+    """Broker 1 leads with 2 in the ISR, has committed a record, and has just proposed 3, which has it too."""
     protocol = Protocol(profile)
     protocol.fence(3)
     _everybody_hears(protocol)
@@ -187,6 +187,27 @@ def come_back_with_less(profile: Profile) -> Protocol:
     _follow(protocol, 3)
     assert protocol.replicas[1].leadership is not None
     assert protocol.replicas[1].leadership.pending == (1, 2, 3)
+    return protocol
+
+
+@pytest.mark.parametrize("kafka", ["2.8", "3.3", "3.6", "3.9", "4.1"])
+def test_the_hw_waits_for_whom_its_leader_proposed_even_if_that_one_seems_fenced(kafka: str) -> None:
+    """KIP-497: the controller may take the proposal up all the same, should the broker be back by then."""
+    protocol = proposing_a_third(Profile.of(kafka))
+    protocol.fence(3)
+    protocol.deliver(1)
+    assert protocol.produce(1, ALL)
+    for _round in range(2):
+        _follow(protocol, 2)
+    assert protocol.replicas[1].hw == 1
+    protocol.register(3)
+    protocol.judge(1)
+    protocol.promises.check()
+
+
+def come_back_with_less(profile: Profile) -> Protocol:
+    """The one who was proposed loses everything, and is let in anew; then the proposal is judged."""
+    protocol = proposing_a_third(profile)
     assert protocol.power_loss(3, 0)
     for act in (protocol.fence, protocol.restart, protocol.register):
         assert act(3)
