@@ -60,6 +60,10 @@ class Replicating(RuleBasedStateMachine):
     def carry_word(self, broker: int, how: str) -> None:
         getattr(self.protocol, how)(broker)
 
+    @rule(broker=broker_ids, back=st.integers(0, 3))
+    def hear_late(self, broker: int, back: int) -> None:
+        self.protocol.hear_late(broker, back)
+
     @rule(broker=broker_ids, how=st.sampled_from(("elect", "fence", "register")))
     def control(self, broker: int, how: str) -> None:
         getattr(self.protocol, how)(broker)
@@ -134,6 +138,19 @@ def test_lossy_walks_break_no_promise_that_is_still_given(profile: Profile) -> N
     assert sum(len(each.acked) for each in kept) > 10
 
 
+@pytest.mark.parametrize(("kafka", "mode"), [("0.10.2", None), ("2.8", None), ("3.9", "zookeeper"), ("4.1", None)])
+def test_a_decision_of_the_past_changes_nobody(kafka: str, mode: str | None) -> None:
+    heard = 0
+    for number in range(8):
+        protocol = walk(Profile.of(kafka, mode), number, 40)
+        for broker, replica in protocol.replicas.items():
+            for back in range(8):
+                before = replica.save()
+                heard += protocol.hear_late(broker, back)
+                assert replica.save() == before
+    assert heard > 30
+
+
 def broken_by(profile: Profile, number: int, steps: int = 600, *, lossy: bool = False) -> str:
     """The promise that a walk finds broken, empty if none."""
     try:
@@ -156,6 +173,12 @@ def broken_by(profile: Profile, number: int, steps: int = 600, *, lossy: bool = 
 )
 def test_older_versions_are_found_out(kafka: str, number: int, promise: str) -> None:
     assert broken_by(Profile.of(kafka), number) == promise
+
+
+@pytest.mark.parametrize(("kafka", "found"), [("3.3", promises.COMPLETE), ("3.4", promises.COMPLETE), ("3.5", "")])
+def test_a_lossy_walk_finds_out_who_knows_no_broker_epochs_in_fetches(kafka: str, found: str) -> None:
+    """Up to 3.4 a fetch of a former life could let a broker into the ISR that came back with less (KIP-903)."""
+    assert broken_by(Profile.of(kafka), 10_426, 150, lossy=True) == found
 
 
 @pytest.mark.parametrize(
