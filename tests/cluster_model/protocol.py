@@ -239,6 +239,19 @@ class Protocol:
         self.promises.fenced(state.leader_epoch < before and changed, f"{broker} in epoch {before} took up {state}")
         return self._settle(broker)
 
+    def hear_late(self, broker: int, back: int) -> bool:
+        """A decision that is older than what the broker knows comes after it, from a controller of the past."""
+        replica = self.replicas[broker]
+        known = (replica.leader_epoch, replica.partition_epoch)
+        place = self._told[broker] - 1 - back
+        if replica.leader_epoch < 0 or place < 0:
+            return False
+        state, _live = self._decisions[place]
+        changed = replica.apply(state, self.now)
+        older = (state.leader_epoch, state.partition_epoch) <= known
+        self.promises.fenced(older and changed, f"{broker} at {known} took up {state}")
+        return self._settle(broker)
+
     def shrink(self, broker: int) -> bool:
         """The task ``isr-expiration`` of a broker runs."""
         leadership = self.replicas[broker].leadership

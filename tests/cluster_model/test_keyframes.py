@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cluster_model.cluster import Cluster, Stop
 from cluster_model.kernel.processes import DISCONNECTED
-from cluster_model.keyframes import Keyframe, pack, unpack
+from cluster_model.keyframes import Columns, Keyframe, columns, pack, rows, unpack
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from faults.action import Action
 from faults.board import FaultBoard
@@ -193,6 +193,37 @@ def test_what_is_one_of_a_kind_is_so_after_packing() -> None:
     keyframe, _rest = unpack(pack(run.cluster.save()))
     messages = [payload[-1] for _at, _sequence, _kind, _target, payload in keyframe.network[0][-1] if payload]
     assert any(message is DISCONNECTED for message in messages)
+
+
+class Pair(tuple[Any, ...]):
+    """Not a plain tuple: to be left as it is."""
+
+
+_LEAVES = st.none() | st.integers(-3, 3) | st.text(max_size=2) | st.builds(Pair, st.just((1, 2)))
+_TREES = st.recursive(
+    _LEAVES,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=20).map(tuple),
+        st.integers(1, 3).flatmap(
+            lambda width: st.lists(st.tuples(*[inner] * width), min_size=7, max_size=18).map(tuple),
+        ),
+    ),
+    max_leaves=40,
+)
+
+
+@given(_TREES)
+def test_columns_become_rows_again(tree: Any) -> None:
+    assert repr(rows(columns(tree))) == repr(tree)
+
+
+def test_a_table_goes_by_column() -> None:
+    table = tuple((number, (number, -1), None) for number in range(9))
+    numbers = tuple(range(9))
+    assert columns((table,)) == ((numbers, (numbers, (-1,) * 9), (None,) * 9),)
+    assert type(columns(table)) is Columns
+    ragged = (*table, (1, 2))
+    assert columns(ragged) == ragged
 
 
 def test_a_packed_keyframe_knows_its_size() -> None:

@@ -60,6 +60,10 @@ class Replicating(RuleBasedStateMachine):
     def carry_word(self, broker: int, how: str) -> None:
         getattr(self.protocol, how)(broker)
 
+    @rule(broker=broker_ids, back=st.integers(0, 3))
+    def hear_late(self, broker: int, back: int) -> None:
+        self.protocol.hear_late(broker, back)
+
     @rule(broker=broker_ids, how=st.sampled_from(("elect", "fence", "register")))
     def control(self, broker: int, how: str) -> None:
         getattr(self.protocol, how)(broker)
@@ -134,6 +138,19 @@ def test_lossy_walks_break_no_promise_that_is_still_given(profile: Profile) -> N
     assert sum(len(each.acked) for each in kept) > 10
 
 
+@pytest.mark.parametrize(("kafka", "mode"), [("0.10.2", None), ("2.8", None), ("3.9", "zookeeper"), ("4.1", None)])
+def test_a_decision_of_the_past_changes_nobody(kafka: str, mode: str | None) -> None:
+    heard = 0
+    for number in range(8):
+        protocol = walk(Profile.of(kafka, mode), number, 40)
+        for broker, replica in protocol.replicas.items():
+            for back in range(8):
+                before = replica.save()
+                heard += protocol.hear_late(broker, back)
+                assert replica.save() == before
+    assert heard > 30
+
+
 def broken_by(profile: Profile, number: int, steps: int = 600, *, lossy: bool = False) -> str:
     """The promise that a walk finds broken, empty if none."""
     try:
@@ -158,6 +175,12 @@ def test_older_versions_are_found_out(kafka: str, number: int, promise: str) -> 
     assert broken_by(Profile.of(kafka), number) == promise
 
 
+@pytest.mark.parametrize(("kafka", "found"), [("3.3", promises.COMPLETE), ("3.4", promises.COMPLETE), ("3.5", "")])
+def test_a_lossy_walk_finds_out_who_knows_no_broker_epochs_in_fetches(kafka: str, found: str) -> None:
+    """Up to 3.4 a fetch of a former life could let a broker into the ISR that came back with less (KIP-903)."""
+    assert broken_by(Profile.of(kafka), 10_426, 150, lossy=True) == found
+
+
 @pytest.mark.parametrize(
     ("flag", "number", "promise"),
     [
@@ -172,8 +195,8 @@ def test_the_newest_version_without_one_rule_is_found_out(flag: str, number: int
     assert broken_by(NEWEST, number) == ""
 
 
-def come_back_with_less(profile: Profile) -> Protocol:
-    """Broker 3 catches up, its leader proposes it, it loses everything and is let in anew; then that is judged."""
+def proposing_a_third(profile: Profile = NEWEST) -> Protocol:
+    """Broker 1 leads with 2 in the ISR, has committed a record, and has just proposed 3, which has it too."""
     protocol = Protocol(profile)
     protocol.fence(3)
     _everybody_hears(protocol)
@@ -187,6 +210,27 @@ def come_back_with_less(profile: Profile) -> Protocol:
     _follow(protocol, 3)
     assert protocol.replicas[1].leadership is not None
     assert protocol.replicas[1].leadership.pending == (1, 2, 3)
+    return protocol
+
+
+@pytest.mark.parametrize("kafka", ["2.8", "3.3", "3.6", "3.9", "4.1"])
+def test_the_hw_waits_for_whom_its_leader_proposed_even_if_that_one_seems_fenced(kafka: str) -> None:
+    """KIP-497: the controller may take the proposal up all the same, should the broker be back by then."""
+    protocol = proposing_a_third(Profile.of(kafka))
+    protocol.fence(3)
+    protocol.deliver(1)
+    assert protocol.produce(1, ALL)
+    for _round in range(2):
+        _follow(protocol, 2)
+    assert protocol.replicas[1].hw == 1
+    protocol.register(3)
+    protocol.judge(1)
+    protocol.promises.check()
+
+
+def come_back_with_less(profile: Profile) -> Protocol:
+    """The one who was proposed loses everything, and is let in anew; then the proposal is judged."""
+    protocol = proposing_a_third(profile)
     assert protocol.power_loss(3, 0)
     for act in (protocol.fence, protocol.restart, protocol.register):
         assert act(3)
