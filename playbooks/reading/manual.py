@@ -9,14 +9,13 @@ from playbooks.problems import counted, listed, shown
 from playbooks.reading.kinds import BAD, NAME, Choice, Fields, Integer, Key, Kind, ListOf, Record, Schema, Text, Truth
 from playbooks.reading.notes import Notes
 from playbooks.reading.references import BrokerId, PartitionName
+from playbooks.reading.states import MAX_RECORDS, THEN, settle_partitions
 from playbooks.reading.steps import NOTE, REFUSED, TIMED_VERBS, TRIGGERS, the_verb
+from playbooks.reading.versions import KAFKA, is_for
 from playbooks.yamlpos import Mapping as YamlMapping
-from playbooks.yamlpos import Node, Scalar, Sequence
+from playbooks.yamlpos import Node, Scalar
 
-MAX_RECORDS: Final = 100_000
-"""Of one append: a trace by hand is to be read."""
 _OFFSETS: Final = Integer(0, 2**53)
-CONTROLLER: Final = "controller"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +38,9 @@ class NumberOr(Kind):
         return {"anyOf": [{"enum": list(self.words)}, self.number.schema()]}
 
 
+EVENT: Final = Key(Text(), "Begins a row of the printed table, and says what happens in it.")
+
+
 def kind_of(param: ManualParam) -> Kind:
     """How the value of a parameter of a step by hand is written."""
     kinds: dict[str, Kind] = {
@@ -53,6 +55,7 @@ def kind_of(param: ManualParam) -> Kind:
         "acks": NumberOr(("all",), Integer(-1, 1), "0, 1, -1 or all"),
         "epoch": NumberOr(("latest",), Integer(0, 2**31 - 1), "a leader epoch or latest"),
         "choice": Choice(param.choices),
+        "before": NumberOr(("hw",), _OFFSETS, "an offset or hw"),
     }
     return kinds[param.type]
 
@@ -81,7 +84,14 @@ def manual_record(verb: str) -> Record:
     """All keys of a step by hand with this verb."""
     params = manual_parameters(verb) if MANUAL_VERBS[verb].params else Nothing()
     return Record(
-        {verb: Key(params, MANUAL_VERBS[verb].doc, required=True), "refused": REFUSED, "then": THEN, "note": NOTE}
+        {
+            verb: Key(params, MANUAL_VERBS[verb].doc, required=True),
+            "event": EVENT,
+            "kafka": KAFKA,
+            "refused": REFUSED,
+            "then": THEN,
+            "note": NOTE,
+        }
     )
 
 
@@ -93,7 +103,7 @@ class ManualSteps:
         before = len(notes.problems)
         others = {**TIMED_VERBS, **TRIGGERS}
         hint = "which has no place in 'stepping: manual', where time stands still"
-        verb = the_verb(node, key, tuple(MANUAL_VERBS), others, hint, notes, ("refused", "then"))
+        verb = the_verb(node, key, tuple(MANUAL_VERBS), others, hint, notes, ("refused", "then", "event", "kafka"))
         if verb is None:
             return None
         fields: Fields = manual_record(verb).read(node, key, notes)
@@ -101,8 +111,9 @@ class ManualSteps:
         if params is not None:
             _check_names(params, notes)
             _check_replicas(verb, params, notes)
-        _check_one_partition(fields, notes)
-        if len(notes.problems) > before or params is None:
+        partition = params.get("partition") if params is not None else None
+        states = settle_partitions(fields, partition, notes)
+        if len(notes.problems) > before or params is None or not is_for(fields.get("kafka"), notes):
             return None
         return Step(
             index=index,
@@ -112,8 +123,9 @@ class ManualSteps:
             name=verb,
             params=params.values,
             refused=fields.get("refused", ""),
-            then=fields.get("then", {}),
+            then=states,
             note=fields.get("note", ""),
+            event=fields.get("event", ""),
         )
 
 
@@ -138,12 +150,3 @@ def _check_names(params: Fields, notes: Notes) -> None:
     if names is not None and len(set(names)) != len(names):
         twice = listed(sorted({shown(name) for name in names if names.count(name) > 1}), "and")
         notes.problem(params.at("names"), params.path("names"), f"found {twice} more than once, allowed is once")
-
-
-def _check_one_partition(fields: Fields, notes: Notes) -> None:
-    topics = notes.facts.topics
-    if fields.given("then") and topics is not None and sum(count or 1 for count in topics.values()) > 1:
-        message = (
-            "found several partitions in the playbook, allowed beside 'then' is one: it speaks of one log per broker"
-        )
-        notes.problem(fields.at("then"), fields.path("then"), message)

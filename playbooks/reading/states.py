@@ -1,9 +1,11 @@
 """The state that a step is expected to leave behind: ``then``, by broker, or by partition and broker."""
 
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from playbooks.problems import listed, nearest, shown
+from playbooks.problems import listed, shown
 from playbooks.reading.kinds import BAD, NAME, Choice, Fields, Integer, Key, Kind, ListOf, Record, Schema, Truth
 from playbooks.reading.notes import Notes
 from playbooks.reading.references import BrokerId
@@ -57,20 +59,21 @@ class RecordName(Kind):
 
 @dataclass(frozen=True, slots=True)
 class ByBroker(Kind):
-    """A mapping with brokers' ids as keys, and ``controller`` where ``controller`` has a kind."""
+    """A mapping with brokers' ids as keys, and a few words that stand for others who have a state."""
 
     broker: Kind
-    controller: Kind | None = None
+    others: Mapping[str, Kind] = field(default_factory=dict)
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        allowed = listed(["a broker's id", *map(repr, self.others)])
         if not isinstance(node, YamlMapping):
-            notes.refuse(node, key, "a mapping with a broker's id or 'controller' as keys")
+            notes.refuse(node, key, f"a mapping with {allowed} as keys")
             return BAD
         values: dict[str, Any] = {}
         for name, (where, value) in node.entries.items():
-            kind = self.broker if BrokerId.is_one(name) else self.controller if name == CONTROLLER else None
+            kind = self.broker if BrokerId.is_one(name) else self.others.get(name)
             if kind is None:
-                notes.problem(where, key, f"found {shown(name)}, allowed is {_WHO[self.controller is None]}")
+                notes.problem(where, key, f"found {shown(name)}, allowed is {allowed}")
                 return BAD
             wrong = notes.facts.wrong_broker(int(name)) if kind is self.broker else ""
             if wrong:
@@ -81,7 +84,7 @@ class ByBroker(Kind):
         return BAD if BAD in read.values() else read
 
     def _schema(self) -> Schema:
-        properties = {CONTROLLER: self.controller.schema()} if self.controller else {}
+        properties = {name: kind.schema() for name, kind in self.others.items()}
         patterns = {"^[0-9]+$": self.broker.schema()}
         return {
             "type": "object",
@@ -90,8 +93,6 @@ class ByBroker(Kind):
             "additionalProperties": False,
         }
 
-
-_WHO: Final = {False: "a broker's id or 'controller'", True: "a broker's id"}
 
 _LEADER: Final = Integer(-1, 2**31 - 1)
 _EPOCH: Final = Integer(-1, 2**31 - 1)
@@ -114,6 +115,14 @@ BROKER_STATE: Final = Record(
             "Its records: [[epoch, name or number], ...].",
         ),
         "up": Key(Truth(), "Whether its process runs."),
+        "pending": Key(ListOf(BrokerId()), "The ISR that this leader has proposed and is not done with; [] for none."),
+        "fetching": Key(
+            Choice(("yes", "truncating", "failed", "no")),
+            "How a follower stands: it must first find out where to truncate, or has failed until the next decision.",
+        ),
+        "segments": Key(ListOf(_OFFSETS), "First offset of each segment, the active one last."),
+        "flushed": Key(_OFFSETS, "Recovery point: everything below has been forced to disk."),
+        "checkpointed": Key(_OFFSETS, "High watermark on disk, with which a start begins."),
     }
 )
 
@@ -121,10 +130,84 @@ CONTROLLER_STATE: Final = Record(
     {
         "leader": Key(_LEADER, "Who leads by the controller's decision; -1 for nobody."),
         "epoch": Key(_EPOCH, "The newest leader epoch."),
+        "partition_epoch": Key(_EPOCH, "How often the state has changed."),
         "isr": Key(ListOf(BrokerId()), "The committed ISR, in ascending order."),
+        "live": Key(ListOf(BrokerId()), "Brokers that the controller takes to be alive, in ascending order."),
     }
 )
 
-THEN: Final = Key(ByBroker(BROKER_STATE, CONTROLLER_STATE), "State that the step is expected to leave behind.")
+CONSUMER_STATE: Final = Record(
+    {
+        "position": Key(_OFFSETS, "The offset it reads next."),
+        "epoch": Key(_EPOCH, "Epoch of the last record it was handed; -1 for none."),
+        "read": Key(
+            ListOf(Pair(_EPOCH, RecordName(), "[epoch, record]"), 0, MAX_RECORDS),
+            "What it was handed, in order: [[epoch, name or number], ...].",
+        ),
+    }
+)
+
+BY_BROKER: Final = ByBroker(BROKER_STATE, {"controller": CONTROLLER_STATE, "consumer": CONSUMER_STATE})
 
 
+@dataclass(frozen=True, slots=True)
+class ByPartition(Kind):
+    """The state of one partition as it is, or a mapping with partitions as keys."""
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        """Partition → who → field → value; the partition is empty where the playbook names none."""
+        if not isinstance(node, YamlMapping) or not any(map(_like_a_partition, node.entries)):
+            states = BY_BROKER.read(node, key, notes)
+            return BAD if states is BAD else {"": states}
+        values: dict[str, Any] = {}
+        for name, (where, value) in node.entries.items():
+            wrong = notes.facts.wrong_partition(name)
+            if wrong:
+                notes.problem(where, key, wrong)
+                return BAD
+            values[name] = BY_BROKER.read(value, f"{key}.{name}", notes)
+        return BAD if BAD in values.values() else values
+
+    def _schema(self) -> Schema:
+        states = BY_BROKER.schema()
+        many = {"type": "object", "patternProperties": {PARTITION_PATTERN: states}, "additionalProperties": False}
+        return {"anyOf": [states, many]}
+
+
+def _like_a_partition(name: str) -> bool:
+    return re.search(PARTITION_PATTERN, name) is not None
+
+
+THEN: Final = Key(ByPartition(), "State that the step is expected to leave behind.")
+
+
+def settle_partitions(fields: Fields, partition: str | None, notes: Notes) -> dict[str, dict[str, Any]]:
+    """``then`` by partition: what names none speaks of the step's own partition, or of the only one there is.
+
+    Notes where neither helps, and who holds no replica of the partition.
+    """
+    states: dict[str, dict[str, Any]] = fields.get("then", {})
+    if "" in states:
+        name = partition or _only_partition(notes)
+        if name is None:
+            if notes.facts.topics is not None:
+                first = f"{next(iter(notes.facts.topics), 'orders')}-0"
+                why = "as there are several and the step names none"
+                message = f"found no partition, allowed is {{{first}: {{1: ...}}}}, {why}"
+                notes.problem(fields.at("then"), fields.path("then"), message)
+            return {}
+        states = {name: states[""]}
+    for name, by_broker in states.items():
+        for who in by_broker:
+            wrong = notes.facts.wrong_replica(int(who), name) if BrokerId.is_one(who) else ""
+            if wrong:
+                notes.problem(fields.at("then"), fields.path("then"), wrong)
+    return states
+
+
+def _only_partition(notes: Notes) -> str | None:
+    topics = notes.facts.topics or {}
+    if len(topics) != 1:
+        return None
+    [(topic, count)] = topics.items()
+    return f"{topic}-0" if count in (1, None) else None

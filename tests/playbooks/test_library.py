@@ -2,13 +2,21 @@ import re
 
 import pytest
 
+from cluster_model.profiles import PROFILE_VERSIONS
 from playbooks import bundled
 from playbooks.loader import load, loads
 from playbooks.model import Playbook
 from playbooks.result import Result
 from playbooks.running import start_session
+from playbooks.settings import apply_settings
 
 PAIRS = ("hw-two-rounds", "kip-101-scenario-1", "kip-101-scenario-2")
+TRACES = (
+    "two-round-hw", "two-round-hw-failover", "kip-101-loss", "kip-101-loss-two-brokers", "power-loss-divergence",
+    "kip-279-fast-failovers", "kip-320-unfenced-follower", "unclean-election", "unclean-election-off",
+    "last-replica-standing", "zombie-leader-gc-pause", "expand-race", "lost-tail-same-epoch",
+)  # fmt: skip
+"""Stepped by hand, and right under every version."""
 TIMED = ("leader-crash", "gc-pause-acks-1", "gc-pause-acks-all", "both-followers-paused")
 
 
@@ -25,6 +33,7 @@ def test_what_is_bundled() -> None:
     assert set(bundled.names()) == {
         "sandbox",
         *TIMED,
+        *TRACES,
         *(f"{pair}-{kafka}" for pair in PAIRS for kafka in ("0.10.2", "3.9")),
     }
 
@@ -46,6 +55,15 @@ def test_each_passes(playbook: Playbook) -> None:
     result = start_session(playbook).finish()
     wrong = [f"{each.text}: {each.detail}" for each in result.expectations if not each.ok]
     assert (result.verdict, wrong, result.reason) == ("pass", [], "")
+
+
+@pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
+def test_the_traces_hold_under_every_version(kafka: str) -> None:
+    for name in TRACES:
+        source = apply_settings(bundled.path_of(name).read_text(), {"cluster.kafka": kafka})
+        result = start_session(loads(source, name)).finish()
+        wrong = [f"{name}: {each.text}: {each.detail}" for each in result.expectations if not each.ok]
+        assert (result.verdict, wrong, result.reason) == ("pass", [], "")
 
 
 def test_scenario_1_loses_an_acknowledged_record_only_before_kip_101() -> None:

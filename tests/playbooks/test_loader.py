@@ -198,12 +198,14 @@ def test_manual_stepping() -> None:
     assert expand.params["in"] == 1
     assert deliver.params == {"broker": 1, "partition": "orders-0", "epoch": 0, "truncate": "later"}
     assert deliver.then == {
-        "1": {
-            "leo": 1, "hw": 0, "up": True, "role": "follower", "epochs": [[0, 0]], "log": [[0, "m0"], [0, 7]],
-            "isr": [],
-        },
-        "2": {"followers": {"1": -1}},
-        "controller": {"leader": -1, "epoch": 3, "isr": [1, 2]},
+        "orders-0": {
+            "1": {
+                "leo": 1, "hw": 0, "up": True, "role": "follower", "epochs": [[0, 0]], "log": [[0, "m0"], [0, 7]],
+                "isr": [],
+            },
+            "2": {"followers": {"1": -1}},
+            "controller": {"leader": -1, "epoch": 3, "isr": [1, 2]},
+        }
     }  # fmt: skip
     assert latest.params["epoch"] == "latest"
     assert power.params == {"broker": 1, "keep": 3}
