@@ -13,11 +13,10 @@ import pytest
 
 from cluster_model.errors import ModelError
 from tests.cluster_model.hands import Hands
-from tests.cluster_model.tracing import TRACES, WIDTH, as_text, run
+from tests.cluster_model.tracing import CASES, WIDTH, as_text, run
 
 A, B, C = 1, 2, 3
 FILES = Path(__file__).parent / "traces"
-CASES = [(name, kafka) for name, versions in TRACES.items() for kafka in versions]
 NOTHING: set[str] = set()
 PARTED = {"log-matching"}
 UNDURABLE = {"acks-all-durability"}

@@ -7,6 +7,7 @@ from typing import Final
 from playbooks.bundled import path_of
 from playbooks.loader import loads
 from playbooks.manual_session import ManualSession
+from playbooks.model import Playbook
 from playbooks.result import Result
 from playbooks.settings import apply_settings
 from tui.cli.printing import ledger_words, loss_lines
@@ -29,6 +30,7 @@ TRACES: Final[dict[str, tuple[str, ...]]] = {
 }
 """Bundled playbook → the versions whose tables differ in what the trace is about."""
 
+CASES: Final = [(name, kafka) for name, versions in TRACES.items() for kafka in versions]
 WIDTH: Final = 80
 
 
@@ -59,11 +61,16 @@ class Told:
         return {violation.invariant for violation in self.result.violations}
 
 
+def playbook_of(name: str, kafka: str) -> Playbook:
+    """A bundled trace under a version."""
+    source = apply_settings(path_of(name).read_text(encoding="utf-8"), {"cluster.kafka": kafka})
+    return loads(source, f"{name}.yaml")
+
+
 @cache
 def run(name: str, kafka: str) -> Told:
-    """Run a bundled trace under a version."""
-    source = apply_settings(path_of(name).read_text(encoding="utf-8"), {"cluster.kafka": kafka})
-    session = ManualSession.start(loads(source, f"{name}.yaml"))
+    """Run it to its end."""
+    session = ManualSession.start(playbook_of(name, kafka))
     return Told(session, session.finish())
 
 
