@@ -101,15 +101,9 @@ class HandConsumer:
         replica = self._ground.replica(params)
         if not self._ground.up[replica.broker]:
             return KafkaError.NETWORK_EXCEPTION
-        port = HandPort(replica.broker)
-        replicas = {replica.partition: replica}
-        service = Service(port, replica.profile, replicas, Purgatory(port), self._ground.settle, {})
-        earliest = params["at"] == "earliest"
-        service.list_offsets(CONSUMER, ListOffsetsRequest(0, replica.partition, earliest, self._current(params)))
-        response = next(message for message in port.sent if isinstance(message, ListOffsetsResponse))
-        error = KafkaError(response.error)
+        error, offset = _listed(replica, params["at"] == "earliest", self._current(params))
         if error is KafkaError.NONE:
-            self._move(replica.partition, response.log_offset)
+            self._move(replica.partition, offset)
         return error
 
     def _seek(self, params: Params) -> KafkaError:
@@ -117,3 +111,12 @@ class HandConsumer:
             raise ModelError(f"no partition {params['partition']!r}; there are {', '.join(self.positions)}")
         self._move(params["partition"], int(params["offset"]))
         return KafkaError.NONE
+
+
+def _listed(replica: Replica, earliest: bool, epoch: int) -> tuple[KafkaError, int]:
+    """What a broker answers to a consumer's ListOffsets: its error, and the offset."""
+    port = HandPort(replica.broker)
+    service = Service(port, replica.profile, {replica.partition: replica}, Purgatory(port), lambda _replica: None, {})
+    service.list_offsets(CONSUMER, ListOffsetsRequest(0, replica.partition, earliest, epoch))
+    response = next(message for message in port.sent if isinstance(message, ListOffsetsResponse))
+    return KafkaError(response.error), response.log_offset

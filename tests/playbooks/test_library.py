@@ -1,4 +1,5 @@
 import re
+from pathlib import Path
 
 import pytest
 
@@ -55,6 +56,11 @@ def test_each_passes(playbook: Playbook) -> None:
     result = start_session(playbook).finish()
     wrong = [f"{each.text}: {each.detail}" for each in result.expectations if not each.ok]
     assert (result.verdict, wrong, result.reason) == ("pass", [], "")
+
+
+def test_the_page_on_playbooks_lists_the_traces() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "playbooks.md").read_text(encoding="utf-8")
+    assert tuple(re.findall(r"^\| `([a-z0-9]+-[a-z0-9-]+)` \|", page, re.MULTILINE)) == TRACES
 
 
 @pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
