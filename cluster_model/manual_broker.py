@@ -1,7 +1,7 @@
 """Broker processes and their disks by hand: crashes, clean stops, starts, checkpoints, flushes, segments."""
 
 from cluster_model.errors import KafkaError
-from cluster_model.events import NodeDown, NodeUp
+from cluster_model.events import NodeDown, NodeUp, RecoveryFinished
 from cluster_model.manual_fetch import RoundTrips
 from cluster_model.manual_ground import NOW, Ground, Handler, Params
 from cluster_model.manual_isr import IsrChanges
@@ -72,13 +72,14 @@ class Processes:
             return KafkaError.DUPLICATE_BROKER_REGISTRATION
         ground.up[broker] = True
         clean, self._clean[broker] = self._clean[broker], False
-        for replica in replicas:
-            replica.recovered(clean=clean)
+        checked = sum(replica.recovered(clean=clean) for replica in replicas)
         ground.registered[broker] = max(ground.registered.values()) + 1
         if broker in ground.live:
             ground.live[broker] = ground.registered[broker]
         ground.tell_all_live()
         ground.emit(NodeUp(NOW, f"broker {broker}", broker))
+        detail = "clean shutdown, nothing to check" if clean else f"{checked} bytes checked"
+        ground.emit(RecoveryFinished(NOW, broker, clean, len(replicas), 0, detail))
         return KafkaError.NONE
 
     def _checkpoint(self, params: Params) -> KafkaError:

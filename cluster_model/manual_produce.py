@@ -190,7 +190,6 @@ class Produces:
 
     def _lose(self, params: Params) -> KafkaError:
         one = self._queue(params).pop(0)
-        self._parked.pop(one.request.correlation, None)
         self._unknown(one, KafkaError.NETWORK_EXCEPTION)
         return KafkaError.NONE
 

@@ -3,6 +3,7 @@
 import pytest
 
 from cluster_model.errors import ModelError
+from cluster_model.events import RecoveryFinished
 from cluster_model.manual import MANUAL_VERBS
 from tests.cluster_model.hands import Hands
 
@@ -325,6 +326,24 @@ def test_in_0_8_2_so_many_messages_behind_is_out_of_sync() -> None:
     assert hands.state(A)["isr"] == [1]
 
 
+@pytest.mark.parametrize(("kafka", "left"), [("0.8.2", [1, 3]), ("2.4", [1, 2, 3])])
+def test_in_0_8_2_who_has_not_fetched_is_out_even_with_everything(kafka: str, left: list[int]) -> None:
+    hands = told(kafka, records=1)
+    hands.do("expire_isr", broker=A, silent=[B])
+    assert hands.state(A)["isr"] == left
+
+
+def test_an_answer_to_a_former_role_comes_to_nothing() -> None:
+    hands = told()
+    hands.do("shrink_isr", broker=A, out=[C], answer="later")
+    hands.do("alter_serve", broker=A)
+    hands.do("elect", leader=A)
+    hands.tell(A)
+    with pytest.raises(ModelError, match="no answer to an AlterPartition of broker 1"):
+        hands.do("alter_apply", broker=A)
+    assert hands.state(A)["isr"] == [1, 2]
+
+
 # The controller
 
 
@@ -374,6 +393,8 @@ def test_a_clean_stop_leaves_every_checkpoint_current(verb: str, hw: int) -> Non
     assert hands.do(verb, broker=A) == "BROKER_NOT_AVAILABLE"
     hands.do("restart", broker=A)
     assert (hands.state(A)["leo"], hands.state(A)["hw"], hands.state(A)["flushed"]) == (3, hw, hw)
+    said = [event.detail for event in hands.cluster.drain() if isinstance(event, RecoveryFinished)]
+    assert said == ["300 bytes checked" if verb == "crash" else "clean shutdown, nothing to check"]
 
 
 def test_a_power_loss_leaves_what_was_flushed() -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.profiles import PROFILE_VERSIONS
+from cluster_model.profiles import PROFILE_VERSIONS, modes_of
 from playbooks import bundled
 from playbooks.loader import load, loads
 from playbooks.model import Playbook
@@ -63,10 +63,10 @@ def test_the_page_on_playbooks_lists_the_traces() -> None:
     assert tuple(re.findall(r"^\| `([a-z0-9]+-[a-z0-9-]+)` \|", page, re.MULTILINE)) == TRACES
 
 
-@pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
-def test_the_traces_hold_under_every_version(kafka: str) -> None:
+@pytest.mark.parametrize(("kafka", "mode"), [(kafka, mode) for kafka in PROFILE_VERSIONS for mode in modes_of(kafka)])
+def test_the_traces_hold_under_every_version(kafka: str, mode: str) -> None:
     for name in TRACES:
-        source = apply_settings(bundled.path_of(name).read_text(), {"cluster.kafka": kafka})
+        source = apply_settings(bundled.path_of(name).read_text(), {"cluster.kafka": kafka, "cluster.mode": mode})
         result = start_session(loads(source, name)).finish()
         wrong = [f"{name}: {each.text}: {each.detail}" for each in result.expectations if not each.ok]
         assert (result.verdict, wrong, result.reason) == ("pass", [], "")
