@@ -452,7 +452,7 @@ def test_a_consumer_reads_up_to_the_high_watermark_of_whom_it_asks() -> None:
     assert consumer(hands) == (2, [0, 1])
     hands.do("consume", broker=A)
     assert consumer(hands) == (2, [0, 1]), "between HW and LEO there is nothing, and no error"
-    assert hands.do("consume", broker=B) == "NOT_LEADER_OR_FOLLOWER"
+    assert told("2.3", records=1).do("consume", broker=B) == "NOT_LEADER_OR_FOLLOWER"
 
 
 def test_a_consumer_that_knows_epochs_is_fenced_by_newer_leaders_and_unknown_to_older_ones() -> None:
