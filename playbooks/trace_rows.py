@@ -6,6 +6,7 @@ without any has a row per step.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 from cluster_model.events import (
     ConsumerReset,
@@ -25,13 +26,15 @@ from playbooks.model import Playbook, Step
 from playbooks.step_checks import State
 from playbooks.wording import step_words
 
-SHOW = "show"
+SHOW: Final = "show"
 """The step that only prints what there is."""
+NEWEST: Final = 10
+"""Records of a log that a row keeps: more than a cell can show."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row. ``state`` is by partition, as the row's last step left it."""
+    """One row. ``state`` is by partition, as the row's last step left it, of each log only the newest records."""
 
     number: int
     """From 1."""
@@ -88,9 +91,20 @@ class TraceTable:
     def flush(self) -> None:
         """Complete the row that is being gathered, if it has anything in it."""
         if self._steps or self._notes:
-            state = {name: plain(self.state_of(name)) for name in self.partitions}
+            state = {name: _newest(self.state_of(name)) for name in self.partitions}
             self.rows.append(Row(len(self.rows) + 1, self._event, state, tuple(self._notes), tuple(self._steps)))
         self._notes, self._steps = [], []
+
+
+def _newest(state: State) -> State:
+    """A copy to keep: of long logs the newest records, with ``older`` telling that there are more."""
+    kept: dict[str, dict[str, Any]] = {}
+    for who, fields in state.items():
+        kept[who] = {name: plain(value) for name, value in fields.items() if name not in ("log", "read")}
+        for name in ("log", "read"):
+            if name in fields:
+                kept[who] |= {name: plain(fields[name][-NEWEST:]), "older": len(fields[name]) > NEWEST}
+    return kept
 
 
 @dataclass(slots=True)

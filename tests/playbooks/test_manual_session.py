@@ -14,6 +14,7 @@ from playbooks.result import Result
 from playbooks.running import start_session
 from playbooks.session import Session
 from playbooks.step_checks import show_rows
+from playbooks.trace_rows import NEWEST
 from tests.support.playbooks import CRASH, MANUAL
 
 
@@ -152,6 +153,15 @@ def test_without_events_there_is_a_row_for_each_step() -> None:
     assert rows[2].state["orders-0"]["1"]["leo"] == 1
     assert rows[2].notes == ("broker 1 acknowledges offset 0 (acks=1)",)
     assert rows[3].notes[0] == "append broker=2: NOT_LEADER_OR_FOLLOWER"
+
+
+def test_a_row_keeps_no_more_of_a_log_than_a_cell_can_show() -> None:
+    session = ManualSession.start(loads(MANUAL.replace("acks: 1, names: [m0]", "records: 5000"), "m.yaml"))
+    session.finish()
+    held = session.table.rows[2].state["orders-0"]["1"]
+    assert (held["leo"], held["older"], held["log"][-1]) == (5000, True, [0, 4999])
+    assert len(held["log"]) == NEWEST
+    assert session.table.rows[1].state["orders-0"]["1"]["older"] is False
 
 
 def test_an_event_gathers_the_steps_up_to_the_next() -> None:

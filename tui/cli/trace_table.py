@@ -114,7 +114,7 @@ def _cell(state: Mapping[str, Any], controller: Mapping[str, Any], width: int) -
             lines.append(f"ISR {_ids(state['isr'])}")
         if state["pending"]:
             lines.append(f"asks {_ids(state['pending'])}")
-    lines += _tail(state["log"], width)
+    lines += _tail(state["log"], width, older=state["older"])
     if state["log_start"]:
         lines.append(f"from {state['log_start']}")
     lines += _fold([f"{epoch}@{start}" for epoch, start in state["epochs"]], "[", "]", width)
@@ -138,18 +138,18 @@ def _ends(state: Mapping[str, Any]) -> str:
     return f"{state['leo']}/{state['hw']}{'*' if state['role'] == 'leader' else ''}{epoch}"
 
 
-def _tail(log: Sequence[Sequence[Any]], width: int) -> list[str]:
+def _tail(log: Sequence[Sequence[Any]], width: int, *, older: bool) -> list[str]:
     """The newest records that fit, two dots in front where there are more."""
     words: list[str] = []
     for epoch, record in reversed(log):
         word = f"{record}({epoch})"
-        more = 2 if len(words) + 1 < len(log) else 0
+        more = 2 if older or len(words) + 1 < len(log) else 0
         if words and more + len(" ".join([word, *words])) > width:
             break
         words.insert(0, word)
     if not words:
         return []
-    return [("..." if len(words) < len(log) else "")[:2] + " ".join(words)]
+    return [(".." if older or len(words) < len(log) else "") + " ".join(words)]
 
 
 def _fold(words: Sequence[str], opening: str, closing: str, width: int) -> list[str]:
