@@ -42,16 +42,19 @@ class RoundTrips:
         self._epoch_answers: dict[_Key, EpochEnd] = {}
         self._deaf: dict[_Key, None] = {}
         """Whose request under way belongs to a former role or life: it arrives, and its answer comes to nothing."""
+        self._void: dict[_Key, KafkaError] = {}
+        """Why the last fetch of a replica came to nothing."""
+        self._void_questions: dict[_Key, KafkaError] = {}
         self.handlers: dict[str, Handler] = {
             "fetch": lambda params: self.fetch(self._follower(params), params.get("records")),
             "fetch_send": lambda params: self.send(self._follower(params), params.get("records")),
             "fetch_serve": self._serve_step,
-            "fetch_wake": lambda params: self.wake(self._follower(params)),
-            "fetch_apply": lambda params: self.apply(self._follower(params)),
+            "fetch_wake": self._wake,
+            "fetch_apply": self._apply_step,
             "fetch_lose": self._lose,
             "truncate_send": self._truncate_send,
-            "truncate_serve": lambda params: self.answer_epoch(self._follower(params)),
-            "truncate_apply": lambda params: self.apply_epoch(self._follower(params)),
+            "truncate_serve": self._truncate_serve,
+            "truncate_apply": self._truncate_apply,
             "truncate_lose": self._truncate_lose,
         }
 
@@ -67,16 +70,35 @@ class RoundTrips:
         key = self._key(replica)
         if key in self._sent or key in self._parked:
             self._deaf[key] = None
-        for table in (self._answers, self._questions, self._epoch_answers):
-            table.pop(key, None)
+        if self._answers.pop(key, None) is not None:
+            self._void[key] = KafkaError.INVALID_REQUEST
+        asked, answered = self._questions.pop(key, None), self._epoch_answers.pop(key, None)
+        if asked is not None or answered is not None:
+            self._void_questions[key] = KafkaError.INVALID_REQUEST
 
     def stopped(self, broker: int) -> None:
         """A broker's process is gone: whatever was on its way to it, or parked at it, is gone with the connection."""
         for table in (self._sent, self._parked):
             for key in [key for key, asked in table.items() if asked.leader == broker]:
                 del table[key]
+                self._void[key] = KafkaError.NETWORK_EXCEPTION
         for key in [key for key, (leader, _question) in self._questions.items() if leader == broker]:
             del self._questions[key]
+            self._void_questions[key] = KafkaError.NETWORK_EXCEPTION
+
+    def _nothing(self, replica: Replica, how: str) -> KafkaError:
+        """The answer to a step that finds no fetch: why the last one is gone, else the step makes no sense."""
+        reason = self._void.pop(self._key(replica), None)
+        if reason is None:
+            raise ModelError(f"no fetch of broker {replica.broker} for {replica.partition} is {how}")
+        return reason
+
+    def _no_question(self, replica: Replica, how: str) -> KafkaError:
+        reason = self._void_questions.pop(self._key(replica), None)
+        if reason is None:
+            which = f"OffsetsForLeaderEpoch of broker {replica.broker} for {replica.partition}"
+            raise ModelError(f"no {which} is {how}")
+        return reason
 
     def _leader(self, replica: Replica) -> Replica | KafkaError:
         """The leader that a follower believes in, if it can be talked to."""
@@ -99,9 +121,11 @@ class RoundTrips:
         error = self.send(replica, records)
         if error is not KafkaError.NONE:
             return error
+        if self._key(replica) not in self._sent:
+            return self._nothing(replica, "on its way")
         error = self.serve(replica)
-        applied = self.apply(replica)
-        return error if error is not KafkaError.NONE else applied
+        self.apply(replica)
+        return error
 
     def send(self, replica: Replica, records: int | None) -> KafkaError:
         """The follower asks."""
@@ -119,6 +143,11 @@ class RoundTrips:
         self._answers.pop(key, None)
         self._parked.pop(key, None)
         self._deaf.pop(key, None)
+        self._void.pop(key, None)
+        if isinstance(leader, KafkaError):
+            self._sent.pop(key, None)
+            self._void[key] = leader
+            return KafkaError.NONE
         epoch = self._ground.registered[replica.broker] if replica.profile.fetch_broker_epoch else -1
         limit = _UNLIMITED if records is None else records
         self._sent[key] = Asked(replica.leader, following.question(), limit, epoch)
@@ -126,22 +155,17 @@ class RoundTrips:
 
     def _serve_step(self, params: Params) -> KafkaError:
         replica = self._follower(params)
-        return self.park(replica) if params.get("answer", "now") == "later" else self.serve(replica)
+        if self._key(replica) not in self._sent:
+            return self._nothing(replica, "on its way; fetch_send sends one")
+        return self._park(replica) if params.get("answer", "now") == "later" else self.serve(replica)
 
-    def _arrived(self, replica: Replica) -> tuple[Asked, Replica] | KafkaError:
-        asked = self._sent.pop(self._key(replica), None)
-        if asked is None:
-            return KafkaError.INVALID_REQUEST
-        if not self._ground.up[asked.leader]:
-            return KafkaError.NETWORK_EXCEPTION
+    def _arrived(self, replica: Replica) -> tuple[Asked, Replica]:
+        asked = self._sent.pop(self._key(replica))
         return asked, self._ground.parts.replicas[replica.partition][asked.leader]
 
     def serve(self, replica: Replica) -> KafkaError:
         """The leader that was asked answers, as what it is by now."""
-        arrived = self._arrived(replica)
-        if isinstance(arrived, KafkaError):
-            return arrived
-        asked, leader = arrived
+        asked, leader = self._arrived(replica)
         return self._answer(replica, asked, leader, book=True)
 
     def _answer(self, replica: Replica, asked: Asked, leader: Replica, *, book: bool) -> KafkaError:
@@ -150,9 +174,11 @@ class RoundTrips:
             start = asked.partition.offset
             data = data._replace(records=leader.log.read(start, start + asked.limit, _UNLIMITED))
         key = self._key(replica)
-        if key not in self._deaf:
+        if key in self._deaf:
+            del self._deaf[key]
+            self._void[key] = KafkaError.INVALID_REQUEST
+        else:
             self._answers[key] = (asked.partition, data)
-        self._deaf.pop(key, None)
         self._ground.settle(leader)
         return KafkaError(data.error)
 
@@ -161,12 +187,9 @@ class RoundTrips:
         request = FetchRequest(0, replica.broker, asked.broker_epoch, 0, _UNLIMITED, (asked.partition,))
         return serve_fetch(leader, request, asked.partition, NOW, book=book)
 
-    def park(self, replica: Replica) -> KafkaError:
+    def _park(self, replica: Replica) -> KafkaError:
         """It arrives and is counted, but waits for its answer; an error or a divergence is answered at once."""
-        arrived = self._arrived(replica)
-        if isinstance(arrived, KafkaError):
-            return arrived
-        asked, leader = arrived
+        asked, leader = self._arrived(replica)
         data = self._read(replica, asked, leader, book=True)
         if data.error or data.diverging is not None or data.records.end > data.records.start:
             return self._answer(replica, asked, leader, book=False)
@@ -174,33 +197,34 @@ class RoundTrips:
         self._ground.settle(leader)
         return KafkaError.NONE
 
-    def wake(self, replica: Replica) -> KafkaError:
+    def _wake(self, params: Params) -> KafkaError:
         """A parked fetch is answered: it reads again, and is not counted again."""
+        replica = self._follower(params)
         asked = self._parked.pop(self._key(replica), None)
         if asked is None:
-            raise ModelError(
-                f"no fetch of broker {replica.broker} for {replica.partition} is parked; "
-                "fetch_serve parks one with answer: later"
-            )
-        if not self._ground.up[asked.leader]:
-            return KafkaError.NETWORK_EXCEPTION
+            return self._nothing(replica, "parked; fetch_serve parks one with answer: later")
         leader = self._ground.parts.replicas[replica.partition][asked.leader]
         return self._answer(replica, asked, leader, book=False)
 
+    def _apply_step(self, params: Params) -> KafkaError:
+        replica = self._follower(params)
+        if self._key(replica) not in self._answers:
+            return self._nothing(replica, "answered yet; fetch_serve answers one")
+        return self.apply(replica)
+
     def apply(self, replica: Replica) -> KafkaError:
         """The answer arrives."""
-        answer = self._answers.pop(self._key(replica), None)
-        if answer is None or replica.following is None or not self._ground.up[replica.broker]:
-            return KafkaError.INVALID_REQUEST
+        answer = self._answers.pop(self._key(replica))
+        assert replica.following is not None  # a new role forgets what was under way
         replica.following.answer(NOW, *answer)
         return KafkaError.NONE
 
     def _lose(self, params: Params) -> KafkaError:
         replica = self._follower(params)
         key = self._key(replica)
-        if all(table.pop(key, None) is None for table in (self._sent, self._parked, self._answers)):
-            raise ModelError(f"no fetch of broker {replica.broker} for {replica.partition} is under way")
         self._deaf.pop(key, None)
+        if all(table.pop(key, None) is None for table in (self._sent, self._parked, self._answers)):
+            return self._nothing(replica, "under way")
         return KafkaError.NONE
 
     def truncate(self, replica: Replica) -> KafkaError:
@@ -235,29 +259,33 @@ class RoundTrips:
         if following.failed:
             return KafkaError.FENCED_LEADER_EPOCH
         self._epoch_answers.pop(self._key(replica), None)
+        self._void_questions.pop(self._key(replica), None)
         self._questions[self._key(replica)] = (replica.leader, following.epoch_question())
         return KafkaError.NONE
 
+    def _truncate_serve(self, params: Params) -> KafkaError:
+        replica = self._follower(params)
+        if self._key(replica) not in self._questions:
+            return self._no_question(replica, "on its way; truncate_send sends one")
+        return self.answer_epoch(replica)
+
     def answer_epoch(self, replica: Replica) -> KafkaError:
         """The leader that was asked answers, as what it is by now."""
-        asked = self._questions.pop(self._key(replica), None)
-        if asked is None:
-            raise ModelError(
-                f"no OffsetsForLeaderEpoch of broker {replica.broker} for {replica.partition} is under way; "
-                "truncate_send sends one"
-            )
-        leader, question = asked
-        if not self._ground.up[leader]:
-            return KafkaError.NETWORK_EXCEPTION
+        leader, question = self._questions.pop(self._key(replica))
         answer = epoch_end(self._ground.parts.replicas[replica.partition][leader], *question)
         self._epoch_answers[self._key(replica)] = answer
         return KafkaError(answer.error)
 
+    def _truncate_apply(self, params: Params) -> KafkaError:
+        replica = self._follower(params)
+        if self._key(replica) not in self._epoch_answers:
+            return self._no_question(replica, "answered yet; truncate_serve answers one")
+        return self.apply_epoch(replica)
+
     def apply_epoch(self, replica: Replica) -> KafkaError:
         """That answer arrives."""
-        answer = self._epoch_answers.pop(self._key(replica), None)
-        if answer is None or replica.following is None or not self._ground.up[replica.broker]:
-            return KafkaError.INVALID_REQUEST
+        answer = self._epoch_answers.pop(self._key(replica))
+        assert replica.following is not None  # a new role forgets what was under way
         replica.following.epoch_answer(NOW, answer)
         return KafkaError.NONE
 
@@ -265,7 +293,5 @@ class RoundTrips:
         replica = self._follower(params)
         key = self._key(replica)
         if self._questions.pop(key, None) is None and self._epoch_answers.pop(key, None) is None:
-            raise ModelError(
-                f"no OffsetsForLeaderEpoch of broker {replica.broker} for {replica.partition} is under way"
-            )
+            return self._no_question(replica, "under way")
         return KafkaError.NONE

@@ -41,15 +41,15 @@ def _replica(replica: Replica) -> dict[str, Any]:
         "isr": [] if leadership is None else sorted(leadership.isr),
         "pending": [] if pending is None else sorted(pending),
         "followers": {str(broker): remote.leo for broker, remote in remotes.items()},
-        "fetching": _fetching(replica),
+        "fetcher": _fetcher(replica),
         "segments": [segment.base for segment in log.segments.all],
         "flushed": log.recovery_point,
         "checkpointed": replica.checkpointed_hw,
     }
 
 
-def _fetching(replica: Replica) -> str:
+def _fetcher(replica: Replica) -> str:
     following = replica.following
     if following is None:
-        return "no"
-    return "failed" if following.failed else "truncating" if following.truncating else "yes"
+        return "none"
+    return "failed" if following.failed else "truncating" if following.truncating else "running"

@@ -116,9 +116,9 @@ BROKER_STATE: Final = Record(
         ),
         "up": Key(Truth(), "Whether its process runs."),
         "pending": Key(ListOf(BrokerId()), "The ISR that this leader has proposed and is not done with; [] for none."),
-        "fetching": Key(
-            Choice(("yes", "truncating", "failed", "no")),
-            "How a follower stands: it must first find out where to truncate, or has failed until the next decision.",
+        "fetcher": Key(
+            Choice(("running", "truncating", "failed", "none")),
+            "A follower's fetcher: it must first find out where to truncate, or has failed until the next decision.",
         ),
         "segments": Key(ListOf(_OFFSETS), "First offset of each segment, the active one last."),
         "flushed": Key(_OFFSETS, "Recovery point: everything below has been forced to disk."),

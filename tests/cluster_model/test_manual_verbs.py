@@ -153,13 +153,15 @@ def test_a_lost_fetch_and_a_lost_answer() -> None:
     hands.append(A, "x")
     hands.do("fetch_send", follower=B)
     hands.do("fetch_lose", follower=B)
-    assert hands.do("fetch_serve", follower=B) == "INVALID_REQUEST"
+    with pytest.raises(ModelError, match="no fetch of broker 2 for orders-0 is on its way; fetch_send sends one"):
+        hands.do("fetch_serve", follower=B)
     assert hands.state(A)["followers"]["2"] == -1
     hands.do("fetch_send", follower=B)
     hands.do("fetch_serve", follower=B)
     hands.do("fetch_lose", follower=B)
     assert hands.state(A)["followers"]["2"] == 0
-    assert hands.do("fetch_apply", follower=B) == "INVALID_REQUEST"
+    with pytest.raises(ModelError, match="no fetch of broker 2 for orders-0 is answered yet"):
+        hands.do("fetch_apply", follower=B)
     assert hands.names(B) == []
     with pytest.raises(ModelError, match="no fetch of broker 2"):
         hands.do("fetch_lose", follower=B)
@@ -185,25 +187,62 @@ def test_a_crash_of_the_leader_takes_what_was_parked_with_it() -> None:
     hands.do("crash", broker=A)
     hands.do("restart", broker=A)
     hands.tell(A)
-    with pytest.raises(ModelError, match="is parked"):
-        hands.do("fetch_wake", follower=B)
-    assert hands.do("fetch_serve", follower=C) == "INVALID_REQUEST"
+    assert hands.do("fetch_wake", follower=B) == "NETWORK_EXCEPTION"
+    assert hands.do("fetch_serve", follower=C) == "NETWORK_EXCEPTION"
+    assert hands.state(A)["followers"] == {"2": -1, "3": -1}
+
+
+def test_a_fetch_from_a_leader_that_is_down_comes_to_nothing() -> None:
+    hands = told(records=1)
+    hands.do("crash", broker=A)
+    assert hands.do("fetch", follower=B) == "NETWORK_EXCEPTION"
+    assert hands.do("fetch_send", follower=B) == ""
+    assert hands.do("fetch_serve", follower=B) == "NETWORK_EXCEPTION"
+    assert hands.do("fetch_send", follower=A) == "NETWORK_EXCEPTION"
+    assert told().do("fetch_send", follower=A) == "LEADER_NOT_AVAILABLE", "a leader follows nobody"
+
+
+def test_an_answer_under_way_is_void_once_the_follower_has_a_new_role() -> None:
+    hands = told(records=1)
+    hands.append(A, "x")
+    hands.do("fetch_send", follower=B)
+    hands.do("fetch_serve", follower=B)
+    hands.lead(A, tell=(A, B))
+    assert hands.do("fetch_apply", follower=B) == "INVALID_REQUEST"
+    assert hands.state(B)["leo"] == 1
 
 
 def test_a_truncation_question_can_be_lost_and_its_answer_late() -> None:
     hands = told("2.6", records=1)
     hands.lead(B, tell=(B,))
     hands.do("deliver", broker=A, truncate="later")
-    assert hands.state(A)["fetching"] == "truncating"
+    assert hands.state(A)["fetcher"] == "truncating"
     hands.do("truncate_send", follower=A, answer="later")
     hands.do("truncate_lose", follower=A)
     with pytest.raises(ModelError, match="no OffsetsForLeaderEpoch of broker 1"):
         hands.do("truncate_serve", follower=A)
     hands.do("truncate_send", follower=A, answer="later")
-    assert hands.do("truncate_apply", follower=A) == "INVALID_REQUEST"
+    with pytest.raises(ModelError, match="is answered yet; truncate_serve answers one"):
+        hands.do("truncate_apply", follower=A)
     assert hands.do("truncate_serve", follower=A) == ""
     assert hands.do("truncate_apply", follower=A) == ""
-    assert hands.state(A)["fetching"] == "yes"
+    assert hands.state(A)["fetcher"] == "running"
+
+
+def test_a_question_is_void_with_its_connection_or_its_role() -> None:
+    hands = told("2.6", records=1)
+    hands.lead(B, tell=(B,))
+    hands.do("deliver", broker=A, truncate="later")
+    hands.do("truncate_send", follower=A, answer="later")
+    hands.do("crash", broker=B)
+    assert hands.do("truncate_serve", follower=A) == "NETWORK_EXCEPTION"
+    hands.do("restart", broker=B)
+    hands.tell(B)
+    hands.do("truncate_send", follower=A)
+    hands.lead(B, tell=(B,))
+    hands.do("deliver", broker=A, truncate="later")
+    assert hands.do("truncate_apply", follower=A) == "INVALID_REQUEST"
+    assert hands.state(A)["fetcher"] == "truncating"
 
 
 def test_a_question_of_another_epoch_is_fenced_and_the_follower_gives_up() -> None:
@@ -214,10 +253,10 @@ def test_a_question_of_another_epoch_is_fenced_and_the_follower_gives_up() -> No
     hands.lead(B, tell=(B,))
     assert hands.do("truncate_serve", follower=A) == "FENCED_LEADER_EPOCH"
     hands.do("truncate_apply", follower=A)
-    assert hands.state(A)["fetching"] == "failed"
+    assert hands.state(A)["fetcher"] == "failed"
     assert hands.do("truncate_send", follower=A) == "FENCED_LEADER_EPOCH"
     hands.tell(A)
-    assert hands.state(A)["fetching"] == "yes"
+    assert hands.state(A)["fetcher"] == "running"
 
 
 # Changes of the ISR

@@ -107,8 +107,8 @@ def _ids(brokers: Sequence[int]) -> str:
 
 def _cell(state: Mapping[str, Any], controller: Mapping[str, Any], width: int) -> list[str]:
     lines = [_ends(state)]
-    if state["fetching"] in ("truncating", "failed"):
-        lines.append(state["fetching"])
+    if state["fetcher"] in ("truncating", "failed"):
+        lines.append(state["fetcher"])
     if state["role"] == "leader":
         if state["isr"] != controller["isr"]:
             lines.append(f"ISR {_ids(state['isr'])}")
