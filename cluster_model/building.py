@@ -9,7 +9,9 @@ from cluster_model.controller.placement import place
 from cluster_model.errors import ModelError
 from cluster_model.events import Event
 from cluster_model.kernel.streams import Streams
+from cluster_model.log.keys import key_model
 from cluster_model.log.lineage import Lineages
+from cluster_model.log.mixing import number_of
 from cluster_model.profiles import Profile
 from cluster_model.replication.replica import BrokerMetadata, Replica
 from cluster_model.spec import ClusterSpec, TopicSpec
@@ -74,6 +76,14 @@ def build_parts(spec: ClusterSpec, streams: Streams, emit: Callable[[Event], Non
                 )
                 for broker in assignment
             }
+            lineages[name].keys = {
+                producer.name: key_model(producer.name, name, producer.keys, producer.tombstones)
+                for producer in spec.producers
+                if producer.topic == topic.name and producer.keys
+            }
+            if topic_config.log.jitter_us:
+                for broker, replica in replicas[name].items():
+                    replica.log.segments.draw_from(number_of(f"{streams.seed}/segment-jitter:{broker}:{name}"))
     return Parts(profile, config, committed, metadata, replicas, lineages)
 
 

@@ -21,11 +21,13 @@ from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
 from cluster_model.kernel.processes import CONTROL, Network, ProcessState
 from cluster_model.kernel.streams import Stream, Streams
+from cluster_model.log.crashes import WRITTEN_BACK, tear
+from cluster_model.overview import overview
 from cluster_model.query import Query
 from cluster_model.replication.broker import Broker
 from cluster_model.spec import ClusterSpec
 from cluster_model.trace import Trace
-from cluster_model.views import BrokerView, ClusterView, GroupView, LogView, PartitionView, ProducerView, RecordView
+from cluster_model.views import ClusterView, LogView, RecordView
 from cluster_model.world import World
 
 FIRST_PRODUCER: Final = 2_000
@@ -46,12 +48,14 @@ class Stop(Enum):
 class Cluster:
     """A running cluster. Brokers go by their ids, the controller by ``CONTROLLER_ID``."""
 
-    def __init__(self, spec: ClusterSpec, seed: int) -> None:
+    def __init__(self, spec: ClusterSpec, seed: int, *, naive: bool = False) -> None:
+        """``naive``: handle even what changes nothing, as a check on what is left out."""
         self.spec = spec
         self.seed = seed
         self.trace = Trace()
         self.streams = Streams(seed)
-        self.network = Network(self.streams, spec.network.latency_us, spec.network.jitter_us, self._control)
+        links = spec.network
+        self.network = Network(self.streams, links.latency_us, links.jitter_us, self._control, naive=naive)
         self.on_control: Callable[[int], None] | None = None
         """Called with a token at the time given to :meth:`call_at`."""
         ids = tuple(broker.id for broker in spec.brokers)
@@ -75,18 +79,18 @@ class Cluster:
         self.consumers = self._make_consumers(ids)
         self.world = World(self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up)
         self.checker = Checker(self.world, self.emit)
-        self.trace.set_observer(self.checker.observe)
+        self.trace.set_observer(self.checker.observe, self.checker.listeners())
         self.query = Query(self.world, self.checker, lambda: self.now_us, self._groups, CONTROLLER_ID)
         self._begin(ids)
 
     @classmethod
-    def build(cls, spec: ClusterSpec, seed: int) -> "Cluster":
+    def build(cls, spec: ClusterSpec, seed: int, *, naive: bool = False) -> "Cluster":
         """A cluster at its first instant: formed, topics created, every replica in sync, nothing written.
 
         Raises:
             ModelError: the spec contradicts itself, or names an unknown version.
         """
-        return cls(spec, seed)
+        return cls(spec, seed, naive=naive)
 
     def _port(self, node: int) -> Port:
         return Port(self.network, node)
@@ -227,24 +231,40 @@ class Cluster:
     def _broker_id(self, node: int) -> int:
         return node if node in self.brokers else -1
 
-    def crash(self, node: int) -> None:
-        """Kill a broker's or the controller's process (SIGKILL): the page cache stays, peers are told by resets."""
+    def crash(self, node: int, *, torn: bool = False) -> None:
+        """Kill a broker's or the controller's process (SIGKILL), ``torn``: in the middle of a write.
+
+        The page cache stays, peers are told by resets; a half batch is cut off by the next start.
+        """
+        self.network.rouse(node)
         if node in self.brokers:
             self.brokers[node].stopped()
+            if torn:
+                tear([replica.log for replica in self.brokers[node].replicas.values()])
         self.network.crash(node)
         self.emit(NodeDown(self.now_us, self.name_of(node), self._broker_id(node), "crash"))
 
-    def power_loss(self, node: int, keep: int = -1) -> None:
+    def power_loss(self, node: int, keep: int = -1, tail: str = WRITTEN_BACK) -> None:
         """Take a broker's machine away: what was not yet on disk is gone, and nobody is told.
 
-        ``keep`` says how many records of each log are left; -1: what the operating system had written back.
+        ``tail`` is one of ``log.crashes.TAILS``; ``keep``, unless -1, is how many records of each log are left.
         """
         broker = self.brokers[node]
+        self.network.rouse(node)
         broker.stopped()
         self.network.power_off(node)
         self.emit(NodeDown(self.now_us, self.name_of(node), node, "power_loss"))
         for replica in broker.replicas.values():
-            replica.power_lost(self.now_us, keep)
+            replica.power_lost(self.now_us, keep, tail)
+
+    def disk_loss(self, node: int) -> None:
+        """Take a broker's only log directory away, checkpoints included: it halts, and comes back empty."""
+        broker = self.brokers[node]
+        if self.is_up(node):
+            broker.stopped()
+            self.network.crash(node)
+            self.emit(NodeDown(self.now_us, self.name_of(node), node, "disk_loss"))
+        broker.logs.disk_lost()
 
     def shutdown(self, node: int) -> None:
         """Stop a running broker cleanly (SIGTERM): logs flushed, checkpoints current. No leadership is handed over.
@@ -254,6 +274,7 @@ class Cluster:
         """
         if node not in self.brokers or self.state_of(node) is not ProcessState.RUNNING:
             raise ModelError(f"node {node} is not a running broker")
+        self.network.rouse(node)
         self.brokers[node].logs.shut_down()
         self.brokers[node].stopped()
         self.network.crash(node)
@@ -281,12 +302,12 @@ class Cluster:
     def add_lag(self, source: int, target: int, fault: int, latency_us: int, jitter_us: int) -> None:
         """Slow one direction of a link down."""
         link = self.network.link(source, target)
-        link.lag = (*link.lag, (fault, latency_us, jitter_us))
+        self.network.slow_down(source, target, (*link.lag, (fault, latency_us, jitter_us)))
 
     def remove_lag(self, source: int, target: int, fault: int) -> None:
         """Undo :meth:`add_lag` of that fault."""
         link = self.network.link(source, target)
-        link.lag = tuple(entry for entry in link.lag if entry[0] != fault)
+        self.network.slow_down(source, target, tuple(entry for entry in link.lag if entry[0] != fault))
 
     def nodes(self) -> tuple[int, ...]:
         """Every node's id."""
@@ -323,44 +344,7 @@ class Cluster:
 
     def view(self) -> ClusterView:
         """Everything now; active faults are added by who injects them."""
-        partitions = tuple(viewing.partition_view(self.world, self.checker, name) for name in self.world.records)
-        state = self.state_of(CONTROLLER_ID).name.lower()
-        return ClusterView(
-            now_us=self.now_us,
-            events=self.executed,
-            profile=self.profile.name,
-            controller="controller" if state == "running" else f"controller ({state})",
-            brokers=tuple(self._broker_view(broker.id, broker.rack, partitions) for broker in self.spec.brokers),
-            partitions=partitions,
-            producers=tuple(self._producer_view(name) for name in self.producers),
-            groups=tuple(self._group_view(spec.name) for spec in self.spec.groups),
-            ledger=viewing.ledger_view(self.checker),
-            faults=(),
-            violations=self.query.violations(),
-        )
-
-    def _broker_view(self, broker: int, rack: str, partitions: tuple[PartitionView, ...]) -> BrokerView:
-        state = self.state_of(broker)
-        shown: Any = {ProcessState.RUNNING: "up", ProcessState.PAUSED: "paused"}.get(state, "down")
-        if shown == "up" and not self.brokers[broker].registered:
-            shown = "starting"
-        leads = sum(partition.leader == broker for partition in partitions)
-        return BrokerView(broker, rack, shown, broker not in self.controller.live, leads, ())
-
-    def _producer_view(self, name: str) -> ProducerView:
-        producer = self.producers[name]
-        spec = next(spec for spec in self.spec.producers if spec.name == name)
-        return ProducerView(
-            name, spec.topic, producer.acks, producer.sent, producer.acked, producer.failed, producer.unknown,
-            producer.in_flight, producer.queued, producer.refused, producer.last_error,
-        )  # fmt: skip
-
-    def _group_view(self, name: str) -> GroupView:
-        spec = next(spec for spec in self.spec.groups if spec.name == name)
-        members = [consumer for consumer in self.consumers.values() if consumer.group == name]
-        positions = tuple(item for consumer in members for item in consumer.positions.items())
-        read = sum(consumer.read for consumer in members)
-        return GroupView(name, spec.topics, spec.members, read, self.query.lag(name), positions)
+        return overview(self)
 
     def log_view(self, partition: str, start: int, end: int) -> LogView:
         """The logs of a partition side by side over ``[start, end)``."""

@@ -23,6 +23,7 @@ from cluster_model.config_keys import (
 from cluster_model.errors import ModelError
 from cluster_model.log.codecs import Codec, codec_of
 from cluster_model.log.rules import NEVER, LogRules
+from cluster_model.log_config import duration_us, log_rules
 from cluster_model.profiles import Profile
 
 __all__ = [
@@ -32,6 +33,8 @@ __all__ = [
 
 MS: Final = 1_000
 """Microseconds in the millisecond that Kafka's configurations count in."""
+MAP_ENTRY: Final = 24
+"""Bytes of a key in the cleaner's offset map, of which nine tenths are filled (``SkimpyOffsetMap``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,13 @@ class BrokerConfig:
     recovery_checkpoint_us: int
     start_checkpoint_us: int
     recovery_threads: int
+    flush_check_us: int
+    """How often logs are looked at whose ``flush.ms`` may be over; NEVER by default."""
+    cleaner: bool
+    """Whether compacted topics are cleaned at all: not by default in 0.8.2."""
+    cleaner_backoff_us: int
+    cleaner_keys: int
+    """Keys that one pass of the cleaner can map."""
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "BrokerConfig":
@@ -86,6 +96,10 @@ class BrokerConfig:
             recovery_checkpoint_us=number("log.flush.offset.checkpoint.interval.ms", 60_000) * MS,
             start_checkpoint_us=number("log.flush.start.offset.checkpoint.interval.ms", 60_000) * MS,
             recovery_threads=number("num.recovery.threads.per.data.dir", 2 if profile.number >= (4, 0, 0) else 1),
+            flush_check_us=duration_us(number("log.flush.scheduler.interval.ms", NEVER)),
+            cleaner=bool(config.get("log.cleaner.enable", profile.cleaner_default)),
+            cleaner_backoff_us=duration_us(number("log.cleaner.backoff.ms", 15_000)),
+            cleaner_keys=number("log.cleaner.dedupe.buffer.size", 134_217_728) * 9 // 10 // MAP_ENTRY,
         )
 
 
@@ -100,46 +114,21 @@ class TopicConfig:
 
     @staticmethod
     def of(profile: Profile, broker: Mapping[str, ConfigValue], topic: Mapping[str, ConfigValue]) -> "TopicConfig":
-        """Settings of a topic: its own, else the broker's, else the version's."""
+        """Settings of a topic: its own, else the broker's, else the version's.
+
+        Raises:
+            ModelError: a cleanup policy that the version lacks.
+        """
         merged = {**broker, **topic}
         return TopicConfig(
             min_isr=int(merged.get("min.insync.replicas", 1)),
             unclean=bool(merged.get("unclean.leader.election.enable", not profile.unclean_default_false)),
-            log=_log_rules(profile, broker, topic),
+            log=log_rules(profile, broker, topic),
         )
 
     def effective_min_isr(self, profile: Profile, replicas: int) -> int:
         """What acks=all needs: since 3.7 at most the number of replicas (``Partition.effectiveMinIsr``)."""
         return min(self.min_isr, replicas) if profile.effective_min_isr else self.min_isr
-
-
-_HOUR_MS: Final = 3_600_000
-_WEEK_HOURS: Final = 168
-
-
-def _log_rules(profile: Profile, broker: Mapping[str, ConfigValue], topic: Mapping[str, ConfigValue]) -> LogRules:
-    """Storage settings of a topic (``LogConfig``); among the broker's, the finer unit goes first."""
-
-    def number(name: str, broker_name: str, default: int) -> int:
-        return int(topic.get(name, broker.get(broker_name, default)))
-
-    roll_ms = number("segment.ms", "log.roll.ms", int(broker.get("log.roll.hours", _WEEK_HOURS)) * _HOUR_MS)
-    hours = int(broker.get("log.retention.hours", _WEEK_HOURS))
-    minutes = int(broker.get("log.retention.minutes", hours * 60))
-    retention_ms = number("retention.ms", "log.retention.ms", minutes * 60_000)
-    stamped_by = topic.get("message.timestamp.type", broker.get("log.message.timestamp.type", "CreateTime"))
-    return LogRules(
-        segment_bytes=number("segment.bytes", "log.segment.bytes", 1 << 30),
-        roll_us=roll_ms * MS,
-        index_bytes=number("segment.index.bytes", "log.index.size.max.bytes", 10_485_760),
-        index_interval=number("index.interval.bytes", "log.index.interval.bytes", 4_096),
-        flush_messages=number("flush.messages", "log.flush.interval.messages", NEVER),
-        retention_us=-1 if retention_ms < 0 else retention_ms * MS,
-        retention_bytes=number("retention.bytes", "log.retention.bytes", -1),
-        delete_delay_us=number("file.delete.delay.ms", "log.segment.delete.delay.ms", 60_000) * MS,
-        by_timestamp=profile.number >= (0, 10, 1),
-        log_append_time=stamped_by == "LogAppendTime" and profile.number >= (0, 10, 0),
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ Only keys that change something here are listed: an unknown or misspelt key is r
 """
 
 import difflib
+import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -21,7 +22,8 @@ class ConfigKey:
     """One configuration: its type, the range of an ``int``, the choices of a ``str``, and what it does."""
 
     name: str
-    type: Literal["int", "bool", "str"]
+    type: Literal["int", "bool", "str", "ratio"]
+    """``ratio``: a number from 0 to 1 with at most six decimals, kept as its text."""
     doc: str
     low: int = 0
     high: int = INT_MAX
@@ -33,6 +35,7 @@ def _table(*keys: ConfigKey) -> dict[str, ConfigKey]:
 
 
 _MIN_ISR: Final = ConfigKey("min.insync.replicas", "int", "In-sync replicas that acks=all needs.", 1)
+_POLICIES: Final = ("delete", "compact", "compact,delete", "delete,compact")
 _UNCLEAN: Final = ConfigKey("unclean.leader.election.enable", "bool", "Whether a replica outside the ISR may lead.")
 
 BROKER: Final = _table(
@@ -61,6 +64,21 @@ BROKER: Final = _table(
     ),
     ConfigKey("log.initial.task.delay.ms", "int", "First run of the log's periodic tasks after a start.", 0, LONG_MAX),
     ConfigKey("log.segment.delete.delay.ms", "int", "How long the files of a deleted segment stay.", 0, LONG_MAX),
+    ConfigKey("log.flush.interval.ms", "int", "Age at which the scheduler forces a log to disk.", 0, LONG_MAX),
+    ConfigKey(
+        "log.flush.scheduler.interval.ms", "int", "How often that age is looked at; never unless given.", 1, LONG_MAX
+    ),
+    ConfigKey("log.roll.jitter.hours", "int", "The most that a segment rolls early by time."),
+    ConfigKey("log.roll.jitter.ms", "int", "The same in milliseconds; it goes before the other.", 0, LONG_MAX),
+    ConfigKey("message.max.bytes", "int", "Largest batch that a leader takes."),
+    ConfigKey("log.cleanup.policy", "str", "What becomes of old records.", choices=_POLICIES),
+    ConfigKey("log.cleaner.enable", "bool", "Whether compacted topics are cleaned."),
+    ConfigKey("log.cleaner.backoff.ms", "int", "Pause of the cleaner when nothing is worth cleaning.", 0, LONG_MAX),
+    ConfigKey("log.cleaner.dedupe.buffer.size", "int", "Memory of the cleaner: 24 bytes a key.", 1_048_576, LONG_MAX),
+    ConfigKey("log.cleaner.min.cleanable.ratio", "ratio", "Dirty part of a log above which it is cleaned."),
+    ConfigKey("log.cleaner.delete.retention.ms", "int", "How long tombstones are kept once cleaned.", 0, LONG_MAX),
+    ConfigKey("log.cleaner.min.compaction.lag.ms", "int", "Age below which nothing is cleaned.", 0, LONG_MAX),
+    ConfigKey("log.cleaner.max.compaction.lag.ms", "int", "Age at which a log is cleaned at any ratio.", 1, LONG_MAX),
     ConfigKey("log.flush.offset.checkpoint.interval.ms", "int", "How often recovery points are written to disk.", 1),
     ConfigKey(
         "log.flush.start.offset.checkpoint.interval.ms", "int", "How often log start offsets are written to disk.", 1
@@ -85,6 +103,14 @@ TOPIC: Final = _table(
     ConfigKey("segment.index.bytes", "int", "Room of a segment's index; a full one begins a new segment.", 24),
     ConfigKey("retention.ms", "int", "Age at which segments are deleted; -1 never.", -1, LONG_MAX),
     ConfigKey("retention.bytes", "int", "Size above which old segments are deleted; -1 none.", -1, LONG_MAX),
+    ConfigKey("flush.ms", "int", "Age at which the flush scheduler forces this log to disk.", 0, LONG_MAX),
+    ConfigKey("segment.jitter.ms", "int", "The most that a segment rolls early by time.", 0, LONG_MAX),
+    ConfigKey("max.message.bytes", "int", "Largest batch that a leader takes."),
+    ConfigKey("cleanup.policy", "str", "What becomes of old records.", choices=_POLICIES),
+    ConfigKey("min.cleanable.dirty.ratio", "ratio", "Dirty part of this log above which it is cleaned."),
+    ConfigKey("delete.retention.ms", "int", "How long tombstones are kept once cleaned.", 0, LONG_MAX),
+    ConfigKey("min.compaction.lag.ms", "int", "Age below which nothing is cleaned.", 0, LONG_MAX),
+    ConfigKey("max.compaction.lag.ms", "int", "Age at which this log is cleaned at any ratio.", 1, LONG_MAX),
     ConfigKey("file.delete.delay.ms", "int", "How long the files of a deleted segment stay.", 0, LONG_MAX),
     ConfigKey("message.timestamp.type", "str", "Whose clock stamps records.", choices=("CreateTime", "LogAppendTime")),
 )
@@ -144,6 +170,8 @@ def check(scope: Scope, name: str, value: object) -> ConfigValue:
         return _bool(key, value)
     if key.type == "str":
         return _choice(key, value)
+    if key.type == "ratio":
+        return _ratio(key, value)
     if isinstance(value, bool) or not isinstance(value, int):
         raise ModelError(f"{name} takes a whole number, found {value!r}")
     if not key.low <= value <= key.high:
@@ -157,6 +185,13 @@ def _bool(key: ConfigKey, value: object) -> bool:
     if value in ("true", "false"):
         return value == "true"
     raise ModelError(f"{key.name} takes true or false, found {value!r}")
+
+
+def _ratio(key: ConfigKey, value: object) -> str:
+    text = "" if isinstance(value, bool) else str(value)
+    if not re.fullmatch(r"0(\.[0-9]{1,6})?|1(\.0{1,6})?", text, re.ASCII):
+        raise ModelError(f"{key.name} takes a number from 0 to 1, found {value!r}")
+    return text
 
 
 def _choice(key: ConfigKey, value: object) -> str:

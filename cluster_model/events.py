@@ -9,6 +9,7 @@ exclusive.
 """
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, ClassVar, Final, dataclass_transform
 
 SCHEMA_VERSION: Final = 1
@@ -64,7 +65,8 @@ class TraceEvent:
 
     def values(self) -> tuple[Any, ...]:
         """Values of the fields, in order."""
-        return tuple([getattr(self, name) for name in FIELDS[self.kind]])
+        values: tuple[Any, ...] = _VALUES[self.kind](self)
+        return values
 
 
 @dataclass_transform(frozen_default=True)
@@ -75,7 +77,10 @@ def _event(cls: type[Any]) -> type[Any]:
 
 @_event
 class NodeDown(TraceEvent):
-    """A process is gone. ``detail``: ``crash`` (page cache kept), ``power_loss``, ``shutdown``. ``broker`` -1: none."""
+    """A process is gone. ``detail``: ``crash`` (page cache kept), ``power_loss``, ``disk_loss``, ``shutdown``.
+
+    ``broker`` -1: none.
+    """
 
     kind: ClassVar[str] = "node_down"
     at_us: int
@@ -226,7 +231,10 @@ class BecameFollower(TraceEvent):
 
 @_event
 class Truncated(TraceEvent):
-    """A replica dropped ``[log_offset, end_offset)``. ``rule`` names the protocol rule, or ``power loss``."""
+    """A replica dropped ``[log_offset, end_offset)``.
+
+    ``rule`` names the protocol rule, ``power loss`` or ``disk loss``.
+    """
 
     kind: ClassVar[str] = "truncated"
     at_us: int
@@ -266,6 +274,24 @@ class LogStartMoved(TraceEvent):
     log_offset: int
     end_offset: int
     by: str
+
+
+@_event
+class LogCleaned(TraceEvent):
+    """A replica compacted its log: the dirty ``[log_offset, end_offset)`` is clean, ``count`` records are gone.
+
+    They are gone wherever below ``end_offset`` they were; each had a newer record of its key, or was a tombstone whose
+    time was over.
+    """
+
+    kind: ClassVar[str] = "log_cleaned"
+    at_us: int
+    partition: str
+    broker: int
+    log_offset: int
+    end_offset: int
+    count: int
+    detail: str
 
 
 @_event
@@ -391,7 +417,10 @@ class ProduceRefused(TraceEvent):
 
 @_event
 class RecordsRead(TraceEvent):
-    """A consumer was handed ``[log_offset, log_offset + count)``; ``latency_us`` since the newest was appended."""
+    """A consumer was handed ``count`` records from ``log_offset`` on, less those that compaction had removed.
+
+    ``latency_us`` is since the newest was appended.
+    """
 
     kind: ClassVar[str] = "records_read"
     at_us: int
@@ -496,6 +525,8 @@ KINDS: Final[dict[str, type[TraceEvent]]] = {cls.kind: cls for cls in TraceEvent
 
 FIELDS: Final[dict[str, tuple[str, ...]]] = {kind: tuple(cls.__annotations__)[1:] for kind, cls in KINDS.items()}
 """Recorded kind → its fields, in order."""
+
+_VALUES: Final = {kind: attrgetter(*names) for kind, names in FIELDS.items()}
 
 DATA_KINDS: Final = frozenset(
     {"appended", "hw_advanced", "records_sent", "records_acked", "records_read", "produce_refused"}

@@ -55,7 +55,7 @@ class ManualCluster:
         self._handlers = self._verbs()
         self.world = World(self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up)
         self.checker = Checker(self.world, self.emit)
-        self.trace.set_observer(self.checker.observe)
+        self.trace.set_observer(self.checker.observe, self.checker.listeners())
         self.query = Query(self.world, self.checker, lambda: NOW, dict, CONTROLLER_ID)
 
     def _verbs(self) -> dict[str, Handler]:

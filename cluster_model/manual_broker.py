@@ -46,7 +46,7 @@ class Processes:
         replicas = self._ground.replicas_on(broker)
         if self._ground.up[broker]:
             for replica in replicas:
-                replica.closed()
+                replica.closed(NOW)
             self._clean[broker] = True
         return self._stop(broker, "shutdown")
 
@@ -94,7 +94,7 @@ class Processes:
         replica = self._ground.replica(params)
         if not self._ground.up[replica.broker]:
             return KafkaError.NETWORK_EXCEPTION
-        replica.log.flush()
+        replica.log.flush(NOW)
         return KafkaError.NONE
 
     def _roll(self, params: Params) -> KafkaError:

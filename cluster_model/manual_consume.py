@@ -6,11 +6,11 @@ from cluster_model.errors import KafkaError, ModelError
 from cluster_model.events import ConsumerReset, RecordsRead
 from cluster_model.log.epochs import UNDEFINED
 from cluster_model.log.replica_log import Slice
-from cluster_model.manual_ground import CLIENT, NOW, Ground, Handler, HandPort, Params
-from cluster_model.messages import CONSUMER, FetchPartition, FetchRequest, ListOffsetsRequest, ListOffsetsResponse
-from cluster_model.replication.purgatory import Purgatory
+from cluster_model.manual_ground import CLIENT, NOW, Ground, Handler, Params
+from cluster_model.messages import CONSUMER, EARLIEST, LATEST, FetchPartition, FetchRequest, ListOffsetsRequest
+from cluster_model.replication.offsets import list_offset
 from cluster_model.replication.replica import Replica
-from cluster_model.replication.service import Service, epoch_end, serve_fetch
+from cluster_model.replication.serving import check_epoch, epoch_end, serve_fetch
 
 _UNLIMITED = 1 << 40
 
@@ -101,7 +101,10 @@ class HandConsumer:
         replica = self._ground.replica(params)
         if not self._ground.up[replica.broker]:
             return KafkaError.NETWORK_EXCEPTION
-        error, offset = _listed(replica, params["at"] == "earliest", self._current(params))
+        current = self._current(params)
+        which = EARLIEST if params["at"] == "earliest" else LATEST
+        request = ListOffsetsRequest(0, replica.partition, which, current)
+        error, offset, _timestamp = list_offset(replica, check_epoch(replica, current), request, NOW)
         if error is KafkaError.NONE:
             self._move(replica.partition, offset)
         return error
@@ -111,12 +114,3 @@ class HandConsumer:
             raise ModelError(f"no partition {params['partition']!r}; there are {', '.join(self.positions)}")
         self._move(params["partition"], int(params["offset"]))
         return KafkaError.NONE
-
-
-def _listed(replica: Replica, earliest: bool, epoch: int) -> tuple[KafkaError, int]:
-    """What a broker answers to a consumer's ListOffsets: its error, and the offset."""
-    port = HandPort(replica.broker)
-    service = Service(port, replica.profile, {replica.partition: replica}, Purgatory(port), lambda _replica: None, {})
-    service.list_offsets(CONSUMER, ListOffsetsRequest(0, replica.partition, earliest, epoch))
-    response = next(message for message in port.sent if isinstance(message, ListOffsetsResponse))
-    return KafkaError(response.error), response.log_offset

@@ -7,7 +7,7 @@ from cluster_model.errors import KafkaError, ModelError
 from cluster_model.manual_ground import NOW, Ground, Handler, Params
 from cluster_model.messages import NOBODY, EpochEnd, FetchData, FetchPartition, FetchRequest
 from cluster_model.replication.replica import Replica
-from cluster_model.replication.service import epoch_end, serve_fetch
+from cluster_model.replication.serving import epoch_end, serve_fetch
 
 _UNLIMITED: Final = 1 << 40
 _MOST_QUESTIONS: Final = 1_000

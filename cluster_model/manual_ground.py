@@ -7,7 +7,6 @@ from typing import Any, Final
 from cluster_model.building import Parts
 from cluster_model.errors import KafkaError, ModelError
 from cluster_model.events import Event
-from cluster_model.kernel.port import Port
 from cluster_model.messages import PartitionState
 from cluster_model.replication.replica import Replica
 
@@ -85,31 +84,3 @@ class Ground:
         """The same for all: no step depends on a cache that is stale about who lives."""
         for broker in self.up:
             self.tell_live(broker)
-
-
-class HandPort(Port):
-    """A broker's window on a world without links: what it sends stays in ``sent``, and no timer ever rings."""
-
-    __slots__ = ("sent",)
-
-    def __init__(self, node_id: int) -> None:
-        self.node_id = node_id
-        self.sent: list[tuple[Any, ...]] = []
-
-    @property
-    def now(self) -> int:
-        """Always the same instant."""
-        return NOW
-
-    @property
-    def incarnation(self) -> int:
-        """Always the first."""
-        return 0
-
-    def send(self, target: int, message: tuple[Any, ...]) -> None:
-        """Keep a message."""
-        del target
-        self.sent.append(message)
-
-    def timer(self, delay: int, *timer: Any) -> None:
-        """Nothing: time stands still."""

@@ -11,6 +11,13 @@ NOBODY: Final = -1
 CONSUMER: Final = -1
 """``replica`` of a consumer's fetch."""
 
+LATEST: Final = -1
+"""``timestamp_us`` of a ListOffsets for the end of what can be read."""
+EARLIEST: Final = -2
+"""... for the start of the log."""
+MAX_TIMESTAMP: Final = -3
+"""... for the record with the largest timestamp."""
+
 ALL: Final = -1
 """``acks`` of all in-sync replicas."""
 
@@ -72,7 +79,8 @@ class FetchPartition(NamedTuple):
 class FetchRequest(NamedTuple):
     """``replica`` is the follower's broker id, -1 for a consumer. ``broker_epoch`` -1 before KIP-903.
 
-    ``incremental``: ``partitions`` has only what is asked differently from this follower's last fetch.
+    ``incremental``: ``partitions`` has only what is asked differently from this fetcher's last fetch. ``fetcher``
+    numbers a follower's fetcher threads: the connection tells them apart.
     """
 
     correlation: int
@@ -82,6 +90,7 @@ class FetchRequest(NamedTuple):
     max_bytes: int
     partitions: tuple[FetchPartition, ...]
     incremental: bool = False
+    fetcher: int = 0
 
 
 class FetchData(NamedTuple):
@@ -103,6 +112,7 @@ class FetchResponse(NamedTuple):
 
     correlation: int
     partitions: tuple[FetchData, ...]
+    fetcher: int = 0
 
 
 class EpochEndRequest(NamedTuple):
@@ -110,6 +120,7 @@ class EpochEndRequest(NamedTuple):
 
     correlation: int
     partitions: tuple[tuple[str, int, int], ...]
+    fetcher: int = 0
 
 
 class EpochEnd(NamedTuple):
@@ -127,24 +138,29 @@ class EpochEndResponse(NamedTuple):
 
     correlation: int
     partitions: tuple[EpochEnd, ...]
+    fetcher: int = 0
 
 
 class ListOffsetsRequest(NamedTuple):
-    """A consumer asks for the earliest or the latest readable offset."""
+    """A consumer asks for the offset of the first record that is not older than ``timestamp_us`` (KIP-79).
+
+    :data:`LATEST`, :data:`EARLIEST` and :data:`MAX_TIMESTAMP` (KIP-734) stand for other questions.
+    """
 
     correlation: int
     partition: str
-    earliest: bool
+    timestamp_us: int
     current_leader_epoch: int
 
 
 class ListOffsetsResponse(NamedTuple):
-    """``log_offset`` is -1 with an error."""
+    """``log_offset`` is -1 with an error, and where no record is as asked. ``timestamp_us`` is its record's."""
 
     correlation: int
     partition: str
     error: int
     log_offset: int
+    timestamp_us: int = -1
 
 
 class MetadataRequest(NamedTuple):

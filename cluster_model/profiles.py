@@ -52,6 +52,9 @@ FLAGS: Final = (
     Flag("no_bump_on_shrink", "in KRaft mode an ISR shrink leaves the leader epoch alone", (3, 6, 0)),
     Flag("hw_needs_min_isr", "the HW stands still while the ISR is below min.insync.replicas", (3, 7, 0)),
     Flag("effective_min_isr", "min.insync.replicas counts as at most the replication factor", (3, 7, 0)),
+    Flag("cleaner_default", "log.cleaner.enable is true by default", (0, 9, 0)),
+    Flag("offset_not_available", "no latest offset while the HW is below its epoch's start (KIP-207)", (2, 2, 0)),
+    Flag("delete_horizon", "tombstones go by the time of the first cleaning that kept them (KIP-534)", (3, 1, 0)),
     Flag("keeps_last_isr", "the last member of an ISR always stays in it", (1, 1, 0)),
 )
 """Every rule that a cluster model looks at."""
@@ -91,6 +94,8 @@ class Profile:
     version: str
     mode: Mode
     number: Version
+    kraft: bool
+    """Whether a KRaft quorum, not ZooKeeper, is the controller."""
     lag_messages: bool
     shrink_half: bool
     caught_up_previous: bool
@@ -113,17 +118,15 @@ class Profile:
     no_bump_on_shrink: bool
     hw_needs_min_isr: bool
     effective_min_isr: bool
+    cleaner_default: bool
+    offset_not_available: bool
+    delete_horizon: bool
     keeps_last_isr: bool
 
     @property
     def name(self) -> str:
         """Version and mode, as results name it: ``3.9-kraft``."""
         return f"{self.version}-{self.mode}"
-
-    @property
-    def kraft(self) -> bool:
-        """Whether a KRaft quorum, not ZooKeeper, is the controller."""
-        return self.mode == "kraft"
 
     @staticmethod
     @cache
@@ -144,7 +147,7 @@ class Profile:
             raise ModelError(f"Kafka {version} has no mode {mode!r}; it has {' and '.join(modes)}")
         number = _parse(version)
         flags = {name: flag.holds(number) for name, flag in _FLAG_BY_NAME.items()}
-        return Profile(version, chosen, number, **flags)
+        return Profile(version, chosen, number, chosen == "kraft", **flags)
 
 
 NEWEST: Final = PROFILE_VERSIONS[-1]

@@ -75,10 +75,12 @@ class Query:
     def log(self, partition: str, broker: int) -> list[list[int | str]]:
         """A replica's records as [epoch, name]; a record without a name is known by its number, from 0."""
         found: list[list[int | str]] = []
-        for lineage, batch, start, end in self._world.replica(partition, broker).log.batches():
-            for index in range(start - batch.base, end - batch.base):
-                name: int | str = batch.name[index] if batch.name else batch.sequence + index
-                found.append([lineage.epoch, name])
+        log = self._world.replica(partition, broker).log
+        for lineage, batch, start, end in log.batches():
+            for low, high in log.left(start, end):
+                for index in range(low - batch.base, high - batch.base):
+                    name: int | str = batch.name[index] if batch.name else batch.sequence + index
+                    found.append([lineage.epoch, name])
         return found
 
     def diverged(self, partition: str) -> int:

@@ -44,6 +44,10 @@ class ProducerSpec:
     stop_us: int = -1
     """-1: goes on until the settling begins."""
     config: dict[str, int | str | bool] = field(default_factory=dict)
+    keys: int = 0
+    """Distinct keys of its records in each partition; 0: records without keys."""
+    tombstones: int = 0
+    """One record in so many deletes its key; 0: none."""
 
 
 @dataclass(frozen=True, slots=True)

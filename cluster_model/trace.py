@@ -1,49 +1,63 @@
 """The trace: every event in order, to the checker at once and to everybody else on request, and its digest."""
 
 import hashlib
-from collections.abc import Callable
-from typing import Any
+import marshal
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
-from cluster_model.events import Event
+from cluster_model.events import Event, TraceEvent
+
+_ENCODING: Final = 2
+"""Version of marshal's format: the last one whose bytes depend on nothing but the values."""
+
+Observer = Callable[[Any], None]
 
 
 class Trace:
     """Events since the last drain, and a digest over all that ever were."""
 
-    __slots__ = ("_digest", "_events", "_folded", "_observe", "count")
+    __slots__ = ("_before", "_digest", "_events", "_folded", "_listeners", "_observe")
 
     def __init__(self) -> None:
         self._events: list[Event] = []
         self._digest = hashlib.blake2b(digest_size=16)
         self._folded = 0
-        self._observe: Callable[[Event], None] | None = None
-        self.count = 0
-        """Events so far."""
+        self._observe: Observer | None = None
+        self._listeners: Mapping[type[TraceEvent], Observer] = {}
+        self._before = 0
+        """Events that were drained."""
 
-    def set_observer(self, observe: Callable[[Event], None]) -> None:
-        """Who hears each event in the state that it left behind."""
+    @property
+    def count(self) -> int:
+        """Events so far."""
+        return self._before + len(self._events)
+
+    def set_observer(self, observe: Observer, listeners: Mapping[type[TraceEvent], Observer]) -> None:
+        """Who hears each event in the state that it left behind; ``listeners`` take theirs in the observer's place."""
         self._observe = observe
+        self._listeners = listeners
 
     def emit(self, event: Event) -> None:
         """Add an event."""
         self._events.append(event)
-        self.count += 1
-        if self._observe is not None:
-            self._observe(event)
+        observe = self._listeners.get(type(event), self._observe)
+        if observe is not None:
+            observe(event)
 
     def drain(self) -> list[Event]:
         """Events since the last drain."""
         self._fold()
         drained, self._events = self._events, []
+        self._before += len(drained)
         self._folded = 0
         return drained
 
     def _fold(self) -> None:
         """An explicit encoding of kinds and values: the same on every interpreter and for every way of draining."""
-        fresh = self._events[self._folded :]
+        fresh = self._events[self._folded :] if self._folded else self._events
         if fresh:
-            lines = "".join([f"{event.kind}{event.values()!r}\n" for event in fresh])
-            self._digest.update(lines.encode())
+            encoded = [marshal.dumps((event.kind, event.values()), _ENCODING) for event in fresh]
+            self._digest.update(b"".join(encoded))
             self._folded = len(self._events)
 
     def digest(self, now: int, executed: int) -> str:
@@ -60,7 +74,8 @@ class Trace:
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        digest, events, self.count = saved
+        digest, events, count = saved
         self._digest = digest.copy()
         self._events = list(events)
+        self._before = count - len(self._events)
         self._folded = len(events)

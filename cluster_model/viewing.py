@@ -96,8 +96,10 @@ def _lane(world: World, checker: Checker, name: str, broker: int, window: Range)
         high = min(window[1], log.extents[index + 1][0] if index + 1 < len(log.extents) else log.leo)
         lost = [interval for owner, interval in checker.ledger.is_missing(name) if owner == stint]
         edges = {edge for interval in (*parted, *lost) for edge in interval if low < edge < high}
+        if log.cleaned is not None:
+            edges.update(edge for hole in log.cleaned.within(low, high) for edge in hole if low < edge < high)
         for at, until in pairwise([low, *sorted(edges), high]):
-            if at < until:
+            if at < until and not (log.cleaned is not None and log.cleaned.covers(at)):
                 epoch = log.lineages.by_id[stint].epoch
                 runs.append(Run(at, until, epoch, _inside(at, parted), _inside(at, lost)))
     return LaneView(broker, status_of(world, name, broker), log.leo, replica.hw, log.log_start, tuple(runs))
@@ -110,7 +112,7 @@ def _inside(offset: int, ranges: list[Range]) -> bool:
 def record_view(world: World, checker: Checker, name: str, broker: int, offset: int) -> RecordView | None:
     """One record of a replica, None where its log holds nothing."""
     log = world.replica(name, broker).log
-    if not log.log_start <= offset < log.leo:
+    if not log.log_start <= offset < log.leo or not log.left(offset, offset + 1):
         return None
     lineage = log.lineage_at(offset)
     batch = lineage.batch_at(offset)

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from cluster_model.checker.history import POWER_LOSS, History
+from cluster_model.checker.history import History
 from cluster_model.events import Appended, BecameLeader, LeaderElected, RecordsAcked, TraceEvent, Truncated
+from cluster_model.log.crashes import DISK_LOSS, POWER_LOSS
 from cluster_model.log.lineage import Lineage
 
 
@@ -110,6 +111,8 @@ def _led(history: History, partition: str, run: Run, trigger: Trigger, broker: i
 def _cut(event: Truncated) -> str:
     if event.rule == POWER_LOSS:
         return f"lost its log from offset {event.log_offset} on in a power loss, not yet on disk"
+    if event.rule == DISK_LOSS:
+        return "lost its log with its disk"
     if event.rule.startswith("high watermark"):
         return f"cut its log back to its high watermark {event.log_offset}, which was out of date"
     return f"cut its log back to offset {event.log_offset} ({event.rule})"

@@ -7,7 +7,6 @@ from cluster_model.checker.history import History
 from cluster_model.checker.invariants import Invariants
 from cluster_model.checker.ledger import Ledger
 from cluster_model.events import (
-    DATA_KINDS,
     Appended,
     BecameLeader,
     Event,
@@ -15,7 +14,11 @@ from cluster_model.events import (
     LeaderElected,
     LogStartMoved,
     PartitionOffline,
+    ProduceRefused,
+    RecordsAcked,
     RecordsFailed,
+    RecordsRead,
+    RecordsSent,
     RecordsUnknown,
     TraceEvent,
 )
@@ -32,22 +35,33 @@ class Checker:
         self.ledger = Ledger(world, self.history, emit)
         self.invariants = Invariants(world, self.history, emit)
 
+    def listeners(self) -> dict[type[TraceEvent], Callable[[Any], None]]:
+        """Who hears the frequent kinds of events; :meth:`observe` hears all others."""
+        return {
+            RecordsSent: self.ledger.sent,
+            Appended: self._appended,
+            HwAdvanced: self._hw_advanced,
+            RecordsAcked: self.ledger.acked,
+            RecordsRead: _ignored,
+            ProduceRefused: _ignored,
+        }
+
+    def _appended(self, event: Appended) -> None:
+        self.ledger.appended(event)
+        self.invariants.appended(event)
+
+    def _hw_advanced(self, event: HwAdvanced) -> None:
+        self.ledger.committed(event)
+        self.invariants.hw_advanced(event)
+
     def observe(self, event: TraceEvent) -> None:
-        """Hear an event, in the state that it left behind."""
-        if event.kind in DATA_KINDS:
-            if isinstance(event, HwAdvanced):
-                self.ledger.committed(event)
-                self.invariants.hw_advanced(event)
-            elif isinstance(event, Appended):
-                self.ledger.appended(event)
-                self.invariants.appended(event)
-            else:
-                self.ledger.observe_data(event)
-            return
+        """Hear a rare event, in the state that it left behind."""
         self.history.observe(event)
         self.invariants.observe(event)
-        if isinstance(event, RecordsFailed | RecordsUnknown):
-            self.ledger.observe_data(event)
+        if isinstance(event, RecordsFailed):
+            self.ledger.failed(event)
+        elif isinstance(event, RecordsUnknown):
+            self.ledger.unknown(event)
         elif isinstance(event, LeaderElected | PartitionOffline | BecameLeader):
             self.ledger.leader_changed(event.partition, event)
         elif isinstance(event, LogStartMoved):
@@ -63,3 +77,7 @@ class Checker:
         self.history.load(history)
         self.ledger.load(ledger)
         self.invariants.load(invariants)
+
+
+def _ignored(_event: TraceEvent) -> None:
+    """Nothing to learn from."""

@@ -10,10 +10,8 @@ from cluster_model.events import (
     Truncated,
 )
 from cluster_model.log.compare import Range
+from cluster_model.log.crashes import LOSSY
 from cluster_model.world import World
-
-POWER_LOSS = "power loss"
-"""Rule of a truncation that no protocol asked for."""
 
 
 class History:
@@ -77,7 +75,7 @@ class History:
 
     def lossy_crash(self, partition: str) -> bool:
         """Whether any replica lost records that it had, other than by the protocol."""
-        return any(event.rule == POWER_LOSS for _moment, event, _taken in self._truncations[partition])
+        return any(event.rule in LOSSY for _moment, event, _taken in self._truncations[partition])
 
     def save(self) -> tuple[Any, ...]:
         """All state; events are never changed, so their lists are enough."""

@@ -61,16 +61,17 @@ class Ledger:
         """Client → [sent, acked, failed, unknown]."""
         self.repeats = Repeats(world)
 
-    def observe_data(self, event: TraceEvent) -> None:
-        """Take what a client tells of a batch's life."""
-        if isinstance(event, RecordsAcked):
-            self.acked(event)
-        elif isinstance(event, RecordsSent):
-            self._book(event.client, 0, event.count)
-        elif isinstance(event, RecordsFailed):
-            self._book(event.client, 2, event.count)
-        elif isinstance(event, RecordsUnknown):
-            self._book(event.client, 3, event.count)
+    def sent(self, event: RecordsSent) -> None:
+        """A client made records."""
+        self._book(event.client, 0, event.count)
+
+    def failed(self, event: RecordsFailed) -> None:
+        """A client was told that its records are not written."""
+        self._book(event.client, 2, event.count)
+
+    def unknown(self, event: RecordsUnknown) -> None:
+        """A client gave up on records that may be written."""
+        self._book(event.client, 3, event.count)
 
     def acked(self, event: RecordsAcked) -> None:
         """A client was told that its records are written."""

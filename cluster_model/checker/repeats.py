@@ -80,7 +80,8 @@ class Repeats:
         leader = self._world.true_leader(partition)
         if leader is None:
             return False
-        return any(start <= offset < end for start, end in leader.log.held(stint))
+        held = any(start <= offset < end for start, end in leader.log.held(stint))
+        return held and bool(leader.log.left(offset, offset + 1))
 
     def save(self) -> tuple[Any, ...]:
         """All state."""

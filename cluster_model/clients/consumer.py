@@ -17,6 +17,8 @@ from cluster_model.kernel.port import Alarm, Port
 from cluster_model.log.lineage import Lineages
 from cluster_model.messages import (
     CONSUMER,
+    EARLIEST,
+    LATEST,
     NOBODY,
     FetchData,
     FetchPartition,
@@ -177,10 +179,14 @@ class Consumer:
     def _hand_out(self, source: int, data: FetchData, most: int) -> int:
         records = data.records
         end = min(records.end, records.start + most)
-        last_lineage = next(lineage for start, lineage in reversed(records.extents) if start < end)
-        newest = self._lineages[data.partition].by_id[last_lineage].batch_at(end - 1)
-        count = end - records.start
+        count, last = end - records.start, end - 1
+        if records.cleaned is not None:
+            end, count, last = records.cleaned.take(records.start, records.end, most)
         self.positions[data.partition] = end
+        if not count:
+            return 0
+        last_lineage = next(lineage for start, lineage in reversed(records.extents) if start <= last)
+        written_us = self._lineages[data.partition].by_id[last_lineage].appended_at(last)
         self.read += count
         now = self._port.now
         self._emit(
@@ -193,7 +199,7 @@ class Consumer:
                 data.leader_epoch,
                 records.start,
                 count,
-                now - newest.appended_us,
+                now - written_us,
             )
         )
         return count
@@ -205,7 +211,9 @@ class Consumer:
             epoch = self._metadata.epoch(data.partition) if self._profile.kip_320 else -1
             self._port.send(
                 source,
-                ListOffsetsRequest(self._correlation, data.partition, self._config.reset_to_earliest, epoch),
+                ListOffsetsRequest(
+                    self._correlation, data.partition, EARLIEST if self._config.reset_to_earliest else LATEST, epoch
+                ),
             )
             return
         self._back_off(data.partition)

@@ -5,6 +5,7 @@ in an error that proves that nothing was written), or *unknown* (some attempt ma
 that was ever under way is unknown: it may be in the log, or still get there.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -29,6 +30,9 @@ from cluster_model.spec import ProducerSpec
 _PROVES_NOT_WRITTEN: Final = frozenset(
     {
         KafkaError.NOT_ENOUGH_REPLICAS,
+        KafkaError.CORRUPT_MESSAGE,
+        KafkaError.INVALID_RECORD,
+        KafkaError.MESSAGE_TOO_LARGE,
         KafkaError.RECORD_LIST_TOO_LARGE,
         KafkaError.UNKNOWN_TOPIC_OR_PARTITION,
         KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER,
@@ -45,9 +49,9 @@ class Producer:
     """The node."""
 
     __slots__ = (
-        "_accumulator", "_alarm", "_available", "_available_as_of",
-        "_config", "_correlation", "_emit", "_in_flight", "_metadata", "_partitions", "_pid",
-        "_port", "_pumped_as_of", "_running", "_spec", "_turn", "_usual_size", "acked", "failed", "last_error",
+        "_accumulator", "_alarm", "_at_once", "_available", "_available_as_of", "_config", "_correlation", "_emit",
+        "_in_flight", "_metadata", "_partitions", "_patience_us", "_pid", "_port", "_pumped_as_of", "_room",
+        "_running", "_spec", "_turn", "_under_way", "_usual_size", "acked", "acks", "failed", "last_error",
         "refused", "sent", "unknown",
     )  # fmt: skip
 
@@ -65,6 +69,13 @@ class Producer:
         self._port = port
         self._spec = spec
         self._config = config
+        self.acks = config.acks
+        """-1 for all."""
+        self._room = max(spec.batch, config.batch_bytes // max(1, spec.record_bytes))
+        """Records that a batch takes."""
+        self._at_once = config.linger_us == 0 and config.codec.cost_us(spec.batch * spec.record_bytes) == 0
+        """A batch of the usual size that has a free connection is sent without waiting for anything."""
+        self._patience_us = min(config.request_timeout_us, config.delivery_timeout_us)
         self._usual_size = spec.batch * spec.record_bytes
         self._partitions = partitions
         self._available = partitions
@@ -78,6 +89,8 @@ class Producer:
         self._correlation = 0
         self._in_flight: dict[int, tuple[int, int, Outgoing]] = {}
         """Correlation → (broker, sent at, batch), oldest first."""
+        self._under_way: dict[int, int] = {}
+        """Broker → how many of those it has."""
         self._turn = 0
         self._running = True
         self._alarm = Alarm(port, "sender")
@@ -89,11 +102,6 @@ class Producer:
             timeout_us=config.request_timeout_us,
             busy=self._busy,
         )
-
-    @property
-    def acks(self) -> int:
-        """-1 for all."""
-        return self._config.acks
 
     @property
     def in_flight(self) -> int:
@@ -138,7 +146,7 @@ class Producer:
         self._pump()
 
     def _busy(self, broker: int) -> bool:
-        return any(entry[0] == broker for entry in self._in_flight.values())
+        return self._under_way.get(broker, 0) > 0
 
     def _make(self) -> None:
         spec = self._spec
@@ -147,9 +155,8 @@ class Producer:
             return
         self._port.timer(spec.interval_us, "make")
         partition = self._next_partition()
-        quiet = self._quiet
-        room = max(spec.batch, self._config.batch_bytes // max(1, spec.record_bytes))
-        sequence = self._accumulator.add(partition, spec.batch, room, now)
+        quiet = self._accumulator.waiting == 0 and self._pumped_as_of == self._metadata.version
+        sequence = self._accumulator.add(partition, spec.batch, self._room, now)
         self.sent += spec.batch
         self._emit(RecordsSent(now, spec.name, partition, sequence, spec.batch, self.acks))
         if quiet:
@@ -157,18 +164,19 @@ class Producer:
         else:
             self._pump()
 
-    @property
-    def _quiet(self) -> bool:
-        """Whether all that is not settled is under way, so that no other queue needs to be looked at."""
-        return self._accumulator.waiting == 0 and self._pumped_as_of == self._metadata.version
-
     def _pump_one(self, partition: str, now: int) -> None:
-        """What :meth:`_pump` does when only this partition has anything to send."""
+        """What :meth:`_pump` does when all but this partition's newest batch is under way."""
         leader = self._metadata.leader(partition)
         if leader == NOBODY:
             self._pump()
             return
         queue = self._accumulator.queues[partition]
+        batch = queue[0]
+        if len(queue) == 1 and self._at_once and self._under_way.get(leader, 0) < self._config.max_in_flight:
+            self._send(leader, batch, now)
+            if self._alarm.at > now + self._patience_us or self._alarm.at < 0:
+                self._rearm(-1)
+            return
         ready_at = self._send_ready(leader, queue, now)
         self._rearm(ready_at if ready_at > now else -1)
 
@@ -223,7 +231,7 @@ class Producer:
                 return -1
             if config.idempotent and batch.attempts and index:
                 return -1
-            if sum(entry[0] == leader for entry in self._in_flight.values()) >= config.max_in_flight:
+            if self._under_way.get(leader, 0) >= config.max_in_flight:
                 return -1
             self._send(leader, batch, now)
             if config.idempotent and batch.attempts > 1:
@@ -246,6 +254,7 @@ class Producer:
             self._ack(batch, leader, -1, -1, -1)
             return
         self._accumulator.under_way(batch)
+        self._under_way[leader] = self._under_way.get(leader, 0) + 1
         self._in_flight[self._correlation] = (leader, now, batch)
 
     def _size(self, records: int) -> int:
@@ -260,7 +269,7 @@ class Producer:
         """
         config = self._config
         at = wake
-        if not self._alarm.armed:
+        if self._alarm.at < 0:
             oldest = self._accumulator.oldest()
             if oldest >= 0 and (at < 0 or oldest + config.delivery_timeout_us < at):
                 at = oldest + config.delivery_timeout_us
@@ -284,6 +293,7 @@ class Producer:
     def _connection_lost(self, broker: int, timed_out: int) -> None:
         """A timed-out request closes the connection, and all requests on it fail (``processDisconnection``)."""
         gone = [(key, entry[2]) for key, entry in self._in_flight.items() if entry[0] == broker]
+        self._under_way.pop(broker, None)
         for correlation, batch in gone:
             del self._in_flight[correlation]
             error = KafkaError.REQUEST_TIMED_OUT if correlation == timed_out else KafkaError.NETWORK_EXCEPTION
@@ -297,12 +307,13 @@ class Producer:
         if entry is None:
             return
         broker, _sent_at, batch = entry
+        self._under_way[broker] -= 1
         if response.error:
             self._attempt_failed(batch, broker, KafkaError(response.error))
         else:
             self._accumulator.remove(batch)
             self._ack(batch, broker, response.leader_epoch, response.log_offset, response.lineage)
-        if not self._quiet:
+        if self._accumulator.waiting or self._pumped_as_of != self._metadata.version:
             self._pump()
 
     def _ack(self, batch: Outgoing, broker: int, epoch: int, offset: int, lineage: int) -> None:
@@ -359,7 +370,7 @@ class Producer:
     def _give_up(self, batch: Outgoing, error: KafkaError) -> None:
         now = self._port.now
         for correlation in [key for key, entry in self._in_flight.items() if entry[2] is batch]:
-            del self._in_flight[correlation]
+            self._under_way[self._in_flight.pop(correlation)[0]] -= 1
         self._accumulator.remove(batch)
         latency = now - batch.created_us
         if batch.written or batch.in_flight:
@@ -392,6 +403,7 @@ class Producer:
         self._in_flight = {
             key: (broker, sent_at, batches[partition, sequence]) for key, broker, sent_at, partition, sequence in flight
         }
+        self._under_way = dict(Counter(broker for broker, _sent_at, _batch in self._in_flight.values()))
         self._alarm.load(alarm)
         self._metadata.load(metadata)
         self._available_as_of = -1

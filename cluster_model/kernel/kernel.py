@@ -1,34 +1,58 @@
 """The event kernel: integer time, a heap of plain-data events, a table of handlers.
 
-An event is ``(time, sequence, kind, target, payload)``. Time and sequence are unique together, so nothing behind them
-is ever compared and ties fall in order of submission. Events hold no reference to live objects, so the queue can be
-copied, printed and compared, and a snapshot is a copy of a list. Nothing is cancelled by removal: a handler checks
-that its event still means something.
+An event is ``(time, order, kind, target, payload)``. Time and order are unique together, so nothing behind them is
+ever compared. Ordinary events are ordered by submission; those of a *lane* come after all ordinary ones of the same
+microsecond, by lane, whenever they were submitted: what is left out and made up for later falls into its place.
+Events hold no reference to live objects, so the queue can be copied, printed and compared, and a snapshot is a copy of
+a list. Nothing is cancelled by removal: a handler checks that its event still means something.
 """
 
 from collections.abc import Callable
-from heapq import heappop, heappush
-from typing import Any
+from heapq import heapify, heappop, heappush
+from typing import Any, Final
 
 Payload = tuple[Any, ...]
 KernelEvent = tuple[int, int, int, int, Payload]
 Handler = Callable[[int, Payload], None]
 """Called with the event's target and payload; ``Kernel.now`` is the event's time."""
 
-KernelState = tuple[int, int, tuple[KernelEvent, ...]]
+KernelState = tuple[int, int, int, int, tuple[KernelEvent, ...]]
+
+LANES: Final = 1 << 56
+"""Orders from here on belong to lanes; ordinary ones never get this far."""
+LAST: Final = 1 << 58
+"""Behind every order of a microsecond: all that was due has been handled."""
+
+
+class _Halted(Exception):  # noqa: N818 - a signal, not an error
+    """The queue has come to the end of what was asked for."""
+
+
+def _halt(_target: int, _payload: Payload) -> None:
+    raise _Halted
 
 
 class Kernel:
     """Clock and queue. Times are microseconds since the session began."""
 
-    __slots__ = ("_handlers", "_heap", "_sequence", "now")
+    __slots__ = ("_handlers", "_heap", "_laned", "_sequence", "now", "order")
 
     def __init__(self, handlers: tuple[Handler, ...]) -> None:
         """``handlers[kind]`` handles the events of that kind."""
         self.now = 0
+        self.order = 0
+        """Of the event that is being handled, or was the last: whatever comes before it at this time is over."""
         self._sequence = 0
+        self._laned = 0
         self._heap: list[KernelEvent] = []
-        self._handlers = handlers
+        self._handlers = (*handlers, _halt)
+
+    def after(self, delay: int, kind: int, target: int, payload: Payload) -> None:
+        """Put an event at ``delay`` from now."""
+        if delay < 0:
+            raise ValueError(f"event for {delay} us from now: the past is closed")
+        self._sequence = sequence = self._sequence + 1
+        heappush(self._heap, (self.now + delay, sequence, kind, target, payload))
 
     def schedule(self, at: int, kind: int, target: int, payload: Payload) -> None:
         """Put an event at an absolute time, which must not be before now."""
@@ -37,6 +61,13 @@ class Kernel:
         self._sequence = sequence = self._sequence + 1
         heappush(self._heap, (at, sequence, kind, target, payload))
 
+    def schedule_in_lane(self, at: int, order: int, kind: int, target: int, payload: Payload) -> None:
+        """Put an event at an absolute time and place; ``order`` is from LANES on, and no other event's at that time."""
+        if at < self.now:
+            raise ValueError(f"event for {at} us submitted at {self.now} us: the past is closed")
+        self._laned += 1
+        heappush(self._heap, (at, order, kind, target, payload))
+
     def next_at(self) -> int:
         """Time of the next event, -1 when there is none."""
         return self._heap[0][0] if self._heap else -1
@@ -44,7 +75,7 @@ class Kernel:
     @property
     def executed(self) -> int:
         """Events handled so far: all that were ever submitted and wait no longer."""
-        return self._sequence - len(self._heap)
+        return self._sequence + self._laned - len(self._heap)
 
     @property
     def pending(self) -> int:
@@ -55,31 +86,44 @@ class Kernel:
         """Handle one event; False when there was none."""
         if not self._heap:
             return False
-        event = heappop(self._heap)
-        self.now = event[0]
-        self._handlers[event[2]](event[3], event[4])
+        self.now, self.order, kind, target, payload = heappop(self._heap)
+        self._handlers[kind](target, payload)
         return True
 
     def run_until(self, until: int) -> None:
         """Handle everything due up to and including ``until``, then stand exactly there."""
+        if until < self.now:
+            return
         heap = self._heap
         handlers = self._handlers
-        while heap and heap[0][0] <= until:
-            self.now, _sequence, kind, target, payload = heappop(heap)
-            handlers[kind](target, payload)
-        self.advance(until)
+        # A last event that ends the run spares every other one the question whether it is still due.
+        end = (until, LAST, len(handlers) - 1, 0, ())
+        self._laned += 1
+        heappush(heap, end)
+        try:
+            while True:
+                self.now, self.order, kind, target, payload = heappop(heap)
+                handlers[kind](target, payload)
+        except _Halted:
+            pass
+        finally:
+            self._laned -= 1
+            if self.order != LAST:
+                heap.remove(end)
+                heapify(heap)
 
     def advance(self, until: int) -> None:
         """Move the clock without handling anything; never backwards, never past a pending event."""
         if self._heap and self._heap[0][0] <= until:
             raise ValueError(f"an event is due at {self._heap[0][0]} us, before {until} us")
         self.now = max(self.now, until)
+        self.order = LAST
 
     def save(self) -> KernelState:
         """Clock, counters and queue."""
-        return (self.now, self._sequence, tuple(self._heap))
+        return (self.now, self.order, self._sequence, self._laned, tuple(self._heap))
 
     def load(self, saved: KernelState) -> None:
         """Stand exactly where :meth:`save` stood. The queue list itself is kept: callers may hold it."""
-        self.now, self._sequence, heap = saved
+        self.now, self.order, self._sequence, self._laned, heap = saved
         self._heap[:] = heap

@@ -2,36 +2,58 @@
 
 from typing import Any
 
+from cluster_model.kernel.exchanges import Exchange
 from cluster_model.kernel.kernel import Payload
+from cluster_model.kernel.process import MESSAGE, TIMER
 from cluster_model.kernel.processes import Network
 
 
 class Port:
     """What a node may do."""
 
-    __slots__ = ("_network", "node_id")
+    __slots__ = ("_kernel", "_links", "_network", "_processes", "node_id")
 
     def __init__(self, network: Network, node_id: int) -> None:
-        self._network = network
         self.node_id = node_id
+        self._network = network
+        self._kernel = network.kernel
+        self._processes = network.processes
+        self._links = network.outgoing(node_id)
 
     @property
     def now(self) -> int:
         """Virtual microseconds."""
-        return self._network.kernel.now
+        return self._kernel.now
 
     @property
     def incarnation(self) -> int:
         """Which life of the process this is, from 0."""
-        return self._network.processes[self.node_id].incarnation
+        return self._processes[self.node_id].incarnation
 
     def send(self, target: int, message: tuple[Any, ...]) -> None:
         """Send a message to a node."""
-        self._network.send(self.node_id, target, message)
+        node_id = self.node_id
+        link = self._links.get(target)
+        if link is None:
+            link = self._network.link(node_id, target)
+        link.used = True
+        processes = self._processes
+        kernel = self._kernel
+        payload = (node_id, processes[node_id].incarnation, processes[target].incarnation, message)
+        kernel.schedule(link.wire.arrival(kernel.now), MESSAGE, target, payload)
 
     def timer(self, delay: int, *timer: Any) -> None:
         """Have ``on_timer(timer)`` called after ``delay``; it dies with the process."""
-        self._network.timer(self.node_id, delay, timer)
+        node_id = self.node_id
+        self._kernel.after(delay, TIMER, node_id, (self._processes[node_id].incarnation, timer))
+
+    def asking(self, answerer: int, index: int) -> Exchange:
+        """The node's own connection of that number to another, for one standing question."""
+        return self._network.exchange(self.node_id, answerer, index)
+
+    def asked(self, asker: int, index: int) -> Exchange:
+        """Another node's connection of that number to this one."""
+        return self._network.exchange(asker, self.node_id, index)
 
 
 class Alarm:
@@ -41,40 +63,36 @@ class Alarm:
     out its timeout.
     """
 
-    __slots__ = ("_armed", "_name", "_port")
+    __slots__ = ("_name", "_port", "at")
 
     def __init__(self, port: Port, *name: Any) -> None:
         """``name`` is what ``on_timer`` gets."""
         self._port = port
         self._name: Payload = name
-        self._armed = -1
-
-    @property
-    def armed(self) -> bool:
-        """Whether it will ring at all."""
-        return self._armed >= 0
+        self.at = -1
+        """When it will ring, -1 never."""
 
     def want(self, at: int) -> None:
         """Ring at ``at`` or earlier; who is rung looks for what is due, and asks again for the rest."""
-        if self._armed < 0 or at < self._armed:
-            self._armed = at
+        if self.at < 0 or at < self.at:
+            self.at = at
             self._port.timer(max(0, at - self._port.now), *self._name)
 
     def rang(self) -> bool:
         """To be called when the timer fires; False for one that an earlier deadline has overtaken."""
-        if self._armed < 0 or self._port.now < self._armed:
+        if self.at < 0 or self._port.now < self.at:
             return False
-        self._armed = -1
+        self.at = -1
         return True
 
     def forget(self) -> None:
         """The process died, and its timers with it."""
-        self._armed = -1
+        self.at = -1
 
     def save(self) -> int:
         """When it will ring, -1 never."""
-        return self._armed
+        return self.at
 
     def load(self, saved: int) -> None:
         """Undo of :meth:`save`; the timer itself is in the kernel's queue."""
-        self._armed = saved
+        self.at = saved

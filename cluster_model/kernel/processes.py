@@ -9,40 +9,18 @@ What a fault does to a process, in terms of the operating system:
 - *powered off*: nobody is told. Messages vanish, and peers find out by their own timeouts.
 
 A connection is a pair of incarnations: what was sent to a process that has since restarted is answered by a reset.
-Each link direction is first-in first-out, as TCP is.
+Each connection's direction is first-in first-out, as TCP is.
 """
 
-from enum import IntEnum
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
+from cluster_model.kernel.exchanges import Exchange
 from cluster_model.kernel.kernel import Handler, Kernel, Payload
-from cluster_model.kernel.streams import Stream, Streams
+from cluster_model.kernel.process import CONTROL, MESSAGE, RUNNING, TIMER, Node, Process, ProcessState
+from cluster_model.kernel.streams import Streams
+from cluster_model.kernel.wires import Link
 
-MESSAGE: Final = 0
-TIMER: Final = 1
-CONTROL: Final = 2
-
-
-class ProcessState(IntEnum):
-    """Whether a process handles events; ``OFF`` is down without its peers having been told."""
-
-    RUNNING = 0
-    PAUSED = 1
-    DOWN = 2
-    OFF = 3
-
-
-class Node(Protocol):
-    """What the network delivers to."""
-
-    def receive(self, source: int, message: Any) -> None:
-        """Handle a message."""
-
-    def on_timer(self, timer: Payload) -> None:
-        """Handle a timer set through :meth:`Network.timer`."""
-
-    def on_disconnect(self, peer: int) -> None:
-        """A connection to ``peer`` broke: answers to outstanding requests will not come."""
+__all__ = ["CONTROL", "MESSAGE", "TIMER", "Link", "Network", "Node", "Process", "ProcessState"]
 
 
 class Disconnected:
@@ -54,66 +32,25 @@ class Disconnected:
 DISCONNECTED: Final = Disconnected()
 
 
-class Process:
-    """A node's life: state, and an incarnation that a restart raises."""
-
-    __slots__ = ("held", "id", "incarnation", "name", "node", "state")
-
-    def __init__(self, node_id: int, name: str, node: Node) -> None:
-        self.id = node_id
-        self.name = name
-        self.node = node
-        self.state = ProcessState.RUNNING
-        self.incarnation = 0
-        self.held: list[tuple[int, Payload]] = []
-
-
-class Link:
-    """One direction between two processes."""
-
-    __slots__ = ("_stream", "arrives", "jitter", "lag", "latency", "used")
-
-    def __init__(self, latency: int, jitter: int, stream: Stream) -> None:
-        self.latency = latency
-        self.jitter = jitter
-        self.lag: tuple[tuple[int, int, int], ...] = ()
-        """Added by faults: (fault id, latency, jitter)."""
-        self.arrives = 0
-        """When the last message sent arrives: none overtakes it."""
-        self.used = False
-        """Whether a connection stands: a message has passed since the last reset."""
-        self._stream = stream
-
-    def arrival(self, now: int) -> int:
-        """When a message sent now arrives."""
-        delay = self.latency
-        jitter = self.jitter
-        if self.lag:
-            for _fault, extra, extra_jitter in self.lag:
-                delay += extra
-                jitter += extra_jitter
-        if jitter:
-            delay += self._stream.below(jitter + 1)
-        at = now + delay
-        if at < self.arrives:
-            at = self.arrives
-        self.arrives = at
-        return at
-
-
 class Network:
     """All processes and the links between them."""
 
-    __slots__ = ("_jitter", "_latency", "_links", "_streams", "kernel", "processes")
+    __slots__ = ("_exchanges", "_jitter", "_latency", "_links", "_naive", "_outgoing", "_seed", "kernel", "processes")
 
-    def __init__(self, streams: Streams, latency: int, jitter: int, control: Handler) -> None:
-        """``control`` handles CONTROL events: what comes from outside and happens at a set time."""
+    def __init__(self, streams: Streams, latency: int, jitter: int, control: Handler, *, naive: bool = False) -> None:
+        """``control`` handles CONTROL events: what comes from outside and happens at a set time.
+
+        ``naive``: nothing is left out, not even what changes nothing (:mod:`cluster_model.kernel.exchanges`).
+        """
         self.kernel = Kernel((self._deliver, self._fire, control))
         self.processes: dict[int, Process] = {}
-        self._streams = streams
+        self._seed = streams.seed
+        self._naive = naive
+        self._exchanges: dict[tuple[int, int, int], Exchange] = {}
         self._latency = latency
         self._jitter = jitter
         self._links: dict[tuple[int, int], Link] = {}
+        self._outgoing: dict[int, dict[int, Link]] = {}
 
     def add(self, node_id: int, name: str, node: Node) -> None:
         """A new process, running."""
@@ -123,35 +60,49 @@ class Network:
         """The link from one process to another."""
         link = self._links.get((source, target))
         if link is None:
-            names = f"link:{self.processes[source].name}>{self.processes[target].name}"
-            link = self._links[source, target] = Link(self._latency, self._jitter, self._streams.named(names))
+            name = f"{self.processes[source].name}>{self.processes[target].name}"
+            link = Link(self._seed, name, self._latency, self._jitter)
+            self._links[source, target] = self.outgoing(source)[target] = link
         return link
 
-    def send(self, source: int, target: int, message: Any) -> None:
-        """Put a message on the wire."""
-        link = self._links.get((source, target))
-        if link is None:
-            link = self.link(source, target)
-        link.used = True
-        processes = self.processes
-        payload = (source, processes[source].incarnation, processes[target].incarnation, message)
-        kernel = self.kernel
-        kernel.schedule(link.arrival(kernel.now), MESSAGE, target, payload)
+    def outgoing(self, source: int) -> dict[int, Link]:
+        """The links from one process by target, those that exist so far; the same table for good."""
+        return self._outgoing.setdefault(source, {})
+
+    def exchange(self, asker: int, answerer: int, index: int) -> Exchange:
+        """The asker's connection of that number to the answerer."""
+        exchange = self._exchanges.get((asker, answerer, index))
+        if exchange is None:
+            links = (self.link(asker, answerer), self.link(answerer, asker))
+            exchange = Exchange(self.kernel, self.processes[asker], self.processes[answerer], index, *links)
+            exchange.naive = self._naive
+            self._exchanges[asker, answerer, index] = exchange
+        return exchange
+
+    def rouse(self, *nodes: int) -> None:
+        """Wake every exchange of any of these processes, or of all: something is about to happen to them."""
+        for (asker, answerer, _index), exchange in self._exchanges.items():
+            if exchange.asleep and (not nodes or asker in nodes or answerer in nodes):
+                exchange.wake()
+
+    def slow_down(self, source: int, target: int, lag: tuple[tuple[int, int, int], ...]) -> None:
+        """Let faults add this, and nothing else, to the delays of one link: (fault id, latency, jitter) each."""
+        self.rouse(source, target)
+        self.link(source, target).slow_down(lag)
 
     def timer(self, node: int, delay: int, timer: Payload) -> None:
         """Call the node's ``on_timer`` after ``delay``, unless it has died by then."""
-        process = self.processes[node]
-        self.kernel.schedule(self.kernel.now + delay, TIMER, node, (process.incarnation, timer))
+        self.kernel.after(delay, TIMER, node, (self.processes[node].incarnation, timer))
 
     def _deliver(self, target: int, payload: Payload) -> None:
         process = self.processes[target]
         source, source_incarnation, target_incarnation, message = payload
-        if process.state is ProcessState.RUNNING:
+        if process.state is RUNNING:
             if process.incarnation == target_incarnation:
                 if message is DISCONNECTED:
                     process.node.on_disconnect(source)
                 else:
-                    process.node.receive(source, message)
+                    process.receive(source, message)
             elif message is not DISCONNECTED:
                 self._reset(target, source, source_incarnation)
         elif process.state is ProcessState.PAUSED:
@@ -167,19 +118,20 @@ class Network:
     def _send_reset(self, dead: int, peer: int) -> None:
         self.link(peer, dead).used = False
         payload = (dead, self.processes[dead].incarnation, self.processes[peer].incarnation, DISCONNECTED)
-        self.kernel.schedule(self.link(dead, peer).arrival(self.kernel.now), MESSAGE, peer, payload)
+        self.kernel.schedule(self.link(dead, peer).wire.arrival(self.kernel.now), MESSAGE, peer, payload)
 
     def _fire(self, target: int, payload: Payload) -> None:
         process = self.processes[target]
         if process.incarnation != payload[0]:
             return
-        if process.state is ProcessState.RUNNING:
-            process.node.on_timer(payload[1])
+        if process.state is RUNNING:
+            process.on_timer(payload[1])
         elif process.state is ProcessState.PAUSED:
             process.held.append((TIMER, payload))
 
     def crash(self, node: int) -> None:
         """Kill a process; its peers' connections break after the time a packet takes."""
+        self.rouse(node)
         self._stop(node, ProcessState.DOWN)
         for source, target in tuple(self._links):
             if target == node and self._links[source, target].used:
@@ -187,6 +139,7 @@ class Network:
 
     def power_off(self, node: int) -> None:
         """Take the machine away: nobody is told."""
+        self.rouse(node)
         self._stop(node, ProcessState.OFF)
 
     def _stop(self, node: int, state: ProcessState) -> None:
@@ -200,34 +153,40 @@ class Network:
 
     def restart(self, node: int) -> None:
         """A new incarnation runs; timers and messages of the old one are gone."""
-        self.processes[node].state = ProcessState.RUNNING
+        self.processes[node].state = RUNNING
 
     def pause(self, node: int) -> None:
         """Hold everything that comes for this process."""
+        self.rouse(node)
         self.processes[node].state = ProcessState.PAUSED
 
     def resume(self, node: int) -> None:
         """Handle what was held, now, in the order in which it came."""
         process = self.processes[node]
-        process.state = ProcessState.RUNNING
+        process.state = RUNNING
         held, process.held = process.held, []
         for kind, payload in held:
             self.kernel.schedule(self.kernel.now, kind, node, payload)
 
     def save(self) -> tuple[Any, ...]:
-        """Kernel, processes and links; nodes save themselves."""
-        processes = tuple((p.id, p.state, p.incarnation, tuple(p.held)) for p in self.processes.values())
-        links = tuple((pair, link.lag, link.arrives, link.used) for pair, link in self._links.items())
-        return (self.kernel.save(), processes, links)
+        """Kernel, processes, links and exchanges; nodes save themselves."""
+        processes = tuple([(p.id, p.state, p.incarnation, tuple(p.held)) for p in self.processes.values()])
+        links = tuple([(pair, link.save()) for pair, link in self._links.items()])
+        exchanges = tuple([(place, exchange.save()) for place, exchange in self._exchanges.items()])
+        return (self.kernel.save(), processes, links, exchanges)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`; links first used since are as new."""
-        kernel, processes, links = saved
+        """Undo of :meth:`save`, before the nodes are loaded; links and exchanges first used since are as new."""
+        kernel, processes, links, exchanges = saved
         self.kernel.load(kernel)
         for node_id, state, incarnation, held in processes:
             process = self.processes[node_id]
             process.state, process.incarnation, process.held = state, incarnation, list(held)
         self._links.clear()
-        for pair, lag, arrives, used in links:
-            link = self.link(*pair)
-            link.lag, link.arrives, link.used = lag, arrives, used
+        for outgoing in self._outgoing.values():
+            outgoing.clear()
+        self._exchanges.clear()
+        for pair, link in links:
+            self.link(*pair).load(link)
+        for place, exchange in exchanges:
+            self.exchange(*place).load(exchange)

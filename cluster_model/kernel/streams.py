@@ -13,15 +13,20 @@ BLOCK: Final = 256
 _UNPACK: Final = struct.Struct(f"<{BLOCK}Q")
 
 
+def draws(seed: int, name: str, number: int) -> tuple[int, ...]:
+    """Block ``number`` of the stream of that name: 256 draws, uniform over 64 bits."""
+    return _UNPACK.unpack(hashlib.shake_256(f"{seed}/{name}/{number}".encode()).digest(8 * BLOCK))
+
+
 class Stream:
     """Draws for one name. ``position`` counts the draws made and is all there is to save."""
 
-    __slots__ = ("_block", "_block_number", "_prefix", "name", "position")
+    __slots__ = ("_block", "_block_number", "_seed", "name", "position")
 
     def __init__(self, seed: int, name: str) -> None:
         self.name = name
         self.position = 0
-        self._prefix = f"{seed}/{name}/".encode()
+        self._seed = seed
         self._block: tuple[int, ...] = ()
         self._block_number = -1
 
@@ -30,8 +35,7 @@ class Stream:
         position = self.position
         number = position // BLOCK
         if number != self._block_number:
-            raw = hashlib.shake_256(self._prefix + str(number).encode()).digest(8 * BLOCK)
-            self._block = _UNPACK.unpack(raw)
+            self._block = draws(self._seed, self.name, number)
             self._block_number = number
         self.position = position + 1
         return self._block[position % BLOCK]

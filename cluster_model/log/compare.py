@@ -9,7 +9,7 @@ Range = tuple[int, int]
 
 
 def differing(one: ReplicaLog, other: ReplicaLog) -> list[Range]:
-    """Offsets that both logs hold, with different records."""
+    """Offsets that both logs hold, with different records; what either has compacted away is no difference."""
     start = max(one.log_start, other.log_start)
     end = min(one.leo, other.leo)
     if start >= end or one.extents == other.extents:
@@ -25,6 +25,9 @@ def differing(one: ReplicaLog, other: ReplicaLog) -> list[Range]:
             else:
                 found.append((at, stop))
         at = stop
+    for cleaned in (one.cleaned, other.cleaned):
+        if cleaned is not None and found:
+            found = subtract(found, cleaned.holes)
     return found
 
 

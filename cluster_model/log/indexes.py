@@ -52,7 +52,7 @@ def indexes_of(log: ReplicaLog, segment: Segment) -> Indexes:
     times: list[TimeEntry] = []
     newest = TimeEntry(NO_TIMESTAMP, -1)
     unindexed = position = 0
-    for _lineage, batch, _start, _end in log.batches_between(segment.base, _end_of(log, segment)):
+    for _lineage, batch, size, _start, _end in log.kept_between(segment.base, _end_of(log, segment)):
         if batch.timestamp_us > newest.timestamp_us:
             newest = TimeEntry(batch.timestamp_us, batch.end - 1)
         if unindexed > log.rules.index_interval:
@@ -60,8 +60,8 @@ def indexes_of(log: ReplicaLog, segment: Segment) -> Indexes:
             if newest.timestamp_us > (times[-1].timestamp_us if times else NO_TIMESTAMP):
                 times.append(newest)
             unindexed = 0
-        unindexed += batch.size
-        position += batch.size
+        unindexed += size
+        position += size
     return Indexes(tuple(offsets), tuple(times))
 
 
@@ -77,10 +77,10 @@ def position_of(log: ReplicaLog, offset: int) -> tuple[Segment, int, int]:
     index = bisect_right(entries, offset, key=lambda entry: entry.offset) - 1
     begin = entries[index].position if index >= 0 else 0
     position = 0
-    for _lineage, batch, _start, end in log.batches_between(segment.base, _end_of(log, segment)):
+    for _lineage, _batch, size, _start, end in log.kept_between(segment.base, _end_of(log, segment)):
         if end > offset:
             break
-        position += batch.size
+        position += size
     return segment, position, position - begin
 
 
@@ -97,7 +97,31 @@ def offset_for_timestamp(log: ReplicaLog, timestamp_us: int) -> Found | None:
         index = bisect_right(times, timestamp_us, key=lambda entry: entry.timestamp_us) - 1
         # Everything below a floor entry's batch is older.
         begin = times[index].offset if index >= 0 else segment.base
-        for _lineage, batch, start, end in log.batches_between(segment.base, _end_of(log, segment)):
-            if end > begin and end > log.log_start and batch.timestamp_us >= timestamp_us:
-                return Found(max(start, log.log_start), batch.timestamp_us)
+        for _lineage, batch, _size, start, end in log.kept_between(segment.base, _end_of(log, segment)):
+            if end > begin and batch.timestamp_us >= timestamp_us:
+                left = log.left(max(start, log.log_start), end)
+                if left:
+                    return Found(left[0][0], batch.timestamp_us)
     return None
+
+
+def largest_timestamp(log: ReplicaLog) -> Found | None:
+    """The last record of the first batch with the largest timestamp (KIP-734), None in a log without any."""
+    newest: Found | None = None
+    segment = max(log.segments.all, key=lambda known: known.newest_us)
+    for _lineage, batch, _size, start, end in log.kept_between(segment.base, _end_of(log, segment)):
+        left = log.left(max(start, log.log_start), end)
+        if left and batch.timestamp_us > (NO_TIMESTAMP if newest is None else newest.timestamp_us):
+            newest = Found(left[-1][1] - 1, batch.timestamp_us)
+    return newest
+
+
+def offset_before(log: ReplicaLog, time_us: int, now: int) -> int:
+    """Where the newest segment begins that was last written to at ``time_us`` or before, -1 if all were since.
+
+    The log's end counts as one more, written to right now (``Log.getOffsetsBefore``, up to 0.10.0).
+    """
+    known = [(segment.base, segment.modified_us) for segment in log.segments.all]
+    if log.segments.size:
+        known.append((log.leo, now))
+    return next((base for base, modified_us in reversed(known) if modified_us <= time_us), -1)

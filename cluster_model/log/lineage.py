@@ -8,8 +8,13 @@ A leader that loses its tail and goes on in the same epoch starts a new lineage:
 the lost records from those that took their offsets.
 """
 
+from array import array
 from bisect import bisect_right
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from cluster_model.log.keys import KeyModel
 
 
 class Batch(NamedTuple):
@@ -38,81 +43,157 @@ class Batch(NamedTuple):
         return self.base + self.records
 
 
-class Lineage:
-    """Batches of one stint, dense in offsets from ``start``."""
+_Manner = tuple[str, int, int, int]
+"""(client, producer id, acks, codec): what most batches of a stint have in common with others."""
 
-    __slots__ = ("bases", "batches", "broker", "epoch", "id", "newest", "start", "written")
+_LONG_AGO: Final = -(1 << 62)
+
+
+class Lineage:
+    """Batches of one stint, dense in offsets from ``start``: a few numbers each, in columns."""
+
+    __slots__ = (
+        "_appended", "_bases", "_manner_of", "_manners", "_names", "_newest", "_newest_so_far", "_places",
+        "_sequences", "_stamps", "_written", "_written_so_far", "broker", "end", "epoch", "id", "start",
+    )  # fmt: skip
 
     def __init__(self, lineage_id: int, broker: int, epoch: int, start: int) -> None:
         self.id = lineage_id
         self.broker = broker
         self.epoch = epoch
         self.start = start
-        self.batches: list[Batch] = []
-        self.bases: list[int] = []
-        self.written: list[int] = []
-        """Bytes up to and including each batch."""
-        self.newest: list[int] = []
-        """Largest timestamp up to and including each batch."""
-
-    @property
-    def end(self) -> int:
+        self.end = start
         """Offset behind everything written."""
-        return self.batches[-1].end if self.batches else self.start
+        self._bases = array("q")
+        self._written = array("q")
+        """Bytes up to and including each batch."""
+        self._newest = array("q")
+        """Largest timestamp up to and including each batch."""
+        self._appended = array("q")
+        self._stamps = array("q")
+        self._sequences = array("q")
+        self._places = array("L")
+        """Each batch's manner, by its place among them."""
+        self._manners: list[_Manner] = []
+        self._manner_of: dict[_Manner, int] = {}
+        self._names: dict[int, tuple[str, ...]] = {}
+        """By index; few batches have any."""
+        self._written_so_far = 0
+        self._newest_so_far = _LONG_AGO
+
+    def __len__(self) -> int:
+        return len(self._bases)
 
     def append(self, batch: Batch) -> None:
         """Write a batch at the end."""
-        self.bases.append(batch.base)
-        self.written.append((self.written[-1] if self.written else 0) + batch.size)
-        self.batches.append(batch)
-        newest = self.newest
-        newest.append(newest[-1] if newest and newest[-1] > batch.timestamp_us else batch.timestamp_us)
+        base, records, size, appended_us, client, producer_id, sequence, acks, name, timestamp_us, codec = batch
+        if name:
+            self._names[len(self._bases)] = name
+        self._bases.append(base)
+        self.end = base + records
+        self._written_so_far += size
+        self._written.append(self._written_so_far)
+        if timestamp_us > self._newest_so_far:
+            self._newest_so_far = timestamp_us
+        self._newest.append(self._newest_so_far)
+        self._appended.append(appended_us)
+        self._stamps.append(timestamp_us)
+        self._sequences.append(sequence)
+        manner = (client, producer_id, acks, codec)
+        place = self._manner_of.get(manner)
+        if place is None:
+            place = self._manner_of[manner] = len(self._manners)
+            self._manners.append(manner)
+        self._places.append(place)
+
+    def cut(self, length: int) -> None:
+        """Forget all but the first ``length`` batches."""
+        if length < len(self._bases):
+            self.end = self._bases[length]
+        columns = (
+            self._bases, self._written, self._newest, self._appended, self._stamps, self._sequences, self._places
+        )  # fmt: skip
+        for column in columns:
+            del column[length:]
+        for index in [index for index in self._names if index >= length]:
+            del self._names[index]
+        self._written_so_far = self._written[-1] if length else 0
+        self._newest_so_far = self._newest[-1] if length else _LONG_AGO
+
+    def batch(self, index: int) -> Batch:
+        """A batch by its index, from 0."""
+        base = self._bases[index]
+        client, producer_id, acks, codec = self._manners[self._places[index]]
+        return Batch(
+            base, self._end_of(index) - base, self._size_of(index), self._appended[index], client, producer_id,
+            self._sequences[index], acks, self._names.get(index, ()), self._stamps[index], codec,
+        )  # fmt: skip
+
+    def _end_of(self, index: int) -> int:
+        return self._bases[index + 1] if index + 1 < len(self._bases) else self.end
+
+    def _size_of(self, index: int) -> int:
+        return self._written[index] - (self._written[index - 1] if index else 0)
+
+    def between(self, start: int, end: int) -> Iterator[Batch]:
+        """The batches that hold ``[start, end)``, which must have been written and not be empty."""
+        return map(self.batch, range(self.index_at(start), self.index_at(end - 1) + 1))
 
     def index_at(self, offset: int) -> int:
         """Index of the batch that holds ``offset``."""
-        return bisect_right(self.bases, offset) - 1
+        return bisect_right(self._bases, offset) - 1
 
     def batch_at(self, offset: int) -> Batch:
         """The batch that holds ``offset``, which must have been written."""
-        return self.batches[self.index_at(offset)]
+        return self.batch(self.index_at(offset))
+
+    def appended_at(self, offset: int) -> int:
+        """When the record at ``offset`` was written."""
+        return self._appended[bisect_right(self._bases, offset) - 1]
 
     def fit(self, start: int, end: int, max_bytes: int) -> int:
         """Where a read of ``[start, end)`` stops: whole batches within ``max_bytes``, and at least one."""
-        first = self.index_at(start)
-        before = self.written[first] - self.batches[first].size
-        if self.written[-1] - before <= max_bytes or self.written[self.index_at(end - 1)] - before <= max_bytes:
+        first = bisect_right(self._bases, start) - 1
+        written = self._written
+        most = max_bytes + (written[first - 1] if first else 0)
+        if self._written_so_far <= most or written[self.index_at(end - 1)] <= most:
             return end
-        index = max(first, bisect_right(self.written, before + max_bytes) - 1)
-        return min(end, self.batches[index].end)
+        index = max(first, bisect_right(written, most) - 1)
+        return min(end, self._end_of(index))
 
     def bytes_between(self, start: int, end: int) -> int:
         """Size of the batches that hold ``[start, end)``, which must not be empty."""
         first = self.index_at(start)
-        return self.written[self.index_at(end - 1)] - self.written[first] + self.batches[first].size
+        return self._written[self.index_at(end - 1)] - (self._written[first - 1] if first else 0)
 
     def measure(self, start: int, end: int) -> tuple[int, int, int]:
         """Of the batches that hold ``[start, end)``, not empty: bytes, the first timestamp and the largest one.
 
         A newest timestamp that nothing before them has must be theirs; only otherwise are they looked at.
         """
-        first = bisect_right(self.bases, start) - 1
-        batch = self.batches[first]
-        if end <= batch.end:
-            return batch.size, batch.timestamp_us, batch.timestamp_us
-        last = bisect_right(self.bases, end - 1) - 1
-        top = self.newest[last]
-        if first and top <= self.newest[first - 1]:
-            top = max(each.timestamp_us for each in self.batches[first : last + 1])
-        return self.written[last] - self.written[first] + batch.size, batch.timestamp_us, top
+        bases = self._bases
+        first = bisect_right(bases, start) - 1
+        stamp = self._stamps[first]
+        written = self._written
+        before = written[first - 1] if first else 0
+        if end <= (bases[first + 1] if first + 1 < len(bases) else self.end):
+            return written[first] - before, stamp, stamp
+        last = bisect_right(bases, end - 1) - 1
+        top = self._newest[last]
+        if first and top <= self._newest[first - 1]:
+            top = max(self._stamps[first : last + 1])
+        return written[last] - before, stamp, top
 
 
 class Lineages:
     """All lineages of a partition, by id."""
 
-    __slots__ = ("by_id",)
+    __slots__ = ("by_id", "keys")
 
     def __init__(self) -> None:
         self.by_id: list[Lineage] = []
+        self.keys: dict[str, KeyModel] = {}
+        """Of the producers whose records have keys."""
 
     def begin(self, broker: int, epoch: int, start: int) -> Lineage:
         """A new stint."""
@@ -122,10 +203,10 @@ class Lineages:
 
     def save(self) -> tuple[int, ...]:
         """Lengths: lineages only grow, so nothing else is needed to go back."""
-        return tuple(len(lineage.batches) for lineage in self.by_id)
+        return tuple(len(lineage) for lineage in self.by_id)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Forget what was written since."""
         del self.by_id[len(saved) :]
         for lineage, length in zip(self.by_id, saved, strict=True):
-            del lineage.batches[length:], lineage.bases[length:], lineage.written[length:], lineage.newest[length:]
+            lineage.cut(length)

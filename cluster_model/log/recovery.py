@@ -18,10 +18,15 @@ def bytes_to_check(segments: Segments, recovery_point: int) -> int:
     return sum(segment.size for segment in segments.reaching(recovery_point))
 
 
+def reading_us(size: int) -> int:
+    """How long one thread takes to read and check ``size`` bytes."""
+    return size * 1_000_000 // RECOVERY_BYTES_PER_SECOND
+
+
 def recovery_us(sizes: Iterable[int], threads: int) -> int:
     """How long ``num.recovery.threads.per.data.dir`` threads take, each picking the next log when it is free."""
     free_at = [0] * threads
     for size in sizes:
         worker = free_at.index(min(free_at))
-        free_at[worker] += size * 1_000_000 // RECOVERY_BYTES_PER_SECOND
+        free_at[worker] += reading_us(size)
     return max(free_at)

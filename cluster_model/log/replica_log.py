@@ -10,10 +10,11 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
+from cluster_model.log.cleaned import Cleaned, joined
 from cluster_model.log.epochs import EpochCache
 from cluster_model.log.lineage import Batch, Lineage, Lineages
 from cluster_model.log.rules import DEFAULT_RULES, LogRules
-from cluster_model.log.segments import BY_RETENTION, Segments
+from cluster_model.log.segments import BY_RETENTION, Segment, Segments
 
 Extent = tuple[int, int]
 """(first offset, lineage id); it ends where the next begins."""
@@ -28,14 +29,16 @@ class Slice(NamedTuple):
     start: int
     end: int
     extents: tuple[Extent, ...]
+    cleaned: Cleaned | None = None
+    """Which of them compaction had removed."""
 
 
 class ReplicaLog:
     """The log of one replica of one partition."""
 
     __slots__ = (
-        "_marks", "_unlinked", "cut", "dropped", "durable", "epochs", "extents", "leo", "lineages", "log_start",
-        "on_roll", "recovery_point", "rules", "segments", "uses_epochs",
+        "_marks", "_unlinked", "cleaned", "cut", "dropped", "durable", "epochs", "extents", "flushed_us", "leo",
+        "lineages", "log_start", "on_roll", "recovery_point", "rules", "segments", "torn", "uses_epochs",
     )  # fmt: skip
 
     def __init__(
@@ -52,6 +55,12 @@ class ReplicaLog:
         self.epochs = EpochCache(replaces=replaces)
         self.rules = rules
         self.segments = Segments(rules)
+        self.cleaned: Cleaned | None = None
+        """What compaction removed. Extents, ends and epochs do not know of it; sizes and readers do."""
+        self.flushed_us = 0
+        """When everything was last forced to disk (``UnifiedLog.lastFlushTime``)."""
+        self.torn = 0
+        """Bytes of a batch that a crash left half written behind the log's end, until a start cuts them off."""
         self.on_roll: Callable[[int, int, str], None] | None = None
         """Called with the time, the new segment's base and the rule after a roll."""
         self.cut: tuple[tuple[int, int, int], ...] = ()
@@ -94,30 +103,34 @@ class ReplicaLog:
 
     def append_batch(self, lineage: Lineage, batch: Batch) -> None:
         """Write as leader."""
-        self._admit(batch.base, batch.end, batch.size, batch.timestamp_us, batch.timestamp_us, batch.appended_us)
+        base, records, size, now = batch[:4]
+        stamp = batch.timestamp_us
+        self._admit(base, base + records, size, stamp, stamp, now)
         extents = self.extents
         if not extents or extents[-1][1] != lineage.id:
-            extents.append((batch.base, lineage.id))
+            extents.append((base, lineage.id))
         lineage.append(batch)
-        self.leo = batch.base + batch.records
+        self.leo = base + records
         if self.uses_epochs:
-            self.epochs.assign(lineage.epoch, batch.base)
+            entries = self.epochs.entries
+            if not entries or entries[-1][0] != lineage.epoch:
+                self.epochs.assign(lineage.epoch, base)
         if self.leo - self.recovery_point >= self.rules.flush_messages:
-            self.flush()
+            self.flush(batch.appended_us)
 
     def _admit(self, start: int, end: int, size: int, first_us: int, newest_us: int, now: int) -> None:
         """Make room for an append and count it: maybe roll, which flushes what precedes the new segment."""
-        segments = self.segments
-        rule = segments.due(end, size, newest_us, now)
+        rule = self.segments.admit(end, size, first_us, newest_us, now)
         if rule:
             self._roll(start, now, rule)
-        segments.book(size, first_us, newest_us, now)
+            self.segments.book(size, first_us, newest_us, now)
 
     def _roll(self, base: int, now: int, rule: str) -> None:
         """``UnifiedLog.roll``. The flush is asynchronous in Kafka, with no delay; here it is done at once."""
         self.segments.roll(base, now)
         self.recovery_point = max(self.recovery_point, base)
         self.durable = max(self.durable, base)
+        self.flushed_us = now
         if self.on_roll is not None:
             self.on_roll(now, base, rule)
 
@@ -140,10 +153,19 @@ class ReplicaLog:
                     self.epochs.assign(self.lineages.by_id[lineage_id].epoch, start)
         self.leo = records.end
         if self.leo - self.recovery_point >= self.rules.flush_messages:
-            self.flush()
+            self.flush(now)
 
     def _admit_slice(self, records: Slice, now: int) -> None:
         by_id = self.lineages.by_id
+        if records.cleaned is not None:
+            self._admit_cleaned(records, records.cleaned, now)
+            return
+        if len(records.extents) == 1:
+            start, end = records.start, records.end
+            size, first_us, newest_us = by_id[records.extents[0][1]].measure(start, end)
+            if size <= self.rules.segment_bytes:
+                self._admit(start, end, size, first_us, newest_us, now)
+                return
         size, first_us, newest_us, end = 0, -1, -1, records.end
         for start, lineage_id in reversed(records.extents):
             more, first_us, top = by_id[lineage_id].measure(start, end)
@@ -159,11 +181,23 @@ class ReplicaLog:
         elif records.extents:
             self._admit(records.start, records.end, size, first_us, newest_us, now)
 
+    def _admit_cleaned(self, records: Slice, cleaned: Cleaned, now: int) -> None:
+        """Copy what a cleaned log has left, batch by batch, holes included."""
+        at = records.start
+        for batch, end in _batches_of(self.lineages.by_id, records):
+            if not cleaned.gone(batch):
+                size = cleaned.size_of(batch)
+                self._admit(at, end, size, batch.timestamp_us, batch.timestamp_us, now)
+            at = end
+        self.cleaned = joined(self.cleaned, cleaned)
+
     def read(self, start: int, bound: int, max_bytes: int) -> Slice:
         """Whole batches of ``[start, bound)`` within ``max_bytes``, at least one where there is any."""
         end = min(bound, self.leo)
         if start >= end:
             return Slice(start, start, ())
+        if self.cleaned is not None and start < self.cleaned.end:
+            return self._read_cleaned(self.cleaned, start, end, max_bytes)
         extents = self.extents
         if start >= extents[-1][0]:
             lineage = self.lineages.by_id[extents[-1][1]]
@@ -185,7 +219,23 @@ class ReplicaLog:
             index += 1
         return Slice(start, at, tuple(found))
 
-    def _pieces(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+    def _read_cleaned(self, cleaned: Cleaned, start: int, end: int, max_bytes: int) -> Slice:
+        """The same where compaction has been: what it removed takes no room, and a hole at the end is skipped too."""
+        at = start
+        found: list[Extent] = []
+        empty = True
+        for lineage, batch, low, high in self.batches_between(start, end):
+            size = cleaned.size_of(batch)
+            if size > max_bytes and not empty:
+                break
+            if not found or found[-1][1] != lineage.id:
+                found.append((low, lineage.id))
+            empty = empty and not size
+            max_bytes -= size
+            at = high
+        return Slice(start, at, tuple(found), cleaned.clip(start, at))
+
+    def pieces(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
         """``[start, end)`` by the stints that hold it: (stint, start, end) each."""
         for index, (first, stint) in enumerate(self.extents):
             last = self.extents[index + 1][0] if index + 1 < len(self.extents) else self.leo
@@ -194,7 +244,7 @@ class ReplicaLog:
 
     def truncate(self, offset: int, now: int = 0) -> None:
         """Drop everything from ``offset`` on (``UnifiedLog.truncateTo``); at or behind the end only the epoch cache."""
-        self.cut = tuple(self._pieces(max(offset, self.log_start), self.leo))
+        self.cut = tuple(self.pieces(max(offset, self.log_start), self.leo))
         if offset < self.segments.first_base:
             self.restart_at(offset, now)
             return
@@ -205,15 +255,18 @@ class ReplicaLog:
             self.durable = min(self.durable, offset)
             self.recovery_point = min(self.recovery_point, offset)
             self._marks = [(at, min(leo, offset)) for at, leo in self._marks]
+            self.cleaned = self.cleaned and self.cleaned.clip(0, offset)
             base = self.segments.reopen(offset, now)
-            for _lineage, batch, _start, _end in self.batches_between(base, offset):
-                self.segments.book(batch.size, batch.timestamp_us, batch.timestamp_us, now)
+            for _lineage, batch, size, _start, _end in self.kept_between(base, offset):
+                self.segments.book(size, batch.timestamp_us, batch.timestamp_us, now)
         self.epochs.truncate_from_end(self.leo)
 
     def restart_at(self, offset: int, now: int = 0) -> None:
         """Drop everything and begin anew at ``offset`` (``UnifiedLog.truncateFullyAndStartAt``)."""
         self.extents.clear()
         self.dropped = ()
+        self.cleaned = None
+        self.torn = 0
         self.leo = self.log_start = self.durable = self.recovery_point = offset
         self._marks.clear()
         self.epochs.clear()
@@ -236,7 +289,7 @@ class ReplicaLog:
         before = self.log_start
         if offset <= before:
             return False
-        self.dropped = tuple(self._pieces(before, offset))
+        self.dropped = tuple(self.pieces(before, offset))
         self.log_start = offset
         self.epochs.truncate_from_start(offset)
         return True
@@ -250,6 +303,7 @@ class ReplicaLog:
             self._roll(self.leo, now, BY_RETENTION)
         self._unlinked.append((now + self.rules.delete_delay_us, segments.drop_first(count)))
         base = segments.first_base
+        self.cleaned = self.cleaned and self.cleaned.clip(base, self.leo)
         self.move_start(base)
         if base >= self.leo:
             self.extents.clear()
@@ -257,15 +311,24 @@ class ReplicaLog:
             del self.extents[: self.extent_index(base)]
             self.extents[0] = (max(base, self.extents[0][0]), self.extents[0][1])
 
+    def replace_segments(self, count: int, fresh: list[Segment], now: int) -> None:
+        """Put cleaned segments in the place of the oldest ``count`` (``LocalLog.replaceSegments``)."""
+        self._unlinked.append((now + self.rules.delete_delay_us, self.segments.drop_first(count)))
+        self.segments.sealed[:0] = fresh
+
     def unlink(self, now: int) -> None:
         """Remove the files of segments that were deleted ``file.delete.delay.ms`` ago."""
         if self._unlinked and self._unlinked[0][0] <= now:
             self._unlinked = [entry for entry in self._unlinked if entry[0] > now]
 
+    def unlink_all(self) -> None:
+        """Remove them now."""
+        self._unlinked.clear()
+
     @property
     def disk_bytes(self) -> int:
-        """Bytes of files, those included that are only renamed so far."""
-        return self.segments.total + sum(size for _at, size in self._unlinked)
+        """Bytes of files, those that are only renamed so far and a torn batch included."""
+        return self.segments.total + self.torn + sum(size for _at, size in self._unlinked)
 
     def age(self, now: int) -> None:
         """Count as durable what has been dirty for long enough."""
@@ -275,12 +338,18 @@ class ReplicaLog:
     def mark(self, now: int) -> None:
         """Note what has been written by now, so that its age can be told; called every few seconds."""
         self.age(now)
-        if not self._marks or self._marks[-1][1] != self.leo:
+        if self.leo != (self._marks[-1][1] if self._marks else self.durable):
             self._marks.append((now, self.leo))
 
-    def flush(self) -> None:
+    @property
+    def ages(self) -> bool:
+        """Whether something that was marked is not known to be on disk yet."""
+        return bool(self._marks)
+
+    def flush(self, now: int = 0) -> None:
         """Force everything to disk, which moves the recovery point (``UnifiedLog.flush``)."""
         self.durable = self.recovery_point = self.leo
+        self.flushed_us = now
 
     def durable_end(self, keep: int = -1) -> int:
         """Where a power loss cuts: behind the last whole batch on disk, or among the first ``keep`` records."""
@@ -302,21 +371,36 @@ class ReplicaLog:
             high = min(self.extents[index + 1][0] if index + 1 < len(self.extents) else self.leo, end)
             if low >= high:
                 continue
-            for batch in lineage.batches[lineage.index_at(low) : lineage.index_at(high - 1) + 1]:
+            for batch in lineage.between(low, high):
                 yield lineage, batch, max(low, batch.base), min(high, batch.end)
+
+    def kept_between(self, start: int, end: int) -> Iterator[tuple[Lineage, Batch, int, int, int]]:
+        """(stint, batch, bytes left, start, end) of the batches over ``[start, end)`` that still hold any record."""
+        cleaned = self.cleaned
+        for lineage, batch, low, high in self.batches_between(start, end):
+            if cleaned is None or low >= cleaned.end:
+                yield lineage, batch, batch.size, low, high
+            elif not cleaned.gone(batch):
+                yield lineage, batch, cleaned.size_of(batch), low, high
+
+    def left(self, start: int, end: int) -> list[tuple[int, int]]:
+        """The parts of ``[start, end)`` that compaction has not removed."""
+        if self.cleaned is None:
+            return [(start, end)] if start < end else []
+        return self.cleaned.left(start, end)
 
     def save(self) -> tuple[Any, ...]:
         """All state but the lineages, which the partition keeps."""
         return (
             tuple(self.extents), self.leo, self.log_start, self.durable, self.recovery_point, self.epochs.entries,
-            tuple(self._marks), tuple(self._unlinked), self.segments.save(),
+            tuple(self._marks), tuple(self._unlinked), self.segments.save(), self.cleaned, self.flushed_us, self.torn,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
             extents, self.leo, self.log_start, self.durable, self.recovery_point, self.epochs.entries, marks, unlinked,
-            segments,
+            segments, self.cleaned, self.flushed_us, self.torn,
         ) = saved  # fmt: skip
         self.extents = list(extents)
         self._marks = list(marks)
@@ -329,5 +413,5 @@ def _batches_of(by_id: list[Lineage], records: Slice) -> Iterator[tuple[Batch, i
     for index, (start, lineage_id) in enumerate(records.extents):
         lineage = by_id[lineage_id]
         end = records.extents[index + 1][0] if index + 1 < len(records.extents) else records.end
-        for batch in lineage.batches[lineage.index_at(start) : lineage.index_at(end - 1) + 1]:
+        for batch in lineage.between(start, end):
             yield batch, min(end, batch.end)

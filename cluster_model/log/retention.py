@@ -58,13 +58,16 @@ def _too_old(log: ReplicaLog, now: int) -> _Predicate:
 def retain(log: ReplicaLog, hw: int, now: int) -> Iterator[tuple[str, int]]:
     """Delete what the rules allow; after each move of the log's start: (the rule, where the log began before).
 
-    What lies below a start that DeleteRecords set goes first, then what is too much, then what is too old.
+    What lies below a start that DeleteRecords set goes first, then what is too much, then what is too old; the last two
+    only where ``cleanup.policy`` names delete.
     """
     segments = log.segments
     log.unlink(now)
     if not segments.sealed and (not segments.size or hw < log.leo):
         return
     log.delete_segments(_deletable(log, hw, lambda _segment, following: 0 <= following <= log.log_start), now)
+    if not log.rules.delete:
+        return
     if 0 <= log.rules.retention_bytes <= segments.total:
         start = log.log_start
         log.delete_segments(_deletable(log, hw, _over_size(log)), now)

@@ -10,7 +10,7 @@ DAY_US: Final = 86_400_000_000
 
 @dataclass(frozen=True, slots=True)
 class LogRules:
-    """Rolling, indexing, flushing and retention of one topic's logs; the defaults are Kafka's."""
+    """Rolling, indexing, flushing, retention and compaction of one topic's logs; the defaults are Kafka's."""
 
     segment_bytes: int = 1 << 30
     roll_us: int = 7 * DAY_US
@@ -27,6 +27,24 @@ class LogRules:
     """Rolling and retention go by record timestamps (KIP-33, 0.10.1); before, by the age and the mtime of files."""
     log_append_time: bool = False
     """``message.timestamp.type`` is LogAppendTime (KIP-32): the leader stamps batches, not the producer."""
+    flush_us: int = NEVER
+    """Age at which the flush scheduler, if there is one, forces the log to disk."""
+    jitter_us: int = 0
+    """The most that a segment rolls early by time, so that not all logs roll at once."""
+    max_message: int = 1_048_588
+    """Largest batch that a leader takes; before message format 2 the largest uncompressed message."""
+    delete: bool = True
+    """``cleanup.policy`` names delete: retention by size and time holds."""
+    compact: bool = False
+    """``cleanup.policy`` names compact."""
+    min_dirty_ppm: int = 500_000
+    """``min.cleanable.dirty.ratio`` in millionths: above it a log is worth cleaning."""
+    tombstone_us: int = DAY_US
+    """``delete.retention.ms``: how long a tombstone stays after the first cleaning that kept it."""
+    min_lag_us: int = 0
+    """Age below which no segment is cleaned."""
+    max_lag_us: int = NEVER
+    """Age of a dirty record at which its log is cleaned whatever the ratio (KIP-354)."""
 
 
 DEFAULT_RULES: Final = LogRules()

@@ -9,6 +9,7 @@ two replicas of a partition need not roll at the same offsets.
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
+from cluster_model.log.mixing import mixed
 from cluster_model.log.rules import LogRules
 
 OFFSET_ENTRY: Final = 8
@@ -42,12 +43,18 @@ class Segments:
     """Sealed segments, oldest first, and the active one, which alone is written to."""
 
     __slots__ = (
-        "_entries", "_indexed_us", "_rules", "_time_entries", "_unindexed", "base", "created_us", "first_us",
-        "modified_us", "newest_us", "sealed", "size",
+        "_allowed_us", "_by_timestamp", "_entries", "_full", "_indexed_us", "_interval", "_last_end", "_room",
+        "_rules", "_salt", "_time_entries", "_unindexed", "base", "created_us", "first_us", "modified_us",
+        "newest_us", "sealed", "size",
     )  # fmt: skip
 
     def __init__(self, rules: LogRules) -> None:
         self._rules = rules
+        self._room = rules.segment_bytes
+        self._interval = rules.index_interval
+        self._by_timestamp = rules.by_timestamp
+        self._salt = 0
+        """What this log's jitter is drawn from."""
         self.sealed: list[Segment] = []
         self._open(0, 0)
 
@@ -58,6 +65,18 @@ class Segments:
         self.created_us = self.modified_us = now
         self._entries = self._time_entries = self._unindexed = 0
         self._indexed_us = NO_TIMESTAMP
+        self._last_end = base + INT32_MAX + 1
+        self._fill()
+        self._allowed_us = self._rules.roll_us - self._jitter(base) if self._rules.jitter_us else self._rules.roll_us
+
+    def _jitter(self, base: int) -> int:
+        """How much earlier than ``segment.ms`` the segment at ``base`` rolls (``LogConfig.randomSegmentJitter``)."""
+        return mixed(self._salt + base) * min(self._rules.jitter_us, self._rules.roll_us) >> 64
+
+    def draw_from(self, salt: int) -> None:
+        """Jitter of this log's segments, all still to come, is drawn from ``salt``."""
+        self._salt = salt
+        self._open(0, 0)
 
     @property
     def active(self) -> Segment:
@@ -96,14 +115,48 @@ class Segments:
         if self.size > rules.segment_bytes - size:
             return BY_SIZE
         told = rules.by_timestamp and self.first_us >= 0
-        if (newest_us - self.first_us if told else now - self.created_us) > rules.roll_us:
+        if (newest_us - self.first_us if told else now - self.created_us) > self._allowed_us:
             return BY_TIME
-        if (
-            self._entries >= rules.index_bytes // OFFSET_ENTRY
-            or self._time_entries >= rules.index_bytes // TIME_ENTRY - 1
-        ):
+        if self._full:
             return BY_INDEX
         return BY_OFFSETS if end - 1 - self.base > INT32_MAX else ""
+
+    def admit(self, end: int, size: int, first_us: int, newest_us: int, now: int) -> str:
+        """:meth:`book` an append up to ``end`` unless a new segment is due: then why, and nothing is booked."""
+        taken = self.size
+        if taken:
+            told_us = self.first_us
+            age_us = newest_us - told_us if told_us >= 0 and self._by_timestamp else now - self.created_us
+            if taken + size > self._room or age_us > self._allowed_us or end > self._last_end or self._full:
+                rule = self.due(end, size, newest_us, now)
+                if rule:
+                    return rule
+        else:
+            self.first_us = first_us
+        if newest_us > self.newest_us:
+            self.newest_us = newest_us
+        if self._unindexed > self._interval:
+            self._index()
+        self._unindexed += size
+        self.size = taken + size
+        self.modified_us = now
+        return ""
+
+    def _index(self) -> None:
+        """Add the entries that an append brings after enough bytes."""
+        self._unindexed = 0
+        self._entries += 1
+        if self.newest_us > self._indexed_us:
+            self._indexed_us = self.newest_us
+            self._time_entries += 1
+        self._fill()
+
+    def _fill(self) -> None:
+        rules = self._rules
+        self._full = (
+            self._entries >= rules.index_bytes // OFFSET_ENTRY
+            or self._time_entries >= rules.index_bytes // TIME_ENTRY - 1
+        )
 
     def book(self, size: int, first_us: int, newest_us: int, now: int) -> None:
         """Count an append into the active segment (``LogSegment.append``), with the index entries it brings."""
@@ -111,12 +164,8 @@ class Segments:
             self.first_us = first_us
         if newest_us > self.newest_us:
             self.newest_us = newest_us
-        if self._unindexed > self._rules.index_interval:
-            self._unindexed = 0
-            self._entries += 1
-            if self.newest_us > self._indexed_us:
-                self._indexed_us = self.newest_us
-                self._time_entries += 1
+        if self._unindexed > self._interval:
+            self._index()
         self._unindexed += size
         self.size += size
         self.modified_us = now
@@ -168,5 +217,7 @@ class Segments:
         """Undo of :meth:`save`."""
         sealed, active, indexes = saved
         self.sealed = list(sealed)
+        self._open(active.base, 0)
         self.base, self.size, self.first_us, self.newest_us, self.created_us, self.modified_us = active
         self._entries, self._time_entries, self._unindexed, self._indexed_us = indexes
+        self._fill()

@@ -51,9 +51,9 @@ class Broker:
     """A broker node. ``replicas`` are its disks: they outlive the process."""
 
     __slots__ = (
-        "_config", "_controller", "_controller_epoch", "_fetchers", "_port", "_profile", "_registration_retry_us",
-        "_saved", "_service", "_states", "_touched", "broker_epoch", "id", "logs", "metadata", "purgatory",
-        "registered", "replicas", "starting",
+        "_config", "_controller", "_controller_epoch", "_fetchers", "_moved", "_port", "_profile",
+        "_registration_retry_us", "_restless", "_saved", "_service", "_states", "_touched", "broker_epoch", "id",
+        "logs", "metadata", "purgatory", "registered", "replicas", "starting",
     )  # fmt: skip
 
     def __init__(
@@ -84,6 +84,10 @@ class Broker:
         self._saved: dict[str, tuple[Any, ...]] = {}
         """Each replica's state when it was last saved: keyframes share what has not been touched since."""
         self._touched: dict[str, None] = {}
+        self._moved: dict[str, None] = {}
+        """Replicas that a checkpoint may find otherwise than the last one did, besides those touched."""
+        self._restless: dict[str, None] = {}
+        """Replicas that lead and may have a follower that does not rest, besides those touched."""
         self._service = Service(port, profile, self.replicas, self.purgatory, self.settle, self._touched)
 
     def begin(self, request: LeaderAndIsrRequest, broker_epoch: int) -> None:
@@ -102,10 +106,12 @@ class Broker:
 
     def stopped(self) -> None:
         """The process died: memory is gone."""
-        self._saved.clear()
+        self._touch_everything()
         for replica in self.replicas.values():
             replica.stopped()
         self.purgatory.clear()
+        for fetcher in self._fetchers.values():
+            fetcher.stopped()
         self._fetchers.clear()
         self._states.clear()
         self.metadata.live.clear()
@@ -115,7 +121,7 @@ class Broker:
 
     def started(self) -> None:
         """The process runs again: it recovers its logs, then registers."""
-        self._saved.clear()
+        self._touch_everything()
         self.starting = True
         self._registration_retry_us = FIRST_REGISTRATION_RETRY_US
         self._port.timer(self.logs.start() + STARTUP_US, "register")
@@ -133,6 +139,8 @@ class Broker:
             fetcher = self._fetchers.get(timer[1])
             if fetcher is not None:
                 fetcher.rang()
+        elif name == "fetch wait":
+            self._service.waited(*timer[1:])
         elif name == "purgatory":
             self._service.expire()
         elif name == "heartbeat":
@@ -146,10 +154,7 @@ class Broker:
         elif name == "alter_partition":
             self._propose_again(timer[1])
         else:
-            self._saved.clear()
-            self.logs.on_timer(name)
-            # Retention may have moved a log's start, which followers hear of with their next fetch.
-            self.purgatory.sessions.disturb()
+            self._touched.update(self.logs.on_timer(name))
 
     def on_disconnect(self, peer: int) -> None:
         """Whatever was asked of ``peer`` will not be answered."""
@@ -183,28 +188,45 @@ class Broker:
             self._registration_retry_us = min(2 * self._registration_retry_us, LAST_REGISTRATION_RETRY_US)
             return
         self.registered = True
+        for fetcher in self._fetchers.values():
+            fetcher.disturb()
         self.broker_epoch = response.broker_epoch
         if self.starting:
             self.starting = False
             self._start_timers()
 
     def _shrink(self) -> None:
-        now = self._port.now
-        for replica in self.replicas.values():
-            if replica.leadership is not None:
-                replica.leadership.shrink(now)
-                self.settle(replica)
+        self._collect_touched()
+        restless = self._restless
+        for partition in tuple(restless):
+            leadership = self.replicas[partition].leadership
+            if leadership is None or leadership.rests:
+                del restless[partition]
+        suspects = {**restless, **self.purgatory.sessions.late(self._port.now, self._config.lag_time_us)}
+        if suspects:
+            self._shrink_among(suspects)
         self._port.timer(self._config.shrink_period_us, "shrink")
+
+    def _shrink_among(self, suspects: dict[str, None]) -> None:
+        for partition, replica in self.replicas.items():
+            if partition in suspects and replica.leadership is not None:
+                replica.leadership.shrink(self._port.now)
+                self.settle(replica)
 
     def _checkpoint(self) -> None:
         now = self._port.now
-        self._saved.clear()
-        for replica in self.replicas.values():
+        self._collect_touched()
+        moved = self._moved
+        for partition in tuple(moved):
+            replica = self.replicas[partition]
             replica.checkpoint(now)
+            self._saved.pop(partition, None)
+            if not replica.log.ages:
+                del moved[partition]
         self._port.timer(self._config.hw_checkpoint_us, "checkpoint")
 
     def _leader_and_isr(self, request: LeaderAndIsrRequest) -> None:
-        self._saved.clear()
+        self._touch_everything()
         self._service.disturb()
         for fetcher in self._fetchers.values():
             fetcher.disturb()
@@ -247,7 +269,8 @@ class Broker:
     def _fetcher(self, leader: int) -> Fetcher:
         fetcher = self._fetchers.get(leader)
         if fetcher is None:
-            fetcher = Fetcher(self._port, leader, self.replicas, self._config, self._fetch_broker_epoch, self._touched)
+            epoch = self._fetch_broker_epoch
+            fetcher = Fetcher(self._port, leader, 0, self.replicas, self._config, epoch, self._touched)
             self._fetchers[leader] = fetcher
         return fetcher
 
@@ -291,10 +314,8 @@ class Broker:
 
     def delete_records(self, partition: str, before: int) -> KafkaError:
         """DeleteRecords for one partition; followers hear of the new log start with their next fetch."""
-        error = self.replicas[partition].delete_records(before, self._port.now)
         self._touched[partition] = None
-        self.purgatory.sessions.disturb()
-        return error
+        return self.replicas[partition].delete_records(before, self._port.now)
 
     def _metadata_asked(self, source: int, request: MetadataRequest) -> None:
         brokers = tuple(self.metadata.live)
@@ -323,13 +344,21 @@ class Broker:
 
     def _saved_replicas(self) -> tuple[tuple[Any, ...], ...]:
         saved = self._saved
-        for partition in self._touched:
-            saved.pop(partition, None)
-        self._touched.clear()
+        self._collect_touched()
         for partition, replica in self.replicas.items():
             if partition not in saved:
                 saved[partition] = replica.save()
         return tuple([saved[partition] for partition in self.replicas])
+
+    def _collect_touched(self) -> None:
+        for partition in self._touched:
+            self._saved.pop(partition, None)
+            self._moved[partition] = None
+            self._restless[partition] = None
+        self._touched.clear()
+
+    def _touch_everything(self) -> None:
+        self._touched.update(dict.fromkeys(self.replicas))
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`; the partitions' lineages are loaded first."""
@@ -345,7 +374,7 @@ class Broker:
             self._fetcher(leader).load(state)
         for replica, state in zip(self.replicas.values(), replicas, strict=True):
             replica.load(state, self.purgatory.sessions)
-        self._saved.clear()
+        self._touch_everything()
         self.logs.load(logs)
 
 

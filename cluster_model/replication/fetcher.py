@@ -31,8 +31,8 @@ class Fetcher:
     """Fetches from ``leader`` for the partitions added to it."""
 
     __slots__ = (
-        "_alarm", "_asked", "_broker_epoch", "_changed", "_config", "_correlation", "_delayed", "_outstanding",
-        "_partitions", "_places", "_port", "_replicas", "_sent_at", "_sent_epoch", "_steady", "_told", "_touched",
+        "_alarm", "_asked", "_broker_epoch", "_changed", "_config", "_correlation", "_delayed", "_exchange", "_index",
+        "_outstanding", "_partitions", "_places", "_port", "_replicas", "_sent_epoch", "_steady", "_told", "_touched",
         "leader",
     )  # fmt: skip
 
@@ -40,14 +40,18 @@ class Fetcher:
         self,
         port: Port,
         leader: int,
+        index: int,
         replicas: dict[str, Replica],
         config: BrokerConfig,
         broker_epoch: Callable[[], int],
         touched: dict[str, None],
     ) -> None:
-        """``touched`` takes the partitions whose saved state is out of date."""
+        """``index``: which of the broker's fetchers of that leader; ``touched`` takes what must be saved anew."""
         self.leader = leader
+        self._index = index
         self._port = port
+        self._exchange = port.asking(leader, index)
+        self._exchange.asking = self
         self._replicas = replicas
         self._config = config
         self._broker_epoch = broker_epoch
@@ -68,13 +72,12 @@ class Fetcher:
         """Places in :attr:`_asked` that the leader has yet to hear of."""
         self._steady = False
         """Nothing has happened to partitions and roles since the last full request."""
-        self._sent_at = 0
         self._sent_epoch = -1
-        self._alarm = Alarm(port, "fetcher", leader)
+        self._alarm = Alarm(port, "fetcher", leader, index)
 
     def add(self, partition: str) -> None:
         """Fetch this one too, from the next request on."""
-        self._steady = False
+        self.disturb()
         self._partitions[partition] = None
         self._delayed.pop(partition, None)
         self.pump()
@@ -86,22 +89,56 @@ class Fetcher:
     def remove(self, partition: str) -> None:
         """Leave this one; an answer under way will be ignored."""
         if partition in self._partitions:
-            self._steady = False
+            self.disturb()
             del self._partitions[partition]
             self._delayed.pop(partition, None)
 
     def disturb(self) -> None:
         """A role or an epoch may change: the next request is a full one."""
+        self._exchange.wake()
         self._steady = False
 
-    def pump(self) -> None:
-        """Send the next request if none is under way and some partition is ready."""
+    def stopped(self) -> None:
+        """The process died."""
+        self._exchange.asking = None
+
+    def repeats(self, number: int) -> bool:
+        """Whether it would ask the same again if request ``number`` brought no news."""
+        return (
+            number == self._outstanding
+            and self._steady
+            and not self._delayed
+            and self._broker_epoch() == self._sent_epoch
+        )
+
+    def request(self, number: int) -> FetchRequest:
+        """The question of one that has nothing new to say."""
+        return FetchRequest(
+            number, self._port.node_id, self._sent_epoch, self._config.fetch_wait_us, MAX_BYTES, (), True, self._index
+        )
+
+    def skipped(self, number: int) -> None:
+        """Questions and empty answers were left out up to this one."""
+        self._correlation = self._outstanding = number
+
+    def pump(self, *, no_news: bool = False) -> None:
+        """Send the next request if none is under way and some partition is ready; ``no_news``: the last was in vain."""
         if self._outstanding:
             return
         if self._steady and not self._delayed and self._broker_epoch() == self._sent_epoch:
-            changed = [self._asked[place] for place in self._changed]
-            self._changed.clear()
-            self._fetch(tuple(changed), incremental=True)
+            number = self._next()
+            changed = self._changed
+            if not changed:
+                self._send(self.request(number), idle=no_news)
+                return
+            asked = self._asked
+            partitions = tuple([asked[place] for place in changed])
+            changed.clear()
+            request = FetchRequest(
+                number, self._port.node_id, self._sent_epoch, self._config.fetch_wait_us, MAX_BYTES, partitions, True,
+                self._index,
+            )  # fmt: skip
+            self._send(request)
             return
         now = self._port.now
         ready = [self._following(name) for name in self._partitions if self._delayed.get(name, 0) <= now]
@@ -109,10 +146,11 @@ class Fetcher:
         fetching = [following.question() for following in ready if following is not None and not following.truncating]
         if asking:
             self._begin([])
-            self._send(EpochEndRequest(self._next(), tuple(asking)))
+            self._send(EpochEndRequest(self._next(), tuple(asking), self._index))
         elif fetching:
             self._begin(fetching)
-            self._fetch(tuple(fetching), incremental=False)
+            self._sent_epoch = self._broker_epoch()
+            self._send(self.request(self._next())._replace(partitions=tuple(fetching), incremental=False))
         elif self._delayed:
             self._alarm.want(min(self._delayed.values()))
 
@@ -123,15 +161,6 @@ class Fetcher:
         self._changed.clear()
         self._steady = len(asked) == len(self._partitions)
 
-    def _fetch(self, partitions: tuple[FetchPartition, ...], *, incremental: bool) -> None:
-        self._sent_epoch = self._broker_epoch()
-        self._send(
-            FetchRequest(
-                self._next(), self._port.node_id, self._sent_epoch, self._config.fetch_wait_us, MAX_BYTES, partitions,
-                incremental,
-            )
-        )  # fmt: skip
-
     def _following(self, partition: str) -> Following | None:
         following = self._replicas[partition].following
         return None if following is None or following.failed else following
@@ -140,23 +169,21 @@ class Fetcher:
         self._correlation += 1
         return self._correlation
 
-    def _send(self, request: FetchRequest | EpochEndRequest) -> None:
-        self._outstanding = request.correlation
-        self._sent_at = self._port.now
-        self._port.send(self.leader, request)
-        self._alarm.want(self._sent_at + self._config.socket_timeout_us)
+    def _send(self, request: FetchRequest | EpochEndRequest, *, idle: bool = False) -> None:
+        number = self._outstanding = request.correlation
+        self._exchange.ask(number, request, idle=idle)
+        self._alarm.want(self._port.now + self._config.socket_timeout_us)
 
     def fetched(self, response: FetchResponse) -> None:
         """The leader answered a fetch."""
         if response.correlation != self._outstanding:
             return
         self._outstanding = 0
-        now = self._port.now
         if self._steady:
-            self._take(now, response)
+            self._take(self._port.now, response)
         else:
-            self._take_all(now, response)
-        self.pump()
+            self._take_all(self._port.now, response)
+        self.pump(no_news=not response.partitions)
 
     def _take(self, now: int, response: FetchResponse) -> None:
         """Nothing has happened meanwhile: what the leader left out is as it was."""
@@ -213,15 +240,17 @@ class Fetcher:
         if not self._alarm.rang():
             return
         now = self._port.now
-        if self._outstanding and now - self._sent_at >= self._config.socket_timeout_us:
-            self.disconnected()
-        elif self._outstanding:
-            self._alarm.want(self._sent_at + self._config.socket_timeout_us)
+        if self._outstanding:
+            late_at = self._exchange.sent_at + self._config.socket_timeout_us
+            if late_at <= now:
+                self.disconnected()
+            else:
+                self._alarm.want(late_at)
         self.pump()
 
     def disconnected(self) -> None:
         """The request under way will not be answered: all partitions back off."""
-        self._steady = False
+        self.disturb()
         self._outstanding = 0
         again = self._port.now + self._config.fetch_backoff_us
         for partition in self._partitions:
@@ -232,15 +261,15 @@ class Fetcher:
         """All state."""
         return (
             tuple(self._partitions), tuple(self._delayed.items()), self._correlation, self._outstanding,
-            tuple(self._asked), tuple(self._told), tuple(self._changed), self._steady, self._sent_at,
-            self._sent_epoch, self._alarm.save(),
+            tuple(self._asked), tuple(self._told), tuple(self._changed), self._steady, self._sent_epoch,
+            self._alarm.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
             partitions, delayed, self._correlation, self._outstanding, asked, told, changed, self._steady,
-            self._sent_at, self._sent_epoch, alarm,
+            self._sent_epoch, alarm,
         ) = saved  # fmt: skip
         self._partitions = dict.fromkeys(partitions)
         self._delayed = dict(delayed)

@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from cluster_model.errors import KafkaError
 from cluster_model.log.replica_log import ReplicaLog
 
 REMEMBERED: Final = 5
@@ -39,12 +38,10 @@ class ProducerMemory:
                 return base
         return -1
 
-    def check(self, producer_id: int, sequence: int) -> KafkaError:
-        """Whether a new batch follows on; an unknown producer may begin anywhere (``ProducerAppendInfo``)."""
+    def follows(self, producer_id: int, sequence: int) -> bool:
+        """Whether a batch is the next one; an unknown producer may begin anywhere (``ProducerAppendInfo``)."""
         kept = self._last.get(producer_id)
-        if kept is None or sequence == kept[-1][1] + 1:
-            return KafkaError.NONE
-        return KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER
+        return kept is None or sequence == kept[-1][1] + 1
 
     def save(self) -> tuple[tuple[int, tuple[_Kept, ...]], ...]:
         """All state."""

@@ -10,21 +10,18 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cluster_model.errors import KafkaError
 from cluster_model.events import Appended, HwAdvanced
-from cluster_model.log.epochs import UNDEFINED
 from cluster_model.log.lineage import Batch, Lineage
-from cluster_model.log.replica_log import Slice
 from cluster_model.messages import (
     ALL,
     AlterPartitionRequest,
     AlterPartitionResponse,
-    FetchData,
-    FetchPartition,
     PartitionState,
     ProduceRequest,
 )
+from cluster_model.replication.admission import refusal
 from cluster_model.replication.completed import Completed
 from cluster_model.replication.idempotence import ProducerMemory
-from cluster_model.replication.rules import LONG_AGO, Remote, high_watermark, may_join_isr, out_of_sync
+from cluster_model.replication.rules import LONG_AGO, Remote, caught_up, high_watermark, may_join_isr, out_of_sync
 from cluster_model.replication.sessions import FetchSession, FetchSessions
 
 if TYPE_CHECKING:
@@ -46,6 +43,10 @@ _REVERT: Final = frozenset({KafkaError.OPERATION_NOT_ATTEMPTED, KafkaError.INELI
 """AlterPartition answers after which a leader goes by the committed ISR again; any other is asked again."""
 
 
+NONE: Final = KafkaError.NONE
+"""Looking a member up costs more than the rest of some of these lines."""
+
+
 class AppendResult(NamedTuple):
     """``waits``: answered later, when the HW reaches ``required``. ``lineage`` is the stint that holds the records."""
 
@@ -60,7 +61,8 @@ class Leadership:
     """State of a leader, from taking up its epoch to resigning."""
 
     __slots__ = (
-        "_lineage", "_waiting", "epoch_start", "isr", "pending", "producers", "proposal", "remotes", "replica",
+        "_followers", "_lineage", "_members", "_needed", "_waiting", "epoch_start", "isr", "pending", "producers",
+        "proposal", "remotes", "replica",
     )  # fmt: skip
 
     def __init__(self, replica: "Replica", state: PartitionState, now: int) -> None:
@@ -75,6 +77,17 @@ class Leadership:
         self.producers.rebuild(replica.log)
         self._waiting: list[tuple[int, int]] = []
         self._lineage: Lineage | None = None
+        self._needed: tuple[Remote, ...] = ()
+        """Followers by the maximal ISR."""
+        self._followers = tuple(self.remotes.values())
+        self._members = 0
+        """How many are in the maximal ISR."""
+        self._members_changed()
+
+    def _members_changed(self) -> None:
+        maximal = self.maximal_isr
+        self._members = len(maximal)
+        self._needed = tuple([self.remotes[broker] for broker in maximal if broker in self.remotes])
 
     def _unheard(self, broker: int, now: int) -> Remote:
         """A follower before its first fetch. Up to 0.10.1 an election did not count as having been caught up."""
@@ -88,6 +101,7 @@ class Leadership:
         self.isr = state.isr
         self.pending = None
         self.proposal = None
+        self._members_changed()
         if not new_epoch:
             return
         self.epoch_start = self.replica.log.leo
@@ -98,8 +112,13 @@ class Leadership:
 
     def disturb(self) -> None:
         """Something that followers' fetches depend on is about to change (:meth:`Remote.disturb`)."""
-        for remote in self.remotes.values():
+        for remote in self._followers:
             remote.disturb()
+
+    @property
+    def rests(self) -> bool:
+        """Whether every follower's fetches are left alone."""
+        return all(remote.rests for remote in self._followers)
 
     def rest(self, follower: int, session: FetchSession, place: int) -> None:
         """Leave a follower's fetches alone from here on, if it has everything, counts for the HW, and knows it."""
@@ -119,15 +138,15 @@ class Leadership:
         replica = self.replica
         if request.acks == ALL and len(self.isr) < replica.min_isr:
             return AppendResult(KafkaError.NOT_ENOUGH_REPLICAS, -1, -1, -1, waits=False)
-        if request.size > replica.log.rules.segment_bytes:
-            return AppendResult(KafkaError.RECORD_LIST_TOO_LARGE, -1, -1, -1, waits=False)
-        if request.producer_id >= 0:
+        if request.size > replica.usual_size:
+            refused = refusal(replica.profile, replica.log, request)
+            if refused is not KafkaError.NONE:
+                return AppendResult(refused, -1, -1, -1, waits=False)
+        if request.producer_id >= 0 and not self.producers.follows(request.producer_id, request.sequence):
             original = self.producers.duplicate_of(request.producer_id, request.sequence, request.records)
             if original >= 0:
                 return self._result(request.acks, original, request.records)
-            error = self.producers.check(request.producer_id, request.sequence)
-            if error is not KafkaError.NONE:
-                return AppendResult(error, -1, -1, -1, waits=False)
+            return AppendResult(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, -1, -1, -1, waits=False)
         base = self._write(now, request)
         self.maybe_advance_hw(now)
         return self._result(request.acks, base, request.records)
@@ -135,40 +154,42 @@ class Leadership:
     def _write(self, now: int, request: ProduceRequest) -> int:
         replica = self.replica
         log = replica.log
-        self.disturb()
-        if self._lineage is None:
-            self._lineage = log.lineages.begin(replica.broker, replica.leader_epoch, log.leo)
+        for remote in self._followers:
+            if remote.rests:
+                remote.disturb()
         base = log.leo
-        batch = Batch(
-            base, request.records, request.size, now, request.client, request.producer_id, request.sequence,
-            request.acks, request.names, replica.timestamp_of(request, now), request.codec,
-        )  # fmt: skip
-        log.append_batch(self._lineage, batch)
-        if request.producer_id >= 0:
-            self.producers.note(request.producer_id, request.sequence, request.records, base)
-        event = Appended(
-            now, replica.partition, replica.broker, replica.leader_epoch, base, request.records, request.client,
-            request.sequence, request.acks,
-        )  # fmt: skip
-        replica.emit(event)
+        lineage = self._lineage
+        if lineage is None:
+            lineage = self._lineage = log.lineages.begin(replica.broker, replica.leader_epoch, base)
+        _number, partition, acks, _wait, client, producer_id, sequence, records, size, names, stamp, codec = request
+        if stamp < 0 or not replica.keeps_stamps:
+            stamp = replica.timestamp_of(request, now)
+        log.append_batch(
+            lineage, Batch(base, records, size, now, client, producer_id, sequence, acks, names, stamp, codec)
+        )
+        if producer_id >= 0:
+            self.producers.note(producer_id, sequence, records, base)
+        replica.emit(
+            Appended(now, partition, replica.broker, replica.leader_epoch, base, records, client, sequence, acks)
+        )
         return base
 
     def _result(self, acks: int, base: int, count: int) -> AppendResult:
         required = base + count
         lineage = self._lineage
         stint = lineage.id if lineage is not None and lineage.start <= base else self.replica.log.lineage_at(base).id
-        settled = self._settled(required) if acks == ALL else KafkaError.NONE
+        settled = self._settled(required) if acks == ALL else NONE
         if settled is None:
-            return AppendResult(KafkaError.NONE, base, stint, required, True)
+            return AppendResult(NONE, base, stint, required, True)
         return AppendResult(settled, base, stint, required, False)
 
     def _settled(self, required: int) -> KafkaError | None:
         """The answer to a waiting produce, None while it must wait (``Partition.checkEnoughReplicasReachOffset``)."""
         if self.replica.hw < required:
             return None
-        if len(self.maximal_isr) < self.replica.min_isr:
+        if self._members < self.replica.min_isr:
             return KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND
-        return KafkaError.NONE
+        return NONE
 
     def wait(self, required: int, token: int) -> None:
         """Have ``token`` reported in the replica's ``done`` when the HW reaches ``required`` or leadership ends."""
@@ -199,85 +220,51 @@ class Leadership:
         self.replica.done.extend(Completed(token, lost) for _required, token in self._waiting)
         self._waiting = []
 
-    def serve_follower(
-        self, now: int, follower: int, broker_epoch: int, asked: FetchPartition, max_bytes: int, *, book: bool
-    ) -> FetchData:
-        """Answer a follower's fetch; ``book``: on arrival, not when a parked fetch is answered later.
-
-        The HW in the answer is the one from before this fetch was counted (``Partition.readRecords``): the fetch that
-        completes replication does not carry the HW it causes.
-        """
-        replica = self.replica
-        log = replica.log
-        hw = replica.hw
-        remote = self.remotes.get(follower)
-        if remote is None:
-            known = asked.current_leader_epoch != UNDEFINED
-            error = KafkaError.UNKNOWN_LEADER_EPOCH if known else KafkaError.NOT_LEADER_OR_FOLLOWER
-            return self.refuse(asked, error)
-        if replica.profile.kraft and -1 < broker_epoch < replica.metadata.live.get(follower, -1):
-            # KIP-903: a fetch of the follower's former life does not count for the present one.
-            return self.refuse(asked, KafkaError.NOT_LEADER_OR_FOLLOWER)
-        if asked.last_fetched_epoch != UNDEFINED:
-            epoch, end = log.epochs.end_offset_for(asked.last_fetched_epoch, log.leo)
-            if end == UNDEFINED:
-                return self.refuse(asked, KafkaError.OFFSET_OUT_OF_RANGE)
-            if epoch < asked.last_fetched_epoch or end < asked.offset:
-                nothing = Slice(asked.offset, asked.offset, ())
-                return FetchData(
-                    asked.partition, asked.offset, 0, hw, log.log_start, replica.leader_epoch, nothing, (epoch, end)
-                )
-        if not log.log_start <= asked.offset <= log.leo:
-            return self.refuse(asked, KafkaError.OFFSET_OUT_OF_RANGE)
-        offset = asked.offset
-        records = Slice(offset, offset, ()) if offset == log.leo else log.read(offset, log.leo, max_bytes)
-        if book:
-            self._book(now, follower, remote, broker_epoch, asked.offset)
-        return FetchData(asked.partition, asked.offset, 0, hw, log.log_start, replica.leader_epoch, records)
-
-    def refuse(self, asked: FetchPartition, error: KafkaError) -> FetchData:
-        """An error answer; its empty ``records`` tell where this log ends, for a follower that is out of range."""
-        log = self.replica.log
-        nothing = Slice(log.leo, log.leo, ())
-        return FetchData(
-            asked.partition, asked.offset, error, self.replica.hw, log.log_start, self.replica.leader_epoch, nothing
-        )
-
-    def serve_consumer(self, asked: FetchPartition, max_bytes: int) -> FetchData:
-        """Answer a consumer: up to the HW; between HW and LEO there is nothing, and no error (``LocalLog.read``)."""
-        replica = self.replica
-        log = replica.log
-        if not log.log_start <= asked.offset <= log.leo:
-            return self.refuse(asked, KafkaError.OFFSET_OUT_OF_RANGE)
-        records = log.read(asked.offset, replica.hw, max_bytes)
-        return FetchData(asked.partition, asked.offset, 0, replica.hw, log.log_start, replica.leader_epoch, records)
-
-    def _book(self, now: int, follower: int, remote: Remote, broker_epoch: int, offset: int) -> None:
+    def book(self, now: int, follower: int, remote: Remote, broker_epoch: int, offset: int) -> None:
+        """Count a follower's fetch at ``offset`` as news of it (``Partition.updateFollowerFetchState``)."""
         changed = remote.fetched(self.replica.profile, offset, self.replica.log.leo, now)
         remote.broker_epoch = broker_epoch
-        self._maybe_expand(follower, remote)
+        if follower not in self.isr:
+            self._maybe_expand(follower, remote)
         if changed:
             self.maybe_advance_hw(now)
 
     def maybe_advance_hw(self, now: int) -> bool:
         """Move the HW up to what every needed replica has; True if it moved (``maybeIncrementLeaderHW``)."""
         replica = self.replica
+        candidate = high_watermark(replica.log.leo, self._needed)
+        if candidate <= replica.hw:
+            return False
         profile = replica.profile
         if profile.hw_needs_min_isr and len(self.isr) < replica.min_isr:
             return False
-        waits_for: Iterable[tuple[int, Remote]] = self.remotes.items()
-        if profile.hw_waits_caught_up and profile.number >= (3, 6, 0):
-            waits_for = [item for item in waits_for if item[0] in self.isr or self._eligible(*item)]
-        candidate = high_watermark(
-            profile, replica.log.leo, waits_for, self.maximal_isr, now, replica.config.lag_time_us
-        )
-        if candidate <= replica.hw:
-            return False
-        self.disturb()
+        if profile.hw_waits_caught_up and len(self._needed) < len(self.remotes):
+            candidate = self._without_caught_up(now, candidate)
+            if candidate <= replica.hw:
+                return False
+        for remote in self._followers:
+            if remote.rests:
+                remote.disturb()
         replica.hw = candidate
         replica.emit(HwAdvanced(now, replica.partition, replica.broker, replica.leader_epoch, candidate))
-        self._complete_waiting()
+        if self._waiting:
+            self._complete_waiting()
         return True
+
+    def _without_caught_up(self, now: int, candidate: int) -> int:
+        """The HW also waits for who is not in the ISR but caught up, since 3.6 only if eligible."""
+        replica = self.replica
+        profile = replica.profile
+        needed = self.maximal_isr
+        for broker, remote in self.remotes.items():
+            if (
+                remote.leo < candidate
+                and broker not in needed
+                and (profile.number < (3, 6, 0) or self._eligible(broker, remote))
+                and caught_up(profile, remote, replica.log.leo, now, replica.config.lag_time_us)
+            ):
+                candidate = remote.leo
+        return candidate
 
     def _eligible(self, broker: int, remote: Remote) -> bool:
         """Whether a replica may be in the ISR as far as this broker knows (``Partition.isReplicaIsrEligible``)."""
@@ -289,7 +276,7 @@ class Leadership:
         return not self.replica.profile.fetch_broker_epoch or remote.broker_epoch in (-1, known)
 
     def _maybe_expand(self, follower: int, remote: Remote) -> None:
-        if self.replica.by_hand or self.pending is not None or follower in self.isr:
+        if self.replica.by_hand or self.pending is not None:
             return
         if self.may_join(follower, remote):
             self.propose((*self.isr, follower))
@@ -325,6 +312,7 @@ class Leadership:
         """Ask for an ISR; until answered no other change is proposed."""
         replica = self.replica
         self.pending = isr
+        self._members_changed()
         own = replica.metadata.live.get(replica.broker, -1)
         checked = replica.profile.fetch_broker_epoch
         epochs = tuple(
@@ -351,6 +339,7 @@ class Leadership:
                 self.isr = response.isr
                 replica.partition_epoch = response.partition_epoch
                 self.pending = None
+                self._members_changed()
                 self.maybe_advance_hw(now)
                 self._complete_waiting()
             return False
@@ -358,6 +347,7 @@ class Leadership:
         if not replica.profile.alter_partition or error in _REVERT:
             # Before KIP-497 a failed conditional write left the ISR as it was, to be tried at the next occasion.
             self.pending = None
+            self._members_changed()
             return False
         return error not in _STAY_PENDING
 
@@ -377,19 +367,22 @@ class Leadership:
         self = cls.__new__(cls)
         self.replica = replica
         self.isr, self.pending, self.proposal, self.epoch_start = isr, pending, proposal, epoch_start
-        self.remotes = _loaded_remotes(remotes, sessions)
+        self.remotes = _loaded_remotes(remotes, sessions.watching(replica.partition))
         self.producers = ProducerMemory()
         self.producers.load(producers)
         self._waiting = list(waiting)
         self._lineage = None if lineage < 0 else replica.log.lineages.by_id[lineage]
+        self._followers = tuple(self.remotes.values())
+        self._members_changed()
         return self
 
 
 def _loaded_remotes(
-    saved: Iterable[tuple[int, tuple[int, int, int, int, int, bool]]], sessions: FetchSessions
+    saved: Iterable[tuple[int, tuple[int, int, int, int, int, int]]], sessions: list[FetchSession]
 ) -> dict[int, Remote]:
+    by_follower = {session.source[0]: session for session in sessions}
     remotes: dict[int, Remote] = {}
     for broker, state in saved:
         remotes[broker] = Remote(0)
-        remotes[broker].load(state, sessions.of(broker))
+        remotes[broker].load(state, by_follower.get(broker))
     return remotes

@@ -12,13 +12,26 @@ from cluster_model.config import BrokerConfig
 from cluster_model.events import Event, RecoveryFinished
 from cluster_model.kernel.port import Port
 from cluster_model.log.recovery import recovery_us
+from cluster_model.log.rules import NEVER
+from cluster_model.replication.cleaning import is_needed, run_cleaner
 from cluster_model.replication.replica import Replica
 
 
 class LogManager:
     """The logs behind one broker's replicas. The marker is on disk and outlives the process."""
 
-    __slots__ = ("_checked", "_config", "_emit", "_port", "_recovery_us", "_replicas", "_was_clean", "loaded", "marker")
+    __slots__ = (
+        "_checked",
+        "_config",
+        "_emit",
+        "_port",
+        "_recovery_us",
+        "_replicas",
+        "_torn",
+        "_was_clean",
+        "loaded",
+        "marker",
+    )
 
     def __init__(
         self, port: Port, replicas: dict[str, Replica], config: BrokerConfig, emit: Callable[[Event], None]
@@ -32,42 +45,73 @@ class LogManager:
         self.loaded = True
         """Whether the start has read every log."""
         self._was_clean = True
-        self._checked = 0
+        self._checked = self._torn = 0
         self._recovery_us = 0
 
     def start_timers(self) -> None:
         """The logs are loaded: periodic tasks first run after ``log.initial.task.delay.ms``, 30 s."""
         for task in ("retention", "recovery_points", "log_starts"):
             self._port.timer(self._config.task_delay_us, task)
+        if self._config.flush_check_us < NEVER:
+            self._port.timer(self._config.task_delay_us, "flush")
+        if is_needed(self._replicas.values(), self._config):
+            self._port.timer(self._config.cleaner_backoff_us, "cleaner")
 
-    def on_timer(self, name: str) -> None:
-        """Run the task of that name, if it is one of these."""
-        now = self._port.now
+    def on_timer(self, name: str) -> dict[str, None]:
+        """Run the task of that name, if it is one of these; returns the partitions for which it changed anything."""
         if name == "recovered":
             self.loaded = True
             self._told(clean=False)
         elif name == "retention":
-            for replica in self._replicas.values():
-                replica.retain(now)
             self._port.timer(self._config.retention_check_us, name)
+            return self._changed_by(self._retain)
         elif name == "recovery_points":
-            for replica in self._replicas.values():
-                replica.checkpointed_recovery = replica.log.recovery_point
             self._port.timer(self._config.recovery_checkpoint_us, name)
+            return self._changed_by(_checkpoint_recovery)
         elif name == "log_starts":
-            for replica in self._replicas.values():
-                replica.checkpointed_start = replica.log.log_start
             self._port.timer(self._config.start_checkpoint_us, name)
+            return self._changed_by(_checkpoint_start)
+        elif name == "flush":
+            self._port.timer(self._config.flush_check_us, name)
+            return self._changed_by(self._flush)
+        elif name == "cleaner":
+            now = self._port.now
+            self._port.timer(run_cleaner(self._replicas.values(), self._config, now), name)
+            return dict.fromkeys(self._replicas)
+        return {}
+
+    def _changed_by(self, task: Callable[[Replica], bool]) -> dict[str, None]:
+        return {partition: None for partition, replica in self._replicas.items() if task(replica)}
+
+    def _retain(self, replica: Replica) -> bool:
+        log = replica.log
+        if log.rules.compact:
+            return False
+        before = (log.log_start, log.segments.base, log.disk_bytes)
+        replica.retain(self._port.now)
+        return before != (log.log_start, log.segments.base, log.disk_bytes)
+
+    def _flush(self, replica: Replica) -> bool:
+        before = replica.log.flushed_us
+        replica.flush_if_due(self._port.now)
+        return before != replica.log.flushed_us
 
     def shut_down(self) -> None:
         """SIGTERM: flush and checkpoint everything. No marker if the start was still busy with a crash's remains."""
         for replica in self._replicas.values():
-            replica.closed()
+            replica.closed(self._port.now)
         self.marker = self.loaded or self._was_clean
+
+    def disk_lost(self) -> None:
+        """Logs, checkpoints and marker are gone."""
+        self.marker = False
+        for replica in self._replicas.values():
+            replica.disk_lost(self._port.now)
 
     def start(self) -> int:
         """Load every log as the last stop left it; returns how long recovery takes, 0 after a clean shutdown."""
         clean, self.marker = self.marker, False
+        self._torn = sum(replica.log.torn > 0 for replica in self._replicas.values())
         sizes = [replica.recovered(clean=clean) for replica in self._replicas.values()]
         self._was_clean = self.loaded = clean
         self._checked = sum(sizes)
@@ -81,12 +125,24 @@ class LogManager:
     def _told(self, *, clean: bool) -> None:
         node, logs = self._port.node_id, len(self._replicas)
         detail = "clean shutdown, nothing to check" if clean else f"{self._checked} bytes checked"
+        if self._torn:
+            detail += f", {self._torn} torn {'batch' if self._torn == 1 else 'batches'} cut off"
         self._emit(RecoveryFinished(self._port.now, node, clean, logs, self._recovery_us, detail))
 
     def save(self) -> tuple[Any, ...]:
         """All state but the logs."""
-        return (self.marker, self.loaded, self._was_clean, self._checked, self._recovery_us)
+        return (self.marker, self.loaded, self._was_clean, self._checked, self._torn, self._recovery_us)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self.marker, self.loaded, self._was_clean, self._checked, self._recovery_us = saved
+        self.marker, self.loaded, self._was_clean, self._checked, self._torn, self._recovery_us = saved
+
+
+def _checkpoint_recovery(replica: Replica) -> bool:
+    before, replica.checkpointed_recovery = replica.checkpointed_recovery, replica.log.recovery_point
+    return before != replica.checkpointed_recovery
+
+
+def _checkpoint_start(replica: Replica) -> bool:
+    before, replica.checkpointed_start = replica.checkpointed_start, replica.log.log_start
+    return before != replica.checkpointed_start

@@ -13,13 +13,24 @@ from typing import Any
 
 from cluster_model.config import BrokerConfig, TopicConfig
 from cluster_model.errors import KafkaError
-from cluster_model.events import BecameFollower, BecameLeader, Event, LogStartMoved, SegmentRolled, Truncated
+from cluster_model.events import (
+    BecameFollower,
+    BecameLeader,
+    Event,
+    LogCleaned,
+    LogStartMoved,
+    SegmentRolled,
+    Truncated,
+)
+from cluster_model.log.cleaner import clean, to_clean
+from cluster_model.log.crashes import DISK_LOSS, POWER_LOSS, WRITTEN_BACK, lose_power, wipe
 from cluster_model.log.lineage import Lineages
 from cluster_model.log.recovery import bytes_to_check
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.retention import retain
 from cluster_model.messages import NOBODY, PartitionState, ProduceRequest
 from cluster_model.profiles import Profile
+from cluster_model.replication.admission import usual_size
 from cluster_model.replication.completed import Completed
 from cluster_model.replication.following import Following
 from cluster_model.replication.leadership import Leadership
@@ -41,9 +52,10 @@ class Replica:
     """A replica with its durable part (log, checkpointed HW) and its memory (role, epochs)."""
 
     __slots__ = (
-        "assignment", "broker", "by_hand", "checkpointed_hw", "checkpointed_recovery", "checkpointed_start", "config",
-        "done", "emit", "following", "hw", "leader",
-        "leader_epoch", "leadership", "log", "metadata", "partition", "partition_epoch", "profile", "topic",
+        "assignment", "broker", "by_hand", "checkpointed_hw", "checkpointed_recovery", "checkpointed_start",
+        "cleaner_offset", "config", "done", "emit", "following", "hw", "keeps_stamps", "leader", "leader_epoch",
+        "leadership", "log", "metadata", "min_isr", "partition", "partition_epoch", "profile", "topic",
+        "usual_size",
     )  # fmt: skip
 
     def __init__(
@@ -60,20 +72,29 @@ class Replica:
     ) -> None:
         self.broker = broker
         self.partition = partition
-        self.assignment = assignment
         self.profile = profile
         self.config = config
         self.topic = topic
+        self.min_isr = 0
+        """In-sync replicas that acks=all needs here."""
+        self.assignment: tuple[int, ...] = ()
+        self._assign(assignment)
         self.metadata = metadata
         self.emit = emit
         self.log = ReplicaLog(lineages, uses_epochs=profile.epoch_truncation, replaces=profile.kip_320, rules=topic.log)
         self.log.on_roll = self._rolled
+        self.usual_size = usual_size(self.log)
+        """Batches up to this size are taken without a closer look."""
+        self.keeps_stamps = profile.number >= (0, 10, 0) and not topic.log.log_append_time
+        """Whether batches keep the timestamps that they come with."""
         self.by_hand = False
         """Hand-stepped: the ISR changes only when a step says so."""
         self.hw = 0
         self.checkpointed_hw = 0
         self.checkpointed_recovery = 0
         self.checkpointed_start = 0
+        self.cleaner_offset = 0
+        """First dirty offset in the cleaner-offset-checkpoint, written by each cleaning."""
         self.leader = NOBODY
         self.leader_epoch = -1
         self.partition_epoch = -1
@@ -82,10 +103,9 @@ class Replica:
         """Produces that were waiting and are settled; whoever calls takes them from here."""
         self.following: Following | None = None
 
-    @property
-    def min_isr(self) -> int:
-        """In-sync replicas that acks=all needs here."""
-        return self.topic.effective_min_isr(self.profile, len(self.assignment))
+    def _assign(self, assignment: tuple[int, ...]) -> None:
+        self.assignment = assignment
+        self.min_isr = self.topic.effective_min_isr(self.profile, len(assignment))
 
     def apply(self, state: PartitionState, now: int) -> bool:
         """Take up a decision of the controller; False when it is older than what this replica knows.
@@ -115,7 +135,7 @@ class Replica:
         self.leader = state.leader
         self.leader_epoch = state.leader_epoch
         self.partition_epoch = state.partition_epoch
-        self.assignment = state.replicas
+        self._assign(state.replicas)
         if new_epoch:
             if self.profile.epoch_on_elect:
                 self.log.epochs.assign(state.leader_epoch, self.log.leo)
@@ -135,7 +155,7 @@ class Replica:
         self.leader = state.leader
         self.leader_epoch = state.leader_epoch
         self.partition_epoch = state.partition_epoch
-        self.assignment = state.replicas
+        self._assign(state.replicas)
         if new_epoch:
             self.emit(BecameFollower(now, self.partition, self.broker, state.leader, state.leader_epoch))
         if self.following is None:
@@ -156,6 +176,7 @@ class Replica:
         self.log.truncate(offset, now)
         if offset < end:
             self.hw = min(self.hw, self.log.leo)
+            self.cleaner_offset = min(self.cleaner_offset, self.log.leo)
             self.emit(
                 Truncated(now, self.partition, self.broker, self.leader_epoch, offset, end, self.hw, rule),
             )
@@ -165,10 +186,18 @@ class Replica:
         self.checkpointed_hw = self.hw
         self.log.mark(now)
 
-    def power_lost(self, now: int, keep: int) -> None:
+    def power_lost(self, now: int, keep: int, tail: str = WRITTEN_BACK) -> None:
         """The page cache is gone: what had reached the disk stays, or the first ``keep`` records if that is not -1."""
         self.log.age(now)
-        self._cut(self.log.durable_end(keep), now, "power loss")
+        self._cut(lose_power(self.log, keep, tail), now, POWER_LOSS)
+
+    def disk_lost(self, now: int) -> None:
+        """The log directory is gone, checkpoints included: what starts here next has never been here."""
+        end = self.log.leo
+        wipe(self.log, now)
+        self.hw = self.checkpointed_hw = self.checkpointed_recovery = self.checkpointed_start = self.cleaner_offset = 0
+        if end:
+            self.emit(Truncated(now, self.partition, self.broker, self.leader_epoch, 0, end, 0, DISK_LOSS))
 
     def restart_at(self, offset: int, now: int) -> None:
         """The leader's log begins behind this one's end: drop everything and begin there."""
@@ -189,7 +218,24 @@ class Replica:
     def retain(self, now: int) -> None:
         """Delete what retention lets go; leaders and followers do so alike, each by its own HW."""
         for rule, before in retain(self.log, self.hw, now):
+            self._start_moved()
             self.emit(LogStartMoved(now, self.partition, self.broker, before, self.log.log_start, rule))
+
+    def _start_moved(self) -> None:
+        """Followers hear of it with their next fetch."""
+        if self.leadership is not None:
+            self.leadership.disturb()
+
+    def clean(self, now: int, keys: int) -> int:
+        """One pass of the cleaner, mapping up to ``keys`` keys; returns the bytes read, -1 if nothing was to do."""
+        work = to_clean(self.log, self.hw, self.cleaner_offset, now)
+        if work is None:
+            return -1
+        done = clean(self.log, work, now, room=keys, horizons=self.profile.delete_horizon)
+        self.cleaner_offset = done.cleaned_to
+        detail = f"{done.read_bytes} bytes read, {self.log.segments.total} left"
+        self.emit(LogCleaned(now, self.partition, self.broker, done.first_dirty, done.cleaned_to, done.removed, detail))
+        return done.read_bytes
 
     def delete_records(self, offset: int, now: int) -> KafkaError:
         """DeleteRecords (KIP-107, 0.11): readers begin at ``offset`` from now on, -1 stands for the HW.
@@ -200,6 +246,8 @@ class Replica:
             return KafkaError.UNSUPPORTED_VERSION
         if self.leadership is None:
             return KafkaError.NOT_LEADER_OR_FOLLOWER
+        if not self.log.rules.delete:
+            return KafkaError.POLICY_VIOLATION
         wanted = self.hw if offset == -1 else offset
         if not 0 <= wanted <= self.hw:
             return KafkaError.OFFSET_OUT_OF_RANGE
@@ -218,11 +266,17 @@ class Replica:
     def _move_start(self, offset: int, now: int, by: str) -> None:
         before = self.log.log_start
         if self.log.move_start(offset):
+            self._start_moved()
             self.emit(LogStartMoved(now, self.partition, self.broker, before, offset, by))
 
-    def closed(self) -> None:
+    def flush_if_due(self, now: int) -> None:
+        """Force the log to disk if ``flush.ms`` is over since it last was (``LogManager.flushDirtyLogs``)."""
+        if now - self.log.flushed_us >= self.log.rules.flush_us:
+            self.log.flush(now)
+
+    def closed(self, now: int) -> None:
         """A clean shutdown: everything flushed, every checkpoint current."""
-        self.log.flush()
+        self.log.flush(now)
         self.checkpointed_hw = self.hw
         self.checkpointed_recovery = self.log.recovery_point
         self.checkpointed_start = self.log.log_start
@@ -241,7 +295,8 @@ class Replica:
 
         Returns the bytes that had to be checked for it, none after a clean shutdown.
         """
-        checked = 0 if clean else bytes_to_check(self.log.segments, self.checkpointed_recovery)
+        checked = 0 if clean else bytes_to_check(self.log.segments, self.checkpointed_recovery) + self.log.torn
+        self.log.torn = 0
         self.log.reload(self.checkpointed_start, self.log.leo if clean else self.checkpointed_recovery)
         self.hw = max(self.log.log_start, min(self.checkpointed_hw, self.log.leo))
         return checked
@@ -250,7 +305,8 @@ class Replica:
         """All state."""
         return (
             self.assignment, self.log.save(), self.hw, self.checkpointed_hw, self.checkpointed_recovery,
-            self.checkpointed_start, self.leader, self.leader_epoch, self.partition_epoch, tuple(self.done),
+            self.checkpointed_start, self.cleaner_offset, self.leader, self.leader_epoch, self.partition_epoch,
+            tuple(self.done),
             None if self.leadership is None else self.leadership.save(),
             None if self.following is None else self.following.save(),
         )  # fmt: skip
@@ -258,9 +314,10 @@ class Replica:
     def load(self, saved: tuple[Any, ...], sessions: FetchSessions) -> None:
         """Undo of :meth:`save`; the partition's lineages and the broker's fetch sessions are loaded first."""
         (
-            self.assignment, log, self.hw, self.checkpointed_hw, self.checkpointed_recovery, self.checkpointed_start,
-            self.leader, self.leader_epoch, self.partition_epoch, done, leadership, following,
+            assignment, log, self.hw, self.checkpointed_hw, self.checkpointed_recovery, self.checkpointed_start,
+            self.cleaner_offset, self.leader, self.leader_epoch, self.partition_epoch, done, leadership, following,
         ) = saved  # fmt: skip
+        self._assign(assignment)
         self.done = list(done)
         self.log.load(log)
         self.leadership = None if leadership is None else Leadership.loaded(self, leadership, sessions)

@@ -1,9 +1,8 @@
-"""Pure rules of replication: high watermark, ISR, truncation. Plain values in, plain values out.
+"""Pure rules of replication: followers' books, ISR, truncation. Plain values in, plain values out.
 
 Offsets are exclusive ends: LEO is the next offset to be written, HW the first not known to be committed.
 """
 
-from collections.abc import Iterable
 from typing import Final
 
 from cluster_model.log.epochs import UNDEFINED, EpochCache
@@ -20,7 +19,9 @@ LONG_AGO: Final = -(1 << 62)
 class Remote:
     """What a leader knows of one follower (``kafka.cluster.Replica``). Times are when the fetch was being served."""
 
-    __slots__ = ("_place", "_session", "broker_epoch", "last_caught_up", "last_fetch", "last_fetch_leader_leo", "leo")
+    __slots__ = (
+        "_place", "_session", "broker_epoch", "last_caught_up", "last_fetch", "last_fetch_leader_leo", "leo", "rests",
+    )  # fmt: skip
 
     def __init__(self, last_caught_up: int, last_fetch: int = LONG_AGO) -> None:
         self.leo = UNKNOWN_LEO
@@ -28,6 +29,8 @@ class Remote:
         self.last_fetch = last_fetch
         self.last_caught_up = last_caught_up
         self.broker_epoch = -1
+        self.rests = False
+        """Whether fetches of this follower are not looked at."""
         self._session: FetchSession | None = None
         self._place = 0
 
@@ -35,6 +38,7 @@ class Remote:
         """From here on every fetch of the session finds this follower at the leader's end, in the ISR."""
         self._session = session
         self._place = place
+        self.rests = True
         del session.dirty[place]
 
     def settle(self) -> None:
@@ -50,12 +54,14 @@ class Remote:
         session = self._session
         if session is not None:
             self.settle()
-            session.dirty[self._place] = None
             self._session = None
+            self.rests = False
+            session.mark(self._place)
 
     def fetched(self, profile: Profile, offset: int, leader_leo: int, now: int) -> bool:
         """Book a fetch at ``offset`` (``Replica.updateFetchStateOrThrow``); True when the follower's LEO changed."""
-        self.disturb()
+        if self.rests:
+            self.disturb()
         if offset >= leader_leo:
             if now > self.last_caught_up:
                 self.last_caught_up = now
@@ -68,18 +74,26 @@ class Remote:
         self.last_fetch = now
         return changed
 
-    def save(self) -> tuple[int, int, int, int, int, bool]:
-        """All state, and whether the session has newer times; so a resting follower's state is the same for long."""
+    def save(self) -> tuple[int, int, int, int, int, int]:
+        """All state; the session has the newer times, so that a resting follower's state is the same for long."""
         times = (self.last_fetch, self.last_caught_up)
-        return (self.leo, self.last_fetch_leader_leo, *times, self.broker_epoch, self._session is not None)
+        return (self.leo, self.last_fetch_leader_leo, *times, self.broker_epoch, self._place if self.rests else -1)
 
-    def load(self, saved: tuple[int, int, int, int, int, bool], session: FetchSession | None) -> None:
-        """Undo of :meth:`save`; it no longer rests, which changes nothing but the work."""
-        (self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch, rested) = saved
-        if rested:
-            self._session = session
-            self.settle()
-            self._session = None
+    def load(self, saved: tuple[int, int, int, int, int, int], session: FetchSession | None) -> None:
+        """Undo of :meth:`save`; ``session`` is the one that has this follower's replica."""
+        self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch, place = saved
+        self.rests = place >= 0 and session is not None
+        self._session = session if self.rests else None
+        self._place = place
+
+
+def high_watermark(leader_leo: int, needed: tuple[Remote, ...]) -> int:
+    """Where the HW may be: the least LEO of all that must have a record (``Partition.maybeIncrementLeaderHW``)."""
+    candidate = leader_leo
+    for remote in needed:
+        if remote.leo < candidate:
+            candidate = remote.leo
+    return candidate
 
 
 def caught_up(profile: Profile, remote: Remote, leader_leo: int, now: int, lag_time_us: int) -> bool:
@@ -88,25 +102,6 @@ def caught_up(profile: Profile, remote: Remote, leader_leo: int, now: int, lag_t
         return True
     remote.settle()
     return now - remote.last_caught_up <= lag_time_us
-
-
-def high_watermark(
-    profile: Profile,
-    leader_leo: int,
-    remotes: Iterable[tuple[int, Remote]],
-    maximal_isr: tuple[int, ...],
-    now: int,
-    lag_time_us: int,
-) -> int:
-    """Where the HW may be: the least LEO of all that must have a record (``Partition.maybeIncrementLeaderHW``)."""
-    candidate = leader_leo
-    for broker, remote in remotes:
-        if remote.leo < candidate and (
-            broker in maximal_isr
-            or (profile.hw_waits_caught_up and caught_up(profile, remote, leader_leo, now, lag_time_us))
-        ):
-            candidate = remote.leo
-    return candidate
 
 
 def out_of_sync(

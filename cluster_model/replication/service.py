@@ -4,76 +4,23 @@ from collections.abc import Callable
 
 from cluster_model.errors import KafkaError
 from cluster_model.kernel.port import Port
-from cluster_model.log.epochs import UNDEFINED
-from cluster_model.log.replica_log import Slice
 from cluster_model.messages import (
     CONSUMER,
-    EpochEnd,
     EpochEndRequest,
     EpochEndResponse,
     FetchData,
-    FetchPartition,
     FetchRequest,
     FetchResponse,
     ListOffsetsRequest,
-    ListOffsetsResponse,
     ProduceRequest,
     ProduceResponse,
 )
 from cluster_model.profiles import Profile
+from cluster_model.replication.offsets import answer
 from cluster_model.replication.purgatory import ParkedFetch, ParkedProduce, Purgatory
 from cluster_model.replication.replica import Replica
+from cluster_model.replication.serving import check_epoch, epoch_end, says_something, serve_fetch
 from cluster_model.replication.sessions import FetchSession
-
-
-def check_epoch(replica: Replica, current: int) -> KafkaError:
-    """KIP-320: whether the asker's leader epoch is this replica's (``Partition.checkCurrentLeaderEpoch``)."""
-    if current in (UNDEFINED, replica.leader_epoch):
-        return KafkaError.NONE
-    if current < replica.leader_epoch:
-        return KafkaError.FENCED_LEADER_EPOCH
-    return KafkaError.UNKNOWN_LEADER_EPOCH
-
-
-def epoch_end(replica: Replica | None, partition: str, epoch: int, current: int) -> EpochEnd:
-    """Where ``epoch`` ended in this log, by the version's rule (``Partition.lastOffsetForLeaderEpoch``)."""
-    if replica is None:
-        return EpochEnd(partition, epoch, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, UNDEFINED, UNDEFINED)
-    error = check_epoch(replica, current)
-    if error is KafkaError.NONE and replica.leadership is None:
-        error = KafkaError.NOT_LEADER_OR_FOLLOWER
-    if error is not KafkaError.NONE:
-        return EpochEnd(partition, epoch, error, UNDEFINED, UNDEFINED)
-    log = replica.log
-    if replica.profile.kip_279:
-        found, end = log.epochs.end_offset_for(epoch, log.leo)
-        return EpochEnd(partition, epoch, 0, found, end)
-    return EpochEnd(partition, epoch, 0, UNDEFINED, log.epochs.end_offset_kip_101(epoch, log.leo))
-
-
-def serve_fetch(
-    replica: Replica | None, request: FetchRequest, asked: FetchPartition, now: int, *, book: bool
-) -> FetchData:
-    """Read for a fetch; ``book``: count it as news of the follower, which a parked fetch does only on arrival."""
-    error = KafkaError.UNKNOWN_TOPIC_OR_PARTITION
-    if replica is not None:
-        error = check_epoch(replica, asked.current_leader_epoch)
-        leadership = replica.leadership
-        if error is KafkaError.NONE and leadership is not None:
-            if request.replica == CONSUMER:
-                return leadership.serve_consumer(asked, request.max_bytes)
-            return leadership.serve_follower(
-                now, request.replica, request.broker_epoch, asked, request.max_bytes, book=book
-            )
-        if error is KafkaError.NONE:
-            error = KafkaError.NOT_LEADER_OR_FOLLOWER
-    nothing = Slice(asked.offset, asked.offset, ())
-    return FetchData(asked.partition, asked.offset, error, -1, -1, -1, nothing)
-
-
-def _says_something(data: FetchData) -> bool:
-    """Whether an answer is more than the HW, so that it cannot wait."""
-    return data.error != 0 or data.diverging is not None or data.records.end > data.records.start
 
 
 class Service:
@@ -100,97 +47,110 @@ class Service:
 
     def produce(self, source: int, request: ProduceRequest) -> None:
         """Append, and answer now, later, or for acks=0 never."""
-        replica = self._replicas.get(request.partition)
-        if replica is None or replica.leadership is None:
+        partition = request.partition
+        replica = self._replicas.get(partition)
+        leadership = None if replica is None else replica.leadership
+        if replica is None or leadership is None:
             error = KafkaError.UNKNOWN_TOPIC_OR_PARTITION if replica is None else KafkaError.NOT_LEADER_OR_FOLLOWER
             if request.acks:
-                self._port.send(source, ProduceResponse(request.correlation, request.partition, error, -1, -1, -1))
+                self._port.send(source, ProduceResponse(request.correlation, partition, error, -1, -1, -1))
             return
-        result = replica.leadership.append(self._port.now, request)
-        if result.waits:
-            parked = ParkedProduce(
-                source, request.correlation, request.partition, result.base, replica.leader_epoch, result.lineage
-            )
-            token = self._purgatory.park_produce(parked, self._port.now + request.timeout_us)
-            replica.leadership.wait(result.required, token)
+        now = self._port.now
+        error, base, stint, required, waits = leadership.append(now, request)
+        if waits:
+            deadline = now + request.timeout_us
+            parked = ParkedProduce(source, request.correlation, partition, base, replica.leader_epoch, stint, deadline)
+            leadership.wait(required, self._purgatory.park_produce(parked))
         elif request.acks:
-            epoch = replica.leader_epoch if result.base >= 0 else -1
-            self._port.send(
-                source,
-                ProduceResponse(
-                    request.correlation, request.partition, result.error, result.base, epoch, result.lineage
-                ),
-            )
+            epoch = replica.leader_epoch if base >= 0 else -1
+            self._port.send(source, ProduceResponse(request.correlation, partition, error, base, epoch, stint))
         self._settle(replica)
 
     def fetch(self, source: int, request: FetchRequest) -> None:
         """Answer at once if there is anything to say, else park (``ReplicaManager.fetchMessages``)."""
         if request.replica != CONSUMER:
-            self._fetch_as_follower(source, request)
+            self._fetch_as_follower(request)
             return
         now = self._port.now
         found = [
             serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=False)
             for asked in request.partitions
         ]
-        if request.max_wait_us <= 0 or any(map(_says_something, found)):
+        if request.max_wait_us <= 0 or any(map(says_something, found)):
             self._port.send(source, FetchResponse(request.correlation, tuple(found)))
         else:
-            self._purgatory.park_fetch(ParkedFetch(source, request, None), now + request.max_wait_us)
+            self._purgatory.park_fetch(ParkedFetch(source, request, now + request.max_wait_us))
 
-    def _fetch_as_follower(self, source: int, request: FetchRequest) -> None:
+    def _fetch_as_follower(self, request: FetchRequest) -> None:
         """The same for a follower; what rests in its session is answered by silence."""
         now = self._port.now
-        session = self._purgatory.sessions.of(source)
-        if session is None or not request.incremental:
-            self._wake_all(request.replica, session)
-            session = self._purgatory.sessions.open(source, request.partitions)
-        else:
-            for asked in request.partitions:
-                place = session.places[asked.partition]
-                session.asked[place] = asked
-                session.dirty[place] = None
-        places = sorted(session.dirty)
+        session = self._session_for(request)
+        dirty = session.dirty
+        if not dirty:
+            session.came(now)
+            if request.max_wait_us > 0:
+                session.wait(request)
+            else:
+                self._answer(session, request, [], [])
+            return
+        places = sorted(dirty) if len(dirty) > 1 else list(dirty)
         found: list[FetchData] = []
         at_once = request.max_wait_us <= 0
+        replicas = self._replicas
         for place in places:
             asked = session.asked[place]
-            data = serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=True)
+            data = serve_fetch(replicas.get(asked.partition), request, asked, now, book=True)
             found.append(data)
             session.hws[place] = data.hw
-            if _says_something(data):
+            if data.records.extents or data.error or data.diverging is not None:
                 at_once = True
-        session.arrived = now
+        session.came(now)
         if at_once:
-            self._answer(source, request, session, places, found)
+            self._answer(session, request, places, found)
         else:
-            self._purgatory.park_fetch(ParkedFetch(source, request, session), now + request.max_wait_us)
+            session.wait(request)
         for place in places:
-            replica = self._replicas.get(session.asked[place].partition)
+            replica = replicas.get(session.asked[place].partition)
             if replica is not None:
                 self._settle(replica)
 
-    def _wake_all(self, follower: int, session: FetchSession | None) -> None:
+    def _session_for(self, request: FetchRequest) -> FetchSession:
+        """The follower's session, with what it asks differently this time."""
+        sessions = self._purgatory.sessions
+        source = (request.replica, request.fetcher)
+        session = sessions.of(source)
+        if session is None or not request.incremental:
+            if session is not None:
+                self._wake_all(request.replica, session)
+            return sessions.open(source, request.partitions)
+        for asked in request.partitions:
+            place = session.places[asked.partition]
+            session.asked[place] = asked
+            session.dirty[place] = None
+        return session
+
+    def _wake_all(self, follower: int, session: FetchSession) -> None:
         """A session is over: nothing rests in it any more."""
-        for asked in () if session is None else session.asked:
+        for asked in session.asked:
             replica = self._replicas.get(asked.partition)
             if replica is not None and replica.leadership is not None:
                 remote = replica.leadership.remotes.get(follower)
-                if remote is not None:
+                if remote is not None and remote.rests:
+                    self._touched[asked.partition] = None
                     remote.disturb()
 
-    def _answer(
-        self, source: int, request: FetchRequest, session: FetchSession, places: list[int], found: list[FetchData]
-    ) -> None:
+    def _answer(self, session: FetchSession, request: FetchRequest, places: list[int], found: list[FetchData]) -> None:
         """Send a follower its answer, and let rest what has no more news for it."""
-        self._port.send(source, FetchResponse(request.correlation, tuple(found)))
+        follower, fetcher = session.source
+        answer = FetchResponse(request.correlation, tuple(found), fetcher)
+        session.exchange.answer(request.correlation, answer, idle=not found)
         for place, data in zip(places, found, strict=True):
             session.hws[place] = data.hw
-            if not _says_something(data):
+            if not says_something(data):
                 replica = self._replicas[data.partition]
                 if data.hw == replica.hw and replica.leadership is not None:
                     self._touched[data.partition] = None
-                    replica.leadership.rest(request.replica, session, place)
+                    replica.leadership.rest(follower, session, place)
 
     def answer_waiting(self, replica: Replica) -> None:
         """Answer produces that are settled and fetches that now have something to read."""
@@ -199,46 +159,61 @@ class Service:
             replica.done = []
             for token, error in done:
                 self._answer_produce(token, error)
-        for token in self._purgatory.watchers(replica.partition):
-            parked = self._purgatory.fetches.get(token)
-            if parked is not None and self._wakes(replica, parked):
-                self._answer_fetch(token)
+        purgatory = self._purgatory
+        for session in purgatory.sessions.watching(replica.partition):
+            if session.parked is not None and self._wakes_follower(replica, session):
+                self._answer_follower(session)
+        tokens = purgatory.watchers(replica.partition)
+        if tokens:
+            for token in tuple(tokens):
+                parked = purgatory.fetches.get(token)
+                if parked is not None and self._wakes_consumer(replica, parked.request):
+                    self._answer_consumer(token)
 
-    def _wakes(self, replica: Replica, parked: ParkedFetch) -> bool:
-        session = parked.session
-        if session is not None:
-            place = session.places[replica.partition]
-            asked = session.asked[place]
-            if replica.log.leo != asked.offset or (self._profile.hw_push and replica.hw > session.hws[place]):
-                return True
-            return replica.leadership is None or check_epoch(replica, asked.current_leader_epoch) != 0
-        for asked in parked.request.partitions:
+    def _wakes_follower(self, replica: Replica, session: FetchSession) -> bool:
+        place = session.places[replica.partition]
+        asked = session.asked[place]
+        if replica.log.leo != asked.offset or (self._profile.hw_push and replica.hw > session.hws[place]):
+            return True
+        return replica.leadership is None or check_epoch(replica, asked.current_leader_epoch) != 0
+
+    def _wakes_consumer(self, replica: Replica, request: FetchRequest) -> bool:
+        for asked in request.partitions:
             if asked.partition == replica.partition:
                 if replica.leadership is None or check_epoch(replica, asked.current_leader_epoch):
                     return True
                 return replica.hw > asked.offset or asked.offset > replica.log.leo
         return False
 
-    def _answer_fetch(self, token: int) -> None:
+    def _answer_consumer(self, token: int) -> None:
         parked = self._purgatory.take_fetch(token)
-        if parked is None:
-            return
-        request = parked.request
-        session = parked.session
-        now = self._port.now
-        if session is None:
+        if parked is not None:
+            request = parked.request
+            now = self._port.now
             found = [
                 serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=False)
                 for asked in request.partitions
             ]
             self._port.send(parked.source, FetchResponse(request.correlation, tuple(found)))
+
+    def _answer_follower(self, session: FetchSession) -> None:
+        request = session.take()
+        if request is None:
             return
-        places = sorted(session.dirty)
-        found = []
+        dirty = session.dirty
+        places = sorted(dirty) if len(dirty) > 1 else list(dirty)
+        now = self._port.now
+        found: list[FetchData] = []
         for place in places:
             asked = session.asked[place]
             found.append(serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=False))
-        self._answer(parked.source, request, session, places, found)
+        self._answer(session, request, places, found)
+
+    def waited(self, follower: int, fetcher: int, serial: int) -> None:
+        """A timer: perhaps a follower's fetch has waited long enough, and is answered with what there is."""
+        session = self._purgatory.sessions.of((follower, fetcher))
+        if session is not None and session.serial == serial and session.rang(self._port.now):
+            self._answer_follower(session)
 
     def disturb(self) -> None:
         """Roles or the live brokers are about to change: every fetch must be looked at in full again."""
@@ -250,24 +225,16 @@ class Service:
     def _answer_produce(self, token: int, error: KafkaError) -> None:
         parked = self._purgatory.produces.pop(token, None)
         if parked is not None:
-            ok = error is KafkaError.NONE
-            self._port.send(
-                parked.source,
-                ProduceResponse(
-                    parked.correlation,
-                    parked.partition,
-                    error,
-                    parked.base if ok else -1,
-                    parked.leader_epoch if ok else -1,
-                    parked.lineage if ok else -1,
-                ),
-            )
+            source, correlation, partition, base, epoch, stint, _deadline = parked
+            if error:
+                base = epoch = stint = -1
+            self._port.send(source, ProduceResponse(correlation, partition, error, base, epoch, stint))
 
     def expire(self) -> None:
-        """Answer what has waited long enough: fetches with what there is, produces with REQUEST_TIMED_OUT."""
+        """Answer what has waited long enough: consumers with what there is, produces with REQUEST_TIMED_OUT."""
         for token in self._purgatory.due(self._port.now):
             if token in self._purgatory.fetches:
-                self._answer_fetch(token)
+                self._answer_consumer(token)
             else:
                 replica = self._replicas[self._purgatory.produces[token].partition]
                 if replica.leadership is not None:
@@ -281,23 +248,11 @@ class Service:
             epoch_end(self._replicas.get(partition), partition, epoch, current)
             for partition, epoch, current in request.partitions
         )
-        self._port.send(source, EpochEndResponse(request.correlation, answers))
+        response = EpochEndResponse(request.correlation, answers, request.fetcher)
+        self._port.asked(source, request.fetcher).answer(request.correlation, response, idle=False)
 
     def list_offsets(self, source: int, request: ListOffsetsRequest) -> None:
-        """Earliest, or latest: the HW, once it has reached the start of this epoch (``fetchOffsetForTimestamp``)."""
+        """An offset by time, the earliest or the latest."""
         replica = self._replicas.get(request.partition)
-        error = KafkaError.UNKNOWN_TOPIC_OR_PARTITION
-        offset = -1
-        if replica is not None:
-            error = check_epoch(replica, request.current_leader_epoch)
-            leadership = replica.leadership
-            if error is KafkaError.NONE and leadership is None:
-                error = KafkaError.NOT_LEADER_OR_FOLLOWER
-            elif error is KafkaError.NONE and leadership is not None:
-                if request.earliest:
-                    offset = replica.log.log_start
-                elif replica.profile.bounce_detected and replica.hw < leadership.epoch_start:
-                    error = KafkaError.OFFSET_NOT_AVAILABLE
-                else:
-                    offset = replica.hw
-        self._port.send(source, ListOffsetsResponse(request.correlation, request.partition, error, offset))
+        refused = KafkaError.NONE if replica is None else check_epoch(replica, request.current_leader_epoch)
+        self._port.send(source, answer(replica, refused, request, self._port.now))

@@ -3,111 +3,205 @@
 A follower asks the same of most partitions every time, and most answers are as before. A session keeps the question,
 and ``dirty`` the places in it that must be looked at again; a place *rests* while the follower has everything, is in
 the ISR and knows the HW, for then another fetch would change nothing but the time of its last arrival. That one time
-serves all resting places, and is booked where somebody needs it (``Remote.settle``).
+serves all resting places, and is booked where somebody needs it (``Remote.settle``). Where everything rests, the
+whole exchange with the follower may sleep.
 
 Versions before 1.1 send everything every time, to the same effect: what a session leaves out is what would have been
 read as no news. It is therefore a way of counting, not a part of the protocol, and it outlives the leader's process.
 """
 
+from collections.abc import Callable
 from typing import Any
 
-from cluster_model.messages import FetchPartition
+from cluster_model.kernel.exchanges import Exchange
+from cluster_model.messages import FetchPartition, FetchRequest, FetchResponse
+
+Source = tuple[int, int]
+"""(follower, which of its fetcher threads)."""
 
 
 class FetchSession:
-    """One follower's standing fetch. ``parked`` is its token in the purgatory, 0 while it is not waiting."""
+    """One fetcher's standing fetch. ``parked`` is the request that waits here, None while none does."""
 
-    __slots__ = ("arrived", "asked", "dirty", "hws", "parked", "places", "source")
+    __slots__ = (
+        "_armed", "_arrived", "asked", "dirty", "exchange", "hws", "parked", "places", "serial", "source",
+    )  # fmt: skip
 
-    def __init__(self, source: int, asked: tuple[FetchPartition, ...]) -> None:
+    def __init__(self, source: Source, serial: int, asked: tuple[FetchPartition, ...], exchange: Exchange) -> None:
         self.source = source
+        self.serial = serial
+        self.exchange = exchange
         self.asked = list(asked)
         self.places = {entry.partition: place for place, entry in enumerate(asked)}
         self.dirty: dict[int, None] = dict.fromkeys(range(len(asked)))
         self.hws = [-1] * len(asked)
         """HW of each partition when the fetch was parked."""
-        self.arrived = -1
+        self.parked: FetchRequest | None = None
+        self._arrived = -1
+        self._armed = False
+        """Whether a timer will look at the deadline."""
+
+    @property
+    def arrived(self) -> int:
         """When the last fetch arrived."""
-        self.parked = 0
+        return max(self._arrived, self.exchange.arrived)
+
+    def came(self, now: int) -> None:
+        """A fetch arrived."""
+        self._arrived = now
+
+    def late(self, now: int, most: int) -> bool:
+        """Whether the last fetch arrived more than ``most`` ago."""
+        exchange = self.exchange
+        return not (exchange.asleep and exchange.longest_us <= most) and now - self.arrived > most
+
+    @property
+    def deadline(self) -> int:
+        """When the parked fetch has waited long enough."""
+        return self._arrived + (0 if self.parked is None else self.parked.max_wait_us)
+
+    def wait(self, request: FetchRequest) -> None:
+        """The fetch that has just arrived finds nothing and waits."""
+        if self.dirty or not self.exchange.sleep(request.correlation, request.max_wait_us, self.serial, self):
+            self._park(request)
+
+    def _park(self, request: FetchRequest) -> None:
+        self.parked = request
+        if not self._armed:
+            self._arm()
+
+    def _arm(self) -> None:
+        self._armed = True
+        self.exchange.deadline(self.deadline, self.serial, ("fetch wait", *self.source, self.serial))
+
+    def rang(self, now: int) -> bool:
+        """The timer: True when the parked fetch has waited long enough."""
+        self._armed = False
+        if self.parked is None:
+            return False
+        if self.deadline <= now:
+            return True
+        self._arm()
+        return False
+
+    def take(self) -> FetchRequest | None:
+        """The parked fetch, which waits no longer."""
+        request, self.parked = self.parked, None
+        return request
+
+    def nothing(self, number: int) -> FetchResponse:
+        """The answer to a fetch that waited in vain."""
+        return FetchResponse(number, (), self.source[1])
+
+    def woken(self, request: FetchRequest, arrived: int) -> None:
+        """Fetches were left out: this one arrived last, and waits."""
+        self._arrived = arrived
+        self._park(request)
+
+    def mark(self, place: int) -> None:
+        """A place must be looked at again: it is about to change."""
+        if self.exchange.asleep:
+            self.exchange.wake()
+        self.dirty[place] = None
 
     def disturb(self) -> None:
         """Everything must be looked at again."""
+        if self.exchange.asleep:
+            self.exchange.wake()
         self.dirty = dict.fromkeys(range(len(self.asked)))
 
+    def stopped(self) -> None:
+        """The leader's process died, and its timers with it."""
+        self.parked = None
+        self._armed = False
+        self.disturb()
+
     def save(self) -> tuple[Any, ...]:
-        """The question; that nothing rests after a load changes nothing but the work."""
-        return (self.source, tuple(self.asked), tuple(self.hws), self.arrived, self.parked)
+        """All state; whether the exchange sleeps is the exchange's."""
+        return (
+            self.source, self.serial, tuple(self.asked), tuple(self.dirty), tuple(self.hws), self._arrived,
+            self._armed, self.parked, self.exchange.asleep,
+        )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "FetchSession":
+    def loaded(cls, saved: tuple[Any, ...], exchange: Exchange) -> "FetchSession":
         """Undo of :meth:`save`."""
-        source, asked, hws, arrived, parked = saved
-        session = cls(source, asked)
-        session.hws, session.arrived, session.parked = list(hws), arrived, parked
+        source, serial, asked, dirty, hws, arrived, armed, parked, asleep = saved
+        session = cls(source, serial, asked, exchange)
+        session.dirty = dict.fromkeys(dirty)
+        session.hws = list(hws)
+        session._arrived, session._armed, session.parked = arrived, armed, parked
+        if asleep:
+            exchange.answering = session
         return session
 
 
 class FetchSessions:
-    """All sessions of a leader: the newest by follower, and by partition those that must hear of its changes."""
+    """All sessions of a leader, one per source, and by partition those that must hear of its changes."""
 
-    __slots__ = ("_by_partition", "_by_source", "_sessions")
+    __slots__ = ("_by_partition", "_by_source", "_exchange", "_serial")
 
-    def __init__(self) -> None:
-        self._sessions: list[FetchSession] = []
-        self._by_source: dict[int, FetchSession] = {}
+    def __init__(self, exchange: Callable[[int, int], Exchange]) -> None:
+        """``exchange`` gives a follower's connection by broker and number."""
+        self._exchange = exchange
+        self._serial = 0
+        self._by_source: dict[Source, FetchSession] = {}
         self._by_partition: dict[str, list[FetchSession]] = {}
 
-    def of(self, source: int) -> FetchSession | None:
-        """A follower's session."""
+    def of(self, source: Source) -> FetchSession | None:
+        """A fetcher's session."""
         return self._by_source.get(source)
 
     def watching(self, partition: str) -> list[FetchSession]:
         """Sessions that ask for a partition."""
-        return self._by_partition.get(partition, [])
+        return self._by_partition.get(partition, _NONE)
 
-    def open(self, source: int, asked: tuple[FetchPartition, ...]) -> FetchSession:
-        """A new session takes the place of the follower's last one, which stays while a fetch of it is parked."""
-        former = self._by_source.get(source)
-        session = FetchSession(source, asked)
-        self._add(session)
+    def open(self, source: Source, asked: tuple[FetchPartition, ...]) -> FetchSession:
+        """A new session takes the place of the fetcher's last one.
+
+        A fetch that is still parked there goes unanswered: who asks anew has closed the connection it came by.
+        """
+        former = self._by_source.pop(source, None)
         if former is not None:
-            self.drop_if_over(former)
+            for entry in former.asked:
+                self._by_partition[entry.partition].remove(former)
+        self._serial += 1
+        session = FetchSession(source, self._serial, asked, self._exchange(*source))
+        self._add(session)
         return session
 
     def _add(self, session: FetchSession) -> None:
         self._by_source[session.source] = session
-        self._sessions.append(session)
         for entry in session.asked:
             self._by_partition.setdefault(entry.partition, []).append(session)
 
-    def drop_if_over(self, session: FetchSession) -> None:
-        """Forget a session that nobody uses any more."""
-        if not session.parked and self._by_source[session.source] is not session:
-            self._sessions.remove(session)
-            for entry in session.asked:
-                self._by_partition[entry.partition].remove(session)
+    def late(self, now: int, most: int) -> dict[str, None]:
+        """Partitions of fetchers that were last heard of more than ``most`` ago."""
+        late = [session for session in self._by_source.values() if session.late(now, most)]
+        return {entry.partition: None for session in late for entry in session.asked}
 
     def disturb(self) -> None:
         """Roles or the live brokers changed: nothing rests."""
-        for session in self._sessions:
+        for session in self._by_source.values():
             session.disturb()
 
-    def unpark(self) -> None:
+    def stopped(self) -> None:
         """The process died, and every parked fetch with it."""
-        for session in tuple(self._sessions):
-            session.parked = 0
-            session.disturb()
-            self.drop_if_over(session)
+        for session in self._by_source.values():
+            session.stopped()
 
     def save(self) -> tuple[Any, ...]:
-        """All state, in the order of opening, in which the newest of a follower is the last."""
-        return tuple([session.save() for session in self._sessions])
+        """All state."""
+        return (self._serial, tuple([session.save() for session in self._by_source.values()]))
 
-    def load(self, saved: tuple[Any, ...]) -> dict[int, FetchSession]:
-        """Undo of :meth:`save`; those that are parked, by token."""
-        self._sessions.clear()
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
         self._by_source.clear()
         self._by_partition.clear()
-        for state in saved:
-            self._add(FetchSession.loaded(state))
-        return {session.parked: session for session in self._sessions if session.parked}
+        self._serial, sessions = saved
+        for state in sessions:
+            self._add(FetchSession.loaded(state, self._exchange(*state[0])))
+
+
+_NONE: list[FetchSession] = []
+"""Nobody watches."""

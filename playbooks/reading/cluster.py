@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any, Final
 
-from cluster_model.config import ProducerConfig
+from cluster_model.config import ProducerConfig, TopicConfig
 from cluster_model.errors import ModelError
 from cluster_model.profiles import NEWEST, Profile, modes_of
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
@@ -97,6 +97,11 @@ def _topic(fields: Fields, spec: ClusterSpec, notes: Notes) -> TopicSpec:
     placement: tuple[tuple[int, ...], ...] = tuple(tuple(row) for row in fields.get("placement", ()))
     config = fields.get("config", {})
     name = fields.get("name", "")
+    try:
+        TopicConfig.of(Profile.of(spec.kafka, spec.mode), spec.config, config)
+    except ModelError as error:
+        at = "config" if fields.given("config") else "name"
+        notes.problem(fields.at(at), fields.path(at), f"found settings that this version lacks: {error}")
     if placement:
         return TopicSpec(name, len(placement), len(placement[0]), placement, config)
     replication = fields.get("replication", spec.config.get("default.replication.factor"))
@@ -184,6 +189,8 @@ def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
         except UnitError as error:
             notes.problem(fields.at("rate"), fields.path("rate"), f"found {found(fields.at('rate'))}, {error}")
     config = fields.get("config", {})
+    if fields.given("tombstones") and not fields.given("keys"):
+        notes.problem(fields.at("tombstones"), fields.path("tombstones"), "found tombstones of records without keys")
     try:
         ProducerConfig.of(profile, config)
     except ModelError as error:
@@ -198,6 +205,8 @@ def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
         batch=batch,
         records=fields.get("records", ""),
         record_bytes=fields.get("bytes", 200),
+        keys=fields.get("keys", 0),
+        tombstones=fields.get("tombstones", 0),
         start_us=start,
         stop_us=stop,
         config=config,

@@ -74,6 +74,8 @@ def _typed(key: ConfigKey | None, value: Scalar) -> ConfigValue:
 def _config_schema(key: ConfigKey) -> Schema:
     if key.type == "int":
         return {"type": "integer", "minimum": key.low, "maximum": key.high, "description": key.doc}
+    if key.type == "ratio":
+        return {"type": "number", "minimum": 0, "maximum": 1, "description": key.doc}
     if key.type == "bool":
         return {"type": "boolean", "description": key.doc}
     numbers = [int(choice) for choice in key.choices if choice.isdigit()]
@@ -156,6 +158,13 @@ PRODUCER: Final = Record(
         "bytes": Key(
             Quantity(size_bytes, SIZE_PATTERN, SIZE_ALLOWED, high=1024**2, numbers=True, write=size_text),
             "Size of a record; 200 unless given.",
+        ),
+        "keys": Key(
+            Integer(1, 10_000_000),
+            "Distinct keys of its records in each partition, which compaction needs; without keys unless given.",
+        ),
+        "tombstones": Key(
+            Integer(1, 1_000_000), "One record in so many is a tombstone, which deletes its key; none unless given."
         ),
         "records": Key(
             Text(RECORD_KINDS, "a kind of fake record such as faker:order"),

@@ -81,7 +81,7 @@ class Rig:
 
     def reply(self, broker: int, message: tuple[Any, ...]) -> None:
         """A broker's answer, on its way."""
-        self.network.send(broker, CLIENT, message)
+        Port(self.network, broker).send(CLIENT, message)
 
     def answer_metadata(self, broker: int, *states: PartitionState) -> None:
         """Answer the newest metadata request that a broker got."""

@@ -4,7 +4,7 @@ A mutation here changes one rule of the protocol for the length of a test; the s
 model passes (every test runs it unbroken first).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -47,7 +47,7 @@ def test_the_sound_model_breaks_nothing() -> None:
 
 
 def test_a_leader_that_commits_alone_loses_acknowledged_records(monkeypatch: pytest.MonkeyPatch) -> None:
-    def alone(_profile: Any, leader_leo: int, *_rest: Any) -> int:
+    def alone(leader_leo: int, _needed: tuple[Remote, ...]) -> int:
         return leader_leo
 
     monkeypatch.setattr(leadership, "high_watermark", alone)
@@ -58,8 +58,8 @@ def test_a_leader_that_commits_alone_loses_acknowledged_records(monkeypatch: pyt
 
 
 def test_a_high_watermark_by_the_fastest_follower_loses_acknowledged_records(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fastest(_profile: Any, leader_leo: int, remotes: Iterable[tuple[int, Remote]], *_rest: Any) -> int:
-        return min(leader_leo, max(remote.leo for _broker, remote in remotes))
+    def fastest(leader_leo: int, needed: tuple[Remote, ...]) -> int:
+        return min(leader_leo, max((remote.leo for remote in needed), default=leader_leo))
 
     monkeypatch.setattr(leadership, "high_watermark", fastest)
     assert "acks-all-durability" in broken(failover())

@@ -9,6 +9,8 @@ from cluster_model.events import ConsumerReset, RecordsRead
 from cluster_model.log.lineage import Batch
 from cluster_model.log.replica_log import Slice
 from cluster_model.messages import (
+    EARLIEST,
+    LATEST,
     FetchData,
     FetchRequest,
     FetchResponse,
@@ -209,16 +211,16 @@ def test_a_partition_without_a_leader_waits_for_metadata() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "kafka", "earliest", "epoch"),
-    [("earliest", "3.9", True, 0), ("latest", "3.9", False, 0), ("latest", "2.0", False, -1)],
+    ("policy", "kafka", "asked", "epoch"),
+    [("earliest", "3.9", EARLIEST, 0), ("latest", "3.9", LATEST, 0), ("latest", "2.0", LATEST, -1)],
 )
-def test_a_position_out_of_range_is_reset_by_the_policy(policy: str, kafka: str, earliest: bool, epoch: int) -> None:
+def test_a_position_out_of_range_is_reset_by_the_policy(policy: str, kafka: str, asked: int, epoch: int) -> None:
     rig = ConsumerRig(kafka=kafka, config={"auto.offset.reset": policy})
     rig.consumer.positions["t-0"] = 50
     answer(rig, data(rig, "t-0", 0, 0))
     refuse(rig, "t-0", E.OFFSET_OUT_OF_RANGE)
     (request,) = rig.asked(ListOffsetsRequest, 1)
-    assert (request.partition, request.earliest, request.current_leader_epoch) == ("t-0", earliest, epoch)
+    assert (request.partition, request.timestamp_us, request.current_leader_epoch) == ("t-0", asked, epoch)
     assert len(rig.asked(FetchRequest, 1)) == 2
     rig.reply(1, ListOffsetsResponse(request.correlation, "t-0", 0, 12))
     rig.run(2 * LATENCY)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.replication.leadership import Leadership
+from cluster_model.replication import service
 from cluster_model.spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
 
 SECOND = 1_000_000
@@ -27,13 +27,13 @@ def loaded(partitions: int, interval_us: int = 10_000, batch: int = 1, brokers: 
 def served(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How often a leader looked at a follower's question."""
     count = [0]
-    original = Leadership.serve_follower
+    original = service.serve_fetch
 
-    def counted(self: Leadership, *args: Any, **options: Any) -> Any:
+    def counted(*args: Any, **options: Any) -> Any:
         count[0] += 1
-        return original(self, *args, **options)
+        return original(*args, **options)
 
-    monkeypatch.setattr(Leadership, "serve_follower", counted)
+    monkeypatch.setattr(service, "serve_fetch", counted)
     return count
 
 
@@ -57,6 +57,16 @@ def test_an_idle_fetch_looks_at_nothing(served: list[int]) -> None:
     served[0] = 0
     cluster.run(10 * SECOND)
     assert served[0] == 0
+
+
+def test_idle_followers_cost_no_events() -> None:
+    """Sixty exchanges between twelve brokers would be some 720 events a second; what is left are heartbeats."""
+    cluster = loaded(60, brokers=12)
+    cluster.stop_producers()
+    cluster.run(60 * SECOND)
+    before = cluster.executed
+    cluster.run(120 * SECOND)
+    assert (cluster.executed - before) / 60 < 40
 
 
 def test_followers_that_rest_stay_in_the_isr_however_long_they_do() -> None:
@@ -92,10 +102,3 @@ def test_a_batch_of_many_records_is_kept_as_one() -> None:
         cluster.run(3 * SECOND)
     kept = [sum(sum(lineages.save()) for lineages in cluster.lineages.values()) for cluster in (few, many)]
     assert kept[0] == kept[1]
-
-
-def test_deadlines_of_answered_requests_are_swept_up() -> None:
-    cluster = loaded(12, interval_us=2_000)
-    cluster.run(10 * SECOND)
-    for broker in cluster.brokers.values():
-        assert len(broker.purgatory._deadlines) < 200

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.kernel.kernel import Payload
+from cluster_model.kernel.port import Port
 from cluster_model.kernel.processes import Network, ProcessState
 from cluster_model.kernel.streams import Streams
 
@@ -48,6 +49,12 @@ class World:
     def _control(self, target: int, _payload: Payload) -> None:
         self.outside.append((self.network.kernel.now, target))
 
+    def send(self, source: int, target: int, message: Any) -> None:
+        Port(self.network, source).send(target, message)
+
+    def timer(self, node: int, delay: int, timer: Payload) -> None:
+        Port(self.network, node).timer(delay, *timer)
+
     def run(self, until: int) -> None:
         self.network.kernel.run_until(until)
 
@@ -61,7 +68,7 @@ def world() -> World:
 
 
 def test_a_message_takes_the_latency_of_its_link(world: World) -> None:
-    world.network.send(A, B, "hello")
+    world.send(A, B, "hello")
     world.run(LATENCY - 1)
     assert world.seen(B) == []
     world.run(LATENCY)
@@ -70,7 +77,7 @@ def test_a_message_takes_the_latency_of_its_link(world: World) -> None:
 
 
 def test_a_timer_fires_after_its_delay(world: World) -> None:
-    world.network.timer(A, 30, ("tick", 1))
+    world.timer(A, 30, ("tick", 1))
     world.run(50)
     assert world.seen(A) == [(30, "timer", ("tick", 1))]
 
@@ -82,11 +89,11 @@ def test_control_events_reach_their_handler_in_order_with_everything_else(world:
 
 
 def test_a_paused_process_handles_nothing_and_loses_nothing(world: World) -> None:
-    world.network.timer(B, 150, ("first",))
-    world.network.send(A, B, "early")
+    world.timer(B, 150, ("first",))
+    world.send(A, B, "early")
     world.network.pause(B)
     world.run(160)
-    world.network.send(C, B, "late")
+    world.send(C, B, "late")
     world.run(500)
     assert world.seen(B) == []
     world.network.resume(B)
@@ -99,14 +106,14 @@ def test_a_paused_process_handles_nothing_and_loses_nothing(world: World) -> Non
 
 
 def test_nobody_is_told_of_a_pause(world: World) -> None:
-    world.network.send(A, B, "x")
+    world.send(A, B, "x")
     world.network.pause(B)
     world.run(10_000)
     assert world.seen(A) == []
 
 
 def test_what_a_paused_process_had_sent_still_arrives(world: World) -> None:
-    world.network.send(A, B, "on the wire")
+    world.send(A, B, "on the wire")
     world.network.pause(A)
     world.run(LATENCY)
     assert world.seen(B) == [(LATENCY, "message", (A, "on the wire"))]
@@ -114,7 +121,7 @@ def test_what_a_paused_process_had_sent_still_arrives(world: World) -> None:
 
 def test_what_arrives_at_the_instant_of_resuming_comes_behind_what_was_held(world: World) -> None:
     world.network.pause(B)
-    world.network.send(A, B, "held")
+    world.send(A, B, "held")
     world.run(LATENCY)
     world.network.resume(B)
     world.network.kernel.schedule(LATENCY, 1, B, (0, ("after",)))
@@ -125,7 +132,7 @@ def test_what_arrives_at_the_instant_of_resuming_comes_behind_what_was_held(worl
 def test_pausing_again_before_the_held_are_handled_holds_them_again(world: World) -> None:
     world.network.pause(B)
     for word in ("one", "two"):
-        world.network.send(A, B, word)
+        world.send(A, B, word)
     world.run(200)
     world.network.resume(B)
     world.network.pause(B)
@@ -137,7 +144,7 @@ def test_pausing_again_before_the_held_are_handled_holds_them_again(world: World
 
 
 def test_a_crash_resets_every_peer_that_had_a_connection_and_nobody_else(world: World) -> None:
-    world.network.send(A, B, "x")
+    world.send(A, B, "x")
     world.run(1_000)
     world.network.crash(B)
     world.run(2_000)
@@ -146,7 +153,7 @@ def test_a_crash_resets_every_peer_that_had_a_connection_and_nobody_else(world: 
 
 
 def test_a_second_crash_does_not_reset_connections_that_were_not_made_again(world: World) -> None:
-    world.network.send(A, B, "x")
+    world.send(A, B, "x")
     world.run(200)
     for _time in range(2):
         world.network.crash(B)
@@ -157,14 +164,14 @@ def test_a_second_crash_does_not_reset_connections_that_were_not_made_again(worl
 
 def test_sending_to_a_crashed_process_is_answered_by_a_reset(world: World) -> None:
     world.network.crash(B)
-    world.network.send(A, B, "anybody there?")
+    world.send(A, B, "anybody there?")
     world.run(1_000)
     assert world.seen(B) == []
     assert world.seen(A) == [(2 * LATENCY, "reset", B)]
 
 
 def test_a_message_on_its_way_when_its_target_crashes_is_lost(world: World) -> None:
-    world.network.send(A, B, "lost")
+    world.send(A, B, "lost")
     world.run(50)
     world.network.crash(B)
     world.run(1_000)
@@ -174,7 +181,7 @@ def test_a_message_on_its_way_when_its_target_crashes_is_lost(world: World) -> N
 
 
 def test_a_process_that_crashes_does_not_hear_resets_of_its_former_life(world: World) -> None:
-    world.network.send(A, B, "x")
+    world.send(A, B, "x")
     world.run(200)
     world.network.crash(A)
     world.network.crash(B)
@@ -184,10 +191,10 @@ def test_a_process_that_crashes_does_not_hear_resets_of_its_former_life(world: W
 
 
 def test_a_power_loss_is_silent(world: World) -> None:
-    world.network.send(A, B, "before")
+    world.send(A, B, "before")
     world.run(200)
     world.network.power_off(B)
-    world.network.send(A, B, "after")
+    world.send(A, B, "after")
     world.run(100_000)
     assert world.seen(A) == []
     assert [detail for _at, _what, detail in world.seen(B)] == [(A, "before")]
@@ -195,7 +202,7 @@ def test_a_power_loss_is_silent(world: World) -> None:
 
 def test_a_power_loss_during_a_pause_takes_what_was_held(world: World) -> None:
     world.network.pause(B)
-    world.network.send(A, B, "held")
+    world.send(A, B, "held")
     world.run(200)
     world.network.power_off(B)
     world.network.restart(B)
@@ -207,17 +214,17 @@ def test_a_power_loss_during_a_pause_takes_what_was_held(world: World) -> None:
 
 @pytest.mark.parametrize("stop", ["crash", "power_off"])
 def test_a_restart_drops_the_timers_of_the_old_life(world: World, stop: str) -> None:
-    world.network.timer(B, 500, ("old",))
+    world.timer(B, 500, ("old",))
     getattr(world.network, stop)(B)
     world.network.restart(B)
-    world.network.timer(B, 300, ("new",))
+    world.timer(B, 300, ("new",))
     world.run(1_000)
     assert world.seen(B) == [(300, "timer", ("new",))]
 
 
 @pytest.mark.parametrize("stop", ["crash", "power_off"])
 def test_what_was_sent_to_the_old_life_is_answered_by_a_reset_from_the_new(world: World, stop: str) -> None:
-    world.network.send(A, B, "to the old one")
+    world.send(A, B, "to the old one")
     getattr(world.network, stop)(B)
     world.network.restart(B)
     world.run(1_000)
@@ -228,13 +235,13 @@ def test_what_was_sent_to_the_old_life_is_answered_by_a_reset_from_the_new(world
 def test_a_restarted_process_receives_what_is_sent_to_it_now(world: World) -> None:
     world.network.crash(B)
     world.network.restart(B)
-    world.network.send(A, B, "welcome back")
+    world.send(A, B, "welcome back")
     world.run(1_000)
     assert world.seen(B) == [(LATENCY, "message", (A, "welcome back"))]
 
 
 def test_messages_of_a_process_that_has_since_crashed_still_arrive(world: World) -> None:
-    world.network.send(B, A, "last words")
+    world.send(B, A, "last words")
     world.run(10)
     world.network.crash(B)
     world.run(1_000)
@@ -254,29 +261,28 @@ def test_every_stop_is_a_new_incarnation_and_pauses_are_none(world: World) -> No
 
 
 def test_lag_slows_only_its_own_direction(world: World) -> None:
-    world.network.link(A, B).lag = ((1, 900, 0),)
-    world.network.send(A, B, "slow")
-    world.network.send(B, A, "quick")
-    world.network.send(A, C, "quick too")
+    world.network.slow_down(A, B, ((1, 900, 0),))
+    world.send(A, B, "slow")
+    world.send(B, A, "quick")
+    world.send(A, C, "quick too")
     world.run(2_000)
     assert world.seen(B)[0][0] == LATENCY + 900
     assert world.seen(A)[0][0] == world.seen(C)[0][0] == LATENCY
 
 
 def test_several_lags_add_up(world: World) -> None:
-    world.network.link(A, B).lag = ((1, 50, 0), (2, 7, 0))
-    world.network.send(A, B, "x")
+    world.network.slow_down(A, B, ((1, 50, 0), (2, 7, 0)))
+    world.send(A, B, "x")
     world.run(1_000)
     assert world.seen(B)[0][0] == LATENCY + 57
 
 
 def test_nothing_overtakes_when_lag_ends(world: World) -> None:
-    link = world.network.link(A, B)
-    link.lag = ((1, 900, 0),)
-    world.network.send(A, B, "slow")
-    link.lag = ()
+    world.network.slow_down(A, B, ((1, 900, 0),))
+    world.send(A, B, "slow")
+    world.network.slow_down(A, B, ())
     world.run(10)
-    world.network.send(A, B, "would be quick")
+    world.send(A, B, "would be quick")
     world.run(2_000)
     assert [(at, detail[1]) for at, _what, detail in world.seen(B)] == [(1_000, "slow"), (1_000, "would be quick")]
 
@@ -288,7 +294,7 @@ def test_each_link_is_first_in_first_out_however_large_its_jitter(seed: int, jit
     for number, gap in enumerate(gaps):
         world.run(world.network.kernel.now + gap)
         sent.append(world.network.kernel.now)
-        world.network.send(A, B, number)
+        world.send(A, B, number)
     world.run(1_000_000)
     assert [detail for _at, _what, detail in world.seen(B)] == [(A, number) for number in range(len(gaps))]
     arrivals = [at for at, _what, _detail in world.seen(B)]
@@ -302,19 +308,19 @@ def test_each_link_is_first_in_first_out_however_large_its_jitter(seed: int, jit
 def test_jitter_of_one_link_is_not_moved_by_traffic_on_another() -> None:
     quiet, busy = World(jitter=400, seed=5), World(jitter=400, seed=5)
     for number in range(50):
-        busy.network.send(A, C, number)
+        Port(busy.network, A).send(C, number)
     for world in (quiet, busy):
-        world.network.send(A, B, "x")
+        world.send(A, B, "x")
         world.run(10_000)
     assert quiet.seen(B) == busy.seen(B)
 
 
 def _play(world: World) -> None:
     network = world.network
-    network.send(B, A, "reply")
+    Port(network, B).send(A, "reply")
     network.resume(B)
-    network.link(A, B).lag = ()
-    network.send(A, B, "more")
+    network.slow_down(A, B, ())
+    Port(network, A).send(B, "more")
     network.crash(C)
     world.run(5_000)
 
@@ -322,10 +328,10 @@ def _play(world: World) -> None:
 def test_a_loaded_network_goes_on_exactly_as_the_first_time() -> None:
     world = World(jitter=90, seed=3)
     network = world.network
-    network.send(A, C, "seen before")
-    network.link(A, B).lag = ((1, 300, 20),)
+    Port(network, A).send(C, "seen before")
+    network.slow_down(A, B, ((1, 300, 20),))
     for word in ("one", "two"):
-        network.send(A, B, word)
+        Port(network, A).send(B, word)
     network.timer(B, 50, ("due in the pause",))
     network.pause(B)
     network.crash(C)

@@ -9,6 +9,7 @@ LAST = PROFILE_VERSIONS[-1]
 
 HISTORY = [
     ("lag_messages", "0.8.2", "0.8.2"),
+    ("cleaner_default", "0.9", LAST),
     ("shrink_half", "0.10.2", LAST),
     ("caught_up_previous", "0.10.2", LAST),
     ("hw_waits_caught_up", "0.10.2", LAST),
@@ -19,10 +20,12 @@ HISTORY = [
     ("kip_279", "2.0", LAST),
     ("kip_320", "2.1", LAST),
     ("bounce_detected", "2.2", LAST),
+    ("offset_not_available", "2.2", LAST),
     ("leo_is_in_sync", "2.4", LAST),
     ("hw_push", "2.4", "2.5"),
     ("diverging_fetch", "2.7", LAST),
     ("alter_partition", "2.7", LAST),
+    ("delete_horizon", "3.1", LAST),
     ("eligible_isr", "3.3", LAST),
     ("leo_max_at_fetch", "3.3", LAST),
     ("caught_up_at_leo", "3.3", LAST),

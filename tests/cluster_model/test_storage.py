@@ -15,6 +15,7 @@ from cluster_model.events import (
     RecoveryFinished,
     SegmentRolled,
 )
+from cluster_model.log.lineage import Batch
 from cluster_model.log.recovery import RECOVERY_BYTES_PER_SECOND
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 
@@ -261,7 +262,11 @@ def test_power_loss_cuts_each_partition_by_itself() -> None:
 
 def test_an_unclean_start_takes_as_long_as_there_is_to_check() -> None:
     record = 2 * 1024 * 1024
-    cluster = build(broker={"replica.fetch.max.bytes": record}, producer={"batch.size": record}, record_bytes=record)
+    cluster = build(
+        broker={"replica.fetch.max.bytes": record, "message.max.bytes": record},
+        producer={"batch.size": record},
+        record_bytes=record,
+    )
     cluster.run(3 * SECOND)
     cluster.crash(2)
     size = replica(cluster, 2).log.segments.total
@@ -345,21 +350,26 @@ def test_records_have_timestamps_since_0_10(kafka: str, stamped: bool) -> None:
     cluster = build(kafka=kafka)
     cluster.run(2 * SECOND)
     (lineage,) = cluster.lineages[P].by_id
-    assert all((batch.timestamp_us >= 0) is stamped for batch in lineage.batches)
-    assert all(batch.timestamp_us < batch.appended_us for batch in lineage.batches)
+    assert all((batch.timestamp_us >= 0) is stamped for batch in lineage.between(0, lineage.end))
+    assert all(batch.timestamp_us < batch.appended_us for batch in lineage.between(0, lineage.end))
+
+
+def _written(cluster: Cluster) -> list[Batch]:
+    (lineage,) = cluster.lineages[P].by_id
+    return list(lineage.between(0, lineage.end))
 
 
 def test_log_append_time_is_the_leaders() -> None:
     cluster = build(topic={"message.timestamp.type": "LogAppendTime"})
     cluster.run(2 * SECOND)
-    assert all(batch.timestamp_us == batch.appended_us for batch in cluster.lineages[P].by_id[0].batches)
+    assert all(batch.timestamp_us == batch.appended_us for batch in _written(cluster))
 
 
 def test_a_compressed_batch_is_smaller_and_later() -> None:
     plain, packed = build(), build(producer={"compression.type": "gzip"})
     for cluster in (plain, packed):
         cluster.run(2 * SECOND)
-    one, other = plain.lineages[P].by_id[0].batches[0], packed.lineages[P].by_id[0].batches[0]
+    one, other = _written(plain)[0], _written(packed)[0]
     assert (one.size, other.size, one.codec, other.codec) == (200, 50, 0, 1)
     assert one.timestamp_us == other.timestamp_us
 

@@ -138,7 +138,11 @@ def _isr(isr: tuple[int, ...]) -> str:
 
 
 def _node_down(event: Any) -> _Said:
-    words = {"power_loss": "lost power, its page cache is gone", "shutdown": "shut down cleanly"}
+    words = {
+        "power_loss": "lost power, its page cache is gone",
+        "disk_loss": "lost its disk and halted",
+        "shutdown": "shut down cleanly",
+    }
     word = words.get(event.detail, "crashed")
     return glyphs.DOWN, "down", (event.node,), lambda e: f"{_node(e.event)} {word}"
 
@@ -233,6 +237,15 @@ def _rolled(event: Any) -> _Said:
         "quiet",
         (event.broker, event.partition),
         lambda e: f"b{e.event.broker} began a segment of {e.where()} at {e.event.log_offset} ({e.event.rule})",
+    )
+
+
+def _cleaned(event: Any) -> _Said:
+    return (
+        glyphs.MORE_RIGHT,
+        "quiet",
+        (event.broker, event.partition),
+        lambda e: f"b{e.event.broker} compacted {e.where()} up to {e.event.end_offset}, {e.event.count} records gone",
     )
 
 
@@ -359,6 +372,7 @@ _TELLERS: Final[dict[str, Callable[[Any], _Said]]] = {
     "isr_changed": _isr_changed,
     "truncated": _truncated,
     "segment_rolled": _rolled,
+    "log_cleaned": _cleaned,
     "log_start_moved": _start_moved,
     "recovery_finished": _recovered,
     "records_failed": _failed,

@@ -1,0 +1,121 @@
+"""Wires and links: how long a message takes from one process to another, and that none overtakes the one before it.
+
+A *wire* is one direction of one connection. Two processes share a wire for most of what they say; a standing exchange
+(:mod:`cluster_model.kernel.exchanges`) has its own, as a replica fetcher has its own connection. A *link* is all wires
+of a direction: latency, jitter and what faults add to them hold for each.
+"""
+
+from typing import Any, Final
+
+from cluster_model.kernel.streams import BLOCK, draws
+
+_PATTERN: Final = -1
+"""Number of the block that idle exchanges go by."""
+
+
+class Wire:
+    """First in, first out. Every message draws its delay from the wire's own stream, a block of them at a time."""
+
+    __slots__ = ("_block", "_delays", "_name", "_next", "_seed", "_spread", "arrives", "pattern")
+
+    def __init__(self, seed: int, name: str, latency: int, jitter: int) -> None:
+        self.arrives = 0
+        """When the last message sent arrives: none overtakes it."""
+        self.pattern: tuple[int, ...] = ()
+        """Delays for messages of an idle exchange, over and over; read through :meth:`patterned`."""
+        self._seed = seed
+        self._name = name
+        self._block = -1
+        self._next = BLOCK
+        self._delays: tuple[int, ...] = ()
+        self._spread = (latency, jitter)
+
+    def spread(self, latency: int, jitter: int) -> None:
+        """From now on a delay is ``latency`` and between nothing and ``jitter`` on top."""
+        self._spread = (latency, jitter)
+        self.pattern = ()
+        if self._block >= 0:
+            self._delays = self._drawn(self._block)
+
+    def _drawn(self, block: int) -> tuple[int, ...]:
+        latency, jitter = self._spread
+        if not jitter:
+            return (latency,) * BLOCK
+        bound = jitter + 1
+        return tuple([latency + (draw * bound >> 64) for draw in draws(self._seed, self._name, block)])
+
+    def patterned(self) -> tuple[int, ...]:
+        """The delays of an idle exchange's messages, in turn."""
+        if not self.pattern:
+            self.pattern = self._drawn(_PATTERN)
+        return self.pattern
+
+    def arrival(self, now: int) -> int:
+        """When a message sent now arrives."""
+        index = self._next
+        if index == BLOCK:
+            self._block += 1
+            self._delays = self._drawn(self._block)
+            index = 0
+        self._next = index + 1
+        at = now + self._delays[index]
+        if at < self.arrives:
+            at = self.arrives
+        self.arrives = at
+        return at
+
+    def save(self) -> tuple[int, int, int]:
+        """All state but the delays, which are the link's."""
+        return (self._block, self._next, self.arrives)
+
+    def load(self, saved: tuple[int, int, int]) -> None:
+        """Undo of :meth:`save`, after the link's."""
+        block = self._block
+        self._block, self._next, self.arrives = saved
+        if self._block >= 0 and self._block != block:
+            self._delays = self._drawn(self._block)
+
+
+class Link:
+    """One direction between two processes."""
+
+    __slots__ = ("_jitter", "_latency", "_seed", "lag", "name", "used", "wire", "wires")
+
+    def __init__(self, seed: int, name: str, latency: int, jitter: int) -> None:
+        self.name = name
+        self.lag: tuple[tuple[int, int, int], ...] = ()
+        """Added by faults: (fault id, latency, jitter)."""
+        self.used = False
+        """Whether a connection stands: a message has passed since the last reset."""
+        self._seed = seed
+        self._latency = latency
+        self._jitter = jitter
+        self.wire = Wire(seed, f"link:{name}", latency, jitter)
+        self.wires = [self.wire]
+
+    def new_wire(self, name: str) -> Wire:
+        """A connection of its own beside the shared one."""
+        wire = Wire(self._seed, f"link:{self.name}/{name}", *self._spread())
+        self.wires.append(wire)
+        return wire
+
+    def _spread(self) -> tuple[int, int]:
+        latency = self._latency + sum(extra for _fault, extra, _jitter in self.lag)
+        return latency, self._jitter + sum(jitter for _fault, _extra, jitter in self.lag)
+
+    def slow_down(self, lag: tuple[tuple[int, int, int], ...]) -> None:
+        """Let faults add this, and nothing else, to the delays of what is sent from now on."""
+        if lag != self.lag:
+            self.lag = lag
+            for wire in self.wires:
+                wire.spread(*self._spread())
+
+    def save(self) -> tuple[Any, ...]:
+        """All state but that of exchanges' wires."""
+        return (self.lag, self.used, self.wire.save())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        lag, self.used, wire = saved
+        self.slow_down(lag)
+        self.wire.load(wire)

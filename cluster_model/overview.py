@@ -1,0 +1,56 @@
+"""What a whole timed cluster looks like from outside, at one instant."""
+
+from typing import TYPE_CHECKING, Any
+
+from cluster_model import viewing
+from cluster_model.controller.single import CONTROLLER_ID
+from cluster_model.kernel.processes import ProcessState
+from cluster_model.views import BrokerView, ClusterView, GroupView, PartitionView, ProducerView
+
+if TYPE_CHECKING:
+    from cluster_model.cluster import Cluster
+
+
+def overview(cluster: "Cluster") -> ClusterView:
+    """Everything now; active faults are added by who injects them."""
+    partitions = tuple(viewing.partition_view(cluster.world, cluster.checker, name) for name in cluster.world.records)
+    state = cluster.state_of(CONTROLLER_ID).name.lower()
+    return ClusterView(
+        now_us=cluster.now_us,
+        events=cluster.executed,
+        profile=cluster.profile.name,
+        controller="controller" if state == "running" else f"controller ({state})",
+        brokers=tuple(_broker_view(cluster, broker.id, broker.rack, partitions) for broker in cluster.spec.brokers),
+        partitions=partitions,
+        producers=tuple(_producer_view(cluster, name) for name in cluster.producers),
+        groups=tuple(_group_view(cluster, spec.name) for spec in cluster.spec.groups),
+        ledger=viewing.ledger_view(cluster.checker),
+        faults=(),
+        violations=cluster.query.violations(),
+    )
+
+
+def _broker_view(cluster: "Cluster", broker: int, rack: str, partitions: tuple[PartitionView, ...]) -> BrokerView:
+    state = cluster.state_of(broker)
+    shown: Any = {ProcessState.RUNNING: "up", ProcessState.PAUSED: "paused"}.get(state, "down")
+    if shown == "up" and not cluster.brokers[broker].registered:
+        shown = "starting"
+    leads = sum(partition.leader == broker for partition in partitions)
+    return BrokerView(broker, rack, shown, broker not in cluster.controller.live, leads, ())
+
+
+def _producer_view(cluster: "Cluster", name: str) -> ProducerView:
+    producer = cluster.producers[name]
+    spec = next(spec for spec in cluster.spec.producers if spec.name == name)
+    return ProducerView(
+        name, spec.topic, producer.acks, producer.sent, producer.acked, producer.failed, producer.unknown,
+        producer.in_flight, producer.queued, producer.refused, producer.last_error,
+    )  # fmt: skip
+
+
+def _group_view(cluster: "Cluster", name: str) -> GroupView:
+    spec = next(spec for spec in cluster.spec.groups if spec.name == name)
+    members = [consumer for consumer in cluster.consumers.values() if consumer.group == name]
+    positions = tuple(item for consumer in members for item in consumer.positions.items())
+    read = sum(consumer.read for consumer in members)
+    return GroupView(name, spec.topics, spec.members, read, cluster.query.lag(name), positions)

@@ -1,0 +1,32 @@
+"""What a leader's log refuses before it writes (``UnifiedLog.analyzeAndValidateRecords``, ``LogValidator``)."""
+
+from cluster_model.errors import KafkaError
+from cluster_model.log.keys import lacks_key
+from cluster_model.log.replica_log import ReplicaLog
+from cluster_model.messages import ProduceRequest
+from cluster_model.profiles import Profile
+
+
+def usual_size(log: ReplicaLog) -> int:
+    """Batches up to this size need no closer look; 0 for a compacted log, whose every batch does."""
+    rules = log.rules
+    return 0 if rules.compact else min(rules.max_message, rules.segment_bytes)
+
+
+def refusal(profile: Profile, log: ReplicaLog, request: ProduceRequest) -> KafkaError:
+    """Why a batch is refused, NONE if it is not.
+
+    Before message format 2 (0.11) uncompressed records are messages of their own, each measured by itself; a
+    compressed set was one message. A record without a key in a compacted topic is INVALID_RECORD since 2.4 (KIP-467)
+    and CORRUPT_MESSAGE before; 0.8.2 took it, to the cleaner's harm.
+    """
+    rules = log.rules
+    alone = not profile.epoch_truncation and request.codec == 0
+    message = -(-request.size // max(1, request.records)) if alone else request.size
+    if message > rules.max_message:
+        return KafkaError.MESSAGE_TOO_LARGE
+    if rules.compact and profile.number >= (0, 9, 0) and lacks_key(log.lineages.keys, request.client, request.names):
+        return KafkaError.INVALID_RECORD if profile.number >= (2, 4, 0) else KafkaError.CORRUPT_MESSAGE
+    if request.size > rules.segment_bytes:
+        return KafkaError.RECORD_LIST_TOO_LARGE
+    return KafkaError.NONE

@@ -1,0 +1,107 @@
+"""What a replica reads out for a fetch, or for a question about epochs, by the role it believes it has."""
+
+from cluster_model.errors import KafkaError
+from cluster_model.log.epochs import UNDEFINED
+from cluster_model.log.replica_log import Slice
+from cluster_model.messages import CONSUMER, EpochEnd, FetchData, FetchPartition, FetchRequest
+from cluster_model.replication.leadership import Leadership
+from cluster_model.replication.replica import Replica
+
+
+def check_epoch(replica: Replica, current: int) -> KafkaError:
+    """KIP-320: whether the asker's leader epoch is this replica's (``Partition.checkCurrentLeaderEpoch``)."""
+    if current in (UNDEFINED, replica.leader_epoch):
+        return KafkaError.NONE
+    if current < replica.leader_epoch:
+        return KafkaError.FENCED_LEADER_EPOCH
+    return KafkaError.UNKNOWN_LEADER_EPOCH
+
+
+def epoch_end(replica: Replica | None, partition: str, epoch: int, current: int) -> EpochEnd:
+    """Where ``epoch`` ended in this log, by the version's rule (``Partition.lastOffsetForLeaderEpoch``)."""
+    if replica is None:
+        return EpochEnd(partition, epoch, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, UNDEFINED, UNDEFINED)
+    error = check_epoch(replica, current)
+    if error is KafkaError.NONE and replica.leadership is None:
+        error = KafkaError.NOT_LEADER_OR_FOLLOWER
+    if error is not KafkaError.NONE:
+        return EpochEnd(partition, epoch, error, UNDEFINED, UNDEFINED)
+    log = replica.log
+    if replica.profile.kip_279:
+        found, end = log.epochs.end_offset_for(epoch, log.leo)
+        return EpochEnd(partition, epoch, 0, found, end)
+    return EpochEnd(partition, epoch, 0, UNDEFINED, log.epochs.end_offset_kip_101(epoch, log.leo))
+
+
+def serve_fetch(
+    replica: Replica | None, request: FetchRequest, asked: FetchPartition, now: int, *, book: bool
+) -> FetchData:
+    """Read for a fetch; ``book``: count it as news of the follower, which a parked fetch does only on arrival."""
+    error = KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+    if replica is not None:
+        error = check_epoch(replica, asked.current_leader_epoch)
+        leadership = replica.leadership
+        if error is KafkaError.NONE and leadership is not None:
+            if request.replica == CONSUMER:
+                return _serve_consumer(replica, asked, request.max_bytes)
+            return _serve_follower(replica, leadership, request, asked, now, book=book)
+        if error is KafkaError.NONE:
+            error = KafkaError.NOT_LEADER_OR_FOLLOWER
+    nothing = Slice(asked.offset, asked.offset, ())
+    return FetchData(asked.partition, asked.offset, error, -1, -1, -1, nothing)
+
+
+def _serve_follower(
+    replica: Replica, leadership: Leadership, request: FetchRequest, asked: FetchPartition, now: int, *, book: bool
+) -> FetchData:
+    """The HW in the answer is the one from before this fetch was counted (``Partition.readRecords``).
+
+    So the fetch that completes replication does not carry the HW that it causes.
+    """
+    log = replica.log
+    leo = log.leo
+    hw = replica.hw
+    offset = asked.offset
+    follower = request.replica
+    remote = leadership.remotes.get(follower)
+    if remote is None:
+        known = asked.current_leader_epoch != UNDEFINED
+        return _refuse(replica, asked, KafkaError.UNKNOWN_LEADER_EPOCH if known else KafkaError.NOT_LEADER_OR_FOLLOWER)
+    if replica.profile.kraft and -1 < request.broker_epoch < replica.metadata.live.get(follower, -1):
+        # KIP-903: a fetch of the follower's former life does not count for the present one.
+        return _refuse(replica, asked, KafkaError.NOT_LEADER_OR_FOLLOWER)
+    last_epoch = asked.last_fetched_epoch
+    if last_epoch != UNDEFINED:
+        epoch, end = log.epochs.end_offset_for(last_epoch, leo)
+        if end == UNDEFINED:
+            return _refuse(replica, asked, KafkaError.OFFSET_OUT_OF_RANGE)
+        if epoch < last_epoch or end < offset:
+            nothing = Slice(offset, offset, ())
+            return FetchData(asked.partition, offset, 0, hw, log.log_start, replica.leader_epoch, nothing, (epoch, end))
+    if not log.log_start <= offset <= leo:
+        return _refuse(replica, asked, KafkaError.OFFSET_OUT_OF_RANGE)
+    records = Slice(offset, offset, ()) if offset == leo else log.read(offset, leo, request.max_bytes)
+    if book:
+        leadership.book(now, follower, remote, request.broker_epoch, offset)
+    return FetchData(asked.partition, offset, 0, hw, log.log_start, replica.leader_epoch, records)
+
+
+def _refuse(replica: Replica, asked: FetchPartition, error: KafkaError) -> FetchData:
+    """An error answer; its empty ``records`` tell where this log ends, for a follower that is out of range."""
+    log = replica.log
+    nothing = Slice(log.leo, log.leo, ())
+    return FetchData(asked.partition, asked.offset, error, replica.hw, log.log_start, replica.leader_epoch, nothing)
+
+
+def _serve_consumer(replica: Replica, asked: FetchPartition, max_bytes: int) -> FetchData:
+    """Up to the HW; between HW and LEO there is nothing, and no error (``LocalLog.read``)."""
+    log = replica.log
+    if not log.log_start <= asked.offset <= log.leo:
+        return _refuse(replica, asked, KafkaError.OFFSET_OUT_OF_RANGE)
+    records = log.read(asked.offset, replica.hw, max_bytes)
+    return FetchData(asked.partition, asked.offset, 0, replica.hw, log.log_start, replica.leader_epoch, records)
+
+
+def says_something(data: FetchData) -> bool:
+    """Whether an answer is more than the HW, so that it cannot wait."""
+    return data.error != 0 or data.diverging is not None or data.records.end > data.records.start

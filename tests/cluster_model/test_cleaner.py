@@ -1,0 +1,396 @@
+"""Compaction of one log: what may be cleaned, what a pass leaves, and that it never moves an offset."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cluster_model.log.cleaned import Cleaned
+from cluster_model.log.cleaner import ToClean, clean, to_clean
+from cluster_model.log.compare import differing
+from cluster_model.log.indexes import Found, indexes_of, largest_timestamp, offset_for_timestamp, position_of
+from cluster_model.log.keys import KeyedRecord, key_model, lacks_key, named_record, record_at
+from cluster_model.log.lineage import Batch, Lineages
+from cluster_model.log.replica_log import ReplicaLog
+from cluster_model.log.rules import LogRules
+
+SECOND = 1_000_000
+RULES = LogRules(segment_bytes=40, compact=True, delete=False, min_dirty_ppm=0, tombstone_us=10 * SECOND)
+MANY = 1 << 30
+
+
+class Compacted:
+    """A leader's log of named records of ten bytes; segments take four."""
+
+    def __init__(self, rules: LogRules = RULES) -> None:
+        self.log = ReplicaLog(Lineages(), uses_epochs=True, replaces=True, rules=rules)
+        self.stint = self.log.lineages.begin(1, 0, 0)
+        self.dirty = 0
+        self.now = 0
+
+    def cut(self, offset: int) -> None:
+        """Truncate, and go on with a new stint."""
+        self.log.truncate(self.log.durable_end(offset), self.now)
+        self.stint = self.log.lineages.begin(1, 0, self.log.leo)
+
+    def write(self, *names: str, each: bool = True, timestamp: int = -1) -> "Compacted":
+        """One batch a record, or all in one."""
+        for group in [(name,) for name in names] if each else [names]:
+            base = self.log.leo
+            stamp = self.now if timestamp < 0 else timestamp
+            batch = Batch(base, len(group), 10 * len(group), self.now, "p", -1, base, 1, group, stamp)
+            self.log.append_batch(self.stint, batch)
+        return self
+
+    def follower(self, max_bytes: int = 25, rules: LogRules | None = None) -> ReplicaLog:
+        """A log that fetched everything from here."""
+        copy = ReplicaLog(self.log.lineages, uses_epochs=True, replaces=True, rules=rules or self.log.rules)
+        while copy.leo < self.log.leo:
+            copy.append_slice(self.log.read(copy.leo, self.log.leo, max_bytes), self.now)
+        return copy
+
+    def work(self, hw: int | None = None) -> ToClean | None:
+        return to_clean(self.log, self.log.leo if hw is None else hw, self.dirty, self.now)
+
+    def clean(self, hw: int | None = None, room: int = MANY, *, horizons: bool = True) -> int:
+        """A pass, if there is anything to do; how many records it removed."""
+        work = self.work(hw)
+        if work is None:
+            return 0
+        done = clean(self.log, work, self.now, room=room, horizons=horizons)
+        self.dirty = done.cleaned_to
+        return done.removed
+
+
+def names(log: ReplicaLog) -> dict[int, str]:
+    """What a log has left, by offset."""
+    return {
+        offset: batch.name[offset - batch.base]
+        for _lineage, batch, start, end in log.batches()
+        for low, high in log.left(start, end)
+        for offset in range(low, high)
+    }
+
+
+def latest(records: dict[int, str]) -> dict[str, str]:
+    """What a reader of everything ends with: value by key, deleted keys left out."""
+    table: dict[str, str] = {}
+    for offset in sorted(records):
+        key, _sign, value = records[offset].partition("=")
+        table[key] = value
+    return {key: value for key, value in table.items() if value}
+
+
+# --- what may be cleaned --------------------------------------------------------------------------------------------
+
+
+def test_neither_the_active_segment_nor_anything_from_the_high_watermark_on() -> None:
+    rig = Compacted().write("a=1", "a=2", "a=3", "a=4")
+    assert rig.work() is None
+    rig.write("a=5")
+    assert rig.work() == ToClean(0, 4, 0, 40, overdue=False)
+    assert rig.work(hw=3) is None
+    rig.write("a=6", "a=7", "a=8", "a=9")
+    assert rig.work(hw=7) == ToClean(0, 4, 0, 40, overdue=False)
+    assert rig.work(hw=8) == ToClean(0, 8, 0, 80, overdue=False)
+
+
+def test_only_above_the_dirty_ratio_and_not_at_it() -> None:
+    rig = Compacted(replace(RULES, min_dirty_ppm=500_000)).write("a=1", "b=1", "c=1", "d=1", "e=1")
+    assert rig.clean() == 0
+    assert rig.dirty == 4
+    rig.write("f=1", "g=1", "h=1", "i=1")
+    assert (rig.dirty, rig.work()) == (4, None), "40 clean bytes, 40 dirty ones: half is not above half"
+    rig.write("j=1", "k=1", "l=1", "m=1")
+    work = rig.work()
+    assert work is not None
+    assert (work.clean_bytes, work.dirty_bytes, work.dirty_ppm) == (40, 80, 666_666)
+
+
+def test_a_segment_younger_than_the_compaction_lag_ends_what_can_be_cleaned() -> None:
+    rig = Compacted(replace(RULES, min_lag_us=5 * SECOND)).write("a=1", "a=2", "a=3", "a=4")
+    rig.now = 3 * SECOND
+    rig.write("a=5", "a=6", "a=7", "a=8", "a=9")
+    rig.now = 4 * SECOND
+    assert rig.work() is None
+    rig.now = 5 * SECOND
+    assert rig.work() == ToClean(0, 4, 0, 40, overdue=False)
+    rig.now = 8 * SECOND
+    assert rig.work() == ToClean(0, 8, 0, 80, overdue=False)
+
+
+def test_an_old_dirty_record_is_cleaned_at_any_ratio() -> None:
+    rig = Compacted(replace(RULES, min_dirty_ppm=999_999, max_lag_us=5 * SECOND))
+    rig.now = SECOND
+    rig.write("a=1", "b=2", "c=3", "d=4", "e=5")
+    rig.clean()
+    rig.dirty = 0
+    rig.log.rules = replace(rig.log.rules, min_dirty_ppm=1_000_000)
+    rig.now = 6 * SECOND
+    assert rig.work() is None
+    rig.now += 1
+    assert rig.work() == ToClean(0, 4, 0, 40, overdue=True)
+
+
+def test_a_checkpoint_outside_the_log_counts_as_its_start() -> None:
+    rig = Compacted().write("a=1", "a=2", "a=3", "a=4", "a=5")
+    for wrong in (-1, 99):
+        rig.dirty = wrong
+        assert rig.work() == ToClean(0, 4, 0, 40, overdue=False)
+
+
+# --- what a pass leaves ---------------------------------------------------------------------------------------------
+
+
+def test_the_newest_of_every_key_stays_at_its_offset_and_nothing_else_moves() -> None:
+    rig = Compacted().write("a=1", "b=1", "a=2", "c=1", "b=2", "c=2", "d=1", "a=3", "e=1")
+    before = (rig.log.leo, rig.log.log_start, rig.log.epochs.entries, rig.log.extents, rig.log.recovery_point)
+    assert rig.clean() == 4
+    assert names(rig.log) == {4: "b=2", 5: "c=2", 6: "d=1", 7: "a=3", 8: "e=1"}
+    assert before == (rig.log.leo, rig.log.log_start, rig.log.epochs.entries, rig.log.extents, rig.log.recovery_point)
+    assert (rig.dirty, rig.clean()) == (8, 0)
+
+
+def test_records_of_the_active_segment_shadow_nothing_yet() -> None:
+    rig = Compacted().write("a=1", "b=1", "c=1", "d=1", "a=2")
+    assert rig.clean() == 0
+    assert len(names(rig.log)) == 5
+
+
+def test_records_without_a_key_go() -> None:
+    rig = Compacted().write("one", "a=1", "two", "b=1", "three")
+    assert rig.clean() == 2
+    assert names(rig.log) == {1: "a=1", 3: "b=1", 4: "three"}
+
+
+def test_a_batch_shrinks_with_its_records_and_small_segments_become_one() -> None:
+    rig = Compacted().write("a=1", "b=1", "a=2", each=False).write("b=2", "a=3", "c=1", each=False).write("x=1", "y=1")
+    assert [segment.size for segment in rig.log.segments.all] == [30, 40, 10]
+    assert rig.clean() == 3
+    assert names(rig.log) == {3: "b=2", 4: "a=3", 5: "c=1", 6: "x=1", 7: "y=1"}
+    assert [(segment.base, segment.size) for segment in rig.log.segments.all] == [(0, 0), (3, 40), (7, 10)]
+    assert rig.log.disk_bytes == 50 + 70, "the old files stay for file.delete.delay.ms"
+    rig.log.unlink(RULES.delete_delay_us)
+    assert rig.log.disk_bytes == 50
+    rig.write("c=2", "d=1", "e=1", "f=1")
+    assert rig.clean() == 1
+    assert [(segment.base, segment.size) for segment in rig.log.segments.sealed] == [(0, 30), (7, 40)]
+
+
+def test_a_full_map_ends_the_pass_and_the_next_goes_on_there() -> None:
+    rig = Compacted().write("a=1", "b=1", "a=2", "c=1", "c=2", "b=2", "a=3", "d=1", "z=1")
+    passes = [(rig.clean(room=2), rig.dirty) for _pass in range(5)]
+    # The map takes a and b; then a again and c; then c and b, which stand at 4 and 5; then a and d.
+    assert passes == [(0, 2), (1, 4), (2, 6), (1, 8), (0, 8)]
+    assert names(rig.log) == {4: "c=2", 5: "b=2", 6: "a=3", 7: "d=1", 8: "z=1"}
+
+
+# --- tombstones -----------------------------------------------------------------------------------------------------
+
+
+def test_a_tombstone_goes_some_time_after_the_cleaning_that_first_kept_it() -> None:
+    rig = Compacted().write("a=1", "b=1", "a=", "c=1", "x=1")
+    rig.now = 100 * SECOND
+    assert rig.clean() == 1
+    assert rig.log.cleaned == Cleaned(((0, 1),), ((2, 110 * SECOND),))
+    rig.write("d=1", "e=1", "f=1", "g=1")
+    rig.now = 110 * SECOND - 1
+    assert rig.clean() == 0
+    assert rig.log.cleaned == Cleaned(((0, 1),), ((2, 110 * SECOND),)), "its time was set once"
+    rig.write("h=1", "i=1", "j=1", "k=1")
+    rig.now = 110 * SECOND
+    assert rig.clean() == 1
+    assert rig.log.cleaned == Cleaned(((0, 1), (2, 3)), ())
+    assert "a=" not in names(rig.log).values()
+
+
+def test_before_kip_534_a_tombstone_goes_by_the_age_of_its_segments_file() -> None:
+    rig = Compacted(replace(RULES, segment_bytes=20)).write("a=1", "a=", "b=1")
+    rig.now = 5 * SECOND
+    assert rig.clean(horizons=False) == 1
+    assert rig.log.cleaned == Cleaned(((0, 1),)), "no time is written into the batch"
+    rig.now = 10 * SECOND
+    rig.write("c=1", "d=1", "e=1")
+    assert rig.clean(horizons=False) == 0, "the last clean segment is as old as the tombstone's"
+    rig.now = 11 * SECOND
+    rig.write("f=1", "g=1", "h=1")
+    assert rig.clean(horizons=False) == 1, "it is more than ten seconds older than the last clean one"
+    assert "a=" not in names(rig.log).values()
+
+
+def test_a_replaced_tombstone_goes_at_once() -> None:
+    rig = Compacted().write("a=", "a=1", "b=1", "c=1", "x=1")
+    assert rig.clean() == 1
+    assert rig.log.cleaned == Cleaned(((0, 1),), ())
+
+
+# --- a cleaned log goes on being a log ------------------------------------------------------------------------------
+
+
+def test_a_follower_copies_what_is_left_and_ends_where_its_leader_ends() -> None:
+    rig = Compacted().write("a=1", "a=2", "a=3", "a=", "a=4", "b=", "c=1", "d=1", "z=1")
+    rig.now = SECOND
+    rig.clean()
+    for max_bytes in (1, 10, 25, 1_000):
+        copy = rig.follower(max_bytes)
+        assert (copy.leo, copy.extents, copy.epochs.entries) == (rig.log.leo, rig.log.extents, rig.log.epochs.entries)
+        assert (names(copy), copy.cleaned) == (names(rig.log), rig.log.cleaned)
+        assert copy.segments.total == rig.log.segments.total == 50
+
+
+def test_a_read_within_a_hole_goes_on_behind_it() -> None:
+    rig = Compacted().write("a=1", "a=2", "a=3", "a=4", "z=1", "y=1")
+    rig.clean()
+    rig.log.cleaned = Cleaned(((0, 3),))
+    read = rig.log.read(1, rig.log.leo, 10)
+    assert (read.start, read.end, read.cleaned) == (1, 4, Cleaned(((1, 3),)))
+    assert rig.log.read(1, 3, 10).end == 3, "a bound within the hole is reached all the same"
+    assert rig.log.read(3, rig.log.leo, 10).cleaned is None
+
+
+def test_truncation_into_a_cleaned_part_keeps_the_holes_below_it() -> None:
+    rig = Compacted().write("a=1", "b=1", "a=2", "c=1", "b=2", "a=3", "d=1", "e=1", "z=1")
+    rig.clean()
+    rig.cut(3)
+    assert (rig.log.leo, names(rig.log), rig.log.segments.total) == (3, {}, 0)
+    rig.write("n=1", "o=1")
+    assert names(rig.log) == {3: "n=1", 4: "o=1"}
+
+
+def test_retention_takes_the_holes_of_what_it_deletes_along() -> None:
+    rig = Compacted().write("a=1", "a=2", "b=1", "c=1", "a=3", "a=4", "d=1", "e=1", "z=1")
+    rig.clean()
+    rig.log.delete_segments(1, 0)
+    start = rig.log.log_start
+    assert start > 0
+    assert rig.log.cleaned is None or rig.log.cleaned.holes[0][0] >= start
+
+
+def test_what_one_replica_has_cleaned_is_no_difference() -> None:
+    rig = Compacted().write("a=1", "a=2", "a=3", "a=4", "z=1", "y=1")
+    other = rig.follower()
+    rig.clean()
+    assert names(other) != names(rig.log)
+    assert differing(rig.log, other) == differing(other, rig.log) == []
+    rewritten = rig.follower()
+    rewritten.truncate(2)
+    stint = rewritten.lineages.begin(2, 1, 2)
+    for at in range(2, 6):
+        rewritten.append_batch(stint, Batch(at, 1, 10, 0, "p", -1, 0, 1, ("q=1",)))
+    assert differing(rig.log, rewritten) == differing(rewritten, rig.log) == [(3, 6)]
+
+
+def test_look_ups_skip_what_is_gone() -> None:
+    rig = Compacted(replace(RULES, index_interval=5))
+    for at, name in enumerate(("a=1", "b=1", "a=2", "b=2", "z=1")):
+        rig.write(name, timestamp=at * 10)
+    rig.write("y=1", timestamp=5)
+    rig.clean()
+    assert names(rig.log) == {2: "a=2", 3: "b=2", 4: "z=1", 5: "y=1"}
+    assert offset_for_timestamp(rig.log, 0) == Found(2, 20)
+    assert offset_for_timestamp(rig.log, 21) == Found(3, 30)
+    assert largest_timestamp(rig.log) == Found(4, 40)
+    assert position_of(rig.log, 3)[1] == 10
+    assert [entry.offset for entry in indexes_of(rig.log, rig.log.segments.sealed[0]).offsets] == [3]
+
+
+def test_saving_and_loading_keeps_the_holes() -> None:
+    rig = Compacted().write("a=1", "a=2", "a=", "a=4", "b=", "z=1")
+    rig.clean()
+    saved = rig.log.save()
+    again = ReplicaLog(rig.log.lineages, uses_epochs=True, replaces=True, rules=RULES)
+    again.load(saved)
+    assert (again.save(), names(again)) == (saved, names(rig.log))
+
+
+# --- against an oracle ----------------------------------------------------------------------------------------------
+
+STEP = st.one_of(
+    st.tuples(st.just("write"), st.lists(st.sampled_from(["a=1", "a=2", "b=1", "b=", "c=1", "c="]), min_size=1)),
+    st.tuples(st.just("clean"), st.integers(0, 40)),
+    st.tuples(st.just("wait"), st.integers(1, 12)),
+    st.tuples(st.just("cut"), st.integers(0, 5)),
+)
+
+
+@given(st.lists(STEP, max_size=25), st.booleans(), st.integers(1, 4))
+def test_no_reader_ends_with_anything_else_for_it(steps: list[tuple[str, object]], horizons: bool, room: int) -> None:
+    rig = Compacted()
+    written: dict[int, str] = {}
+    cleaned_to = 0
+    for step, value in steps:
+        if isinstance(value, list):
+            written.update(enumerate(value, rig.log.leo))
+            rig.write(*value, each=len(value) % 2 == 0)
+        elif step == "clean" and isinstance(value, int):
+            rig.clean(max(cleaned_to, rig.log.leo - value), room, horizons=horizons)
+            cleaned_to = max(cleaned_to, rig.dirty)
+        elif step == "wait" and isinstance(value, int):
+            rig.now += value * SECOND
+        elif isinstance(value, int):
+            # Nothing below the high watermark is ever truncated by the protocol: nothing cleaned either.
+            rig.cut(max(cleaned_to, rig.log.leo - value))
+            written = {offset: name for offset, name in written.items() if offset < rig.log.leo}
+        left = names(rig.log)
+        assert left.items() <= written.items()
+        assert all(offset in left for offset in written if offset >= rig.log.segments.base)
+        assert latest(left) == latest(written)
+        assert rig.log.segments.total == 10 * len(left)
+        copy = rig.follower(30)
+        assert (names(copy), copy.leo, differing(copy, rig.log)) == (left, rig.log.leo, [])
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 6)), max_size=12), st.integers(0, 60), st.integers(0, 60))
+def test_the_overlay_counts_as_a_set_of_offsets_does(pairs: list[tuple[int, int]], one: int, other: int) -> None:
+    offsets = {at for start, length in pairs for at in range(start, start + length)}
+    holes: list[tuple[int, int]] = []
+    for at in sorted(offsets):
+        if holes and holes[-1][1] == at:
+            holes[-1] = (holes[-1][0], at + 1)
+        else:
+            holes.append((at, at + 1))
+    cleaned, (start, end) = Cleaned(tuple(holes)), sorted((one, other))
+    inside = [at for at in range(start, end) if at in offsets]
+    kept = [at for at in range(start, end) if at not in offsets]
+    assert [at for low, high in cleaned.within(start, end) for at in range(low, high)] == inside
+    assert [at for low, high in cleaned.left(start, end) for at in range(low, high)] == kept
+    assert cleaned.removed(start, end) == len(inside)
+    assert [at for at in range(70) if cleaned.covers(at)] == sorted(offsets)
+    for most in (1, 3, 100):
+        taken = kept[:most]
+        behind = taken[-1] + 1 if len(taken) == most else end
+        assert cleaned.take(start, end, most) == (behind, len(taken), taken[-1] if taken else -1)
+
+
+# --- keys -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_named_record_says_its_key() -> None:
+    told = [named_record(name) for name in ("a=1", "a=", "a=b=c", "a", "=x")]
+    assert told == [
+        KeyedRecord("a", True), KeyedRecord("a", False), KeyedRecord("a", True), KeyedRecord(None, False),
+        KeyedRecord("", True),
+    ]  # fmt: skip
+
+
+def test_a_producers_keys_are_drawn_once_for_every_record() -> None:
+    model = key_model("checkout", "orders-0", 10, 4)
+    batch = Batch(100, 50, 1, 0, "checkout", -1, 7, 1)
+    told = [record_at({"checkout": model}, batch, 100 + index) for index in range(50)]
+    assert told == [model.record("checkout", 7 + index) for index in range(50)]
+    many = [model.record("checkout", sequence) for sequence in range(4_000)]
+    counts = [sum(record.key == ("checkout", key) for record in many) for key in range(10)]
+    assert (min(counts) > 300, max(counts) < 500) == (True, True)
+    assert 900 < sum(not record.has_value for record in many) < 1_100
+    assert all(record.has_value for record in map(key_model("p", "t", 2, 0).record, "p" * 99, range(99)))
+    other = key_model("checkout", "orders-1", 10, 4)
+    assert [other.record("checkout", at) for at in range(50)] != [model.record("checkout", at) for at in range(50)]
+
+
+@pytest.mark.parametrize(
+    ("client", "records", "lacks"),
+    [("p", (), False), ("q", (), True), ("q", ("a=1", "b="), False), ("p", ("a=1", "plain"), True)],
+)
+def test_who_writes_records_without_keys(client: str, records: tuple[str, ...], lacks: bool) -> None:
+    assert lacks_key({"p": key_model("p", "t-0", 3, 0)}, client, records) is lacks

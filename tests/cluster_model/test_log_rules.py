@@ -1,0 +1,273 @@
+"""Storage settings by scope and version, and the rules that they switch: sizes, flushes, jitter."""
+
+from typing import Any
+
+import pytest
+
+from cluster_model.cluster import Cluster
+from cluster_model.config import BrokerConfig, ConfigValue, TopicConfig, check
+from cluster_model.config_keys import LONG_MAX
+from cluster_model.errors import KafkaError, ModelError
+from cluster_model.log.lineage import Lineages
+from cluster_model.log.replica_log import ReplicaLog
+from cluster_model.log.rules import DAY_US, NEVER, LogRules
+from cluster_model.log.segments import Segments
+from cluster_model.log_config import log_rules, millionths
+from cluster_model.messages import ProduceRequest
+from cluster_model.profiles import PROFILE_VERSIONS, Profile
+from cluster_model.replication.admission import refusal, usual_size
+from cluster_model.spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
+
+E = KafkaError
+SECOND = 1_000_000
+HOUR = 3_600 * SECOND
+P = "orders-0"
+V39 = Profile.of("3.9")
+
+BOTH: list[tuple[str, str, ConfigValue, str, object]] = [
+    ("flush.ms", "log.flush.interval.ms", 7, "flush_us", 7_000),
+    ("segment.jitter.ms", "log.roll.jitter.ms", 7, "jitter_us", 7_000),
+    ("max.message.bytes", "message.max.bytes", 7, "max_message", 7),
+    ("delete.retention.ms", "log.cleaner.delete.retention.ms", 7, "tombstone_us", 7_000),
+    ("min.compaction.lag.ms", "log.cleaner.min.compaction.lag.ms", 7, "min_lag_us", 7_000),
+    ("max.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms", 7, "max_lag_us", 7_000),
+    ("min.cleanable.dirty.ratio", "log.cleaner.min.cleanable.ratio", "0.25", "min_dirty_ppm", 250_000),
+]
+
+
+@pytest.mark.parametrize(("topic", "broker", "value", "field", "expected"), BOTH)
+def test_a_setting_is_the_topics_else_the_brokers(
+    topic: str, broker: str, value: ConfigValue, field: str, expected: object
+) -> None:
+    other: ConfigValue = "0.75" if isinstance(value, str) else 99
+    assert getattr(log_rules(V39, {}, {topic: value}), field) == expected
+    assert getattr(log_rules(V39, {broker: value}, {}), field) == expected
+    assert getattr(log_rules(V39, {broker: other}, {topic: value}), field) == expected
+    changed = log_rules(V39, {}, {topic: value})
+    plain = LogRules()
+    assert [name for name in LogRules.__slots__ if getattr(changed, name) != getattr(plain, name)] == [field]
+
+
+@pytest.mark.parametrize(
+    ("policy", "compact", "delete"),
+    [("delete", False, True), ("compact", True, False), ("compact,delete", True, True), ("delete,compact", True, True)],
+)
+def test_cleanup_policies(policy: str, compact: bool, delete: bool) -> None:
+    for broker, topic in (({}, {"cleanup.policy": policy}), ({"log.cleanup.policy": policy}, {})):
+        rules = log_rules(V39, broker, topic)
+        assert (rules.compact, rules.delete) == (compact, delete)
+
+
+def test_what_never_happens_stays_never() -> None:
+    config: dict[str, ConfigValue] = {"flush.ms": LONG_MAX, "max.compaction.lag.ms": LONG_MAX, "segment.ms": LONG_MAX}
+    rules = log_rules(V39, {"log.retention.ms": LONG_MAX}, config)
+    assert {rules.flush_us, rules.max_lag_us, rules.roll_us, rules.retention_us} == {NEVER}
+
+
+def test_hours_of_jitter_give_way_to_milliseconds() -> None:
+    assert log_rules(V39, {"log.roll.jitter.hours": 2}, {}).jitter_us == 2 * HOUR
+    assert log_rules(V39, {"log.roll.jitter.hours": 2, "log.roll.jitter.ms": 5}, {}).jitter_us == 5_000
+
+
+def test_a_compacted_log_rolls_within_its_compaction_lag() -> None:
+    lag: dict[str, ConfigValue] = {"max.compaction.lag.ms": 5_000}
+    compacted: dict[str, ConfigValue] = {**lag, "cleanup.policy": "compact"}
+    assert log_rules(V39, {}, compacted).roll_us == 5 * SECOND
+    assert log_rules(V39, {}, {**compacted, "segment.ms": 3_000}).roll_us == 3 * SECOND
+    assert log_rules(V39, {}, lag).roll_us == 7 * DAY_US
+    assert log_rules(Profile.of("2.2"), {}, compacted).roll_us == 7 * DAY_US
+
+
+@pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
+def test_defaults_by_release(kafka: str) -> None:
+    profile = Profile.of(kafka)
+    number = profile.number
+    asked: dict[str, ConfigValue] = {
+        "min.compaction.lag.ms": 5, "max.compaction.lag.ms": 5, "message.timestamp.type": "LogAppendTime",
+    }  # fmt: skip
+    rules = log_rules(profile, {}, asked)
+    assert log_rules(profile, {}, {}).max_message == (1_048_588 if number >= (2, 5, 0) else 1_000_012)
+    assert rules.min_lag_us == (5_000 if number >= (0, 10, 1) else 0)
+    assert rules.max_lag_us == (5_000 if number >= (2, 3, 0) else NEVER)
+    assert rules.by_timestamp is (number >= (0, 10, 1))
+    assert rules.log_append_time is (number >= (0, 10, 0))
+    broker = BrokerConfig.of(profile, {})
+    assert (broker.cleaner, broker.flush_check_us, broker.cleaner_backoff_us) == (kafka != "0.8.2", NEVER, 15 * SECOND)
+    assert broker.recovery_threads == (2 if number >= (4, 0, 0) else 1)
+    assert broker.cleaner_keys == 5_033_164
+
+
+# --- ratios ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "text", "ppm"),
+    [("0.5", "0.5", 500_000), (0, "0", 0), (1, "1", 1_000_000), ("0.000001", "0.000001", 1), ("1.0", "1.0", 1_000_000)],
+)
+def test_a_ratio_is_kept_as_its_text(given: object, text: str, ppm: int) -> None:
+    assert check("topic", "min.cleanable.dirty.ratio", given) == text
+    assert millionths(text) == ppm
+
+
+@pytest.mark.parametrize("wrong", ["1.1", "-0.1", 2, True, "half", "0.1234567", ".5", None, "1e-3"])
+def test_nothing_else_is_a_ratio(wrong: object) -> None:
+    with pytest.raises(ModelError) as caught:
+        check("topic", "min.cleanable.dirty.ratio", wrong)
+    assert str(caught.value) == f"min.cleanable.dirty.ratio takes a number from 0 to 1, found {wrong!r}"
+
+
+# --- sizes ----------------------------------------------------------------------------------------------------------
+
+
+def log_of(**rules: Any) -> ReplicaLog:
+    return ReplicaLog(Lineages(), uses_epochs=True, replaces=True, rules=LogRules(**rules))
+
+
+def refused(kafka: str, log: ReplicaLog, size: int, records: int = 1, codec: int = 0) -> KafkaError:
+    request = ProduceRequest(1, P, 1, 1, "p", -1, 0, records, size, (), -1, codec)
+    return refusal(Profile.of(kafka), log, request)
+
+
+@pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
+def test_what_is_measured_depends_on_the_message_format(kafka: str) -> None:
+    log = log_of(max_message=100)
+    single = Profile.of(kafka).number < (0, 11, 0)
+    assert refused(kafka, log, 100) is E.NONE
+    assert refused(kafka, log, 101) is E.MESSAGE_TOO_LARGE
+    assert refused(kafka, log, 1_000, records=10) is (E.NONE if single else E.MESSAGE_TOO_LARGE)
+    assert refused(kafka, log, 1_001, records=10) is E.MESSAGE_TOO_LARGE
+    assert refused(kafka, log, 1_000, records=10, codec=1) is E.MESSAGE_TOO_LARGE
+
+
+def test_a_batch_that_no_segment_takes_is_another_error_and_comes_second() -> None:
+    assert refused("3.9", log_of(max_message=100, segment_bytes=50), 51) is E.RECORD_LIST_TOO_LARGE
+    assert refused("3.9", log_of(max_message=100, segment_bytes=50), 50) is E.NONE
+    assert refused("3.9", log_of(max_message=100, segment_bytes=50), 101) is E.MESSAGE_TOO_LARGE
+    assert refused("0.10.2", log_of(max_message=100, segment_bytes=50), 60, records=2) is E.RECORD_LIST_TOO_LARGE
+
+
+def test_only_batches_of_unusual_size_are_looked_at() -> None:
+    assert usual_size(log_of(max_message=100, segment_bytes=50)) == 50
+    assert usual_size(log_of(max_message=40, segment_bytes=50)) == 40
+    assert usual_size(log_of(compact=True)) == 0
+
+
+def build(
+    kafka: str = "3.9", *, topic: dict[str, Any] | None = None, broker: dict[str, Any] | None = None, batch: int = 10
+) -> Cluster:
+    topics = (TopicSpec("orders", 1, 3, ((1, 2, 3),), topic or {}),)
+    maker = ProducerSpec("checkout", "orders", 100_000, batch, config={"acks": "all"})
+    brokers = tuple(BrokerSpec(number) for number in (1, 2, 3))
+    return Cluster.build(ClusterSpec(kafka, None, brokers, topics, (maker,), config=broker or {}), 7)
+
+
+@pytest.mark.parametrize(("largest", "error"), [(1_999, "MESSAGE_TOO_LARGE"), (2_000, "")])
+def test_a_batch_above_the_limit_fails_for_good(largest: int, error: str) -> None:
+    cluster = build(topic={"max.message.bytes": largest})
+    cluster.run(5 * SECOND)
+    producer = cluster.producers["checkout"]
+    assert producer.last_error == error
+    assert (producer.failed > 0, producer.unknown, producer.acked > 0) == (bool(error), 0, not error)
+
+
+# --- flushes --------------------------------------------------------------------------------------------------------
+
+
+def test_flush_ms_alone_does_nothing_without_the_scheduler() -> None:
+    cluster = build(topic={"flush.ms": 1_000})
+    cluster.run(60 * SECOND)
+    assert cluster.brokers[1].replicas[P].log.recovery_point == 0
+
+
+def test_the_scheduler_flushes_what_was_not_flushed_for_long_enough() -> None:
+    cluster = build(topic={"flush.ms": 5_000}, broker={"log.flush.scheduler.interval.ms": 2_000})
+    log = cluster.brokers[1].replicas[P].log
+    flushed = [log.flushed_us]
+    for at in range(29, 60):
+        cluster.run(at * SECOND)
+        if log.flushed_us != flushed[-1]:
+            flushed.append(log.flushed_us)
+            assert log.recovery_point > log.leo - 20
+    # First after log.initial.task.delay.ms, then at the first look that is five seconds or more later.
+    assert flushed == [0, *(at * SECOND for at in range(30, 60, 6))]
+
+
+def test_flush_ms_is_by_default_what_the_scheduler_says() -> None:
+    cluster = build(broker={"log.flush.scheduler.interval.ms": 4_000, "log.initial.task.delay.ms": 0})
+    cluster.run(21 * SECOND)
+    assert cluster.brokers[2].replicas[P].log.flushed_us == 20 * SECOND
+    cluster = build(
+        broker={
+            "log.flush.scheduler.interval.ms": 4_000,
+            "log.initial.task.delay.ms": 0,
+            "log.flush.interval.ms": 9_000,
+        }
+    )
+    cluster.run(21 * SECOND)
+    assert cluster.brokers[2].replicas[P].log.flushed_us == 12 * SECOND
+
+
+def test_what_was_flushed_outlives_the_power() -> None:
+    broker = {"log.flush.scheduler.interval.ms": 3_000, "log.initial.task.delay.ms": 0}
+    cluster = build(broker=broker)
+    cluster.run(10 * SECOND)
+    log = cluster.brokers[3].replicas[P].log
+    point = log.recovery_point
+    assert point > 800
+    cluster.power_loss(3, tail="flushed")
+    assert log.leo == point
+
+
+# --- jitter ---------------------------------------------------------------------------------------------------------
+
+
+def test_jitter_makes_segments_roll_earlier_and_never_later() -> None:
+    rules = LogRules(roll_us=1_000, jitter_us=400)
+    limits: list[int] = []
+    for salt in range(200):
+        segments = Segments(rules)
+        segments.draw_from(salt)
+        segments.book(1, 0, 0, 0)
+        limits.append(next(at for at in range(2_000) if segments.due(1, 1, at, 0)))
+    assert 601 <= min(limits) < 650
+    assert 950 < max(limits) <= 1_001
+    assert len(set(limits)) > 100
+
+
+def test_each_segment_draws_its_own_and_keeps_it() -> None:
+    rules = LogRules(roll_us=1_000, jitter_us=5_000)
+    segments = Segments(rules)
+    segments.draw_from(7)
+
+    def limit() -> int:
+        segments.book(1, 0, 0, 0)
+        return next(at for at in range(2_000) if segments.due(1, 1, at, 0))
+
+    limits = []
+    for base in range(20):
+        segments.roll(base, 0)
+        limits.append(limit())
+        again = Segments(rules)
+        again.draw_from(7)
+        again.load(segments.save())
+        assert next(at for at in range(2_000) if again.due(1, 1, at, 0)) == limits[-1]
+    assert len(set(limits)) > 10
+    assert max(limits) <= 1_001, "never more than the whole of segment.ms"
+
+
+def test_replicas_of_a_topic_with_jitter_do_not_roll_together() -> None:
+    cluster = build(topic={"segment.ms": 20_000, "segment.jitter.ms": 10_000})
+    cluster.run(40 * SECOND)
+    bases = [tuple(one.base for one in cluster.brokers[broker].replicas[P].log.segments.all) for broker in (1, 2, 3)]
+    assert len(set(bases)) == 3
+    same = build(topic={"segment.ms": 20_000, "segment.jitter.ms": 10_000})
+    same.run(40 * SECOND)
+    assert same.digest() == cluster.digest()
+
+
+def test_without_jitter_they_do() -> None:
+    cluster = build(topic={"segment.ms": 20_000})
+    cluster.run(40 * SECOND)
+    bases = [tuple(one.base for one in cluster.brokers[broker].replicas[P].log.segments.all) for broker in (1, 2, 3)]
+    assert len(set(bases)) == 1
+    assert TopicConfig.of(V39, {}, {}).log.jitter_us == 0

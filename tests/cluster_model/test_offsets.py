@@ -1,0 +1,135 @@
+"""ListOffsets: by time, by the ends, within what can be read, in every generation of the request."""
+
+import pytest
+
+from cluster_model.building import build_parts
+from cluster_model.cluster import Cluster
+from cluster_model.errors import KafkaError
+from cluster_model.events import ConsumerReset
+from cluster_model.kernel.streams import Streams
+from cluster_model.messages import (
+    EARLIEST,
+    LATEST,
+    MAX_TIMESTAMP,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    PartitionState,
+    ProduceRequest,
+)
+from cluster_model.profiles import PROFILE_VERSIONS, Profile
+from cluster_model.replication.offsets import Answer, answer, list_offset
+from cluster_model.replication.replica import Replica
+from cluster_model.replication.service import check_epoch
+from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+
+E = KafkaError
+NOTHING: Answer = (E.NONE, -1, -1)
+SECOND = 1_000_000
+
+
+def leader(kafka: str = "3.9", *, epoch: int = 5) -> Replica:
+    """A leader of 100-byte segments, with offsets 0 to 5 written at 10, 20 ... and stamped 100, 300, 200, 300, 250, 50.
+
+    Its high watermark stands at 5.
+    """
+    topic = TopicSpec("t", 1, 1, ((1,),), {"segment.bytes": 100, "message.timestamp.type": "CreateTime"})
+    spec = ClusterSpec(kafka, None, (BrokerSpec(1),), (topic,))
+    replica = build_parts(spec, Streams(1), lambda _event: None, {1: 0}).replicas["t-0"][1]
+    replica.apply(PartitionState("t-0", 1, epoch, (1, 2), epoch, (1, 2)), 0)
+    assert replica.leadership is not None
+    for index, stamp in enumerate((100, 300, 200, 300, 250, 50)):
+        request = ProduceRequest(1, "t-0", 1, 1, "p", -1, index, 1, 50, (), stamp)
+        replica.leadership.append(10 * (index + 1), request)
+    replica.hw = 5
+    return replica
+
+
+def ask(replica: Replica | None, timestamp: int, epoch: int = -1, now: int = 1_000) -> Answer:
+    refused = E.NONE if replica is None else check_epoch(replica, epoch)
+    return list_offset(replica, refused, ListOffsetsRequest(1, "t-0", timestamp, epoch), now)
+
+
+def test_the_ends_are_the_log_start_and_the_high_watermark() -> None:
+    replica = leader()
+    assert (ask(replica, EARLIEST), ask(replica, LATEST)) == ((E.NONE, 0, -1), (E.NONE, 5, -1))
+    replica.log.move_start(2)
+    assert ask(replica, EARLIEST) == (E.NONE, 2, -1)
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "offset", "found"), [(0, 0, 100), (100, 0, 100), (101, 1, 300), (300, 1, 300), (301, -1, -1)]
+)
+def test_a_time_finds_the_first_record_that_is_not_older(timestamp: int, offset: int, found: int) -> None:
+    assert ask(leader(), timestamp) == (E.NONE, offset, found)
+
+
+def test_nothing_at_the_high_watermark_or_above_is_told() -> None:
+    replica = leader()
+    replica.hw = 1
+    assert ask(replica, 101) == NOTHING
+    assert ask(replica, MAX_TIMESTAMP) == NOTHING
+    replica.hw = 2
+    assert ask(replica, 101) == (E.NONE, 1, 300)
+
+
+@pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
+def test_the_largest_timestamp_can_be_asked_for_since_3_0(kafka: str) -> None:
+    expected = (E.NONE, 1, 300) if Profile.of(kafka).number >= (3, 0, 0) else (E.UNSUPPORTED_VERSION, -1, -1)
+    assert ask(leader(kafka), MAX_TIMESTAMP) == expected
+
+
+@pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
+def test_before_0_10_1_only_segments_are_told_apart(kafka: str) -> None:
+    replica = leader(kafka)
+    assert [segment.base for segment in replica.log.segments.all] == [0, 2, 4]
+    assert [segment.modified_us for segment in replica.log.segments.all] == [20, 40, 60]
+    told = [ask(replica, at)[1] for at in (19, 20, 45, 60, 999, 1_000)]
+    if Profile.of(kafka).number < (0, 10, 1):
+        assert told == [-1, 0, 2, 4, 4, 5], "the last is the log's end, and the high watermark instead"
+    else:
+        assert told == [0, 0, 0, 0, -1, -1]
+
+
+@pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
+def test_a_new_leader_does_not_tell_before_it_knows(kafka: str) -> None:
+    replica = leader(kafka)
+    assert replica.leadership is not None
+    replica.leadership.epoch_start = 6
+    knows = Profile.of(kafka).number < (2, 2, 0)
+    assert ask(replica, LATEST) == ((E.NONE, 5, -1) if knows else (E.OFFSET_NOT_AVAILABLE, -1, -1))
+    assert ask(replica, EARLIEST) == (E.NONE, 0, -1)
+    if Profile.of(kafka).number >= (0, 10, 1):
+        assert ask(replica, 101) == (E.NONE, 1, 300), "what it finds below the high watermark it may tell"
+        assert ask(replica, 301) == (NOTHING if knows else (E.OFFSET_NOT_AVAILABLE, -1, -1))
+    replica.hw = 6
+    assert ask(replica, LATEST) == (E.NONE, 6, -1)
+
+
+def test_errors_come_before_offsets() -> None:
+    replica = leader(epoch=5)
+    assert ask(None, LATEST) == (E.UNKNOWN_TOPIC_OR_PARTITION, -1, -1)
+    assert ask(replica, LATEST, epoch=4) == (E.FENCED_LEADER_EPOCH, -1, -1)
+    assert ask(replica, LATEST, epoch=6) == (E.UNKNOWN_LEADER_EPOCH, -1, -1)
+    assert ask(replica, LATEST, epoch=5) == (E.NONE, 5, -1)
+    replica.apply(PartitionState("t-0", 2, 6, (1, 2), 6, (1, 2)), 0)
+    assert ask(replica, EARLIEST, epoch=6) == (E.NOT_LEADER_OR_FOLLOWER, -1, -1)
+
+
+def test_the_message_carries_the_records_own_time() -> None:
+    asked = ListOffsetsRequest(7, "t-0", 101, -1)
+    assert answer(leader(), E.NONE, asked, 1_000) == ListOffsetsResponse(7, "t-0", E.NONE, 1, 300)
+
+
+@pytest.mark.parametrize(("policy", "at_the_start"), [("earliest", True), ("latest", False)])
+def test_a_consumer_whose_position_is_gone_is_sent_to_an_end(policy: str, at_the_start: bool) -> None:
+    topic = TopicSpec("t", 1, 3, ((1, 2, 3),), {"segment.bytes": 20_000})
+    maker = ProducerSpec("p", "t", 100_000, 10)
+    group = GroupSpec("g", ("t",), 1, 20_000, {"auto.offset.reset": policy})
+    brokers = tuple(BrokerSpec(number) for number in (1, 2, 3))
+    cluster = Cluster.build(ClusterSpec("3.9", None, brokers, (topic,), (maker,), (group,)), 1)
+    cluster.run(30 * SECOND)
+    cluster.delete_records("t-0", 2_500)
+    cluster.run(60 * SECOND)
+    (reset,) = [event for event in cluster.drain() if isinstance(event, ConsumerReset)]
+    assert (reset.log_offset == 2_500) is at_the_start
+    assert (reset.log_offset > 2_500) is not at_the_start
