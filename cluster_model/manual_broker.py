@@ -21,6 +21,7 @@ class Processes:
         self.handlers: dict[str, Handler] = {
             "crash": self._crash,
             "power_loss": self._power_loss,
+            "disk_loss": self._disk_loss,
             "shutdown": self._shutdown,
             "restart": self._restart,
             "checkpoint": self._checkpoint,
@@ -38,6 +39,13 @@ class Processes:
         if error is KafkaError.NONE:
             for replica in self._ground.replicas_on(params["broker"]):
                 replica.power_lost(NOW, int(params.get("keep", -1)))
+        return error
+
+    def _disk_loss(self, params: Params) -> KafkaError:
+        error = self._stop(params["broker"], "disk_loss")
+        if error is KafkaError.NONE:
+            for replica in self._ground.replicas_on(params["broker"]):
+                replica.disk_lost(NOW)
         return error
 
     def _shutdown(self, params: Params) -> KafkaError:

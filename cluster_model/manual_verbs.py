@@ -209,6 +209,7 @@ _DISKS: Final = (
             "keep": ManualParam("int", "Records left in each log; without it, what had been flushed.", required=False),
         },
     ),
+    ManualVerb("disk_loss", "A broker dies with its disk: logs and checkpoints are gone.", _WHICH),
     ManualVerb("shutdown", "A broker's process ends in good order: logs flushed, every checkpoint current.", _WHICH),
     ManualVerb("restart", "A broker's process starts and recovers its logs.", _WHICH),
     ManualVerb("checkpoint", "A broker writes its high watermarks to disk.", _WHICH),

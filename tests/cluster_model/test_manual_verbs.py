@@ -447,6 +447,18 @@ def test_a_power_loss_leaves_what_was_flushed() -> None:
         assert hands.do(verb, broker=A) == "NETWORK_EXCEPTION"
 
 
+def test_a_lost_disk_takes_flushed_records_and_checkpoints_along() -> None:
+    hands = told(records=3)
+    hands.do("flush", broker=A)
+    hands.do("checkpoint", broker=A)
+    assert hands.do("disk_loss", broker=A) == ""
+    assert hands.do("disk_loss", broker=A) == "BROKER_NOT_AVAILABLE"
+    hands.do("restart", broker=A)
+    state = hands.state(A)
+    assert (state["leo"], state["hw"], state["flushed"], state["checkpointed"]) == (0, 0, 0, 0)
+    assert hands.names(B) == [0, 1, 2]
+
+
 def test_a_roll_flushes_and_retention_deletes_whole_segments_below_the_high_watermark() -> None:
     hands = told(records=3, config={"retention.bytes": 150})
     assert hands.do("roll", broker=A) == ""
