@@ -6,6 +6,7 @@ from typing import NamedTuple
 from benchmarks.kernels import ours, simpys
 from benchmarks.measure import best_of
 from benchmarks.models import SECOND, cluster_under, keyframe_ms, megabytes_per_second, simulated_per_cpu
+from benchmarks.seeking import remembered, seeks_ms
 
 TRIES = 3
 
@@ -45,6 +46,8 @@ LOADS = (
 )
 KEYFRAMES = (Load(3, 12, 1_000, 10, SECOND, 0.1), Load(12, 1_000, 1_000, 10, SECOND, 3))
 MEMORY = Load(3, 12, 1_000, 10, SECOND, 0.25)
+SEEKS = (Load(3, 12, 1_000, 10, 600 * SECOND, 100), Load(12, 1_000, 1_000, 10, 600 * SECOND, 250))
+SEEK_MB = 64
 
 
 def rows() -> Iterator[Row]:
@@ -69,6 +72,8 @@ def rows() -> Iterator[Row]:
         lambda: cluster_under(MEMORY.brokers, MEMORY.partitions, MEMORY.batches, MEMORY.batch), 4
     )
     yield Row("memory kept, 1,000 batches/s", f"{kept:.2f} MB per simulated s", "", "0.25 MB", kept <= MEMORY.floor)
+    for load in SEEKS:
+        yield _seek(load)
 
 
 def _model(load: Load, base: float) -> Row:
@@ -77,3 +82,18 @@ def _model(load: Load, base: float) -> Row:
     best = max(simulated_per_cpu(cluster, load.simulated_us) for _ in range(TRIES))
     figure = f"{best[0]:,.4g} simulated s, {best[1]:,.0f} events/s"
     return Row(load.name, figure, f"{best[1] / base:.2f}", f"{load.floor:,g} simulated s", best[0] >= load.floor)
+
+
+def _seek(load: Load) -> Row:
+    timeline = remembered(
+        cluster_under(load.brokers, load.partitions, load.batches, load.batch).spec, load.simulated_us
+    )
+    spent = seeks_ms(timeline, TRIES)
+    kept = timeline.bytes / 2**20
+    what = f"seek anywhere in {load.simulated_us // SECOND // 60} minutes, {load.brokers} x {load.partitions:,}"
+    figure = (
+        f"{spent[len(spent) // 2]:.0f} ms, {spent[-1]:.0f} ms the worst of {len(spent)}, "
+        f"{kept:.1f} MiB in {timeline.keyframes} keyframes"
+    )
+    held = spent[-1] <= load.floor and kept <= SEEK_MB
+    return Row(what, figure, "", f"{load.floor:g} ms, {SEEK_MB} MiB", held)

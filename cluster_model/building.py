@@ -12,6 +12,7 @@ from cluster_model.kernel.streams import Streams
 from cluster_model.log.keys import key_model
 from cluster_model.log.lineage import Lineages
 from cluster_model.log.mixing import number_of
+from cluster_model.log.past import PastLineages
 from cluster_model.profiles import Profile
 from cluster_model.replication.replica import BrokerMetadata, Replica
 from cluster_model.spec import ClusterSpec, TopicSpec
@@ -52,8 +53,14 @@ def placement_of(topic: TopicSpec, spec: ClusterSpec, streams: Streams) -> tuple
     return place(racks, topic.partitions, topic.replication, stream.below(count), stream.below(count))
 
 
-def build_parts(spec: ClusterSpec, streams: Streams, emit: Callable[[Event], None], live: Mapping[int, int]) -> Parts:
-    """Create every topic's partitions and replicas.
+def build_parts(
+    spec: ClusterSpec,
+    streams: Streams,
+    emit: Callable[[Event], None],
+    live: Mapping[int, int],
+    whole: Mapping[str, Lineages] | None = None,
+) -> Parts:
+    """Create every topic's partitions and replicas; with ``whole``, their batches are looked up in those logs.
 
     Raises:
         ModelError: the spec contradicts itself.
@@ -69,7 +76,7 @@ def build_parts(spec: ClusterSpec, streams: Streams, emit: Callable[[Event], Non
         for index, assignment in enumerate(placement_of(topic, spec, streams)):
             name = f"{topic.name}-{index}"
             committed.create(name, assignment, topic_config, live)
-            lineages[name] = Lineages()
+            lineages[name] = Lineages() if whole is None else PastLineages(whole[name])
             replicas[name] = {
                 broker: Replica(
                     broker, name, assignment, profile, config, topic_config, lineages[name], metadata[broker], emit

@@ -4,9 +4,9 @@ Build it from a spec, advance its time in slices of any size, act on its process
 Slices never change what happens: the same spec, seed and actions give the same trace and digest.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Any, Final
+from typing import Final
 
 from cluster_model import viewing
 from cluster_model.building import build_parts, range_share
@@ -21,7 +21,9 @@ from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
 from cluster_model.kernel.processes import CONTROL, Network, ProcessState
 from cluster_model.kernel.streams import Stream, Streams
+from cluster_model.keyframes import Keyframe
 from cluster_model.log.crashes import WRITTEN_BACK, tear
+from cluster_model.log.lineage import Lineages
 from cluster_model.overview import overview
 from cluster_model.query import Query
 from cluster_model.replication.broker import Broker
@@ -32,9 +34,6 @@ from cluster_model.world import World
 
 FIRST_PRODUCER: Final = 2_000
 FIRST_CONSUMER: Final = 3_000
-
-Keyframe = tuple[Any, ...]
-"""Everything at one instant; only :meth:`Cluster.load` looks inside."""
 
 
 class Stop(Enum):
@@ -48,10 +47,13 @@ class Stop(Enum):
 class Cluster:
     """A running cluster. Brokers go by their ids, the controller by ``CONTROLLER_ID``."""
 
-    def __init__(self, spec: ClusterSpec, seed: int, *, naive: bool = False) -> None:
-        """``naive``: handle even what changes nothing, as a check on what is left out."""
+    def __init__(
+        self, spec: ClusterSpec, seed: int, *, naive: bool = False, whole: Mapping[str, Lineages] | None = None
+    ) -> None:
+        """``naive``: handle even what changes nothing, as a check on what is left out; ``whole``: see :meth:`twin`."""
         self.spec = spec
         self.seed = seed
+        self.naive = naive
         self.trace = Trace()
         self.streams = Streams(seed)
         links = spec.network
@@ -59,7 +61,7 @@ class Cluster:
         self.on_control: Callable[[int], None] | None = None
         """Called with a token at the time given to :meth:`call_at`."""
         ids = tuple(broker.id for broker in spec.brokers)
-        parts = build_parts(spec, self.streams, self.emit, dict.fromkeys(ids, 0))
+        parts = build_parts(spec, self.streams, self.trace.emit, dict.fromkeys(ids, 0), whole)
         self.profile = parts.profile
         self.controller = SingleController(
             self._port(CONTROLLER_ID), parts.profile, parts.config, parts.committed, self.emit
@@ -92,6 +94,10 @@ class Cluster:
         """
         return cls(spec, seed, naive=naive)
 
+    def twin(self) -> "Cluster":
+        """Another cluster that any keyframe of this one can be loaded into; it reads this one's logs, and no more."""
+        return Cluster(self.spec, self.seed, naive=self.naive, whole=self.lineages)
+
     def _port(self, node: int) -> Port:
         return Port(self.network, node)
 
@@ -111,7 +117,7 @@ class Cluster:
         for index, spec in enumerate(self.spec.producers):
             config = ProducerConfig.of(self.profile, spec.config)
             node = FIRST_PRODUCER + index
-            producer = Producer(self._port(node), spec, config, self._partitions(spec.topic), ids, self.emit)
+            producer = Producer(self._port(node), spec, config, self._partitions(spec.topic), ids, self.trace.emit)
             producers[spec.name] = producer
             self.network.add(node, spec.name, producer)
         return producers
@@ -130,7 +136,7 @@ class Cluster:
                 )
                 consumer = Consumer(
                     self._port(node), name, spec.name, self.profile, config, share, ids, spec.processing_us,
-                    self.lineages, self.emit,
+                    self.lineages, self.trace.emit,
                 )  # fmt: skip
                 consumers[name] = consumer
                 self.network.add(node, name, consumer)
@@ -356,7 +362,7 @@ class Cluster:
 
     def save(self) -> Keyframe:
         """Everything, to come back to."""
-        return (
+        return Keyframe(
             self.network.save(),
             self.streams.save(),
             tuple(lineages.save() for lineages in self.lineages.values()),
@@ -369,7 +375,11 @@ class Cluster:
         )
 
     def load(self, keyframe: Keyframe) -> None:
-        """Be exactly what :meth:`save` saw. What was written since is forgotten."""
+        """Be exactly what :meth:`save` saw. What was written since is forgotten.
+
+        Raises:
+            ValueError: the keyframe is not of this history.
+        """
         network, streams, lineages, controller, brokers, producers, consumers, checker, trace = keyframe
         self.streams.load(streams)
         self.network.load(network)

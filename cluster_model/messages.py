@@ -178,7 +178,10 @@ class MetadataResponse(NamedTuple):
 
 
 class AlterPartitionRequest(NamedTuple):
-    """A leader proposes an ISR. ``isr_epochs`` are its members' broker epochs as they fetched, -1 unchecked."""
+    """A leader proposes an ISR. ``isr_epochs`` are its members' broker epochs as they fetched, -1 unchecked.
+
+    ``correlation`` tells a leader's proposals apart; the answer repeats it.
+    """
 
     partition: str
     leader: int
@@ -187,6 +190,7 @@ class AlterPartitionRequest(NamedTuple):
     partition_epoch: int
     isr: tuple[int, ...]
     isr_epochs: tuple[int, ...]
+    correlation: int = 0
 
 
 class AlterPartitionResponse(NamedTuple):
@@ -197,6 +201,7 @@ class AlterPartitionResponse(NamedTuple):
     leader_epoch: int
     isr: tuple[int, ...]
     partition_epoch: int
+    correlation: int = 0
 
 
 class BrokerRegistrationRequest(NamedTuple):

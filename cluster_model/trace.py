@@ -13,19 +13,38 @@ _ENCODING: Final = 2
 Observer = Callable[[Any], None]
 
 
+def _nobody(_event: TraceEvent) -> None:
+    """There is no observer."""
+
+
 class Trace:
     """Events since the last drain, and a digest over all that ever were."""
 
-    __slots__ = ("_before", "_digest", "_events", "_folded", "_listeners", "_observe")
+    __slots__ = ("_before", "_digest", "_events", "_folded", "_listeners", "_observe", "emit")
 
     def __init__(self) -> None:
         self._events: list[Event] = []
         self._digest = hashlib.blake2b(digest_size=16)
         self._folded = 0
-        self._observe: Observer | None = None
-        self._listeners: Mapping[type[TraceEvent], Observer] = {}
         self._before = 0
         """Events that were drained."""
+        self._listeners: dict[type[TraceEvent], Observer] = {}
+        self._observe: Observer = _nobody
+        self.emit = self._emitter()
+        """Adds an event: a function for itself, because it is called several times for every batch."""
+
+    def _emitter(self) -> Callable[[Event], None]:
+        events, listen = self._events.append, self._listeners.get
+
+        def emit(event: Event) -> None:
+            events(event)
+            listener = listen(type(event))
+            if listener is None:
+                self._observe(event)
+            else:
+                listener(event)
+
+        return emit
 
     @property
     def count(self) -> int:
@@ -35,19 +54,14 @@ class Trace:
     def set_observer(self, observe: Observer, listeners: Mapping[type[TraceEvent], Observer]) -> None:
         """Who hears each event in the state that it left behind; ``listeners`` take theirs in the observer's place."""
         self._observe = observe
-        self._listeners = listeners
-
-    def emit(self, event: Event) -> None:
-        """Add an event."""
-        self._events.append(event)
-        observe = self._listeners.get(type(event), self._observe)
-        if observe is not None:
-            observe(event)
+        self._listeners.clear()
+        self._listeners.update(listeners)
 
     def drain(self) -> list[Event]:
         """Events since the last drain."""
         self._fold()
-        drained, self._events = self._events, []
+        drained = self._events.copy()
+        self._events.clear()
         self._before += len(drained)
         self._folded = 0
         return drained
@@ -76,6 +90,6 @@ class Trace:
         """Undo of :meth:`save`."""
         digest, events, count = saved
         self._digest = digest.copy()
-        self._events = list(events)
+        self._events[:] = events
         self._before = count - len(self._events)
         self._folded = len(events)

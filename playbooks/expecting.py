@@ -99,6 +99,14 @@ class Watch:
         """The verdict as a result has it."""
         return Checked(self.expectation.text, self.ok, self.at_us, self.detail)
 
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self.ok, self.final, self.at_us, self.detail, self.heal)
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self.ok, self.final, self.at_us, self.detail, self.heal = saved
+
     def _observe_always(self, query: object, now_us: int) -> bool:
         if holds(self.expectation.condition, query):
             return False
@@ -183,6 +191,18 @@ class Expecting:
             watch.close(query, now_us, self.healed_us, unhealed)
         self._open = []
         return [watch.checked() for watch in late]
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        opened = tuple(place for place, watch in enumerate(self.watches) if watch in self._open)
+        return (tuple(watch.save() for watch in self.watches), opened, self._faulty, self.healed_us)
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        watches, opened, self._faulty, self.healed_us = saved
+        for watch, state in zip(self.watches, watches, strict=True):
+            watch.load(state)
+        self._open = [self.watches[place] for place in opened]
 
 
 def seconds(us: int) -> str:

@@ -32,7 +32,7 @@ class RecordedAction(msgspec.Struct, frozen=True):
     for_us: int
 
     def action(self) -> Action:
-        """The action itself. Only for verbs other than ``settle``."""
+        """The action itself; of a ``settle`` only the verb means anything."""
         return Action(cast("Verb", self.verb), self.name, self.target, self.params, self.for_us)
 
 

@@ -5,19 +5,18 @@ another version of the model or a mistake in it.
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from cluster_model.events import Event
-from faults.catalogue import FaultError
 from playbooks import layout
 from playbooks.event_lines import encode
 from playbooks.loader import loads
 from playbooks.manual_session import ManualSession
 from playbooks.reading_sessions import Recorded, RecordedAction, SessionError
+from playbooks.repeating import reach, repeat
 from playbooks.running import start_session
-from playbooks.session import SETTLE, Session
+from playbooks.session import Session
 from playbooks.version import tool_version
 
 SLICE_US: Final = 1_000_000
@@ -84,11 +83,7 @@ class _Comparison:
         """Bring the rerun to where the operator acted, and act."""
         session = self._session
         wanted = {"at_us": action.at_us, "executed": action.executed, "steps": action.steps}
-        executed = session.cluster.executed
-        if action.executed > executed:
-            session.advance(action.at_us, action.executed - executed)
-        if session.cluster.now_us < action.at_us or session.steps_taken < action.steps:
-            session.advance(action.at_us)
+        reach(session, **wanted)
         self._compare(session.drain())
         if self.done:
             return
@@ -97,11 +92,7 @@ class _Comparison:
                 f"the rerun never stands where the operator acted: recorded {wanted}, replayed {session.position()}"
                 + self._versions()
             )
-        if action.verb == SETTLE and isinstance(session, Session):
-            session.settle()
-        else:
-            with suppress(FaultError):  # what was refused then is refused again; the trace says so
-                session.act(action.action())
+        repeat(session, action.verb, action.action())
         self._compare(session.drain())
 
     def to_the_end(self) -> str:

@@ -105,6 +105,16 @@ class Findings:
             elif event.kind == "step_taken" and event.error in KafkaError.__members__:
                 self.refused.append(event)
 
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self.events, tuple(self.violations), tuple(self.losses), tuple(self.refused))
+
+    @classmethod
+    def loaded(cls, saved: tuple[Any, ...]) -> "Findings":
+        """Undo of :meth:`save`."""
+        events, violations, losses, refused = saved
+        return cls(events, list(violations), list(losses), list(refused))
+
 
 def conclude(
     *,

@@ -10,6 +10,7 @@ from typing import Any, Final
 from cluster_model.cluster import Cluster
 from cluster_model.errors import KafkaError
 from cluster_model.events import Event, ExpectationChecked, StepTaken
+from cluster_model.keyframes import Keyframe
 from faults.action import Action
 from faults.board import FaultBoard
 from faults.catalogue import FaultError
@@ -374,6 +375,37 @@ class Session:
     def position(self) -> dict[str, int]:
         """Where exactly the session stands: what a replay has to reach before it repeats an action."""
         return {"at_us": self.cluster.now_us, "executed": self.cluster.executed, "steps": self.steps_taken}
+
+    # -- going back -------------------------------------------------------------------------------------------------
+
+    def twin(self) -> "Session":
+        """Another session of the same playbook, unrecorded, that any state of this one can be loaded into."""
+        cluster = self.cluster.twin()
+        twin = Session(self.playbook, cluster, FaultBoard(cluster), None, self.until_us)
+        twin.open_ended = self.open_ended
+        return twin
+
+    def save(self) -> tuple[Keyframe, tuple[Any, ...]]:
+        """All state: the cluster's keyframe, and the rest as plain values."""
+        plain = tuple([getattr(self, name) for name in _PLAIN])
+        lists = (tuple(self._decided), tuple(self._step_checks), tuple(self._unreached))
+        return self.cluster.save(), (plain, lists, self.board.save(), self._expecting.save(), self._findings.save())
+
+    def load(self, keyframe: Keyframe, rest: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`; nothing waits to be drained then."""
+        plain, (decided, step_checks, unreached), board, expecting, findings = rest
+        self.cluster.load(keyframe)
+        for name, value in zip(_PLAIN, plain, strict=True):
+            setattr(self, name, value)
+        self._decided, self._step_checks, self._unreached = list(decided), list(step_checks), list(unreached)
+        self.board.load(board)
+        self._expecting.load(expecting)
+        self._findings = Findings.loaded(findings)
+        self._fresh = []
+
+
+_PLAIN: Final = ("reason", "steps_taken", "_previous_us", "_gave_up", "_end_us", "_ended", "_reached")
+"""Attributes of a session that are numbers, words and flags."""
 
 
 def _line(verb: str, action: Action) -> dict[str, Any]:

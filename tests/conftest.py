@@ -7,6 +7,9 @@ from hypothesis import settings
 settings.register_profile("same-everywhere", deadline=None, derandomize=True, database=None)
 settings.load_profile("same-everywhere")
 
+# For an evening: pytest --hypothesis-profile=deep
+settings.register_profile("deep", deadline=None, max_examples=2_000)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-goldens", action="store_true", help="write golden files as the program is now")

@@ -50,7 +50,7 @@ class Ledger:
         self._missing: dict[str, tuple[_Interval, ...]] = {}
         self._causes: dict[tuple[str, int], list[tuple[int, int, Trigger]]] = {}
         """(partition, stint) → (start, end, what did it) of all that is missing; empty for a stint that has it back."""
-        self._vouched: dict[tuple[str, int], list[tuple[int, int, tuple[int, ...]]]] = {}
+        self._vouched: dict[tuple[str, int], tuple[tuple[int, int, tuple[int, ...]], ...]] = {}
         """(partition, stint) → (start, end, ISR) as of the acknowledgement; one entry while the ISR stays."""
         self._purged: dict[tuple[str, int], RangeSet] = {}
         """(partition, stint) → offsets deleted on purpose."""
@@ -119,16 +119,24 @@ class Ledger:
     def _vouch(self, partition: str, stint: int, start: int, end: int) -> None:
         """Remember which ISR stood behind an acknowledgement."""
         isr = self._history.isr_of(partition, self._world.lineages[partition].by_id[stint].epoch)
-        entries = self._vouched.get((partition, stint))
-        if entries is None:
-            self._vouched[partition, stint] = [(start, end, isr)]
-        elif entries[-1][1] == start and entries[-1][2] == isr:
-            entries[-1] = (entries[-1][0], end, isr)
-        else:
-            entries.append((start, end, isr))
+        known = self._vouched.get((partition, stint), ())
+        if known and known[-1][1] == start and known[-1][2] == isr:
+            self._vouched[partition, stint] = (*known[:-1], (known[-1][0], end, isr))
+            return
+        entries = list(known)
+        place = len(entries)
+        while place and entries[place - 1][0] > start:  # acknowledgements overtake each other, but not by far
+            place -= 1
+        if place < len(entries) and (entries[place][0], entries[place][2]) == (end, isr):
+            end = entries.pop(place)[1]
+        if place and entries[place - 1][1:] == (start, isr):
+            place -= 1
+            start = entries.pop(place)[0]
+        entries.insert(place, (start, end, isr))
+        self._vouched[partition, stint] = tuple(entries)
 
     def _vouched_isr(self, partition: str, stint: int, offset: int) -> tuple[int, ...]:
-        entries = self._vouched.get((partition, stint), [])
+        entries = self._vouched.get((partition, stint), ())
         return next((isr for start, end, isr in entries if start <= offset < end), ())
 
     def committed(self, event: HwAdvanced) -> None:
@@ -312,10 +320,10 @@ class Ledger:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
-            tuple((name, acked.save()) for name, acked in self._acked.items()),
+            tuple([acked.save() for acked in self._acked.values()]),
             tuple(self._missing.items()),
             tuple((key, tuple(causes)) for key, causes in self._causes.items()),
-            tuple((key, tuple(entries)) for key, entries in self._vouched.items()),
+            self._vouched.copy(),
             tuple(self._unplaced.items()),
             None if self._closed is None else tuple(self._closed.items()),
             tuple((client, tuple(books)) for client, books in self.books.items()),
@@ -326,11 +334,11 @@ class Ledger:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         acked, missing, causes, vouched, unplaced, closed, books, repeats, purged = saved
-        for name, state in acked:
-            self._acked[name].load(state)
+        for ours, state in zip(self._acked.values(), acked, strict=True):
+            ours.load(state)
         self._missing = dict(missing)
         self._causes = {key: list(entries) for key, entries in causes}
-        self._vouched = {key: list(entries) for key, entries in vouched}
+        self._vouched = dict(vouched)
         self._unplaced = dict(unplaced)
         self._closed = None if closed is None else dict(closed)
         self.books = {client: list(entries) for client, entries in books}

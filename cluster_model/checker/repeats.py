@@ -85,7 +85,7 @@ class Repeats:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (tuple(self._highest.items()), tuple(self._copies), tuple(self._late))
+        return (self._highest.copy(), tuple(self._copies), tuple(self._late))
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""

@@ -107,7 +107,7 @@ class Accumulator:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         queues = tuple((name, tuple(batch.save() for batch in queue)) for name, queue in self.queues.items())
-        return (queues, tuple(self._next_sequence.items()))
+        return (queues, self._next_sequence.copy())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""

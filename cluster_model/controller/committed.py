@@ -137,7 +137,8 @@ class Committed:
         """Judge a leader's proposal, and commit it if it stands."""
         record = self.records.get(request.partition)
         if record is None:
-            return AlterPartitionResponse(request.partition, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, -1, (), -1)
+            unknown = KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+            return AlterPartitionResponse(request.partition, unknown, -1, (), -1, request.correlation)
         error = self._judge(record, request, live)
         if error is KafkaError.NONE and sorted(record.isr) != sorted(request.isr):
             previous, record.isr = record.isr, request.isr
@@ -149,7 +150,7 @@ class Committed:
             self._emit(IsrChanged(now, record.name, record.leader, *epochs, record.isr, previous, "leader"))
         # The answer names the asker's epoch: one that the change itself raised reaches the leader as a decision.
         return AlterPartitionResponse(
-            request.partition, error, request.leader_epoch, record.isr, record.partition_epoch
+            request.partition, error, request.leader_epoch, record.isr, record.partition_epoch, request.correlation
         )
 
     def _judge(self, record: PartitionRecord, request: AlterPartitionRequest, live: Mapping[int, int]) -> KafkaError:
@@ -233,7 +234,9 @@ class Committed:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return tuple((r.leader, r.leader_epoch, r.partition_epoch, r.isr, r.assignment) for r in self.records.values())
+        return tuple(
+            [(r.leader, r.leader_epoch, r.partition_epoch, r.isr, r.assignment) for r in self.records.values()]
+        )
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""

@@ -23,6 +23,7 @@ from cluster_model.kernel.streams import BLOCK
 from cluster_model.kernel.wires import Link
 
 _COUNT_BITS: Final = 20
+_COUNTS: Final = (1 << _COUNT_BITS) - 1
 _NODE_BITS: Final = 12
 _INDEX_BITS: Final = 8
 
@@ -131,7 +132,7 @@ class Exchange:
         return -1 if self._sleep is None else self._phase(self._sleep).arrived
 
     def _order(self, number: int) -> int:
-        return self._lane + (number & ((1 << _COUNT_BITS) - 1))
+        return self._lane + (number & _COUNTS)
 
     def _deadline_order(self, serial: int) -> int:
         return self._order(serial) + (1 << _COUNT_BITS)
@@ -148,7 +149,9 @@ class Exchange:
             at = wire.arrival(now)
         self._sent_at = now
         self._there.used = True
-        self._put(at, number, self._asker, self._answerer, request)
+        asker, answerer = self._asker, self._answerer
+        payload = (asker.id, asker.incarnation, answerer.incarnation, request)
+        self._kernel.schedule_in_lane(at, self._lane + (number & _COUNTS), MESSAGE, answerer.id, payload)
 
     def answer(self, number: int, answer: Any, *, idle: bool) -> None:
         """Send an answer; ``idle``: it waited in vain."""
@@ -161,12 +164,13 @@ class Exchange:
         else:
             at = wire.arrival(now)
         self._back.used = True
-        self._put(at, number, self._answerer, self._asker, answer)
+        asker, answerer = self._asker, self._answerer
+        payload = (answerer.id, answerer.incarnation, asker.incarnation, answer)
+        self._kernel.schedule_in_lane(at, self._lane + (number & _COUNTS), MESSAGE, asker.id, payload)
 
     def _put(self, at: int, number: int, source: Process, target: Process, message: Any) -> None:
         payload = (source.id, source.incarnation, target.incarnation, message)
-        order = self._lane + (number & ((1 << _COUNT_BITS) - 1))
-        self._kernel.schedule_in_lane(at, order, MESSAGE, target.id, payload)
+        self._kernel.schedule_in_lane(at, self._order(number), MESSAGE, target.id, payload)
 
     def deadline(self, at: int, serial: int, timer: tuple[Any, ...]) -> None:
         """Have the answerer's ``on_timer`` called; no two with the same ``serial`` may be due at the same time."""

@@ -83,11 +83,16 @@ class Kernel:
         return len(self._heap)
 
     def step(self) -> bool:
-        """Handle one event; False when there was none."""
+        """Handle one event; False when there was none.
+
+        A time at which nothing is left to do is over, so that clock and count alone say where one stands.
+        """
         if not self._heap:
             return False
         self.now, self.order, kind, target, payload = heappop(self._heap)
         self._handlers[kind](target, payload)
+        if not self._heap or self._heap[0][0] > self.now:
+            self.order = LAST
         return True
 
     def run_until(self, until: int) -> None:

@@ -32,14 +32,12 @@ class Port:
 
     def send(self, target: int, message: tuple[Any, ...]) -> None:
         """Send a message to a node."""
-        node_id = self.node_id
         link = self._links.get(target)
         if link is None:
-            link = self._network.link(node_id, target)
+            link = self._network.link(self.node_id, target)
         link.used = True
-        processes = self._processes
         kernel = self._kernel
-        payload = (node_id, processes[node_id].incarnation, processes[target].incarnation, message)
+        payload = (self.node_id, link.source.incarnation, link.target.incarnation, message)
         kernel.schedule(link.wire.arrival(kernel.now), MESSAGE, target, payload)
 
     def timer(self, delay: int, *timer: Any) -> None:

@@ -28,6 +28,10 @@ class Disconnected:
 
     __slots__ = ()
 
+    def __reduce__(self) -> str:
+        """There is only one, also after it was written down and read back."""
+        return "DISCONNECTED"
+
 
 DISCONNECTED: Final = Disconnected()
 
@@ -60,8 +64,8 @@ class Network:
         """The link from one process to another."""
         link = self._links.get((source, target))
         if link is None:
-            name = f"{self.processes[source].name}>{self.processes[target].name}"
-            link = Link(self._seed, name, self._latency, self._jitter)
+            processes = self.processes
+            link = Link(self._seed, processes[source], processes[target], self._latency, self._jitter)
             self._links[source, target] = self.outgoing(source)[target] = link
         return link
 
@@ -98,11 +102,10 @@ class Network:
         process = self.processes[target]
         source, source_incarnation, target_incarnation, message = payload
         if process.state is RUNNING:
-            if process.incarnation == target_incarnation:
-                if message is DISCONNECTED:
-                    process.node.on_disconnect(source)
-                else:
-                    process.receive(source, message)
+            if process.incarnation == target_incarnation and message is not DISCONNECTED:
+                process.receive(source, message)
+            elif process.incarnation == target_incarnation:
+                process.node.on_disconnect(source)
             elif message is not DISCONNECTED:
                 self._reset(target, source, source_incarnation)
         elif process.state is ProcessState.PAUSED:

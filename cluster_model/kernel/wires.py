@@ -7,6 +7,7 @@ of a direction: latency, jitter and what faults add to them hold for each.
 
 from typing import Any, Final
 
+from cluster_model.kernel.process import Process
 from cluster_model.kernel.streams import BLOCK, draws
 
 _PATTERN: Final = -1
@@ -16,7 +17,7 @@ _PATTERN: Final = -1
 class Wire:
     """First in, first out. Every message draws its delay from the wire's own stream, a block of them at a time."""
 
-    __slots__ = ("_block", "_delays", "_name", "_next", "_seed", "_spread", "arrives", "pattern")
+    __slots__ = ("_block", "_delays", "_name", "_seed", "_spread", "arrives", "pattern")
 
     def __init__(self, seed: int, name: str, latency: int, jitter: int) -> None:
         self.arrives = 0
@@ -26,39 +27,40 @@ class Wire:
         self._seed = seed
         self._name = name
         self._block = -1
-        self._next = BLOCK
-        self._delays: tuple[int, ...] = ()
+        self._delays: list[int] = []
+        """What is left of the block, the next one last."""
         self._spread = (latency, jitter)
 
     def spread(self, latency: int, jitter: int) -> None:
         """From now on a delay is ``latency`` and between nothing and ``jitter`` on top."""
         self._spread = (latency, jitter)
         self.pattern = ()
-        if self._block >= 0:
-            self._delays = self._drawn(self._block)
+        self._stand_at(self._block, len(self._delays))
 
-    def _drawn(self, block: int) -> tuple[int, ...]:
+    def _stand_at(self, block: int, left: int) -> None:
+        self._block = block
+        self._delays = self._drawn(block)[BLOCK - left :][::-1] if left else []
+
+    def _drawn(self, block: int) -> list[int]:
         latency, jitter = self._spread
         if not jitter:
-            return (latency,) * BLOCK
+            return [latency] * BLOCK
         bound = jitter + 1
-        return tuple([latency + (draw * bound >> 64) for draw in draws(self._seed, self._name, block)])
+        return [latency + (draw * bound >> 64) for draw in draws(self._seed, self._name, block)]
 
     def patterned(self) -> tuple[int, ...]:
         """The delays of an idle exchange's messages, in turn."""
         if not self.pattern:
-            self.pattern = self._drawn(_PATTERN)
+            self.pattern = tuple(self._drawn(_PATTERN))
         return self.pattern
 
     def arrival(self, now: int) -> int:
         """When a message sent now arrives."""
-        index = self._next
-        if index == BLOCK:
-            self._block += 1
-            self._delays = self._drawn(self._block)
-            index = 0
-        self._next = index + 1
-        at = now + self._delays[index]
+        delays = self._delays
+        if not delays:
+            self._stand_at(self._block + 1, BLOCK)
+            delays = self._delays
+        at = now + delays.pop()
         if at < self.arrives:
             at = self.arrives
         self.arrives = at
@@ -66,23 +68,23 @@ class Wire:
 
     def save(self) -> tuple[int, int, int]:
         """All state but the delays, which are the link's."""
-        return (self._block, self._next, self.arrives)
+        return (self._block, len(self._delays), self.arrives)
 
     def load(self, saved: tuple[int, int, int]) -> None:
         """Undo of :meth:`save`, after the link's."""
-        block = self._block
-        self._block, self._next, self.arrives = saved
-        if self._block >= 0 and self._block != block:
-            self._delays = self._drawn(self._block)
+        block, left, self.arrives = saved
+        self._stand_at(block, left)
 
 
 class Link:
     """One direction between two processes."""
 
-    __slots__ = ("_jitter", "_latency", "_seed", "lag", "name", "used", "wire", "wires")
+    __slots__ = ("_jitter", "_latency", "_seed", "lag", "name", "source", "target", "used", "wire", "wires")
 
-    def __init__(self, seed: int, name: str, latency: int, jitter: int) -> None:
-        self.name = name
+    def __init__(self, seed: int, source: Process, target: Process, latency: int, jitter: int) -> None:
+        self.source = source
+        self.target = target
+        self.name = name = f"{source.name}>{target.name}"
         self.lag: tuple[tuple[int, int, int], ...] = ()
         """Added by faults: (fault id, latency, jitter)."""
         self.used = False

@@ -54,7 +54,8 @@ class Lineage:
 
     __slots__ = (
         "_appended", "_bases", "_manner_of", "_manners", "_names", "_newest", "_newest_so_far", "_places",
-        "_sequences", "_stamps", "_written", "_written_so_far", "broker", "end", "epoch", "id", "start",
+        "_sequences", "_stamps", "_written", "_written_so_far", "broker", "end", "epoch", "id", "length",
+        "start",
     )  # fmt: skip
 
     def __init__(self, lineage_id: int, broker: int, epoch: int, start: int) -> None:
@@ -64,6 +65,8 @@ class Lineage:
         self.start = start
         self.end = start
         """Offset behind everything written."""
+        self.length = 0
+        """Batches."""
         self._bases = array("q")
         self._written = array("q")
         """Bytes up to and including each batch."""
@@ -81,14 +84,12 @@ class Lineage:
         self._written_so_far = 0
         self._newest_so_far = _LONG_AGO
 
-    def __len__(self) -> int:
-        return len(self._bases)
-
     def append(self, batch: Batch) -> None:
         """Write a batch at the end."""
         base, records, size, appended_us, client, producer_id, sequence, acks, name, timestamp_us, codec = batch
         if name:
-            self._names[len(self._bases)] = name
+            self._names[self.length] = name
+        self.length += 1
         self._bases.append(base)
         self.end = base + records
         self._written_so_far += size
@@ -106,10 +107,37 @@ class Lineage:
             self._manners.append(manner)
         self._places.append(place)
 
+    def share(self, whole: "Lineage") -> None:
+        """Have another one's columns, to be read only."""
+        self._bases, self._written, self._newest = whole._bases, whole._written, whole._newest
+        self._appended, self._stamps, self._sequences = whole._appended, whole._stamps, whole._sequences
+        self._places, self._manners, self._names = whole._places, whole._manners, whole._names
+
+    def unshare(self) -> None:
+        """Have columns of its own again, with the batches that it has by now."""
+        length = self.length
+        self._bases, self._written, self._newest = (
+            self._bases[:length], self._written[:length], self._newest[:length]
+        )  # fmt: skip
+        self._appended, self._stamps, self._sequences = (
+            self._appended[:length], self._stamps[:length], self._sequences[:length]
+        )  # fmt: skip
+        self._places, self._manners = self._places[:length], self._manners.copy()
+        self._manner_of = {manner: place for place, manner in enumerate(self._manners)}
+        self._names = {index: name for index, name in self._names.items() if index < length}
+
+    def stand_at(self, whole: "Lineage", length: int) -> None:
+        """Be the first ``length`` of another one's batches, whose columns these are."""
+        self.length = length
+        self.end = whole._bases[length] if length < whole.length else whole.end
+        self._written_so_far = self._written[length - 1] if length else 0
+        self._newest_so_far = self._newest[length - 1] if length else _LONG_AGO
+
     def cut(self, length: int) -> None:
         """Forget all but the first ``length`` batches."""
-        if length < len(self._bases):
+        if length < self.length:
             self.end = self._bases[length]
+        self.length = length
         columns = (
             self._bases, self._written, self._newest, self._appended, self._stamps, self._sequences, self._places
         )  # fmt: skip
@@ -130,7 +158,7 @@ class Lineage:
         )  # fmt: skip
 
     def _end_of(self, index: int) -> int:
-        return self._bases[index + 1] if index + 1 < len(self._bases) else self.end
+        return self._bases[index + 1] if index + 1 < self.length else self.end
 
     def _size_of(self, index: int) -> int:
         return self._written[index] - (self._written[index - 1] if index else 0)
@@ -176,7 +204,7 @@ class Lineage:
         stamp = self._stamps[first]
         written = self._written
         before = written[first - 1] if first else 0
-        if end <= (bases[first + 1] if first + 1 < len(bases) else self.end):
+        if end <= (bases[first + 1] if first + 1 < self.length else self.end):
             return written[first] - before, stamp, stamp
         last = bisect_right(bases, end - 1) - 1
         top = self._newest[last]
@@ -203,10 +231,25 @@ class Lineages:
 
     def save(self) -> tuple[int, ...]:
         """Lengths: lineages only grow, so nothing else is needed to go back."""
-        return tuple(len(lineage) for lineage in self.by_id)
+        return tuple([lineage.length for lineage in self.by_id])
+
+    def check(self, saved: tuple[Any, ...]) -> None:
+        """Refuse lengths that these lineages never had: a keyframe of something else, or of what was forgotten.
+
+        Raises:
+            ValueError: there are not that many lineages or batches.
+        """
+        known = self.save()
+        if len(saved) > len(known) or any(wanted > length for wanted, length in zip(saved, known, strict=False)):
+            raise ValueError(f"a keyframe with stints of {saved} batches, and there are {known}")
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Forget what was written since."""
+        """Forget what was written since.
+
+        Raises:
+            ValueError: the keyframe is not of this history.
+        """
+        self.check(saved)
         del self.by_id[len(saved) :]
         for lineage, length in zip(self.by_id, saved, strict=True):
             lineage.cut(length)

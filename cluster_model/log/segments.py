@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from cluster_model.log.mixing import mixed
-from cluster_model.log.rules import LogRules
+from cluster_model.log.rules import NEVER, LogRules
 
 OFFSET_ENTRY: Final = 8
 """Bytes of an entry of the offset index."""
@@ -43,16 +43,14 @@ class Segments:
     """Sealed segments, oldest first, and the active one, which alone is written to."""
 
     __slots__ = (
-        "_allowed_us", "_by_timestamp", "_entries", "_full", "_indexed_us", "_interval", "_last_end", "_room",
-        "_rules", "_salt", "_time_entries", "_unindexed", "base", "created_us", "first_us", "modified_us",
-        "newest_us", "sealed", "size",
+        "_allowed_us", "_calm_bytes", "_calm_now", "_calm_us", "_entries", "_full", "_indexed_us", "_interval",
+        "_last_end", "_rules", "_salt", "_time_entries", "_unindexed", "base", "created_us", "first_us",
+        "modified_us", "newest_us", "sealed", "size",
     )  # fmt: skip
 
     def __init__(self, rules: LogRules) -> None:
         self._rules = rules
-        self._room = rules.segment_bytes
         self._interval = rules.index_interval
-        self._by_timestamp = rules.by_timestamp
         self._salt = 0
         """What this log's jitter is drawn from."""
         self.sealed: list[Segment] = []
@@ -68,6 +66,7 @@ class Segments:
         self._last_end = base + INT32_MAX + 1
         self._fill()
         self._allowed_us = self._rules.roll_us - self._jitter(base) if self._rules.jitter_us else self._rules.roll_us
+        self._reckon_calm()
 
     def _jitter(self, base: int) -> int:
         """How much earlier than ``segment.ms`` the segment at ``base`` rolls (``LogConfig.randomSegmentJitter``)."""
@@ -123,24 +122,28 @@ class Segments:
 
     def admit(self, end: int, size: int, first_us: int, newest_us: int, now: int) -> str:
         """:meth:`book` an append up to ``end`` unless a new segment is due: then why, and nothing is booked."""
-        taken = self.size
-        if taken:
-            told_us = self.first_us
-            age_us = newest_us - told_us if told_us >= 0 and self._by_timestamp else now - self.created_us
-            if taken + size > self._room or age_us > self._allowed_us or end > self._last_end or self._full:
-                rule = self.due(end, size, newest_us, now)
-                if rule:
-                    return rule
-        else:
-            self.first_us = first_us
+        grown = self.size + size
+        if grown > self._calm_bytes or newest_us > self._calm_us or now > self._calm_now or end > self._last_end:
+            rule = self.due(end, size, newest_us, now)
+            if not rule:
+                self.book(size, first_us, newest_us, now)
+                self._reckon_calm()
+            return rule
         if newest_us > self.newest_us:
             self.newest_us = newest_us
         if self._unindexed > self._interval:
             self._index()
         self._unindexed += size
-        self.size = taken + size
+        self.size = grown
         self.modified_us = now
         return ""
+
+    def _reckon_calm(self) -> None:
+        """See how far appends bring no roll; the first one of a segment is never among them."""
+        self._calm_bytes = -1 if self._full or not self.size else self._rules.segment_bytes
+        told = self._rules.by_timestamp and self.first_us >= 0
+        self._calm_us = self.first_us + self._allowed_us if told else NEVER
+        self._calm_now = NEVER if told else self.created_us + self._allowed_us
 
     def _index(self) -> None:
         """Add the entries that an append brings after enough bytes."""
@@ -157,6 +160,8 @@ class Segments:
             self._entries >= rules.index_bytes // OFFSET_ENTRY
             or self._time_entries >= rules.index_bytes // TIME_ENTRY - 1
         )
+        if self._full:
+            self._calm_bytes = -1
 
     def book(self, size: int, first_us: int, newest_us: int, now: int) -> None:
         """Count an append into the active segment (``LogSegment.append``), with the index entries it brings."""
@@ -199,6 +204,7 @@ class Segments:
             base, created = last.base, last.created_us
         self._open(base, now)
         self.created_us = created
+        self._reckon_calm()
         return base
 
     def reaching(self, offset: int) -> Iterator[Segment]:
@@ -221,3 +227,4 @@ class Segments:
         self.base, self.size, self.first_us, self.newest_us, self.created_us, self.modified_us = active
         self._entries, self._time_entries, self._unindexed, self._indexed_us = indexes
         self._fill()
+        self._reckon_calm()

@@ -51,7 +51,7 @@ class Broker:
     """A broker node. ``replicas`` are its disks: they outlive the process."""
 
     __slots__ = (
-        "_config", "_controller", "_controller_epoch", "_fetchers", "_moved", "_port", "_profile",
+        "_config", "_controller", "_controller_epoch", "_fetchers", "_handlers", "_moved", "_port", "_profile",
         "_registration_retry_us", "_restless", "_saved", "_service", "_states", "_touched", "broker_epoch", "id",
         "logs", "metadata", "purgatory", "registered", "replicas", "starting",
     )  # fmt: skip
@@ -89,6 +89,20 @@ class Broker:
         self._restless: dict[str, None] = {}
         """Replicas that lead and may have a follower that does not rest, besides those touched."""
         self._service = Service(port, profile, self.replicas, self.purgatory, self.settle, self._touched)
+
+        self._handlers: dict[type[Any], Callable[[int, Any], None]] = {
+            FetchRequest: self._service.fetch,
+            FetchResponse: self._fetched,
+            ProduceRequest: self._service.produce,
+            EpochEndRequest: self._service.epoch_ends,
+            EpochEndResponse: self._epochs_ended,
+            ListOffsetsRequest: self._service.list_offsets,
+            MetadataRequest: self._metadata_asked,
+            AlterPartitionResponse: self._alter_partition_answered,
+            BrokerRegistrationResponse: self._registration_answered,
+            BrokerHeartbeatResponse: self._heartbeat_answered,
+            LeaderAndIsrRequest: self._leader_and_isr_received,
+        }
 
     def begin(self, request: LeaderAndIsrRequest, broker_epoch: int) -> None:
         """Stand in a running cluster at its first instant: registered, roles taken, timers set."""
@@ -128,9 +142,9 @@ class Broker:
 
     def receive(self, source: int, message: Message) -> None:
         """Handle a message."""
-        handler = _HANDLERS.get(type(message))
+        handler = self._handlers.get(type(message))
         if handler is not None:
-            handler(self, source, message)
+            handler(source, message)
 
     def on_timer(self, timer: Payload) -> None:
         """Handle a timer by its name."""
@@ -321,18 +335,6 @@ class Broker:
         brokers = tuple(self.metadata.live)
         self._port.send(source, MetadataResponse(request.correlation, tuple(self._states.values()), brokers))
 
-    def _produce(self, source: int, request: ProduceRequest) -> None:
-        self._service.produce(source, request)
-
-    def _fetch(self, source: int, request: FetchRequest) -> None:
-        self._service.fetch(source, request)
-
-    def _epoch_ends(self, source: int, request: EpochEndRequest) -> None:
-        self._service.epoch_ends(source, request)
-
-    def _list_offsets(self, source: int, request: ListOffsetsRequest) -> None:
-        self._service.list_offsets(source, request)
-
     def save(self) -> tuple[Any, ...]:
         """All state, disks included."""
         return (
@@ -376,18 +378,3 @@ class Broker:
             replica.load(state, self.purgatory.sessions)
         self._touch_everything()
         self.logs.load(logs)
-
-
-_HANDLERS: Final[dict[type[Any], Callable[[Broker, int, Any], None]]] = {
-    FetchRequest: Broker._fetch,
-    FetchResponse: Broker._fetched,
-    ProduceRequest: Broker._produce,
-    EpochEndRequest: Broker._epoch_ends,
-    EpochEndResponse: Broker._epochs_ended,
-    ListOffsetsRequest: Broker._list_offsets,
-    MetadataRequest: Broker._metadata_asked,
-    AlterPartitionResponse: Broker._alter_partition_answered,
-    BrokerRegistrationResponse: Broker._registration_answered,
-    BrokerHeartbeatResponse: Broker._heartbeat_answered,
-    LeaderAndIsrRequest: Broker._leader_and_isr_received,
-}

@@ -61,14 +61,16 @@ class Leadership:
     """State of a leader, from taking up its epoch to resigning."""
 
     __slots__ = (
-        "_followers", "_lineage", "_members", "_needed", "_waiting", "epoch_start", "isr", "pending", "producers",
-        "proposal", "remotes", "replica",
+        "_followers", "_lineage", "_members", "_needed", "_proposals", "_waiting", "epoch_start", "isr", "pending",
+        "producers", "proposal", "remotes", "replica",
     )  # fmt: skip
 
     def __init__(self, replica: "Replica", state: PartitionState, now: int) -> None:
         self.replica = replica
         self.isr = state.isr
         self.pending: tuple[int, ...] | None = None
+        self._proposals = 0
+        """How many there have been: the correlation of the last one."""
         self.proposal: AlterPartitionRequest | None = None
         """An ISR change to be sent to the controller; taken by :meth:`take_proposal`."""
         self.epoch_start = replica.log.leo
@@ -319,9 +321,11 @@ class Leadership:
             (own if broker == replica.broker else self.remotes[broker].broker_epoch) if checked else -1
             for broker in isr
         )
+        self._proposals += 1
         self.proposal = AlterPartitionRequest(
-            replica.partition, replica.broker, own, replica.leader_epoch, replica.partition_epoch, isr, epochs
-        )
+            replica.partition, replica.broker, own, replica.leader_epoch, replica.partition_epoch, isr, epochs,
+            self._proposals,
+        )  # fmt: skip
 
     def take_proposal(self) -> AlterPartitionRequest | None:
         """The change to send, once."""
@@ -329,9 +333,14 @@ class Leadership:
         return proposal
 
     def confirmed(self, now: int, response: AlterPartitionResponse) -> bool:
-        """The controller's word on the proposal (``Partition.submitAlterPartition``); True: ask again later."""
+        """The controller's word on the proposal (``Partition.submitAlterPartition``); True: ask again later.
+
+        Newer metadata may have overtaken it, and another proposal may be under way by now: that one it does not mean.
+        """
         replica = self.replica
         if response.leader_epoch != replica.leader_epoch or self.pending is None:
+            return False
+        if response.correlation != self._proposals:
             return False
         if not response.error:
             if response.partition_epoch >= replica.partition_epoch:
@@ -357,13 +366,13 @@ class Leadership:
         lineage = -1 if self._lineage is None else self._lineage.id
         return (
             self.isr, self.pending, self.proposal, self.epoch_start, remotes, self.producers.save(),
-            tuple(self._waiting), lineage,
+            tuple(self._waiting), lineage, self._proposals,
         )  # fmt: skip
 
     @classmethod
     def loaded(cls, replica: "Replica", saved: tuple[Any, ...], sessions: FetchSessions) -> "Leadership":
         """Undo of :meth:`save`."""
-        isr, pending, proposal, epoch_start, remotes, producers, waiting, lineage = saved
+        isr, pending, proposal, epoch_start, remotes, producers, waiting, lineage, proposals = saved
         self = cls.__new__(cls)
         self.replica = replica
         self.isr, self.pending, self.proposal, self.epoch_start = isr, pending, proposal, epoch_start
@@ -371,6 +380,7 @@ class Leadership:
         self.producers = ProducerMemory()
         self.producers.load(producers)
         self._waiting = list(waiting)
+        self._proposals = proposals
         self._lineage = None if lineage < 0 else replica.log.lineages.by_id[lineage]
         self._followers = tuple(self.remotes.values())
         self._members_changed()

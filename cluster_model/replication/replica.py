@@ -107,6 +107,11 @@ class Replica:
         self.assignment = assignment
         self.min_isr = self.topic.effective_min_isr(self.profile, len(assignment))
 
+    @property
+    def unsettled(self) -> bool:
+        """Whether somebody waits for an answer that is ready, or an ISR change for being sent."""
+        return bool(self.done) or (self.leadership is not None and self.leadership.proposal is not None)
+
     def apply(self, state: PartitionState, now: int) -> bool:
         """Take up a decision of the controller; False when it is older than what this replica knows.
 

@@ -19,7 +19,14 @@ from cluster_model.profiles import Profile
 from cluster_model.replication.offsets import answer
 from cluster_model.replication.purgatory import ParkedFetch, ParkedProduce, Purgatory
 from cluster_model.replication.replica import Replica
-from cluster_model.replication.serving import check_epoch, epoch_end, says_something, serve_fetch
+from cluster_model.replication.serving import (
+    book_if_nothing_new,
+    caught_up_answer,
+    check_epoch,
+    epoch_end,
+    says_something,
+    serve_fetch,
+)
 from cluster_model.replication.sessions import FetchSession
 
 
@@ -94,25 +101,41 @@ class Service:
                 self._answer(session, request, [], [])
             return
         places = sorted(dirty) if len(dirty) > 1 else list(dirty)
-        found: list[FetchData] = []
+        found: list[FetchData | None] = []
         at_once = request.max_wait_us <= 0
-        replicas = self._replicas
+        changed: list[Replica] = []
         for place in places:
             asked = session.asked[place]
-            data = serve_fetch(replicas.get(asked.partition), request, asked, now, book=True)
-            found.append(data)
-            session.hws[place] = data.hw
-            if data.records.extents or data.error or data.diverging is not None:
-                at_once = True
+            partition = asked.partition
+            self._touched[partition] = None
+            replica = self._replicas.get(partition)
+            before = session.hws[place] = -1 if replica is None else replica.hw
+            if replica is not None and book_if_nothing_new(replica, request, asked, now):
+                found.append(None)
+            else:
+                data = serve_fetch(replica, request, asked, now, book=True)
+                at_once = at_once or says_something(data)
+                found.append(data)
+            if replica is not None and (replica.hw != before or replica.unsettled):
+                changed.append(replica)
         session.came(now)
         if at_once:
-            self._answer(session, request, places, found)
+            self._answer(
+                session,
+                request,
+                places,
+                [
+                    data
+                    or caught_up_answer(
+                        self._replicas[session.asked[place].partition], session.asked[place], session.hws[place]
+                    )
+                    for place, data in zip(places, found, strict=True)
+                ],
+            )
         else:
             session.wait(request)
-        for place in places:
-            replica = replicas.get(session.asked[place].partition)
-            if replica is not None:
-                self._settle(replica)
+        for replica in changed:
+            self._settle(replica)
 
     def _session_for(self, request: FetchRequest) -> FetchSession:
         """The follower's session, with what it asks differently this time."""
@@ -146,7 +169,7 @@ class Service:
         session.exchange.answer(request.correlation, answer, idle=not found)
         for place, data in zip(places, found, strict=True):
             session.hws[place] = data.hw
-            if not says_something(data):
+            if not data.records.extents and not says_something(data):
                 replica = self._replicas[data.partition]
                 if data.hw == replica.hw and replica.leadership is not None:
                     self._touched[data.partition] = None
@@ -160,22 +183,24 @@ class Service:
             for token, error in done:
                 self._answer_produce(token, error)
         purgatory = self._purgatory
-        for session in purgatory.sessions.watching(replica.partition):
-            if session.parked is not None and self._wakes_follower(replica, session):
-                self._answer_follower(session)
-        tokens = purgatory.watchers(replica.partition)
+        partition = replica.partition
+        for session in purgatory.sessions.watching(partition):
+            if session.parked is not None:
+                place = session.places[partition]
+                asked = session.asked[place]
+                if (
+                    replica.log.leo != asked.offset
+                    or (self._profile.hw_push and replica.hw > session.hws[place])
+                    or replica.leadership is None
+                    or check_epoch(replica, asked.current_leader_epoch)
+                ):
+                    self._answer_follower(session)
+        tokens = purgatory.watchers(partition)
         if tokens:
             for token in tuple(tokens):
                 parked = purgatory.fetches.get(token)
                 if parked is not None and self._wakes_consumer(replica, parked.request):
                     self._answer_consumer(token)
-
-    def _wakes_follower(self, replica: Replica, session: FetchSession) -> bool:
-        place = session.places[replica.partition]
-        asked = session.asked[place]
-        if replica.log.leo != asked.offset or (self._profile.hw_push and replica.hw > session.hws[place]):
-            return True
-        return replica.leadership is None or check_epoch(replica, asked.current_leader_epoch) != 0
 
     def _wakes_consumer(self, replica: Replica, request: FetchRequest) -> bool:
         for asked in request.partitions:

@@ -71,7 +71,7 @@ def _serve_follower(
         # KIP-903: a fetch of the follower's former life does not count for the present one.
         return _refuse(replica, asked, KafkaError.NOT_LEADER_OR_FOLLOWER)
     last_epoch = asked.last_fetched_epoch
-    if last_epoch != UNDEFINED:
+    if last_epoch != UNDEFINED and (offset > leo or last_epoch != log.epochs.latest):
         epoch, end = log.epochs.end_offset_for(last_epoch, leo)
         if end == UNDEFINED:
             return _refuse(replica, asked, KafkaError.OFFSET_OUT_OF_RANGE)
@@ -84,6 +84,36 @@ def _serve_follower(
     if book:
         leadership.book(now, follower, remote, request.broker_epoch, offset)
     return FetchData(asked.partition, offset, 0, hw, log.log_start, replica.leader_epoch, records)
+
+
+def book_if_nothing_new(replica: Replica, request: FetchRequest, asked: FetchPartition, now: int) -> bool:
+    """Count the fetch of a follower that has everything; False, and nothing counted, if it needs a closer look.
+
+    It is what :func:`serve_fetch` would do, without an answer that nobody is going to send.
+    """
+    log = replica.log
+    offset = asked.offset
+    leadership = replica.leadership
+    if leadership is None or offset != log.leo or asked.current_leader_epoch not in (UNDEFINED, replica.leader_epoch):
+        return False
+    last_epoch = asked.last_fetched_epoch
+    if last_epoch not in (UNDEFINED, log.epochs.latest):
+        return False
+    follower = request.replica
+    remote = leadership.remotes.get(follower)
+    if remote is None:
+        return False
+    if replica.profile.kraft and -1 < request.broker_epoch < replica.metadata.live.get(follower, -1):
+        return False
+    leadership.book(now, follower, remote, request.broker_epoch, offset)
+    return True
+
+
+def caught_up_answer(replica: Replica, asked: FetchPartition, hw: int) -> FetchData:
+    """The answer to a fetch that was counted without one; ``hw`` is the HW from before that."""
+    offset = asked.offset
+    nothing = Slice(offset, offset, ())
+    return FetchData(asked.partition, offset, 0, hw, replica.log.log_start, replica.leader_epoch, nothing)
 
 
 def _refuse(replica: Replica, asked: FetchPartition, error: KafkaError) -> FetchData:

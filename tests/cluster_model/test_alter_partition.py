@@ -39,17 +39,39 @@ def test_a_leader_reverts_stays_pending_or_asks_again(
 ) -> None:
     leadership = proposing("3.9").cluster.world.replicas[P][1].leadership
     assert leadership is not None
-    answer = AlterPartitionResponse(P, error, 0, (), -1)
+    answer = AlterPartitionResponse(P, error, 0, (), -1, 1)
 
     assert leadership.confirmed(0, answer) is again
     assert leadership.pending == pending
     assert leadership.isr == (1, 2, 3)
 
 
+@pytest.mark.parametrize("error", [KafkaError.NONE, KafkaError.INELIGIBLE_REPLICA])
+def test_an_answer_that_newer_metadata_overtook_says_nothing_of_the_next_proposal(error: KafkaError) -> None:
+    """The ISR shrinks as asked, the leader hears of it, proposes to grow it, and only then comes the answer."""
+    hands = proposing("3.9")
+    replica = hands.cluster.world.replicas[P][1]
+    leadership = replica.leadership
+    assert leadership is not None
+    state = hands.cluster._decisions[P][-1]._replace(isr=(1, 2), partition_epoch=1)
+    assert replica.apply(state, 0)
+    leadership.propose((1, 2, 3))
+
+    assert leadership.confirmed(0, AlterPartitionResponse(P, error, 0, (1, 2), 1, 1)) is False
+    assert (leadership.isr, leadership.pending) == ((1, 2), (1, 2, 3))
+    assert leadership.confirmed(0, AlterPartitionResponse(P, KafkaError.NONE, 0, (1, 2, 3), 2, 2)) is False
+    assert (leadership.isr, leadership.pending) == ((1, 2, 3), None)
+
+
+def test_the_controller_repeats_which_proposal_it_answers() -> None:
+    for changes in ({}, {"leader_epoch": -1}, {"partition": "nowhere"}):
+        assert committed("3.9").alter_partition(request(correlation=7, **changes), LIVE, 0).correlation == 7
+
+
 def test_a_zookeeper_write_that_failed_is_forgotten() -> None:
     leadership = proposing("2.3").cluster.world.replicas[P][1].leadership
     assert leadership is not None
-    answer = AlterPartitionResponse(P, KafkaError.INVALID_UPDATE_VERSION, 0, (), -1)
+    answer = AlterPartitionResponse(P, KafkaError.INVALID_UPDATE_VERSION, 0, (), -1, 1)
 
     assert leadership.confirmed(0, answer) is False
     assert leadership.pending is None

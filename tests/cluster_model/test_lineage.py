@@ -92,7 +92,7 @@ def test_going_back_forgets_later_stints_and_later_batches() -> None:
     lineages.begin(2, 1, 4).append(batch(4, 1, 10))
     lineages.load(saved)
     assert lineages.by_id == [first]
-    assert (first.end, len(first), first.bytes_between(0, 2), first.index_at(1)) == (2, 1, 10, 0)
+    assert (first.end, first.length, first.bytes_between(0, 2), first.index_at(1)) == (2, 1, 10, 0)
     first.append(batch(2, 5, 30))
     assert (first.bytes_between(0, 7), lineages.begin(2, 1, 7).id) == (40, 1)
 

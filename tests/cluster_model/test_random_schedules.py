@@ -5,7 +5,9 @@ import pytest
 from cluster_model.kernel.streams import Stream
 from tests.cluster_model.hands import Hands, P
 
-SCHEDULES = 500
+SCHEDULES = 4_000
+PARTED_BY_KIP_101 = 2_316
+"""Of that many; exact, because a schedule's draws come from its number alone."""
 STEPS = 30
 
 
@@ -16,6 +18,7 @@ def synced_pairs_that_differ(kafka: str, schedule: int) -> int:
     chance is who leads, how far each had got, and that those in between hear of some epochs only later.
     """
     hands = Hands(kafka)
+    hands.cluster.trace.set_observer(lambda _event: None)  # the logs themselves are compared here
     hands.tell(1, 2, 3)
     draw = Stream(schedule, "schedule")
     for _step in range(STEPS):
@@ -40,15 +43,16 @@ def _synced_and_different(hands: Hands, leader: int, follower: int) -> int:
     return int(hands.names(leader) != hands.names(follower))
 
 
-@pytest.mark.parametrize("kafka", ["1.1"])
-def test_the_kip_101_rule_lets_logs_part_in_some_schedules(kafka: str) -> None:
-    parted = sum(synced_pairs_that_differ(kafka, number) > 0 for number in range(SCHEDULES))
-
-    assert parted > SCHEDULES // 20
+def parted(kafka: str) -> int:
+    """Schedules of all that leave a follower with other records than the leader with which it is in step."""
+    return sum(synced_pairs_that_differ(kafka, number) > 0 for number in range(SCHEDULES))
 
 
-@pytest.mark.parametrize("kafka", ["2.1", "2.6", "2.7", "3.9", "4.1"])
-def test_no_schedule_parts_logs_from_kip_279_and_kip_320_on(kafka: str) -> None:
-    parted = sum(synced_pairs_that_differ(kafka, number) > 0 for number in range(SCHEDULES))
+def test_the_kip_101_rule_lets_logs_part_in_some_schedules() -> None:
+    assert parted("1.1") == PARTED_BY_KIP_101
 
-    assert parted == 0
+
+@pytest.mark.parametrize("kafka", ["2.0", "2.1", "2.7", "4.1"])
+def test_no_schedule_parts_logs_from_kip_279_on(kafka: str) -> None:
+    """Asked by epoch and again (2.0), fenced too (2.1), told in the fetch (2.7), and as it is now."""
+    assert parted(kafka) == 0

@@ -1,0 +1,28 @@
+"""Bringing a rerun of a session to where its operator acted, and acting there again."""
+
+from contextlib import suppress
+
+from faults.action import Action
+from faults.catalogue import FaultError
+from playbooks.manual_session import ManualSession
+from playbooks.session import SETTLE, Session
+
+
+def reach(session: Session | ManualSession, at_us: int, executed: int, steps: int) -> None:
+    """Run to where a session stood before; all three tell it, for events and steps may share an instant.
+
+    A rerun that goes other ways stops elsewhere: ``session.position()`` tells.
+    """
+    if executed > session.cluster.executed:
+        session.advance(at_us, executed - session.cluster.executed)
+    if session.cluster.now_us < at_us or session.steps_taken < steps:
+        session.advance(at_us)
+
+
+def repeat(session: Session | ManualSession, verb: str, action: Action) -> None:
+    """Do again what an operator did; what was refused then is refused again, and the trace says so."""
+    if verb == SETTLE and isinstance(session, Session):
+        session.settle()
+    else:
+        with suppress(FaultError):
+            session.act(action)

@@ -1,0 +1,261 @@
+"""Going back in a running session: keyframes taken on the way, and any instant made again from the one before it.
+
+The session itself is never moved. An instant of the past is a second session, its twin: it is loaded from a keyframe
+and runs on from there, the operator's actions included, up to the instant asked for. It reads the logs of the first
+one, so a keyframe needs no records, and what it writes again is there already.
+
+Keyframes are taken every so many events, for events are what running again costs. What they take of memory is
+counted to the byte; when it is too much, those go first that are least missed: a gap may be the wider the longer ago
+it is.
+"""
+
+import gc
+from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+
+from cluster_model.events import Event
+from cluster_model.keyframes import Packed, pack, unpack
+from faults.action import Action
+from playbooks.repeating import reach, repeat
+from playbooks.result import Result
+from playbooks.session import SETTLE, SLICE_US, Session
+
+BUDGET: Final = 64 * 1024 * 1024
+"""Bytes that all keyframes together may take."""
+NEAREST: Final = 5_000
+"""Events between two keyframes at least: about a second of a busy cluster of three brokers."""
+BYTES_PER_EVENT: Final = 20
+"""What a keyframe may cost for each event that need not be run again: large ones are taken further apart."""
+_FOREVER: Final = 1 << 62
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Much is made here at once and all of it is kept: looking for garbage meanwhile would cost more than the work."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+class TimelineError(ValueError):
+    """An instant that the session has not seen; the message says what it has."""
+
+
+class _Place(NamedTuple):
+    """Where exactly a session stands: several things can happen in one instant, with and without events."""
+
+    at_us: int
+    executed: int
+    steps: int
+    phase: str
+    waits_for: int
+    """The next step, -1 when there is none or it was given up."""
+
+
+class _Acted(NamedTuple):
+    """An operator's action, and where the session stood."""
+
+    place: _Place
+    verb: str
+    action: Action
+
+
+class _Frame(NamedTuple):
+    """A keyframe: when, after how many events and actions, and the state itself."""
+
+    at_us: int
+    executed: int
+    acted: int
+    packed: Packed
+
+
+class Timeline:
+    """A timed session that remembers. Advance it and act on it through here, and nowhere else."""
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        budget: int = BUDGET,
+        nearest: int = NEAREST,
+        bytes_per_event: int = BYTES_PER_EVENT,
+    ) -> None:
+        """What ``session`` did before is forgotten; start at its beginning to remember all of it."""
+        self.session = session
+        self.budget = budget
+        self.bytes = 0
+        """What the keyframes take of memory."""
+        self.replayed = 0
+        """Events that the last seek ran again."""
+        self._nearest = nearest
+        self._bytes_per_event = bytes_per_event
+        self._frames: list[_Frame] = []
+        self._acted: list[_Acted] = []
+        self._past: Session | None = None
+        self._due = 0
+        self._take()
+
+    @property
+    def kept(self) -> list[int]:
+        """Where the keyframes stand: each after so many events."""
+        return [frame.executed for frame in self._frames]
+
+    @property
+    def keyframes(self) -> int:
+        """How many there are."""
+        return len(self._frames)
+
+    @property
+    def widest(self) -> int:
+        """The most events that a seek may have to run again."""
+        kept = self.kept
+        ends = [*kept[1:], self.session.cluster.executed]
+        return max(end - start for start, end in zip(kept, ends, strict=True))
+
+    # -- the present ------------------------------------------------------------------------------------------------
+
+    def advance(self, until_us: int, max_events: int = 0) -> bool:
+        """Like :meth:`Session.advance`."""
+        cluster = self.session.cluster
+        left = max_events
+        while True:
+            before = cluster.executed
+            share = self._due - before
+            if max_events:
+                share = min(share, left)
+            running = self.session.advance(until_us, share)
+            done = cluster.executed - before
+            left -= done
+            if cluster.executed >= self._due:
+                self._take()
+            if not running or done < share or (max_events and not left):
+                return running
+
+    def act(self, action: Action) -> str:
+        """Like :meth:`Session.act`.
+
+        Raises:
+            FaultError: it was refused; the message says why.
+        """
+        if self.session.phase == "steps":
+            self._note(action.verb, action)
+        return self.session.act(action)
+
+    def settle(self) -> None:
+        """Like :meth:`Session.settle`."""
+        if self.session.phase == "steps":
+            self._note(SETTLE, Action("heal", "all"))
+        self.session.settle()
+
+    def drain(self) -> list[Event]:
+        """Like :meth:`Session.drain`."""
+        return self.session.drain()
+
+    def finish(self) -> Result:
+        """Like :meth:`Session.finish`; what closing the books adds belongs to no instant."""
+        if self.session.open_ended:
+            self.settle()
+        while self.advance(self.session.cluster.now_us + SLICE_US):
+            pass
+        return self.session.finish()
+
+    def _note(self, verb: str, action: Action) -> None:
+        self._acted.append(_Acted(_place(self.session), verb, action))
+
+    # -- keyframes --------------------------------------------------------------------------------------------------
+
+    def _take(self) -> None:
+        cluster = self.session.cluster
+        with _no_collection():
+            packed = pack(*self.session.save())
+        self._frames.append(_Frame(cluster.now_us, cluster.executed, len(self._acted), packed))
+        self.bytes += packed.size
+        self._due = cluster.executed + max(self._nearest, packed.size // self._bytes_per_event)
+        while self.bytes > self.budget and len(self._frames) > 2:
+            self.bytes -= self._frames.pop(self._least_missed()).packed.size
+
+    def _least_missed(self) -> int:
+        """The keyframe without which the gap is smallest for its age; never the first, never the last."""
+        frames = self._frames
+        now = frames[-1].executed
+
+        def gap_for_age(place: int) -> int:
+            return (frames[place + 1].executed - frames[place - 1].executed << 32) // (now - frames[place].executed)
+
+        return min(range(1, len(frames) - 1), key=gap_for_age)
+
+    # -- the past ---------------------------------------------------------------------------------------------------
+
+    @_no_collection()
+    def seek_time(self, at_us: int) -> Session:
+        """The session as it stood when its clock had come to ``at_us`` and nothing more was to happen at that time.
+
+        What is returned is good until the next seek.
+
+        Raises:
+            TimelineError: before the first keyframe, or in the future.
+        """
+        present = _place(self.session)
+        self._check("at", at_us, self._frames[0].at_us, present.at_us, " us")
+        frame = self._frames[bisect_right(self._frames, at_us, key=lambda frame: frame.at_us) - 1]
+        past = self._loaded(frame, [acted for acted in self._acted if acted.place.at_us <= at_us])
+        if at_us < present.at_us:
+            past.advance(at_us)
+        else:  # the present may not have done yet all that is due now
+            _stand(past, present)
+        return self._arrived(past, frame)
+
+    @_no_collection()
+    def seek_event(self, executed: int) -> Session:
+        """The session as it stood right after so many events, before any step or action that followed.
+
+        What is returned is good until the next seek.
+
+        Raises:
+            TimelineError: before the first keyframe, or in the future.
+        """
+        present = self.session.cluster.executed
+        self._check("after", executed, self._frames[0].executed, present, " events")
+        frame = self._frames[bisect_right(self._frames, executed, key=lambda frame: frame.executed) - 1]
+        past = self._loaded(frame, [acted for acted in self._acted if acted.place.executed < executed])
+        if executed > past.cluster.executed:
+            past.advance(_FOREVER, executed - past.cluster.executed)
+        return self._arrived(past, frame)
+
+    @staticmethod
+    def _check(word: str, wanted: int, first: int, last: int, unit: str) -> None:
+        if not first <= wanted <= last:
+            raise TimelineError(f"no instant {word} {wanted}{unit}: the session goes from {first} to {last}")
+
+    def _loaded(self, frame: _Frame, acted: list[_Acted]) -> Session:
+        """The twin at a keyframe, and run on from there through these actions."""
+        if self._past is None:
+            self._past = self.session.twin()
+        past = self._past
+        past.load(*unpack(frame.packed))
+        for each in acted[frame.acted :]:
+            _stand(past, each.place)
+            repeat(past, each.verb, each.action)
+        return past
+
+    def _arrived(self, past: Session, frame: _Frame) -> Session:
+        self.replayed = past.cluster.executed - frame.executed
+        past.drain()
+        return past
+
+
+def _place(session: Session) -> _Place:
+    step = session.next_step
+    return _Place(phase=session.phase, waits_for=-1 if step is None else step.index, **session.position())
+
+
+def _stand(past: Session, place: _Place) -> None:
+    reach(past, place.at_us, place.executed, place.steps)
+    if _place(past) != place:  # a phase began, or a step was given up, and no event tells of it
+        past.advance(place.at_us)

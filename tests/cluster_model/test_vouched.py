@@ -1,0 +1,39 @@
+"""Which ISR stood behind an acknowledgement: one entry while it stays, in whatever order clients are told."""
+
+from itertools import permutations
+
+import pytest
+
+from cluster_model.checker.ledger import Ledger
+from cluster_model.events import RecordsAcked
+from tests.cluster_model.hands import Hands, P
+
+
+def told(ledger: Ledger, base: int) -> None:
+    """A client hears that the record at ``base`` is written."""
+    ledger.acked(RecordsAcked(0, "p", P, base, 1, -1, 1, 0, base, 0, 0))
+
+
+@pytest.mark.parametrize("order", list(permutations(range(4))))
+def test_acknowledgements_in_any_order_are_one_entry(order: tuple[int, ...]) -> None:
+    hands = Hands("3.9")
+    hands.tell(1, 2, 3)
+    hands.append(1, "a", "b", "c", "d")
+    ledger = hands.cluster.checker.ledger
+    ledger._vouched.clear()
+    ledger._acked[P].by_stint.clear()
+    for base in order:
+        told(ledger, base)
+    assert ledger._vouched == {(P, 0): ((0, 4, (1, 2, 3)),)}
+
+
+def test_another_isr_is_another_entry() -> None:
+    hands = Hands("3.9")
+    hands.tell(1, 2, 3)
+    hands.append(1, "a", "b")
+    assert hands.do("shrink_isr", broker=1, out=[3]) == ""
+    hands.append(1, "c")
+    assert hands.do("expand_isr", broker=1, **{"in": 3}) == "INELIGIBLE_REPLICA"
+    ledger = hands.cluster.checker.ledger
+    assert ledger._vouched == {(P, 0): ((0, 2, (1, 2, 3)), (2, 3, (1, 2)))}
+    assert [ledger._vouched_isr(P, 0, offset) for offset in (1, 2, 3)] == [(1, 2, 3), (1, 2), ()]

@@ -1,0 +1,101 @@
+"""``python -m tests.determinism.bare SLICES``: clusters that go through many faults, on any interpreter.
+
+Needs nothing but the standard library, so that every Python at hand can be asked; prints one JSON object, a Kafka
+version to its digest and counters. ``SLICES`` are those of ``tests.determinism.driver``, or ``keyframes``: saved,
+packed and loaded again into a twin every now and then.
+"""
+
+import json
+import sys
+
+from cluster_model.cluster import Cluster
+from cluster_model.keyframes import pack, unpack
+from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+from faults.action import Action
+from faults.board import FaultBoard
+from faults.catalogue import FaultError
+
+SECOND = 1_000_000
+END_US = 60 * SECOND
+VERSIONS = ("0.8.2", "0.10.2", "1.1", "2.0", "2.5", "2.8", "3.3", "3.9", "4.1")
+SLICES = {"event": (1 << 60, 1), "slice": (8_000, 0), "hour": (3_600 * SECOND, 0)}
+
+FAULTS = (
+    (2, Action("inject", "lag", "random(broker(1))", {"latency": 40_000, "jitter": 30_000}, 20 * SECOND)),
+    (5, Action("inject", "crash", "leader(orders-0)", {}, 9 * SECOND)),
+    (6, Action("inject", "gc_pause", "random(followers(orders-1))", {}, 8 * SECOND)),
+    (17, Action("inject", "power_loss", "random(2, isr(orders-0))", {"keep": -1}, 6 * SECOND)),
+    (26, Action("inject", "crash", "controller", {}, 3 * SECOND)),
+    (31, Action("inject", "power_loss", "leader(orders-1)", {"keep": 100})),
+    (33, Action("admin", "elect_leaders", "", {"partition": "orders-1", "unclean": True})),
+    (36, Action("inject", "restart", "broker(2)")),
+    (39, Action("inject", "gc_pause", "leader(orders-0)", {}, 12 * SECOND)),
+    (53, Action("heal", "all")),
+)
+"""At which second what is done; what cannot be done then is refused, which is part of the run."""
+
+
+def cluster_of(kafka: str) -> tuple[Cluster, FaultBoard]:
+    spec = ClusterSpec(
+        kafka=kafka,
+        mode=None,
+        brokers=(BrokerSpec(1, "a"), BrokerSpec(2, "b"), BrokerSpec(3, "c")),
+        topics=(TopicSpec("orders", 2, 3, ((1, 2, 3), (2, 3, 1)), {"unclean.leader.election.enable": True}),),
+        producers=(
+            ProducerSpec("checkout", "orders", 30_000, 3, config={"acks": "all"}),
+            ProducerSpec("audit", "orders", 50_000, 1, config={"acks": "1"}),
+            ProducerSpec("metrics", "orders", 70_000, 2, config={"acks": "0"}),
+        ),
+        groups=(GroupSpec("billing", ("orders",), 2, 500),),
+    )
+    cluster = Cluster.build(spec, 11)
+    return cluster, FaultBoard(cluster)
+
+
+def advance(cluster: Cluster, board: FaultBoard, until_us: int, slices: str) -> tuple[Cluster, FaultBoard]:
+    """Run to a time in such slices, and drain now and then."""
+    if slices == "keyframes":
+        cluster.run((cluster.now_us + until_us) // 2)
+        twin = cluster.twin()
+        other = FaultBoard(twin)
+        keyframe, (faults,) = unpack(pack(cluster.save(), (board.save(),)))
+        twin.load(keyframe)
+        other.load(faults)
+        cluster, board = twin, other
+    time_us, events = SLICES.get(slices, (END_US, 0))
+    turn = 0
+    while cluster.now_us < until_us or 0 <= cluster.next_event_us() <= until_us:
+        cluster.run(min(until_us, cluster.now_us + time_us), events)
+        turn += 1
+        if turn % 5 == 0:
+            cluster.drain()
+    return cluster, board
+
+
+def digest(kafka: str, slices: str) -> str:
+    """One run; its digest and counters as text."""
+    cluster, board = cluster_of(kafka)
+    for second, action in FAULTS:
+        cluster, board = advance(cluster, board, second * SECOND, slices)
+        try:
+            if action.verb == "inject":
+                board.inject(action)
+            elif action.verb == "heal":
+                board.heal(action.name)
+            else:
+                board.admin(action)
+        except FaultError:
+            continue
+    cluster, board = advance(cluster, board, END_US, slices)
+    cluster.stop_producers()
+    cluster.close()
+    query = cluster.query
+    return f"{cluster.digest()} {cluster.executed} {query.acked()} {query.acked_lost()} {query.violations()}"
+
+
+def main() -> None:
+    print(json.dumps({kafka: digest(kafka, sys.argv[1]) for kafka in VERSIONS}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""The model and its faults come out the same on every Python at hand, in every kind of slice and process."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.determinism.bare import SLICES, VERSIONS
+
+ROOT = Path(__file__).parents[2]
+OTHERS = ("3.11", "3.12", "3.13", "3.14")
+"""Release lines that are looked for."""
+OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def candidates(line: str) -> list[Path]:
+    """Where an interpreter of a release line may be: on PATH, and where pyenv keeps its versions."""
+    found = shutil.which(f"python{line}")
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    return [*([Path(found)] if found else []), *sorted(pyenv.glob(f"{line}.*/bin/python"))]
+
+
+@cache
+def interpreter(line: str) -> Path | None:
+    """The first candidate that runs and is what it says: a pyenv shim need not."""
+    asked = "import sys; print('%d.%d' % sys.version_info[:2])"
+    for path in candidates(line):
+        done = subprocess.run([path, "-c", asked], capture_output=True, text=True, check=False)
+        if done.returncode == 0 and done.stdout.strip() == line:
+            return path
+    return None
+
+
+@cache
+def run(python: Path, slices: str, hash_seed: str, *flags: str) -> dict[str, str]:
+    """A line per Kafka version, made by another process."""
+    done = subprocess.run(
+        [python, *flags, "-m", "tests.determinism.bare", slices],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: dict[str, str] = json.loads(done.stdout)
+    return found
+
+
+def here() -> dict[str, str]:
+    """The run that all others are held against."""
+    return run(Path(sys.executable), "whole", "0")
+
+
+def test_the_run_is_worth_comparing() -> None:
+    """Every version is another history, with records that were acknowledged and are lost."""
+    assert list(here()) == list(VERSIONS)
+    assert len(set(here().values())) == len(VERSIONS)
+    for line in here().values():
+        _digest, executed, acked, lost, _violations = line.split()
+        assert int(executed) > 10_000
+        assert int(acked) > int(lost) > 0
+
+
+@pytest.mark.parametrize("line", OTHERS)
+@pytest.mark.parametrize("flags", [(), ("-O",)], ids=["plain", "optimised"])
+def test_another_python_agrees(line: str, flags: tuple[str, ...]) -> None:
+    python = Path(sys.executable) if line == OWN else interpreter(line)
+    if python is None:
+        pytest.skip(f"no Python {line} found, neither python{line} on PATH nor among pyenv's versions: not compared")
+    assert run(python, "whole", "271828", *flags) == here()
+
+
+@pytest.mark.parametrize("slices", [*SLICES, "keyframes"])
+def test_slices_and_keyframes_do_not_matter(slices: str) -> None:
+    assert run(Path(sys.executable), slices, "31415") == here()
