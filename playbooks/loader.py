@@ -5,6 +5,7 @@ the brokers, partitions and groups that there will be. What could not be read is
 """
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -114,6 +115,8 @@ def _read(root: Node, text: str, notes: Notes) -> Playbook | None:
     manual = fields.get("stepping") == "manual"
     cluster: Fields | None = fields.get("cluster")
     spec = build_cluster(cluster, notes, manual=manual, broken=fields.bad("cluster"))
+    if cluster is None or not cluster.bad("kafka"):
+        notes.facts = replace(notes.facts, kafka=spec.kafka)
     PLAYBOOK.fill(fields, "topics", notes)
     spec = build_topics(fields.get("topics"), spec, notes)
     PLAYBOOK.fill(fields, "clients", notes)

@@ -19,17 +19,17 @@ from playbooks.model import Playbook, Step
 from playbooks.recorder import Recorder
 from playbooks.result import Checked, Findings, Result
 from playbooks.step_checks import check_answer, check_state
+from playbooks.trace_rows import SHOW, TraceTable
 from playbooks.wording import step_name, step_words
-
-SHOW = "show"
-"""The step that only prints the table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The table as a ``show`` step found it: broker id as text (and ``controller``) → field → value."""
+    """What a ``show`` step found of one partition: broker id as text (and ``controller``) → field → value."""
 
     step: Step
+    partition: str
+    """Its name where the playbook has several, else empty."""
     state: Mapping[str, Mapping[str, Any]]
 
 
@@ -47,6 +47,8 @@ class ManualSession:
         self.steps_taken = 0
         self.on_show: Callable[[Shown], None] = lambda shown: None
         """Called with the table of every ``show`` step."""
+        self.table = TraceTable(playbook, cluster.state, cluster.partitions)
+        """What the steps did so far, as a table to print."""
         self._expecting = Expecting(playbook.expectations)
         self._step_checks: list[Checked] = []
         self._findings = Findings.none()
@@ -128,19 +130,24 @@ class ManualSession:
         return {"at_us": 0, "executed": 0, "steps": self.steps_taken}
 
     def _take(self, step: Step) -> None:
+        self.table.before(step)
         error = self._perform(step)
         self.steps_taken += 1
+        self.table.after(step, error, self._collect())
         text = f"{step_words(step)}: {step.note}" if step.note else step_words(step)
         self.cluster.emit(StepTaken(0, step_name(step), step.target, text, error))
-        state = self.cluster.state(step.params.get("partition"))
-        for checked in (check_answer(step, error, 0), check_state(step, state, 0)):
+        several = len(self.cluster.partitions) > 1
+        for checked in (check_answer(step, error, 0), check_state(step, self.cluster.state, 0, several=several)):
             if checked is not None:
                 self._step_checks.append(checked)
                 self._announce(checked)
         for checked in self._expecting.observe(self.cluster.query, 0):
             self._announce(checked)
         if step.name == SHOW:
-            self.on_show(Shown(step, plain(state)))
+            for partition in self.cluster.partitions:
+                self.on_show(Shown(step, partition if several else "", plain(self.cluster.state(partition))))
+        if self.next_step is None:
+            self.table.flush()
 
     def _perform(self, step: Step) -> str:
         """Take the step; returns Kafka's error, or a sentence for a step that makes no sense."""
@@ -153,9 +160,10 @@ class ManualSession:
     def _announce(self, checked: Checked) -> None:
         self.cluster.emit(ExpectationChecked(0, checked.text, checked.ok, checked.detail))
 
-    def _collect(self) -> None:
+    def _collect(self) -> list[Event]:
         events = self.cluster.drain()
         self._findings.take(events)
         self._fresh += events
         if self.recorder is not None:
             self.recorder.write(events)
+        return events

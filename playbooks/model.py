@@ -49,7 +49,9 @@ class Step:
     refused: str = ""
     """Kafka's error expected of the step, ``any``, ``never``, or empty: no opinion."""
     then: dict[str, Any] = field(default_factory=dict)
-    """Expected state: broker id as text (or ``controller``) → field → value. Compared by the manual engine."""
+    """Expected state: partition → broker id as text (or ``controller``, ``consumer``) → field → value."""
+    event: str = ""
+    """Begins a row of a manual playbook's table, and says what happens in it."""
     note: str = ""
     """A line for the reader, printed as the step is taken."""
 

@@ -12,7 +12,8 @@ from faults.catalogue import ADMIN, CATALOGUE
 from playbooks.loader import PLAYBOOK
 from playbooks.reading import expectations
 from playbooks.reading.kinds import Schema
-from playbooks.reading.manual import THEN, manual_record
+from playbooks.reading.manual import manual_record
+from playbooks.reading.states import THEN
 from playbooks.reading.steps import MAX_STEPS, timed_record
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"

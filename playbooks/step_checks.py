@@ -1,6 +1,6 @@
 """What a step itself asserts: how the protocol answered it, and the state it left behind."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from playbooks.expecting import plain
@@ -19,18 +19,23 @@ def check_answer(step: Step, error: str, now_us: int) -> Checked | None:
     return Checked(f"{step_name(step)}, {step_words(step)}, {expected}", ok, now_us, found, by_step=True)
 
 
-def check_state(step: Step, state: Mapping[str, Mapping[str, Any]], now_us: int) -> Checked | None:
+State = Mapping[str, Mapping[str, Any]]
+"""Broker id as text, ``controller`` or ``consumer`` → field → value."""
+
+
+def check_state(step: Step, state_of: Callable[[str], State], now_us: int, *, several: bool = False) -> Checked | None:
     """The verdict on ``then:``, field by field, None for a step without one.
 
-    ``state`` maps a broker's id as text, or ``controller``, to its fields.
+    ``state_of`` tells a partition's state; ``several``: there are more of them, so that each finding names its own.
     """
     if not step.then:
         return None
     wrong = [
-        f"{_who(who)}: {field} is {_shown(found)}, expected {_shown(wanted)}"
-        for who, fields in step.then.items()
+        f"{f'{partition} ' if several else ''}{_who(who)}: {field} is {_shown(found)}, expected {_shown(wanted)}"
+        for partition, states in step.then.items()
+        for who, fields in states.items()
         for field, wanted in fields.items()
-        if (found := plain(state.get(who, {}).get(field))) != plain(wanted)
+        if (found := plain(state_of(partition).get(who, {}).get(field))) != plain(wanted)
     ]
     detail = "; ".join(wrong) if wrong else "as expected"
     return Checked(f"state after {step_name(step)}, {step_words(step)}", not wrong, now_us, detail, by_step=True)
@@ -42,13 +47,17 @@ def unreached(step: Step, why: str, now_us: int) -> Checked:
     return Checked(f"{step_name(step)} when {step.trigger.condition.text}", False, now_us, why, by_step=True)
 
 
-def show_rows(state: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, ...]]:
+def show_rows(state: State) -> list[tuple[str, ...]]:
     """What ``show`` prints, a row each: broker, role, LEO, HW, epochs, ISR and log (a record is ``epoch:name``)."""
     rows: list[tuple[str, ...]] = []
     for who, fields in state.items():
         isr = _joined(fields.get("isr", []))
         if who == "controller":
             rows.append((who, f"leader {fields['leader']}, epoch {fields['epoch']}", "", "", "", isr, ""))
+            continue
+        if who == "consumer":
+            read = " ".join(f"{epoch}:{record}" for epoch, record in fields["read"])
+            rows.append((who, f"at {fields['position']}", "", "", "", "", read))
             continue
         role = fields.get("role", "") if fields.get("up", True) else "down"
         epochs = " ".join(f"{epoch}@{start}" for epoch, start in fields["epochs"])

@@ -131,6 +131,13 @@ class ReplicaLog:
         if self.on_roll is not None:
             self.on_roll(now, base, rule)
 
+    def roll(self, now: int, rule: str) -> bool:
+        """Begin a new segment at the log's end; False where the active one is still empty."""
+        if not self.segments.size:
+            return False
+        self._roll(self.leo, now, rule)
+        return True
+
     def append_slice(self, records: Slice, now: int = 0) -> None:
         """Write as follower what a fetch brought, as one append; it must begin at the log's end."""
         if records.start != self.leo:

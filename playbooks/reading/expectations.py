@@ -9,24 +9,30 @@ from playbooks.problems import listed
 from playbooks.reading.kinds import BAD, DURATION, Choice, Fields, Key, Record, Schema
 from playbooks.reading.notes import Notes
 from playbooks.reading.references import ConditionText
+from playbooks.reading.versions import KAFKA, is_for
 from playbooks.units import duration_text
 from playbooks.yamlpos import Mapping, Node, Scalar, Sequence
 
 MAX_EXPECTATIONS: Final = 500
 SINCE: Final = ("start", "heal")
 
-ALWAYS: Final = Record({"always": Key(ConditionText(), "Holds from the start to the end.", required=True)})
+AT_END: Final = Record({"end": Key(ConditionText(), "Holds at the end.", required=True), "kafka": KAFKA})
+ALWAYS: Final = Record(
+    {"always": Key(ConditionText(), "Holds from the start to the end.", required=True), "kafka": KAFKA}
+)
 EVENTUALLY: Final = Record(
     {
         "eventually": Key(ConditionText(), "Holds at some instant.", required=True),
         "within": Key(DURATION, "At most so long after 'since'; until the end unless given."),
         "since": Key(Choice(SINCE), "The start, or the moment the last fault was healed; start unless given."),
+        "kafka": KAFKA,
     }
 )
 EITHER: Final = Record(
-    {name: replace(entry, required=False) for name, entry in {**ALWAYS.keys, **EVENTUALLY.keys}.items()}
+    {name: replace(entry, required=False) for name, entry in {**AT_END.keys, **ALWAYS.keys, **EVENTUALLY.keys}.items()}
 )
 END: Final = ConditionText()
+RECORDS: Final = {"end": AT_END, "always": ALWAYS, "eventually": EVENTUALLY}
 
 
 def read_expectations(node: Node, notes: Notes, *, manual: bool) -> tuple[Expectation, ...]:
@@ -46,20 +52,20 @@ def _read_one(node: Node, key: str, notes: Notes, manual: bool) -> Expectation |
         at_end = END.read(node, key, notes)
         return None if at_end is BAD else _expectation("end", at_end, node)
     if not isinstance(node, Mapping):
-        notes.refuse(node, key, "a condition, or a mapping with 'always' or 'eventually'")
+        notes.refuse(node, key, "a condition, or a mapping with 'end', 'always' or 'eventually'")
         return None
-    kinds = [kind for kind in ("always", "eventually") if kind in node.entries]
-    if len(kinds) == 2:
+    kinds = [kind for kind in RECORDS if kind in node.entries]
+    if len(kinds) > 1:
         notes.problem(node, key, f"found {listed(kinds, 'and')} together, allowed is one of them")
         return None
-    record = ALWAYS if kinds == ["always"] else EVENTUALLY
+    record = RECORDS[kinds[0]] if kinds else EVENTUALLY
     if not kinds and any(name not in EVENTUALLY.keys for name in node.entries):
         record = EITHER  # the unknown key is the mistake, and may be meant for any of both
     fields: Fields = record.read(node, key, notes)
     if manual:
         _refuse_time(fields, notes)
     condition: Condition | None = fields.get(kinds[0]) if kinds else None
-    if condition is None:
+    if condition is None or not is_for(fields.get("kafka"), notes):
         return None
     return _expectation(kinds[0], condition, node, fields.get("within", -1), fields.get("since", "start"))
 
@@ -85,5 +91,5 @@ def _expectation(kind: str, condition: Condition, node: Node, within: int = -1, 
 
 def schema() -> Schema:
     """JSON Schema of the list of expectations."""
-    shapes = [END.schema(), ALWAYS.schema(), EVENTUALLY.schema()]
+    shapes = [END.schema(), *(record.schema() for record in RECORDS.values())]
     return {"type": "array", "items": {"anyOf": shapes}, "maxItems": MAX_EXPECTATIONS}

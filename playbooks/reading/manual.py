@@ -9,14 +9,13 @@ from playbooks.problems import counted, listed, shown
 from playbooks.reading.kinds import BAD, NAME, Choice, Fields, Integer, Key, Kind, ListOf, Record, Schema, Text, Truth
 from playbooks.reading.notes import Notes
 from playbooks.reading.references import BrokerId, PartitionName
+from playbooks.reading.states import MAX_RECORDS, THEN, settle_partitions
 from playbooks.reading.steps import NOTE, REFUSED, TIMED_VERBS, TRIGGERS, the_verb
+from playbooks.reading.versions import KAFKA, is_for
 from playbooks.yamlpos import Mapping as YamlMapping
-from playbooks.yamlpos import Node, Scalar, Sequence
+from playbooks.yamlpos import Node, Scalar
 
-MAX_RECORDS: Final = 100_000
-"""Of one append: a trace by hand is to be read."""
 _OFFSETS: Final = Integer(0, 2**53)
-CONTROLLER: Final = "controller"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,116 +38,7 @@ class NumberOr(Kind):
         return {"anyOf": [{"enum": list(self.words)}, self.number.schema()]}
 
 
-@dataclass(frozen=True, slots=True)
-class Pair(Kind):
-    """A list of two, such as ``[epoch, start offset]``."""
-
-    first: Kind
-    second: Kind
-    allowed: str
-
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
-        if not isinstance(node, Sequence) or len(node.items) != 2:
-            notes.refuse(node, key, self.allowed)
-            return BAD
-        pair = [
-            self.first.read(node.items[0], f"{key}[1]", notes),
-            self.second.read(node.items[1], f"{key}[2]", notes),
-        ]
-        return BAD if BAD in pair else pair
-
-    def _schema(self) -> Schema:
-        return {
-            "type": "array",
-            "items": {"anyOf": [self.first.schema(), self.second.schema()]},
-            "minItems": 2,
-            "maxItems": 2,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class RecordName(Kind):
-    """A record by the name that ``append`` gave it, or by its number."""
-
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
-        plain_number = isinstance(node, Scalar) and node.plain and node.text.isascii() and node.text.isdigit()
-        return _OFFSETS.read(node, key, notes) if plain_number else NAME.read(node, key, notes)
-
-    def _schema(self) -> Schema:
-        return {"anyOf": [NAME.schema(), _OFFSETS.schema()]}
-
-
-@dataclass(frozen=True, slots=True)
-class ByBroker(Kind):
-    """A mapping with brokers' ids as keys, and ``controller`` where ``controller`` has a kind."""
-
-    broker: Kind
-    controller: Kind | None = None
-
-    def _read(self, node: Node, key: str, notes: Notes) -> Any:
-        if not isinstance(node, YamlMapping):
-            notes.refuse(node, key, "a mapping with a broker's id or 'controller' as keys")
-            return BAD
-        values: dict[str, Any] = {}
-        for name, (where, value) in node.entries.items():
-            kind = self.broker if BrokerId.is_one(name) else self.controller if name == CONTROLLER else None
-            if kind is None:
-                notes.problem(where, key, f"found {shown(name)}, allowed is {_WHO[self.controller is None]}")
-                return BAD
-            wrong = notes.facts.wrong_broker(int(name)) if kind is self.broker else ""
-            if wrong:
-                notes.problem(where, key, wrong)
-                return BAD
-            values[name] = kind.read(value, f"{key}.{name}", notes)
-        read = {name: value.values if isinstance(value, Fields) else value for name, value in values.items()}
-        return BAD if BAD in read.values() else read
-
-    def _schema(self) -> Schema:
-        properties = {CONTROLLER: self.controller.schema()} if self.controller else {}
-        patterns = {"^[0-9]+$": self.broker.schema()}
-        return {
-            "type": "object",
-            "properties": properties,
-            "patternProperties": patterns,
-            "additionalProperties": False,
-        }
-
-
-_WHO: Final = {False: "a broker's id or 'controller'", True: "a broker's id"}
-
-_LEADER: Final = Integer(-1, 2**31 - 1)
-_EPOCH: Final = Integer(-1, 2**31 - 1)
-
-BROKER_STATE: Final = Record(
-    {
-        "leo": Key(_OFFSETS, "Log end offset: the next to be written."),
-        "hw": Key(_OFFSETS, "High watermark (exclusive), as this broker knows it."),
-        "log_start": Key(_OFFSETS, "First offset still held."),
-        "epochs": Key(
-            ListOf(Pair(_EPOCH, _OFFSETS, "[epoch, start offset]")), "Leader-epoch cache: [[epoch, start offset], ...]."
-        ),
-        "isr": Key(ListOf(BrokerId()), "The ISR this broker keeps as a leader, in ascending order; [] on a follower."),
-        "leader": Key(_LEADER, "Who leads, as this broker believes; -1 for nobody."),
-        "epoch": Key(_EPOCH, "The leader epoch it acts in; -1 before it was told any."),
-        "role": Key(Choice(("leader", "follower", "none")), "What it acts as."),
-        "followers": Key(ByBroker(Integer(-1, 2**53)), "A leader's idea of each follower's LEO; -1 for not known."),
-        "log": Key(
-            ListOf(Pair(_EPOCH, RecordName(), "[epoch, record]"), 0, MAX_RECORDS),
-            "Its records: [[epoch, name or number], ...].",
-        ),
-        "up": Key(Truth(), "Whether its process runs."),
-    }
-)
-
-CONTROLLER_STATE: Final = Record(
-    {
-        "leader": Key(_LEADER, "Who leads by the controller's decision; -1 for nobody."),
-        "epoch": Key(_EPOCH, "The newest leader epoch."),
-        "isr": Key(ListOf(BrokerId()), "The committed ISR, in ascending order."),
-    }
-)
-
-THEN: Final = Key(ByBroker(BROKER_STATE, CONTROLLER_STATE), "State that the step is expected to leave behind.")
+EVENT: Final = Key(Text(), "Begins a row of the printed table, and says what happens in it.")
 
 
 def kind_of(param: ManualParam) -> Kind:
@@ -165,6 +55,7 @@ def kind_of(param: ManualParam) -> Kind:
         "acks": NumberOr(("all",), Integer(-1, 1), "0, 1, -1 or all"),
         "epoch": NumberOr(("latest",), Integer(0, 2**31 - 1), "a leader epoch or latest"),
         "choice": Choice(param.choices),
+        "before": NumberOr(("hw",), _OFFSETS, "an offset or hw"),
     }
     return kinds[param.type]
 
@@ -193,7 +84,14 @@ def manual_record(verb: str) -> Record:
     """All keys of a step by hand with this verb."""
     params = manual_parameters(verb) if MANUAL_VERBS[verb].params else Nothing()
     return Record(
-        {verb: Key(params, MANUAL_VERBS[verb].doc, required=True), "refused": REFUSED, "then": THEN, "note": NOTE}
+        {
+            verb: Key(params, MANUAL_VERBS[verb].doc, required=True),
+            "event": EVENT,
+            "kafka": KAFKA,
+            "refused": REFUSED,
+            "then": THEN,
+            "note": NOTE,
+        }
     )
 
 
@@ -205,7 +103,7 @@ class ManualSteps:
         before = len(notes.problems)
         others = {**TIMED_VERBS, **TRIGGERS}
         hint = "which has no place in 'stepping: manual', where time stands still"
-        verb = the_verb(node, key, tuple(MANUAL_VERBS), others, hint, notes, ("refused", "then"))
+        verb = the_verb(node, key, tuple(MANUAL_VERBS), others, hint, notes, ("refused", "then", "event", "kafka"))
         if verb is None:
             return None
         fields: Fields = manual_record(verb).read(node, key, notes)
@@ -213,8 +111,9 @@ class ManualSteps:
         if params is not None:
             _check_names(params, notes)
             _check_replicas(verb, params, notes)
-        _check_one_partition(fields, notes)
-        if len(notes.problems) > before or params is None:
+        partition = params.get("partition") if params is not None else None
+        states = settle_partitions(fields, partition, notes)
+        if len(notes.problems) > before or params is None or not is_for(fields.get("kafka"), notes):
             return None
         return Step(
             index=index,
@@ -224,8 +123,9 @@ class ManualSteps:
             name=verb,
             params=params.values,
             refused=fields.get("refused", ""),
-            then=fields.get("then", {}),
+            then=states,
             note=fields.get("note", ""),
+            event=fields.get("event", ""),
         )
 
 
@@ -250,12 +150,3 @@ def _check_names(params: Fields, notes: Notes) -> None:
     if names is not None and len(set(names)) != len(names):
         twice = listed(sorted({shown(name) for name in names if names.count(name) > 1}), "and")
         notes.problem(params.at("names"), params.path("names"), f"found {twice} more than once, allowed is once")
-
-
-def _check_one_partition(fields: Fields, notes: Notes) -> None:
-    topics = notes.facts.topics
-    if fields.given("then") and topics is not None and sum(count or 1 for count in topics.values()) > 1:
-        message = (
-            "found several partitions in the playbook, allowed beside 'then' is one: it speaks of one log per broker"
-        )
-        notes.problem(fields.at("then"), fields.path("then"), message)

@@ -11,6 +11,8 @@ from playbooks.yamlpos import Node, Scalar, found
 class Facts:
     """Names a playbook has given to its parts. None stands for a part that could not be read: nothing is known."""
 
+    kafka: str | None = None
+    """Version of the cluster."""
     brokers: tuple[int, ...] | None = None
     racks: Mapping[str, int] | None = None
     """Rack → number of its brokers."""

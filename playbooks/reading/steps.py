@@ -12,6 +12,7 @@ from playbooks.reading.kinds import BAD, DURATION, Choice, Fields, Integer, Key,
 from playbooks.reading.notes import Notes
 from playbooks.reading.references import ConditionText, PartitionName
 from playbooks.reading.targets import Target
+from playbooks.reading.versions import KAFKA, is_for
 from playbooks.units import DURATION_ALLOWED, DURATION_PATTERN, duration_text, duration_us
 from playbooks.yamlpos import Mapping as YamlMapping
 
@@ -65,7 +66,7 @@ def timed_record(verb: str, name: str) -> Record:
         keys |= _parameters(fault.params)
     elif verb == "admin":
         keys |= {"refused": REFUSED, **_parameters(ADMIN[name].params)}
-    return Record({**keys, "note": NOTE})
+    return Record({**keys, "kafka": KAFKA, "note": NOTE})
 
 
 def _parameters(params: tuple[Param, ...]) -> dict[str, Key]:
@@ -81,7 +82,7 @@ class TimedSteps:
     def read(self, node: YamlMapping, index: int, key: str, notes: Notes) -> Step | None:
         """The step, or None after noting what is wrong with it."""
         before = len(notes.problems)
-        verb = the_verb(node, key, tuple(TIMED_VERBS), MANUAL_VERBS, TIMED_HINT, notes, TRIGGERS)
+        verb = the_verb(node, key, tuple(TIMED_VERBS), MANUAL_VERBS, TIMED_HINT, notes, (*TRIGGERS, "kafka"))
         if verb is None:
             return None
         name = TIMED_VERBS[verb].kind.read(node.entries[verb][1], f"{key}.{verb}", notes)
@@ -89,9 +90,9 @@ class TimedSteps:
             return None
         fields: Fields = timed_record(verb, name).read(node, key, notes)
         trigger = self._trigger(fields, notes)
-        if len(notes.problems) > before:
+        if len(notes.problems) > before or not is_for(fields.get("kafka"), notes):
             return None
-        used = {*TRIGGERS, verb, "target", "for", "refused", "note"}
+        used = {*TRIGGERS, verb, "target", "for", "refused", "kafka", "note"}
         return Step(
             index=index,
             where=Position(node.line, node.column),

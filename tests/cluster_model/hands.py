@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cluster_model.manual import ManualCluster
+from cluster_model.manual import MANUAL_VERBS, ManualCluster
 from cluster_model.spec import BrokerSpec, ClusterSpec, TopicSpec
 
 P = "orders-0"
@@ -18,13 +18,16 @@ class Hands:
         mode: str | None = None,
         placement: tuple[int, ...] = (1, 2, 3),
         config: dict[str, int | str | bool] | None = None,
+        brokers: dict[str, int | str | bool] | None = None,
     ) -> None:
+        """``config`` is the topic's, ``brokers`` every broker's."""
         topic = TopicSpec("orders", 1, len(placement), (placement,), config or {})
-        spec = ClusterSpec(kafka, mode, tuple(BrokerSpec(b) for b in sorted(placement)), (topic,), manual=True)
+        ids = tuple(BrokerSpec(b) for b in sorted(placement))
+        spec = ClusterSpec(kafka, mode, ids, (topic,), config=brokers or {}, manual=True)
         self.cluster = ManualCluster(spec, 1)
 
     def do(self, verb: str, **params: Any) -> str:
-        if "partition" not in params and verb not in ("crash", "power_loss", "restart", "checkpoint", "show"):
+        if "partition" not in params and "partition" in MANUAL_VERBS.get(verb, MANUAL_VERBS["show"]).params:
             params["partition"] = P
         return self.cluster.act(verb, params)
 

@@ -53,7 +53,7 @@ def test_an_answer_that_newer_metadata_overtook_says_nothing_of_the_next_proposa
     replica = hands.cluster.world.replicas[P][1]
     leadership = replica.leadership
     assert leadership is not None
-    state = hands.cluster._decisions[P][-1]._replace(isr=(1, 2), partition_epoch=1)
+    state = hands.cluster._ground.decisions[P][-1]._replace(isr=(1, 2), partition_epoch=1)
     assert replica.apply(state, 0)
     leadership.propose((1, 2, 3))
 

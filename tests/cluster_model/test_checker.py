@@ -113,7 +113,7 @@ def test_two_leaders_of_one_epoch_are_seen(monkeypatch: pytest.MonkeyPatch) -> N
 def test_an_epoch_that_falls_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     hands = Hands("3.9")
     hands.do("elect", leader=2)
-    hands.cluster._committed.records[P].leader_epoch = -5
+    hands.cluster.world.record(P).leader_epoch = -5
     hands.do("elect", leader=3)
     assert hands.broken() == {"epoch-monotonicity"}
 

@@ -1,14 +1,23 @@
 import re
+from pathlib import Path
 
 import pytest
 
+from cluster_model.profiles import PROFILE_VERSIONS, modes_of
 from playbooks import bundled
 from playbooks.loader import load, loads
 from playbooks.model import Playbook
 from playbooks.result import Result
 from playbooks.running import start_session
+from playbooks.settings import apply_settings
 
 PAIRS = ("hw-two-rounds", "kip-101-scenario-1", "kip-101-scenario-2")
+TRACES = (
+    "two-round-hw", "two-round-hw-failover", "kip-101-loss", "kip-101-loss-two-brokers", "power-loss-divergence",
+    "kip-279-fast-failovers", "kip-320-unfenced-follower", "unclean-election", "unclean-election-off",
+    "last-replica-standing", "zombie-leader-gc-pause", "expand-race", "lost-tail-same-epoch",
+)  # fmt: skip
+"""Stepped by hand, and right under every version."""
 TIMED = ("leader-crash", "gc-pause-acks-1", "gc-pause-acks-all", "both-followers-paused")
 
 
@@ -25,6 +34,7 @@ def test_what_is_bundled() -> None:
     assert set(bundled.names()) == {
         "sandbox",
         *TIMED,
+        *TRACES,
         *(f"{pair}-{kafka}" for pair in PAIRS for kafka in ("0.10.2", "3.9")),
     }
 
@@ -46,6 +56,20 @@ def test_each_passes(playbook: Playbook) -> None:
     result = start_session(playbook).finish()
     wrong = [f"{each.text}: {each.detail}" for each in result.expectations if not each.ok]
     assert (result.verdict, wrong, result.reason) == ("pass", [], "")
+
+
+def test_the_page_on_playbooks_lists_the_traces() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "playbooks.md").read_text(encoding="utf-8")
+    assert tuple(re.findall(r"^\| `([a-z0-9]+-[a-z0-9-]+)` \|", page, re.MULTILINE)) == TRACES
+
+
+@pytest.mark.parametrize(("kafka", "mode"), [(kafka, mode) for kafka in PROFILE_VERSIONS for mode in modes_of(kafka)])
+def test_the_traces_hold_under_every_version(kafka: str, mode: str) -> None:
+    for name in TRACES:
+        source = apply_settings(bundled.path_of(name).read_text(), {"cluster.kafka": kafka, "cluster.mode": mode})
+        result = start_session(loads(source, name)).finish()
+        wrong = [f"{name}: {each.text}: {each.detail}" for each in result.expectations if not each.ok]
+        assert (result.verdict, wrong, result.reason) == ("pass", [], "")
 
 
 def test_scenario_1_loses_an_acknowledged_record_only_before_kip_101() -> None:

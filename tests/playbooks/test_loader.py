@@ -199,12 +199,14 @@ def test_manual_stepping() -> None:
     assert expand.params["in"] == 1
     assert deliver.params == {"broker": 1, "partition": "orders-0", "epoch": 0, "truncate": "later"}
     assert deliver.then == {
-        "1": {
-            "leo": 1, "hw": 0, "up": True, "role": "follower", "epochs": [[0, 0]], "log": [[0, "m0"], [0, 7]],
-            "isr": [],
-        },
-        "2": {"followers": {"1": -1}},
-        "controller": {"leader": -1, "epoch": 3, "isr": [1, 2]},
+        "orders-0": {
+            "1": {
+                "leo": 1, "hw": 0, "up": True, "role": "follower", "epochs": [[0, 0]], "log": [[0, "m0"], [0, 7]],
+                "isr": [],
+            },
+            "2": {"followers": {"1": -1}},
+            "controller": {"leader": -1, "epoch": 3, "isr": [1, 2]},
+        }
     }  # fmt: skip
     assert latest.params["epoch"] == "latest"
     assert power.params == {"broker": 1, "keep": 3}
@@ -217,6 +219,24 @@ def test_bad_files_are_refused_with_every_mistake_and_its_place(path: Path, monk
     with pytest.raises(PlaybookError) as caught:
         load(path.name)
     assert str(caught.value) + "\n" == path.with_suffix(".txt").read_text()
+
+
+@pytest.mark.parametrize(("kafka", "verbs"), [("2.0", ["crash", "heal"]), ("3.9", ["crash", "gc_pause", "heal"])])
+def test_a_step_with_time_may_be_for_some_versions(kafka: str, verbs: list[str]) -> None:
+    steps = """\
+steps:
+  - {at: 1s, inject: crash, target: all}
+  - {at: 2s, kafka: 2.1+, inject: gc_pause, target: all}
+  - {at: 3s, heal: crash}
+expect:
+  - {eventually: acked() == 0, within: 1s, kafka: 2.1+}
+  - {always: acked() == 0, kafka: 0.8.2-2.0}
+"""
+    playbook = loads(
+        f"floodmark: 1\ncluster: {{kafka: {kafka}}}\ntopics: [{{name: a, replication: 1}}]\n{steps}", "a.yaml"
+    )
+    assert [step.name if step.verb == "inject" else step.verb for step in playbook.steps] == verbs
+    assert [each.kind for each in playbook.expectations] == ["always" if kafka == "2.0" else "eventually"]
 
 
 def test_problems_come_in_the_order_of_the_file() -> None:

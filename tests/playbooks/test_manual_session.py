@@ -14,6 +14,7 @@ from playbooks.result import Result
 from playbooks.running import start_session
 from playbooks.session import Session
 from playbooks.step_checks import show_rows
+from playbooks.trace_rows import NEWEST
 from tests.support.playbooks import CRASH, MANUAL
 
 
@@ -86,6 +87,116 @@ def test_steps_can_be_taken_one_at_a_time_with_the_same_digest() -> None:
         taken.append(session.steps_taken)
     assert taken == [1, 2, 3, 4, 5]
     assert session.finish().digest == run(MANUAL).digest
+
+
+TWO = """\
+floodmark: 1
+name: two-partitions
+stepping: manual
+cluster: {kafka: "3.9", brokers: 3}
+topics:
+  - {name: orders, placement: [[1, 2], [2, 3]]}
+steps:
+  - deliver: {broker: 1, partition: orders-0}
+  - deliver: {broker: 2, partition: orders-1}
+    then: {2: {role: leader}, controller: {leader: 2}}
+  - append: {broker: 1, partition: orders-0, names: [a]}
+  - append: {broker: 2, partition: orders-1, names: [b, c]}
+    then: {2: {leo: 2}}
+  - crash: {broker: 2}
+    then: {orders-0: {1: {leo: 1, role: leader}, 2: {up: false, leo: 0}}, orders-1: {2: {leo: 2}, 3: {leo: 0}}}
+  - show
+"""
+
+
+def test_states_of_several_partitions_are_told_apart() -> None:
+    result = run(TWO)
+    assert result.verdict == "pass"
+    assert len(result.expectations) == 3
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("then: {2: {leo: 2}}", "then: {2: {leo: 0}}", "orders-1 broker 2: leo is 2, expected 0"),
+        ("3: {leo: 0}", "3: {leo: 1}", "orders-1 broker 3: leo is 0, expected 1"),
+        ("controller: {leader: 2}", "controller: {leader: 1}", "orders-1 controller: leader is 2, expected 1"),
+    ],
+)
+def test_a_wrong_state_names_its_partition_where_there_are_several(right: str, wrong: str, said: str) -> None:
+    result = run(TWO.replace(right, wrong))
+    assert [each.detail for each in result.expectations if not each.ok] == [said]
+
+
+def test_show_tells_every_partition() -> None:
+    session = ManualSession.start(loads(TWO, "m.yaml"))
+    tables: list[Shown] = []
+    session.on_show = tables.append
+    session.finish()
+    assert [(shown.partition, sorted(shown.state)) for shown in tables] == [
+        ("orders-0", ["1", "2", "controller"]),
+        ("orders-1", ["2", "3", "controller"]),
+    ]
+
+
+def test_without_events_there_is_a_row_for_each_step() -> None:
+    session = ManualSession.start(loads(MANUAL, "m.yaml"))
+    session.finish()
+    rows = session.table.rows
+    assert [row.event for row in rows] == [
+        "deliver broker=1",
+        "deliver broker=2",
+        "append broker=1 acks=1 names=[m0]",
+        "append broker=2",
+        "fetch follower=2",
+    ]
+    assert rows[2].state["orders-0"]["1"]["leo"] == 1
+    assert rows[2].notes == ("broker 1 acknowledges offset 0 (acks=1)",)
+    assert rows[3].notes[0] == "append broker=2: NOT_LEADER_OR_FOLLOWER"
+
+
+def test_a_row_keeps_no_more_of_a_log_than_a_cell_can_show() -> None:
+    session = ManualSession.start(loads(MANUAL.replace("acks: 1, names: [m0]", "records: 5000"), "m.yaml"))
+    session.finish()
+    held = session.table.rows[2].state["orders-0"]["1"]
+    assert (held["leo"], held["older"], held["log"][-1]) == (5000, True, [0, 4999])
+    assert len(held["log"]) == NEWEST
+    assert session.table.rows[1].state["orders-0"]["1"]["older"] is False
+
+
+def test_an_event_gathers_the_steps_up_to_the_next() -> None:
+    text = MANUAL.replace("partition: orders-0, acks: 1, names: [m0]}\n", "partition: orders-0}\n    event: a write\n")
+    text = text.replace(
+        "fetch: {follower: 2, partition: orders-0}\n", "fetch: {follower: 2, partition: orders-0}\n    event: a read\n"
+    )
+    session = ManualSession.start(loads(text, "m.yaml"))
+    session.advance(0, 3)
+    assert [row.event for row in session.table.rows] == [""]
+    session.finish()
+    rows = session.table.rows
+    assert [(row.number, row.event, len(row.steps)) for row in rows] == [
+        (1, "", 2),
+        (2, "a write", 2),
+        (3, "a read", 1),
+    ]
+    assert rows[1].steps[1] == ("append broker=2", "NOT_LEADER_OR_FOLLOWER")
+    assert rows[1].state["orders-0"]["2"]["leo"] == 0
+    assert rows[2].state["orders-0"]["2"]["leo"] == 1
+
+
+@pytest.mark.parametrize(("versions", "there"), [("3.9", True), ("3.9+", True), ("2.0 - 3.9", True), ("4.0+", False)])
+def test_a_step_and_an_expectation_may_be_for_some_versions(versions: str, there: bool) -> None:
+    text = MANUAL.replace("  - show\n", f"  - show:\n    kafka: {versions}\n")
+    text += f"  - end: leo(orders-0, 1) == 1\n    kafka: {versions}\n"
+    playbook = loads(text, "m.yaml")
+    assert [step.name for step in playbook.steps][5:] == ["show"] * there
+    assert [each.text for each in playbook.expectations][1:] == ["leo(orders-0, 1) == 1"] * there
+
+
+def test_steps_are_counted_as_in_the_file_whatever_the_version() -> None:
+    text = MANUAL.replace("  - append: {broker: 1,", "  - show:\n    kafka: 2.0\n  - append: {broker: 1,")
+    assert [step.index for step in loads(text, "m.yaml").steps] == [0, 1, 3, 4, 5, 6]
+    assert run(text).expectations[0].text.startswith("state after step 4, append")
 
 
 def test_show_hands_over_the_table() -> None:

@@ -16,7 +16,7 @@ from playbooks.running import start_session
 from playbooks.session import Session
 from playbooks.wording import step_name
 from tui.cli.chosen import Chosen
-from tui.cli.printing import print_events, print_heading, print_shown
+from tui.cli.printing import print_events, print_heading, print_shown, print_trace
 from tui.cli.progress import Telling
 
 SLICE_US = 500_000
@@ -34,6 +34,8 @@ class Driving:
     """Where every notable event goes as a line; None: nowhere."""
     recorder: Recorder | None = field(default=None, init=False)
     """Of the session that runs, or ran last."""
+    _rows: int = field(default=0, init=False)
+    """Rows of its table that have been printed, where it has one."""
 
     def run(self, chosen: Chosen) -> Result:
         """Run one playbook to its verdict.
@@ -48,18 +50,26 @@ class Driving:
         print_heading(self.console, playbook, chosen.seed, session.cluster.profile.name)
         with Telling(self.console) as telling:
             if isinstance(session, ManualSession):
-                session.on_show = self._shower(telling)
+                session.on_show = self._shower(telling, session)
+            self._rows = 0
             while session.advance(session.cluster.now_us + SLICE_US, int(isinstance(session, ManualSession))):
                 self._print(session.drain(), telling, session)
                 telling.tell(lambda: progress(session))
             telling.tell(lambda: f"{playbook.name}: sealing the session")
+            if isinstance(session, ManualSession):
+                self._tell_rows(telling, session)
             result = session.finish()
             self._print(session.drain(), telling, session)
         return result
 
-    def _shower(self, telling: Telling) -> Callable[[Shown], None]:
+    def _tell_rows(self, telling: Telling, session: ManualSession) -> None:
+        """Print the rows that are complete and not printed yet."""
+        telling.hide()
+        self._rows = print_trace(self.console, session.table, self._rows)
+
+    def _shower(self, telling: Telling, session: ManualSession) -> Callable[[Shown], None]:
         def show(shown: Shown) -> None:
-            telling.hide()
+            self._tell_rows(telling, session)
             print_shown(self.console, shown)
 
         return show

@@ -12,7 +12,10 @@ from playbooks.model import Playbook
 from playbooks.problems import counted
 from playbooks.result import Checked, Result
 from playbooks.step_checks import show_rows
+from playbooks.trace_rows import TraceTable
+from playbooks.wording import step_name
 from tui.cli.console import say, table
+from tui.cli.trace_table import legend_lines, trace_lines
 
 STYLES = {"pass": "bold green", "fail": "bold red", "inconclusive": "bold yellow"}
 REFUSALS_SHOWN = 8
@@ -114,8 +117,18 @@ def print_events(console: Console, events: Sequence[Event], *, everything: bool)
 def print_shown(console: Console, shown: Shown) -> None:
     """The table of a ``show`` step."""
     note = f": {shown.step.note}" if shown.step.note else ""
-    say(console, f"state at step {shown.step.index + 1}{note}")
+    of = f" of {shown.partition}" if shown.partition else ""
+    say(console, f"state{of} at {step_name(shown.step)}{note}")
     table(console, ("broker", "role", "LEO", "HW", "epochs", "ISR", "log"), show_rows(shown.state))
+
+
+def print_trace(console: Console, trace: TraceTable, first: int) -> int:
+    """The rows of a manual playbook's table from ``first`` (from 0) on; returns how many there are by now."""
+    rows = trace.rows[first:]
+    if rows:
+        for line in [*([] if first else legend_lines(console.width)), *trace_lines(rows, console.width)]:
+            say(console, line)
+    return len(trace.rows)
 
 
 def print_summary(console: Console, results: Sequence[Result]) -> None:
