@@ -51,7 +51,11 @@ class History:
 
     def isr_of(self, partition: str, leader_epoch: int) -> tuple[int, ...]:
         """The newest ISR that the leader of an epoch can be going by, as of now."""
-        return next(isr for epoch, isr in reversed(self._isrs[partition]) if epoch <= leader_epoch)
+        isrs = self._isrs[partition]
+        epoch, isr = isrs[-1]
+        if epoch <= leader_epoch:
+            return isr
+        return next(isr for epoch, isr in reversed(isrs) if epoch <= leader_epoch)
 
     def last_election(self, partition: str, until: int) -> LeaderElected | None:
         """The newest decision up to a moment, if it made somebody leader."""

@@ -65,7 +65,11 @@ class Ledger:
 
     def sent(self, event: RecordsSent) -> None:
         """A client made records."""
-        self._book(event.client, 0, event.count)
+        books = self.books.get(event.client)
+        if books is None:
+            self._book(event.client, 0, event.count)
+        else:
+            books[0] += event.count
 
     def failed(self, event: RecordsFailed) -> None:
         """A client was told that its records are not written."""
@@ -121,10 +125,13 @@ class Ledger:
     def _vouch(self, partition: str, stint: int, start: int, end: int) -> None:
         """Remember which ISR stood behind an acknowledgement."""
         isr = self._history.isr_of(partition, self._world.lineages[partition].by_id[stint].epoch)
-        known = self._vouched.get((partition, stint), ())
-        if known and known[-1][1] == start and known[-1][2] == isr:
-            self._vouched[partition, stint] = (*known[:-1], (known[-1][0], end, isr))
-            return
+        key = (partition, stint)
+        known = self._vouched.get(key, ())
+        if known:
+            first, last, stood = known[-1]
+            if last == start and stood == isr:
+                self._vouched[key] = ((first, end, isr),) if len(known) == 1 else (*known[:-1], (first, end, isr))
+                return
         entries = list(known)
         place = len(entries)
         while place and entries[place - 1][0] > start:  # acknowledgements overtake each other, but not by far

@@ -151,7 +151,7 @@ class Producer:
 
     def _make(self) -> None:
         spec = self._spec
-        now = self._port.now
+        now = self._port.clock.now
         if not self._running or 0 <= spec.stop_us <= now:
             return
         self._port.timer(spec.interval_us, "make")
@@ -193,7 +193,7 @@ class Producer:
 
     def _pump(self) -> None:
         """Send what may be sent, and see to the next deadline."""
-        now = self._port.now
+        now = self._port.clock.now
         lost = False
         wake = -1
         for partition, queue in tuple(self._accumulator.queues.items()):
@@ -282,7 +282,7 @@ class Producer:
             self._alarm.want(at)
 
     def _expire(self) -> None:
-        now = self._port.now
+        now = self._port.clock.now
         for broker, sent_at, _batch in tuple(self._in_flight.values()):
             if now - sent_at >= self._config.request_timeout_us and self._busy(broker):
                 timed_out = next(key for key, entry in self._in_flight.items() if entry[0] == broker)
@@ -318,7 +318,7 @@ class Producer:
             self._pump()
 
     def _ack(self, batch: Outgoing, broker: int, epoch: int, offset: int, lineage: int) -> None:
-        now = self._port.now
+        now = self._port.clock.now
         self.acked += batch.records
         self._emit(
             RecordsAcked(
@@ -337,7 +337,7 @@ class Producer:
         )
 
     def _attempt_failed(self, batch: Outgoing, broker: int, error: KafkaError) -> None:
-        now = self._port.now
+        now = self._port.clock.now
         self._accumulator.came_back(batch)
         self.refused += 1
         self.last_error = error.name
@@ -369,7 +369,7 @@ class Producer:
             batch.producer_id = self._pid
 
     def _give_up(self, batch: Outgoing, error: KafkaError) -> None:
-        now = self._port.now
+        now = self._port.clock.now
         for correlation in [key for key, entry in self._in_flight.items() if entry[2] is batch]:
             self._under_way[self._in_flight.pop(correlation)[0]] -= 1
         self._accumulator.remove(batch)

@@ -11,19 +11,20 @@ from cluster_model.kernel.processes import Network
 class Port:
     """What a node may do."""
 
-    __slots__ = ("_kernel", "_links", "_network", "_processes", "node_id")
+    __slots__ = ("_links", "_network", "_processes", "clock", "node_id")
 
     def __init__(self, network: Network, node_id: int) -> None:
         self.node_id = node_id
         self._network = network
-        self._kernel = network.kernel
+        self.clock = network.kernel
+        """Its ``now`` is what :attr:`now` tells, without a call; nothing else of it is for a node."""
         self._processes = network.processes
         self._links = network.outgoing(node_id)
 
     @property
     def now(self) -> int:
         """Virtual microseconds."""
-        return self._kernel.now
+        return self.clock.now
 
     @property
     def incarnation(self) -> int:
@@ -36,14 +37,14 @@ class Port:
         if link is None:
             link = self._network.link(self.node_id, target)
         link.used = True
-        kernel = self._kernel
+        kernel = self.clock
         payload = (self.node_id, link.source.incarnation, link.target.incarnation, message)
         kernel.schedule(link.wire.arrival(kernel.now), MESSAGE, target, payload)
 
     def timer(self, delay: int, *timer: Any) -> None:
         """Have ``on_timer(timer)`` called after ``delay``; it dies with the process."""
         node_id = self.node_id
-        self._kernel.after(delay, TIMER, node_id, (self._processes[node_id].incarnation, timer))
+        self.clock.after(delay, TIMER, node_id, (self._processes[node_id].incarnation, timer))
 
     def asking(self, answerer: int, index: int) -> Exchange:
         """The node's own connection of that number to another, for one standing question."""

@@ -102,12 +102,13 @@ class Network:
         process = self.processes[target]
         source, source_incarnation, target_incarnation, message = payload
         if process.state is RUNNING:
-            if process.incarnation == target_incarnation and message is not DISCONNECTED:
-                process.receive(source, message)
-            elif process.incarnation == target_incarnation:
+            if process.incarnation != target_incarnation:
+                if message is not DISCONNECTED:
+                    self._reset(target, source, source_incarnation)
+            elif message is DISCONNECTED:
                 process.node.on_disconnect(source)
-            elif message is not DISCONNECTED:
-                self._reset(target, source, source_incarnation)
+            else:
+                process.receive(source, message)
         elif process.state is ProcessState.PAUSED:
             process.held.append((MESSAGE, payload))
         elif process.state is ProcessState.DOWN and message is not DISCONNECTED:

@@ -102,7 +102,10 @@ class ReplicaLog:
         """Write as leader."""
         base, records, size, now = batch[:4]
         stamp = batch.timestamp_us
-        self._admit(base, base + records, size, stamp, stamp, now)
+        rule = self.segments.admit(base + records, size, stamp, stamp, now)
+        if rule:
+            self._roll(base, now, rule)
+            self.segments.book(size, stamp, stamp, now)
         extents = self.extents
         if not extents or extents[-1][1] != lineage.id:
             extents.append((base, lineage.id))
@@ -142,8 +145,18 @@ class ReplicaLog:
         """Write as follower what a fetch brought, as one append; it must begin at the log's end."""
         if records.start != self.leo:
             raise ValueError(f"append at {records.start} to a log that ends at {self.leo}")
+        extents = records.extents
+        if len(extents) == 1 and self.extents and self.extents[-1][1] == extents[0][1] and records.cleaned is None:
+            end = records.end
+            size, first_us, newest_us = self.lineages.by_id[extents[0][1]].measure(records.start, end)
+            if size <= self.rules.segment_bytes:
+                self._admit(records.start, end, size, first_us, newest_us, now)
+                self.leo = end
+                if end - self.recovery_point >= self.rules.flush_messages:
+                    self.flush(now)
+                return
         self._admit_slice(records, now)
-        for start, lineage_id in records.extents:
+        for start, lineage_id in extents:
             if not self.extents or self.extents[-1][1] != lineage_id:
                 self.extents.append((start, lineage_id))
                 if self.uses_epochs:
@@ -157,12 +170,6 @@ class ReplicaLog:
         if records.cleaned is not None:
             self._admit_cleaned(records, records.cleaned, now)
             return
-        if len(records.extents) == 1:
-            start, end = records.start, records.end
-            size, first_us, newest_us = by_id[records.extents[0][1]].measure(start, end)
-            if size <= self.rules.segment_bytes:
-                self._admit(start, end, size, first_us, newest_us, now)
-                return
         size, first_us, newest_us, end = 0, -1, -1, records.end
         for start, lineage_id in reversed(records.extents):
             more, first_us, top = by_id[lineage_id].measure(start, end)

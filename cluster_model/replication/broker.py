@@ -160,9 +160,7 @@ class Broker:
 
     def receive(self, source: int, message: Message) -> None:
         """Handle a message."""
-        handler = self._handlers.get(type(message))
-        if handler is not None:
-            handler(source, message)
+        self._handlers[type(message)](source, message)
 
     def on_timer(self, timer: Payload) -> None:
         """Handle a timer by its name."""

@@ -26,7 +26,7 @@ from cluster_model.messages import (
 )
 from cluster_model.profiles import Profile
 from cluster_model.replication.fetcher_ids import first_correlation
-from cluster_model.replication.following import Following, Outcome
+from cluster_model.replication.following import GO_ON, Following, Outcome
 from cluster_model.replication.out_of_range import Seek
 from cluster_model.replication.replica import Replica
 from cluster_model.replication.session_cache import FULL
@@ -150,7 +150,7 @@ class Fetcher:
             else:
                 self._send(self.request(self._next()), idle=no_news)
             return
-        self._ask_anew(self._port.now)
+        self._ask_anew(self._port.clock.now)
 
     def _ask_anew(self, now: int) -> None:
         """Send a full request, or the question that some partition needs an answer to first."""
@@ -209,7 +209,7 @@ class Fetcher:
     def _send(self, request: FetchRequest | EpochEndRequest | ListOffsetsRequest, *, idle: bool = False) -> None:
         number = self._outstanding = request.correlation
         self._exchange.ask(number, request, idle=idle)
-        self._alarm.want(self._port.now + self._config.socket_timeout_us)
+        self._alarm.want(self._port.clock.now + self._config.socket_timeout_us)
 
     def fetched(self, response: FetchResponse) -> None:
         """The leader answered a fetch."""
@@ -221,9 +221,9 @@ class Fetcher:
             self.pump()
             return
         if self._steady:
-            self._take(self._port.now, response)
+            self._take(self._port.clock.now, response)
         else:
-            self._take_all(self._port.now, response)
+            self._take_all(self._port.clock.now, response)
         self.pump(no_news=not response.partitions)
 
     def _take(self, now: int, response: FetchResponse) -> None:
@@ -236,7 +236,7 @@ class Fetcher:
             outcome = Outcome.IGNORED if following is None else following.answer(now, asked, data)
             self._told[place] = (data.hw, data.log_start)
             self._touched[data.partition] = None
-            if following is None or outcome is not Outcome.GO_ON or data.error:
+            if following is None or outcome is not GO_ON or data.error:
                 self._steady = False
                 self._settle(data.partition, outcome)
             elif (
@@ -279,7 +279,7 @@ class Fetcher:
         if response.correlation != self._outstanding:
             return
         self._outstanding = 0
-        now = self._port.now
+        now = self._port.clock.now
         for answer in response.partitions:
             following = self._following(answer.partition) if answer.partition in self._partitions else None
             if following is not None:
@@ -293,7 +293,7 @@ class Fetcher:
         self._outstanding = 0
         following = self._following(response.partition) if response.partition in self._partitions else None
         if following is not None:
-            outcome = following.offset_answer(self._port.now, response.error, response.log_offset)
+            outcome = following.offset_answer(self._port.clock.now, response.error, response.log_offset)
             if outcome is Outcome.EXIT:
                 self._port.exit(following.exit_reason)
                 return
@@ -303,7 +303,7 @@ class Fetcher:
     def _settle(self, partition: str, outcome: Outcome) -> None:
         self._touched[partition] = None
         if outcome is Outcome.BACK_OFF:
-            self._delayed[partition] = self._port.now + self._config.fetch_backoff_us
+            self._delayed[partition] = self._port.clock.now + self._config.fetch_backoff_us
         elif outcome is Outcome.FAILED:
             self.remove(partition)
         else:
@@ -313,7 +313,7 @@ class Fetcher:
         """The alarm: a back-off is over, or the leader has been silent for too long."""
         if not self._alarm.rang():
             return
-        now = self._port.now
+        now = self._port.clock.now
         if self._outstanding:
             late_at = self._exchange.sent_at + self._config.socket_timeout_us
             if late_at <= now:
@@ -327,7 +327,7 @@ class Fetcher:
         self.disturb()
         self._session.lost()
         self._outstanding = 0
-        again = self._port.now + self._config.fetch_backoff_us
+        again = self._port.clock.now + self._config.fetch_backoff_us
         for partition in self._partitions:
             self._delayed[partition] = again
             following = self._following(partition)

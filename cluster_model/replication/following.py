@@ -10,7 +10,7 @@ Four generations of the question "how much of my log agrees with the new leader'
 """
 
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from cluster_model.errors import KafkaError
 from cluster_model.log.epochs import UNDEFINED
@@ -33,6 +33,10 @@ class Outcome(Enum):
     IGNORED = "ignored"
     EXIT = "exit"
     """The process must end: :attr:`Following.exit_reason` says why."""
+
+
+GO_ON: Final = Outcome.GO_ON
+"""Looking a member up takes time, and this is the outcome of nearly every answer."""
 
 
 class Following:
@@ -124,14 +128,20 @@ class Following:
             self._truncate_by(now, *data.diverging, "diverging epoch in fetch")
             self.truncating = False
             return Outcome.GO_ON
-        if data.records.end > data.records.start:
-            log.append_slice(data.records, now)
-        replica.hw = max(log.log_start, min(data.hw, log.leo))
-        self.lag = max(0, data.hw - log.leo)
+        records = data.records
+        if records.extents:
+            log.append_slice(records, now)
+        hw, leo = data.hw, log.leo
+        if hw <= leo:
+            self.lag = 0
+            replica.hw = hw if hw >= log.log_start else log.log_start
+        else:
+            self.lag = hw - leo
+            replica.hw = leo
         if data.log_start > log.log_start and not replica.follow_start(data.log_start, now):
             self.failed = True
             return Outcome.FAILED
-        return Outcome.GO_ON
+        return GO_ON
 
     def _error(self, error: KafkaError) -> Outcome:
         if error is KafkaError.FENCED_LEADER_EPOCH:

@@ -72,7 +72,7 @@ class Service:
             if request.acks:
                 self._port.send(source, ProduceResponse(request.correlation, partition, error, -1, -1, -1))
             return
-        now = self._port.now
+        now = self._port.clock.now
         error, base, stint, required, waits = leadership.append(now, request)
         if waits:
             deadline = now + request.timeout_us
@@ -86,14 +86,14 @@ class Service:
     def fetch(self, source: int, request: FetchRequest) -> None:
         """Answer at once if there is anything to say, else park (``ReplicaManager.fetchMessages``)."""
         if self._profile.fetch_sessions:
-            refused = self._cache.arrived(self._port.now, request)
-            if refused is not KafkaError.NONE:
+            refused = self._cache.arrived(self._port.clock.now, request)
+            if refused:
                 self._send(source, request, FetchResponse(request.correlation, (), refused))
                 return
         if request.replica != CONSUMER:
             self._fetch_as_follower(request)
             return
-        now = self._port.now
+        now = self._port.clock.now
         found = [
             serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=False)
             for asked in request.partitions
@@ -117,16 +117,16 @@ class Service:
         if request.session_epoch == FULL:
             if self._cache.full:
                 self._purgatory.sessions.wake()
-            session_id = self._cache.begun(self._port.now, request, size, self._port.incarnation)
+            session_id = self._cache.begun(self._port.clock.now, request, size, self._port.incarnation)
         self._send(source, request, FetchResponse(request.correlation, tuple(found), 0, session_id))
 
     def _fetch_as_follower(self, request: FetchRequest) -> None:
         """The same for a follower; what rests in its session is answered by silence."""
-        now = self._port.now
+        now = self._port.clock.now
         session = self._session_for(request)
         dirty = session.dirty
         if not dirty:
-            session.came(request, now)
+            session.arrive(now)
             if request.max_wait_us > 0:
                 session.wait(request)
             else:
@@ -154,7 +154,7 @@ class Service:
                 found.append(data)
             if replica is not None and (replica.hw != before or replica.unsettled or self._profile.hw_push):
                 changed.append(replica)
-        session.came(request, now)
+        session.arrive(now)
         if at_once:
             self._answer(session, request, places, self._completed(session, places, befores, found))
         else:
@@ -209,7 +209,7 @@ class Service:
         leadership = replica.leadership
         if leadership is None or follower in leadership.isr or offset >= replica.log.leo:
             return False
-        return self._throttled(replica) and self._throttle.exceeded(self._port.now)
+        return self._throttled(replica) and self._throttle.exceeded(self._port.clock.now)
 
     def _throttled(self, replica: Replica) -> bool:
         return self._throttle.concerns(replica.partition, replica.topic.leader_throttled, replica.broker)
@@ -243,7 +243,7 @@ class Service:
                 remote.told_hw = max(data.hw, remote.told_hw)
                 self._touched[data.partition] = None
             if self._throttle.active and data.records.extents and self._throttled(replica):
-                self._throttle.rate.record(self._port.now, slice_bytes(replica.log.lineages, data.records))
+                self._throttle.rate.record(self._port.clock.now, slice_bytes(replica.log.lineages, data.records))
 
     def answer_waiting(self, replica: Replica) -> None:
         """Answer produces that are settled and fetches that now have something to read."""
@@ -287,7 +287,7 @@ class Service:
         parked = self._purgatory.take_fetch(token)
         if parked is not None:
             request = parked.request
-            now = self._port.now
+            now = self._port.clock.now
             found = [
                 serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=False)
                 for asked in request.partitions
@@ -300,7 +300,7 @@ class Service:
             return
         dirty = session.dirty
         places = sorted(dirty) if len(dirty) > 1 else list(dirty)
-        now = self._port.now
+        now = self._port.clock.now
         found: list[FetchData] = []
         for place in places:
             asked = session.asked[place]
@@ -311,7 +311,7 @@ class Service:
     def waited(self, follower: int, fetcher: int, serial: int) -> None:
         """A timer: perhaps a follower's fetch has waited long enough, and is answered with what there is."""
         session = self._purgatory.sessions.of((follower, fetcher))
-        if session is not None and session.serial == serial and session.rang(self._port.now):
+        if session is not None and session.serial == serial and session.rang(self._port.clock.now):
             self._answer_follower(session)
 
     def disturb(self) -> None:
@@ -331,7 +331,7 @@ class Service:
 
     def expire(self) -> None:
         """Answer what has waited long enough: consumers with what there is, produces with REQUEST_TIMED_OUT."""
-        for token in self._purgatory.due(self._port.now):
+        for token in self._purgatory.due(self._port.clock.now):
             if token in self._purgatory.fetches:
                 self._answer_consumer(token)
             else:
@@ -355,7 +355,7 @@ class Service:
         """An offset by time, the earliest or the latest."""
         replica = self._replicas.get(request.partition)
         refused = KafkaError.NONE if replica is None else check_epoch(replica, request.current_leader_epoch)
-        response = answer(replica, refused, request, self._port.now)
+        response = answer(replica, refused, request, self._port.clock.now)
         if request.replica == CONSUMER:
             self._port.send(source, response)
         else:

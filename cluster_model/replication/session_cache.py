@@ -22,6 +22,7 @@ FULL: Final = 0
 SESSIONLESS: Final = -1
 """``session_epoch`` of a fetch that wants none; before 1.1 every one."""
 _LAST_EPOCH: Final = 2**31 - 1
+NONE: Final = KafkaError.NONE
 
 
 def next_epoch(epoch: int) -> int:
@@ -71,21 +72,24 @@ class SessionCache:
 
     def arrived(self, now: int, request: FetchRequest) -> KafkaError:
         """Whether a fetch may go on (``FetchManager.newContext``). A full one gives up the session that it names."""
-        if request.session_epoch <= FULL:
+        epoch = request.session_epoch
+        if epoch <= FULL:
             self._sessions.pop(request.session_id, None)
-            return KafkaError.NONE
+            return NONE
         session = self._sessions.get(request.session_id)
         if session is None:
             return KafkaError.FETCH_SESSION_ID_NOT_FOUND
-        if session.epoch != request.session_epoch:
+        if session.epoch != epoch:
             return KafkaError.INVALID_FETCH_SESSION_EPOCH
-        self.used(request.session_id, request.session_epoch, now)
+        session.epoch = 1 if epoch == _LAST_EPOCH else epoch + 1
+        session.used_us = now
+        session.ripe = now - session.created_us > EVICTION_US
         if not request.incremental:
             session.size = len(request.partitions)
-        return KafkaError.NONE
+        return NONE
 
     def used(self, session_id: int, epoch: int, at_us: int) -> None:
-        """Fetch number ``epoch`` of a session arrived, if it is still there."""
+        """Fetch number ``epoch`` of a session had arrived, if it is still there; those before it were left out."""
         session = self._sessions.get(session_id)
         if session is not None:
             session.epoch = next_epoch(epoch)

@@ -18,14 +18,15 @@ class SessionHandle:
 
     def answered(self, response: FetchResponse) -> bool:
         """Take an answer; False if the broker refused the session: the next fetch is a full one."""
-        if self.epoch == SESSIONLESS:
+        epoch = self.epoch
+        if epoch == SESSIONLESS:
             return True
         if response.error:
             self.epoch = FULL
             if response.error == KafkaError.FETCH_SESSION_ID_NOT_FOUND:
                 self.id = 0
             return False
-        self.epoch = next_epoch(self.epoch) if response.session_id else FULL
+        self.epoch = next_epoch(epoch) if response.session_id else FULL
         self.id = response.session_id
         return True
 

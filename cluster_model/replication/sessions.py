@@ -57,10 +57,14 @@ class FetchSession:
         return max(self._arrived, self.exchange.arrived)
 
     def came(self, request: FetchRequest, arrived: int) -> None:
-        """A fetch arrived; one or more before it may have been left out."""
+        """Fetches were left out: this one arrived last."""
         self._arrived = arrived
         if request.session_epoch > FULL:
             self._cache.used(request.session_id, request.session_epoch, arrived)
+
+    def arrive(self, now: int) -> None:
+        """A fetch arrived."""
+        self._arrived = now
 
     def late(self, now: int, most: int) -> bool:
         """Whether the last fetch arrived more than ``most`` ago."""
