@@ -229,6 +229,13 @@ class Lineages:
         self.by_id.append(lineage)
         return lineage
 
+    def batches_of(self, extents: tuple[tuple[int, int], ...], end: int) -> Iterator[tuple[Batch, int]]:
+        """Batches of a stretch up to ``end``, given as (first offset, stint) each, with where each ends in it."""
+        for index, (start, stint) in enumerate(extents):
+            last = extents[index + 1][0] if index + 1 < len(extents) else end
+            for batch in self.by_id[stint].between(start, last):
+                yield batch, min(last, batch.end)
+
     def save(self) -> tuple[int, ...]:
         """Lengths: lineages only grow, so nothing else is needed to go back."""
         return tuple([lineage.length for lineage in self.by_id])

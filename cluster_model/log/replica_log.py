@@ -179,7 +179,7 @@ class ReplicaLog:
         if size > self.rules.segment_bytes:
             # More than a segment takes: what Kafka would refuse goes in batch by batch.
             at = records.start
-            for batch, end in _batches_of(by_id, records):
+            for batch, end in self.lineages.batches_of(records.extents, records.end):
                 self._admit(at, end, batch.size, batch.timestamp_us, batch.timestamp_us, now)
                 at = end
         elif records.extents:
@@ -188,7 +188,7 @@ class ReplicaLog:
     def _admit_cleaned(self, records: Slice, cleaned: Cleaned, now: int) -> None:
         """Copy what a cleaned log has left, batch by batch, holes included."""
         at = records.start
-        for batch, end in _batches_of(self.lineages.by_id, records):
+        for batch, end in self.lineages.batches_of(records.extents, records.end):
             if not cleaned.gone(batch):
                 size = cleaned.size_of(batch)
                 self._admit(at, end, size, batch.timestamp_us, batch.timestamp_us, now)
@@ -410,12 +410,3 @@ class ReplicaLog:
         self._marks = list(marks)
         self._unlinked = list(unlinked)
         self.segments.load(segments)
-
-
-def _batches_of(by_id: list[Lineage], records: Slice) -> Iterator[tuple[Batch, int]]:
-    """Batches of a slice with where each ends in it."""
-    for index, (start, lineage_id) in enumerate(records.extents):
-        lineage = by_id[lineage_id]
-        end = records.extents[index + 1][0] if index + 1 < len(records.extents) else records.end
-        for batch in lineage.between(start, end):
-            yield batch, min(end, batch.end)
