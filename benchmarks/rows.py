@@ -6,6 +6,7 @@ from typing import NamedTuple
 from benchmarks.kernels import ours, simpys
 from benchmarks.measure import best_of
 from benchmarks.models import SECOND, cluster_under, keyframe_ms, megabytes_per_second, simulated_per_cpu
+from benchmarks.recording import recorded_per_cpu
 from benchmarks.seeking import remembered, seeks_ms
 
 TRIES = 3
@@ -62,6 +63,7 @@ def rows() -> Iterator[Row]:
         yield Row(what, figure, f"{own / simpy:.2f}", "ratio 2", own >= 2 * simpy)
     for load in LOADS:
         yield _model(load, base)
+        yield _recorded(load)
     for load in KEYFRAMES:
         cluster = cluster_under(load.brokers, load.partitions, load.batches, load.batch)
         cluster.run(2 * SECOND)
@@ -82,6 +84,12 @@ def _model(load: Load, base: float) -> Row:
     best = max(simulated_per_cpu(cluster, load.simulated_us) for _ in range(TRIES))
     figure = f"{best[0]:,.4g} simulated s, {best[1]:,.0f} events/s"
     return Row(load.name, figure, f"{best[1] / base:.2f}", f"{load.floor:,g} simulated s", best[0] >= load.floor)
+
+
+def _recorded(load: Load) -> Row:
+    spec = cluster_under(load.brokers, load.partitions, load.batches, load.batch).spec
+    best = recorded_per_cpu(spec, load.simulated_us, TRIES)
+    return Row("the same, recorded", f"{best:,.4g} simulated s", "", f"{load.floor:,g} simulated s", best >= load.floor)
 
 
 def _seek(load: Load) -> Row:

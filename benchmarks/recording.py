@@ -1,0 +1,30 @@
+"""The same load as somebody has it who runs a playbook: a session, its findings, and every event in a file."""
+
+import tempfile
+from pathlib import Path
+
+from benchmarks.measure import cpu_seconds
+from benchmarks.models import SECOND
+from cluster_model.spec import ClusterSpec
+from playbooks.model import Playbook
+from playbooks.recorder import Recorder
+from playbooks.session import SLICE_US, Session
+
+
+def recorded_per_cpu(spec: ClusterSpec, simulated_us: int, tries: int) -> float:
+    """The most simulated seconds per CPU second of a recorded session; making and sealing it is not counted."""
+    playbook = Playbook("", "load", "Steady load", "", 1, spec, (), SECOND, (), (), "")
+    with tempfile.TemporaryDirectory() as parent:
+        recorder = Recorder(Path(parent))
+        session = Session.start(playbook, recorder=recorder, open_ended=True)
+        _advance(session, SECOND // 5)
+        best = max(simulated_us / cpu_seconds(lambda: _advance(session, simulated_us)) for _ in range(tries))
+        recorder.close()
+    return best / SECOND
+
+
+def _advance(session: Session, duration_us: int) -> None:
+    until = session.cluster.now_us + duration_us
+    while session.cluster.now_us < until:
+        session.advance(min(session.cluster.now_us + SLICE_US, until))
+        session.drain()
