@@ -3,15 +3,19 @@
 Absolute figures move with the machine and its load. The ratio to SimPy, taken in the same run, moves less.
 """
 
+from pathlib import Path
+
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.rows import rows
+from cluster_model.kernel import kernel
 
 
 def main() -> None:
     console = Console(width=150)
-    table = Table(title="per CPU second; checker and trace on", title_justify="left")
+    model = "plain Python" if Path(kernel.__file__).suffix == ".py" else "compiled"
+    table = Table(title=f"{model}, per CPU second; checker and trace on", title_justify="left")
     for heading in ("what", "figure", "to SimPy", "floor", ""):
         table.add_column(heading)
     with console.status("measuring"):

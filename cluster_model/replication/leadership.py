@@ -74,7 +74,8 @@ class Leadership:
         "producers", "proposal", "remotes", "replica",
     )  # fmt: skip
 
-    def __init__(self, replica: "Replica", state: PartitionState, now: int) -> None:
+    def __init__(self, replica: "Replica", state: PartitionState, now: int, *, anew: bool = True) -> None:
+        """``anew``: idempotent producers are remembered by what the log says of them, which takes reading it."""
         self.replica = replica
         self.isr = state.isr
         self.pending: tuple[int, ...] | None = None
@@ -85,7 +86,8 @@ class Leadership:
         self.epoch_start = replica.log.leo
         self.remotes = {broker: self._unheard(broker, now) for broker in state.replicas if broker != replica.broker}
         self.producers = ProducerMemory()
-        self.producers.rebuild(replica.log)
+        if anew:
+            self.producers.rebuild(replica.log)
         self._waiting: list[tuple[int, int]] = []
         self._lineage: Lineage | None = None
         self._needed: tuple[Remote, ...] = ()
@@ -392,11 +394,11 @@ class Leadership:
     def loaded(cls, replica: "Replica", saved: tuple[Any, ...], sessions: FetchSessions) -> "Leadership":
         """Undo of :meth:`save`."""
         isr, pending, proposal, epoch_start, remotes, producers, waiting, lineage, proposals = saved
-        self = cls.__new__(cls)
-        self.replica = replica
-        self.isr, self.pending, self.proposal, self.epoch_start = isr, pending, proposal, epoch_start
+        epoch, partition_epoch = replica.leader_epoch, replica.partition_epoch
+        state = PartitionState(replica.partition, replica.broker, epoch, isr, partition_epoch, replica.assignment)
+        self = cls(replica, state, 0, anew=False)
+        self.pending, self.proposal, self.epoch_start = pending, proposal, epoch_start
         self.remotes = _loaded_remotes(remotes, sessions.watching(replica.partition))
-        self.producers = ProducerMemory()
         self.producers.load(producers)
         self._waiting = list(waiting)
         self._proposals = proposals

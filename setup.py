@@ -1,0 +1,29 @@
+"""Only says what is compiled, when asked to: with FLOODMARK_COMPILE set, the model's hot modules become C by mypyc.
+
+Everything else about the package stands in pyproject.toml. The modules themselves are the same either way.
+"""
+
+import os
+
+from setuptools import setup
+
+COMPILED = {
+    "cluster_model/kernel": ["exchanges", "kernel", "port", "process", "processes", "streams", "wires"],
+    "cluster_model/log": ["epochs", "lineage", "replica_log", "segments"],
+    "cluster_model/replication": [
+        "broker", "fetcher", "following", "idempotence", "leadership", "purgatory", "replica", "rules", "service",
+        "serving", "session_cache", "session_handle", "sessions", "touched",
+    ],
+    "cluster_model/clients": ["accumulator", "metadata", "producer"],
+    "cluster_model/checker": ["acked", "checker", "history", "invariants", "ledger", "repeats"],
+    "cluster_model": ["messages", "trace"],
+}  # fmt: skip
+"""Folder to modules: what every batch passes through."""
+
+if os.environ.get("FLOODMARK_COMPILE"):
+    from mypyc.build import mypycify
+
+    paths = [f"{folder}/{module}.py" for folder, modules in COMPILED.items() for module in modules]
+    setup(ext_modules=mypycify(paths, opt_level="3"))
+else:
+    setup()

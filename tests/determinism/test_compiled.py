@@ -1,0 +1,55 @@
+"""The compiled model is the same model: the run full of faults ends in the same digests."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def compiler() -> str | None:
+    """The C compiler that extension modules are built with, if this machine has it."""
+    return shutil.which((os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0])
+
+
+def answer(path: str, *arguments: str) -> str:
+    """What another process prints that finds the packages by ``path``."""
+    done = subprocess.run(
+        [sys.executable, "-P", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+@pytest.mark.compiled
+def test_the_compiled_model_has_the_same_history(tmp_path: Path) -> None:
+    if compiler() is None:
+        pytest.skip("no C compiler found: the compiled model was not compared")
+    source = tmp_path / "source"
+    shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(".*", "build", "tests", "sessions", "*.egg-info"))
+    target = tmp_path / "compiled"
+    pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-build-isolation"]
+    done = subprocess.run(
+        [sys.executable, *pip, "--target", target, source],
+        env={**os.environ, "FLOODMARK_COMPILE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    paths = f"{target}{os.pathsep}{ROOT}"
+    where = answer(paths, "-c", "import cluster_model.replication.service as module; print(module.__file__)").strip()
+    assert where.startswith(str(target))
+    assert not where.endswith(".py"), "this one is compiled"
+    run = ("-m", "tests.determinism.bare", "slice")
+    assert json.loads(answer(paths, *run)) == json.loads(answer(str(ROOT), *run))
