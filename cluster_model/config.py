@@ -45,6 +45,9 @@ class BrokerConfig:
     lag_messages: int
     fetch_wait_us: int
     fetch_bytes: int
+    fetch_min_bytes: int
+    fetch_response_bytes: int
+    """The most that one answer to a follower has, 0 for no limit."""
     fetch_backoff_us: int
     socket_timeout_us: int
     hw_checkpoint_us: int
@@ -92,6 +95,10 @@ class BrokerConfig:
             lag_messages=number("replica.lag.max.messages", 4_000),
             fetch_wait_us=number("replica.fetch.wait.max.ms", 500) * MS,
             fetch_bytes=number("replica.fetch.max.bytes", 1_048_576),
+            fetch_min_bytes=number("replica.fetch.min.bytes", 1),
+            fetch_response_bytes=(
+                number("replica.fetch.response.max.bytes", 10_485_760) if profile.number >= (0, 10, 1) else 0
+            ),
             fetch_backoff_us=number("replica.fetch.backoff.ms", 1_000) * MS,
             socket_timeout_us=number("replica.socket.timeout.ms", 30_000) * MS,
             hw_checkpoint_us=number("replica.high.watermark.checkpoint.interval.ms", 5_000) * MS,

@@ -86,7 +86,7 @@ class FetchRequest(NamedTuple):
     ``incremental``: ``partitions`` has only what is asked differently from this fetcher's last fetch. ``rack`` is the
     consumer's, empty where it has none to tell (KIP-392). ``fetcher`` numbers the follower's threads, each of which has
     a connection of its own. ``session_epoch`` counts the fetches of session ``session_id`` (KIP-227): 0 asks for a new
-    one, -1 for none.
+    one, -1 for none. It waits for ``min_bytes``; an answer has at most ``response_max_bytes``, 0 for no limit (KIP-74).
     """
 
     correlation: int
@@ -100,6 +100,8 @@ class FetchRequest(NamedTuple):
     fetcher: int = 0
     session_id: int = 0
     session_epoch: int = -1
+    min_bytes: int = 1
+    response_max_bytes: int = 0
 
 
 class FetchData(NamedTuple):

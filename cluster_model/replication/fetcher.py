@@ -128,7 +128,8 @@ class Fetcher:
         session = self._session
         return FetchRequest(
             number, self._port.node_id, self._sent_epoch, self._config.fetch_wait_us, self._config.fetch_bytes,
-            partitions, True, "", self.index, session.id, session.epoch,
+            partitions, True, "", self.index, session.id, session.epoch, self._config.fetch_min_bytes,
+            self._config.fetch_response_bytes,
         )  # fmt: skip
 
     def skipped(self, number: int) -> None:

@@ -19,6 +19,7 @@ from cluster_model.messages import (
 )
 from cluster_model.profiles import Profile
 from cluster_model.replication.fetcher_ids import fetcher_of
+from cluster_model.replication.limits import cut_to_fit, enough, fits
 from cluster_model.replication.offsets import answer
 from cluster_model.replication.purgatory import ParkedFetch, ParkedProduce, Purgatory
 from cluster_model.replication.reading_from_followers import serves_consumers
@@ -132,7 +133,7 @@ class Service:
             else:
                 self._answer(session, request, [], [])
             return
-        places = sorted(dirty) if len(dirty) > 1 else list(dirty)
+        places = list(dirty)
         befores: list[int] = []
         found: list[FetchData | None] = []
         at_once = request.max_wait_us <= 0
@@ -150,11 +151,14 @@ class Service:
                 data = serve_fetch(replica, request, asked, now, book=True)
                 if self._throttle.active:
                     data = self._unless_held_back(request, asked, data)
-                at_once = at_once or says_something(data)
+                if says_something(data) and (request.min_bytes <= 1 or not data.records.extents):
+                    at_once = True
                 found.append(data)
             if replica is not None and (replica.hw != before or replica.unsettled or self._profile.hw_push):
                 changed.append(replica)
         session.arrive(now)
+        if request.min_bytes > 1 and not at_once:
+            at_once = enough(request, self._replicas, [data for data in found if data is not None])
         if at_once:
             self._answer(session, request, places, self._completed(session, places, befores, found))
         else:
@@ -222,6 +226,8 @@ class Service:
     def _answer(self, session: FetchSession, request: FetchRequest, places: list[int], found: list[FetchData]) -> None:
         """Send a follower its answer, and let rest what has no more news for it."""
         follower = session.source[0]
+        if not fits(request, len(found)):
+            found = cut_to_fit(request, self._replicas, found)
         self._respond(follower, request, found, len(session.asked))
         if self._profile.hw_push or self._throttle.active:
             self._note_sent(follower, found)
@@ -231,6 +237,8 @@ class Service:
                 if data.hw == replica.hw and replica.leadership is not None:
                     self._touched[data.partition] = None
                     replica.leadership.rest(follower, session, place)
+            elif len(found) > 1 and data.records.extents:
+                session.put_last(place)
 
     def _note_sent(self, follower: int, found: list[FetchData]) -> None:
         """Remember which HW a follower was told, and count its records against the quota."""
@@ -270,7 +278,10 @@ class Service:
         if replica.log.leo != asked.offset and not (
             self._throttle.active and self._holds_back(replica, follower, asked.offset)
         ):
-            return True
+            parked = session.parked
+            return (
+                parked is None or parked.min_bytes <= 1 or enough(parked, self._replicas, self._found(session, parked))
+            )
         if self._profile.hw_push and self._news_of_hw(replica, follower):
             return True
         return replica.leadership is None or check_epoch(replica, asked.current_leader_epoch) != 0
@@ -298,15 +309,17 @@ class Service:
         request = session.take()
         if request is None:
             return
-        dirty = session.dirty
-        places = sorted(dirty) if len(dirty) > 1 else list(dirty)
+        self._answer(session, request, list(session.dirty), self._found(session, request))
+
+    def _found(self, session: FetchSession, request: FetchRequest) -> list[FetchData]:
+        """What there is to answer to a parked fetch, in the order of the session's places."""
         now = self._port.clock.now
         found: list[FetchData] = []
-        for place in places:
+        for place in session.dirty:
             asked = session.asked[place]
             data = serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=False)
             found.append(self._unless_held_back(request, asked, data) if self._throttle.active else data)
-        self._answer(session, request, places, found)
+        return found
 
     def waited(self, follower: int, fetcher: int, serial: int) -> None:
         """A timer: perhaps a follower's fetch has waited long enough, and is answered with what there is."""

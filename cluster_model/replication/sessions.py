@@ -121,6 +121,12 @@ class FetchSession:
             self.exchange.wake()
         self.dirty[place] = None
 
+    def put_last(self, place: int) -> None:
+        """A place got records: the others go before it next time."""
+        if place in self.dirty:
+            del self.dirty[place]
+            self.dirty[place] = None
+
     def disturb(self) -> None:
         """Everything must be looked at again."""
         if self.exchange.asleep:

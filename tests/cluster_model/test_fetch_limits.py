@@ -1,0 +1,129 @@
+"""How much one fetch of a follower brings: at least what it waits for, at most what an answer may have."""
+
+from typing import Any
+
+import pytest
+
+from cluster_model.cluster import Cluster
+from cluster_model.config import ConfigValue
+from cluster_model.events import RecordsAcked
+from cluster_model.messages import FetchRequest, FetchResponse
+from cluster_model.replication.service import Service
+from cluster_model.replication.throttling import slice_bytes
+from cluster_model.spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
+
+SECOND = 1_000_000
+BATCH = 1_000
+"""Bytes."""
+
+
+def cluster(
+    broker: dict[str, ConfigValue],
+    *,
+    kafka: str = "3.9",
+    partitions: int = 8,
+    acks: str = "1",
+    interval_us: int = 1_000,
+) -> Cluster:
+    """Broker 1 leads everything, broker 2 follows; batches go to one partition after the other."""
+    producer = ProducerSpec("p", "t", interval_us, 1, record_bytes=BATCH, config={"acks": acks, "linger.ms": 0})
+    return Cluster.build(
+        ClusterSpec(
+            kafka,
+            None,
+            (BrokerSpec(1), BrokerSpec(2)),
+            (TopicSpec("t", partitions, 2, ((1, 2),) * partitions),),
+            (producer,),
+            network=NetworkSpec(500, 0),
+            config=broker,
+        ),
+        1,
+    )
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, int]]:
+    """Bytes by partition of every answer to a follower that brings records."""
+    found: list[dict[str, int]] = []
+    original = Service._send
+
+    def noted(self: Service, source: int, request: FetchRequest, response: FetchResponse) -> Any:
+        sizes = {
+            data.partition: slice_bytes(self._replicas[data.partition].log.lineages, data.records)
+            for data in response.partitions
+            if data.records.extents
+        }
+        if sizes and request.replica >= 0:
+            found.append(sizes)
+        return original(self, source, request, response)
+
+    monkeypatch.setattr(Service, "_send", noted)
+    return found
+
+
+def after_a_second_away(broker: dict[str, ConfigValue], answers: list[dict[str, int]], kafka: str = "3.9") -> Cluster:
+    """The follower missed about a thousand batches, and catches up."""
+    found = cluster(broker, kafka=kafka)
+    found.run(SECOND)
+    found.pause(2)
+    found.run(2 * SECOND)
+    found.stop_producers()
+    found.run(2 * SECOND + 100_000)
+    answers.clear()
+    found.resume(2)
+    found.run(20 * SECOND)
+    return found
+
+
+def caught_up(found: Cluster) -> bool:
+    return all(found.query.leo(name, 1) == found.query.leo(name, 2) > 0 for name in found.world.records)
+
+
+@pytest.mark.parametrize("most", [1, 1_500, 10_000, 55_555])
+def test_an_answer_has_no_more_than_the_bound_but_at_least_one_batch(most: int, answers: list[dict[str, int]]) -> None:
+    found = after_a_second_away({"replica.fetch.response.max.bytes": most}, answers)
+    assert caught_up(found)
+    assert max(sum(sizes.values()) for sizes in answers) == max(BATCH, most // BATCH * BATCH)
+
+
+def test_who_was_served_goes_to_the_end(answers: list[dict[str, int]]) -> None:
+    """A batch at a time, for eight partitions with as much each: they take turns."""
+    after_a_second_away({"replica.fetch.response.max.bytes": 1}, answers)
+    served = [name for sizes in answers for name in sizes]
+    rounds = [served[start : start + 8] for start in range(0, 80, 8)]
+    assert all(len(set(names)) == 8 for names in rounds)
+
+
+def test_before_kip_74_there_is_no_such_bound(answers: list[dict[str, int]]) -> None:
+    after_a_second_away({"replica.fetch.response.max.bytes": 1}, answers, kafka="0.10.0")
+    assert max(sum(sizes.values()) for sizes in answers) > 100 * BATCH
+
+
+@pytest.mark.parametrize(("least", "slow"), [(1, False), (BATCH, False), (BATCH + 1, True), (1 << 20, True)])
+def test_a_fetch_waits_for_as_many_bytes(least: int, slow: bool) -> None:
+    """One batch every 300 ms: what is more than one waits for the next, or out its 500 ms."""
+    found = cluster({"replica.fetch.min.bytes": least}, partitions=1, acks="all", interval_us=300_000)
+    found.run(10 * SECOND)
+    latencies = [event.latency_us for event in found.drain() if isinstance(event, RecordsAcked)]
+    assert (max(latencies) > 200_000) is slow
+    assert max(latencies) < 600_000
+
+
+def test_many_bytes_over_all_partitions_count_together(answers: list[dict[str, int]]) -> None:
+    found = cluster({"replica.fetch.min.bytes": 5 * BATCH})
+    found.run(3 * SECOND)
+    assert answers
+    assert min(sum(sizes.values()) for sizes in answers) >= 5 * BATCH
+
+
+def test_slices_and_keyframes_leave_no_mark() -> None:
+    limits: dict[str, ConfigValue] = {"replica.fetch.min.bytes": 3_000, "replica.fetch.response.max.bytes": 5_000}
+    whole, sliced = cluster(limits), cluster(limits)
+    whole.run(2 * SECOND)
+    for step in range(1, 201):
+        sliced.run(step * 10_000)
+        if step == 100:
+            keyframe = sliced.save()
+            sliced.run(step * 10_000 + 7_777)
+            sliced.load(keyframe)
+    assert whole.digest() == sliced.digest()
