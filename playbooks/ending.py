@@ -1,7 +1,7 @@
 """How a session of either kind ends: its result is drawn up, and its recording sealed."""
 
 from cluster_model.cluster import Cluster
-from cluster_model.manual import ManualCluster
+from cluster_model.stepping.cluster import ManualCluster
 from playbooks.model import Playbook
 from playbooks.recorder import Recorder
 from playbooks.result import Checked, Findings, Result, conclude

@@ -10,7 +10,7 @@ from typing import Any
 
 from cluster_model.errors import ModelError
 from cluster_model.events import Event, ExpectationChecked, StepTaken
-from cluster_model.manual import ManualCluster
+from cluster_model.stepping.cluster import ManualCluster
 from faults.action import Action
 from faults.catalogue import FaultError
 from playbooks.ending import conclude_session

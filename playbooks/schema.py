@@ -7,7 +7,7 @@ the loader can tell.
 import json
 from typing import Any, Final
 
-from cluster_model.manual_verbs import MANUAL_VERBS
+from cluster_model.stepping.verbs import MANUAL_VERBS
 from faults.catalogue import ADMIN, CATALOGUE
 from playbooks.loader import PLAYBOOK
 from playbooks.reading import expectations

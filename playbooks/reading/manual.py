@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from cluster_model.manual_verbs import MANUAL_VERBS, ManualParam
+from cluster_model.stepping.verbs import MANUAL_VERBS, ManualParam
 from playbooks.model import Position, Step, Trigger
 from playbooks.problems import counted, listed, shown
 from playbooks.reading.kinds import BAD, NAME, Choice, Fields, Integer, Key, Kind, ListOf, Record, Schema, Text, Truth

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Final, cast
 
 from cluster_model.errors import KafkaError
-from cluster_model.manual_verbs import MANUAL_VERBS
+from cluster_model.stepping.verbs import MANUAL_VERBS
 from faults.catalogue import ADMIN, CATALOGUE, Param
 from playbooks.model import Position, Step, StepVerb, Trigger
 from playbooks.problems import listed, nearest, shown

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from cluster_model.manual import MANUAL_VERBS, ManualCluster
 from cluster_model.spec import BrokerSpec, ClusterSpec, TopicSpec
+from cluster_model.stepping.cluster import MANUAL_VERBS, ManualCluster
 
 P = "orders-0"
 

@@ -4,7 +4,7 @@ import pytest
 
 from cluster_model.errors import ModelError
 from cluster_model.events import RecoveryFinished
-from cluster_model.manual import MANUAL_VERBS
+from cluster_model.stepping.cluster import MANUAL_VERBS
 from tests.cluster_model.hands import Hands
 
 A, B, C = 1, 2, 3

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 import playbooks
-from cluster_model.manual_verbs import MANUAL_VERBS
+from cluster_model.stepping.verbs import MANUAL_VERBS
 from playbooks import bundled
 from playbooks.conditions import ALL
 from playbooks.loader import PLAYBOOK, loads

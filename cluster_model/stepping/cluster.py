@@ -13,17 +13,17 @@ from cluster_model.controller.single import CONTROLLER_ID
 from cluster_model.errors import KafkaError, ModelError
 from cluster_model.events import Event
 from cluster_model.kernel.streams import Streams
-from cluster_model.manual_broker import Processes
-from cluster_model.manual_consume import HandConsumer
-from cluster_model.manual_control import Decisions
-from cluster_model.manual_fetch import RoundTrips
-from cluster_model.manual_ground import NOW, Ground, Handler
-from cluster_model.manual_isr import IsrChanges
-from cluster_model.manual_produce import Produces
-from cluster_model.manual_state import state_of
-from cluster_model.manual_verbs import MANUAL_VERBS
 from cluster_model.query import Query
 from cluster_model.spec import ClusterSpec
+from cluster_model.stepping.broker import Processes
+from cluster_model.stepping.consume import HandConsumer
+from cluster_model.stepping.control import Decisions
+from cluster_model.stepping.fetch import RoundTrips
+from cluster_model.stepping.ground import NOW, Ground, Handler
+from cluster_model.stepping.isr import IsrChanges
+from cluster_model.stepping.produce import Produces
+from cluster_model.stepping.state import state_of
+from cluster_model.stepping.verbs import MANUAL_VERBS
 from cluster_model.trace import Trace
 from cluster_model.views import BrokerView, ClusterView, LogView, RecordView
 from cluster_model.world import World

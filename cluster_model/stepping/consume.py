@@ -6,11 +6,11 @@ from cluster_model.errors import KafkaError, ModelError
 from cluster_model.events import ConsumerReset, RecordsRead
 from cluster_model.log.epochs import UNDEFINED
 from cluster_model.log.replica_log import Slice
-from cluster_model.manual_ground import CLIENT, NOW, Ground, Handler, Params
 from cluster_model.messages import CONSUMER, EARLIEST, LATEST, FetchPartition, FetchRequest, ListOffsetsRequest
 from cluster_model.replication.offsets import list_offset
 from cluster_model.replication.replica import Replica
 from cluster_model.replication.serving import check_epoch, epoch_end, serve_fetch
+from cluster_model.stepping.ground import CLIENT, NOW, Ground, Handler, Params
 
 _UNLIMITED = 1 << 40
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from cluster_model.errors import KafkaError, ModelError
-from cluster_model.manual_ground import NOW, Ground, Handler, Params
 from cluster_model.messages import (
     EARLIEST,
     LATEST,
@@ -19,6 +18,7 @@ from cluster_model.replication.following import Outcome
 from cluster_model.replication.offsets import list_offset
 from cluster_model.replication.replica import Replica
 from cluster_model.replication.serving import check_epoch, epoch_end, serve_fetch
+from cluster_model.stepping.ground import NOW, Ground, Handler, Params
 
 _UNLIMITED: Final = 1 << 40
 _MOST_QUESTIONS: Final = 1_000

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from cluster_model.errors import KafkaError, ModelError
-from cluster_model.manual_ground import NOW, Ground, Handler, Params
 from cluster_model.messages import AlterPartitionRequest, AlterPartitionResponse
 from cluster_model.replication.leadership import Leadership
 from cluster_model.replication.replica import Replica
 from cluster_model.replication.rules import LONG_AGO
+from cluster_model.stepping.ground import NOW, Ground, Handler, Params
 
 _Key = tuple[str, int]
 

@@ -2,10 +2,10 @@
 
 from cluster_model.errors import KafkaError
 from cluster_model.events import NodeDown, NodeUp, RecoveryFinished
-from cluster_model.manual_fetch import RoundTrips
-from cluster_model.manual_ground import NOW, Ground, Handler, Params
-from cluster_model.manual_isr import IsrChanges
-from cluster_model.manual_produce import Produces
+from cluster_model.stepping.fetch import RoundTrips
+from cluster_model.stepping.ground import NOW, Ground, Handler, Params
+from cluster_model.stepping.isr import IsrChanges
+from cluster_model.stepping.produce import Produces
 
 
 class Processes:

@@ -5,10 +5,10 @@ from typing import Final
 
 from cluster_model.errors import KafkaError, ModelError
 from cluster_model.events import ProduceRefused, RecordsAcked, RecordsFailed, RecordsSent, RecordsUnknown
-from cluster_model.manual_ground import CLIENT, NOW, Ground, Handler, Params
 from cluster_model.messages import ALL, ProduceRequest
 from cluster_model.replication.leadership import AppendResult
 from cluster_model.replication.replica import Replica
+from cluster_model.stepping.ground import CLIENT, NOW, Ground, Handler, Params
 
 RECORD_BYTES: Final = 100
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from cluster_model.manual_consume import HandConsumer
-from cluster_model.manual_ground import Ground
 from cluster_model.query import Query
 from cluster_model.replication.replica import Replica
+from cluster_model.stepping.consume import HandConsumer
+from cluster_model.stepping.ground import Ground
 
 
 def state_of(ground: Ground, query: Query, consumer: HandConsumer, partition: str) -> dict[str, dict[str, Any]]:

@@ -2,9 +2,9 @@
 
 from cluster_model.errors import KafkaError, ModelError
 from cluster_model.events import BrokerFenced, BrokerRegistered
-from cluster_model.manual_fetch import RoundTrips
-from cluster_model.manual_ground import NOW, Ground, Handler, Params
-from cluster_model.manual_isr import IsrChanges
+from cluster_model.stepping.fetch import RoundTrips
+from cluster_model.stepping.ground import NOW, Ground, Handler, Params
+from cluster_model.stepping.isr import IsrChanges
 
 
 class Decisions:
