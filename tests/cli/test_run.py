@@ -249,3 +249,13 @@ def test_time_is_not_told_where_it_stands_still(typed: Type) -> None:
     assert re.search(r"digest   \w+  \(\d+ events\)$", by_hand, re.MULTILINE)
     timed = typed("run", "leader-crash").err
     assert re.search(r"digest   \w+  \(\d+ events, 40\.000s of cluster time\)$", timed, re.MULTILINE)
+
+
+def test_what_nobody_answered_is_told_where_there_is_any(typed: Type) -> None:
+    cut = typed("run", "leader-crash", "--until", "7s").err
+    found = re.search(r"ledger   (\d+) sent, (\d+) acked, 0 failed, 0 unknown, (\d+) unanswered, 0 acked lost", cut)
+    assert found, cut
+    sent, acked, unanswered = map(int, found.groups())
+    assert sent == acked + unanswered
+    assert unanswered > 100
+    assert "unanswered" not in typed("run", "leader-crash").err
