@@ -13,7 +13,7 @@ from cluster_model.replication.replica import Replica
 NOW: Final = 0
 """Time stands still."""
 
-CLIENT: Final = "step"
+CLIENT: Final = "a client"
 """The producer and the consumer that steps speak for."""
 
 Params = dict[str, Any]

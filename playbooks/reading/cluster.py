@@ -193,7 +193,9 @@ def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
             notes.problem(fields.at("rate"), fields.path("rate"), f"found {found(fields.at('rate'))}, {error}")
     config = fields.get("config", {})
     if fields.given("tombstones") and not fields.given("keys"):
-        notes.problem(fields.at("tombstones"), fields.path("tombstones"), "found tombstones of records without keys")
+        notes.problem(
+            fields.at("tombstones"), fields.path("tombstones"), "found tombstones without keys, allowed only with keys"
+        )
     try:
         ProducerConfig.of(profile, config)
     except ModelError as error:

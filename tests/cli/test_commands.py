@@ -1,6 +1,7 @@
 """The smaller commands: check, library, faults, profiles, replay, report."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,7 +10,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from cluster_model.profiles import PROFILE_VERSIONS
+from cluster_model.config_keys import SCOPES, check
+from cluster_model.errors import ModelError
+from cluster_model.profiles import FLAGS, PROFILE_VERSIONS
 from faults.catalogue import CATALOGUE
 from playbooks import layout
 from playbooks.bundled import names, path_of
@@ -86,11 +89,56 @@ def test_an_unknown_fault_is_bad_input(typed: Type) -> None:
 
 def test_profiles_lists_versions_and_tells_rules(typed: Type) -> None:
     lines = typed("profiles").out.splitlines()
-    assert tuple(line.split()[0] for line in lines[1:]) == PROFILE_VERSIONS
+    versions, rules_told = lines[1 : len(PROFILE_VERSIONS) + 1], lines[len(PROFILE_VERSIONS) + 2 :]
+    assert tuple(line.split()[0] for line in versions) == PROFILE_VERSIONS
+    told = {line.split()[0]: line.split(maxsplit=2)[1:] for line in rules_told}
+    assert {name: meaning for name, (_, meaning) in told.items()} == {flag.name: flag.meaning for flag in FLAGS}
+    assert [told[name][0] for name in ("lag_messages", "exits_out_of_range", "hw_push", "kip_320")] == [
+        "0.8.2", "0.8.2-1.0", "2.4-2.5", "2.1+",
+    ]  # fmt: skip
     rules = typed("profiles", "0.11").out
     assert "epoch_truncation" in rules
     assert "kip_279" not in rules
     assert typed("profiles", "0.12").code == 2
+
+
+def listed_configs(text: str) -> dict[tuple[str, str], str]:
+    """Scope and name of every configuration in a listing, with what is said of it."""
+    found: dict[tuple[str, str], str] = {}
+    scope = ""
+    for line in text.splitlines():
+        name, told = re.split(r" {2,}", line)
+        if name.startswith("configuration of a "):
+            scope = name.split()[-1]
+        else:
+            found[scope, name] = told
+    return found
+
+
+def test_configs_lists_what_can_be_set(typed: Type) -> None:
+    known = {(scope, name): key for scope, keys in SCOPES.items() for name, key in keys.items()}
+    found = listed_configs(typed("configs").out)
+    assert list(found) == list(known)
+    assert all(found[each].startswith(f"{key.doc} Takes ") for each, key in known.items())
+    assert listed_configs(typed("configs", "topic").out) == {at: told for at, told in found.items() if at[0] == "topic"}
+    bad = typed("configs", "topics")
+    assert (bad.code, bad.out) == (2, "")
+    assert "no scope 'topics' (did you mean 'topic'?)" in bad.err
+
+
+def test_what_configs_says_is_taken_is_taken(typed: Type) -> None:
+    for (scope, name), told in listed_configs(typed("configs").out).items():
+        key, taken = SCOPES[scope][name], told.rpartition("Takes ")[2].removesuffix(".")
+        ends: list[int | str] = list(key.choices)
+        if key.type == "int":
+            ends = [int(end) for end in taken.removesuffix(" or more").split(" to ")]
+            for outside in [ends[0] - 1, *(end + 1 for end in ends[1:])]:
+                with pytest.raises(ModelError, match=re.escape(name)):
+                    check(scope, name, outside)
+        elif key.choices:
+            assert taken == " | ".join(key.choices)
+        for end in ends:
+            assert check(scope, name, end) == end
 
 
 @pytest.fixture

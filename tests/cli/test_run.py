@@ -1,6 +1,7 @@
 """``floodmark run``: exit codes, documents, and what happens to bad input."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -240,3 +241,21 @@ def test_an_interrupted_run_is_130_and_keeps_what_it_has(
 
 def test_codes_cover_every_verdict() -> None:
     assert sorted(run_module.CODES.values()) == [0, 1, 3]
+
+
+def test_time_is_not_told_where_it_stands_still(typed: Type) -> None:
+    by_hand = typed("run", "lost-tail-same-epoch").err
+    assert "broken   log-matching: orders-0: brokers 1 and 2" in by_hand
+    assert re.search(r"digest   \w+  \(\d+ events\)$", by_hand, re.MULTILINE)
+    timed = typed("run", "leader-crash").err
+    assert re.search(r"digest   \w+  \(\d+ events, 40\.000s of cluster time\)$", timed, re.MULTILINE)
+
+
+def test_what_nobody_answered_is_told_where_there_is_any(typed: Type) -> None:
+    cut = typed("run", "leader-crash", "--until", "7s").err
+    found = re.search(r"ledger   (\d+) sent, (\d+) acked, 0 failed, 0 unknown, (\d+) unanswered, 0 acked lost", cut)
+    assert found, cut
+    sent, acked, unanswered = map(int, found.groups())
+    assert sent == acked + unanswered
+    assert unanswered > 100
+    assert "unanswered" not in typed("run", "leader-crash").err

@@ -19,6 +19,7 @@ from cluster_model.messages import (
 )
 from cluster_model.replication.selectors import ReplicaView, rack_aware
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from tests.cluster_model.again import comes_out_again
 from tests.cluster_model.leaders import CONSUMER_NODE, LeaderRig, P
 from tests.cluster_model.rigs import BROKERS, LATENCY, MS, SECOND, ConsumerRig, state
 
@@ -346,14 +347,12 @@ def test_at_a_follower_records_are_seen_a_fetch_wait_later_unless_the_hw_is_push
 def test_a_run_from_a_keyframe_is_the_same_run() -> None:
     found = cluster("3.9")
     found.run(3 * SECOND)
-    keyframe = found.save()
-    found.crash(2)
-    found.run(20 * SECOND)
-    digest = found.digest()
-    found.load(keyframe)
-    found.crash(2)
-    found.run(20 * SECOND)
-    assert found.digest() == digest
+
+    def act(cluster: Cluster) -> None:
+        cluster.crash(2)
+        cluster.run(20 * SECOND)
+
+    assert comes_out_again(found, act)
 
 
 def test_brokers_learn_of_racks_from_the_controller_only() -> None:

@@ -10,6 +10,7 @@ from cluster_model.replication import service
 from cluster_model.replication.fetcher_ids import fetcher_id, fetcher_of, first_correlation, java_hash
 from cluster_model.replication.service import Service
 from cluster_model.spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
+from tests.cluster_model.again import comes_out_again
 
 SECOND = 1_000_000
 
@@ -157,12 +158,7 @@ def test_a_thread_that_must_wait_holds_up_only_its_own_partitions() -> None:
 def test_a_keyframe_restores_every_thread(fetchers: int) -> None:
     found = cluster(fetchers)
     found.run(SECOND)
-    keyframe = found.save()
-    found.run(3 * SECOND)
-    digest = found.digest()
-    found.load(keyframe)
-    found.run(3 * SECOND)
-    assert found.digest() == digest
+    assert comes_out_again(found, lambda it: it.run(3 * SECOND))
 
 
 def test_slices_leave_no_mark() -> None:

@@ -1,33 +1,15 @@
 """Every bundled playbook comes out the same in every process, under every hash seed, in slices of every size."""
 
-import json
-import os
-import subprocess
-import sys
-from functools import cache
-from pathlib import Path
-
 import pytest
 
 from playbooks.bundled import names
+from tests.determinism import elsewhere as other
 from tests.determinism.driver import MOVES, digest
 
-ROOT = Path(__file__).parents[2]
 
-
-@cache
 def elsewhere(slices: str, hash_seed: str, *flags: str) -> dict[str, str]:
     """Digests of all bundled playbooks, made in another process."""
-    done = subprocess.run(
-        [sys.executable, *flags, "-m", "tests.determinism.driver", slices, *names()],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONHASHSEED": hash_seed},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found: dict[str, str] = json.loads(done.stdout)
-    return found
+    return other.elsewhere("driver", slices, *names(), hash_seed=hash_seed, flags=flags)
 
 
 def test_there_are_playbooks_to_compare() -> None:

@@ -1,34 +1,15 @@
 """Every way of fetching comes out the same in every process, under every hash seed, in slices of every size."""
 
-import json
-import os
-import subprocess
-import sys
-from functools import cache
-from pathlib import Path
-
 import pytest
 
+from tests.determinism.elsewhere import elsewhere
 from tests.determinism.features import END, FEATURES, STEPS, build, digest
-
-ROOT = Path(__file__).parents[2]
-
-
-@cache
-def elsewhere(slices: str, hash_seed: str) -> dict[str, str]:
-    """The digests as another process finds them."""
-    run = subprocess.run(
-        [sys.executable, "-m", "tests.determinism.features", slices],
-        cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": hash_seed}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    found: dict[str, str] = json.loads(run.stdout)
-    return found
 
 
 @pytest.mark.parametrize(("slices", "hash_seed"), [("whole", "0"), ("slice", "1"), ("hour", "4242")])
 @pytest.mark.parametrize("name", FEATURES)
 def test_a_digest_is_the_same_everywhere(name: str, slices: str, hash_seed: str) -> None:
-    assert elsewhere(slices, hash_seed)[name] == digest(name, STEPS["whole"])
+    assert elsewhere("features", slices, hash_seed=hash_seed)[name] == digest(name, STEPS["whole"])
 
 
 def test_each_way_is_one_of_its_own() -> None:

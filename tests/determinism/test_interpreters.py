@@ -1,6 +1,5 @@
 """The model and its faults come out the same on every Python at hand, in every kind of slice and process."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -11,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.determinism.bare import SLICES, VERSIONS
+from tests.determinism.elsewhere import elsewhere
 
-ROOT = Path(__file__).parents[2]
 OTHERS = ("3.11", "3.12", "3.13", "3.14")
 """Release lines that are looked for."""
 OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -36,19 +35,9 @@ def interpreter(line: str) -> Path | None:
     return None
 
 
-@cache
 def run(python: Path, slices: str, hash_seed: str, *flags: str) -> dict[str, str]:
     """A line per Kafka version, made by another process."""
-    done = subprocess.run(
-        [python, *flags, "-m", "tests.determinism.bare", slices],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found: dict[str, str] = json.loads(done.stdout)
-    return found
+    return elsewhere("bare", slices, hash_seed=hash_seed, flags=flags, python=python)
 
 
 def here() -> dict[str, str]:

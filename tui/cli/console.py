@@ -67,12 +67,16 @@ def complain_of(error: PlaybookError) -> None:
 
 
 def table(console: Console, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Rows under heads: a table on a terminal, columns padded with spaces elsewhere."""
+    """Rows under heads: a table on a terminal, columns padded with spaces elsewhere.
+
+    The first column holds names, which stay whole where the terminal is wide enough for it.
+    """
     cells = [[str(cell) for cell in row] for row in rows]
     if console.is_terminal:
         drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-        for head in heads:
-            drawn.add_column(head, overflow="fold")
+        whole = max(len(row[0]) for row in [list(heads), *cells]) <= console.width * 5 // 8
+        for column, head in enumerate(heads):
+            drawn.add_column(head, overflow="fold", no_wrap=column == 0 and whole)
         for row in cells:
             drawn.add_row(*map(escape, row))
         console.print(drawn, soft_wrap=False)

@@ -1,9 +1,10 @@
-"""``library``, ``faults``, ``profiles`` and ``check``: what there is, and whether a file is sound."""
+"""``library``, ``faults``, ``profiles``, ``configs`` and ``check``: what there is, and whether a file is sound."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
-from cluster_model.profiles import FLAGS, PROFILE_VERSIONS, Profile, modes_of
+from cluster_model.config_keys import INT_MAX, SCOPES, ConfigKey
+from cluster_model.profiles import FLAGS, PROFILE_VERSIONS, Flag, Profile, modes_of
 from faults.catalogue import ADMIN, CATALOGUE, AdminOp, Fault, Param
 from faults.selectors import SELECTORS
 from playbooks.bundled import names, path_of
@@ -14,6 +15,9 @@ from playbooks.units import duration_text
 from tui.cli.chosen import read
 from tui.cli.console import BAD_INPUT, OK, answers, complain, complain_of, people, print_document, say, table
 from tui.cli.run import to_text
+
+BY_AGE: Final = sorted(FLAGS, key=lambda flag: flag.since)
+"""The rules in the order of the releases that brought them."""
 
 
 def library(name: str | None, *, json: bool) -> int:
@@ -32,10 +36,7 @@ def library(name: str | None, *, json: bool) -> int:
     console = answers()
     table(console, ("name", "kafka", "what happens"), [(each.name, _profile(each), each.title) for each in playbooks])
     if console.is_terminal:
-        say(
-            console,
-            "floodmark run NAME plays one, library NAME prints it, --playbook NAME opens it on the screen",
-        )
+        say(console, "run NAME plays one, library NAME prints it, --playbook NAME opens it on the screen")
     return OK
 
 
@@ -161,12 +162,23 @@ def profiles(version: str | None) -> int:
     if version is None:
         rows = [(each, " or ".join(modes_of(each)), ", ".join(_new_in(each))) for each in PROFILE_VERSIONS]
         table(console, ("kafka", "mode", "rules that are new"), rows)
+        table(
+            console, ("rule", "kafka", "what it says"), [(flag.name, _releases(flag), flag.meaning) for flag in BY_AGE]
+        )
         return OK
     profile = Profile.of(version)
-    rules = [(flag.name, flag.meaning) for flag in FLAGS if flag.holds(profile.number)]
+    rules = [(flag.name, flag.meaning) for flag in BY_AGE if flag.holds(profile.number)]
     say(console, f"{version} with {' or '.join(modes_of(version))}", "bold")
     table(console, ("rule", "what it says"), rules)
     return OK
+
+
+def _releases(flag: Flag) -> str:
+    """The releases that follow a rule, as a playbook's ``kafka`` writes them: ``2.1+``, ``2.4-2.5``."""
+    having = [version for version in PROFILE_VERSIONS if flag.holds(Profile.of(version).number)]
+    if having[-1] == PROFILE_VERSIONS[-1]:
+        return f"{having[0]}+"
+    return having[0] if len(having) == 1 else f"{having[0]}-{having[-1]}"
 
 
 def _new_in(version: str) -> list[str]:
@@ -174,6 +186,29 @@ def _new_in(version: str) -> list[str]:
     now = Profile.of(version).number
     before = Profile.of(PROFILE_VERSIONS[position - 1]).number if position else None
     return [flag.name for flag in FLAGS if flag.holds(now) and (before is None or not flag.holds(before))]
+
+
+def configs(scope: str | None) -> int:
+    """List Kafka's configurations that the model honours, all or those of one scope."""
+    if scope is not None and scope not in SCOPES:
+        complain(f"no scope {shown(scope)}{nearest(scope, SCOPES)}; there are {', '.join(SCOPES)}")
+        return BAD_INPUT
+    for each, keys in SCOPES.items():
+        if scope in (None, each):
+            rows = [(key.name, f"{key.doc} Takes {_taken(key)}.") for key in keys.values()]
+            table(answers(), (f"configuration of a {each}", "what it is"), rows)
+    return OK
+
+
+def _taken(key: ConfigKey) -> str:
+    """What a configuration may be set to."""
+    if key.type == "bool":
+        return "true or false"
+    if key.type == "ratio":
+        return "0 to 1"
+    if key.type == "str":
+        return " | ".join(key.choices) or key.form
+    return f"{key.low} or more" if key.high >= INT_MAX else f"{key.low} to {key.high}"
 
 
 def check(files: Sequence[str]) -> int:

@@ -118,10 +118,22 @@ def _faults(
 
 @app.command("profiles")
 def _profiles(version: Annotated[str | None, typer.Argument(help="Tell the rules of this one.")] = None) -> None:
-    """List the Kafka versions that can be modelled, or the rules of one."""
+    """List the Kafka versions that can be modelled and their rules, or the rules of one."""
     from tui.cli.listing import profiles  # noqa: PLC0415
 
     _end(lambda: profiles(version))
+
+
+@app.command("configs")
+def _configs(
+    scope: Annotated[
+        str | None, typer.Argument(help="Only those of a broker, topic, producer or consumer.", metavar="[SCOPE]")
+    ] = None,
+) -> None:
+    """List Kafka's configurations that can be set, with what each takes."""
+    from tui.cli.listing import configs  # noqa: PLC0415
+
+    _end(lambda: configs(scope))
 
 
 @app.command("replay")

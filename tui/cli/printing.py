@@ -47,7 +47,8 @@ def print_result(console: Console, result: Result) -> None:
     print_verdict(console, result)
     if result.session:
         say(console, f"session  {result.session}")
-    say(console, f"digest   {result.digest}  ({result.events} events, {seconds(result.virtual_us)} of cluster time)")
+    took = f", {seconds(result.virtual_us)} of cluster time" if result.virtual_us else ""
+    say(console, f"digest   {result.digest}  ({result.events} events{took})")
 
 
 def print_verdict(console: Console, result: Result) -> None:
@@ -62,7 +63,8 @@ def _print_violations(console: Console, result: Result) -> None:
     for violation in result.violations[:CAUSES_SHOWN]:
         cause = f" ({violation.cause})" if violation.cause and violation.cause not in told else ""
         where = f"{violation.partition}: " if violation.partition else ""
-        text = f"broken   {violation.invariant} at {seconds(violation.at_us)}: {where}{violation.detail}{cause}"
+        when = f" at {seconds(violation.at_us)}" if result.virtual_us else ""
+        text = f"broken   {violation.invariant}{when}: {where}{violation.detail}{cause}"
         say(console, text, "yellow")
     if len(result.violations) > CAUSES_SHOWN:
         say(console, f"         and {counted(len(result.violations) - CAUSES_SHOWN, 'more violation')}", "yellow")
@@ -81,6 +83,8 @@ def ledger_words(result: Result) -> str:
     """The books on one line, in records; what is nought and harmless is left out."""
     ledger = result.ledger
     parts = [f"{ledger.sent} sent", f"{ledger.acked} acked", f"{ledger.failed} failed", f"{ledger.unknown} unknown"]
+    waiting = ledger.sent - ledger.acked - ledger.failed - ledger.unknown
+    parts += [f"{waiting} unanswered"] if waiting else []
     parts += [f"{ledger.acked_lost} acked lost", f"{ledger.committed_lost} committed lost"]
     parts += [f"{ledger.duplicates} duplicates"] if ledger.duplicates else []
     parts += [f"{ledger.reordered} reordered"] if ledger.reordered else []
