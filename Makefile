@@ -13,7 +13,7 @@ export SPARK_LOCAL_IP ?= 127.0.0.1
 help:
 	@echo "make demo       two histories and a live crash, with their report (no set-up needed first)"
 	@echo "make test       lint, types, architecture and every test"
-	@echo "make test-fast  everything that needs neither Spark nor a terminal multiplexer"
+	@echo "make test-fast  the everyday loop: no Spark, no terminal, no other processes"
 	@echo "make bench      speed of the kernel and of the whole model"
 	@echo "make compiled   the same model compiled to C, about twice as fast, in build/compiled (needs a C compiler)"
 	@echo "make setup      only build .venv from requirements.lock"
@@ -34,10 +34,11 @@ demo: $(READY)
 
 # Spark, terminals and browsers want the machine to themselves; everything else shares its cores.
 test: $(READY) lint test-fast
+	$(BIN)/python -m pytest -n auto --dist loadfile -m thorough
 	$(BIN)/python -m pytest -m "spark or tmux or browser or compiled"
 
 test-fast: $(READY)
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not spark and not tmux and not browser and not compiled"
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not thorough and not spark and not tmux and not browser and not compiled"
 
 test-spark: $(READY)
 	$(BIN)/python -m pytest -m spark

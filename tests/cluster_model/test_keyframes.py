@@ -14,6 +14,8 @@ from faults.action import Action
 from faults.board import FaultBoard
 from faults.catalogue import FaultError
 
+pytestmark = pytest.mark.thorough
+
 MS = 1_000
 SECOND = 1_000_000
 

@@ -13,6 +13,8 @@ from cluster_model.kernel import exchanges
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 from cluster_model.views import ClusterView
 
+pytestmark = pytest.mark.thorough
+
 MS = 1_000
 SECOND = 1_000_000
 VERSIONS = ("0.8.2", "0.10.2", "1.0", "2.0", "2.4", "2.7", "3.3", "3.9", "4.1")

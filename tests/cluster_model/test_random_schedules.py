@@ -5,6 +5,8 @@ import pytest
 from cluster_model.kernel.streams import Stream
 from tests.cluster_model.hands import Hands, P
 
+pytestmark = pytest.mark.thorough
+
 SCHEDULES = 4_000
 PARTED_BY_KIP_101 = 2_316
 """Of that many; exact, because a schedule's draws come from its number alone."""

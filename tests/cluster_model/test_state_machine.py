@@ -23,6 +23,8 @@ from tests.cluster_model import promises
 from tests.cluster_model.promises import BrokenPromiseError
 from tests.cluster_model.protocol import BROKERS, Protocol, walk
 
+pytestmark = pytest.mark.thorough
+
 KRAFT_39 = Profile.of("3.9", "kraft")
 NEWEST = Profile.of("4.1")
 
