@@ -19,10 +19,11 @@ def ours(pending: int) -> float:
     """Events per CPU second."""
 
     def fire(target: int, payload: Payload) -> None:
-        kernel.schedule(kernel.now + delays[target], 0, target, payload)
+        after(delays[target], 0, target, payload)
 
     delays = _delays(pending)
     kernel = Kernel((fire,))
+    after = kernel.after
     for target in range(pending):
         kernel.schedule(target % 1000, 0, target, ())
     until = _until(pending)
