@@ -275,10 +275,11 @@ class Cluster:
         """Take a broker's only log directory away, checkpoints included: it halts, and comes back empty."""
         broker = self.brokers[node]
         if self.is_up(node):
+            self.network.rouse(node)
             broker.stopped()
             self.network.crash(node)
             self.emit(NodeDown(self.now_us, self.name_of(node), node, "disk_loss"))
-        broker.logs.disk_lost()
+        broker.disk_lost()
 
     def shutdown(self, node: int) -> None:
         """Stop a running broker cleanly (SIGTERM): logs flushed, checkpoints current. No leadership is handed over.

@@ -208,7 +208,7 @@ class Exchange:
     def _phase(self, sleep: Sleep) -> Phase:
         """Where it stands at this very point of the kernel's order."""
         cycle_us = self._cycle_us
-        now, order = self._kernel.now, self._kernel.order
+        now, order = self._kernel.now, self._kernel.reached
         first = self._answers % BLOCK
         rounds, left = divmod(now - sleep.arrived + cycle_us[first], cycle_us[BLOCK])
         cycles = rounds * BLOCK + bisect_right(cycle_us, left) - 1 - first
@@ -269,7 +269,8 @@ class Exchange:
     def save(self) -> tuple[Any, ...]:
         """All state; the sides put themselves back."""
         wires = (self._request_wire.save(), self._answer_wire.save())
-        return (self._asks, self._answers, self._sent_at, self._sleep, self._paced[:2], wires)
+        paced = () if self._sleep is None else self._paced[:2]
+        return (self._asks, self._answers, self._sent_at, self._sleep, paced, wires)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`, after the links'."""

@@ -16,7 +16,7 @@ KernelEvent = tuple[int, int, int, int, Payload]
 Handler = Callable[[int, Payload], None]
 """Called with the event's target and payload; ``Kernel.now`` is the event's time."""
 
-KernelState = tuple[int, int, int, int, tuple[KernelEvent, ...]]
+KernelState = tuple[int, int, int, int, tuple[int, int], tuple[KernelEvent, ...]]
 
 LANES: Final = 1 << 56
 """Orders from here on belong to lanes; ordinary ones never get this far."""
@@ -35,13 +35,15 @@ def _halt(_target: int, _payload: Payload) -> None:
 class Kernel:
     """Clock and queue. Times are microseconds since the session began."""
 
-    __slots__ = ("_handlers", "_heap", "_laned", "_sequence", "now", "order")
+    __slots__ = ("_behind", "_handlers", "_heap", "_laned", "_sequence", "now", "order")
 
     def __init__(self, handlers: tuple[Handler, ...]) -> None:
         """``handlers[kind]`` handles the events of that kind."""
         self.now = 0
         self.order = 0
-        """Of the event that is being handled, or was the last: whatever comes before it at this time is over."""
+        """Of the event that is being handled, or was the last."""
+        self._behind = (-1, 0)
+        """(time, order) of a lane in which an ordinary event was put at that very time: it comes late."""
         self._sequence = 0
         self._laned = 0
         self._heap: list[KernelEvent] = []
@@ -49,17 +51,30 @@ class Kernel:
 
     def after(self, delay: int, kind: int, target: int, payload: Payload) -> None:
         """Put an event at ``delay`` from now."""
-        if delay < 0:
-            raise ValueError(f"event for {delay} us from now: the past is closed")
+        if delay <= 0:
+            self._at_once(self.now + delay)
         self._sequence = sequence = self._sequence + 1
         heappush(self._heap, (self.now + delay, sequence, kind, target, payload))
 
     def schedule(self, at: int, kind: int, target: int, payload: Payload) -> None:
         """Put an event at an absolute time, which must not be before now."""
-        if at < self.now:
-            raise ValueError(f"event for {at} us submitted at {self.now} us: the past is closed")
+        if at <= self.now:
+            self._at_once(at)
         self._sequence = sequence = self._sequence + 1
         heappush(self._heap, (at, sequence, kind, target, payload))
+
+    def _at_once(self, at: int) -> None:
+        """An ordinary event for this very time, or for one that is over, which is refused."""
+        if at < self.now:
+            raise ValueError(f"event for {at} us submitted at {self.now} us: the past is closed")
+        if self.order >= LANES:
+            self._behind = (self.now, self.reached)
+
+    @property
+    def reached(self) -> int:
+        """Whatever is of a lane and comes before this at this time is over."""
+        at, order = self._behind
+        return max(order, self.order) if at == self.now else self.order
 
     def schedule_in_lane(self, at: int, order: int, kind: int, target: int, payload: Payload) -> None:
         """Put an event at an absolute time and place; ``order`` is from LANES on, and no other event's at that time."""
@@ -126,9 +141,9 @@ class Kernel:
 
     def save(self) -> KernelState:
         """Clock, counters and queue."""
-        return (self.now, self.order, self._sequence, self._laned, tuple(self._heap))
+        return (self.now, self.order, self._sequence, self._laned, self._behind, tuple(self._heap))
 
     def load(self, saved: KernelState) -> None:
         """Stand exactly where :meth:`save` stood. The queue list itself is kept: callers may hold it."""
-        self.now, self.order, self._sequence, self._laned, heap = saved
+        self.now, self.order, self._sequence, self._laned, self._behind, heap = saved
         self._heap[:] = heap

@@ -57,8 +57,8 @@ class Broker:
 
     __slots__ = (
         "_config", "_controller", "_controller_epoch", "_fetchers", "_handlers", "_port", "_profile", "_rack",
-        "_registration_retry_us", "_service", "_states", "_touched", "broker_epoch", "follower_quota", "id",
-        "leader_quota", "logs", "metadata", "purgatory", "registered", "replicas", "sessions", "starting",
+        "_registration_retry_us", "_retrying", "_service", "_states", "_touched", "broker_epoch", "follower_quota",
+        "id", "leader_quota", "logs", "metadata", "purgatory", "registered", "replicas", "sessions", "starting",
     )  # fmt: skip
 
     def __init__(
@@ -91,6 +91,8 @@ class Broker:
         self._fetchers: dict[tuple[int, int], Fetcher] = {}
         """By leader and number (``num.replica.fetchers``)."""
         self._registration_retry_us = FIRST_REGISTRATION_RETRY_US
+        self._retrying: dict[str, None] = {}
+        """Partitions whose ISR change is about to be proposed again."""
         self.logs = LogManager(port, self.replicas, config, emit)
         self._touched = Touched(self.replicas)
         self._service = Service(
@@ -145,11 +147,17 @@ class Broker:
         self.follower_quota.rate.clear()
         self._fetchers.clear()
         self._states.clear()
+        self._retrying.clear()
         self.metadata.live.clear()
         self.metadata.racks.clear()
         self.registered = False
         self.starting = False
         self._controller_epoch = 0
+
+    def disk_lost(self) -> None:
+        """The log directory is gone, whether the process has just died of it or was down."""
+        self._touched.everything()
+        self.logs.disk_lost()
 
     def started(self) -> None:
         """The process runs again: it recovers its logs, then registers."""
@@ -198,7 +206,7 @@ class Broker:
         if peer == self._controller:
             for partition, replica in self.replicas.items():
                 if replica.leadership is not None and replica.leadership.pending is not None:
-                    self._port.timer(ALTER_PARTITION_RETRY_US, "alter_partition", partition)
+                    self._retry(partition)
 
     def _heartbeat(self) -> None:
         self._port.send(self._controller, BrokerHeartbeatRequest(self.id, self.broker_epoch))
@@ -317,7 +325,14 @@ class Broker:
     def _propose(self, proposal: AlterPartitionRequest) -> None:
         self._port.send(self._controller, proposal._replace(broker_epoch=self.broker_epoch))
 
+    def _retry(self, partition: str) -> None:
+        """Propose again a little later, once: every proposal that is lost brings a reset of its own."""
+        if partition not in self._retrying:
+            self._retrying[partition] = None
+            self._port.timer(ALTER_PARTITION_RETRY_US, "alter_partition", partition)
+
     def _propose_again(self, partition: str) -> None:
+        self._retrying.pop(partition, None)
         leadership = self.replicas[partition].leadership
         if leadership is not None and leadership.pending is not None:
             leadership.propose(leadership.pending)
@@ -327,7 +342,7 @@ class Broker:
         replica = self.replicas[response.partition]
         if replica.leadership is not None:
             if replica.leadership.confirmed(self._port.now, response):
-                self._port.timer(ALTER_PARTITION_RETRY_US, "alter_partition", response.partition)
+                self._retry(response.partition)
             self.settle(replica)
 
     def _fetched(self, source: int, response: FetchResponse) -> None:
@@ -367,7 +382,7 @@ class Broker:
             self._controller_epoch, tuple(self._states.values()), self._registration_retry_us, self.purgatory.save(),
             tuple((key, fetcher.save()) for key, fetcher in self._fetchers.items()),
             self._touched.save(), self.logs.save(), self.sessions.save(),
-            self.leader_quota.rate.save(), self.follower_quota.rate.save(),
+            self.leader_quota.rate.save(), self.follower_quota.rate.save(), tuple(self._retrying),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
@@ -375,8 +390,9 @@ class Broker:
         (
             self.broker_epoch, self.registered, self.starting, live, racks, self._controller_epoch, states,
             self._registration_retry_us, purgatory, fetchers, replicas, logs, sessions, leader_rate,
-            follower_rate,
+            follower_rate, retrying,
         ) = saved  # fmt: skip
+        self._retrying = dict.fromkeys(retrying)
         self.metadata.live = dict(live)
         self.metadata.racks = dict(racks)
         self._states = {state.partition: state for state in states}

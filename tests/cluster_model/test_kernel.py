@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.kernel.kernel import Kernel, Payload
+from cluster_model.kernel.kernel import LANES, Kernel, Payload
 
 
 class Log:
@@ -94,6 +94,24 @@ def test_run_until_an_earlier_time_does_not_turn_the_clock_back() -> None:
     log.kernel.run_until(50)
     log.kernel.run_until(20)
     assert log.kernel.now == 50
+
+
+def test_an_ordinary_event_that_a_lane_brings_on_leaves_over_what_is_over() -> None:
+    log = Log()
+    reached: list[int] = []
+    log.kernel = Kernel(
+        (lambda target, payload: log._note(0, target, payload), lambda *_: reached.append(log.kernel.reached))
+    )
+    log.kernel.schedule_in_lane(5, LANES + 7, 0, 0, ("again", 0))
+    log.kernel.schedule(5, 1, 0, ())
+    log.kernel.run_until(4)
+    log.kernel.step()
+    log.kernel.step()
+    log.kernel.schedule(5, 1, 0, ())
+    log.kernel.schedule(6, 1, 0, ())
+    log.kernel.run_until(6)
+    assert reached[:2] == [1, LANES + 7]
+    assert reached[2] < LANES
 
 
 def test_advance_refuses_to_pass_a_pending_event() -> None:
