@@ -43,7 +43,7 @@ LOADS = (
     Load(3, 12, 1_000, 10, 4 * SECOND, 40),
     Load(12, 1_000, 1_000, 10, 2 * SECOND, 35),
     Load(12, 1_000, 10_000, 1, SECOND // 2, 3),
-    Load(12, 1_000, 0.2, 1, 30 * SECOND, 8_000),
+    Load(12, 1_000, 0.2, 1, 600 * SECOND, 8_000),
 )
 KEYFRAMES = (Load(3, 12, 1_000, 10, SECOND, 0.1), Load(12, 1_000, 1_000, 10, SECOND, 3))
 MEMORY = Load(3, 12, 1_000, 10, SECOND, 0.25)
