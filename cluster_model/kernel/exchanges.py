@@ -139,34 +139,25 @@ class Exchange:
 
     def ask(self, number: int, request: Any, *, idle: bool) -> None:
         """Send a request; ``idle``: it repeats the last, which was answered by nothing."""
-        now = self._kernel.now
-        wire = self._request_wire
+        self._sent_at = now = self._kernel.now
         if idle:
-            at = max(now + wire.patterned()[self._asks % BLOCK], wire.arrives)
-            wire.arrives = at
+            at = self._request_wire.idle_arrival(now, self._asks)
             self._asks += 1
         else:
-            at = wire.arrival(now)
-        self._sent_at = now
+            at = self._request_wire.arrival(now)
         self._there.used = True
-        asker, answerer = self._asker, self._answerer
-        payload = (asker.id, asker.incarnation, answerer.incarnation, request)
-        self._kernel.schedule_in_lane(at, self._lane + (number & _COUNTS), MESSAGE, answerer.id, payload)
+        self._put(at, number, self._asker, self._answerer, request)
 
     def answer(self, number: int, answer: Any, *, idle: bool) -> None:
         """Send an answer; ``idle``: it waited in vain."""
         now = self._kernel.now
-        wire = self._answer_wire
         if idle:
-            at = max(now + wire.patterned()[self._answers % BLOCK], wire.arrives)
-            wire.arrives = at
+            at = self._answer_wire.idle_arrival(now, self._answers)
             self._answers += 1
         else:
-            at = wire.arrival(now)
+            at = self._answer_wire.arrival(now)
         self._back.used = True
-        asker, answerer = self._asker, self._answerer
-        payload = (answerer.id, answerer.incarnation, asker.incarnation, answer)
-        self._kernel.schedule_in_lane(at, self._lane + (number & _COUNTS), MESSAGE, asker.id, payload)
+        self._put(at, number, self._answerer, self._asker, answer)
 
     def _put(self, at: int, number: int, source: Process, target: Process, message: Any) -> None:
         payload = (source.id, source.incarnation, target.incarnation, message)

@@ -30,7 +30,7 @@ class Node(Protocol):
         """Handle a message."""
 
     def on_timer(self, timer: Payload) -> None:
-        """Handle a timer set through :meth:`Network.timer`."""
+        """Handle a timer set through :meth:`Port.timer`."""
 
     def on_disconnect(self, peer: int) -> None:
         """A connection to ``peer`` broke: answers to outstanding requests will not come."""

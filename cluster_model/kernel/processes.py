@@ -94,10 +94,6 @@ class Network:
         self.rouse(source, target)
         self.link(source, target).slow_down(lag)
 
-    def timer(self, node: int, delay: int, timer: Payload) -> None:
-        """Call the node's ``on_timer`` after ``delay``, unless it has died by then."""
-        self.kernel.after(delay, TIMER, node, (self.processes[node].incarnation, timer))
-
     def _deliver(self, target: int, payload: Payload) -> None:
         process = self.processes[target]
         source, source_incarnation, target_incarnation, message = payload

@@ -54,6 +54,11 @@ class Wire:
             self.pattern = tuple(self._drawn(_PATTERN))
         return self.pattern
 
+    def idle_arrival(self, now: int, messages: int) -> int:
+        """When an idle exchange's message sent now arrives, after so many of them."""
+        self.arrives = at = max(now + self.patterned()[messages % BLOCK], self.arrives)
+        return at
+
     def arrival(self, now: int) -> int:
         """When a message sent now arrives."""
         delays = self._delays

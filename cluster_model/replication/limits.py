@@ -15,8 +15,6 @@ from cluster_model.replication.throttling import slice_bytes
 
 def enough(request: FetchRequest, replicas: Mapping[str, Replica], found: list[FetchData]) -> bool:
     """Whether there are as many bytes as the fetch waits for."""
-    if request.min_bytes <= 1:
-        return any(data.records.extents for data in found)
     return sum(_size(replicas, data) for data in found) >= request.min_bytes
 
 

@@ -52,6 +52,12 @@ class CachedSession:
         self.ripe = False
         """Whether it had had its two minutes when it was last used."""
 
+    def use(self, epoch: int, at_us: int) -> None:
+        """Fetch number ``epoch`` arrived."""
+        self.epoch = next_epoch(epoch)
+        self.used_us = at_us
+        self.ripe = at_us - self.created_us > EVICTION_US
+
     def rank(self) -> tuple[bool, int, int]:
         """The least goes first (``EvictableKey``)."""
         return (self.privileged, self.size, self.id)
@@ -81,9 +87,7 @@ class SessionCache:
             return KafkaError.FETCH_SESSION_ID_NOT_FOUND
         if session.epoch != epoch:
             return KafkaError.INVALID_FETCH_SESSION_EPOCH
-        session.epoch = 1 if epoch == _LAST_EPOCH else epoch + 1
-        session.used_us = now
-        session.ripe = now - session.created_us > EVICTION_US
+        session.use(epoch, now)
         if not request.incremental:
             session.size = len(request.partitions)
         return NONE
@@ -92,9 +96,7 @@ class SessionCache:
         """Fetch number ``epoch`` of a session had arrived, if it is still there; those before it were left out."""
         session = self._sessions.get(session_id)
         if session is not None:
-            session.epoch = next_epoch(epoch)
-            session.used_us = at_us
-            session.ripe = at_us - session.created_us > EVICTION_US
+            session.use(epoch, at_us)
 
     @property
     def full(self) -> bool:

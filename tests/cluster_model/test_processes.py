@@ -348,7 +348,7 @@ def test_a_loaded_network_goes_on_exactly_as_the_first_time() -> None:
     network.slow_down(A, B, ((1, 300, 20),))
     for word in ("one", "two"):
         Port(network, A).send(B, word)
-    network.timer(B, 50, ("due in the pause",))
+    Port(network, B).timer(50, "due in the pause")
     network.pause(B)
     network.crash(C)
     network.restart(C)
