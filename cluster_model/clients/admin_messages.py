@@ -1,7 +1,7 @@
 """What an administrator asks of a cluster, and is answered, by Kafka's names (``Admin``, ``KafkaAdminClient``).
 
 Every answer has an entry for each thing asked for, in the order asked; its ``error`` is a number of
-:class:`~cluster_model.errors.KafkaError`, its ``message`` one sentence for a person, empty where there is nothing to add.
+:class:`~cluster_model.errors.KafkaError`, its ``message`` one sentence for a person, or empty.
 In ZooKeeper mode such a request goes to the controller, in KRaft mode to any broker, which hands it on to the active
 controller (KIP-590) and brings the answer back. Whoever is not the controller answers NOT_CONTROLLER.
 """
@@ -62,10 +62,10 @@ class DeleteTopicsResponse(NamedTuple):
 
 
 class NewPartitions(NamedTuple):
-    """A topic that is to have ``count`` partitions in all; ``assignment`` is that of the new ones, or empty."""
+    """A topic that is to have ``total`` partitions in all; ``assignment`` is that of the new ones, or empty."""
 
     topic: str
-    count: int
+    total: int
     assignment: tuple[tuple[int, ...], ...] = ()
 
 
