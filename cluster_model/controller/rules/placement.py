@@ -27,14 +27,11 @@ def place(
 
 
 def continued(brokers: Sequence[tuple[int, str]], first: tuple[int, ...]) -> int:
-    """Start and shift for partitions added to a topic: where partition 0's ``first`` replica is among the brokers.
+    """Start and shift for partitions added to a topic: which of the brokers, by id, partition 0's ``first`` replica is.
 
-    By id, among brokers interleaved by rack where racks count: the first that is not below it
-    (``AdminUtils.addPartitions``).
+    The first that is not below it (``AdminUtils.addPartitions``).
     """
-    ordered = sorted(brokers)
-    racked = all(rack for _broker, rack in ordered)
-    ids = _interleaved(ordered) if racked else [broker for broker, _rack in ordered]
+    ids = sorted(broker for broker, _rack in brokers)
     return next((index for index, broker in enumerate(ids) if broker >= first[0]), 0)
 
 

@@ -5,10 +5,11 @@ and the first replica must be one. Brokers without a rack are all in one.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from cluster_model.errors import KafkaError
 
+T = TypeVar("T")
 Draw = Callable[[int], int]
 """A random number below the one given."""
 
@@ -129,14 +130,11 @@ def _rack(
     fenced_start = draw(len(fenced)) if fenced else 0
     newest = (broker for replicas in reversed(existing) for broker in replicas if rack_of.get(broker) == name)
     last = next(newest, -1)
-    if last in unfenced:
-        start = (unfenced.index(last) + 1) % len(unfenced)
-    else:
-        start = draw(len(unfenced)) if unfenced else 0
-    return _Rack(_Brokers(fenced, fenced_start), _Brokers(unfenced, start))
+    start = unfenced.index(last) + 1 if last in unfenced else draw(len(unfenced)) if unfenced else 0
+    return _Rack(_Brokers(fenced, fenced_start), _Brokers(unfenced, start % max(1, len(unfenced))))
 
 
-def _shuffle[T](items: list[T], draw: Draw) -> None:
+def _shuffle(items: list[T], draw: Draw) -> None:
     """From the last on, each changes places with one up to itself (``Collections.shuffle``)."""
     for size in range(len(items), 1, -1):
         other = draw(size)
