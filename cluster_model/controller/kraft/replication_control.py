@@ -1,4 +1,4 @@
-"""What the active controller decides about partitions when something happens to brokers (``ReplicationControlManager``).
+"""What the active controller decides about partitions when something happens (``ReplicationControlManager``).
 
 Sans-IO: it looks at the controller's image, and returns records; whoever calls applies and appends them.
 """
@@ -40,7 +40,7 @@ class ReplicationControl:
         self._topics: dict[tuple[tuple[str, ConfigValue], ...], TopicConfig] = {}
 
     def topic_config(self, topic: str) -> TopicConfig:
-        """What holds for a topic: its own configurations, else those of all brokers, else what they were started with."""
+        """What holds for a topic: its own configurations, else those of all brokers, else the first ones."""
         image = self._image
         broker, own = image.config("broker", ""), image.config("topic", topic)
         key = (*broker.items(), ("", ""), *own.items())
@@ -91,9 +91,7 @@ class ReplicationControl:
             ),
         )  # fmt: skip
 
-    def alter_partitions(
-        self, request: AlterPartitionBatchRequest
-    ) -> tuple[list[Record], AlterPartitionBatchResponse]:
+    def alter_partitions(self, request: AlterPartitionBatchRequest) -> tuple[list[Record], AlterPartitionBatchResponse]:
         """Judge what leaders propose; what is answered holds once the records are committed."""
         known = self._image.brokers.get(request.broker)
         if known is None or known.epoch != request.broker_epoch:
@@ -155,7 +153,7 @@ class ReplicationControl:
         return [recorded(change) for change in changes if change is not None], len(found) == MOST_ELECTIONS
 
     def elect_unclean(self) -> list[Record]:
-        """Leaders for partitions that have none, of topics that allow unclean election (``maybeElectUncleanLeaders``)."""
+        """Leaders for leaderless partitions of topics that allow unclean election (``maybeElectUncleanLeaders``)."""
         records: list[Record] = []
         for state in self._image.partitions.values():
             if state.leader == NOBODY and self.topic_config(topic_of(state.partition)).unclean:
