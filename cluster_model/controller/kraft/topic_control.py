@@ -38,7 +38,7 @@ _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 Placement = tuple[tuple[int, ...], ...]
 
 
-class Refused(Exception):
+class Refused(Exception):  # noqa: N818 - as Kafka names the answer, not the failure
     """A request that cannot be granted: Kafka's error and a sentence."""
 
     def __init__(self, error: KafkaError, message: str = "") -> None:
