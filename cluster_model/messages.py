@@ -33,6 +33,18 @@ class PartitionState(NamedTuple):
     partition_epoch: int
     """ZooKeeper mode: the version of the state node."""
     replicas: tuple[int, ...]
+    adding: tuple[int, ...] = ()
+    """Members of ``replicas`` that a reassignment under way brings (KIP-455)."""
+    removing: tuple[int, ...] = ()
+    """Members of ``replicas`` that it takes away."""
+    elr: tuple[int, ...] = ()
+    """Eligible leader replicas outside the ISR (KIP-966)."""
+    last_known: int = NOBODY
+    """Who led last, where nobody may any more (KIP-966)."""
+    recovering: bool = False
+    """An unclean leader has yet to recover (``LeaderRecoveryState``)."""
+    topic_id: int = 0
+    """Which topic of that name: a topic created again has another (KIP-516)."""
 
 
 class ProduceRequest(NamedTuple):
