@@ -211,6 +211,28 @@ def _elected(event: Any) -> _Said:
     )
 
 
+def _partition_created(event: Any) -> _Said:
+    return glyphs.IN_SYNC, "calm", (event.leader,), lambda e: f"{e.where()} created, b{e.event.leader} leads"
+
+
+def _partition_deleted(_event: Any) -> _Said:
+    return glyphs.DOWN, "warning", (), lambda e: f"{e.where()} deleted with everything in it"
+
+
+def _replica_deleted(event: Any) -> _Said:
+    return glyphs.DOWN, "quiet", (event.broker, event.by), lambda e: f"b{e.event.broker} deletes its log of {e.where()}"
+
+
+def _topic_config(event: Any) -> _Said:
+    said = f"topic {event.target} set to {event.detail or 'the defaults'}"
+    return glyphs.MORE_RIGHT, "quiet", (event.target, event.detail), lambda _entry: said
+
+
+def _broker_config(event: Any) -> _Said:
+    said = f"b{event.broker} set to {event.detail or 'what it was started with'}"
+    return glyphs.MORE_RIGHT, "quiet", (event.broker, event.detail), lambda _entry: said
+
+
 def _offline(event: Any) -> _Said:
     return (
         glyphs.DOWN,
@@ -370,6 +392,11 @@ _TELLERS: Final[dict[str, Callable[[Any], _Said]]] = {
     "fault_healed": _healed,
     "leader_elected": _elected,
     "partition_offline": _offline,
+    "partition_created": _partition_created,
+    "partition_deleted": _partition_deleted,
+    "replica_deleted": _replica_deleted,
+    "topic_config_changed": _topic_config,
+    "broker_config_changed": _broker_config,
     "isr_changed": _isr_changed,
     "truncated": _truncated,
     "segment_rolled": _rolled,
