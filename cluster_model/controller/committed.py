@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cluster_model.config import TopicConfig
+from cluster_model.controller.rules.change import Change
 from cluster_model.errors import KafkaError
 from cluster_model.events import Event, IsrChanged, LeaderElected, PartitionOffline
 from cluster_model.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse, PartitionState
@@ -82,6 +83,25 @@ class Committed:
         record.take(state)
         self.records[state.partition] = record
         return record
+
+    def commit(self, change: Change, now: int) -> bool:
+        """A decision stands: take it up, and tell what it changed."""
+        record = self.records.get(change.state.partition)
+        if record is None or record.state == change.state:
+            return False
+        before, after = record.state, change.state
+        record.take(after)
+        epochs = (after.leader_epoch, after.partition_epoch)
+        again = after.leader_epoch > before.leader_epoch and after.isr == before.isr
+        if after.leader == NOBODY:
+            if before.leader != NOBODY:
+                self._emit(PartitionOffline(now, after.partition, *epochs, after.isr))
+        elif after.leader != before.leader or again:
+            self._emit(LeaderElected(now, after.partition, after.leader, *epochs, after.isr, change.clean, change.by))
+        if after.isr != before.isr:
+            by = "leader" if change.by == "leader" else "controller"
+            self._emit(IsrChanged(now, after.partition, after.leader, *epochs, after.isr, before.isr, by))
+        return True
 
     def fence(self, broker: int, live: Mapping[int, int], now: int) -> list[PartitionRecord]:
         """A broker is gone (``live`` no longer has it): move its leaderships, take it out of every ISR."""

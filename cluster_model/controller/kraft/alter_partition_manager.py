@@ -21,7 +21,7 @@ AGAIN: Final = "alter partition again"
 class AlterPartitionManager:
     """One broker's."""
 
-    __slots__ = ("_broker_epoch", "_channel", "_correlation", "_flying", "_port", "_take", "_waiting")
+    __slots__ = ("_broker_epoch", "_correlation", "_flying", "_port", "_take", "_waiting", "channel")
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class AlterPartitionManager:
     ) -> None:
         """``take`` gets the answers for partitions."""
         self._port = port
-        self._channel = channel
+        self.channel = channel
         self._broker_epoch = broker_epoch
         self._take = take
         self._waiting: dict[str, AlterPartitionRequest] = {}
@@ -53,11 +53,11 @@ class AlterPartitionManager:
         self._correlation += 1
         epoch = self._broker_epoch()
         partitions = tuple(proposal._replace(broker_epoch=epoch) for proposal in self._waiting.values())
-        self._channel.send(AlterPartitionBatchRequest(self._correlation, self._port.node_id, epoch, partitions))
+        self.channel.send(AlterPartitionBatchRequest(self._correlation, self._port.node_id, epoch, partitions))
 
     def answered(self, response: AlterPartitionBatchResponse) -> None:
         """Hand the answers out; whatever was not answered is asked again."""
-        request = self._channel.answered(response)
+        request = self.channel.answered(response)
         if request is None:
             return
         if response.error != KafkaError.NONE:
@@ -73,7 +73,7 @@ class AlterPartitionManager:
 
     def on_timer(self, timer: tuple[Any, ...]) -> None:
         """The pause after a refusal is over."""
-        if self._flying and timer[1] == self._correlation and not self._channel.busy:
+        if self._flying and timer[1] == self._correlation and not self.channel.busy:
             self._flying = False
             self.propagate()
 
@@ -81,14 +81,14 @@ class AlterPartitionManager:
         """The process died."""
         self._waiting.clear()
         self._flying = False
-        self._channel.stopped()
+        self.channel.stopped()
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (tuple(self._waiting.values()), self._correlation, self._flying, self._channel.save())
+        return (tuple(self._waiting.values()), self._correlation, self._flying, self.channel.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         waiting, self._correlation, self._flying, channel = saved
         self._waiting = {proposal.partition: proposal for proposal in waiting}
-        self._channel.load(channel)
+        self.channel.load(channel)

@@ -5,7 +5,7 @@ by what it has decided and the quorum has yet to take. The same records give the
 """
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from cluster_model.config_keys import ConfigValue
 from cluster_model.controller.kraft.records import (
@@ -23,6 +23,9 @@ from cluster_model.controller.kraft.records import (
     topic_of,
 )
 from cluster_model.messages import PartitionState
+
+FIRST: Final = 1
+"""Offset of the first record behind those that a formed cluster begins with: they count as one."""
 
 Resource = tuple[str, str]
 """Type and name of what has configurations."""
@@ -65,7 +68,7 @@ class MetadataImage:
         """Name → id."""
         self.partitions: dict[str, PartitionState] = {}
         self.configs: dict[Resource, dict[str, ConfigValue]] = {}
-        self.until = 0
+        self.until = FIRST
         """Offset of the first record that has not been replayed."""
         self._saved: tuple[Any, ...] | None = None
         self.reset(base)
@@ -76,7 +79,7 @@ class MetadataImage:
         self.topics = dict(base.topics)
         self.partitions = {state.partition: state for state in base.partitions}
         self.configs = {resource: dict(values) for resource, values in base.configs}
-        self.until = 0
+        self.until = FIRST
         self._saved = None
 
     def copy_of(self, other: "MetadataImage") -> None:

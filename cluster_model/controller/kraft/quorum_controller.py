@@ -88,6 +88,16 @@ class QuorumController:
             **dict.fromkeys(AdminControl.REQUESTS, self._administer),
         }
 
+    @property
+    def node(self) -> int:
+        """Id of the node."""
+        return self._port.node_id
+
+    @property
+    def epoch(self) -> int:
+        """The newest epoch that the node knows of; the one it leads in, while it is active."""
+        return self._log.epoch
+
     # -- leading ------------------------------------------------------------------------------------------------------
 
     def on_leader(self, epoch: int) -> None:
@@ -177,6 +187,12 @@ class QuorumController:
             return
         records, response = self._admin.handle(request, self._next)
         self._answer(source, records, response, failure)
+
+    def ask_election(self, partition: str, *, unclean: bool) -> KafkaError:
+        """An operator's election, without a message: what would be answered once it is committed."""
+        error, _message, records = self._replication.elect(partition, unclean=unclean)
+        self._write(records)
+        return error
 
     def _watch_sessions(self) -> None:
         deadline = self._heartbeats.next_deadline()
