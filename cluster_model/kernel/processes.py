@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from cluster_model.kernel.exchanges import Exchange
 from cluster_model.kernel.kernel import Handler, Kernel, Payload
-from cluster_model.kernel.process import CONTROL, GIVE_UP, MESSAGE, RUNNING, TIMER, Node, Process, ProcessState
+from cluster_model.kernel.process import CONTROL, MESSAGE, RUNNING, TIMER, Node, Process, ProcessState
 from cluster_model.kernel.streams import Streams
 from cluster_model.kernel.wires import Link
 

@@ -4,7 +4,7 @@ A *wire* is one direction of one connection. Two processes share a wire for most
 (:mod:`cluster_model.kernel.exchanges`) has its own, as a replica fetcher has its own connection. A *link* is all wires
 of a direction: latency, jitter and what faults add to them hold for each.
 
-A link can be *cut*: its packets are dropped. What is sent then is held, as the sender's TCP keeps it and sends it again.
+A link can be *cut*: its packets are dropped. What is sent then is held, as the sender's TCP keeps and repeats it.
 """
 
 from typing import Any, Final, NamedTuple
