@@ -51,7 +51,7 @@ def build(name: str) -> Cluster:
 
 
 def digest(name: str, step: int) -> str:
-    """Run it in steps of time: a broker dies, a leader dies, one is made leader by force, one is cut off for a while."""
+    """Run it in steps of time: a broker dies, a leader dies, one is made leader by force, one is cut off."""
     cluster = build(name)
 
     def run_to(until: int) -> None:
