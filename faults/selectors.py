@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.controller.single import CONTROLLER_ID
+from cluster_model.messages import NOBODY
 
 _TOKEN: Final = re.compile(r"\s*([A-Za-z0-9._/-]+|[(),+])")
 
@@ -170,9 +170,11 @@ def _resolve(selector: Selector, cluster: Cluster) -> list[int]:
     if kind == JOIN:
         return list(dict.fromkeys(node for part in selector.parts for node in _resolve(part, cluster)))
     if kind == "controller":
-        return [CONTROLLER_ID]
+        active = cluster.plane.active()
+        return [] if active == NOBODY else [active]
     if kind == "clients":
-        return list(_clients(cluster).values())
+        names = (*cluster.producers, *cluster.consumers)
+        return [node for node in cluster.nodes() if cluster.name_of(node) in names]
     if kind == "broker":
         broker = int(selector.argument)
         if broker not in cluster.brokers:
@@ -185,18 +187,14 @@ def _resolve(selector: Selector, cluster: Cluster) -> list[int]:
             raise SelectorError(f"no rack {selector.argument!r}; there are {racks}", selector.column)
         return found
     if kind == "client":
-        clients = _clients(cluster)
+        servers = {*cluster.brokers, *cluster.plane.servers}
+        clients = {cluster.name_of(node): node for node in cluster.nodes() if node not in servers}
         if selector.argument not in clients:
             raise SelectorError(f"no client {selector.argument!r}; there are {list(clients)}", selector.column)
         return [clients[selector.argument]]
     if kind == "random" and selector.inner is not None:
         return _draw(_resolve(selector.inner, cluster), selector.count, cluster)
     return list(cluster.brokers)
-
-
-def _clients(cluster: Cluster) -> dict[str, int]:
-    names = (*cluster.producers, *cluster.consumers)
-    return {cluster.name_of(node): node for node in cluster.nodes() if cluster.name_of(node) in names}
 
 
 def _of_partition(selector: Selector, cluster: Cluster) -> list[int]:

@@ -28,6 +28,11 @@ _NODE_BITS: Final = 12
 _INDEX_BITS: Final = 8
 
 
+def lane(asker: int, answerer: int, index: int) -> int:
+    """The first order of an exchange's events; those of a node with itself are for its late timers."""
+    return LANES + (((asker << _NODE_BITS | answerer) << _INDEX_BITS | index) << (_COUNT_BITS + 1))
+
+
 class Asker(Protocol):
     """The side that asks. Its requests are numbered, each by the next number."""
 
@@ -103,8 +108,7 @@ class Exchange:
         self._back = back
         self._request_wire = there.new_wire(f"ask {index}")
         self._answer_wire = back.new_wire(f"answer {index}")
-        place = (asker.id << _NODE_BITS | answerer.id) << _INDEX_BITS | index
-        self._lane = LANES + (place << (_COUNT_BITS + 1))
+        self._lane = lane(asker.id, answerer.id, index)
         self._asks = 0
         """Idle requests so far: the next one's place in the pattern; and likewise for answers."""
         self._answers = 0
