@@ -16,6 +16,7 @@ TRACES = (
     "two-round-hw", "two-round-hw-failover", "kip-101-loss", "kip-101-loss-two-brokers", "power-loss-divergence",
     "kip-279-fast-failovers", "kip-320-unfenced-follower", "unclean-election", "unclean-election-off",
     "last-replica-standing", "zombie-leader-gc-pause", "expand-race", "lost-tail-same-epoch",
+    "unclean-election-arithmetic",
 )  # fmt: skip
 """Stepped by hand, and right under every version."""
 TIMED = ("leader-crash", "gc-pause-acks-1", "gc-pause-acks-all", "both-followers-paused", "follower-partitioned")
