@@ -37,6 +37,8 @@ HISTORY = [
     ("no_bump_on_shrink", "3.6", LAST),
     ("hw_needs_min_isr", "3.7", LAST),
     ("effective_min_isr", "3.7", LAST),
+    ("check_quorum", "3.7", LAST),
+    ("pre_vote", "4.0", LAST),
 ]
 """Flag, first and last release line with it."""
 

@@ -32,12 +32,25 @@ from cluster_model.kernel.streams import Stream
 
 ALARM: Final = "raft"
 """Name of the timer of everything but waits."""
+LATE: Final = "raft late"
+"""Name of the timer that follows late ones, behind all that was held back with them."""
 
 
 class QuorumPeer:
     """A :class:`~cluster_model.controller.raft.metadata_log.MetadataLog`, inside the process that owns ``port``."""
 
-    __slots__ = ("_alarm", "_delivered", "_fetching", "_listener", "_parking", "_port", "_shown", "_told", "node")
+    __slots__ = (
+        "_alarm",
+        "_delivered",
+        "_fetching",
+        "_late",
+        "_listener",
+        "_parking",
+        "_port",
+        "_shown",
+        "_told",
+        "node",
+    )
 
     def __init__(
         self,
@@ -55,6 +68,8 @@ class QuorumPeer:
         self._parking = Parking(port, self.node, config.patience_us, self._arm)
         self._fetching = Fetching(port, self.node, config, stream.below, self._arm)
         self._alarm = LateAlarm(port, EXCHANGE, ALARM)
+        self._late = False
+        """Whether a timer came late, and all of them are to be looked at again."""
         self._delivered = 0
         """The listener has got everything below."""
         self._told = 0
@@ -114,6 +129,7 @@ class QuorumPeer:
         self._parking.stop()
         self._fetching.stop()
         self._alarm.forget()
+        self._late = False
         self._delivered = 0
         self._told = 0
 
@@ -149,15 +165,37 @@ class QuorumPeer:
 
     def on_timer(self, timer: Payload) -> bool:
         """Handle a timer; False if it is none of the quorum's."""
+        now = self._port.now
         if timer[0] == WAIT:
-            self._parking.waited(timer[1], self._port.now)
-        elif timer[0] != ALARM:
+            _name, asker, at = timer
+            self._parking.rang(asker)
+        elif timer[0] == ALARM:
+            at = self._alarm.at
+            if not self._alarm.rang():
+                return True
+        elif timer[0] == LATE:
+            at = now
+            self._late = False
+        else:
             return False
-        elif self._alarm.rang():
-            if self._deadline() <= self._port.now:
+        if at < now:
+            self._be_late()
+            return True
+        self._parking.waited(now)
+        if timer[0] != WAIT:
+            if self._deadline() <= now:
                 self._disturb()
             self._turn()
         return True
+
+    def _be_late(self) -> None:
+        """The process was paused: what came meanwhile is handled first, and then what is still due.
+
+        Timers may ring before what they are for is due, and then again; a late one thus tells nothing of the order.
+        """
+        if not self._late:
+            self._late = True
+            self._port.timer(0, LATE)
 
     def on_disconnect(self, peer: int) -> None:
         """Whatever was asked of ``peer`` will not be answered."""
@@ -225,12 +263,12 @@ class QuorumPeer:
         """All state but the shared store's."""
         return (
             self.node.save(), self._parking.save(), self._fetching.save(), self._alarm.save(), self._delivered,
-            self._told, self._shown,
+            self._told, self._shown, self._late,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`, after the network's, the streams' and the store's."""
-        node, parking, fetching, alarm, self._delivered, self._told, self._shown = saved
+        node, parking, fetching, alarm, self._delivered, self._told, self._shown, self._late = saved
         self.node.load(node)
         self._parking.load(parking)
         self._fetching.load(fetching)
