@@ -145,7 +145,8 @@ class Parking:
             session.park(request, now)
             if not told:
                 self._watch_grid(now)
-        elif session.exchange.longest_us >= self._patience_us:
+        elif now - session.exchange.sent_at + session.exchange.longest_us >= self._patience_us:
+            # An idle cycle, or the rest of this one after a slow request, may take too long to be certain of.
             session.exchange.wake()
 
     def _watch_grid(self, now: int) -> None:

@@ -183,8 +183,6 @@ class QuorumPeer:
             return True
         self._parking.waited(now)
         if timer[0] != WAIT:
-            if self._deadline() <= now:
-                self._disturb()
             self._turn()
         return True
 
@@ -214,6 +212,8 @@ class QuorumPeer:
         """After anything that happened: do what is due, say what there is to say, tell the listener."""
         now = self._port.now
         node = self.node
+        if self._deadline() <= now:
+            self._disturb()
         self._parking.grid(now)
         if not self._fetching.calm:
             self._fetching.due(now)
