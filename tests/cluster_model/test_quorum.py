@@ -315,3 +315,23 @@ def test_split_votes_end() -> None:
     rig.power_off(1001)
     assert failover(rig) > 3 * SECOND
     assert asked.count(2) == 2
+
+
+def test_who_is_no_voter_may_come_and_go() -> None:
+    rig = QuorumRig(3, 3)
+    rig.run(5 * SECOND)
+    before = rig.network.kernel.executed
+    for node in rig.voters:
+        rig.members[node].on_disconnect(2)
+    rig.run(SECOND)
+    assert rig.network.kernel.executed == before
+
+
+def test_a_table_of_handlers_does_what_receive_does() -> None:
+    rig = QuorumRig(3)
+    handlers = rig.peer(1002).handlers
+    request = VoteRequest(1, 5, 1003, 9, 99, False)
+    handlers[VoteRequest](1003, request)
+    assert (rig.peer(1002).epoch, rig.peer(1002).node.voted) == (5, 1003)
+    assert not rig.peer(1002).receive(1003, ("something else",))
+    assert not rig.peer(1002).on_timer(("something else",))

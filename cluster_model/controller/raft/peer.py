@@ -5,6 +5,7 @@ deadlines that they would have moved: a fetch timeout and a leader's check of it
 may be silent.
 """
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.controller.raft import votes
@@ -133,6 +134,15 @@ class QuorumPeer:
         self._delivered = 0
         self._told = 0
 
+    @property
+    def handlers(self) -> dict[type[Any], Callable[[int, Any], None]]:
+        """Message type → what handles it, for an owner that keeps a table."""
+
+        def handle(source: int, message: Any) -> None:
+            self.receive(source, message)
+
+        return dict.fromkeys((QuorumFetchRequest, QuorumFetchResponse, *_ELECTIONS), handle)
+
     def receive(self, source: int, message: Any) -> bool:
         """Handle a message; False if it is none of the quorum's."""
         now = self._port.now
@@ -196,7 +206,9 @@ class QuorumPeer:
             self._port.timer(0, LATE)
 
     def on_disconnect(self, peer: int) -> None:
-        """Whatever was asked of ``peer`` will not be answered."""
+        """Whatever was asked of ``peer`` will not be answered; only voters are ever asked."""
+        if peer not in self.node.voters:
+            return
         self._disturb()
         now = self._port.now
         self.node.connections.broke(peer, now)
