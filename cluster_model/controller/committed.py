@@ -7,7 +7,7 @@ The checker, the views and the target selectors look here; no node ever does. Ho
 
 from collections.abc import Callable, Container
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from cluster_model.config import TopicConfig
 from cluster_model.controller.rules.change import LEADER, Change, created
@@ -21,6 +21,11 @@ from cluster_model.events import (
     RecoveryChanged,
 )
 from cluster_model.messages import NOBODY, PartitionState
+
+_PLAIN: Final = len(PartitionState._fields) - len(PartitionState._field_defaults)
+"""Fields that every partition needs, name first."""
+_NOTHING: Final = tuple(PartitionState._field_defaults.values())
+"""The rest of most partitions."""
 
 
 @dataclass(slots=True)
@@ -65,14 +70,20 @@ class PartitionRecord:
 class Committed:
     """All partitions, by name."""
 
-    __slots__ = ("_emit", "records")
+    __slots__ = ("_at_first", "_emit", "_places", "records")
 
     def __init__(self, emit: Callable[[Event], None]) -> None:
         self.records: dict[str, PartitionRecord] = {}
         self._emit = emit
+        self._at_first: list[tuple[str, TopicConfig]] = []
+        """Partitions that there were before anything happened, with their settings: no keyframe has to repeat them."""
+        self._places: dict[str, int] = {}
+        """Where they are in that list."""
 
     def create(self, name: str, assignment: tuple[int, ...], topic: TopicConfig, live: Container[int]) -> None:
-        """A new partition: every live replica in the ISR, the first of them leads, epochs 0."""
+        """A partition to begin with: every live replica in the ISR, the first of them leads, epochs 0."""
+        self._places[name] = len(self._at_first)
+        self._at_first.append((name, topic))
         self.add(created(name, assignment, lambda broker: broker in live), topic)
 
     def add(self, state: PartitionState, topic: TopicConfig) -> None:
@@ -126,17 +137,24 @@ class Committed:
             self._emit(AssignmentChanged(now, name, after.leader, *epochs, *assigned))
 
     def save(self) -> tuple[Any, ...]:
-        """All state: a row per partition, with its topic's settings, for it may be gone when it is loaded."""
-        return tuple([(*record.state, record.topic) for record in self.records.values()])
+        """All state: a small row per partition, with its name and its settings only if it did not begin with them."""
+        rows: list[tuple[Any, ...]] = []
+        for name, record in self.records.items():
+            state, place = record.state, self._places.get(name, -1)
+            rest = () if state[_PLAIN:] == _NOTHING else tuple(state[_PLAIN:])
+            known = place >= 0 and record.topic is self._at_first[place][1]
+            rows.append((place if known else (name, record.topic), *state[1:_PLAIN], rest))
+        return tuple(rows)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`: partitions that came since are gone, those that went are back."""
         standing = dict(self.records)
         self.records.clear()
-        for *fields, topic in saved:
-            state = PartitionState(*fields)
-            record = standing.get(state.partition)
+        for which, *plain, rest in saved:
+            name, topic = self._at_first[which] if isinstance(which, int) else which
+            state = PartitionState(name, *plain, *rest)
+            record = standing.get(name)
             if record is None:
                 record = PartitionRecord(state, topic)
             record.state, record.topic = state, topic
-            self.records[state.partition] = record
+            self.records[name] = record
