@@ -76,7 +76,8 @@ class Processes:
     def _restart(self, params: Params) -> KafkaError:
         """Start and register: a new broker epoch. Who was fenced stays so, and is not elected by it.
 
-        With KIP-966 a broker that had not stopped in good order is no longer in any ISR, nor eligible to lead.
+        With KIP-966 a fenced broker that had not stopped in good order is no longer eligible to lead. One that was not
+        fenced counts as the one it was: here nobody waits for a session to lapse.
         """
         broker, ground = params["broker"], self._ground
         replicas = ground.replicas_on(broker)
@@ -88,7 +89,7 @@ class Processes:
         ground.registered[broker] = max(ground.registered.values()) + 1
         if broker in ground.live:
             ground.live[broker] = ground.registered[broker]
-        if not clean:
+        if not clean and broker not in ground.live:
             ground.decider.came_back_short(broker, ground.live, NOW)
         ground.tell_all_live()
         ground.emit(NodeUp(NOW, f"broker {broker}", broker))
