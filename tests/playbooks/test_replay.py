@@ -8,6 +8,7 @@ import pytest
 
 from faults.action import Action
 from faults.catalogue import FaultError
+from cluster_model.events import SCHEMA_VERSION
 from playbooks import layout, replay
 from playbooks.loader import PlaybookError, loads
 from playbooks.manual_session import ManualSession
@@ -227,7 +228,7 @@ def test_an_unknown_verb_is_refused(session: Path) -> None:
 def test_a_session_of_a_later_schema_is_refused(session: Path) -> None:
     torn(session, 0)
     start = session / layout.START
-    start.write_text(start.read_text().replace('"schema_version": 1', '"schema_version": 99'))
+    start.write_text(start.read_text().replace(f'"schema_version": {SCHEMA_VERSION}', '"schema_version": 99'))
     with pytest.raises(SessionError, match="schema version 99"):
         read_session(session)
 

@@ -5,7 +5,7 @@ in here: one process, one replay of the log, one fate.
 """
 
 from collections.abc import Callable
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from cluster_model.clients.admin_messages import EnvelopeResponse
 from cluster_model.config import BrokerConfig
@@ -23,7 +23,6 @@ from cluster_model.controller.kraft.messages import (
 )
 from cluster_model.controller.kraft.quorum_controller import QuorumController
 from cluster_model.controller.kraft.records import Record
-from cluster_model.controller.raft.messages import QuorumMessage
 from cluster_model.controller.raft.metadata_log import MetadataListener
 from cluster_model.controller.raft.peer import QuorumPeer
 from cluster_model.kernel.kernel import Payload
@@ -33,7 +32,6 @@ from cluster_model.messages import AlterPartitionRequest, AlterPartitionResponse
 from cluster_model.replication.broker import Broker
 from cluster_model.replication.control import Decisions, Handlers
 
-QUORUM_MESSAGES: Final[tuple[type[Any], ...]] = get_args(QuorumMessage)
 STARTUP_US: Final = 2_000_000
 """From the start of the process until it registers. Kafka has no figure for it; a small broker takes a few seconds."""
 STARTED: Final = "kraft started"
@@ -65,6 +63,7 @@ class KraftControl:
         "handlers",
         "peer",
         "registered",
+        "runs",
     )  # fmt: skip
 
     def __init__(
@@ -81,6 +80,8 @@ class KraftControl:
     ) -> None:
         """``peer_of`` makes its member of the quorum, ``controller_of`` its controller, if it is to have one."""
         self.registered = False
+        self.runs = True
+        """Whether there is a process."""
         self._broker = broker
         self._port = port
         self._base = base
@@ -104,7 +105,7 @@ class KraftControl:
             AlterPartitionBatchResponse: lambda _source, answer: self._proposals.answered(answer),
             EnvelopeResponse: lambda _source, answer: self._forwarding.answered(answer),
             **dict.fromkeys(Forwarding.REQUESTS, self._forwarding.forward),
-            **dict.fromkeys(QUORUM_MESSAGES, self._quorum),
+            **self.peer.handlers,
         }
         if self.controller is not None:
             self.handlers = {**self.controller.handlers, **self.handlers}
@@ -131,13 +132,11 @@ class KraftControl:
         self._loader.first()
         self._broker.serve()
 
-    def _quorum(self, source: int, message: Any) -> None:
-        self.peer.receive(source, message)
-
     # -- the process --------------------------------------------------------------------------------------------------
 
     def started(self, after_us: int) -> None:
         """The process comes up. It serves once the log told it of its own registration, and its logs are loaded."""
+        self.runs = True
         self._loaded_at = self._port.now + after_us
         self._loader.image.reset(self._base)
         self.peer.started()
@@ -146,6 +145,7 @@ class KraftControl:
     def stopped(self) -> None:
         """The process died."""
         self.registered = False
+        self.runs = False
         self.peer.stopped()
         self._lifecycle.stopped()
         self._proposals.stopped()
@@ -259,13 +259,13 @@ class KraftControl:
         """All state."""
         controller = () if self.controller is None else self.controller.save()
         return (
-            self.registered, self._loaded_at, self.peer.save(), self._loader.save(), self._lifecycle.save(),
+            self.registered, self.runs, self._loaded_at, self.peer.save(), self._loader.save(), self._lifecycle.save(),
             self._proposals.save(), self._forwarding.save(), controller,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`, after the network's and the plane's."""
-        self.registered, self._loaded_at, peer, loader, lifecycle, proposals, forwarding, controller = saved
+        self.registered, self.runs, self._loaded_at, peer, loader, lifecycle, proposals, forwarding, controller = saved
         self.peer.load(peer)
         self._loader.load(loader)
         self._lifecycle.load(lifecycle)

@@ -12,9 +12,11 @@ from cluster_model.kernel.port import Port
 class ControllerNode:
     """The node."""
 
-    __slots__ = ("_base", "_told", "controller", "image", "peer")
+    __slots__ = ("_base", "_told", "controller", "image", "peer", "runs")
 
     def __init__(self, port: Port, base: Base, peer_of: PeerOf, controller_of: ControllerOf, told: Told) -> None:
+        self.runs = True
+        """Whether there is a process."""
         self._base = base
         self._told = told
         self.image = MetadataImage(base)
@@ -52,21 +54,23 @@ class ControllerNode:
 
     def started(self) -> None:
         """The process runs again, and replays the log as far as the quorum lets it."""
+        self.runs = True
         self.image.reset(self._base)
         self.peer.started()
 
     def stopped(self) -> None:
         """The process died."""
+        self.runs = False
         self.controller.stopped()
         self.peer.stopped()
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self.peer.save(), self.image.save(), self.controller.save())
+        return (self.runs, self.peer.save(), self.image.save(), self.controller.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`, after the network's."""
-        peer, image, controller = saved
+        self.runs, peer, image, controller = saved
         self.peer.load(peer)
         self.image.load(image)
         self.controller.load(controller)

@@ -1,7 +1,7 @@
 """The control plane of a KRaft cluster: controllers of their own or inside brokers, and every broker's side."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from cluster_model.building import Parts
 from cluster_model.controller.kraft.broker_control import KraftControl
@@ -13,16 +13,27 @@ from cluster_model.controller.kraft.truth import Truth
 from cluster_model.controller.plane import Server
 from cluster_model.controller.raft.config import QuorumConfig
 from cluster_model.controller.raft.metadata_log import MetadataListener
+from cluster_model.controller.raft.node import Role
 from cluster_model.controller.raft.peer import QuorumPeer, form_quorum
 from cluster_model.controller.raft.store import QuorumStore
 from cluster_model.controller.rules.striped import Draw
 from cluster_model.errors import KafkaError
-from cluster_model.events import Event
+from cluster_model.events import ControllerChanged, Event
 from cluster_model.kernel.port import Port
 from cluster_model.kernel.streams import Streams
 from cluster_model.messages import NOBODY
 from cluster_model.replication.broker import Broker
 from cluster_model.spec import ClusterSpec
+from cluster_model.views import ControllerRole, ControllerView
+
+_ROLES: Final[dict[Role, ControllerRole]] = {
+    Role.UNATTACHED: "looking",
+    Role.FOLLOWER: "follower",
+    Role.PROSPECTIVE: "candidate",
+    Role.CANDIDATE: "candidate",
+    Role.LEADER: "leader",
+    Role.RESIGNED: "looking",
+}
 
 
 def base_of(spec: ClusterSpec, parts: Parts) -> Base:
@@ -58,7 +69,8 @@ class KraftPlane:
         self._settings = ControllerSettings.of(parts.profile, spec.config)
         self._quorum = QuorumConfig.of(parts.profile, spec.config)
         self._store = QuorumStore()
-        clock = port_of(spec.voters[0]).clock
+        self._emit = emit
+        self._clock = clock = port_of(spec.voters[0]).clock
         self._truth = Truth(self._base, parts.registry, lambda: clock.now, emit)
         self._controls: dict[int, KraftControl] = {}
         self._nodes = {
@@ -79,8 +91,18 @@ class KraftPlane:
 
     def _controller(self, port: Port, peer: QuorumPeer, committed: MetadataImage) -> QuorumController:
         return QuorumController(
-            port, peer, committed, self._base, self._parts.profile, self._settings, self._spec.config, self._draw
-        )
+            port, peer, committed, self._base, self._parts.profile, self._settings, self._spec.config, self._draw,
+            self._began,
+        )  # fmt: skip
+
+    def _began(self, node: int, epoch: int) -> None:
+        """Whoever forms the cluster is no news."""
+        if epoch > 1:
+            broker = node if node in self._controls else NOBODY
+            self._emit(ControllerChanged(self._clock.now, self._name(node), broker, epoch))
+
+    def _name(self, node: int) -> str:
+        return f"broker {node}" if node in self._controls else f"controller {node}"
 
     def join(self, broker: Broker, port: Port, rack: str) -> KraftControl:
         """A broker's side, a controller in it where the broker is one."""
@@ -130,6 +152,24 @@ class KraftPlane:
         """The newest epoch in which anybody has become the active controller."""
         newest = self._newest()
         return max(self._store.stints) if newest is None else newest.epoch
+
+    def view(self) -> tuple[ControllerView, ...]:
+        """The voters."""
+        newest = self._newest()
+        found: list[ControllerView] = []
+        for number in self._spec.voters:
+            member = self._nodes[number] if number in self._nodes else self._controls[number]
+            role = _ROLES[member.peer.node.role]
+            controller = member.controller
+            if not member.runs:
+                role = "down"
+            elif controller is not None and controller.active:
+                role = "active" if controller is newest else "zombie"
+            peer = member.peer
+            found.append(
+                ControllerView(number, self._name(number), role, peer.epoch, peer.end, peer.high_watermark)
+            )  # fmt: skip
+        return tuple(found)
 
     def is_live(self, broker: int) -> bool:
         """Whether a broker is registered and not fenced, by what is committed."""

@@ -50,8 +50,8 @@ class QuorumController:
     """One node's; it is active only between :meth:`on_leader` and :meth:`on_resigned`."""
 
     __slots__ = (
-        "_admin", "_alarm", "_cluster", "_committed", "_deferred", "_heartbeats", "_image", "_log", "_next", "_port",
-        "_replication", "_settings", "active", "handlers",
+        "_admin", "_alarm", "_began", "_cluster", "_committed", "_deferred", "_heartbeats", "_image", "_log",
+        "_next", "_port", "_replication", "_settings", "active", "handlers",
     )  # fmt: skip
 
     def __init__(
@@ -64,8 +64,12 @@ class QuorumController:
         settings: ControllerSettings,
         defaults: Mapping[str, ConfigValue],
         draw: Callable[[str], Draw],
+        began: Callable[[int, int], None],
     ) -> None:
-        """``committed`` is what the node has replayed; whoever owns the node keeps it so."""
+        """``committed`` is what the node has replayed; whoever owns the node keeps it so.
+
+        ``began`` is told of the node and its epoch when it becomes active; it is for the observer.
+        """
         self.active = False
         self._port = port
         self._log = log
@@ -78,6 +82,7 @@ class QuorumController:
         self._cluster = ClusterControl(self._image, profile, self._replication, self._heartbeats)
         self._admin = AdminControl(self._image, profile, self._replication, self._cluster, defaults, draw)
         self._alarm = Alarm(port, SESSIONS)
+        self._began = began
         self._deferred: list[Deferred] = []
         self._next = 0
         """Offset of the next record, while active."""
@@ -103,6 +108,7 @@ class QuorumController:
     def on_leader(self, epoch: int) -> None:
         """The node leads, and has replayed all that its predecessors committed: every broker counts as heard of now."""
         self.active = True
+        self._began(self.node, epoch)
         self._image.copy_of(self._committed)
         self._next = self._log.end
         self._heartbeats.activate(self._image.brokers, self._port.now)
