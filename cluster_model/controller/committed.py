@@ -44,11 +44,13 @@ class PartitionRecord:
         )  # fmt: skip
 
     def take(self, state: PartitionState) -> None:
-        """Be what was decided; nothing is said of it."""
+        """Be what was decided; nothing is said of it. Who decides without topic ids leaves the id as it is."""
+        known = self.topic_id
         (
             _name, self.leader, self.leader_epoch, self.isr, self.partition_epoch, self.assignment, self.adding,
             self.removing, self.elr, self.last_known, self.recovering, self.topic_id,
         ) = state  # fmt: skip
+        self.topic_id = self.topic_id or known
 
     @property
     def under_replicated(self) -> bool:
