@@ -5,8 +5,8 @@ They are *lost* once no replica's log holds them, or when the session ends with 
 the stint that wrote it and its offset, so a record that took a lost one's place is never mistaken for it. What
 retention or DeleteRecords took while nobody missed it was deleted on purpose, and counts as neither. Nor does what
 compaction removed: a log holds it, as far as the ledger goes, for as long as it covers its offset. That only the newest
-record of a key stays is the topic's contract; if that one is lost, it counts. What goes with its topic was deleted on purpose
-too; what was lost before that stays lost.
+record of a key stays is the topic's contract; if that one is lost, it counts. What goes with its topic was
+deleted on purpose too; what was lost before that stays lost.
 """
 
 from collections.abc import Callable, Iterable
@@ -42,8 +42,8 @@ class Ledger:
     """Books by client and by partition. ``lost_runs`` is complete after :meth:`close`."""
 
     __slots__ = (
-        "_acked", "_buried", "_causes", "_closed", "_deleted", "_emit", "_history", "_missing", "_purged", "_unplaced", "_vouched", "_world",
-        "books", "repeats",
+        "_acked", "_buried", "_causes", "_closed", "_deleted", "_emit", "_history", "_missing", "_purged", "_unplaced",
+        "_vouched", "_world", "books", "repeats",
     )  # fmt: skip
 
     def __init__(self, world: World, history: History, emit: Callable[[Event], None]) -> None:

@@ -47,8 +47,10 @@ class Broker:
     """A broker node. ``replicas`` are its disks: they outlive the process."""
 
     __slots__ = (
-        "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_profile", "_service", "_states", "_touched", "control",
-        "follower_quota", "id", "leader_quota", "logs", "metadata", "purgatory", "replicas", "sessions", "delete_strays", "refusal", "strays",
+        "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_profile", "_service", "_states",
+        "_touched", "control", "delete_strays",
+        "follower_quota", "id", "leader_quota", "logs", "metadata", "purgatory", "refusal", "replicas", "sessions",
+        "strays",
     )  # fmt: skip
 
     def __init__(
@@ -81,16 +83,9 @@ class Broker:
         self.logs = LogManager(port, self.replicas, config, emit)
         self._touched = Touched(self.replicas)
         self._service = Service(
-            port,
-            profile,
-            self.replicas,
-            self.purgatory,
-            self.settle,
-            self._touched.fresh,
-            self.sessions,
-            self.leader_quota,
-            self._states,
-        )
+            port, profile, self.replicas, self.purgatory, self.settle, self._touched.fresh, self.sessions,
+            self.leader_quota, self._states,
+        )  # fmt: skip
         self._hosting = Hosting(
             port, profile, self.replicas, self.logs, self._service, self._touched,
             (self.leader_quota, self.follower_quota), settings, source, emit, self._leave,
