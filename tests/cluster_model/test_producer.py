@@ -35,7 +35,7 @@ def test_an_acknowledged_batch_is_told_with_its_place_and_its_latency() -> None:
     ("acks", "error", "fate"),
     [
         ("all", E.NOT_ENOUGH_REPLICAS, "failed"),
-        ("all", E.UNKNOWN_TOPIC_OR_PARTITION, "failed"),
+        ("all", E.UNKNOWN_TOPIC_OR_PARTITION, "unknown"),
         ("all", E.INVALID_REQUIRED_ACKS, "failed"),
         ("all", E.OUT_OF_ORDER_SEQUENCE_NUMBER, "failed"),
         ("all", E.NOT_LEADER_OR_FOLLOWER, "unknown"),
