@@ -47,10 +47,10 @@ class Broker:
     """A broker node. ``replicas`` are its disks: they outlive the process."""
 
     __slots__ = (
-        "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_profile", "_service", "_states",
+        "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_profile", "_service",
         "_touched", "control", "delete_strays",
         "follower_quota", "id", "leader_quota", "logs", "metadata", "purgatory", "refusal", "replicas", "sessions",
-        "strays",
+        "states", "strays",
     )  # fmt: skip
 
     def __init__(
@@ -77,14 +77,15 @@ class Broker:
         self._port = port
         self._profile = profile
         self._config = config
-        self._states: dict[str, PartitionState] = {}
+        self.states: dict[str, PartitionState] = {}
+        """Its metadata cache: what it was last told of each partition, its own and others'."""
         self._fetchers: dict[tuple[int, int], Fetcher] = {}
         """By leader and number (``num.replica.fetchers``)."""
         self.logs = LogManager(port, self.replicas, config, emit)
         self._touched = Touched(self.replicas)
         self._service = Service(
             port, profile, self.replicas, self.purgatory, self.settle, self._touched.fresh, self.sessions,
-            self.leader_quota, self._states,
+            self.leader_quota, self.states,
         )  # fmt: skip
         self._hosting = Hosting(
             port, profile, self.replicas, self.logs, self._service, self._touched,
@@ -129,7 +130,7 @@ class Broker:
         self.leader_quota.rate.clear()
         self.follower_quota.rate.clear()
         self._fetchers.clear()
-        self._states.clear()
+        self.states.clear()
         self.metadata.live.clear()
         self.metadata.racks.clear()
         self.control.stopped()
@@ -210,9 +211,9 @@ class Broker:
         self.metadata.live = dict(zip(decisions.brokers, decisions.broker_epochs, strict=True))
         self.metadata.racks = dict(zip(decisions.brokers, decisions.racks, strict=False))
         for state in decisions.partitions:
-            known = self._states.get(state.partition)
+            known = self.states.get(state.partition)
             if known is None or not is_older(state, known):
-                self._states[state.partition] = state
+                self.states[state.partition] = state
             replica = self._hosting.host(state)
             if replica is not None and replica.apply(state, self._port.now):
                 self._follow_or_lead(replica)
@@ -221,7 +222,7 @@ class Broker:
 
     def forget(self, partition: str) -> None:
         """The metadata cache lists a partition no longer: its topic is deleted, as far as this broker has heard."""
-        self._states.pop(partition, None)
+        self.states.pop(partition, None)
 
     def stop_replica(self, partition: str, *, delete: bool) -> None:
         """StopReplica: lead and fetch a partition no more; ``delete``: give up the log too.
@@ -371,20 +372,20 @@ class Broker:
     def delete_records(self, partition: str, before: int) -> KafkaError:
         """DeleteRecords for one partition; followers hear of the new log start with their next fetch."""
         if partition not in self.replicas:
-            return absent(partition, self._states)
+            return absent(partition, self.states)
         self._touched.fresh[partition] = None
         return self.replicas[partition].delete_records(before, self._port.now)
 
     def _metadata_asked(self, source: int, request: MetadataRequest) -> None:
         brokers = tuple(self.metadata.live)
-        self._port.send(source, MetadataResponse(request.correlation, tuple(self._states.values()), brokers))
+        self._port.send(source, MetadataResponse(request.correlation, tuple(self.states.values()), brokers))
 
     def save(self) -> tuple[Any, ...]:
         """All state, disks included."""
         return (
             self._hosting.save(), self.control.save(),
             tuple(self.metadata.live.items()), tuple(self.metadata.racks.items()),
-            tuple(self._states.values()), self.purgatory.save(),
+            tuple(self.states.values()), self.purgatory.save(),
             tuple((key, fetcher.save()) for key, fetcher in self._fetchers.items()),
             self._touched.save(), self.logs.save(), self.sessions.save(),
             self.leader_quota.rate.save(), self.follower_quota.rate.save(),
@@ -401,8 +402,8 @@ class Broker:
         self.control.load(control)
         self.metadata.live = dict(live)
         self.metadata.racks = dict(racks)
-        self._states.clear()
-        self._states.update((state.partition, state) for state in states)
+        self.states.clear()
+        self.states.update((state.partition, state) for state in states)
         self.purgatory.load(purgatory)
         self._fetchers.clear()
         for (leader, index), state in fetchers:
