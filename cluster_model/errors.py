@@ -84,5 +84,24 @@ INVALID_METADATA: Final = frozenset(
 """What makes a client ask for new metadata: the subclasses of ``InvalidMetadataException``."""
 
 
+PROVES_NOT_WRITTEN: Final = frozenset(
+    {
+        KafkaError.NOT_ENOUGH_REPLICAS,
+        KafkaError.CORRUPT_MESSAGE,
+        KafkaError.INVALID_RECORD,
+        KafkaError.INVALID_TIMESTAMP,
+        KafkaError.MESSAGE_TOO_LARGE,
+        KafkaError.RECORD_LIST_TOO_LARGE,
+        KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        KafkaError.INVALID_REQUIRED_ACKS,
+    }
+)
+"""Errors given before anything is appended, whatever the acks."""
+
+
+WHILE_WAITING_TOO: Final = frozenset({KafkaError.NOT_LEADER_OR_FOLLOWER, KafkaError.UNKNOWN_TOPIC_OR_PARTITION})
+"""Errors that prove the same unless acks=all: then they may also end the wait of what has been appended."""
+
+
 class ModelError(Exception):
     """The caller asked the model for something it cannot do; the message says what and what is possible."""

@@ -43,7 +43,7 @@ class PartitionState(NamedTuple):
     recovering: bool = False
     """Led by the winner of an unclean election that has not reported since (KIP-704)."""
     topic_id: int = 0
-    """Which topic of that name: a topic created again has another (KIP-516)."""
+    """Which topic of that name: a topic created again has another (KIP-516). 0: untold."""
 
 
 class ProduceRequest(NamedTuple):

@@ -22,7 +22,7 @@ from cluster_model.log.past import PastLineages
 from cluster_model.messages import PartitionState
 from cluster_model.profiles import Profile
 from cluster_model.replication.replica import BrokerMetadata, Replica
-from cluster_model.replication.topic_settings import TopicSettings, topic_of
+from cluster_model.replication.topic_settings import TopicSettings, said, topic_of
 
 Overrides = Mapping[str, ConfigValue]
 Keys = Callable[[str, str], dict[str, KeyModel]]
@@ -271,9 +271,3 @@ class TopicRegistry:
             if ours is not None and (self._whole is None or ours.is_past_of(self._whole[name])):
                 self.lineages[name] = ours
             self._lineages_of(name).load(saved)
-
-
-def said(overrides: Overrides) -> str:
-    """Settings as a line of text."""
-    texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in overrides.items()}
-    return ", ".join(f"{name}={text}" for name, text in texts.items())

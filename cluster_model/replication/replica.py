@@ -331,7 +331,7 @@ class Replica:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
-            self.assignment, self.log.save(), self.hw, self.checkpointed_hw, self.checkpointed_recovery,
+            self.topic_id, self.assignment, self.log.save(), self.hw, self.checkpointed_hw, self.checkpointed_recovery,
             self.checkpointed_start, self.cleaner_offset, self.leader, self.leader_epoch, self.partition_epoch,
             tuple(self.done),
             None if self.leadership is None else self.leadership.save(),
@@ -341,7 +341,8 @@ class Replica:
     def load(self, saved: tuple[Any, ...], sessions: FetchSessions) -> None:
         """Undo of :meth:`save`; the partition's lineages and the broker's fetch sessions are loaded first."""
         (
-            assignment, log, self.hw, self.checkpointed_hw, self.checkpointed_recovery, self.checkpointed_start,
+            self.topic_id, assignment, log, self.hw, self.checkpointed_hw, self.checkpointed_recovery,
+            self.checkpointed_start,
             self.cleaner_offset, self.leader, self.leader_epoch, self.partition_epoch, done, leadership, following,
         ) = saved  # fmt: skip
         self._assign(assignment)

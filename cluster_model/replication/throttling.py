@@ -106,6 +106,10 @@ class Throttle:
         """What the topic says of this replica may have changed."""
         self._named.pop(partition, None)
 
+    def forget_all(self) -> None:
+        """What any topic says may be another."""
+        self._named.clear()
+
     def concerns(self, partition: str, throttled: str, broker: int) -> bool:
         """Whether the quota is for this replica; ``throttled`` is what its topic says."""
         named = self._named.get(partition)

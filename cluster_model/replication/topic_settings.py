@@ -91,3 +91,9 @@ class TopicSettings:
         self._broker = dict(broker)
         self._topics = {topic: dict(overrides) for topic, overrides in topics}
         self._known.clear()
+
+
+def said(overrides: Overrides) -> str:
+    """Settings as a line of text."""
+    texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in overrides.items()}
+    return ", ".join(f"{name}={text}" for name, text in texts.items())

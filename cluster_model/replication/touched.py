@@ -34,6 +34,11 @@ class Touched:
         for table in (self._saved, self.fresh, self.moved, self.restless):
             table.pop(partition, None)
 
+    def forget_all(self) -> None:
+        """Another set of replicas takes the place of all."""
+        for table in (self._saved, self.fresh, self.moved, self.restless):
+            table.clear()
+
     def everything(self) -> None:
         """Any replica may have changed."""
         self.fresh.update(dict.fromkeys(self._replicas))

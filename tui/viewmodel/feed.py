@@ -232,14 +232,9 @@ def _replica_deleted(event: Any) -> _Said:
     return glyphs.DOWN, "quiet", (event.broker, event.by), lambda e: f"b{e.event.broker} deletes its log of {e.where()}"
 
 
-def _topic_config(event: Any) -> _Said:
-    said = f"topic {event.target} set to {event.detail or 'the defaults'}"
-    return glyphs.MORE_RIGHT, "quiet", (event.target, event.detail), lambda _entry: said
-
-
-def _broker_config(event: Any) -> _Said:
-    said = f"b{event.broker} set to {event.detail or 'what it was started with'}"
-    return glyphs.MORE_RIGHT, "quiet", (event.broker, event.detail), lambda _entry: said
+def _configured(event: Any) -> _Said:
+    who = f"topic {event.target}" if event.kind == "topic_config_changed" else f"b{event.broker}"
+    return glyphs.MORE_RIGHT, "quiet", (who, event.detail), lambda _e: f"{who} set to {event.detail or 'its defaults'}"
 
 
 def _offline(event: Any) -> _Said:
@@ -405,8 +400,8 @@ _TELLERS: Final[dict[str, Callable[[Any], _Said]]] = {
     "partition_created": _partition_created,
     "partition_deleted": _partition_deleted,
     "replica_deleted": _replica_deleted,
-    "topic_config_changed": _topic_config,
-    "broker_config_changed": _broker_config,
+    "topic_config_changed": _configured,
+    "broker_config_changed": _configured,
     "isr_changed": _isr_changed,
     "truncated": _truncated,
     "segment_rolled": _rolled,
