@@ -4,7 +4,7 @@ Where a broker is a controller too (``process.roles=broker,controller``) its pee
 in here: one process, one replay of the log, one fate.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from cluster_model.clients.admin_messages import EnvelopeResponse
@@ -129,7 +129,7 @@ class KraftControl:
         """Stand in a formed cluster at its first instant."""
         self.registered = True
         self._lifecycle.begin(epoch)
-        self._loader.first()
+        self._loader.begin()
         self._broker.serve()
 
     # -- the process --------------------------------------------------------------------------------------------------
@@ -233,17 +233,22 @@ class KraftControl:
         """Lead, follow and know what was decided."""
         self._broker.take(decisions)
 
-    def remove(self, partition: str) -> None:
-        """The broker's replica goes, and its log."""
-
     def forget(self, partition: str) -> None:
-        """A partition is gone."""
+        """A partition is gone, and the replica with it."""
+        self._broker.forget(partition)
+        self._broker.stop_replica(partition, delete=True)
+
+    def clean_up(self, assigned: Mapping[str, int]) -> None:
+        """Logs that are left of former partitions go."""
+        self._broker.delete_strays(assigned)
 
     def configure(self, topic: str, overrides: dict[str, ConfigValue]) -> None:
         """A topic's own configurations."""
+        self._broker.configure_topic(topic, overrides)
 
     def reconfigure(self, overrides: dict[str, ConfigValue]) -> None:
-        """The broker's dynamic configurations."""
+        """The broker's dynamic configurations; what it cannot take it goes without."""
+        self._broker.update_config(overrides)
 
     # -- proposals ----------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ all of it at once, and from there on each batch's delta: each broker at its own 
 long as the way takes.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 from cluster_model.config_keys import ConfigValue
@@ -31,11 +32,11 @@ class Publishes(Protocol):
     def take(self, decisions: Decisions) -> None:
         """Lead, follow and know what was decided."""
 
-    def remove(self, partition: str) -> None:
-        """The broker's replica of a partition is not wanted any more, and its log goes."""
-
     def forget(self, partition: str) -> None:
-        """A partition is gone."""
+        """A partition is gone, and the broker's replica of it is not wanted any more."""
+
+    def clean_up(self, assigned: Mapping[str, int]) -> None:
+        """Whatever log is not of these partitions, by their topics' ids, is not wanted any more."""
 
     def configure(self, topic: str, overrides: dict[str, ConfigValue]) -> None:
         """A topic's own configurations are these."""
@@ -47,23 +48,39 @@ class Publishes(Protocol):
 class MetadataLoader:
     """One broker's image and how much of it has been published."""
 
-    __slots__ = ("_broker", "_publisher", "image", "published")
+    __slots__ = ("_broker", "_publisher", "_told", "image", "published")
 
     def __init__(self, broker: int, image: MetadataImage, publisher: Publishes) -> None:
         self.image = image
         self.published = False
         """Whether the broker goes by it already."""
         self._broker = broker
+        self._told: dict[str, ConfigValue] = {}
+        """Dynamic configurations that the broker was told of."""
         self._publisher = publisher
 
+    def begin(self) -> None:
+        """The broker stands in a formed cluster: it knows all settings, and takes the rest of the image."""
+        self.published = True
+        self._take(tuple(self.image.partitions.values()))
+
     def first(self) -> None:
-        """The broker is ready: it takes the whole image."""
+        """A broker that has come up is ready: it takes the whole image."""
         self.published = True
         image = self.image
         for topic in image.topics:
             self._configure(topic)
-        self._publisher.reconfigure(self._broker_config())
-        self._take(tuple(image.partitions.values()))
+        self._reconfigure()
+        states = tuple(image.partitions.values())
+        mine = {state.partition: state.topic_id for state in states if self._broker in state.replicas}
+        self._publisher.clean_up(mine)
+        self._take(states)
+
+    def _reconfigure(self) -> None:
+        overrides = self._broker_config()
+        if overrides != self._told:
+            self._told = overrides
+            self._publisher.reconfigure(overrides)
 
     def _configure(self, topic: str) -> None:
         self._publisher.configure(topic, dict(self.image.config("topic", topic)))
@@ -119,15 +136,12 @@ class MetadataLoader:
             if topic in image.topics:
                 self._configure(topic)
         if reconfigured:
-            publisher.reconfigure(self._broker_config())
+            self._reconfigure()
         states = tuple(image.partitions[name] for name in changed if name in image.partitions)
         for partition in gone:
             publisher.forget(partition)
         if states or brokers:
             self._take(states)
-        for state in states:
-            if self._broker not in state.replicas:
-                publisher.remove(state.partition)
 
     def stopped(self) -> None:
         """The process died."""
@@ -135,9 +149,10 @@ class MetadataLoader:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self.published, self.image.save())
+        return (self.published, tuple(self._told.items()), self.image.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self.published, image = saved
+        self.published, told, image = saved
+        self._told = dict(told)
         self.image.load(image)

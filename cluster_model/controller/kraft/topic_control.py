@@ -50,10 +50,12 @@ class Refused(Exception):  # noqa: N818 - as Kafka names the answer, not the fai
 class TopicControl:
     """Decisions about topics over one image."""
 
-    __slots__ = ("_defaults", "_draw", "_image")
+    __slots__ = ("_defaults", "_draw", "_image", "_last_id")
 
     def __init__(self, image: MetadataImage, draw: Callable[[str], Draw], defaults: Mapping[str, ConfigValue]) -> None:
         """``draw`` gives each topic its source of random numbers; ``defaults`` are what brokers were started with."""
+        self._last_id = max(image.topics.values(), default=0)
+        """Ids of later topics are above it, by the offset of their record."""
         self._image = image
         self._draw = draw
         self._defaults = defaults
@@ -83,14 +85,15 @@ class TopicControl:
         except ModelError as wrong:
             raise Refused(KafkaError.INVALID_CONFIG, str(wrong)) from None
         placement = self._placement(topic)
-        records: list[Record] = [TopicRecord(topic.name, offset)]
+        topic_id = self._last_id + offset
+        records: list[Record] = [TopicRecord(topic.name, topic_id)]
         records += [ConfigRecord("topic", topic.name, key, value) for key, value in config]
-        return records + self._partitions(topic.name, 0, placement, given=bool(topic.assignment))
+        return records + self._partitions(topic.name, topic_id, 0, placement, given=bool(topic.assignment))
 
-    def _partitions(self, topic: str, first: int, placement: Placement, *, given: bool) -> list[Record]:
+    def _partitions(self, topic: str, topic_id: int, first: int, placement: Placement, *, given: bool) -> list[Record]:
         records: list[Record] = []
         for number, replicas in enumerate(placement, first):
-            state = created(f"{topic}-{number}", replicas, self._image.active)
+            state = created(f"{topic}-{number}", replicas, self._image.active)._replace(topic_id=topic_id)
             if not state.isr:
                 error = KafkaError.INVALID_REPLICA_ASSIGNMENT if given else KafkaError.INVALID_REPLICATION_FACTOR
                 raise Refused(error, f"All brokers of partition {number} are fenced or in controlled shutdown.")
@@ -174,4 +177,4 @@ class TopicControl:
             if wanted.assignment
             else self._spread(topic, more, replication, existing)
         )
-        return self._partitions(topic, len(existing), placement, given=bool(wanted.assignment))
+        return self._partitions(topic, image.topics[topic], len(existing), placement, given=bool(wanted.assignment))
