@@ -173,8 +173,7 @@ def _resolve(selector: Selector, cluster: Cluster) -> list[int]:
         active = cluster.plane.active()
         return [] if active == NOBODY else [active]
     if kind == "clients":
-        names = (*cluster.producers, *cluster.consumers)
-        return [node for node in cluster.nodes() if cluster.name_of(node) in names]
+        return list(_clients(cluster).values())
     if kind == "broker":
         broker = int(selector.argument)
         if broker not in cluster.brokers:
@@ -187,14 +186,18 @@ def _resolve(selector: Selector, cluster: Cluster) -> list[int]:
             raise SelectorError(f"no rack {selector.argument!r}; there are {racks}", selector.column)
         return found
     if kind == "client":
-        servers = {*cluster.brokers, *cluster.plane.servers}
-        clients = {cluster.name_of(node): node for node in cluster.nodes() if node not in servers}
+        clients = _clients(cluster)
         if selector.argument not in clients:
             raise SelectorError(f"no client {selector.argument!r}; there are {list(clients)}", selector.column)
         return [clients[selector.argument]]
     if kind == "random" and selector.inner is not None:
         return _draw(_resolve(selector.inner, cluster), selector.count, cluster)
     return list(cluster.brokers)
+
+
+def _clients(cluster: Cluster) -> dict[str, int]:
+    names = (*cluster.producers, *cluster.consumers)
+    return {cluster.name_of(node): node for node in cluster.nodes() if cluster.name_of(node) in names}
 
 
 def _of_partition(selector: Selector, cluster: Cluster) -> list[int]:
