@@ -31,7 +31,7 @@ from cluster_model.kernel.processes import Network
 FIRST_SERVER: Final = 1501
 """Node id of the first server."""
 OnCommit = Callable[[str, Data, int, int, str], None]
-"""Called with (path, data, version, zxid, ``create``, ``set`` or ``delete``); a deleted node's last data and version."""
+"""Called with (path, data, version, zxid, ``create``, ``set`` or ``delete``); a deleted node's last data."""
 
 
 def _nothing(_path: str, _data: Data, _version: int, _zxid: int, _operation: str) -> None:
