@@ -84,12 +84,13 @@ class Shaken(Rig):
                 self.restart(node)
 
 
-def shaken(seed: int, rounds: int = 60) -> Shaken:
+def shaken(seed: int, rounds: int = 100) -> Shaken:
     rig = Shaken(seed)
     for _round in range(rounds):
-        if rig.dice.random() < 0.4:
+        if rig.dice.random() < 0.25:
             rig.shake()
-        rig.ask_something()
+        for _question in range(3):
+            rig.ask_something()
         rig.run(rig.dice.choice((2 * MS, 100 * MS, SECOND, 4 * SECOND)))
     rig.heal()
     rig.run(90 * SECOND)
