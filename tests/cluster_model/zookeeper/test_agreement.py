@@ -1,6 +1,17 @@
 """Corners of the agreement: what a new leader takes over, epochs, gaps, and sessions that are over."""
 
-from cluster_model.controller.zookeeper.service.messages import Create, Origin, Result, SetData, Txn, ZkError
+from cluster_model.controller.zookeeper.service.messages import (
+    Closed,
+    Create,
+    Origin,
+    Reply,
+    Result,
+    SetData,
+    Txn,
+    WatchEvent,
+    WatchKind,
+    ZkError,
+)
 from cluster_model.controller.zookeeper.service.peers import LeaderInfo, Proposal, ServerState
 from cluster_model.controller.zookeeper.service.sessions import SessionTracker
 from tests.cluster_model.zookeeper.rigs import LATENCY, SECOND, TICK, Rig
@@ -73,3 +84,22 @@ def test_a_session_that_is_reopened_has_its_full_timeout() -> None:
     assert tracker.next_at() == 12 * SECOND
     assert tracker.moved(7, 1)
     assert not tracker.moved(7, 2)
+
+
+def test_an_answer_out_of_order_breaks_the_connection() -> None:
+    rig = Rig(operations=START)
+    client = rig.clients[1]
+    for number in range(2):
+        client.zk.ask(SetData("/a", (number,)), number)
+    client.zk.receive(client.zk.server, Reply(1, 2, 0, Result(ZkError.OK)))
+    assert [result.error for _token, result in client.answers()] == [ZkError.CONNECTION_LOSS] * 2
+    assert not client.zk.connected
+
+
+def test_a_message_of_a_broken_connection_changes_nothing() -> None:
+    rig = Rig(operations=START)
+    client = rig.clients[1]
+    for message in (Closed(0), WatchEvent(0, "/a", WatchKind.NODE_DELETED), Reply(0, 1, 0, Result(ZkError.OK))):
+        assert client.zk.receive(client.zk.server, message)
+    assert client.zk.connected
+    assert client.seen == []
