@@ -42,7 +42,7 @@ class Fault:
     """What it does to its target, in one sentence."""
     params: tuple[Param, ...]
     accepts: str
-    """Whom it can be done to: ``brokers``, ``brokers or the controller``, ``nodes``."""
+    """Whom it can be done to: ``brokers``, ``brokers and controllers``, ``nodes``."""
     lasting: bool
     """Whether it stays until healed; ``for:`` heals it after a time."""
     heals: str
@@ -82,7 +82,7 @@ CATALOGUE: Final = _table(
         summary="The process dies at once (SIGKILL); the operating system keeps its page cache and resets its "
         "connections.",
         params=(),
-        accepts="brokers or the controller",
+        accepts="brokers and controllers",
         lasting=True,
         heals="the process starts again, recovers its logs and registers",
         glyph="✕",
@@ -127,7 +127,7 @@ CATALOGUE: Final = _table(
         title="restart",
         summary="A process that is down starts again, recovers its logs and registers with the controller.",
         params=(),
-        accepts="brokers or the controller",
+        accepts="brokers and controllers",
         lasting=False,
         heals="",
         glyph="▲",
@@ -175,6 +175,31 @@ CATALOGUE: Final = _table(
         colour="warning",
         cause="a congested or long link, a saturated network card, a slow host",
         may_break="latency of acks=all; the ISR once a follower lags beyond replica.lag.time.max.ms",
+    ),
+    Fault(
+        name="partition",
+        letter="n",
+        title="network partition",
+        summary="Packets between the target and the others are dropped: connections stay open and silent, what is sent "
+        "waits, and after 30 s the connection is given up.",
+        params=(
+            Param("to", "target", "The other side; everybody else by default.", default=""),
+            Param(
+                "direction",
+                "choice",
+                "Which way is cut: out of the target, into it, or both.",
+                default="both",
+                choices=("both", "out", "in"),
+            ),
+        ),
+        accepts="nodes",
+        lasting=True,
+        heals="what still waits arrives, in order, after a retransmission timeout of 200 ms",
+        glyph="≠",
+        colour="warning",
+        cause="a switch or a route that fails, a firewall rule, an availability zone that is cut off",
+        may_break="the ISR after replica.lag.time.max.ms; leaderships after the session, while the old leader still "
+        "takes acks=1 of clients on its side",
     ),
 )
 """Faults by name."""

@@ -13,7 +13,7 @@ from cluster_model.config import BrokerConfig
 from cluster_model.controller.committed import Committed, PartitionRecord
 from cluster_model.controller.deciding import Decider
 from cluster_model.errors import KafkaError
-from cluster_model.events import BrokerFenced, BrokerRegistered, Event
+from cluster_model.events import BrokerFenced, BrokerRegistered, ControllerChanged, Event
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Alarm, Port
 from cluster_model.messages import (
@@ -192,27 +192,35 @@ class SingleController:
             self._publish([self.committed.records[partition]])
         return error
 
-    def restarted(self) -> None:
+    @property
+    def epoch(self) -> int:
+        """Controller epoch."""
+        return self._epoch
+
+    def stopped(self) -> None:
+        """The process died; what it had committed stays."""
+
+    def started(self) -> None:
         """A new controller process: a new epoch, and all sessions begin anew (``BrokerHeartbeatManager``)."""
         self._epoch += 1
         self._alarm.forget()
         for known in self.brokers.values():
             known.deadline = self._port.now + self._config.session_us
         self._watch_sessions()
+        self._emit(ControllerChanged(self._port.now, "controller", -1, self._epoch))
         self._publish(list(self.committed.records.values()))
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
         brokers = tuple((b, k.epoch, k.incarnation, k.deadline, k.rack, k.fenced) for b, k in self.brokers.items())
-        return (self._epoch, self._next_epoch, brokers, self.committed.save(), self._alarm.save())
+        return (self._epoch, self._next_epoch, brokers, self._alarm.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self._epoch, self._next_epoch, brokers, committed, alarm = saved
+        self._epoch, self._next_epoch, brokers, alarm = saved
         self.brokers.clear()
         for broker, epoch, incarnation, deadline, rack, fenced in brokers:
             registration = Registration(epoch, incarnation, deadline, rack)
             registration.fenced = fenced
             self.brokers[broker] = registration
-        self.committed.load(committed)
         self._alarm.load(alarm)
