@@ -67,7 +67,7 @@ def build_parts(
     """
     profile = Profile.of(spec.kafka, spec.mode)
     config = BrokerConfig.of(profile, spec.config)
-    committed = Committed(profile, emit)
+    committed = Committed(emit)
     metadata = {broker.id: BrokerMetadata() for broker in spec.brokers}
     replicas: dict[str, dict[int, Replica]] = {}
     lineages: dict[str, Lineages] = {}
