@@ -66,6 +66,21 @@ class PartitionRecord:
         """Who is in sync."""
         return self.state.isr
 
+    @property
+    def topic_id(self) -> int:
+        """Which topic of that name."""
+        return self.state.topic_id
+
+    @property
+    def under_replicated(self) -> bool:
+        """Whether in-sync replicas are missing; those that a reassignment adds are not counted (``Partition``)."""
+        return len(self.isr) < len(self.assignment) - len(self.state.adding)
+
+
+def first_state(name: str, assignment: tuple[int, ...], live: Container[int], topic_id: int = 0) -> PartitionState:
+    """A partition at its creation: every live replica in the ISR, the first of them leads, epochs 0."""
+    return created(name, assignment, lambda broker: broker in live)._replace(topic_id=topic_id)
+
 
 class Committed:
     """All partitions, by name."""
@@ -86,9 +101,10 @@ class Committed:
         self._at_first.append((name, topic))
         self.add(created(name, assignment, lambda broker: broker in live), topic)
 
-    def add(self, state: PartitionState, topic: TopicConfig) -> None:
+    def add(self, state: PartitionState, topic: TopicConfig) -> PartitionRecord:
         """A new partition in a state that was decided; no event."""
-        self.records[state.partition] = PartitionRecord(state, topic)
+        record = self.records[state.partition] = PartitionRecord(state, topic)
+        return record
 
     def delete(self, name: str) -> None:
         """A partition is gone; no event, and nothing if there is none."""
