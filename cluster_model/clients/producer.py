@@ -348,8 +348,7 @@ class Producer:
         self._accumulator.came_back(batch)
         self.refused += 1
         self.last_error = error.name
-        rejected_up_front = error in WHILE_WAITING_TOO and self.acks != ALL
-        if error not in PROVES_NOT_WRITTEN and not rejected_up_front:
+        if error not in PROVES_NOT_WRITTEN and (error not in WHILE_WAITING_TOO or self.acks == ALL):
             batch.written = True
         self._emit(
             ProduceRefused(

@@ -4,9 +4,6 @@ A mutation here changes one rule of the protocol for the length of a test; the s
 model passes (every test runs it unbroken first).
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from cluster_model.cluster import Cluster

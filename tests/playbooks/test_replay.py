@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from cluster_model.events import SCHEMA_VERSION
 from faults.action import Action
 from faults.catalogue import FaultError
-from cluster_model.events import SCHEMA_VERSION
 from playbooks import layout, replay
 from playbooks.loader import PlaybookError, loads
 from playbooks.manual_session import ManualSession
