@@ -239,15 +239,15 @@ class BrokerLifecycle:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
-            int(self.state), self.epoch, self.previous_epoch, self._former, self.ready, self._failures, self._correlation,
-            self._serial, self.channel.save(),
+            int(self.state), self.epoch, self.previous_epoch, self._former, self.ready, self._failures,
+            self._correlation, self._serial, self.channel.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
-            state, self.epoch, self.previous_epoch, self._former, self.ready, self._failures, self._correlation, self._serial,
-            channel,
+            state, self.epoch, self.previous_epoch, self._former, self.ready, self._failures, self._correlation,
+            self._serial, channel,
         ) = saved  # fmt: skip
         self.state = BrokerState(state)
         self.channel.load(channel)
