@@ -36,10 +36,12 @@ class Port:
         link = self._links.get(target)
         if link is None:
             link = self._network.link(self.node_id, target)
-        link.used = True
         kernel = self.clock
         payload = (self.node_id, link.source.incarnation, link.target.incarnation, message)
-        kernel.schedule(link.wire.arrival(kernel.now), MESSAGE, target, payload)
+        if link.ready or link.use():
+            kernel.schedule(link.wire.arrival(kernel.now), MESSAGE, target, payload)
+        else:
+            link.hold(kernel, link.wire, 0, payload)
 
     def timer(self, delay: int, *timer: Any) -> None:
         """Have ``on_timer(timer)`` called after ``delay``; it dies with the process."""

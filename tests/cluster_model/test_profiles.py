@@ -30,6 +30,7 @@ HISTORY = [
     ("diverging_fetch", "2.7", LAST),
     ("alter_partition", "2.7", LAST),
     ("delete_horizon", "3.1", LAST),
+    ("recovery_state", "3.2", LAST),
     ("eligible_isr", "3.3", LAST),
     ("leo_max_at_fetch", "3.3", LAST),
     ("caught_up_at_leo", "3.3", LAST),
@@ -39,6 +40,7 @@ HISTORY = [
     ("effective_min_isr", "3.7", LAST),
     ("check_quorum", "3.7", LAST),
     ("pre_vote", "4.0", LAST),
+    ("elr", "4.1", LAST),
 ]
 """Flag, first and last release line with it."""
 
