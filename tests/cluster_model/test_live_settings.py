@@ -213,6 +213,7 @@ def test_keyframes_keep_the_settings_of_their_instant() -> None:
         assert (replica.min_isr, replica.log.rules.segment_bytes) == (min_isr, segment)
         assert twin.cluster.committed.records["orders-0"].topic.min_isr == min_isr
         assert (broker._config.fetchers, broker.follower_quota.active) == (fetchers, active)
+        assert broker.leader_quota.concerns("orders-0", "*" if active else "", 3) is active
     twin.run(2)
     assert twin.cluster.digest() == end
 

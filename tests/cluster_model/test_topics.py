@@ -94,6 +94,18 @@ def test_producers_find_a_topic_again_that_was_made_again_and_its_log_starts_emp
     assert of(at, RecordsLost) == []
 
 
+def test_a_client_that_missed_the_deletion_takes_the_new_topics_lower_epochs() -> None:
+    at = desk()
+    for _again in range(3):
+        at.decide("orders-0")
+    at.run(2)
+    at.delete("orders")
+    at.create("orders", (2, 3, 4))
+    at.run(3)
+    assert at.cluster.query.epoch("orders-0") == 0
+    assert at.cluster.query.leo("orders-0") > 100
+
+
 def test_who_waits_at_a_deleted_partition_is_told_that_there_is_none() -> None:
     at = desk(producer={"delivery.timeout.ms": 8_000, "request.timeout.ms": 2_000, "linger.ms": 0})
     at.run(1)
@@ -303,7 +315,7 @@ def test_an_old_log_under_a_new_topics_name_is_told_by_the_topic_id(kafka: str, 
 
 
 def test_a_zombie_of_a_deleted_topic_is_nobodys_loss() -> None:
-    at = desk(acks="1")
+    at = desk(acks="1", producer={"metadata.max.age.ms": 200})
     at.run(1)
     zombie = at.cluster.brokers[1]
     at.delete("orders", (2, 3, 4))  # broker 1 has not heard: it goes on leading, and acknowledges
@@ -312,8 +324,11 @@ def test_a_zombie_of_a_deleted_topic_is_nobodys_loss() -> None:
     assert at.cluster.producers["checkout"].acked > acked
     at.topics.create("orders", ((2, 3, 4),), {}, at.live(), at.cluster.now_us)
     at.tell((at.cluster.committed.records["orders-0"].state,), (2, 3, 4))
-    at.run(2)
-    assert zombie.replicas["orders-0"].log.leo > at.cluster.query.leo("orders-0")
+    ends = zombie.replicas["orders-0"].log.leo, at.cluster.query.leo("orders-0")
+    at.run(8)  # metadata comes now from the one and now from the other: both lead in epoch 0, each a topic of its own
+    assert zombie.replicas["orders-0"].log.leo > ends[0]
+    assert at.cluster.query.leo("orders-0") > ends[1] == 0
+    assert books(at) == (0, 0, 0)
     at.cluster.power_loss(1)
     at.run(20)
     at.cluster.stop_producers()
