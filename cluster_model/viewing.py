@@ -38,8 +38,8 @@ def partition_view(world: World, checker: Checker, name: str) -> PartitionView:
         log_start=0 if shown is None else shown.log.log_start,
         replicas=replicas,
         missing=checker.ledger.missing(name),
-        adding=record.adding,
-        removing=record.removing,
+        adding=record.state.adding,
+        removing=record.state.removing,
     )
 
 
