@@ -18,11 +18,16 @@ from cluster_model.events import (
     ReplicaDeleted,
 )
 from cluster_model.keyframes import pack, unpack
-from tests.cluster_model.desk import SECOND, Desk, desk, spec_of
+from tests.cluster_model.desk import SECOND, Desk, desk, one_controller, spec_of
 
 MODES = pytest.mark.parametrize(
     ("kafka", "mode"), [("0.10.2", None), ("2.6", None), ("3.9", "zookeeper"), ("4.1", None)]
 )
+
+
+@pytest.fixture(autouse=True)
+def _planes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cluster_model.cluster.make_plane", one_controller)
 
 
 def of(desk: Desk, kind: type[Any]) -> list[Any]:
