@@ -11,8 +11,8 @@ from cluster_model.clients.admin_messages import (
 from cluster_model.cluster import Cluster
 from cluster_model.errors import KafkaError
 from cluster_model.events import BrokerFenced, BrokerRegistered, ControllerChanged, IsrChanged, LeaderElected, NodeDown
-from cluster_model.keyframes import pack, unpack
 from cluster_model.kernel.processes import ProcessState
+from cluster_model.keyframes import pack, unpack
 from cluster_model.messages import NOBODY
 from cluster_model.spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.timelines import MS, SECOND, Watched
