@@ -275,9 +275,7 @@ def state(cluster: Cluster) -> tuple[Any, ...]:
         # An alarm of the quorum that is late by nothing is an ordinary event: numbers differ, their order does not.
         sequence = 0
         events = [
-            (at, 0 if number < LANES else number, *rest)
-            for at, number, *rest in events
-            if not _rings(rest[0], rest[2])
+            (at, 0 if number < LANES else number, *rest) for at, number, *rest in events if not _rings(rest[0], rest[2])
         ]
         processes = tuple(
             (*process, tuple(event for event in held if not _rings(*event))) for *process, held in processes
