@@ -6,15 +6,14 @@ Slices never change what happens: the same spec, seed and actions give the same 
 
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Final
 
 from cluster_model import viewing
-from cluster_model.building import build_parts, range_share
+from cluster_model.building import build_parts
 from cluster_model.checker.checker import Checker
+from cluster_model.client_nodes import make_consumers, make_producers
 from cluster_model.clients.consumer import Consumer
 from cluster_model.clients.producer import Producer
-from cluster_model.config import ConsumerConfig, ProducerConfig
-from cluster_model.controller.single import CONTROLLER_ID, SingleController
+from cluster_model.controller.plane import Plane
 from cluster_model.errors import KafkaError, ModelError
 from cluster_model.events import Event, NodeDown, NodePaused, NodeResumed, NodeUp
 from cluster_model.kernel.kernel import Payload
@@ -24,16 +23,15 @@ from cluster_model.kernel.streams import Stream, Streams
 from cluster_model.keyframes import Keyframe
 from cluster_model.log.crashes import WRITTEN_BACK, tear
 from cluster_model.log.lineage import Lineages
+from cluster_model.messages import NOBODY
 from cluster_model.overview import overview
+from cluster_model.planes import make_plane
 from cluster_model.query import Query
 from cluster_model.replication.broker import Broker
 from cluster_model.spec import ClusterSpec
 from cluster_model.trace import Trace
 from cluster_model.views import ClusterView, LogView, RecordView
 from cluster_model.world import World
-
-FIRST_PRODUCER: Final = 2_000
-FIRST_CONSUMER: Final = 3_000
 
 
 class Stop(Enum):
@@ -45,7 +43,7 @@ class Stop(Enum):
 
 
 class Cluster:
-    """A running cluster. Brokers go by their ids, the controller by ``CONTROLLER_ID``."""
+    """A running cluster. Brokers go by their ids, other processes by node ids of their own."""
 
     def __init__(
         self, spec: ClusterSpec, seed: int, *, naive: bool = False, whole: Mapping[str, Lineages] | None = None
@@ -63,28 +61,27 @@ class Cluster:
         ids = tuple(broker.id for broker in spec.brokers)
         parts = build_parts(spec, self.streams, self.trace.emit, dict.fromkeys(ids, 0), whole)
         self.profile = parts.profile
-        self.controller = SingleController(
-            self._port(CONTROLLER_ID), parts.profile, parts.config, parts.committed, self.emit
-        )
+        self.committed = parts.committed
         self.brokers = {
-            broker.id: Broker(
-                self._port(broker.id), CONTROLLER_ID, parts.profile, parts.config, parts.metadata[broker.id], self.emit,
-                broker.rack,
-            )
-            for broker in spec.brokers
-        }  # fmt: skip
+            number: Broker(self._port(number), parts.profile, parts.config, parts.metadata[number], self.emit)
+            for number in ids
+        }
+        self.plane: Plane = make_plane(spec, parts, self._port, self.streams, self.emit)
+        for each in spec.brokers:
+            node = self.brokers[each.id]
+            node.join(self.plane.join(node, self._port(each.id), each.rack))
         self.lineages = parts.lineages
         for name, replicas in parts.replicas.items():
             for broker, replica in replicas.items():
                 self.brokers[broker].replicas[name] = replica
         self._add_nodes(ids)
-        self.producers = self._make_producers(ids)
-        self.consumers = self._make_consumers(ids)
+        self.producers = make_producers(spec, parts, self.network, self.emit)
+        self.consumers = make_consumers(spec, parts, self.network, self.emit)
         self.world = World(self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up)
         self.checker = Checker(self.world, self.emit)
         self.trace.set_observer(self.checker.observe, self.checker.listeners())
-        self.query = Query(self.world, self.checker, lambda: self.now_us, self._groups, CONTROLLER_ID)
-        self._begin(ids)
+        self.query = Query(self.world, self.checker, lambda: self.now_us, self._groups, self.plane.active)
+        self._begin()
 
     @classmethod
     def build(cls, spec: ClusterSpec, seed: int, *, naive: bool = False) -> "Cluster":
@@ -103,55 +100,18 @@ class Cluster:
         return Port(self.network, node)
 
     def _add_nodes(self, ids: tuple[int, ...]) -> None:
-        self.network.add(CONTROLLER_ID, "controller", self.controller)
+        for node, (name, server) in self.plane.servers.items():
+            self.network.add(node, name, server)
         for broker in ids:
             self.network.add(broker, f"broker {broker}", self.brokers[broker])
 
-    def _partitions(self, topic: str) -> tuple[str, ...]:
-        found = tuple(name for name in self.controller.committed.records if name.rpartition("-")[0] == topic)
-        if not found:
-            raise ModelError(f"no topic {topic!r}")
-        return found
-
-    def _make_producers(self, ids: tuple[int, ...]) -> dict[str, Producer]:
-        producers: dict[str, Producer] = {}
-        for index, spec in enumerate(self.spec.producers):
-            config = ProducerConfig.of(self.profile, spec.config)
-            node = FIRST_PRODUCER + index
-            producer = Producer(self._port(node), spec, config, self._partitions(spec.topic), ids, self.trace.emit)
-            producers[spec.name] = producer
-            self.network.add(node, spec.name, producer)
-        return producers
-
-    def _make_consumers(self, ids: tuple[int, ...]) -> dict[str, Consumer]:
-        consumers: dict[str, Consumer] = {}
-        for spec in self.spec.groups:
-            config = ConsumerConfig.of(spec.config)
-            for member in range(spec.members):
-                name = f"{spec.name}/{member}"
-                node = FIRST_CONSUMER + len(consumers)
-                share = tuple(
-                    partition
-                    for topic in spec.topics
-                    for partition in range_share(self._partitions(topic), member, spec.members)
-                )
-                consumer = Consumer(
-                    self._port(node), name, spec.name, self.profile, config, share, ids, spec.processing_us,
-                    self.lineages, self.trace.emit,
-                )  # fmt: skip
-                consumers[name] = consumer
-                self.network.add(node, name, consumer)
-        return consumers
-
-    def _begin(self, ids: tuple[int, ...]) -> None:
-        self.controller.begin({broker.id: broker.rack for broker in self.spec.brokers})
-        everything = self.controller.everything()
-        for broker in ids:
-            self.brokers[broker].begin(everything, self.controller.live[broker])
+    def _begin(self) -> None:
+        self.plane.begin()
+        states = tuple([record.state for record in self.committed.records.values()])
         for producer in self.producers.values():
-            producer.begin(everything.partitions)
+            producer.begin(states)
         for consumer in self.consumers.values():
-            consumer.begin(everything.partitions)
+            consumer.begin(states)
 
     @property
     def now_us(self) -> int:
@@ -243,7 +203,7 @@ class Cluster:
         return node if node in self.brokers else -1
 
     def crash(self, node: int, *, torn: bool = False) -> None:
-        """Kill a broker's or the controller's process (SIGKILL), ``torn``: in the middle of a write.
+        """Kill the process of a broker or of the control plane (SIGKILL), ``torn``: in the middle of a write.
 
         The page cache stays, peers are told by resets; a half batch is cut off by the next start.
         """
@@ -255,6 +215,8 @@ class Cluster:
             self.brokers[node].stopped()
             if torn:
                 tear([replica.log for replica in self.brokers[node].replicas.values()])
+        elif node in self.plane.servers:
+            self.plane.servers[node][1].stopped()
         self.network.crash(node)
         self.emit(NodeDown(self.now_us, self.name_of(node), self._broker_id(node), detail))
 
@@ -282,7 +244,7 @@ class Cluster:
         broker.disk_lost()
 
     def shutdown(self, node: int) -> None:
-        """Stop a running broker cleanly (SIGTERM): logs flushed, checkpoints current. No leadership is handed over.
+        """Stop a running broker in order (SIGTERM): it leaves the cluster as its version does, flushes and exits.
 
         Raises:
             ModelError: no such broker, or one that does not run.
@@ -290,8 +252,7 @@ class Cluster:
         if node not in self.brokers or self.state_of(node) is not ProcessState.RUNNING:
             raise ModelError(f"node {node} is not a running broker")
         self.network.rouse(node)
-        self.brokers[node].logs.shut_down()
-        self._die(node, "shutdown")
+        self.brokers[node].shut_down()
 
     def restart(self, node: int) -> None:
         """Start a process that is down."""
@@ -299,8 +260,8 @@ class Cluster:
         self.emit(NodeUp(self.now_us, self.name_of(node), self._broker_id(node)))
         if node in self.brokers:
             self.brokers[node].started()
-        elif node == CONTROLLER_ID:
-            self.controller.restarted()
+        elif node in self.plane.servers:
+            self.plane.servers[node][1].started()
 
     def pause(self, node: int) -> None:
         """Stop a process without its noticing."""
@@ -329,9 +290,10 @@ class Cluster:
     def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
         """An administrator's election; LEADER_NOT_AVAILABLE while no controller listens."""
         self.world.record(partition)
-        if self.state_of(CONTROLLER_ID) is not ProcessState.RUNNING:
+        active = self.plane.active()
+        if active == NOBODY or self.state_of(active) is not ProcessState.RUNNING:
             return KafkaError.LEADER_NOT_AVAILABLE
-        return self.controller.elect_leaders(partition, unclean=unclean)
+        return self.plane.elect_leaders(partition, unclean=unclean)
 
     def delete_records(self, partition: str, before: int) -> KafkaError:
         """An administrator's DeleteRecords: it is answered when ``world.low_watermark`` reaches the offset."""
@@ -373,7 +335,8 @@ class Cluster:
             self.network.save(),
             self.streams.save(),
             tuple(lineages.save() for lineages in self.lineages.values()),
-            self.controller.save(),
+            self.committed.save(),
+            self.plane.save(),
             tuple(broker.save() for broker in self.brokers.values()),
             tuple(producer.save() for producer in self.producers.values()),
             tuple(consumer.save() for consumer in self.consumers.values()),
@@ -387,12 +350,13 @@ class Cluster:
         Raises:
             ValueError: the keyframe is not of this history.
         """
-        network, streams, lineages, controller, brokers, producers, consumers, checker, trace = keyframe
+        network, streams, lineages, committed, plane, brokers, producers, consumers, checker, trace = keyframe
         self.streams.load(streams)
         self.network.load(network)
         for ours, state in zip(self.lineages.values(), lineages, strict=True):
             ours.load(state)
-        self.controller.load(controller)
+        self.committed.load(committed)
+        self.plane.load(plane)
         nodes: tuple[Broker | Producer | Consumer, ...] = (
             *self.brokers.values(),
             *self.producers.values(),

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 from cluster_model import viewing
-from cluster_model.controller.single import CONTROLLER_ID
 from cluster_model.kernel.processes import ProcessState
+from cluster_model.messages import NOBODY
 from cluster_model.views import BrokerView, ClusterView, GroupView, PartitionView, ProducerView
 
 if TYPE_CHECKING:
@@ -14,12 +14,11 @@ if TYPE_CHECKING:
 def overview(cluster: "Cluster") -> ClusterView:
     """Everything now; active faults are added by who injects them."""
     partitions = tuple(viewing.partition_view(cluster.world, cluster.checker, name) for name in cluster.world.records)
-    state = cluster.state_of(CONTROLLER_ID).name.lower()
     return ClusterView(
         now_us=cluster.now_us,
         events=cluster.executed,
         profile=cluster.profile.name,
-        controller="controller" if state == "running" else f"controller ({state})",
+        controller=_controller(cluster),
         brokers=tuple(_broker_view(cluster, broker.id, broker.rack, partitions) for broker in cluster.spec.brokers),
         partitions=partitions,
         producers=tuple(_producer_view(cluster, name) for name in cluster.producers),
@@ -30,13 +29,23 @@ def overview(cluster: "Cluster") -> ClusterView:
     )
 
 
+def _controller(cluster: "Cluster") -> str:
+    """Name of who acts as controller, with its state where that is not running."""
+    active = cluster.plane.active()
+    if active == NOBODY:
+        return "no controller"
+    state = cluster.state_of(active).name.lower()
+    name = cluster.name_of(active)
+    return name if state == "running" else f"{name} ({state})"
+
+
 def _broker_view(cluster: "Cluster", broker: int, rack: str, partitions: tuple[PartitionView, ...]) -> BrokerView:
     state = cluster.state_of(broker)
     shown: Any = {ProcessState.RUNNING: "up", ProcessState.PAUSED: "paused"}.get(state, "down")
-    if shown == "up" and not cluster.brokers[broker].registered:
+    if shown == "up" and not cluster.brokers[broker].control.registered:
         shown = "starting"
     leads = sum(partition.leader == broker for partition in partitions)
-    return BrokerView(broker, rack, shown, broker not in cluster.controller.live, leads, ())
+    return BrokerView(broker, rack, shown, not cluster.plane.is_live(broker), leads, ())
 
 
 def _producer_view(cluster: "Cluster", name: str) -> ProducerView:

@@ -24,9 +24,9 @@ class Query:
         checker: Checker,
         now: Callable[[], int],
         groups: Callable[[], dict[str, tuple[int, dict[str, int]]]],
-        controller: int,
+        controller: Callable[[], int],
     ) -> None:
-        """``groups`` tells each group's members and positions by partition; ``controller`` is its node id."""
+        """``groups`` tells each group's members and positions by partition; ``controller`` the active one's node id."""
         self._world = world
         self._checker = checker
         self._now = now
@@ -170,8 +170,8 @@ class Query:
         )
 
     def controller(self) -> int:
-        """Node id of the active controller."""
-        return self._controller
+        """Node id of the active controller, -1 while there is none."""
+        return self._controller()
 
     def violations(self, invariant: str | None = None) -> int:
         """Invariants found broken, of one name or of all."""

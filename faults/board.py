@@ -90,8 +90,8 @@ class FaultBoard:
             is_broker = node in cluster.brokers
             if fault.accepts == "brokers" and not is_broker:
                 raise FaultError(f"{fault.title} is for brokers, {name} is none")
-            if fault.accepts == "brokers or the controller" and not is_broker and name != "controller":
-                raise FaultError(f"{fault.title} is for brokers and the controller, {name} is a client")
+            if fault.accepts == "brokers and controllers" and not is_broker and node not in cluster.plane.servers:
+                raise FaultError(f"{fault.title} is for brokers and controllers, {name} is a client")
             state = cluster.state_of(node)
             if fault.name == "restart" and state in _UP:
                 raise FaultError(f"{name} is not down, so it cannot be restarted")
@@ -232,7 +232,7 @@ class FaultBoard:
             node in record.isr and len(record.isr) - 1 < cluster.world.effective_min_isr(partition)
             for partition, record in cluster.world.records.items()
         )
-        session = cluster.controller.session_us // 1_000_000
+        session = cluster.plane.session_us // 1_000_000
         fate = "leads 1 partition" if leads == 1 else f"leads {leads} partitions"
         short = f"; without it {below} would be under min.insync.replicas" if below else ""
         if name == "lag":

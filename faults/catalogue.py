@@ -42,7 +42,7 @@ class Fault:
     """What it does to its target, in one sentence."""
     params: tuple[Param, ...]
     accepts: str
-    """Whom it can be done to: ``brokers``, ``brokers or the controller``, ``nodes``."""
+    """Whom it can be done to: ``brokers``, ``brokers and controllers``, ``nodes``."""
     lasting: bool
     """Whether it stays until healed; ``for:`` heals it after a time."""
     heals: str
@@ -82,7 +82,7 @@ CATALOGUE: Final = _table(
         summary="The process dies at once (SIGKILL); the operating system keeps its page cache and resets its "
         "connections.",
         params=(),
-        accepts="brokers or the controller",
+        accepts="brokers and controllers",
         lasting=True,
         heals="the process starts again, recovers its logs and registers",
         glyph="✕",
@@ -127,7 +127,7 @@ CATALOGUE: Final = _table(
         title="restart",
         summary="A process that is down starts again, recovers its logs and registers with the controller.",
         params=(),
-        accepts="brokers or the controller",
+        accepts="brokers and controllers",
         lasting=False,
         heals="",
         glyph="▲",

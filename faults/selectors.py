@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.controller.single import CONTROLLER_ID
+from cluster_model.messages import NOBODY
 
 _TOKEN: Final = re.compile(r"\s*([A-Za-z0-9._/-]+|[(),])")
 
@@ -144,7 +144,8 @@ def _resolve(selector: Selector, cluster: Cluster) -> list[int]:
     if kind in PARTITION_SELECTORS:
         return _of_partition(selector, cluster)
     if kind == "controller":
-        return [CONTROLLER_ID]
+        active = cluster.plane.active()
+        return [] if active == NOBODY else [active]
     if kind == "broker":
         broker = int(selector.argument)
         if broker not in cluster.brokers:
@@ -157,8 +158,8 @@ def _resolve(selector: Selector, cluster: Cluster) -> list[int]:
             raise SelectorError(f"no rack {selector.argument!r}; there are {racks}", selector.column)
         return found
     if kind == "client":
-        clients = {cluster.name_of(node): node for node in cluster.nodes() if node not in cluster.brokers}
-        clients.pop(cluster.name_of(CONTROLLER_ID))
+        servers = {*cluster.brokers, *cluster.plane.servers}
+        clients = {cluster.name_of(node): node for node in cluster.nodes() if node not in servers}
         if selector.argument not in clients:
             raise SelectorError(f"no client {selector.argument!r}; there are {list(clients)}", selector.column)
         return [clients[selector.argument]]

@@ -189,7 +189,15 @@ class SingleController:
             self._publish([self.committed.records[partition]])
         return error
 
-    def restarted(self) -> None:
+    @property
+    def epoch(self) -> int:
+        """Controller epoch."""
+        return self._epoch
+
+    def stopped(self) -> None:
+        """The process died; what it had committed stays."""
+
+    def started(self) -> None:
         """A new controller process: a new epoch, and all sessions begin anew (``BrokerHeartbeatManager``)."""
         self._epoch += 1
         self._alarm.forget()
@@ -201,15 +209,14 @@ class SingleController:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         brokers = tuple((b, k.epoch, k.incarnation, k.deadline, k.rack, k.fenced) for b, k in self.brokers.items())
-        return (self._epoch, self._next_epoch, brokers, self.committed.save(), self._alarm.save())
+        return (self._epoch, self._next_epoch, brokers, self._alarm.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self._epoch, self._next_epoch, brokers, committed, alarm = saved
+        self._epoch, self._next_epoch, brokers, alarm = saved
         self.brokers.clear()
         for broker, epoch, incarnation, deadline, rack, fenced in brokers:
             registration = Registration(epoch, incarnation, deadline, rack)
             registration.fenced = fenced
             self.brokers[broker] = registration
-        self.committed.load(committed)
         self._alarm.load(alarm)

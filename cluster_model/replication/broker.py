@@ -6,7 +6,7 @@ broker that loses the controller goes on in its last known role.
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from cluster_model.config import BrokerConfig
 from cluster_model.errors import KafkaError
@@ -14,17 +14,11 @@ from cluster_model.events import Event
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
 from cluster_model.messages import (
-    AlterPartitionRequest,
     AlterPartitionResponse,
-    BrokerHeartbeatRequest,
-    BrokerHeartbeatResponse,
-    BrokerRegistrationRequest,
-    BrokerRegistrationResponse,
     EpochEndRequest,
     EpochEndResponse,
     FetchRequest,
     FetchResponse,
-    LeaderAndIsrRequest,
     ListOffsetsRequest,
     ListOffsetsResponse,
     Message,
@@ -34,6 +28,7 @@ from cluster_model.messages import (
     ProduceRequest,
 )
 from cluster_model.profiles import Profile
+from cluster_model.replication.control import Control, Decisions, Handlers
 from cluster_model.replication.fetcher import Fetcher
 from cluster_model.replication.fetcher_ids import fetcher_id, fetcher_of
 from cluster_model.replication.log_manager import LogManager
@@ -44,55 +39,38 @@ from cluster_model.replication.session_cache import SessionCache
 from cluster_model.replication.throttling import Throttle
 from cluster_model.replication.touched import Touched
 
-ALTER_PARTITION_RETRY_US: Final = 50_000
-"""Pause after an AlterPartition answer that asks for another try (``AlterPartitionManager``)."""
-FIRST_REGISTRATION_RETRY_US: Final = 100_000
-LAST_REGISTRATION_RETRY_US: Final = 9_000_000
-STARTUP_US: Final = 2_000_000
-"""From loaded logs until the process registers. Kafka has no figure for it; a small broker takes a few seconds."""
-
 
 class Broker:
     """A broker node. ``replicas`` are its disks: they outlive the process."""
 
     __slots__ = (
-        "_config", "_controller", "_controller_epoch", "_fetchers", "_handlers", "_port", "_profile", "_rack",
-        "_registration_retry_us", "_retrying", "_service", "_states", "_touched", "broker_epoch", "follower_quota",
-        "id", "leader_quota", "logs", "metadata", "purgatory", "registered", "replicas", "sessions", "starting",
+        "_config", "_fetchers", "_handlers", "_port", "_profile", "_service", "_states", "_touched", "control",
+        "follower_quota", "id", "leader_quota", "logs", "metadata", "purgatory", "replicas", "sessions",
     )  # fmt: skip
 
     def __init__(
         self,
         port: Port,
-        controller: int,
         profile: Profile,
         config: BrokerConfig,
         metadata: BrokerMetadata,
         emit: Callable[[Event], None],
-        rack: str = "",
     ) -> None:
         self.id = port.node_id
-        self._rack = rack
         self.metadata = metadata
         self.replicas: dict[str, Replica] = {}
-        self.broker_epoch = 0
-        self.registered = True
-        self.starting = False
+        self.control: Control
+        """Its side of the control plane, given by :meth:`join`."""
         self.sessions = SessionCache(config.session_slots)
         self.purgatory = Purgatory(port, self.sessions)
         self.leader_quota = Throttle(config.leader_rate, exists=profile.throttles)
         self.follower_quota = Throttle(config.follower_rate, exists=profile.throttles)
         self._port = port
-        self._controller = controller
-        self._controller_epoch = 0
         self._profile = profile
         self._config = config
         self._states: dict[str, PartitionState] = {}
         self._fetchers: dict[tuple[int, int], Fetcher] = {}
         """By leader and number (``num.replica.fetchers``)."""
-        self._registration_retry_us = FIRST_REGISTRATION_RETRY_US
-        self._retrying: dict[str, None] = {}
-        """Partitions whose ISR change is about to be proposed again."""
         self.logs = LogManager(port, self.replicas, config, emit)
         self._touched = Touched(self.replicas)
         self._service = Service(
@@ -105,7 +83,7 @@ class Broker:
             self.sessions,
             self.leader_quota,
         )
-        self._handlers: dict[type[Any], Callable[[int, Any], None]] = {
+        self._handlers: Handlers = {
             FetchRequest: self._service.fetch,
             FetchResponse: self._fetched,
             ProduceRequest: self._service.produce,
@@ -114,22 +92,17 @@ class Broker:
             ListOffsetsRequest: self._service.list_offsets,
             ListOffsetsResponse: self._offset_listed,
             MetadataRequest: self._metadata_asked,
-            AlterPartitionResponse: self._alter_partition_answered,
-            BrokerRegistrationResponse: self._registration_answered,
-            BrokerHeartbeatResponse: self._heartbeat_answered,
-            LeaderAndIsrRequest: self._leader_and_isr_received,
         }
 
-    def begin(self, request: LeaderAndIsrRequest, broker_epoch: int) -> None:
-        """Stand in a running cluster at its first instant: registered, roles taken, timers set."""
-        self.broker_epoch = broker_epoch
-        self._leader_and_isr(request)
-        self._start_timers()
+    def join(self, control: Control) -> None:
+        """Take part in a cluster by this side of its control plane; once, before anything happens."""
+        self.control = control
+        self._handlers.update(control.handlers)
 
-    def _start_timers(self) -> None:
+    def serve(self) -> None:
+        """The process has registered: its periodic tasks begin."""
         # Brokers do not start in the same instant: their periodic tasks are spread by a share of the period.
         share = self.id % 8
-        self._port.timer(self._config.heartbeat_us * (8 + share) // 16, "heartbeat")
         self._port.timer(self._config.shrink_period_us * (8 + share) // 16, "shrink")
         self._port.timer(self._config.hw_checkpoint_us * (8 + share) // 16, "checkpoint")
         self.logs.start_timers()
@@ -147,12 +120,9 @@ class Broker:
         self.follower_quota.rate.clear()
         self._fetchers.clear()
         self._states.clear()
-        self._retrying.clear()
         self.metadata.live.clear()
         self.metadata.racks.clear()
-        self.registered = False
-        self.starting = False
-        self._controller_epoch = 0
+        self.control.stopped()
 
     def disk_lost(self) -> None:
         """The log directory is gone, whether the process has just died of it or was down."""
@@ -162,9 +132,16 @@ class Broker:
     def started(self) -> None:
         """The process runs again: it recovers its logs, then registers."""
         self._touched.everything()
-        self.starting = True
-        self._registration_retry_us = FIRST_REGISTRATION_RETRY_US
-        self._port.timer(self.logs.start() + STARTUP_US, "register")
+        self.control.started(self.logs.start())
+
+    def shut_down(self) -> None:
+        """SIGTERM: hand over what can be handed over, then :meth:`halt`."""
+        self.control.shut_down()
+
+    def halt(self) -> None:
+        """The end of an orderly shutdown: logs flushed, checkpoints current, and the process exits."""
+        self.logs.shut_down()
+        self._port.exit("shutdown")
 
     def receive(self, source: int, message: Message) -> None:
         """Handle a message."""
@@ -181,17 +158,11 @@ class Broker:
             self._service.waited(*timer[1:])
         elif name == "purgatory":
             self._service.expire()
-        elif name == "heartbeat":
-            self._heartbeat()
         elif name == "shrink":
             self._shrink()
         elif name == "checkpoint":
             self._checkpoint()
-        elif name == "register":
-            self._register()
-        elif name == "alter_partition":
-            self._propose_again(timer[1])
-        else:
+        elif not self.control.on_timer(timer):
             changed = self.logs.on_timer(name)
             if changed:
                 self._touched.fresh.update(changed)
@@ -203,39 +174,7 @@ class Broker:
         for fetcher in self._fetchers.values():
             if fetcher.leader == peer:
                 fetcher.disconnected()
-        if peer == self._controller:
-            for partition, replica in self.replicas.items():
-                if replica.leadership is not None and replica.leadership.pending is not None:
-                    self._retry(partition)
-
-    def _heartbeat(self) -> None:
-        self._port.send(self._controller, BrokerHeartbeatRequest(self.id, self.broker_epoch))
-        self._port.timer(self._config.heartbeat_us, "heartbeat")
-
-    def _heartbeat_answered(self, _source: int, response: BrokerHeartbeatResponse) -> None:
-        if response.error and self.registered:
-            self.registered = False
-            self._register()
-
-    def _register(self) -> None:
-        if not self.registered:
-            self._port.send(self._controller, BrokerRegistrationRequest(self.id, self._port.incarnation, self._rack))
-            self._port.timer(LAST_REGISTRATION_RETRY_US, "register")
-
-    def _registration_answered(self, _source: int, response: BrokerRegistrationResponse) -> None:
-        if self.registered:
-            return
-        if response.error:
-            self._port.timer(self._registration_retry_us, "register")
-            self._registration_retry_us = min(2 * self._registration_retry_us, LAST_REGISTRATION_RETRY_US)
-            return
-        self.registered = True
-        for fetcher in self._fetchers.values():
-            fetcher.disturb()
-        self.broker_epoch = response.broker_epoch
-        if self.starting:
-            self.starting = False
-            self._start_timers()
+        self.control.on_disconnect(peer)
 
     def _shrink(self) -> None:
         late = self.purgatory.sessions.late(self._port.now, self._config.lag_time_us)
@@ -254,14 +193,15 @@ class Broker:
         self._touched.checkpoint(self._port.now)
         self._port.timer(self._config.hw_checkpoint_us, "checkpoint")
 
-    def _leader_and_isr(self, request: LeaderAndIsrRequest) -> None:
+    def take(self, decisions: Decisions) -> None:
+        """Lead, follow and know what the control plane has decided; what is older than what is known is passed over."""
         self._touched.everything()
         self._service.disturb()
         for fetcher in self._fetchers.values():
             fetcher.disturb()
-        self.metadata.live = dict(zip(request.brokers, request.broker_epochs, strict=True))
-        self.metadata.racks = dict(zip(request.brokers, request.racks, strict=False))
-        for state in request.partitions:
+        self.metadata.live = dict(zip(decisions.brokers, decisions.broker_epochs, strict=True))
+        self.metadata.racks = dict(zip(decisions.brokers, decisions.racks, strict=False))
+        for state in decisions.partitions:
             known = self._states.get(state.partition)
             newer = known is None or (known.leader_epoch, known.partition_epoch) <= (
                 state.leader_epoch,
@@ -274,11 +214,6 @@ class Broker:
                 self._follow_or_lead(replica)
                 self.settle(replica)
         self._start_waiting_followers()
-
-    def _leader_and_isr_received(self, _source: int, request: LeaderAndIsrRequest) -> None:
-        if request.controller_epoch >= self._controller_epoch:
-            self._controller_epoch = request.controller_epoch
-            self._leader_and_isr(request)
 
     def _follow_or_lead(self, replica: Replica) -> None:
         for fetcher in self._fetchers.values():
@@ -311,7 +246,7 @@ class Broker:
         return fetcher
 
     def _fetch_broker_epoch(self) -> int:
-        return self.broker_epoch if self._profile.fetch_broker_epoch else -1
+        return self.control.broker_epoch if self._profile.fetch_broker_epoch else -1
 
     def settle(self, replica: Replica) -> None:
         """After anything that may have changed a leader's state: answer who waited, send what it proposes."""
@@ -320,30 +255,40 @@ class Broker:
         if replica.leadership is not None:
             proposal = replica.leadership.take_proposal()
             if proposal is not None:
-                self._propose(proposal)
+                self.control.propose(proposal)
 
-    def _propose(self, proposal: AlterPartitionRequest) -> None:
-        self._port.send(self._controller, proposal._replace(broker_epoch=self.broker_epoch))
+    def isr_answered(self, response: AlterPartitionResponse) -> bool:
+        """The word on a proposal; True: it is to be proposed again a little later."""
+        replica = self.replicas[response.partition]
+        if replica.leadership is None:
+            return False
+        again = replica.leadership.confirmed(self._port.now, response)
+        self.settle(replica)
+        return again
 
-    def _retry(self, partition: str) -> None:
-        """Propose again a little later, once: every proposal that is lost brings a reset of its own."""
-        if partition not in self._retrying:
-            self._retrying[partition] = None
-            self._port.timer(ALTER_PARTITION_RETRY_US, "alter_partition", partition)
-
-    def _propose_again(self, partition: str) -> None:
-        self._retrying.pop(partition, None)
+    def propose_again(self, partition: str) -> None:
+        """Propose a pending ISR change once more, as one of its own."""
         leadership = self.replicas[partition].leadership
         if leadership is not None and leadership.pending is not None:
             leadership.propose(leadership.pending)
             self.settle(self.replicas[partition])
 
-    def _alter_partition_answered(self, _source: int, response: AlterPartitionResponse) -> None:
-        replica = self.replicas[response.partition]
-        if replica.leadership is not None:
-            if replica.leadership.confirmed(self._port.now, response):
-                self._retry(response.partition)
-            self.settle(replica)
+    def pending(self) -> list[str]:
+        """Partitions whose proposed ISR change has no word yet."""
+        return [
+            partition
+            for partition, replica in self.replicas.items()
+            if replica.leadership is not None and replica.leadership.pending is not None
+        ]
+
+    def registered_anew(self) -> None:
+        """The broker epoch has changed: fetches carry another one from now on."""
+        for fetcher in self._fetchers.values():
+            fetcher.disturb()
+
+    def leads(self) -> int:
+        """How many partitions it believes to lead."""
+        return sum(replica.leadership is not None for replica in self.replicas.values())
 
     def _fetched(self, source: int, response: FetchResponse) -> None:
         fetcher = self._fetchers.get((source, fetcher_of(response.correlation)))
@@ -377,22 +322,19 @@ class Broker:
     def save(self) -> tuple[Any, ...]:
         """All state, disks included."""
         return (
-            self.broker_epoch, self.registered, self.starting, tuple(self.metadata.live.items()),
-            tuple(self.metadata.racks.items()),
-            self._controller_epoch, tuple(self._states.values()), self._registration_retry_us, self.purgatory.save(),
+            self.control.save(), tuple(self.metadata.live.items()), tuple(self.metadata.racks.items()),
+            tuple(self._states.values()), self.purgatory.save(),
             tuple((key, fetcher.save()) for key, fetcher in self._fetchers.items()),
             self._touched.save(), self.logs.save(), self.sessions.save(),
-            self.leader_quota.rate.save(), self.follower_quota.rate.save(), tuple(self._retrying),
+            self.leader_quota.rate.save(), self.follower_quota.rate.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`; the partitions' lineages are loaded first."""
         (
-            self.broker_epoch, self.registered, self.starting, live, racks, self._controller_epoch, states,
-            self._registration_retry_us, purgatory, fetchers, replicas, logs, sessions, leader_rate,
-            follower_rate, retrying,
+            control, live, racks, states, purgatory, fetchers, replicas, logs, sessions, leader_rate, follower_rate,
         ) = saved  # fmt: skip
-        self._retrying = dict.fromkeys(retrying)
+        self.control.load(control)
         self.metadata.live = dict(live)
         self.metadata.racks = dict(racks)
         self._states = {state.partition: state for state in states}

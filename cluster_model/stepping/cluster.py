@@ -56,7 +56,7 @@ class ManualCluster:
         self.world = World(self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up)
         self.checker = Checker(self.world, self.emit)
         self.trace.set_observer(self.checker.observe, self.checker.listeners())
-        self.query = Query(self.world, self.checker, lambda: NOW, dict, CONTROLLER_ID)
+        self.query = Query(self.world, self.checker, lambda: NOW, dict, lambda: CONTROLLER_ID)
 
     def _verbs(self) -> dict[str, Handler]:
         ground = self._ground

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from cluster_model.building import build_parts
-from cluster_model.cluster import FIRST_CONSUMER, Cluster
+from cluster_model.client_nodes import FIRST_CONSUMER
+from cluster_model.cluster import Cluster
 from cluster_model.errors import KafkaError, ModelError
 from cluster_model.events import Event, LogCleaned, LogStartMoved, RecordsRead
 from cluster_model.kernel.streams import Streams

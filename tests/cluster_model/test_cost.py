@@ -85,7 +85,7 @@ def test_a_follower_that_rested_is_missed_by_its_last_arrival(kafka: str) -> Non
     cluster = Cluster.build(ClusterSpec(kafka, "zookeeper", spec.brokers, spec.topics, network=spec.network), 1)
     cluster.run(50 * SECOND)
     cluster.pause(3)
-    cluster.run(50 * SECOND + cluster.controller.session_us // 2)
+    cluster.run(50 * SECOND + cluster.plane.session_us // 2)
     shrunk = [event for event in cluster.drain() if event.kind == "isr_changed"]
     assert shrunk == []
     for partition in ("load-0", "load-1"):

@@ -29,9 +29,9 @@ def test_changes_of_many_partitions_wait_for_the_controller_without_a_storm() ->
     # Every 50 ms each partition: a timer, the proposal, the reset.
     assert cluster.run(3 * SECOND, 10_000) is Stop.TIME
     assert 2 * SECOND // 60_000 * PARTITIONS < cluster.executed - proposed < 3 * 2 * SECOND // 50_000 * PARTITIONS + 500
-    while cluster.brokers[1]._retrying:
+    while cluster.brokers[1].control._retrying:
         cluster.run(9 * SECOND, 1)
-    while not cluster.brokers[1]._retrying:
+    while not cluster.brokers[1].control._retrying:
         cluster.run(9 * SECOND, 1)
     keyframe = cluster.save()  # The first of the resets is here, the others are on their way.
     seen: list[tuple[str, ClusterView]] = []

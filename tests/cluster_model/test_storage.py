@@ -214,6 +214,7 @@ def test_a_clean_shutdown_leaves_nothing_to_recover() -> None:
     cluster.run(12 * SECOND)
     end, hw = cluster.query.leo(P, 2), cluster.query.hw(P, 2)
     cluster.shutdown(2)
+    cluster.run(cluster.now_us)
     assert of(cluster.drain(), NodeDown)[-1].detail == "shutdown"
     with pytest.raises(ModelError, match="node 2 is not a running broker"):
         cluster.shutdown(2)
@@ -237,6 +238,7 @@ def test_what_each_kind_of_stop_leaves(how: str, survives: str) -> None:
     end, durable = log.leo, log.durable
     assert 0 < durable == log.segments.base < end, "rolls flush what precedes them"
     getattr(cluster, how)(2)
+    cluster.run(cluster.now_us)
     assert log.leo == (end if survives == "everything" else durable)
     assert cluster.query.leo(P, 2) == log.leo
     cluster.restart(2)
@@ -289,11 +291,13 @@ def test_a_stop_in_the_middle_of_recovery_leaves_no_marker() -> None:
     cluster.restart(2)
     assert not cluster.brokers[2].logs.loaded
     cluster.shutdown(2)
+    cluster.run(cluster.now_us)
     assert not cluster.brokers[2].logs.marker
     cluster.restart(2)
     cluster.run(cluster.now_us + 10 * SECOND)
     assert cluster.brokers[2].logs.loaded
     cluster.shutdown(2)
+    cluster.run(cluster.now_us)
     assert cluster.brokers[2].logs.marker
 
 

@@ -42,7 +42,7 @@ def test_every_field_of_a_fault_is_filled(fault: Fault) -> None:
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_says_whom_it_can_be_done_to(fault: Fault) -> None:
-    assert fault.accepts in ("brokers", "brokers or the controller", "nodes")
+    assert fault.accepts in ("brokers", "brokers and controllers", "nodes")
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -1,0 +1,69 @@
+"""A cluster's clients, each a process of its own, from the spec."""
+
+from collections.abc import Callable
+from typing import Final
+
+from cluster_model.building import Parts, range_share
+from cluster_model.clients.consumer import Consumer
+from cluster_model.clients.producer import Producer
+from cluster_model.config import ConsumerConfig, ProducerConfig
+from cluster_model.errors import ModelError
+from cluster_model.events import Event
+from cluster_model.kernel.port import Port
+from cluster_model.kernel.processes import Network
+from cluster_model.spec import ClusterSpec
+
+FIRST_PRODUCER: Final = 2_000
+FIRST_CONSUMER: Final = 3_000
+
+
+def partitions_of(parts: Parts, topic: str) -> tuple[str, ...]:
+    """A topic's partitions, in order.
+
+    Raises:
+        ModelError: no such topic.
+    """
+    found = tuple(name for name in parts.committed.records if name.rpartition("-")[0] == topic)
+    if not found:
+        raise ModelError(f"no topic {topic!r}")
+    return found
+
+
+def make_producers(
+    spec: ClusterSpec, parts: Parts, network: Network, emit: Callable[[Event], None]
+) -> dict[str, Producer]:
+    """Every producer by name, added to the network."""
+    brokers = tuple(broker.id for broker in spec.brokers)
+    producers: dict[str, Producer] = {}
+    for index, each in enumerate(spec.producers):
+        config = ProducerConfig.of(parts.profile, each.config)
+        node = FIRST_PRODUCER + index
+        producer = Producer(Port(network, node), each, config, partitions_of(parts, each.topic), brokers, emit)
+        producers[each.name] = producer
+        network.add(node, each.name, producer)
+    return producers
+
+
+def make_consumers(
+    spec: ClusterSpec, parts: Parts, network: Network, emit: Callable[[Event], None]
+) -> dict[str, Consumer]:
+    """Every member of every group by name, added to the network."""
+    brokers = tuple(broker.id for broker in spec.brokers)
+    consumers: dict[str, Consumer] = {}
+    for each in spec.groups:
+        config = ConsumerConfig.of(each.config)
+        for member in range(each.members):
+            name = f"{each.name}/{member}"
+            node = FIRST_CONSUMER + len(consumers)
+            share = tuple(
+                partition
+                for topic in each.topics
+                for partition in range_share(partitions_of(parts, topic), member, each.members)
+            )
+            consumer = Consumer(
+                Port(network, node), name, each.name, parts.profile, config, share, brokers, each.processing_us,
+                parts.lineages, emit,
+            )  # fmt: skip
+            consumers[name] = consumer
+            network.add(node, name, consumer)
+    return consumers

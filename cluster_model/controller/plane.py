@@ -1,0 +1,57 @@
+"""A cluster's control plane: the nodes that decide, and every broker's way to them."""
+
+from typing import Any, Protocol
+
+from cluster_model.errors import KafkaError
+from cluster_model.kernel.port import Port
+from cluster_model.kernel.process import Node
+from cluster_model.replication.broker import Broker
+from cluster_model.replication.control import Control
+
+
+class Server(Node, Protocol):
+    """A process of its own that belongs to the plane: a controller, a ZooKeeper server."""
+
+    def stopped(self) -> None:
+        """The process died: memory is gone."""
+
+    def started(self) -> None:
+        """The process runs again."""
+
+
+class Plane(Protocol):
+    """One of them stands behind each cluster. What it tells here is for views and selectors, not for nodes."""
+
+    servers: dict[int, tuple[str, Server]]
+    """Node id → name and node of every process that the plane has besides the brokers'."""
+
+    def join(self, broker: Broker, port: Port, rack: str) -> Control:
+        """Make a broker's side of it; every broker joins once, before :meth:`begin`."""
+
+    def begin(self) -> None:
+        """Stand in a formed cluster at its first instant: all registered, all decisions told to every broker."""
+
+    def controllers(self) -> tuple[int, ...]:
+        """Nodes that are or may become the controller, brokers' among them."""
+
+    def active(self) -> int:
+        """The node that acts as controller, NOBODY while none does. The newest by epoch, if several believe it."""
+
+    def controller_epoch(self) -> int:
+        """Epoch of the newest controller."""
+
+    def is_live(self, broker: int) -> bool:
+        """Whether a broker counts as alive by the committed state: registered, and not fenced."""
+
+    @property
+    def session_us(self) -> int:
+        """Silence after which a broker is given up."""
+
+    def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
+        """An administrator's election."""
+
+    def save(self) -> tuple[Any, ...]:
+        """All state but the brokers' sides."""
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""

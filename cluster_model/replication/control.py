@@ -1,0 +1,62 @@
+"""How a broker takes part in its cluster: what it asks of its control plane, and what that may ask of it.
+
+ZooKeeper mode and KRaft mode differ in how a broker registers, stays alive, hears decisions and has an ISR changed.
+All of that is one object behind this protocol; replication itself is the same in both. A controller that shares the
+broker's process lives in that object too, so that what befalls the process befalls both.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+from cluster_model.kernel.kernel import Payload
+from cluster_model.messages import AlterPartitionRequest, PartitionState
+
+Handlers = dict[type[Any], Callable[[int, Any], None]]
+"""Type of message → what takes (source, message)."""
+
+
+class Decisions(NamedTuple):
+    """What a broker has been told: states of partitions, and the brokers that live, with their epochs and racks.
+
+    ``racks`` stand in the order of ``brokers``; empty where nobody has any.
+    """
+
+    partitions: tuple[PartitionState, ...]
+    brokers: tuple[int, ...]
+    broker_epochs: tuple[int, ...]
+    racks: tuple[str, ...] = ()
+
+
+class Control(Protocol):
+    """One broker's side of the control plane."""
+
+    handlers: Handlers
+    """Messages that are for it."""
+    broker_epoch: int
+    """Of the broker's registration, as it knows it; -1 for none."""
+    registered: bool
+    """Whether the running process has registered."""
+
+    def started(self, after_us: int) -> None:
+        """The process runs again; its logs are loaded after ``after_us``."""
+
+    def stopped(self) -> None:
+        """The process died: memory is gone."""
+
+    def shut_down(self) -> None:
+        """SIGTERM: leave in order, and end by :meth:`Broker.halt`."""
+
+    def on_timer(self, timer: Payload) -> bool:
+        """Handle one of its timers; False if the timer is not its own."""
+
+    def on_disconnect(self, peer: int) -> None:
+        """A connection to ``peer`` broke."""
+
+    def propose(self, proposal: AlterPartitionRequest) -> None:
+        """Have an ISR changed, the broker epoch still to be filled in; :meth:`Broker.isr_answered` gets the answer."""
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
