@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from cluster_model.config import BrokerConfig, TopicConfig
 from cluster_model.controller.committed import Committed
-from cluster_model.controller.placement import place
+from cluster_model.controller.rules.placement import place
 from cluster_model.errors import ModelError
 from cluster_model.events import Event
 from cluster_model.kernel.streams import Streams

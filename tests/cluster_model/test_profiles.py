@@ -30,6 +30,7 @@ HISTORY = [
     ("diverging_fetch", "2.7", LAST),
     ("alter_partition", "2.7", LAST),
     ("delete_horizon", "3.1", LAST),
+    ("recovery_state", "3.2", LAST),
     ("eligible_isr", "3.3", LAST),
     ("leo_max_at_fetch", "3.3", LAST),
     ("caught_up_at_leo", "3.3", LAST),
@@ -37,6 +38,7 @@ HISTORY = [
     ("no_bump_on_shrink", "3.6", LAST),
     ("hw_needs_min_isr", "3.7", LAST),
     ("effective_min_isr", "3.7", LAST),
+    ("elr", "4.1", LAST),
 ]
 """Flag, first and last release line with it."""
 
