@@ -45,7 +45,7 @@ class ControllerContext:
 
     __slots__ = (
         "active", "brokers", "configs", "deleting", "deletion_ineligible", "deletion_started", "epoch", "epoch_version",
-        "leader", "partitions", "replicas", "shutting_down", "standing", "topics",
+        "leader", "partitions", "replicas", "shutting_down", "standing", "topic_ids", "topics",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -60,6 +60,7 @@ class ControllerContext:
         self.shutting_down: dict[int, None] = {}
         self.topics: dict[str, tuple[str, ...]] = {}
         """Topic → its partitions, by number."""
+        self.topic_ids: dict[str, int] = {}
         self.partitions: dict[str, PartitionState] = {}
         self.standing: dict[str, Standing] = {}
         self.replicas: dict[tuple[str, int], Where] = {}
@@ -104,10 +105,11 @@ class ControllerContext:
         """Whether its topic is queued up for deletion."""
         return topic_of(partition) in self.deleting
 
-    def assign(self, topic: str, assignments: tuple[Assignment, ...]) -> list[str]:
+    def assign(self, topic: str, topic_id: int, assignments: tuple[Assignment, ...]) -> list[str]:
         """Take up a topic's assignment as read; the partitions that are new."""
         added: list[str] = []
         names: list[str] = []
+        self.topic_ids[topic] = topic_id
         for index, replicas, adding, removing in assignments:
             name = f"{topic}-{index}"
             names.append(name)
@@ -135,14 +137,15 @@ class ControllerContext:
             for broker in self.partitions.pop(name).replicas:
                 self.replicas.pop((name, broker), None)
             self.standing.pop(name, None)
-        for table in (self.configs, self.deleting, self.deletion_started, self.deletion_ineligible):
+        for table in (self.topic_ids, self.configs, self.deleting, self.deletion_started, self.deletion_ineligible):
             table.pop(topic, None)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
             self.active, self.leader, self.epoch, self.epoch_version, tuple(self.brokers.items()),
-            tuple(self.shutting_down), tuple(self.topics.items()), tuple(self.partitions.values()),
+            tuple(self.shutting_down), tuple(self.topics.items()), tuple(self.topic_ids.items()),
+            tuple(self.partitions.values()),
             tuple(self.standing.items()), tuple(self.replicas.items()), tuple(self.configs.items()),
             tuple(self.deleting), tuple(self.deletion_started), tuple(self.deletion_ineligible),
         )  # fmt: skip
@@ -150,12 +153,13 @@ class ControllerContext:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
-            self.active, self.leader, self.epoch, self.epoch_version, brokers, shutting_down, topics, partitions,
-            standing, replicas, configs, deleting, started, ineligible,
+            self.active, self.leader, self.epoch, self.epoch_version, brokers, shutting_down, topics, topic_ids,
+            partitions, standing, replicas, configs, deleting, started, ineligible,
         ) = saved  # fmt: skip
         self.brokers = dict(brokers)
         self.shutting_down = dict.fromkeys(shutting_down)
         self.topics = dict(topics)
+        self.topic_ids = dict(topic_ids)
         self.partitions = {state.partition: state for state in partitions}
         self.standing = dict(standing)
         self.replicas = dict(replicas)

@@ -117,7 +117,7 @@ def _load(work: Work) -> Doing:
     answers = yield from work.ask([zk.get(topic_path(topic), watch=True) for topic in listed.children])
     for topic, answer in zip(listed.children, answers, strict=True):
         if answer.ok:
-            context.assign(topic, answer.data)
+            context.assign(topic, *answer.data)
     names = list(context.partitions)
     states = yield from work.ask([zk.get(state_path(name)) for name in names])
     for name, answer in zip(names, states, strict=True):

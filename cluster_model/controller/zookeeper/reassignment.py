@@ -21,7 +21,7 @@ from cluster_model.controller.zookeeper import deletion, partition_states, repli
 from cluster_model.controller.zookeeper.context import Where
 from cluster_model.controller.zookeeper.work import Doing, Work
 from cluster_model.controller.zookeeper.zk import Answer
-from cluster_model.controller.zookeeper.znodes import Assignment, index_of, state_path, topic_of, topic_path
+from cluster_model.controller.zookeeper.znodes import Assignment, TopicNode, index_of, state_path, topic_of, topic_path
 from cluster_model.errors import KafkaError
 from cluster_model.messages import PartitionState
 
@@ -151,4 +151,5 @@ def _stop(work: Work, name: str, brokers: list[int]) -> Doing:
 def _write_assignment(work: Work, topic: str) -> Doing:
     states = [work.context.partitions[name] for name in work.context.topics[topic]]
     data = tuple(Assignment(index_of(s.partition), s.replicas, s.adding, s.removing) for s in states)
-    yield from work.write([zk.put(topic_path(topic), data)])
+    node = TopicNode(work.context.topic_ids[topic], data)
+    yield from work.write([zk.put(topic_path(topic), node)])

@@ -16,7 +16,7 @@ def changed(work: Work) -> Doing:
     added: list[str] = []
     for topic, answer in zip(fresh, answers, strict=True):
         if answer.ok:
-            added.extend(context.assign(topic, answer.data))
+            added.extend(context.assign(topic, *answer.data))
     yield from _create(work, added)
 
 
@@ -27,9 +27,9 @@ def partitions_changed(work: Work, topic: str) -> Doing:
     if not answer.ok or topic not in context.topics or topic in context.deleting:
         return
     known = context.topics[topic]
-    added = [entry for entry in answer.data if f"{topic}-{entry.index}" not in known]
+    added = [entry for entry in answer.data.partitions if f"{topic}-{entry.index}" not in known]
     if added:
-        names = context.assign(topic, tuple(added))
+        names = context.assign(topic, answer.data.topic_id, tuple(added))
         context.topics[topic] = (*known, *names)
         yield from _create(work, names)
 

@@ -34,6 +34,13 @@ class Assignment(NamedTuple):
     removing: tuple[int, ...] = ()
 
 
+class TopicNode(NamedTuple):
+    """``/brokers/topics/<topic>``. Topics have ids since 2.8 (KIP-516); before, ``topic_id`` is for the observer."""
+
+    topic_id: int
+    partitions: tuple[Assignment, ...]
+
+
 class StateNode(NamedTuple):
     """``/brokers/topics/<topic>/partitions/<index>/state``; its version is the partition epoch.
 
