@@ -1,8 +1,17 @@
 """What to build: a cluster, its topics and its clients, as plain data already checked by whoever read it."""
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from cluster_model.log.rules import WRITEBACK_US
+
+FIRST_CONTROLLER: Final = 1_001
+"""Node id of the first dedicated KRaft controller; brokers have smaller ones."""
+FIRST_ZOOKEEPER: Final = 1_501
+"""Node id of the first ZooKeeper server."""
+DEFAULT_QUORUM: Final = 3
+QUORUM_SIZES: Final = (1, 3, 5)
+"""How many voters a quorum may have here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,5 +85,16 @@ class ClusterSpec:
     network: NetworkSpec = NetworkSpec()
     config: dict[str, int | str | bool] = field(default_factory=dict)
     manual: bool = False
+    controllers: int = DEFAULT_QUORUM
+    """KRaft controllers with processes of their own, one of :data:`QUORUM_SIZES`, unless ``combined`` names any."""
+    combined: tuple[int, ...] = ()
+    """Brokers that are KRaft controllers too (``process.roles=broker,controller``)."""
+    zookeepers: int = DEFAULT_QUORUM
+    """Servers of the ZooKeeper ensemble, one of :data:`QUORUM_SIZES`."""
     writeback_us: int = WRITEBACK_US
     """Age at which the brokers' operating systems have written a dirty page to disk."""
+
+    @property
+    def voters(self) -> tuple[int, ...]:
+        """Node ids of the KRaft quorum."""
+        return self.combined or tuple(range(FIRST_CONTROLLER, FIRST_CONTROLLER + self.controllers))

@@ -8,7 +8,16 @@ from cluster_model.config import ProducerConfig, TopicConfig
 from cluster_model.errors import ModelError
 from cluster_model.log.rules import WRITEBACK_US
 from cluster_model.profiles import NEWEST, Profile, modes_of
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.spec import (
+    DEFAULT_QUORUM,
+    QUORUM_SIZES,
+    BrokerSpec,
+    ClusterSpec,
+    GroupSpec,
+    NetworkSpec,
+    ProducerSpec,
+    TopicSpec,
+)
 from playbooks.problems import counted, listed, shown
 from playbooks.reading.kinds import Fields
 from playbooks.reading.notes import Notes
@@ -46,8 +55,50 @@ def build_cluster(fields: Fields | None, notes: Notes, *, manual: bool, broken: 
         ),
         config=fields.get("config", {}),
         manual=manual,
+        controllers=_controllers(fields),
+        combined=_combined(fields, brokers, kafka, notes),
+        zookeepers=_zookeepers(fields, kafka, notes),
         writeback_us=disk.get("writeback", WRITEBACK_US) if disk else WRITEBACK_US,
     )
+
+
+def _controllers(fields: Fields) -> int:
+    given = fields.get("controllers", DEFAULT_QUORUM)
+    return given if isinstance(given, int) else len(given)
+
+
+def _combined(fields: Fields, brokers: tuple[BrokerSpec, ...], kafka: str, notes: Notes) -> tuple[int, ...]:
+    """Brokers that are controllers too, checked against the brokers there are."""
+    given = fields.get("controllers")
+    if given is not None and _mode_of(fields, kafka) != "kraft":
+        message = (
+            "found controllers in ZooKeeper mode, allowed with 'mode: kraft' only: a broker is the controller there"
+        )
+        notes.problem(fields.at("controllers"), fields.path("controllers"), message)
+    if given is None or isinstance(given, int):
+        return ()
+    known = [broker.id for broker in brokers]
+    wrong = [broker for broker in given if broker not in known]
+    if wrong:
+        message = f"found broker {wrong[0]}, allowed are {listed(list(map(str, known)), 'and')}"
+        notes.problem(fields.at("controllers"), fields.path("controllers"), message)
+    if len(set(given)) < len(given) or len(given) not in QUORUM_SIZES:
+        message = f"found {given}, allowed are 1, 3 or 5 brokers, each once"
+        notes.problem(fields.at("controllers"), fields.path("controllers"), message)
+    return tuple(given)
+
+
+def _zookeepers(fields: Fields, kafka: str, notes: Notes) -> int:
+    if fields.given("zookeepers") and _mode_of(fields, kafka) != "zookeeper":
+        message = "found ZooKeeper servers in KRaft mode, allowed with 'mode: zookeeper' only"
+        notes.problem(fields.at("zookeepers"), fields.path("zookeepers"), message)
+    return int(fields.get("zookeepers", DEFAULT_QUORUM))
+
+
+def _mode_of(fields: Fields, kafka: str) -> str:
+    modes = modes_of(kafka)
+    mode = fields.get("mode")
+    return mode if mode in modes else modes[0]
 
 
 def _mode(fields: Fields, kafka: str, notes: Notes) -> str:
@@ -56,7 +107,7 @@ def _mode(fields: Fields, kafka: str, notes: Notes) -> str:
     if mode is not None and mode not in modes and not fields.bad("kafka"):
         message = f"found {shown(mode)}, allowed for Kafka {kafka} is {listed(modes)}"
         notes.problem(fields.at("mode"), fields.path("mode"), message)
-    return mode if mode in modes else modes[0]
+    return _mode_of(fields, kafka)
 
 
 def _brokers(fields: Fields, notes: Notes) -> tuple[BrokerSpec, ...]:

@@ -7,6 +7,7 @@ from typing import Any, Final
 from cluster_model.config import SCOPES, ConfigKey, ConfigValue, Scope, check
 from cluster_model.errors import ModelError
 from cluster_model.profiles import PROFILE_VERSIONS
+from cluster_model.spec import QUORUM_SIZES
 from playbooks.problems import nearest, shown
 from playbooks.reading.kinds import (
     BAD,
@@ -32,6 +33,8 @@ from playbooks.yamlpos import Mapping, Node, Scalar, found
 MAX_BROKERS: Final = 100
 MAX_PARTITIONS: Final = 1_000
 """Of one topic."""
+QUORUM_ALLOWED: Final = "1, 3 or 5"
+CONTROLLERS_ALLOWED: Final = "1, 3 or 5, or a list of so many brokers"
 BROKERS_ALLOWED: Final = f"a number of brokers from 1 to {MAX_BROKERS}, or a list of {{id, rack}}"
 
 
@@ -101,6 +104,21 @@ class KafkaVersion(Kind):
         return {"enum": [*PROFILE_VERSIONS, *numbers]}
 
 
+@dataclass(frozen=True, slots=True)
+class QuorumSize(Kind):
+    """A number of voters: an odd one, for a majority."""
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        number = Integer(1, max(QUORUM_SIZES), QUORUM_ALLOWED).read(node, key, notes)
+        if number is BAD or number in QUORUM_SIZES:
+            return number
+        notes.refuse(node, key, QUORUM_ALLOWED)
+        return BAD
+
+    def _schema(self) -> Schema:
+        return {"enum": list(QUORUM_SIZES)}
+
+
 BROKER: Final = Record(
     {
         "id": Key(Integer(1, MAX_BROKER_ID), "The broker's id.", required=True),
@@ -135,6 +153,15 @@ CLUSTER: Final = Record(
             ),
             "How many brokers (ids from 1), or a list of them; 3 unless given.",
         ),
+        "controllers": Key(
+            ByShape(
+                CONTROLLERS_ALLOWED,
+                scalar=QuorumSize(),
+                sequence=ListOf(BrokerId(), 1, max(QUORUM_SIZES)),
+            ),
+            "KRaft: how many controllers of their own, or the brokers that are controllers too; 3 unless given.",
+        ),
+        "zookeepers": Key(QuorumSize(), "ZooKeeper mode: servers of the ensemble; 3 unless given."),
         "config": Key(Config("broker"), "Broker configuration by Kafka's names and units, for all brokers."),
         "network": Key(NETWORK, "The network between all nodes."),
         "disk": Key(DISK, "The brokers' disks."),
