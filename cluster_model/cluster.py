@@ -283,6 +283,14 @@ class Cluster:
         link = self.network.link(source, target)
         self.network.slow_down(source, target, tuple(entry for entry in link.lag if entry[0] != fault))
 
+    def cut(self, source: int, target: int, fault: int) -> None:
+        """Drop all packets of one direction of a link; it stays cut while any fault cuts it."""
+        self.network.cut(source, target, fault)
+
+    def mend(self, source: int, target: int, fault: int) -> None:
+        """Undo :meth:`cut` of that fault."""
+        self.network.mend(source, target, fault)
+
     def nodes(self) -> tuple[int, ...]:
         """Every node's id."""
         return tuple(self.network.processes)

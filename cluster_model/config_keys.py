@@ -76,6 +76,17 @@ _TOPIC_FETCHING: Final = tuple(
     )
 )  # fmt: skip
 
+_QUORUM: Final = (
+    ConfigKey("controller.quorum.election.timeout.ms", "int", "How long a candidate waits for votes (KRaft).", 1),
+    ConfigKey("controller.quorum.fetch.timeout.ms", "int", "Silence of its leader after which a voter stands.", 1),
+    ConfigKey("controller.quorum.election.backoff.max.ms", "int", "Longest pause of a candidate that failed."),
+    ConfigKey("controller.quorum.request.timeout.ms", "int", "How long a voter waits for an answer (KRaft).", 1),
+    ConfigKey("controller.quorum.retry.backoff.ms", "int", "Pause of a voter before it asks again (KRaft)."),
+    ConfigKey("controller.quorum.append.linger.ms", "int", "How long metadata records wait for company (KRaft)."),
+    ConfigKey("metadata.max.idle.interval.ms", "int", "Pause between NoOp records when nothing happens; 0 none."),
+)
+"""The KRaft quorum; every node of it has the same."""
+
 BROKER: Final = _table(
     ConfigKey("replica.lag.time.max.ms", "int", "How long a follower may be behind before it leaves the ISR.", 1),
     ConfigKey("replica.lag.max.messages", "int", "How many records a follower may be behind (0.8.x only).", 1),
@@ -137,6 +148,7 @@ BROKER: Final = _table(
     ),
     ConfigKey("default.replication.factor", "int", "Replicas of a topic that names no number.", 1),
     *_BROKER_FETCHING,
+    *_QUORUM,
     _MIN_ISR,
     _UNCLEAN,
 )

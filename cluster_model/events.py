@@ -140,6 +140,20 @@ class BrokerFenced(TraceEvent):
 
 
 @_event
+class ControllerChanged(TraceEvent):
+    """A node became the active controller; ``leader_epoch`` is its controller epoch (the quorum's, in KRaft mode).
+
+    ``broker`` is -1 where the node is a controller alone.
+    """
+
+    kind: ClassVar[str] = "controller_changed"
+    at_us: int
+    node: str
+    broker: int
+    leader_epoch: int
+
+
+@_event
 class FaultInjected(TraceEvent):
     """A fault began. ``until_us`` is when it heals by itself, -1 if only on request; ``detail`` its parameters."""
 

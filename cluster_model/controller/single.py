@@ -12,7 +12,7 @@ from typing import Any, Final
 from cluster_model.config import BrokerConfig
 from cluster_model.controller.committed import Committed, PartitionRecord
 from cluster_model.errors import KafkaError
-from cluster_model.events import BrokerFenced, BrokerRegistered, Event
+from cluster_model.events import BrokerFenced, BrokerRegistered, ControllerChanged, Event
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Alarm, Port
 from cluster_model.messages import (
@@ -204,6 +204,7 @@ class SingleController:
         for known in self.brokers.values():
             known.deadline = self._port.now + self._config.session_us
         self._watch_sessions()
+        self._emit(ControllerChanged(self._port.now, "controller", -1, self._epoch))
         self._publish(list(self.committed.records.values()))
 
     def save(self) -> tuple[Any, ...]:

@@ -44,8 +44,23 @@ class Broker:
     """A broker node. ``replicas`` are its disks: they outlive the process."""
 
     __slots__ = (
-        "_config", "_fetchers", "_handlers", "_port", "_profile", "_service", "_states", "_touched", "control",
-        "follower_quota", "id", "leader_quota", "logs", "metadata", "purgatory", "replicas", "sessions",
+        "_config",
+        "_fetchers",
+        "_handlers",
+        "_port",
+        "_profile",
+        "_service",
+        "_touched",
+        "control",
+        "follower_quota",
+        "id",
+        "leader_quota",
+        "logs",
+        "metadata",
+        "purgatory",
+        "replicas",
+        "sessions",
+        "states",
     )  # fmt: skip
 
     def __init__(
@@ -68,7 +83,8 @@ class Broker:
         self._port = port
         self._profile = profile
         self._config = config
-        self._states: dict[str, PartitionState] = {}
+        self.states: dict[str, PartitionState] = {}
+        """Its metadata cache: what it was last told of each partition, its own and others'."""
         self._fetchers: dict[tuple[int, int], Fetcher] = {}
         """By leader and number (``num.replica.fetchers``)."""
         self.logs = LogManager(port, self.replicas, config, emit)
@@ -119,7 +135,7 @@ class Broker:
         self.leader_quota.rate.clear()
         self.follower_quota.rate.clear()
         self._fetchers.clear()
-        self._states.clear()
+        self.states.clear()
         self.metadata.live.clear()
         self.metadata.racks.clear()
         self.control.stopped()
@@ -202,13 +218,13 @@ class Broker:
         self.metadata.live = dict(zip(decisions.brokers, decisions.broker_epochs, strict=True))
         self.metadata.racks = dict(zip(decisions.brokers, decisions.racks, strict=False))
         for state in decisions.partitions:
-            known = self._states.get(state.partition)
+            known = self.states.get(state.partition)
             newer = known is None or (known.leader_epoch, known.partition_epoch) <= (
                 state.leader_epoch,
                 state.partition_epoch,
             )
             if newer:
-                self._states[state.partition] = state
+                self.states[state.partition] = state
             replica = self.replicas.get(state.partition)
             if replica is not None and replica.apply(state, self._port.now):
                 self._follow_or_lead(replica)
@@ -317,13 +333,13 @@ class Broker:
 
     def _metadata_asked(self, source: int, request: MetadataRequest) -> None:
         brokers = tuple(self.metadata.live)
-        self._port.send(source, MetadataResponse(request.correlation, tuple(self._states.values()), brokers))
+        self._port.send(source, MetadataResponse(request.correlation, tuple(self.states.values()), brokers))
 
     def save(self) -> tuple[Any, ...]:
         """All state, disks included."""
         return (
             self.control.save(), tuple(self.metadata.live.items()), tuple(self.metadata.racks.items()),
-            tuple(self._states.values()), self.purgatory.save(),
+            tuple(self.states.values()), self.purgatory.save(),
             tuple((key, fetcher.save()) for key, fetcher in self._fetchers.items()),
             self._touched.save(), self.logs.save(), self.sessions.save(),
             self.leader_quota.rate.save(), self.follower_quota.rate.save(),
@@ -337,7 +353,7 @@ class Broker:
         self.control.load(control)
         self.metadata.live = dict(live)
         self.metadata.racks = dict(racks)
-        self._states = {state.partition: state for state in states}
+        self.states = {state.partition: state for state in states}
         self.purgatory.load(purgatory)
         self._fetchers.clear()
         for (leader, index), state in fetchers:

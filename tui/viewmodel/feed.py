@@ -169,6 +169,15 @@ def _registered(event: Any) -> _Said:
     )
 
 
+def _controller(event: Any) -> _Said:
+    return (
+        glyphs.IN_SYNC,
+        "calm",
+        (event.node,),
+        lambda e: f"{_node(e.event)} is the controller, epoch {e.event.leader_epoch}",
+    )
+
+
 def _fenced(event: Any) -> _Said:
     return (
         glyphs.LAGGING,
@@ -366,6 +375,7 @@ _TELLERS: Final[dict[str, Callable[[Any], _Said]]] = {
     "node_resumed": _node_resumed,
     "broker_registered": _registered,
     "broker_fenced": _fenced,
+    "controller_changed": _controller,
     "fault_injected": _injected,
     "fault_healed": _healed,
     "leader_elected": _elected,
