@@ -66,7 +66,7 @@ class Cluster:
             number: Broker(self._port(number), parts.profile, parts.config, parts.metadata[number], self.emit)
             for number in ids
         }
-        self.plane: Plane = make_plane(spec, parts, self._port, self.streams, self.emit)
+        self.plane: Plane = make_plane(spec, parts, self._port, self.streams, self.emit, self.network)
         for each in spec.brokers:
             node = self.brokers[each.id]
             node.join(self.plane.join(node, self._port(each.id), each.rack))

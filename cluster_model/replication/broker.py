@@ -211,12 +211,8 @@ class Broker:
 
     def take(self, decisions: Decisions) -> None:
         """Lead, follow and know what the control plane has decided; what is older than what is known is passed over."""
-        self._touched.everything()
-        self._service.disturb()
-        for fetcher in self._fetchers.values():
-            fetcher.disturb()
-        self.metadata.live = dict(zip(decisions.brokers, decisions.broker_epochs, strict=True))
-        self.metadata.racks = dict(zip(decisions.brokers, decisions.racks, strict=False))
+        self._unsettle()
+        self._know(decisions)
         for state in decisions.partitions:
             known = self.states.get(state.partition)
             newer = known is None or (known.leader_epoch, known.partition_epoch) <= (
@@ -225,11 +221,54 @@ class Broker:
             )
             if newer:
                 self.states[state.partition] = state
-            replica = self.replicas.get(state.partition)
-            if replica is not None and replica.apply(state, self._port.now):
-                self._follow_or_lead(replica)
-                self.settle(replica)
+            self._be(state)
         self._start_waiting_followers()
+
+    def act(self, states: tuple[PartitionState, ...]) -> None:
+        """Lead and follow as a ZooKeeper-mode LeaderAndIsr says, which tells clients nothing."""
+        self._unsettle()
+        for state in states:
+            self._be(state)
+        self._start_waiting_followers()
+
+    def hear(self, decisions: Decisions, forgotten: tuple[str, ...]) -> None:
+        """Know, and tell clients, what a ZooKeeper-mode UpdateMetadata says; roles stay as they are."""
+        self._unsettle()
+        self._know(decisions)
+        for state in decisions.partitions:
+            self.states[state.partition] = state
+        for partition in forgotten:
+            self.states.pop(partition, None)
+        self._start_waiting_followers()
+
+    def _unsettle(self) -> None:
+        self._touched.everything()
+        self._service.disturb()
+        for fetcher in self._fetchers.values():
+            fetcher.disturb()
+
+    def _know(self, decisions: Decisions) -> None:
+        self.metadata.live = dict(zip(decisions.brokers, decisions.broker_epochs, strict=True))
+        self.metadata.racks = dict(zip(decisions.brokers, decisions.racks, strict=False))
+
+    def _be(self, state: PartitionState) -> None:
+        replica = self.replicas.get(state.partition)
+        if replica is not None and replica.apply(state, self._port.now):
+            self._follow_or_lead(replica)
+            self.settle(replica)
+
+    def stop_replica(self, partition: str, *, delete: bool) -> None:
+        """Stop."""
+
+    def configure_topic(self, topic: str, overrides: dict[str, Any]) -> None:
+        """Configure."""
+
+    def update_config(self, overrides: dict[str, Any]) -> None:
+        """Configure."""
+
+    def leader_epochs(self) -> dict[str, int]:
+        """The leader epoch of every replica here that has a role."""
+        return {partition: replica.leader_epoch for partition, replica in self.replicas.items()}
 
     def _follow_or_lead(self, replica: Replica) -> None:
         for fetcher in self._fetchers.values():

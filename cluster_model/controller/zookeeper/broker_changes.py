@@ -99,5 +99,3 @@ def started(work: Work, brokers: list[int]) -> Doing:
     yield from reassignment.resume(work, [n for n, s in context.partitions.items() if set(s.adding) & set(brokers)])
     waiting = [pair for pair in replicas if context.is_deleting(pair[0])]
     yield from deletion.resume(work, waiting)
-
-

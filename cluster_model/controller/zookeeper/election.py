@@ -141,5 +141,3 @@ def changed(work: Work) -> Doing:
     work.context.leader = who.data[0] if who.ok else NOBODY
     if not there.ok or not who.ok:
         yield from race(work)
-
-

@@ -7,6 +7,7 @@ from cluster_model.controller.rules.change import Change
 from cluster_model.controller.rules.rebalance import imbalanced_zk
 from cluster_model.controller.rules.zk_changes import controlled_shutdown_election, preferred_election
 from cluster_model.controller.zookeeper import partition_states, replica_states
+from cluster_model.controller.zookeeper.context import ControllerContext
 from cluster_model.controller.zookeeper.messages import ControlledShutdownRequest, ControlledShutdownResponse
 from cluster_model.controller.zookeeper.work import Doing, Failures, Work
 from cluster_model.controller.zookeeper.zk import Answer
@@ -35,18 +36,11 @@ def asked(work: Work, names: tuple[str, ...], *, unclean: bool) -> Verdicts:
     verdicts: dict[str, KafkaError] = {}
     wanted: list[str] = []
     for name in names or tuple(context.partitions):
-        state = context.partitions.get(name)
-        if state is None:
-            verdicts[name] = KafkaError.UNKNOWN_TOPIC_OR_PARTITION
-        elif context.is_deleting(name):
-            verdicts[name] = KafkaError.UNKNOWN_TOPIC_OR_PARTITION
-        elif _needless(work, state, unclean=unclean):
-            if names:
-                verdicts[name] = KafkaError.ELECTION_NOT_NEEDED
-        elif not context.decided(name):
-            verdicts[name] = KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE
-        else:
+        error = needed(context, name, unclean=unclean)
+        if error is KafkaError.NONE:
             wanted.append(name)
+        elif names or error is not KafkaError.ELECTION_NOT_NEEDED:
+            verdicts[name] = error
     verdicts.update(dict.fromkeys(wanted, KafkaError.NONE))
     if unclean:
         failed = yield from partition_states.elect_offline_among(work, wanted, "administrator", unclean=True)
@@ -57,11 +51,23 @@ def asked(work: Work, names: tuple[str, ...], *, unclean: bool) -> Verdicts:
     return verdicts
 
 
-def _needless(work: Work, state: PartitionState, *, unclean: bool) -> bool:
-    """Unclean: there is a live leader. Preferred: the first replica leads."""
+def needed(context: ControllerContext, partition: str, *, unclean: bool) -> KafkaError:
+    """NONE if an election is worth trying, by what the controller knows."""
+    state = context.partitions.get(partition)
+    if state is None or context.is_deleting(partition):
+        return KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+    if not context.decided(partition):
+        return KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE
     if unclean:
-        return state.leader != NOBODY and work.context.is_live(state.leader)
-    return state.leader == state.replicas[0]
+        if state.leader != NOBODY and context.is_live(state.leader):
+            return KafkaError.ELECTION_NOT_NEEDED
+        live = any(context.is_live(broker) for broker in state.replicas)
+        return KafkaError.NONE if live else KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE
+    first = state.replicas[0]
+    if state.leader == first:
+        return KafkaError.ELECTION_NOT_NEEDED
+    able = context.is_live(first) and first in state.isr
+    return KafkaError.NONE if able else KafkaError.PREFERRED_LEADER_NOT_AVAILABLE
 
 
 def rebalance(work: Work) -> Doing:

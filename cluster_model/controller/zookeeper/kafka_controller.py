@@ -129,6 +129,21 @@ class KafkaController:
         elif name in ("elect_leaders", "reassign"):
             administration.refuse(self.work, *arguments)
 
+    def begin(self) -> None:
+        """Be the controller at the first instant, its context filled by who forms the cluster."""
+        for broker in self.work.context.brokers:
+            self.channels.add(broker)
+        self._port.timer(election.FIRST_REBALANCE_US, election.REBALANCE, self.work.context.epoch)
+
+    def elect(self, partition: str, *, unclean: bool) -> KafkaError:
+        """An administrator's election whose asker waits for no answer: why it would come to nothing, or it is held."""
+        if unclean and self.work.profile.number < (2, 4, 0):
+            return KafkaError.UNSUPPORTED_VERSION
+        error = elections.needed(self.work.context, partition, unclean=unclean)
+        if error is KafkaError.NONE:
+            self.lane.put("elect_directly", partition, unclean)
+        return error
+
     # -- what comes from outside ------------------------------------------------------------------------------------
 
     def session_began(self) -> None:

@@ -60,8 +60,8 @@ class Hands:
 class Lane:
     """One such thread."""
 
-    __slots__ = ("_ask", "_base", "_begin", "_given", "_got", "_hands", "_inside", "_keep", "_name", "_queue",
-                 "_restore", "_serial", "_steps", "_task", "_wanted")  # fmt: skip
+    __slots__ = ("_ask", "_base", "_begin", "_given", "_got", "_hands", "_inside", "_keep", "_queue",
+                 "_restore", "_serial", "_steps", "_task", "_wanted", "name")  # fmt: skip
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Lane:
         restore: Callable[[Any], None],
     ) -> None:
         """``keep`` and ``restore`` are save and load of the state that events of this lane, and they alone, change."""
-        self._name = name
+        self.name = name
         self._begin = begin
         self._ask = ask
         self._hands = hands
@@ -153,7 +153,7 @@ class Lane:
         if not self._hands.still:
             self._serial += 1
             for operation in wanted:
-                self._ask(operation, (self._name, self._serial))
+                self._ask(operation, (self.name, self._serial))
 
     def save(self) -> tuple[Any, ...]:
         """All state, that of ``keep`` included."""

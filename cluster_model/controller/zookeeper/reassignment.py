@@ -9,10 +9,8 @@ from typing import Any
 
 from cluster_model.controller.rules.change import Change
 from cluster_model.controller.rules.reassignment import (
-    begin_zk,
     check_target,
     in_progress,
-    is_complete_zk,
     original,
     target,
 )
@@ -51,11 +49,12 @@ def asked(work: Work, partition: str, replicas: tuple[int, ...] | None) -> Verdi
 
 def _begin(work: Work, state: PartitionState, new: tuple[int, ...]) -> Doing:
     """Write the wish down, stop whom an earlier one was adding, and go on."""
-    name = state.partition
-    planned = begin_zk(state, new, by=BY).state
-    _reassign(work, name, planned.replicas, planned.adding, planned.removing)
+    name, old = state.partition, original(state)
+    replicas = new + tuple(broker for broker in old if broker not in new)
+    adding = tuple(broker for broker in new if broker not in old)
+    _reassign(work, name, replicas, adding, tuple(broker for broker in old if broker not in new))
     yield from _write_assignment(work, topic_of(name))
-    unneeded = [broker for broker in state.replicas if broker not in planned.replicas]
+    unneeded = [broker for broker in state.replicas if broker not in replicas]
     yield from _stop(work, name, unneeded)
     yield from go_on(work, name)
 
@@ -67,7 +66,7 @@ def go_on(work: Work, name: str) -> Doing:
     failed = yield from work.read_states([name])
     if failed:
         return
-    if is_complete_zk(context.partitions[name]):
+    if _in_sync(context.partitions[name]):
         yield from _finish(work, name)
         return
     yield from partition_states.elect(work, [name], _same_leader)
@@ -85,7 +84,7 @@ def isr_changed(work: Work, name: str) -> Doing:
         return
     yield from work.ask([zk.exists(state_path(name), watch=True)])
     failed = yield from work.read_states([name])
-    if not failed and is_complete_zk(context.partitions[name]):
+    if not failed and _in_sync(context.partitions[name]):
         yield from _finish(work, name)
 
 
@@ -94,6 +93,11 @@ def resume(work: Work, names: list[str]) -> Doing:
     for name in names:
         if name in work.context.partitions and in_progress(work.context.partitions[name]):
             yield from go_on(work, name)
+
+
+def _in_sync(state: PartitionState) -> bool:
+    """Whether the whole target is in the ISR; true of one that goes back to where it was, too."""
+    return all(broker in state.isr for broker in target(state))
 
 
 def _same_leader(state: PartitionState) -> Change:

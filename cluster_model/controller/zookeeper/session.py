@@ -6,12 +6,24 @@ over; whoever asks for a write has to bear that. Only the session's end makes it
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from cluster_model.controller.zookeeper.service.client import ZkClient
-from cluster_model.controller.zookeeper.service.messages import Result, WatchKind, ZkError
+from cluster_model.controller.zookeeper.service.messages import (
+    ClientPong,
+    Closed,
+    ConnectResponse,
+    Reply,
+    Result,
+    WatchEvent,
+    WatchKind,
+    ZkError,
+)
 from cluster_model.controller.zookeeper.zk import Answer
 from cluster_model.kernel.port import Port
+
+FROM_SERVERS: Final = (ConnectResponse, ClientPong, Reply, WatchEvent, Closed)
+"""Messages for the client."""
 
 
 class Owner(Protocol):

@@ -27,7 +27,7 @@ def partitions_changed(work: Work, topic: str) -> Doing:
     if not answer.ok or topic not in context.topics or topic in context.deleting:
         return
     known = context.topics[topic]
-    added = [entry for entry in answer.data.partitions if f"{topic}-{entry.index}" not in known]
+    added = [entry for entry in answer.data.partitions if f"{topic}-{entry.number}" not in known]
     if added:
         names = context.assign(topic, answer.data.topic_id, tuple(added))
         context.topics[topic] = (*known, *names)

@@ -28,7 +28,7 @@ class BrokerNode(NamedTuple):
 class Assignment(NamedTuple):
     """One partition in a topic's node. ``adding`` and ``removing`` are those of a reassignment (KIP-455)."""
 
-    index: int
+    number: int
     replicas: tuple[int, ...]
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
@@ -94,6 +94,12 @@ def partition_at(path: str) -> str:
     if len(parts) == 7 and parts[:3] == ["", "brokers", "topics"] and parts[4] == "partitions" and parts[6] == "state":
         return f"{parts[3]}-{parts[5]}"
     return ""
+
+
+def topic_at(path: str) -> str:
+    """The topic whose node a path is, empty for any other path."""
+    parts = path.split("/")
+    return parts[3] if len(parts) == 4 and parts[:3] == ["", "brokers", "topics"] else ""
 
 
 def config_path(topic: str) -> str:
