@@ -4,7 +4,6 @@ from cluster_model.controller.zookeeper import deletion, partition_states, reass
 from cluster_model.controller.zookeeper.context import LiveBroker
 from cluster_model.controller.zookeeper.work import Answers, Doing, Work
 from cluster_model.controller.zookeeper.znodes import BROKER_IDS, broker_path
-from cluster_model.events import BrokerFenced, BrokerRegistered
 
 
 def read_live(work: Work) -> Answers:
@@ -58,8 +57,6 @@ def failed(work: Work, brokers: list[int], how: str) -> Doing:
     context = work.context
     for broker in brokers:
         context.shutting_down.pop(broker, None)
-        detail = "registered again since" if how == "bounced" else "its node is gone"
-        work.hands.emit(BrokerFenced(work.hands.now, broker, detail))
     who = "broker" if len(brokers) == 1 else "brokers"
     reason = f"{who} {', '.join(map(str, brokers))} {how}"
     yield from replicas_offline(work, context.on(brokers), reason)
@@ -86,8 +83,6 @@ def replicas_offline(work: Work, replicas: list[tuple[str, int]], by: str) -> Do
 def started(work: Work, brokers: list[int]) -> Doing:
     """Brokers are there (``onBrokerStartup``)."""
     context = work.context
-    for broker in brokers:
-        work.hands.emit(BrokerRegistered(work.hands.now, broker))
     old = [broker for broker in context.reachable if broker not in brokers]
     work.update_metadata(old, ())
     work.update_metadata(brokers, context.partitions)

@@ -24,6 +24,7 @@ from cluster_model.controller.zookeeper.znodes import (
     state_path,
     topic_path,
 )
+from cluster_model.events import ControllerChanged
 from cluster_model.messages import NOBODY
 
 Attempt = Generator[tuple[Any, ...], tuple[Answer, ...], bool]
@@ -47,6 +48,8 @@ def race(work: Work) -> Doing:
     if won:
         context.leader = work.broker_id
         context.active = True
+        name = f"broker {work.broker_id}"
+        work.hands.emit(ControllerChanged(work.hands.now, name, work.broker_id, context.epoch))
         yield from failover(work)
     else:
         yield from _follow(work)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from cluster_model.controller.committed import Committed, PartitionRecord
-from cluster_model.controller.zookeeper.znodes import StateNode, TopicNode, partition_at, topic_at
-from cluster_model.events import Event, IsrChanged, LeaderElected, PartitionOffline
+from cluster_model.controller.zookeeper.znodes import BROKER_IDS, StateNode, TopicNode, partition_at, topic_at
+from cluster_model.events import BrokerFenced, BrokerRegistered, Event, IsrChanged, LeaderElected, PartitionOffline
 from cluster_model.messages import NOBODY
 
 
@@ -25,6 +25,8 @@ class Truth:
 
     def commit(self, path: str, data: tuple[Any, ...], version: int, _zxid: int, operation: str) -> None:
         """One node was created, set or deleted."""
+        if path.startswith(f"{BROKER_IDS}/"):
+            self._lives(int(path.rpartition("/")[2]), operation)
         partition = partition_at(path)
         if partition and operation != "delete":
             record = self._committed.records.get(partition)
@@ -33,6 +35,12 @@ class Truth:
         topic = topic_at(path)
         if topic and operation == "set" and isinstance(data, TopicNode):
             self._assigned(topic, data)
+
+    def _lives(self, broker: int, operation: str) -> None:
+        if operation == "create":
+            self._emit(BrokerRegistered(self._now(), broker))
+        elif operation == "delete":
+            self._emit(BrokerFenced(self._now(), broker, "its session with ZooKeeper is over"))
 
     def _assigned(self, topic: str, node: TopicNode) -> None:
         for index, replicas, _adding, _removing in node.partitions:
