@@ -3,9 +3,8 @@
 from collections.abc import Callable
 
 from cluster_model.building import Parts
+from cluster_model.controller.kraft.plane import KraftPlane
 from cluster_model.controller.plane import Plane
-from cluster_model.controller.single import CONTROLLER_ID
-from cluster_model.controller.single_plane import SinglePlane
 from cluster_model.controller.zookeeper.plane import ZooKeeperPlane
 from cluster_model.events import Event
 from cluster_model.kernel.port import Port
@@ -23,6 +22,6 @@ def make_plane(
     network: Network,
 ) -> Plane:
     """The plane of the spec's mode, with ports of its own nodes from ``port_of``."""
-    if not parts.profile.kraft:
-        return ZooKeeperPlane(spec, parts, network, streams, emit)
-    return SinglePlane(port_of(CONTROLLER_ID), parts.profile, parts.config, parts.committed, emit)
+    if parts.profile.kraft:
+        return KraftPlane(spec, parts, port_of, streams, emit)
+    return ZooKeeperPlane(spec, parts, network, streams, emit)

@@ -32,7 +32,7 @@ class Target(Kind):
         except SelectorError as error:
             notes.inside(node, key, f"found {shown(node.text)}: {error}", error.column + 1)
             return BAD
-        for part in selector.parts or (selector,):
+        for part in (*_leaves(selector), *(selector.parts or (selector,))):
             wrong = _wrong(part, notes.facts) or _unfit(part, self.accepts)
             if wrong:
                 notes.inside(node, key, wrong, _leaves(part)[0].column + 1)
@@ -75,7 +75,9 @@ def _wrong_count(count: int, inner: Selector, facts: Facts) -> str:
     most = _most(inner, facts)
     if most is None or count <= most:
         return ""
-    drawn = " + ".join(f"{leaf.kind}({leaf.argument})" if leaf.argument else leaf.kind for leaf in _leaves(inner))
+    drawn = " + ".join(
+        f"{each.kind}({each.argument})" if each.argument else each.kind for each in inner.parts or [inner]
+    )
     allowed = f"allowed are 1 to {most}" if most > 1 else "allowed is 1"
     return f"found {count} drawn from {drawn}, {allowed}: it never means more"
 

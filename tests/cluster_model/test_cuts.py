@@ -9,7 +9,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.events import IsrChanged, ProduceRefused, TraceEvent
 from cluster_model.kernel.wires import GIVEN_UP_US, RETRANSMIT_US
 from cluster_model.keyframes import pack, unpack
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.test_processes import LATENCY, A, B, C, World
 
 MS = 1_000
@@ -305,17 +305,26 @@ def test_what_is_left_out_between_others_changes_nothing_while_links_are_cut() -
     assert events_of(cluster_of()) == events_of(cluster_of(naive=True))
 
 
-def test_exchanges_over_a_cut_link_do_not_sleep_and_sleep_again_when_it_is_mended() -> None:
-    spec = ClusterSpec("3.9", None, tuple(BrokerSpec(broker) for broker in (1, 2)), (TopicSpec("t", 1, 2, ((1, 2),)),))
+@pytest.mark.parametrize("pair", [(1, 2), (2, 1)])
+@pytest.mark.parametrize("into", range(0, 640, 15))
+def test_an_exchange_does_not_fall_asleep_over_a_cut_link_and_does_again_when_it_is_mended(
+    pair: tuple[int, int], into: int
+) -> None:
+    spec = ClusterSpec(
+        "3.9",
+        None,
+        (BrokerSpec(1), BrokerSpec(2)),
+        (TopicSpec("t", 1, 2, ((1, 2),)),),
+        network=NetworkSpec(20 * MS, 0),
+    )
     cluster = Cluster.build(spec, 0)
     exchange = cluster.network.exchange(2, 1, 0)
-    cluster.run(5 * SECOND)
+    cluster.run(5 * SECOND + into * MS)
     assert exchange.asleep
-    cluster.cut(1, 2, 1)
-    assert not exchange.asleep
-    for at in range(5_100, 9_000, 100):
-        cluster.run(at * MS)
+    cluster.cut(*pair, 1)
+    for _time in range(40):
         assert not exchange.asleep
-    cluster.mend(1, 2, 1)
-    cluster.run(12 * SECOND)
+        cluster.run(cluster.now_us + 100 * MS)
+    cluster.mend(*pair, 1)
+    cluster.run(cluster.now_us + 3 * SECOND)
     assert exchange.asleep

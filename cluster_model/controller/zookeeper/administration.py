@@ -55,5 +55,5 @@ def reassign(work: Work, source: int, request: AlterPartitionReassignmentsReques
 
 
 def refuse(work: Work, source: int, request: Any) -> None:
-    """This broker is not the controller."""
+    """Say that this broker is not the controller."""
     work.hands.send(source, refusal(request, KafkaError.NOT_CONTROLLER))

@@ -117,7 +117,9 @@ class ControllerContext:
             if known is None:
                 added.append(name)
                 known = PartitionState(name, NOBODY, UNDECIDED, (), -1, ())
-            self.partitions[name] = known._replace(replicas=replicas, adding=adding, removing=removing)
+            self.partitions[name] = known._replace(
+                replicas=replicas, adding=adding, removing=removing, topic_id=topic_id
+            )
         self.topics[topic] = tuple(sorted(names, key=index_of))
         return added
 

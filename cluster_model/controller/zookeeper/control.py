@@ -25,7 +25,7 @@ from cluster_model.clients.admin_messages import (
 )
 from cluster_model.config import BrokerConfig
 from cluster_model.controller.rules.reassignment import in_progress
-from cluster_model.controller.zookeeper.errands import REGISTER_AGAIN, Errands
+from cluster_model.controller.zookeeper.errands import EVERYBODY, REGISTER_AGAIN, Errands
 from cluster_model.controller.zookeeper.isr_proposals import IsrProposals
 from cluster_model.controller.zookeeper.isr_writer import PROPAGATE, IsrWriter
 from cluster_model.controller.zookeeper.kafka_controller import KafkaController
@@ -86,6 +86,8 @@ class ZooKeeperControl:
         self._profile = profile
         self._defaults = defaults
         self._draw = draw
+        self._dynamic: dict[str, dict[str, Any]] = {}
+        """Brokers' configurations set at run time: all brokers' under no name, and this one's own."""
         self._serving = False
         """Whether this process has begun its periodic tasks."""
         hands = Hands(port, emit)
@@ -170,6 +172,7 @@ class ZooKeeperControl:
         self.errands.stopped()
         self.leaving.stopped()
         self.requests.abandon()
+        self._dynamic.clear()
 
     def shut_down(self) -> None:
         """SIGTERM; before it has registered there is nothing to hand over."""
@@ -213,11 +216,13 @@ class ZooKeeperControl:
     def _configured(self, kind: str, name: str, settings: tuple[Any, ...]) -> None:
         overrides = dict(settings)
         if kind == "topic":
-            self.obedience.configure_topic(name, overrides)
+            self._broker.configure_topic(name, overrides)
             if overrides.get("unclean.leader.election.enable") and self._profile.number >= (2, 0, 0):
                 self.controller.lane.put("unclean_allowed", (name,))
         else:
-            self.obedience.update_config(overrides)
+            self._dynamic["" if name == EVERYBODY else name] = overrides
+            own = self._dynamic.get(str(self._broker.id), {})
+            self._broker.update_config({**self._dynamic.get("", {}), **own})
 
     def watch_went_off(self, path: str) -> None:
         """Something changed in ZooKeeper."""
@@ -296,14 +301,16 @@ class ZooKeeperControl:
             self.broker_epoch, self.registered, self._serving, self.session.save(), self.controller.save(),
             self.writer.save(), self.obedience.save(), self.proposals.save(), self.errands.lane.save(),
             self.leaving.save(), self.requests.save(),
+            tuple((name, tuple(settings.items())) for name, settings in self._dynamic.items()),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
             self.broker_epoch, self.registered, self._serving, session, controller, writer, obedience, proposals,
-            errands, leaving, requests,
+            errands, leaving, requests, dynamic,
         ) = saved  # fmt: skip
+        self._dynamic = {name: dict(settings) for name, settings in dynamic}
         self.session.load(session)
         self.controller.load(controller)
         self.writer.load(writer)

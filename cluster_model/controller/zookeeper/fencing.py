@@ -8,7 +8,7 @@ from cluster_model.messages import PartitionState
 
 
 def judge_request(request: ControlRequest, controller_epoch: int, broker_epoch: int) -> KafkaError:
-    """Of a controller of the past, or for a process of the past (KIP-380, from 2.2 on)?"""
+    """Whether it is of a controller of the past, or for a process of the past (KIP-380, from 2.2 on)."""
     if request.controller_epoch < controller_epoch:
         return KafkaError.STALE_CONTROLLER_EPOCH
     if request.broker_epoch != -1 and request.broker_epoch < broker_epoch:

@@ -30,7 +30,6 @@ from cluster_model.controller.zookeeper.znodes import (
     topic_of,
     topic_path,
 )
-from cluster_model.replication.broker import Broker
 from cluster_model.spec import ClusterSpec
 
 FIRST_EPOCH = 1
@@ -42,7 +41,6 @@ Step = tuple[int, Any]
 def form(
     service: ZooKeeperService,
     controls: dict[int, ZooKeeperControl],
-    brokers: dict[int, Broker],
     spec: ClusterSpec,
     records: Mapping[str, PartitionRecord],
 ) -> None:
@@ -71,14 +69,14 @@ def form(
         assert result.stat is not None
         live[broker] = LiveBroker(result.stat.czxid, control.rack)
     _lead(controls[first], first, live, by_topic)
-    _tell(controls, brokers, first, live, records)
+    _tell(controls, first, live, records)
 
 
 def _topic(first: int, topic: str, config: tuple[Any, ...], partitions: list[PartitionRecord]) -> list[Step]:
     assignment = tuple(Assignment(index_of(record.name), record.assignment) for record in partitions)
     steps = [
         (first, zk.create(config_path(topic), config)),
-        (first, zk.create(topic_path(topic), TopicNode(0, assignment))),
+        (first, zk.create(topic_path(topic), TopicNode(partitions[0].topic_id, assignment))),
         (first, zk.create(partition_paths(partitions[0].name)[0])),
     ]
     for record in partitions:
@@ -108,7 +106,7 @@ def _lead(
     context.epoch, context.epoch_version = FIRST_EPOCH, 1
     context.brokers = dict(live)
     for topic, partitions in by_topic.items():
-        context.assign(topic, 0, tuple(Assignment(index_of(r.name), r.assignment) for r in partitions))
+        context.assign(topic, partitions[0].topic_id, tuple(Assignment(index_of(r.name), r.assignment) for r in partitions))
         for record in partitions:
             context.heard(record.name, StateNode(record.leader, record.leader_epoch, record.isr, FIRST_EPOCH), 0)
             context.standing[record.name] = Standing.ONLINE
@@ -119,7 +117,6 @@ def _lead(
 
 def _tell(
     controls: dict[int, ZooKeeperControl],
-    brokers: dict[int, Broker],
     first: int,
     live: dict[int, LiveBroker],
     records: Mapping[str, PartitionRecord],
@@ -131,5 +128,5 @@ def _tell(
     for broker, control in controls.items():
         control.controller.work.context.leader = first
         control.obedience.begin(metadata, FIRST_EPOCH)
-        brokers[broker].act(tuple([state for state in states if broker in state.replicas]))
+        control.obedience.act(tuple([state for state in states if broker in state.replicas]))
         control.begin(live[broker].epoch)

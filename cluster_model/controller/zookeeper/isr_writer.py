@@ -150,4 +150,4 @@ def _answer(proposal: AlterPartitionRequest, version: int) -> AlterPartitionResp
 
 
 def _nothing(_saved: Any) -> None:
-    """This lane changes no state of its own."""
+    """Nothing: this lane changes no state of its own."""

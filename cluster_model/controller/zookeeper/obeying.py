@@ -82,19 +82,19 @@ class Obedience:
         self._port.send(source, LeaderAndIsrResponse(request.correlation, error, tuple(refused)))
 
     def _lead_and_follow(self, request: LeaderAndIsrRequest) -> list[tuple[str, int]]:
-        known = self._broker.leader_epochs()
+        known = self._leader_epochs()
         accepted: list[PartitionState] = []
         refused: list[tuple[str, int]] = []
         for state in request.partitions:
-            wrong = judge_state(state, self._broker.id, known)
-            if wrong is not KafkaError.NONE:
+            wrong = judge_state(state, self._broker.id, known) or self._broker.refusal(state)
+            if wrong:
                 refused.append((state.partition, wrong))
                 continue
             accepted.append(state)
             if state.leader == self._broker.id:
                 self._writer.leads_by(state.partition, request.controller_epoch)
         if accepted:
-            self._broker.act(tuple(accepted))
+            self.act(tuple(accepted))
         return refused
 
     def update_metadata(self, source: int, request: UpdateMetadataRequest) -> None:
@@ -112,7 +112,16 @@ class Obedience:
         told = tuple([state for state in request.partitions if state.leader != DURING_DELETE])
         gone = tuple([state.partition for state in request.partitions if state.leader == DURING_DELETE])
         racks = request.racks if any(request.racks) else ()
-        self._broker.hear(Decisions(told, request.brokers, request.broker_epochs, racks), gone)
+        self._broker.take(Decisions(told, request.brokers, request.broker_epochs, racks), act=False)
+        for partition in gone:
+            self._broker.forget(partition)
+
+    def act(self, states: tuple[PartitionState, ...]) -> None:
+        """Lead and follow."""
+        self._broker.take(Decisions(states, (), ()), know=False)
+
+    def _leader_epochs(self) -> dict[str, int]:
+        return {partition: replica.leader_epoch for partition, replica in self._broker.replicas.items()}
 
     def stop_replicas(self, source: int, request: StopReplicaRequest) -> None:
         """StopReplica."""
@@ -121,21 +130,13 @@ class Obedience:
             return
         answers: list[tuple[str, int]] = []
         if error is KafkaError.NONE:
-            known = self._broker.leader_epochs()
+            known = self._leader_epochs()
             for stopped in request.partitions:
                 wrong = judge_stop(stopped, known)
                 answers.append((stopped.partition, wrong))
                 if wrong is KafkaError.NONE:
                     self._broker.stop_replica(stopped.partition, delete=stopped.delete)
         self._port.send(source, StopReplicaResponse(request.correlation, error, tuple(answers)))
-
-    def configure_topic(self, topic: str, overrides: dict[str, Any]) -> None:
-        """A topic's own configuration, all of it."""
-        self._broker.configure_topic(topic, overrides)
-
-    def update_config(self, overrides: dict[str, Any]) -> None:
-        """The configuration of this broker, or of all, that was set at run time."""
-        self._broker.update_config(overrides)
 
     def stopped(self) -> None:
         """The process died."""

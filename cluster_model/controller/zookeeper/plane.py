@@ -10,7 +10,7 @@ from cluster_model.controller.zookeeper.forming import form
 from cluster_model.controller.zookeeper.service.ensemble import ZooKeeperService
 from cluster_model.controller.zookeeper.topic_requests import Drawn
 from cluster_model.controller.zookeeper.truth import Truth
-from cluster_model.controller.zookeeper.znodes import broker_path
+from cluster_model.controller.zookeeper.znodes import TopicNode, broker_path, topic_path
 from cluster_model.errors import KafkaError
 from cluster_model.events import Event
 from cluster_model.kernel.port import Port
@@ -38,29 +38,35 @@ class ZooKeeperPlane:
         self._network = network
         self._streams = streams
         self._emit = emit
-        truth = Truth(parts.committed, emit, lambda: network.kernel.now)
+        truth = Truth(parts.registry, emit, lambda: network.kernel.now, self._topic_node, self._config)
         self.service = ZooKeeperService(network, spec.zookeepers, on_commit=truth.commit)
         self.servers: dict[int, tuple[str, Server]] = dict(self.service.nodes)
         self.controls: dict[int, ZooKeeperControl] = {}
-        self._brokers: dict[int, Broker] = {}
 
     def join(self, broker: Broker, port: Port, rack: str) -> ZooKeeperControl:
         """A broker's side."""
         control = ZooKeeperControl(
             broker, port, rack, self.service.servers, self._parts.profile, self._parts.config, dict(self._spec.config),
-            self._emit, self._draw, lambda: tuple(self._brokers),
+            self._emit, self._draw, lambda: tuple(self.controls),
         )  # fmt: skip
         self.controls[broker.id] = control
-        self._brokers[broker.id] = broker
         return control
 
     def _draw(self, topic: str, brokers: int) -> Drawn:
         stream = self._streams.named(f"placement:{topic}")
-        return Drawn(0, stream.below(brokers), stream.below(brokers))
+        return Drawn(self._parts.registry.new_topic_id(), stream.below(brokers), stream.below(brokers))
+
+    def _topic_node(self, topic: str) -> TopicNode:
+        node: TopicNode = self.service.tree.nodes[topic_path(topic)].data  # type: ignore[assignment]
+        return node
+
+    def _config(self, path: str) -> dict[str, Any]:
+        node = self.service.tree.nodes.get(path)
+        return {} if node is None else dict(node.data)
 
     def begin(self) -> None:
         """Everybody registered, the broker with the lowest id controller in epoch 1, everything told."""
-        form(self.service, self.controls, self._brokers, self._spec, self._parts.committed.records)
+        form(self.service, self.controls, self._spec, self._parts.committed.records)
 
     def _newest(self) -> ZooKeeperControl | None:
         active = [control for control in self.controls.values() if control.controller.is_active]

@@ -1,4 +1,4 @@
-"""Topics and partitions appear in ZooKeeper: the controller gives them leaders (``KafkaController.processTopicChange``)."""
+"""Topics and partitions appear in ZooKeeper: the controller gives them leaders (``KafkaController``)."""
 
 from cluster_model.controller.zookeeper import partition_states, replica_states, zk
 from cluster_model.controller.zookeeper.work import Doing, Work

@@ -1,40 +1,62 @@
-"""What the ensemble commits, told to the omniscient record of partitions and to the trace.
+"""What the ensemble commits, told to the omniscient registry of topics and to the trace.
 
-No node reads that record. It is written the moment a majority of the ensemble has a write of a partition's state, before
-anybody has been told.
+No node reads that. It is written the moment a majority of the ensemble has a write, before anybody has been told.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from cluster_model.controller.committed import Committed, PartitionRecord
-from cluster_model.controller.zookeeper.znodes import BROKER_IDS, StateNode, TopicNode, partition_at, topic_at
-from cluster_model.events import BrokerFenced, BrokerRegistered, Event, IsrChanged, LeaderElected, PartitionOffline
-from cluster_model.messages import NOBODY
+from cluster_model.controller.rules.change import Change
+from cluster_model.controller.topics import TopicRegistry
+from cluster_model.controller.zookeeper.znodes import (
+    BROKER_IDS,
+    TopicNode,
+    broker_config_path,
+    config_path,
+    partition_at,
+    state_of,
+    topic_at,
+    topic_of,
+    topic_with_config_at,
+)
+from cluster_model.events import BrokerFenced, BrokerRegistered, Event
 
 
 class Truth:
     """The listener at the ensemble's commits."""
 
-    __slots__ = ("_committed", "_emit", "_now")
+    __slots__ = ("_config", "_emit", "_now", "_registry", "_topic_node")
 
-    def __init__(self, committed: Committed, emit: Callable[[Event], None], now: Callable[[], int]) -> None:
-        self._committed = committed
+    def __init__(
+        self,
+        registry: TopicRegistry,
+        emit: Callable[[Event], None],
+        now: Callable[[], int],
+        topic_node: Callable[[str], TopicNode],
+        config: Callable[[str], dict[str, Any]],
+    ) -> None:
+        """``topic_node`` and ``config`` read what is committed: a topic's node, what stands at a path."""
+        self._registry = registry
         self._emit = emit
         self._now = now
+        self._topic_node = topic_node
+        self._config = config
 
-    def commit(self, path: str, data: tuple[Any, ...], version: int, _zxid: int, operation: str) -> None:
+    def commit(self, path: str, data: Any, version: int, _zxid: int, operation: str) -> None:
         """One node was created, set or deleted."""
         if path.startswith(f"{BROKER_IDS}/"):
             self._lives(int(path.rpartition("/")[2]), operation)
-        partition = partition_at(path)
-        if partition and operation != "delete":
-            record = self._committed.records.get(partition)
-            if record is not None and isinstance(data, StateNode):
-                self._decided(record, data, version)
-        topic = topic_at(path)
-        if topic and operation == "set" and isinstance(data, TopicNode):
-            self._assigned(topic, data)
+        elif partition_at(path):
+            if operation != "delete":
+                self._decided(partition_at(path), data, version)
+        elif topic_at(path):
+            self._topic(topic_at(path), data, operation)
+        elif topic_with_config_at(path):
+            topic = topic_with_config_at(path)
+            if operation == "set" and self._registry.partitions(topic):
+                self._registry.configure(topic, dict(data), self._now())
+        elif path == broker_config_path("") and operation != "delete":
+            self._registry.configure_brokers(dict(data))
 
     def _lives(self, broker: int, operation: str) -> None:
         if operation == "create":
@@ -42,24 +64,23 @@ class Truth:
         elif operation == "delete":
             self._emit(BrokerFenced(self._now(), broker, "its session with ZooKeeper is over"))
 
-    def _assigned(self, topic: str, node: TopicNode) -> None:
-        for index, replicas, _adding, _removing in node.partitions:
-            record = self._committed.records.get(f"{topic}-{index}")
-            if record is not None:
-                record.assignment = replicas
+    def _decided(self, partition: str, node: Any, version: int) -> None:
+        now = self._now()
+        topic = topic_of(partition)
+        state = state_of(partition, self._topic_node(topic), node, version)
+        if partition in self._registry.committed.records:
+            self._registry.committed.commit(Change(state, node.by, node.clean), now)
+        else:
+            first = not self._registry.partitions(topic)
+            self._registry.created((state,), self._config(config_path(topic)) if first else None, now)
 
-    def _decided(self, record: PartitionRecord, node: StateNode, version: int) -> None:
-        previous = record.isr
-        leader, epoch = record.leader, record.leader_epoch
-        record.leader, record.leader_epoch, record.isr = node.leader, node.leader_epoch, node.isr
-        record.partition_epoch = version
-        now, epochs = self._now(), (node.leader_epoch, version)
-        same_isr = sorted(previous) == sorted(node.isr)
-        if node.leader == NOBODY:
-            if leader != NOBODY:
-                self._emit(PartitionOffline(now, record.name, *epochs, node.isr))
-        elif node.leader != leader or (node.leader_epoch > epoch and same_isr):
-            self._emit(LeaderElected(now, record.name, node.leader, *epochs, node.isr, node.clean, node.by))
-        if not same_isr:
-            by = "leader" if node.by == "leader" else "controller"
-            self._emit(IsrChanged(now, record.name, node.leader, *epochs, node.isr, previous, by))
+    def _topic(self, topic: str, node: Any, operation: str) -> None:
+        if operation == "delete":
+            if self._registry.partitions(topic):
+                self._registry.delete(topic, self._now())
+        elif operation == "set":
+            for number, replicas, adding, removing in node.partitions:
+                record = self._registry.committed.records.get(f"{topic}-{number}")
+                if record is not None:
+                    state = record.state._replace(replicas=replicas, adding=adding, removing=removing)
+                    self._registry.committed.commit(Change(state, "reassignment"), self._now())

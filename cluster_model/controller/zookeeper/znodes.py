@@ -2,6 +2,8 @@
 
 from typing import Final, NamedTuple
 
+from cluster_model.messages import PartitionState
+
 CONTROLLER: Final = "/controller"
 CONTROLLER_EPOCH: Final = "/controller_epoch"
 BROKER_IDS: Final = "/brokers/ids"
@@ -100,6 +102,21 @@ def topic_at(path: str) -> str:
     """The topic whose node a path is, empty for any other path."""
     parts = path.split("/")
     return parts[3] if len(parts) == 4 and parts[:3] == ["", "brokers", "topics"] else ""
+
+
+def topic_with_config_at(path: str) -> str:
+    """The topic whose own configuration stands there, empty for any other path."""
+    return path[len(TOPIC_CONFIGS) + 1 :] if path.startswith(f"{TOPIC_CONFIGS}/") else ""
+
+
+def state_of(partition: str, topic: TopicNode, node: StateNode, version: int) -> PartitionState:
+    """What is decided of a partition, from both of its nodes."""
+    number = index_of(partition)
+    _number, replicas, adding, removing = next(entry for entry in topic.partitions if entry.number == number)
+    return PartitionState(
+        partition, node.leader, node.leader_epoch, node.isr, version, replicas, adding, removing,
+        recovering=node.recovering, topic_id=topic.topic_id,
+    )  # fmt: skip
 
 
 def config_path(topic: str) -> str:

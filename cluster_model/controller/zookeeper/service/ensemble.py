@@ -31,7 +31,7 @@ from cluster_model.kernel.processes import Network
 FIRST_SERVER: Final = 1501
 """Node id of the first server."""
 OnCommit = Callable[[str, Data, int, int, str], None]
-"""Called with (path, data, version, zxid, ``create``, ``set`` or ``delete``); a deleted node's last data and version."""
+"""Called with (path, data, version, zxid, ``create``, ``set`` or ``delete``); a deleted node's last data."""
 
 
 def _nothing(_path: str, _data: Data, _version: int, _zxid: int, _operation: str) -> None:
@@ -69,7 +69,8 @@ class ZooKeeperService:
         """Stand formed, led by the last server, in epoch 1: these clients connected, all this done and answered.
 
         ``clients`` are (node id, client); ``operations`` are (node id, operation), in order; a read with a watch leaves
-        it. :attr:`on_commit` is not called for them. Nobody is told; ``ValueError`` for an operation that is refused.
+        it. :attr:`on_commit` is not called for them. The nodes are in the
+        network already. Nobody is told; ``ValueError`` for an operation that is refused.
         """
         zxid = first_zxid(1)
         tree = self._truth
@@ -95,12 +96,18 @@ class ZooKeeperService:
         self._told = tree.zxid = zxid
         self._stand()
         for node, client in known.items():
+            self._connect(node, client.server)
             attempt = client.begin(sessions[node], tree.sessions[sessions[node]].timeout_us, zxid)
             self.server(client.server).serving.begin(node, attempt, sessions[node])
         for node, operation, result in watches:
             known[node].begin_watching(operation, result)
             self.server(known[node].server).serving.begin_watching(node, operation, result)
         return tuple(results)
+
+    def _connect(self, one: int, other: int) -> None:
+        """A connection stands between two processes: the end of either resets it."""
+        self._network.link(one, other).used = True
+        self._network.link(other, one).used = True
 
     def _stand(self) -> None:
         saved = self._truth.save()
@@ -110,6 +117,7 @@ class ZooKeeperService:
         for server in self.servers:
             self.server(server).store.begin(1, saved)
             if server != leader:
+                self._connect(server, leader)
                 joins[server] = self.server(server).begin_following(leader, vote)
         self.server(leader).begin_leading(joins, vote)
 

@@ -29,6 +29,8 @@ from cluster_model.kernel.port import Alarm, Port
 
 SILENCE: Final = "leader's silence"
 NOBODY: Final = -1
+ALREADY: Final = -1
+"""Instead of its epoch, from one that has accepted the new epoch before: it may be another leader's."""
 CONNECT_US: Final = 5_000_000
 """``Learner.connectToLeader`` tries five times, a second apart; here the one question waits that long."""
 
@@ -137,8 +139,9 @@ class Following(Upstream):
         if epoch < self._store.accepted_epoch:
             self._give_up()
             return
+        current_epoch = self._store.current_epoch if epoch > self._store.accepted_epoch else ALREADY
         self._store.accepted_epoch = epoch
-        answer = AckEpoch(self._join, self._store.current_epoch, self._store.last_zxid)
+        answer = AckEpoch(self._join, current_epoch, self._store.last_zxid)
         self._port.send(self.leader, answer)
 
     def _log(self, proposal: Proposal) -> None:

@@ -50,13 +50,15 @@ NO_ORIGIN: Final = Origin(-1, -1, 0, 0)
 class Follower:
     """One, as its leader knows it."""
 
-    __slots__ = ("heard_at", "join", "logged", "stage")
+    __slots__ = ("counts", "heard_at", "join", "logged", "stage")
 
     def __init__(self, join: int, now: int) -> None:
         self.join = join
         self.stage = JOINED
         self.logged = 0
         self.heard_at = now
+        self.counts = False
+        """Whether it has accepted the epoch from this leader, and from no other before."""
 
 
 class Leading(Upstream):
@@ -157,6 +159,7 @@ class Leading(Upstream):
         for follower, join in followers.items():
             self._followers[follower] = known = Follower(join, self._port.now)
             known.stage = ACTIVE
+            known.counts = True
             known.logged = self._store.last_zxid
         if self._others:
             self._tick_alarm.want(self._port.now + self._settings.tick_us)
@@ -227,7 +230,10 @@ class Leading(Upstream):
     def _join(self, source: int, message: FollowerInfo) -> None:
         self._followers[source] = Follower(message.join, self._port.now)
         self._accepted[source] = message.accepted_epoch
-        if self.epoch:
+        if self.epoch and message.accepted_epoch > self.epoch:
+            # ZooKeeper lets such a follower try in vain until the leader changes; here it changes now.
+            self._resign()
+        elif self.epoch:
             self._port.send(source, LeaderInfo(message.join, self.epoch))
         else:
             self._settle_epoch()
@@ -237,14 +243,19 @@ class Leading(Upstream):
 
         Only when a majority has acknowledged the epoch does it count, and nobody gets a history before that.
         """
-        if not self.established and (message.current_epoch, message.last_zxid) > self._summary:
+        if (
+            not self.established
+            and message.current_epoch >= 0
+            and (message.current_epoch, message.last_zxid) > self._summary
+        ):
             self._resign()
             return
         known.stage = ACKED
         known.logged = message.last_zxid
+        known.counts = message.current_epoch >= 0
         if self._store.current_epoch == self.epoch:
             self._synchronize(source, known)
-        elif self._count(ACKED) >= self._majority:
+        elif 1 + sum(1 for each in self._followers.values() if each.counts) >= self._majority:
             self._store.current_epoch = self.epoch
             for follower, each in self._followers.items():
                 if each.stage == ACKED:
@@ -367,7 +378,7 @@ class Leading(Upstream):
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        followers = tuple([(f, k.join, k.stage, k.logged, k.heard_at) for f, k in self._followers.items()])
+        followers = tuple([(f, k.join, k.stage, k.counts, k.logged, k.heard_at) for f, k in self._followers.items()])
         state = (self.on, self.epoch, self.established, self._since, self._summary, tuple(self._accepted.items()))
         alarms = (self._tick_alarm.save(), self._session_alarm.save())
         return (state, followers, self._ahead.save() if self.established else (), self._tracker.save(), alarms)
@@ -378,9 +389,9 @@ class Leading(Upstream):
         self.on, self.epoch, self.established, self._since, self._summary, accepted = state
         self._accepted = dict(accepted)
         self._followers.clear()
-        for follower, join, stage, logged, heard_at in followers:
+        for follower, join, stage, counts, logged, heard_at in followers:
             self._followers[follower] = known = Follower(join, heard_at)
-            known.stage, known.logged = stage, logged
+            known.stage, known.counts, known.logged = stage, counts, logged
         self._ahead = Tree()
         if ahead:
             self._ahead.load(ahead)

@@ -45,7 +45,7 @@ class LeaderInfo(NamedTuple):
 
 
 class AckEpoch(NamedTuple):
-    """ACKEPOCH: accepted, and how far the follower's history goes."""
+    """ACKEPOCH: accepted, and how far the follower's history goes; -1 is one that had accepted the epoch before."""
 
     join: int
     current_epoch: int

@@ -1,4 +1,4 @@
-"""A server's clients: their connections, requests in order, and watches (``CommitProcessor``, ``FinalRequestProcessor``).
+"""A server's clients: connections, requests in order, watches (``CommitProcessor``, ``FinalRequestProcessor``).
 
 Writes go to the leader as they come. Reads are answered from this server's own tree, which may be behind; a read waits
 for its own client's earlier writes. What a transaction sets off is sent before any answer that would show the change.

@@ -144,10 +144,10 @@ class Tree:
     def _multi(self, multi: Multi, session: int, zxid: int, changes: list[Change]) -> Result:
         """``OpResult``: an error for each when one fails, OK for those before it and inconsistency behind it."""
         results: list[Result] = []
-        self._journal = journal = []
+        journal: list[tuple[str, Znode | None]] = []
+        self._journal = journal
         try:
-            for operation in multi.operations:
-                results.append(self._one(operation, session, zxid, changes))
+            results.extend(self._one(operation, session, zxid, changes) for operation in multi.operations)
         except _Refusal as refusal:
             self._journal = None
             for path, node in reversed(journal):
