@@ -106,7 +106,9 @@ def _lead(
     context.epoch, context.epoch_version = FIRST_EPOCH, 1
     context.brokers = dict(live)
     for topic, partitions in by_topic.items():
-        context.assign(topic, partitions[0].topic_id, tuple(Assignment(index_of(r.name), r.assignment) for r in partitions))
+        context.assign(
+            topic, partitions[0].topic_id, tuple(Assignment(index_of(r.name), r.assignment) for r in partitions)
+        )
         for record in partitions:
             context.heard(record.name, StateNode(record.leader, record.leader_epoch, record.isr, FIRST_EPOCH), 0)
             context.standing[record.name] = Standing.ONLINE

@@ -86,18 +86,21 @@ class TopicRequests:
         elif isinstance(request, DeleteTopicsRequest):
             gone: list[AdminError] = []
             for name in request.topics:
-                gone.append((yield from self._delete(name)))
+                done = yield from self._delete(name)
+                gone.append(done)
             self._hands.send(source, DeleteTopicsResponse(request.correlation, tuple(gone)))
         elif isinstance(request, CreatePartitionsRequest):
             grown: list[AdminError] = []
             for more in request.topics:
-                grown.append((yield from self._grow(more, brokers)))
+                done = yield from self._grow(more, brokers)
+                grown.append(done)
             self._hands.send(source, CreatePartitionsResponse(request.correlation, tuple(grown)))
         elif isinstance(request, IncrementalAlterConfigsRequest):
-            altered: list[AdminError] = []
+            changed: list[AdminError] = []
             for resource in request.resources:
-                altered.append((yield from self._alter(resource)))
-            self._hands.send(source, IncrementalAlterConfigsResponse(request.correlation, tuple(altered)))
+                done = yield from self._alter(resource)
+                changed.append(done)
+            self._hands.send(source, IncrementalAlterConfigsResponse(request.correlation, tuple(changed)))
 
     def task(self, source: int, request: Any, draw: Callable[[str, int], Drawn]) -> tuple[Any, ...]:
         """What :meth:`begin` takes: all that the answer depends on besides ZooKeeper."""
@@ -220,12 +223,17 @@ def altered(scope: str, config: Config, changes: tuple[AlterableConfig, ...]) ->
             table.pop(key, None)
             continue
         if operation != ConfigOperation.SET:
-            listed = [each for each in str(table.get(key, "")).split(",") if each]
-            named = [each for each in value.split(",") if each]
-            rest = [each for each in listed if each not in named]
-            value = ",".join([*rest, *named] if operation == ConfigOperation.APPEND else rest)
-        table[key] = _typed(scope, key, value)
+            table[key] = _typed(scope, key, _listed(str(table.get(key, "")), value, operation))
+        else:
+            table[key] = _typed(scope, key, value)
     return tuple(table.items())
+
+
+def _listed(before: str, value: str, operation: int) -> str:
+    """A list with entries appended or taken away."""
+    named = [each for each in value.split(",") if each]
+    rest = [each for each in before.split(",") if each and each not in named]
+    return ",".join([*rest, *named] if operation == ConfigOperation.APPEND else rest)
 
 
 def _typed(scope: str, key: str, value: ConfigValue) -> ConfigValue:
