@@ -25,3 +25,9 @@ def make_plane(
     if parts.profile.kraft:
         return KraftPlane(spec, parts, port_of, streams, emit)
     return ZooKeeperPlane(spec, parts, network, streams, emit)
+
+
+def share(plane: Plane, other: Plane) -> None:
+    """Let a twin's plane read what keyframes leave out of the other one's."""
+    if isinstance(plane, KraftPlane) and isinstance(other, KraftPlane):
+        plane.read_out_of(other)

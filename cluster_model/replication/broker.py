@@ -207,10 +207,9 @@ class Broker:
     def take(self, decisions: Decisions, *, act: bool = True, know: bool = True) -> None:
         """Lead, follow and know what the control plane has decided; what is older than what is known is passed over.
 
-        In ZooKeeper mode LeaderAndIsr makes it ``act`` alone, and UpdateMetadata lets it ``know``.
+        In ZooKeeper mode LeaderAndIsr only makes it ``act``, and UpdateMetadata only lets it ``know``.
         """
-        self._touched.everything()
-        self._disturb_all()
+        self._unsettle()
         if know:
             self.metadata.live = dict(zip(decisions.brokers, decisions.broker_epochs, strict=True))
             self.metadata.racks = dict(zip(decisions.brokers, decisions.racks, strict=False))
@@ -242,9 +241,8 @@ class Broker:
         Raises:
             ModelError: a cleanup policy that the version lacks.
         """
-        self._touched.everything()
+        self._unsettle()
         self._hosting.configure_topic(topic, overrides)
-        self._disturb_all()
 
     def update_config(self, overrides: Mapping[str, ConfigValue]) -> KafkaError:
         """The broker's settings that were given at run time, all of them (KIP-226); see :meth:`Hosting.judge`."""
@@ -252,9 +250,8 @@ class Broker:
         if error is not KafkaError.NONE:
             return error
         before = self._config
-        self._touched.everything()
         self._reconfigured(self._hosting.reconfigure(overrides))
-        self._disturb_all()
+        self._unsettle()
         if before.fetchers != self._config.fetchers:
             for fetcher in self._fetchers.values():
                 fetcher.remove_all()
@@ -268,7 +265,9 @@ class Broker:
         self.leader_quota.limit(config.leader_rate)
         self.follower_quota.limit(config.follower_rate)
 
-    def _disturb_all(self) -> None:
+    def _unsettle(self) -> None:
+        """Something is about to change, or has just changed, that fetches and checkpoints were left alone for."""
+        self._touched.everything()
         self._service.disturb()
         for fetcher in self._fetchers.values():
             fetcher.disturb()

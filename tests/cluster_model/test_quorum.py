@@ -335,3 +335,13 @@ def test_a_table_of_handlers_does_what_receive_does() -> None:
     assert (rig.peer(1002).epoch, rig.peer(1002).node.voted) == (5, 1003)
     assert not rig.peer(1002).receive(1003, ("something else",))
     assert not rig.peer(1002).on_timer(("something else",))
+
+
+def test_only_a_question_asked_the_moment_an_answer_came_is_left_out() -> None:
+    """The fetch timeout counts from the answer: of any other question one cannot tell it by when it was sent."""
+    rig = QuorumRig(3)
+    fetching = rig.peer(1002)._fetching
+    assert not fetching.repeats(1)
+    rig.run(700 * MS)
+    assert fetching.repeats(2)
+    assert not fetching.repeats(3)

@@ -308,6 +308,14 @@ def test_the_hw_is_what_a_majority_has_once_that_includes_a_record_of_the_epoch(
     assert member.leading.high_watermark == high_watermark
 
 
+def test_a_fetch_acknowledges_the_leader() -> None:
+    member = leader({B: 0})
+    assert member.leading is not None
+    assert list(member.leading.unaware) == [A]
+    member.connections.clear()
+    assert [voter for voter, _message in poll(member, 0)] == [A]
+
+
 def test_records_wait_for_the_linger_and_go_together() -> None:
     member = in_role(Role.LEADER)
     assert member.append(("p", "q"), 100) == 5

@@ -77,8 +77,8 @@ class PartitionControl:
         records: list[Record] = []
         answers: list[AdminError] = []
         for partition in request.partitions or tuple(self._image.partitions):
-            error, message, changes = self._replication.elect(partition, unclean=request.unclean)
+            error, changes = self._replication.elect(partition, unclean=request.unclean)
             records.extend(changes)
             if request.partitions or error is not KafkaError.ELECTION_NOT_NEEDED:
-                answers.append(AdminError(partition, error, message))
+                answers.append(AdminError(partition, error))
         return records, ElectLeadersResponse(request.correlation, KafkaError.NONE, tuple(answers))

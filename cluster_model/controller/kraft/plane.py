@@ -82,6 +82,10 @@ class KraftPlane:
             node: (f"controller {node}", server) for node, server in self._nodes.items()
         }
 
+    def read_out_of(self, other: "KraftPlane") -> None:
+        """Keyframes of another cluster are going to be loaded: what they leave out of the log is in its store."""
+        self._store.whole = other._store.whole or other._store
+
     def _peer(self, port: Port, listener: MetadataListener) -> QuorumPeer:
         stream = self._streams.named(f"raft:{port.node_id}")
         return QuorumPeer(port, self._spec.voters, self._store, self._quorum, stream, listener)

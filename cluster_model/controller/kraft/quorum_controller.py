@@ -196,7 +196,7 @@ class QuorumController:
 
     def ask_election(self, partition: str, *, unclean: bool) -> KafkaError:
         """An operator's election, without a message: what would be answered once it is committed."""
-        error, _message, records = self._replication.elect(partition, unclean=unclean)
+        error, records = self._replication.elect(partition, unclean=unclean)
         self._write(records)
         return error
 

@@ -12,6 +12,7 @@ from cluster_model.controller.kraft.messages import AlterPartitionBatchRequest, 
 from cluster_model.controller.kraft.records import PartitionChangeRecord, Record, topic_of
 from cluster_model.controller.rules.alter_partition import accept_kraft, answer_error, judge_kraft
 from cluster_model.controller.rules.change import Change, Election
+from cluster_model.controller.rules.elections import asked_kraft
 from cluster_model.controller.rules.kraft_changes import build
 from cluster_model.controller.rules.kraft_events import broker_back, broker_gone, unclean_shutdown
 from cluster_model.controller.rules.rebalance import MOST_ELECTIONS, imbalanced_kraft
@@ -123,21 +124,17 @@ class ReplicationControl:
         told = asked.leader_epoch if error is not KafkaError.NONE else state.leader_epoch
         return AlterPartitionResponse(partition, error, told, state.isr, state.partition_epoch, number)
 
-    def elect(self, partition: str, *, unclean: bool) -> tuple[KafkaError, str, list[Record]]:
+    def elect(self, partition: str, *, unclean: bool) -> tuple[KafkaError, list[Record]]:
         """An administrator's election of one partition's leader (``electLeader``)."""
         image = self._image
         state = image.partitions.get(partition)
         if state is None:
-            return KafkaError.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {partition}.", []
-        if (state.leader != NOBODY) if unclean else (state.leader == state.replicas[0]):
-            return KafkaError.ELECTION_NOT_NEEDED, "", []
-        preferred = state.replicas[0]
-        if not unclean and not (preferred in state.isr and image.active(preferred)):
-            return KafkaError.PREFERRED_LEADER_NOT_AVAILABLE, "", []
-        change = self._elected(state, Election.UNCLEAN if unclean else Election.PREFERRED, "administrator")
-        if change is None or change.state.leader == NOBODY:
-            return KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE, "", []
-        return KafkaError.NONE, "", [recorded(change)]
+            return KafkaError.UNKNOWN_TOPIC_OR_PARTITION, []
+        topic = self.topic_config(topic_of(partition))
+        change = asked_kraft(
+            state, unclean=unclean, active=image.active, profile=self._profile, topic=topic, by="administrator"
+        )
+        return (change, []) if isinstance(change, KafkaError) else (KafkaError.NONE, [recorded(change)])
 
     def _elected(self, state: PartitionState, election: Election, by: str) -> Change | None:
         topic = self.topic_config(topic_of(state.partition))
