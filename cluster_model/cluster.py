@@ -69,7 +69,7 @@ class Cluster:
             )
             for number in ids
         }  # fmt: skip
-        self.plane: Plane = make_plane(spec, parts, self._port, self.streams, self.emit)
+        self.plane: Plane = make_plane(spec, parts, self._port, self.streams, self.emit, self.network)
         for each in spec.brokers:
             node = self.brokers[each.id]
             node.join(self.plane.join(node, self._port(each.id), each.rack))
