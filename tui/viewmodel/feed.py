@@ -258,6 +258,20 @@ def _isr_changed(event: Any) -> _Said:
     )
 
 
+def _elr_changed(event: Any) -> _Said:
+    return glyphs.BULLET, "calm", (event.elr,), lambda e: f"{e.where()}: out of sync but may lead {_isr(e.event.elr)}"
+
+
+def _recovery_changed(event: Any) -> _Said:
+    word = "recovers from" if event.recovering else "has recovered from"
+    return glyphs.BULLET, "calm", (word,), lambda e: f"{e.where()} {word} an unclean election"
+
+
+def _assigned(event: Any) -> _Said:
+    word = "moves: replicas" if event.adding or event.removing else "has replicas"
+    return glyphs.BULLET, "calm", (word, event.replicas), lambda e: f"{e.where()} {word} {_isr(e.event.replicas)}"
+
+
 def _rolled(event: Any) -> _Said:
     return (
         glyphs.MORE_RIGHT,
@@ -403,6 +417,9 @@ _TELLERS: Final[dict[str, Callable[[Any], _Said]]] = {
     "topic_config_changed": _configured,
     "broker_config_changed": _configured,
     "isr_changed": _isr_changed,
+    "elr_changed": _elr_changed,
+    "recovery_changed": _recovery_changed,
+    "assignment_changed": _assigned,
     "truncated": _truncated,
     "segment_rolled": _rolled,
     "log_cleaned": _cleaned,
