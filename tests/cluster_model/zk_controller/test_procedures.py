@@ -1,5 +1,7 @@
 """What matters in the procedures of a ZooKeeper-mode controller, told apart by version."""
 
+from itertools import pairwise
+
 import pytest
 
 from cluster_model.controller.zookeeper import zk
@@ -211,12 +213,14 @@ def test_what_is_sent_to_a_paused_broker_comes_in_order_and_one_at_a_time() -> N
     assert kinds[:4] == ["LeaderAndIsr", "UpdateMetadata", "LeaderAndIsr", "UpdateMetadata"]
     times = [float(line.split()[0]) for line in rig.lines[before:] if " 1 > 3 " in line]
     # The first was delivered during the pause; each other one waits for the answer to the one before.
-    assert all(later - earlier >= 2 for earlier, later in zip(times[1:], times[2:], strict=False))
+    assert all(later - earlier >= 2 for earlier, later in pairwise(times[1:]))
 
 
 def test_a_failed_conditional_write_is_repeated_until_a_decision_comes() -> None:
     """KAFKA-2729: the leader's version is not that of ZooKeeper, and nobody tells it."""
-    rig = Watched.of("2.3", placement=ONE, config={"replica.lag.time.max.ms": 2_000, "auto.leader.rebalance.enable": False})
+    rig = Watched.of(
+        "2.3", placement=ONE, config={"replica.lag.time.max.ms": 2_000, "auto.leader.rebalance.enable": False}
+    )
     rig.run(1)
     state = rig.plane.service.tree.nodes["/brokers/topics/orders/partitions/0/state"]
     rig.control(2).session.ask(zk.put("/brokers/topics/orders/partitions/0/state", state.data), ("isr", -1))
