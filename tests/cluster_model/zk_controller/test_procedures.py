@@ -327,3 +327,26 @@ def test_without_a_quorum_leaders_serve_on_and_nothing_is_decided(kafka: str) ->
     rig.run(30)
     assert rig.record("orders-1").leader == 1
     assert 3 not in rig.record("orders-0").isr
+
+
+def test_views_show_servers_the_controller_and_a_zombie() -> None:
+    rig = Watched.of("2.8")
+    assert [view.role for view in rig.plane.view()] == ["follower", "follower", "leader", "active"]
+    rig.cluster.crash(1501)
+    rig.cluster.pause(1)
+    rig.run(25)
+    roles = {view.node: view.role for view in rig.plane.view()}
+    assert roles == {1501: "down", 1502: "follower", 1503: "leader", 1: "zombie", 2: "active"}
+    rig.cluster.resume(1)
+    rig.run(5)
+    assert {view.node for view in rig.plane.view()} == {1501, 1502, 1503, 2}
+
+
+def test_a_leader_takes_any_live_broker_into_the_isr_whatever_its_epoch() -> None:
+    """KIP-903 is of KRaft: in ZooKeeper mode the epoch in a fetch is not looked at."""
+    rig = Watched.of("3.9", placement=ONE)
+    leadership = rig.cluster.brokers[1].replicas["orders-0"].leadership
+    assert leadership is not None
+    leadership.remotes[3].broker_epoch = 1
+    leadership.remotes[3].leo = 0
+    assert leadership.may_join(3, leadership.remotes[3])
