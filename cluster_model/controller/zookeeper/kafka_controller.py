@@ -136,9 +136,10 @@ class KafkaController:
         self._port.timer(election.FIRST_REBALANCE_US, election.REBALANCE, self.work.context.epoch)
 
     def elect(self, partition: str, *, unclean: bool) -> KafkaError:
-        """An administrator's election whose asker waits for no answer: why it would come to nothing, or it is held."""
-        if unclean and self.work.profile.number < (2, 4, 0):
-            return KafkaError.UNSUPPORTED_VERSION
+        """An administrator's election whose asker waits for no answer: why it would come to nothing, or it is held.
+
+        Unclean ones too before 2.4, where it took an administrator two steps: to allow them, and to move the controller.
+        """
         error = elections.needed(self.work.context, partition, unclean=unclean)
         if error is KafkaError.NONE:
             self.lane.put("elect_directly", partition, unclean)

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import pytest
 
+from cluster_model.clients.admin_messages import ElectLeadersRequest
 from cluster_model.controller.zookeeper import zk
 from cluster_model.errors import KafkaError
 from cluster_model.messages import NOBODY
@@ -126,7 +127,8 @@ def test_an_administrator_may_have_an_unclean_election_since_2_4() -> None:
         rig.run(rig.plane.session_us / SECOND + 3)
         rig.cluster.restart(3)
         rig.run(5)
-        assert rig.plane.elect_leaders("orders-0", unclean=True) is error
+        request = ElectLeadersRequest(1, True, ("orders-0",))
+        assert [each.error for each in rig.ask(1, request).partitions] == [error]
         rig.run(1)
         assert rig.record("orders-0").leader == (NOBODY if error else 3)
 
@@ -350,3 +352,45 @@ def test_a_leader_takes_any_live_broker_into_the_isr_whatever_its_epoch() -> Non
     leadership.remotes[3].broker_epoch = 1
     leadership.remotes[3].leo = 0
     assert leadership.may_join(3, leadership.remotes[3])
+
+
+@pytest.mark.parametrize("kafka", ["1.0", "2.8"])
+def test_deleting_the_controllers_node_moves_the_controller(kafka: str) -> None:
+    """What administrators do by hand: the old controller resigns, whoever is first is the next one."""
+    rig = Watched.of(kafka)
+    rig.run(1)
+    rig.control(3).session.ask(zk.delete("/controller"), ("errands", -1))
+    rig.run(1)
+    active = [broker for broker in (1, 2, 3) if rig.control(broker).controller.is_active]
+    assert active == [rig.plane.active()]
+    assert rig.plane.controller_epoch() == 2
+    rig.cluster.shutdown(2)
+    rig.run(2)
+    assert rig.record("orders-1").leader == 3
+
+
+@pytest.mark.parametrize(("kafka", "writes"), [("2.0", True), ("2.1", False)])
+def test_a_controller_of_the_past_cannot_write_since_2_1(kafka: str, writes: bool) -> None:
+    """KAFKA-6082: every write has the version of /controller_epoch as its condition."""
+    rig = Watched.of(kafka, config={"auto.leader.rebalance.enable": False})
+    rig.run(1)
+    rig.control(3).session.ask(zk.put("/controller_epoch", (7,)), ("errands", -1))
+    rig.run(0.1)
+    rig.cluster.crash(2)
+    rig.run(rig.plane.session_us / SECOND + 3)
+    assert (rig.record("orders-1").leader == 3) is writes
+    assert rig.control(1).controller.is_active is writes
+
+
+def test_a_process_that_starts_does_not_listen_before_it_has_registered() -> None:
+    """Up to 2.1 nothing tells requests for the process before it from its own; its socket is not open yet."""
+    rig = Watched.of("2.1", brokers=4, placement=((2, 3, 1), (3, 2, 1)))
+    rig.run(1)
+    rig.cluster.crash(3)
+    rig.cluster.restart(3)
+    rig.cluster.shutdown(2)
+    rig.run(1)
+    assert any(" 1 > 3 LeaderAndIsr" in line for line in rig.lines)
+    assert rig.cluster.brokers[3].replicas["orders-0"].leader == NOBODY
+    rig.run(15)
+    assert rig.cluster.brokers[3].replicas["orders-0"].leader == rig.record("orders-0").leader != NOBODY
