@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 
 from cluster_model import viewing
-from cluster_model.building import build_parts
+from cluster_model.building import build_parts, settings_of
 from cluster_model.checker.checker import Checker
 from cluster_model.client_nodes import make_consumers, make_producers
 from cluster_model.clients.consumer import Consumer
@@ -63,14 +63,19 @@ class Cluster:
         self.profile = parts.profile
         self.committed = parts.committed
         self.brokers = {
-            number: Broker(self._port(number), parts.profile, parts.config, parts.metadata[number], self.emit)
+            number: Broker(
+                self._port(number), parts.profile, parts.config, parts.metadata[number], self.emit,
+                settings_of(spec, parts.profile), parts.registry,
+            )
             for number in ids
-        }
+        }  # fmt: skip
         self.plane: Plane = make_plane(spec, parts, self._port, self.streams, self.emit)
         for each in spec.brokers:
             node = self.brokers[each.id]
             node.join(self.plane.join(node, self._port(each.id), each.rack))
         self.lineages = parts.lineages
+        self.topics = parts.registry
+        """Told of topics that come, go and change, by whoever commits it."""
         for name, replicas in parts.replicas.items():
             for broker, replica in replicas.items():
                 self.brokers[broker].replicas[name] = replica
@@ -342,7 +347,7 @@ class Cluster:
         return Keyframe(
             self.network.save(),
             self.streams.save(),
-            tuple(lineages.save() for lineages in self.lineages.values()),
+            self.topics.save(),
             self.committed.save(),
             self.plane.save(),
             tuple(broker.save() for broker in self.brokers.values()),
@@ -358,11 +363,10 @@ class Cluster:
         Raises:
             ValueError: the keyframe is not of this history.
         """
-        network, streams, lineages, committed, plane, brokers, producers, consumers, checker, trace = keyframe
+        network, streams, topics, committed, plane, brokers, producers, consumers, checker, trace = keyframe
         self.streams.load(streams)
         self.network.load(network)
-        for ours, state in zip(self.lineages.values(), lineages, strict=True):
-            ours.load(state)
+        self.topics.load(topics)
         self.committed.load(committed)
         self.plane.load(plane)
         nodes: tuple[Broker | Producer | Consumer, ...] = (

@@ -220,6 +220,65 @@ class IsrChanged(TraceEvent):
 
 
 @_event
+class PartitionCreated(TraceEvent):
+    """The controller made a partition while the cluster runs; ``detail`` names its replicas."""
+
+    kind: ClassVar[str] = "partition_created"
+    at_us: int
+    partition: str
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    isr: tuple[int, ...]
+    detail: str
+
+
+@_event
+class PartitionDeleted(TraceEvent):
+    """The controller deleted a partition with its topic; brokers have yet to hear. Its records are not lost."""
+
+    kind: ClassVar[str] = "partition_deleted"
+    at_us: int
+    partition: str
+
+
+@_event
+class ReplicaDeleted(TraceEvent):
+    """A broker gave up its replica, which held ``[log_offset, end_offset)``: the log is renamed, then unlinked.
+
+    ``by`` is ``deleted``, ``moved`` or ``stray``.
+    """
+
+    kind: ClassVar[str] = "replica_deleted"
+    at_us: int
+    partition: str
+    broker: int
+    log_offset: int
+    end_offset: int
+    by: str
+
+
+@_event
+class TopicConfigChanged(TraceEvent):
+    """The controller took new settings of a topic, ``target``; ``detail`` has all that differ from the defaults."""
+
+    kind: ClassVar[str] = "topic_config_changed"
+    at_us: int
+    target: str
+    detail: str
+
+
+@_event
+class BrokerConfigChanged(TraceEvent):
+    """A broker goes by other settings from here on; ``detail`` has all that were given at run time (KIP-226)."""
+
+    kind: ClassVar[str] = "broker_config_changed"
+    at_us: int
+    broker: int
+    detail: str
+
+
+@_event
 class BecameLeader(TraceEvent):
     """A broker took leadership up; ``log_offset`` is its LEO, the start of its epoch."""
 

@@ -42,6 +42,8 @@ class PartitionState(NamedTuple):
     """Who led last when the ISR became empty (KIP-966)."""
     recovering: bool = False
     """Led by the winner of an unclean election that has not reported since (KIP-704)."""
+    topic_id: int = 0
+    """Which topic of that name: a topic created again has another (KIP-516). 0: untold."""
 
 
 class ProduceRequest(NamedTuple):

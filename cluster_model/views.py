@@ -53,11 +53,20 @@ class PartitionView:
     """In assignment order."""
     missing: int
     """Acknowledged records that the current leader's log does not hold."""
+    adding: tuple[int, ...] = ()
+    """Replicas that a reassignment under way brings."""
+    removing: tuple[int, ...] = ()
+    """Replicas that it takes away."""
 
     @property
     def under_replicated(self) -> bool:
-        """Fewer in-sync replicas than assigned ones."""
-        return len(self.isr) < len(self.assignment)
+        """Fewer in-sync replicas than assigned ones, those that are only being added not counted."""
+        return len(self.isr) < len(self.assignment) - len(self.adding)
+
+    @property
+    def at_min_isr(self) -> bool:
+        """One in-sync replica less, and acks=all is refused."""
+        return len(self.isr) == self.min_isr
 
     @property
     def under_min_isr(self) -> bool:

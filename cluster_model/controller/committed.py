@@ -6,7 +6,7 @@ mode every change raises the partition epoch, and the leader epoch only where th
 shrinking ISR up to 3.5 (``PartitionStateMachine``, ``PartitionChangeBuilder``).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,13 +28,40 @@ class PartitionRecord:
     leader_epoch: int
     partition_epoch: int
     isr: tuple[int, ...]
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    elr: tuple[int, ...] = ()
+    last_known: int = NOBODY
+    recovering: bool = False
+    topic_id: int = 0
 
     @property
     def state(self) -> PartitionState:
         """As it is sent to brokers."""
         return PartitionState(
-            self.name, self.leader, self.leader_epoch, self.isr, self.partition_epoch, self.assignment
-        )
+            self.name, self.leader, self.leader_epoch, self.isr, self.partition_epoch, self.assignment, self.adding,
+            self.removing, self.elr, self.last_known, self.recovering, self.topic_id,
+        )  # fmt: skip
+
+    def take(self, state: PartitionState) -> None:
+        """Be what was decided; nothing is said of it. Who decides without topic ids leaves the id as it is."""
+        known = self.topic_id
+        (
+            _name, self.leader, self.leader_epoch, self.isr, self.partition_epoch, self.assignment, self.adding,
+            self.removing, self.elr, self.last_known, self.recovering, self.topic_id,
+        ) = state  # fmt: skip
+        self.topic_id = self.topic_id or known
+
+    @property
+    def under_replicated(self) -> bool:
+        """Whether in-sync replicas are missing; those that a reassignment adds are not counted (``Partition``)."""
+        return len(self.isr) < len(self.assignment) - len(self.adding)
+
+
+def first_state(name: str, assignment: tuple[int, ...], live: Collection[int], topic_id: int = 0) -> PartitionState:
+    """A partition at its creation: every live replica in the ISR, the first of them leads, epochs 0."""
+    isr = tuple(broker for broker in assignment if broker in live)
+    return PartitionState(name, isr[0] if isr else NOBODY, 0, isr, 0, assignment, topic_id=topic_id)
 
 
 class Committed:
@@ -49,8 +76,14 @@ class Committed:
 
     def create(self, name: str, assignment: tuple[int, ...], topic: TopicConfig, live: Mapping[int, int]) -> None:
         """A new partition: every live replica in the ISR, the first of them leads, epochs 0."""
-        isr = tuple(broker for broker in assignment if broker in live)
-        self.records[name] = PartitionRecord(name, assignment, topic, isr[0] if isr else NOBODY, 0, 0, isr)
+        self.add(first_state(name, assignment, live), topic)
+
+    def add(self, state: PartitionState, topic: TopicConfig) -> PartitionRecord:
+        """A new partition as decided; nothing is said of it."""
+        record = PartitionRecord(state.partition, state.replicas, topic, NOBODY, 0, 0, ())
+        record.take(state)
+        self.records[state.partition] = record
+        return record
 
     def fence(self, broker: int, live: Mapping[int, int], now: int) -> list[PartitionRecord]:
         """A broker is gone (``live`` no longer has it): move its leaderships, take it out of every ISR."""
@@ -234,11 +267,9 @@ class Committed:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return tuple(
-            [(r.leader, r.leader_epoch, r.partition_epoch, r.isr, r.assignment) for r in self.records.values()]
-        )
+        return tuple([record.state for record in self.records.values()])
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Undo of :meth:`save`; the partitions of that instant are there already."""
         for record, state in zip(self.records.values(), saved, strict=True):
-            record.leader, record.leader_epoch, record.partition_epoch, record.isr, record.assignment = state
+            record.take(state)

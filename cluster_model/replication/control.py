@@ -60,3 +60,10 @@ class Control(Protocol):
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
+
+
+def is_older(state: PartitionState, known: PartitionState) -> bool:
+    """Whether a decision is older than another; one for another topic of that name goes by its id."""
+    if state.topic_id and known.topic_id and state.topic_id != known.topic_id:
+        return state.topic_id < known.topic_id
+    return (state.leader_epoch, state.partition_epoch) < (known.leader_epoch, known.partition_epoch)

@@ -45,8 +45,9 @@ class Ground:
     def note_decisions(self) -> None:
         """Keep what the controller has newly committed, so that it can be delivered later."""
         for name, record in self.parts.committed.records.items():
-            if record.state != self.decisions[name][-1]:
-                self.decisions[name].append(record.state)
+            known = self.decisions.setdefault(name, [])
+            if not known or record.state != known[-1]:
+                known.append(record.state)
 
     def replica(self, params: Params, key: str = "broker") -> Replica:
         """The replica that a step speaks of.
