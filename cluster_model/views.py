@@ -139,6 +139,8 @@ class ControllerView:
     """End of its log, -1 where it has none."""
     committed: int
     """What it knows to be committed of that, -1 likewise."""
+    faults: tuple[str, ...] = ()
+    """Names of the faults active on it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -241,6 +241,8 @@ class FaultBoard:
         if not cluster.is_up(node):
             return f"{who} is down already"
         if node in cluster.plane.servers:
+            if CATALOGUE[name].accepts == "brokers":
+                return f"nothing: {CATALOGUE[name].title} is for brokers, {who} is none"
             return f"{who} answers late" if name == "lag" else f"{who} {self._control_fate(node)}"
         below = sum(
             node in record.isr and len(record.isr) - 1 < cluster.world.effective_min_isr(partition)

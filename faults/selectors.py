@@ -11,7 +11,7 @@ from typing import Final
 
 from cluster_model.cluster import Cluster
 from cluster_model.messages import NOBODY
-from cluster_model.spec import FIRST_ZOOKEEPER
+from cluster_model.spec import FIRST_CONTROLLER, FIRST_ZOOKEEPER
 
 _TOKEN: Final = re.compile(r"\s*([A-Za-z0-9._/-]+|[(),+])")
 
@@ -157,6 +157,13 @@ def _word(tokens: list[tuple[str, int]], at: int, usage: str) -> tuple[str, int]
         column = tokens[at][1] if at < len(tokens) else tokens[-1][1] + len(tokens[-1][0])
         raise SelectorError(f"something is missing; write {usage}", column)
     return tokens[at]
+
+
+def selector_of(node: int) -> str:
+    """How a broker or a node of the control plane is written as a target."""
+    if node >= FIRST_ZOOKEEPER:
+        return f"zookeeper({node - FIRST_ZOOKEEPER + 1})"
+    return f"controller({node})" if node >= FIRST_CONTROLLER - 1 else f"broker({node})"
 
 
 def resolve(text: str, cluster: Cluster) -> list[int]:

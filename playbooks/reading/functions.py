@@ -85,7 +85,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
         _count("controller", "Id of the active controller's node; -1 while there is none."),
         _count("controller_epoch", "Epoch of the newest controller."),
         _count("controllers",
-               "Running nodes that are or may become the controller: the KRaft quorum's, or in ZooKeeper mode brokers."),
+               "Running nodes that are or may become the controller: of the KRaft quorum, in ZooKeeper mode brokers."),
         Function("violations", ("invariant",), 0, NUMBER, "Broken properties of the protocol, all or of one name."),
         Function("now", (), 0, TIME, "Virtual time since the start."),
     )
