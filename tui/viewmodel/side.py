@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from cluster_model.views import ClusterView, GroupView, PartitionView, ProducerView
+from cluster_model.views import BrokerView, ClusterView, GroupView, PartitionView, ProducerView
 from tui import glyphs
 from tui.viewmodel.beliefs import beliefs, conditions
 from tui.viewmodel.matrix import BROKER_STATUS, STATUS
@@ -56,8 +56,9 @@ def replica(view: ClusterView, partition: int, broker: int) -> tuple[SideRow, ..
     state = ", ".join([node.state] + ["fenced"] * node.fenced + ["leaving"] * node.shutting_down)
     rack = f" rack {node.rack}" if node.rack else ""
     old = f" {glyphs.STALE}{node.stale} stale" if node.stale else ""
-    pieces = ((f"{glyph} b{node.id} ", role), (state, "text"), (rack, "quiet"), (old, "warning"))
-    rows = [SideRow(pieces, (f"leads {node.leads}", "quiet"))]
+    registered = f" broker epoch {node.epoch}" if node.epoch >= 0 else ""
+    pieces = ((f"{glyph} b{node.id} ", role), (state, "text"), (old, "warning"), (rack, "quiet"), (registered, "quiet"))
+    rows = [SideRow(pieces, (f" leads {node.leads}", "quiet"))]
     held = next((each for each in home.replicas if each.broker == node.id), None)
     if held is None:
         return (*rows, SideRow(((f"no replica of {home.name}", "quiet"),), _epochs(home)), *_special(home))
@@ -77,7 +78,16 @@ def replica(view: ClusterView, partition: int, broker: int) -> tuple[SideRow, ..
     if held.believed_isr:
         belief += [(" ISR ", "quiet"), (",".join(map(str, held.believed_isr)), "text")]
     rows.append(SideRow(tuple(belief)))
-    return (*rows, *_special(home))
+    return (*rows, *_other_controller(view, node), *_special(home))
+
+
+def _other_controller(view: ClusterView, node: BrokerView) -> list[SideRow]:
+    """A broker that takes somebody else for the controller than who is."""
+    active = [each.node for each in view.controllers if each.role == "active"]
+    if node.controller < 0 or not active or node.controller in active:
+        return []
+    taken = next((each.name for each in view.controllers if each.node == node.controller), f"broker {node.controller}")
+    return [SideRow((("takes ", "quiet"), (taken, "warning"), (" for the controller", "quiet")))]
 
 
 def _epochs(home: PartitionView) -> tuple[str, str]:
