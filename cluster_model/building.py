@@ -68,7 +68,7 @@ def build_parts(
     """
     profile = Profile.of(spec.kafka, spec.mode)
     config = BrokerConfig.of(profile, spec.config)
-    committed = Committed(profile, emit)
+    committed = Committed(emit)
     metadata = {broker.id: BrokerMetadata() for broker in spec.brokers}
     settings = TopicSettings(profile, spec.config, spec.writeback_us)
 

@@ -25,7 +25,7 @@ from cluster_model.log.crashes import WRITTEN_BACK, tear
 from cluster_model.log.lineage import Lineages
 from cluster_model.messages import NOBODY, PartitionState
 from cluster_model.overview import overview
-from cluster_model.planes import make_plane
+from cluster_model.planes import make_plane, share
 from cluster_model.query import Query
 from cluster_model.replication.broker import Broker
 from cluster_model.spec import ClusterSpec
@@ -101,7 +101,9 @@ class Cluster:
 
     def twin(self) -> "Cluster":
         """Another cluster that any keyframe of this one can be loaded into; it reads this one's logs, and no more."""
-        return Cluster(self.spec, self.seed, naive=self.naive, whole=self.lineages)
+        twin = Cluster(self.spec, self.seed, naive=self.naive, whole=self.lineages)
+        share(twin.plane, self.plane)
+        return twin
 
     def _port(self, node: int) -> Port:
         return Port(self.network, node)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, ClassVar, Final, dataclass_transform
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 """Version of the recorded columns; raised when one is added."""
 
 COLUMNS: Final[dict[str, str]] = {
@@ -49,6 +49,12 @@ COLUMNS: Final[dict[str, str]] = {
     "cause": "str",
     "ok": "bool",
     "stint": "int",
+    "elr": "ints",
+    "last_known": "int",
+    "recovering": "bool",
+    "replicas": "ints",
+    "adding": "ints",
+    "removing": "ints",
 }
 """Column name → type (``int``, ``str``, ``bool`` or ``ints``, a list of ints)."""
 
@@ -276,6 +282,52 @@ class BrokerConfigChanged(TraceEvent):
     at_us: int
     broker: int
     detail: str
+
+
+@_event
+class ElrChanged(TraceEvent):
+    """Other replicas are eligible to lead without being in sync (KIP-966).
+
+    ``last_known`` led when the ISR became empty, -1 for nobody.
+    """
+
+    kind: ClassVar[str] = "elr_changed"
+    at_us: int
+    partition: str
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    isr: tuple[int, ...]
+    elr: tuple[int, ...]
+    last_known: int
+
+
+@_event
+class RecoveryChanged(TraceEvent):
+    """After an unclean election a leader counts as recovering until it has reported (KIP-704)."""
+
+    kind: ClassVar[str] = "recovery_changed"
+    at_us: int
+    partition: str
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    recovering: bool
+
+
+@_event
+class AssignmentChanged(TraceEvent):
+    """A partition's replicas are others, or are about to be (KIP-455): a reassignment began, ended or was cancelled."""
+
+    kind: ClassVar[str] = "assignment_changed"
+    at_us: int
+    partition: str
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
 
 
 @_event

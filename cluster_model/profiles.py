@@ -66,10 +66,10 @@ FLAGS: Final = (
     Flag("cleaner_default", "log.cleaner.enable is true by default", (0, 9, 0)),
     Flag("offset_not_available", "no latest offset while the HW is below its epoch's start (KIP-207)", (2, 2, 0)),
     Flag("delete_horizon", "tombstones go by the time of the first cleaning that kept them (KIP-534)", (3, 1, 0)),
-    Flag("dynamic_config", "some of a broker's settings may change while it runs (KIP-226)", (1, 1, 0)),
-    Flag("topic_ids", "a topic created again under its old name is told from the former one (KIP-516)", (2, 8, 0)),
     Flag("check_quorum", "a KRaft leader resigns that has not heard from a majority of the quorum", (3, 7, 0)),
     Flag("pre_vote", "a KRaft voter asks whether it would be elected before it raises the epoch (KIP-996)", (4, 0, 0)),
+    Flag("dynamic_config", "some of a broker's settings may change while it runs (KIP-226)", (1, 1, 0)),
+    Flag("topic_ids", "a topic created again under its old name is told from the former one (KIP-516)", (2, 8, 0)),
     Flag("keeps_last_isr", "the last member of an ISR always stays in it", (1, 1, 0)),
 )
 """Every rule that a cluster model looks at."""
@@ -142,10 +142,10 @@ class Profile:
     cleaner_default: bool
     offset_not_available: bool
     delete_horizon: bool
-    dynamic_config: bool
-    topic_ids: bool
     check_quorum: bool
     pre_vote: bool
+    dynamic_config: bool
+    topic_ids: bool
     keeps_last_isr: bool
 
     @property

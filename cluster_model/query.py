@@ -164,12 +164,6 @@ class Query(ControlQuery):
         """Partitions with fewer in-sync replicas than assigned ones; those only being added are not counted."""
         return sum(record.under_replicated for record in self._world.records.values())
 
-    def at_min_isr(self) -> int:
-        """Partitions with just as many in-sync replicas as acks=all needs."""
-        return sum(
-            len(record.isr) == self._world.effective_min_isr(name) for name, record in self._world.records.items()
-        )
-
     def under_min_isr(self) -> int:
         """Partitions with too few in-sync replicas for acks=all."""
         return sum(

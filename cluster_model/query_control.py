@@ -49,7 +49,7 @@ class ControlQuery:
 
     def elr(self, partition: str) -> list[int]:
         """Eligible leader replicas (KIP-966), in ascending order."""
-        return sorted(self._world.record(partition).elr)
+        return sorted(self._world.record(partition).state.elr)
 
     def _known_broker(self, broker: int) -> int:
         if broker not in self._world.brokers:

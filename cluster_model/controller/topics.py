@@ -245,8 +245,8 @@ class TopicRegistry:
         self.committed.records.clear()
         for name, topic_id in records:
             topic = self._settings.of(topic_of(name))
-            record = known.get(name) or self.committed.add(first_state(name, (), ()), topic)
-            record.topic_id, record.topic = topic_id, topic
+            record = known.get(name) or self.committed.add(first_state(name, (), (), topic_id), topic)
+            record.topic = topic
             self.committed.records[name] = record
         former = dict(self.replicas)
         self.replicas.clear()

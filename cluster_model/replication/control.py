@@ -32,10 +32,12 @@ class Control(Protocol):
 
     handlers: Handlers
     """Messages that are for it."""
-    broker_epoch: int
-    """Of the broker's registration, as it knows it; -1 for none."""
     registered: bool
     """Whether the running process has registered."""
+
+    @property
+    def broker_epoch(self) -> int:
+        """Of the broker's registration, as it knows it; -1 for none."""
 
     def started(self, after_us: int) -> None:
         """The process runs again; its logs are loaded after ``after_us``."""

@@ -1,9 +1,16 @@
 """What a control plane does with topics, done at once: the truth is changed, and chosen brokers are told."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
+from cluster_model.building import Parts
 from cluster_model.cluster import Cluster
 from cluster_model.config import ConfigValue
+from cluster_model.controller.plane import Plane
+from cluster_model.controller.single import CONTROLLER_ID
+from cluster_model.controller.single_plane import SinglePlane
+from cluster_model.events import Event
+from cluster_model.kernel.port import Port
+from cluster_model.kernel.streams import Streams
 from cluster_model.messages import PartitionState
 from cluster_model.replication.control import Decisions
 from cluster_model.replication.replica import Replica
@@ -30,6 +37,13 @@ def spec_of(
     return ClusterSpec(
         kafka, mode, ids, topics, (making,), (GroupSpec("billing", (topic,), 1),), config=config or {}
     )  # fmt: skip
+
+
+def one_controller(
+    _spec: ClusterSpec, parts: Parts, port_of: Callable[[int], Port], _streams: Streams, emit: Callable[[Event], None]
+) -> Plane:
+    """A plane that goes by the committed state alone, whatever the mode: what a desk decides, it takes as decided."""
+    return SinglePlane(port_of(CONTROLLER_ID), parts.profile, parts.config, parts.committed, emit)
 
 
 class Desk:
@@ -71,7 +85,7 @@ class Desk:
         record = self.cluster.committed.records[partition]
         state = record.state._replace(**fields)  # type: ignore[arg-type]
         bumped = state._replace(leader_epoch=state.leader_epoch + 1, partition_epoch=state.partition_epoch + 1)
-        record.take(bumped)
+        record.state = bumped
         self.tell((bumped,))
         return bumped
 

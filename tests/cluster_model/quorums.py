@@ -180,6 +180,17 @@ class QuorumRig:
                 self.lag(node, other, FOREVER_US, fault=ISOLATED)
                 self.lag(other, node, FOREVER_US, fault=ISOLATED)
 
+    def reconnect(self, node: int) -> None:
+        """Undo of :meth:`isolate`; what was sent meanwhile comes too late for good, its connections are new."""
+        for other in self.members:
+            if other != node:
+                self.lag(node, other, 0, fault=ISOLATED)
+                self.lag(other, node, 0, fault=ISOLATED)
+                for pair in ((node, other), (other, node)):
+                    for wire in self.network.link(*pair).wires:
+                        if wire.arrives > self.now + FOREVER_US // 2:
+                            wire.arrives = self.now
+
     def heard(self, node: int, what: str) -> list[tuple[int, Any]]:
         return [(at, detail) for at, kind, detail in self.members[node].heard if kind == what]
 

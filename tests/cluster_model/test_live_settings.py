@@ -16,9 +16,14 @@ from cluster_model.events import (
 )
 from cluster_model.keyframes import pack, unpack
 from cluster_model.log.segments import BY_SIZE
-from tests.cluster_model.desk import Desk, desk
+from tests.cluster_model.desk import Desk, desk, one_controller
 
 SOON: dict[str, Any] = {"log.retention.check.interval.ms": 1_000, "log.initial.task.delay.ms": 500}
+
+
+@pytest.fixture(autouse=True)
+def _planes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cluster_model.cluster.make_plane", one_controller)
 
 
 def configure(at: Desk, topic: str, **given: Any) -> None:
@@ -213,6 +218,7 @@ def test_keyframes_keep_the_settings_of_their_instant() -> None:
         assert (replica.min_isr, replica.log.rules.segment_bytes) == (min_isr, segment)
         assert twin.cluster.committed.records["orders-0"].topic.min_isr == min_isr
         assert (broker._config.fetchers, broker.follower_quota.active) == (fetchers, active)
+        assert broker.leader_quota.concerns("orders-0", "*" if active else "", 3) is active
     twin.run(2)
     assert twin.cluster.digest() == end
 

@@ -41,6 +41,8 @@ HISTORY = [
     ("hw_needs_min_isr", "3.7", LAST),
     ("effective_min_isr", "3.7", LAST),
     ("elr", "4.1", LAST),
+    ("check_quorum", "3.7", LAST),
+    ("pre_vote", "4.0", LAST),
 ]
 """Flag, first and last release line with it."""
 

@@ -6,8 +6,9 @@ from cluster_model.controller.raft.config import RECONNECT_MAX_US, RECONNECT_US,
 
 
 class Connection(NamedTuple):
-    """``sent_at`` of the request under way, -1 for none; no other before ``ready_at``."""
+    """Request ``number`` is under way since ``sent_at``, -1 for none; no other before ``ready_at``."""
 
+    number: int = 0
     sent_at: int = -1
     ready_at: int = 0
     failures: int = 0
@@ -34,9 +35,14 @@ class Connections:
         """Whether it can be asked."""
         return self.ready_at(peer) <= now
 
-    def sent(self, peer: int, now: int) -> None:
-        """A request is under way."""
-        self._peers[peer] = self._peers.get(peer, FRESH)._replace(sent_at=now)
+    def sent(self, peer: int, number: int, now: int) -> None:
+        """Request ``number`` is under way."""
+        self._peers[peer] = self._peers.get(peer, FRESH)._replace(number=number, sent_at=now)
+
+    def expects(self, peer: int, number: int) -> bool:
+        """Whether that request is still under way: an answer to any other is ignored."""
+        known = self._peers.get(peer, FRESH)
+        return known.sent_at >= 0 and known.number == number
 
     def answered(self, peer: int) -> None:
         """It was answered."""

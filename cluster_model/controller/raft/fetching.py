@@ -94,7 +94,7 @@ class Fetching:
         if asked is None or exchange is None:
             raise ValueError(f"node {self._node.id} has no fetch {number} under way")
         self._node.follow_on(exchange.sent_at)
-        self._connections.sent(self._target, exchange.sent_at)
+        self._connections.sent(self._target, number, exchange.sent_at)
         self._woken()
         return asked._replace(correlation=number)
 
@@ -114,7 +114,7 @@ class Fetching:
         self._target = target
         self._steady = steady and target == node.leader
         self._asked = question(node, self._number, told)
-        self._connections.sent(target, now)
+        self._connections.sent(target, self._number, now)
         self._bind(target).ask(self._number, self._asked, idle=no_news)
 
     def _bind(self, target: int) -> Exchange:

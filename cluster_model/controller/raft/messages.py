@@ -1,6 +1,7 @@
 """What voters and observers of a quorum say to each other (KIP-595, KIP-996), under Kafka's names.
 
-``error`` is a ``KafkaError``; ``epoch`` and ``leader`` of an answer are what the answerer knows, NOBODY for no leader.
+A request and its answer have the same ``correlation``. ``error`` is a ``KafkaError``; ``epoch`` and ``leader`` of an
+answer are what the answerer knows, NOBODY for no leader.
 """
 
 from typing import NamedTuple
@@ -12,6 +13,7 @@ Extent = tuple[int, int, int]
 class VoteRequest(NamedTuple):
     """A candidate asks for a vote; ``pre_vote``: whether it would get one, nothing is promised (KIP-996)."""
 
+    correlation: int
     epoch: int
     candidate: int
     last_epoch: int
@@ -20,19 +22,20 @@ class VoteRequest(NamedTuple):
 
 
 class VoteResponse(NamedTuple):
-    """The answer; ``asked`` is the epoch of the request."""
+    """The answer."""
 
+    correlation: int
     error: int
     epoch: int
     leader: int
     granted: bool
     pre_vote: bool
-    asked: int
 
 
 class BeginQuorumEpochRequest(NamedTuple):
     """A new leader makes itself known to the voters."""
 
+    correlation: int
     epoch: int
     leader: int
 
@@ -40,6 +43,7 @@ class BeginQuorumEpochRequest(NamedTuple):
 class BeginQuorumEpochResponse(NamedTuple):
     """The answer."""
 
+    correlation: int
     error: int
     epoch: int
     leader: int
@@ -48,6 +52,7 @@ class BeginQuorumEpochResponse(NamedTuple):
 class EndQuorumEpochRequest(NamedTuple):
     """A leader resigns; voters that have most of its log come first in ``successors``."""
 
+    correlation: int
     epoch: int
     leader: int
     successors: tuple[int, ...]
@@ -56,6 +61,7 @@ class EndQuorumEpochRequest(NamedTuple):
 class EndQuorumEpochResponse(NamedTuple):
     """The answer."""
 
+    correlation: int
     error: int
     epoch: int
     leader: int

@@ -32,8 +32,8 @@ class RaftNode:
     """A voter or an observer."""
 
     __slots__ = (
-        "_config", "_draw", "connections", "due_at", "election", "epoch", "heard", "high_watermark", "id", "leader",
-        "leading", "log", "others", "out", "role", "successors", "unaware", "voted", "voter", "voters",
+        "_config", "_draw", "_number", "connections", "due_at", "election", "epoch", "heard", "high_watermark", "id",
+        "leader", "leading", "log", "others", "out", "role", "successors", "unaware", "voted", "voter", "voters",
     )  # fmt: skip
 
     def __init__(
@@ -53,6 +53,8 @@ class RaftNode:
         """Whom it voted for in its epoch."""
         self.leader = NOBODY
         """Of its epoch, as far as it knows; of a prospective candidate: the one it lost."""
+        self._number = 0
+        """Of the last request; it outlives the process, so that no answer is taken for another's."""
         self.out: list[tuple[int, Any]] = []
         """(target, message) to be sent."""
         self._forget()
@@ -326,16 +328,17 @@ class RaftNode:
     def _ask(self, now: int) -> None:
         for voter in self._asked():
             if self.connections.ready(voter, now):
-                self.connections.sent(voter, now)
-                self.out.append((voter, self._question()))
+                self._number += 1
+                self.connections.sent(voter, self._number, now)
+                self.out.append((voter, self._question(self._number)))
 
-    def _question(self) -> VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest:
+    def _question(self, number: int) -> VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest:
         if self.role is Role.LEADER:
-            return BeginQuorumEpochRequest(self.epoch, self.id)
+            return BeginQuorumEpochRequest(number, self.epoch, self.id)
         if self.role is Role.RESIGNED:
-            return EndQuorumEpochRequest(self.epoch, self.id, self.successors)
+            return EndQuorumEpochRequest(number, self.epoch, self.id, self.successors)
         pre_vote = self.role is Role.PROSPECTIVE
-        return VoteRequest(self.epoch, self.id, self.log.last_epoch, self.log.end, pre_vote)
+        return VoteRequest(number, self.epoch, self.id, self.log.last_epoch, self.log.end, pre_vote)
 
     def deadline(self, calm: Callable[[int], bool]) -> int:
         """When :meth:`poll` has something to do next, NEVER if only a message can change anything."""
@@ -350,14 +353,14 @@ class RaftNode:
             self.epoch, self.voted, self.leader, int(self.role), self.high_watermark, self.due_at, self.heard,
             () if self.leading is None else self.leading.save(),
             () if self.election is None else self.election.save(),
-            tuple(self.unaware), self.successors, self.connections.save(), self.log.save(),
+            tuple(self.unaware), self.successors, self.connections.save(), self.log.save(), self._number,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`, after the store's."""
         (
             self.epoch, self.voted, self.leader, role, self.high_watermark, self.due_at, self.heard, leading, election,
-            unaware, self.successors, connections, log,
+            unaware, self.successors, connections, log, self._number,
         ) = saved  # fmt: skip
         self.role = Role(role)
         self.leading = Leading.loaded(leading, self.others, self._config) if leading else None

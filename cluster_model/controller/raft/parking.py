@@ -43,12 +43,12 @@ class Session:
 
     def _arm(self, request: QuorumFetchRequest) -> None:
         self.armed = True
-        self.exchange.deadline(self._arrived + request.max_wait_us, 0, (WAIT, self.asker))
+        at = self._arrived + request.max_wait_us
+        self.exchange.deadline(at, 0, (WAIT, self.asker, at))
 
-    def rang(self, now: int) -> bool:
-        """The timer: True when the parked fetch has waited long enough."""
-        self.armed = False
-        if self.parked is None:
+    def over(self, now: int) -> bool:
+        """No timer is set: True when the parked fetch has waited long enough, else one is."""
+        if self.parked is None or self.armed:
             return False
         if self._arrived + self.parked.max_wait_us <= now:
             return True
@@ -145,7 +145,8 @@ class Parking:
             session.park(request, now)
             if not told:
                 self._watch_grid(now)
-        elif session.exchange.longest_us >= self._patience_us:
+        elif now - session.exchange.sent_at + session.exchange.longest_us >= self._patience_us:
+            # An idle cycle, or the rest of this one after a slow request, may take too long to be certain of.
             session.exchange.wake()
 
     def _watch_grid(self, now: int) -> None:
@@ -173,11 +174,15 @@ class Parking:
                 if says_something(response):
                     session.send(session.parked, response)
 
-    def waited(self, asker: int, now: int) -> None:
-        """A timer: perhaps a fetch has waited long enough, and is answered with what there is."""
-        session = self._sessions.get(asker)
-        if session is not None and session.rang(now) and session.parked is not None:
-            session.send(session.parked, answer(self._node, session.parked))
+    def rang(self, asker: int) -> None:
+        """The timer of this one rang."""
+        self._session(asker).armed = False
+
+    def waited(self, now: int) -> None:
+        """Perhaps fetches whose timers rang have waited long enough, and are answered with what there is."""
+        for session in self._sessions.values():
+            if session.over(now) and session.parked is not None:
+                session.send(session.parked, answer(self._node, session.parked))
 
     def stop(self) -> None:
         """The process died, and every parked fetch and timer with it."""

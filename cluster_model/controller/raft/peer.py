@@ -5,6 +5,7 @@ deadlines that they would have moved: a fetch timeout and a leader's check of it
 may be silent.
 """
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.controller.raft import votes
@@ -32,12 +33,25 @@ from cluster_model.kernel.streams import Stream
 
 ALARM: Final = "raft"
 """Name of the timer of everything but waits."""
+LATE: Final = "raft late"
+"""Name of the timer that follows late ones, behind all that was held back with them."""
 
 
 class QuorumPeer:
     """A :class:`~cluster_model.controller.raft.metadata_log.MetadataLog`, inside the process that owns ``port``."""
 
-    __slots__ = ("_alarm", "_delivered", "_fetching", "_listener", "_parking", "_port", "_shown", "_told", "node")
+    __slots__ = (
+        "_alarm",
+        "_delivered",
+        "_fetching",
+        "_late",
+        "_listener",
+        "_parking",
+        "_port",
+        "_shown",
+        "_told",
+        "node",
+    )
 
     def __init__(
         self,
@@ -55,6 +69,8 @@ class QuorumPeer:
         self._parking = Parking(port, self.node, config.patience_us, self._arm)
         self._fetching = Fetching(port, self.node, config, stream.below, self._arm)
         self._alarm = LateAlarm(port, EXCHANGE, ALARM)
+        self._late = False
+        """Whether a timer came late, and all of them are to be looked at again."""
         self._delivered = 0
         """The listener has got everything below."""
         self._told = 0
@@ -114,8 +130,18 @@ class QuorumPeer:
         self._parking.stop()
         self._fetching.stop()
         self._alarm.forget()
+        self._late = False
         self._delivered = 0
         self._told = 0
+
+    @property
+    def handlers(self) -> dict[type[Any], Callable[[int, Any], None]]:
+        """Message type → what handles it, for an owner that keeps a table."""
+
+        def handle(source: int, message: Any) -> None:
+            self.receive(source, message)
+
+        return dict.fromkeys((QuorumFetchRequest, QuorumFetchResponse, *_ELECTIONS), handle)
 
     def receive(self, source: int, message: Any) -> bool:
         """Handle a message; False if it is none of the quorum's."""
@@ -149,18 +175,40 @@ class QuorumPeer:
 
     def on_timer(self, timer: Payload) -> bool:
         """Handle a timer; False if it is none of the quorum's."""
+        now = self._port.now
         if timer[0] == WAIT:
-            self._parking.waited(timer[1], self._port.now)
-        elif timer[0] != ALARM:
+            _name, asker, at = timer
+            self._parking.rang(asker)
+        elif timer[0] == ALARM:
+            at = self._alarm.at
+            if not self._alarm.rang():
+                return True
+        elif timer[0] == LATE:
+            at = now
+            self._late = False
+        else:
             return False
-        elif self._alarm.rang():
-            if self._deadline() <= self._port.now:
-                self._disturb()
+        if at < now:
+            self._be_late()
+            return True
+        self._parking.waited(now)
+        if timer[0] != WAIT:
             self._turn()
         return True
 
+    def _be_late(self) -> None:
+        """The process was paused: what came meanwhile is handled first, and then what is still due.
+
+        Timers may ring before what they are for is due, and then again; a late one thus tells nothing of the order.
+        """
+        if not self._late:
+            self._late = True
+            self._port.timer(0, LATE)
+
     def on_disconnect(self, peer: int) -> None:
-        """Whatever was asked of ``peer`` will not be answered."""
+        """Whatever was asked of ``peer`` will not be answered; only voters are ever asked."""
+        if peer not in self.node.voters:
+            return
         self._disturb()
         now = self._port.now
         self.node.connections.broke(peer, now)
@@ -176,6 +224,8 @@ class QuorumPeer:
         """After anything that happened: do what is due, say what there is to say, tell the listener."""
         now = self._port.now
         node = self.node
+        if self._deadline() <= now:
+            self._disturb()
         self._parking.grid(now)
         if not self._fetching.calm:
             self._fetching.due(now)
@@ -225,12 +275,12 @@ class QuorumPeer:
         """All state but the shared store's."""
         return (
             self.node.save(), self._parking.save(), self._fetching.save(), self._alarm.save(), self._delivered,
-            self._told, self._shown,
+            self._told, self._shown, self._late,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`, after the network's, the streams' and the store's."""
-        node, parking, fetching, alarm, self._delivered, self._told, self._shown = saved
+        node, parking, fetching, alarm, self._delivered, self._told, self._shown, self._late = saved
         self.node.load(node)
         self._parking.load(parking)
         self._fetching.load(fetching)

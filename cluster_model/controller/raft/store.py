@@ -50,11 +50,11 @@ class Stint:
 class QuorumStore:
     """All stints by epoch. ``whole``: another store, of the same history, that keyframes are read out of."""
 
-    __slots__ = ("_whole", "stints")
+    __slots__ = ("stints", "whole")
 
     def __init__(self, whole: "QuorumStore | None" = None) -> None:
         self.stints: dict[int, Stint] = {}
-        self._whole = whole
+        self.whole = whole
 
     def append(self, epoch: int, leader: int, base: int, records: tuple[Any, ...], *, control: bool) -> Batch:
         """Write a batch as that epoch's leader.
@@ -83,7 +83,7 @@ class QuorumStore:
         Raises:
             ValueError: the keyframe is not of this history.
         """
-        known = (self if self._whole is None else self._whole).stints
+        known = (self if self.whole is None else self.whole).stints
         found: dict[int, Stint] = {}
         for epoch, leader, start, length in saved:
             stint = known.get(epoch)
