@@ -22,11 +22,11 @@ def beliefs(partition: PartitionView) -> Iterator[tuple[str, str]]:
     """For each broker whose metadata is old: its name, and what it still takes for true."""
     for each in partition.beliefs:
         if each.leader_epoch < 0:
-            yield f"b{each.broker}", "does not know it yet"
+            yield f"b{each.broker}", "has not heard of it"
             continue
         leader = f"b{each.leader}" if each.leader >= 0 else "nobody"
         isr = f" ISR {','.join(map(str, each.isr))}" if each.isr else ""
-        yield f"b{each.broker}", f"{leader} epoch {each.leader_epoch}/{each.partition_epoch}{isr}"
+        yield f"b{each.broker}", f"still has {leader} epoch {each.leader_epoch}/{each.partition_epoch}{isr}"
 
 
 def conditions(partition: PartitionView) -> str:

@@ -23,8 +23,8 @@ ROLE: Final[dict[str, tuple[str, str]]] = {
 """Role of a node of the control plane → glyph, role of its colour."""
 
 _BAR: Final = {"leader": "bar_strong", "in_sync": "bar_calm", "quiet": "bar_quiet", "lagging": "bar_warning"}
-_FIELD: Final = 22
-"""Cells of the first field: words after it stand still when the controller changes."""
+_FIELD: Final = (16, 22)
+"""Cells of the first field, in few columns and in many: what follows stands still when the controller changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,8 @@ def look_of(node: ControllerView) -> tuple[str, str]:
 
 def bar(view: ClusterView, width: int) -> ControlBar:
     """The line for ``width`` cells: the controller and its epoch, every node, then what is amiss, the worst first."""
-    fields = [_controller(view, wide=width >= NARROW)]
+    wide = width >= NARROW
+    fields = [_controller(view, wide=wide)]
     at = len(fields[0][0])
     places: list[tuple[int, int, int]] = []
     for node in view.controllers:
@@ -65,7 +66,7 @@ def bar(view: ClusterView, width: int) -> ControlBar:
         fields += [(text, _BAR.get(role, "bar_alarm")), (" ", "bar")]
         places.append((at, at + len(text), node.node))
         at += len(text) + 1
-    for words, role in troubles(view):
+    for words, role in troubles(view, wide=wide):
         text = f" {words} "
         if at + len(text) > width:
             text = f"{text[: max(0, width - at - 2)]}…" if width - at > 4 else ""
@@ -77,19 +78,23 @@ def bar(view: ClusterView, width: int) -> ControlBar:
 def _controller(view: ClusterView, *, wide: bool) -> tuple[str, str]:
     active = [node for node in view.controllers if node.role == "active"]
     if not active:
-        return " no controller".ljust(_FIELD), "bar_alarm"
+        return " no controller".ljust(_FIELD[wide]), "bar_alarm"
     newest = max(active, key=lambda node: node.epoch)
     word = "controller" if wide else "ctrl"
-    return f" {word} {short(newest.name, newest.node)} e{view.controller_epoch}".ljust(_FIELD), "bar_strong"
+    return f" {word} {short(newest.name, newest.node)} e{view.controller_epoch}".ljust(_FIELD[wide]), "bar_strong"
 
 
-def troubles(view: ClusterView) -> tuple[tuple[str, str], ...]:
+def troubles(view: ClusterView, *, wide: bool = True) -> tuple[tuple[str, str], ...]:
     """What a person should know of who controls and who believes what, as (words, role)."""
     found: list[tuple[str, str]] = []
-    split = [f"{each.name} by {'+'.join(f'b{b}' for b in each.leaders)}" for each in view.partitions if each.split]
+    split = [
+        f"{each.name} by {'+'.join(f'b{broker}' for broker in each.leaders)}" if wide else each.name
+        for each in view.partitions
+        if each.split
+    ]
     if split:
-        found.append((f"two lead {names(split, 2)}", "bar_alarm"))
-    stale = [f"b{each.id} {glyphs.STALE}{each.stale}" for each in view.brokers if each.stale]
+        found.append((f"two lead {names(split, 2 if wide else 1)}", "bar_alarm"))
+    stale = [f"b{each.id}{' ' if wide else ''}{glyphs.STALE}{each.stale}" for each in view.brokers if each.stale]
     if stale:
         found.append((f"stale {names(stale)}", "bar_warning"))
     for word, those in (

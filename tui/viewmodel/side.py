@@ -56,8 +56,8 @@ def replica(view: ClusterView, partition: int, broker: int) -> tuple[SideRow, ..
     state = ", ".join([node.state] + ["fenced"] * node.fenced + ["leaving"] * node.shutting_down)
     rack = f" rack {node.rack}" if node.rack else ""
     old = f" {glyphs.STALE}{node.stale} stale" if node.stale else ""
-    registered = f" broker epoch {node.epoch}" if node.epoch >= 0 else ""
-    pieces = ((f"{glyph} b{node.id} ", role), (state, "text"), (old, "warning"), (rack, "quiet"), (registered, "quiet"))
+    registered = (f"broker epoch {node.epoch}" if node.epoch >= 0 else "", "quiet")
+    pieces = ((f"{glyph} b{node.id} ", role), (state, "text"), (old, "warning"), (rack, "quiet"))
     rows = [SideRow(pieces, (f" leads {node.leads}", "quiet"))]
     held = next((each for each in home.replicas if each.broker == node.id), None)
     if held is None:
@@ -68,7 +68,9 @@ def replica(view: ClusterView, partition: int, broker: int) -> tuple[SideRow, ..
     believed = f"b{held.believed_leader}" if held.believed_leader >= 0 else "nobody"
     rows += [
         SideRow(((f"{glyph} {word} ", role), (home.name, "text")), _epochs(home)),
-        SideRow((("LEO ", "quiet"), (count(held.leo), "text"), ("  HW ", "quiet"), (count(held.hw), "text"))),
+        SideRow(
+            (("LEO ", "quiet"), (count(held.leo), "text"), ("  HW ", "quiet"), (count(held.hw), "text")), registered
+        ),
         SideRow((("epochs ", "quiet"), (epochs, "text"))),
     ]
     if node.state == "down":
@@ -102,7 +104,7 @@ def _special(home: PartitionView) -> list[SideRow]:
     special = conditions(home)
     if special:
         rows.append(SideRow(((special, "warning"),)))
-    rows += [SideRow(((f"{broker} knows ", "quiet"), (words, "warning"))) for broker, words in beliefs(home)]
+    rows += [SideRow(((f"{broker} ", "text"), (words, "warning"))) for broker, words in beliefs(home)]
     return rows
 
 
