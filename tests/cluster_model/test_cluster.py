@@ -154,6 +154,7 @@ def test_an_administrator_can_elect_uncleanly() -> None:
     answer = board.admin(Action("admin", "elect_leaders", params={"partition": P, "unclean": True}))
 
     assert answer.name == "NONE"
+    cluster.run(91 * SECOND)  # the quorum has to take it first
     assert cluster.query.leader(P) in (2, 3)
     again = board.admin(Action("admin", "elect_leaders", params={"partition": P, "unclean": True}))
     assert again.name == "ELECTION_NOT_NEEDED"

@@ -139,6 +139,7 @@ class KraftControl:
         self.runs = True
         self._loaded_at = self._port.now + after_us
         self._loader.image.reset(self._base)
+        self._lifecycle.come_up(clean=self._broker.logs.was_clean)
         self.peer.started()
         self._port.timer(STARTUP_US, STARTED)
 
