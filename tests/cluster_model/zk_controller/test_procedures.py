@@ -216,7 +216,9 @@ def test_what_is_sent_to_a_paused_broker_comes_in_order_and_one_at_a_time() -> N
 
 def test_a_failed_conditional_write_is_repeated_until_a_decision_comes() -> None:
     """KAFKA-2729: the leader's version is not that of ZooKeeper, and nobody tells it."""
-    rig = Watched.of("2.3", placement=ONE, config={"replica.lag.time.max.ms": 2_000, "auto.leader.rebalance.enable": False})
+    rig = Watched.of(
+        "2.3", placement=ONE, config={"replica.lag.time.max.ms": 2_000, "auto.leader.rebalance.enable": False}
+    )
     rig.run(1)
     state = rig.plane.service.tree.nodes["/brokers/topics/orders/partitions/0/state"]
     rig.control(2).session.ask(zk.put("/brokers/topics/orders/partitions/0/state", state.data), ("isr", -1))
