@@ -312,9 +312,11 @@ def test_a_new_controller_goes_by_what_the_old_one_decided() -> None:
     cluster.run(20 * SECOND)
     cluster.crash(1001)
     cluster.run(30 * SECOND)
+    cluster.drain()
     cluster.crash(2)
     cluster.run(45 * SECOND)
-    assert (cluster.query.leader(P), cluster.query.isr(P)) == (3, [3])
+    assert (cluster.query.leader(P), cluster.query.isr(P), cluster.query.epoch(P)) == (3, [3], 2)
+    assert [event.broker for event in cluster.drain() if isinstance(event, BrokerFenced)] == [2]
 
 
 def test_a_round_of_preferred_elections_comes_every_five_minutes() -> None:
