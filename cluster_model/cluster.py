@@ -11,6 +11,7 @@ from cluster_model import viewing
 from cluster_model.building import build_parts
 from cluster_model.checker.checker import Checker
 from cluster_model.client_nodes import make_consumers, make_producers
+from cluster_model.clients.admin import ADMIN, NAME, AdminClient
 from cluster_model.clients.consumer import Consumer
 from cluster_model.clients.producer import Producer
 from cluster_model.controller.plane import Plane
@@ -77,10 +78,16 @@ class Cluster:
         self._add_nodes(ids)
         self.producers = make_producers(spec, parts, self.network, self.emit)
         self.consumers = make_consumers(spec, parts, self.network, self.emit)
+        self.admin = AdminClient(self._port(ADMIN), ids)
+        self.network.add(ADMIN, NAME, self.admin)
         self.world = World(self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up)
         self.checker = Checker(self.world, self.emit)
         self.trace.set_observer(self.checker.observe, self.checker.listeners())
-        self.query = Query(self.world, self.checker, lambda: self.now_us, self._groups, self.plane.active)
+        self.operations: Callable[[], int] = lambda: 0
+        """How many operations are under way, told by who keeps them."""
+        self.query = Query(
+            self.world, self.checker, lambda: self.now_us, self._groups, self.plane.active, self._count_operations
+        )
         self._begin()
 
     @classmethod
@@ -317,6 +324,9 @@ class Cluster:
             found[consumer.group][1].update(consumer.positions)
         return found
 
+    def _count_operations(self) -> int:
+        return self.operations()
+
     def view(self) -> ClusterView:
         """Everything now; active faults are added by who injects them."""
         return overview(self)
@@ -340,6 +350,7 @@ class Cluster:
             tuple(broker.save() for broker in self.brokers.values()),
             tuple(producer.save() for producer in self.producers.values()),
             tuple(consumer.save() for consumer in self.consumers.values()),
+            self.admin.save(),
             self.checker.save(),
             self.trace.save(),
         )
@@ -350,7 +361,7 @@ class Cluster:
         Raises:
             ValueError: the keyframe is not of this history.
         """
-        network, streams, lineages, committed, plane, brokers, producers, consumers, checker, trace = keyframe
+        network, streams, lineages, committed, plane, brokers, producers, consumers, admin, checker, trace = keyframe
         self.streams.load(streams)
         self.network.load(network)
         for ours, state in zip(self.lineages.values(), lineages, strict=True):
@@ -364,5 +375,6 @@ class Cluster:
         )
         for node, state in zip(nodes, (*brokers, *producers, *consumers), strict=True):
             node.load(state)
+        self.admin.load(admin)
         self.checker.load(checker)
         self.trace.load(trace)

@@ -16,7 +16,7 @@ from cluster_model.world import World
 class Query:
     """All methods raise ModelError, with a sentence, for a name that does not exist."""
 
-    __slots__ = ("_checker", "_controller", "_groups", "_now", "_world")
+    __slots__ = ("_checker", "_controller", "_groups", "_now", "_operations", "_world")
 
     def __init__(
         self,
@@ -25,13 +25,18 @@ class Query:
         now: Callable[[], int],
         groups: Callable[[], dict[str, tuple[int, dict[str, int]]]],
         controller: Callable[[], int],
+        operations: Callable[[], int] = lambda: 0,
     ) -> None:
-        """``groups`` tells each group's members and positions by partition; ``controller`` the active one's node id."""
+        """``groups`` tells each group's members and positions by partition; ``controller`` the active one's node id.
+
+        ``operations`` tells how many operations of the administrator are under way.
+        """
         self._world = world
         self._checker = checker
         self._now = now
         self._groups = groups
         self._controller = controller
+        self._operations = operations
 
     def _replica(self, partition: str, broker: int | None) -> Replica:
         if broker is not None:
@@ -172,6 +177,10 @@ class Query:
     def controller(self) -> int:
         """Node id of the active controller, -1 while there is none."""
         return self._controller()
+
+    def operations(self) -> int:
+        """Operations of the administrator that have not come to their end."""
+        return self._operations()
 
     def violations(self, invariant: str | None = None) -> int:
         """Invariants found broken, of one name or of all."""

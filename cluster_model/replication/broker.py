@@ -15,6 +15,7 @@ from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
 from cluster_model.messages import (
     AlterPartitionResponse,
+    DeleteRecordsRequest,
     EpochEndRequest,
     EpochEndResponse,
     FetchRequest,
@@ -29,6 +30,7 @@ from cluster_model.messages import (
 )
 from cluster_model.profiles import Profile
 from cluster_model.replication.control import Control, Decisions, Handlers
+from cluster_model.replication.deleting import Deletions
 from cluster_model.replication.fetcher import Fetcher
 from cluster_model.replication.fetcher_ids import fetcher_id, fetcher_of
 from cluster_model.replication.log_manager import LogManager
@@ -44,8 +46,8 @@ class Broker:
     """A broker node. ``replicas`` are its disks: they outlive the process."""
 
     __slots__ = (
-        "_config", "_fetchers", "_handlers", "_port", "_profile", "_service", "_states", "_touched", "control",
-        "follower_quota", "id", "leader_quota", "logs", "metadata", "purgatory", "replicas", "sessions",
+        "_config", "_deletions", "_fetchers", "_handlers", "_port", "_profile", "_service", "_states", "_touched",
+        "control", "follower_quota", "id", "leader_quota", "logs", "metadata", "purgatory", "replicas", "sessions",
     )  # fmt: skip
 
     def __init__(
@@ -83,6 +85,8 @@ class Broker:
             self.sessions,
             self.leader_quota,
         )
+        self._deletions = Deletions(port, self.replicas, self.metadata, self._touched.fresh)
+        self._service.watched = self._deletions.waiting
         self._handlers: Handlers = {
             FetchRequest: self._service.fetch,
             FetchResponse: self._fetched,
@@ -92,6 +96,7 @@ class Broker:
             ListOffsetsRequest: self._service.list_offsets,
             ListOffsetsResponse: self._offset_listed,
             MetadataRequest: self._metadata_asked,
+            DeleteRecordsRequest: self._deletions.asked,
         }
 
     def join(self, control: Control) -> None:
@@ -113,6 +118,7 @@ class Broker:
         for replica in self.replicas.values():
             replica.stopped()
         self.purgatory.clear()
+        self._deletions.stopped()
         for fetcher in self._fetchers.values():
             fetcher.stopped()
         self.sessions.clear()
@@ -158,6 +164,8 @@ class Broker:
             self._service.waited(*timer[1:])
         elif name == "purgatory":
             self._service.expire()
+        elif name == "deletions":
+            self._deletions.expire()
         elif name == "shrink":
             self._shrink()
         elif name == "checkpoint":
@@ -252,6 +260,8 @@ class Broker:
         """After anything that may have changed a leader's state: answer who waited, send what it proposes."""
         self._touched.fresh[replica.partition] = None
         self._service.answer_waiting(replica)
+        if self._deletions.waiting:
+            self._deletions.check(replica.partition)
         if replica.leadership is not None:
             proposal = replica.leadership.take_proposal()
             if proposal is not None:
@@ -317,7 +327,9 @@ class Broker:
 
     def _metadata_asked(self, source: int, request: MetadataRequest) -> None:
         brokers = tuple(self.metadata.live)
-        self._port.send(source, MetadataResponse(request.correlation, tuple(self._states.values()), brokers))
+        controller = self.control.told_controller()
+        response = MetadataResponse(request.correlation, tuple(self._states.values()), brokers, controller)
+        self._port.send(source, response)
 
     def save(self) -> tuple[Any, ...]:
         """All state, disks included."""
@@ -326,13 +338,14 @@ class Broker:
             tuple(self._states.values()), self.purgatory.save(),
             tuple((key, fetcher.save()) for key, fetcher in self._fetchers.items()),
             self._touched.save(), self.logs.save(), self.sessions.save(),
-            self.leader_quota.rate.save(), self.follower_quota.rate.save(),
+            self.leader_quota.rate.save(), self.follower_quota.rate.save(), self._deletions.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`; the partitions' lineages are loaded first."""
         (
             control, live, racks, states, purgatory, fetchers, replicas, logs, sessions, leader_rate, follower_rate,
+            deletions,
         ) = saved  # fmt: skip
         self.control.load(control)
         self.metadata.live = dict(live)
@@ -345,6 +358,7 @@ class Broker:
         self.sessions.load(sessions)
         self.leader_quota.rate.load(leader_rate)
         self.follower_quota.rate.load(follower_rate)
+        self._deletions.load(deletions)
         for replica, state in zip(self.replicas.values(), replicas, strict=True):
             replica.load(state, self.purgatory.sessions)
         self._touched.everything()

@@ -37,6 +37,9 @@ class Control(Protocol):
     registered: bool
     """Whether the running process has registered."""
 
+    def told_controller(self) -> int:
+        """Whom an administrator's requests go to, as this broker knows; NOBODY while it does not."""
+
     def started(self, after_us: int) -> None:
         """The process runs again; its logs are loaded after ``after_us``."""
 

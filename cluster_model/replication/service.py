@@ -1,6 +1,6 @@
 """What a broker answers to clients and followers: produce, fetch, offsets (``KafkaApis`` over ``ReplicaManager``)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from cluster_model.errors import KafkaError
 from cluster_model.kernel.port import Port
@@ -40,7 +40,9 @@ from cluster_model.replication.throttling import Throttle, slice_bytes
 class Service:
     """Answers requests of one broker; what must wait goes to the purgatory."""
 
-    __slots__ = ("_cache", "_port", "_profile", "_purgatory", "_replicas", "_settle", "_throttle", "_touched")
+    __slots__ = (
+        "_cache", "_port", "_profile", "_purgatory", "_replicas", "_settle", "_throttle", "_touched", "watched",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -54,6 +56,8 @@ class Service:
         throttle: Throttle,
     ) -> None:
         """``touched`` takes the partitions whose saved state is out of date."""
+        self.watched: Mapping[str, object] = {}
+        """Partitions that are settled after every fetch of a follower, whatever it brought."""
         self._cache = cache
         self._throttle = throttle
         self._port = port
@@ -154,7 +158,9 @@ class Service:
                 if says_something(data) and (request.min_bytes <= 1 or not data.records.extents):
                     at_once = True
                 found.append(data)
-            if replica is not None and (replica.hw != before or replica.unsettled or self._profile.hw_push):
+            if replica is not None and (
+                replica.hw != before or replica.unsettled or self._profile.hw_push or partition in self.watched
+            ):
                 changed.append(replica)
         session.arrive(now)
         if request.min_bytes > 1 and not at_once:

@@ -71,6 +71,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
         _count("under_replicated", "Partitions with fewer in-sync replicas than assigned ones."),
         _count("under_min_isr", "Partitions with fewer in-sync replicas than min.insync.replicas."),
         _count("controller", "Id of the controller's node; -1 when there is none."),
+        _count("operations", "Operations of the administrator that have not come to their end."),
         Function("violations", ("invariant",), 0, NUMBER, "Broken properties of the protocol, all or of one name."),
         Function("now", (), 0, TIME, "Virtual time since the start."),
     )
