@@ -142,6 +142,19 @@ class FaultView:
 
 
 @dataclass(frozen=True, slots=True)
+class OperationView:
+    """An operation of the administrator that is under way."""
+
+    id: int
+    name: str
+    detail: str
+    """Its parameters."""
+    since_us: int
+    progress: str
+    """What was done last, empty while nothing was."""
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterView:
     """Everything at one instant."""
 
@@ -158,6 +171,8 @@ class ClusterView:
     ledger: LedgerView
     faults: tuple[FaultView, ...]
     violations: int
+    operations: tuple[OperationView, ...] = ()
+    """Added by who keeps them, as the faults are."""
 
 
 @dataclass(frozen=True, slots=True)
