@@ -10,7 +10,7 @@ from faults.action import Value
 ParamType = Literal[
     "duration", "int", "bool", "choice", "target",
     "topic", "new topic", "partition", "broker", "brokers", "placement",
-    "topic config", "broker config", "keys", "text",
+    "topic config", "broker config", "topic keys", "broker keys", "text",
 ]  # fmt: skip
 """How a value is written. A list of brokers or of keys is a tuple, a placement a tuple of those, and configurations
 are a tuple of (key, value) pairs."""

@@ -151,7 +151,7 @@ OPERATIONS: Final = _table(
         params=(
             _TOPIC,
             Param("set", "topic config", "Configurations and their new values.", default=()),
-            Param("reset", "keys", "Configurations that go back to the brokers' own.", default=()),
+            Param("reset", "topic keys", "Configurations that go back to the brokers' own.", default=()),
         ),
         may_break="what the configuration holds together: acks=all below min.insync.replicas, retention, elections",
     ),
@@ -163,7 +163,7 @@ OPERATIONS: Final = _table(
         params=(
             Param("broker", "broker", "The broker; all of them unless given.", default=ALL),
             Param("set", "broker config", "Configurations and their new values.", default=()),
-            Param("reset", "keys", "Configurations that go back to what the brokers were started with.", default=()),
+            Param("reset", "broker keys", "Those that go back to what the brokers started with.", default=()),
         ),
         may_break="what the configuration holds together, on every topic that has none of its own",
         since="1.1",

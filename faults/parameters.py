@@ -25,7 +25,7 @@ def parameters_of(operation: Operation, action: Action, brokers: Collection[int]
         value = frozen(action.params.get(param.name, param.default))
         if value is None:
             raise FaultError(f"{operation.name} needs {param.name}: {param.doc}")
-        if value != param.default:
+        if value != param.default or type(value) is not type(param.default):
             wrong = _wrong(param, value, brokers)
             if wrong:
                 raise FaultError(f"{operation.name}: {param.name} {wrong}, found {value!r}")
@@ -62,7 +62,7 @@ def _wrong(param: Param, value: Any, brokers: Collection[int]) -> str:
         return next((wrong for row in value if (wrong := _wrong_brokers(row, brokers))), "")
     if param.type in ("topic config", "broker config"):
         return _wrong_configs(value, "topic" if param.type == "topic config" else "broker")
-    if param.type == "keys":
+    if param.type in ("topic keys", "broker keys"):
         good = isinstance(value, tuple) and all(isinstance(key, str) for key in value)
         return "" if good else "takes a list of configurations"
     return "" if isinstance(value, str) and value else "takes a name"

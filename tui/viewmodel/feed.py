@@ -349,6 +349,25 @@ def _step(event: Any) -> _Said:
     return glyphs.MORE_RIGHT, "warning" if refused else "quiet", (event.by, event.at_us), lambda _entry: said
 
 
+def _asked(event: Any) -> _Said:
+    how = f" {event.detail}" if event.detail else ""
+    said = f"{event.by}: {event.operation.replace('_', ' ')}{how} (operation #{event.operation_id})"
+    return glyphs.MORE_RIGHT, "text", (event.operation_id,), lambda _entry: said
+
+
+def _went_on(event: Any) -> _Said:
+    said = f"operation #{event.operation_id} {event.operation.replace('_', ' ')}: {event.detail}"
+    return glyphs.BULLET, "quiet", (event.operation_id, event.at_us), lambda _entry: said
+
+
+def _answered(event: Any) -> _Said:
+    name = f"operation #{event.operation_id} {event.operation.replace('_', ' ')}"
+    more = f", {event.detail}" if event.detail else ""
+    if event.error:
+        return glyphs.DOWN, "warning", (event.operation_id,), lambda _entry: f"{name} refused: {event.error}{more}"
+    return glyphs.OK, "calm", (event.operation_id,), lambda _entry: f"{name} done{more}"
+
+
 def _checked(event: Any) -> _Said:
     glyph, role = (glyphs.OK, "calm") if event.ok else (glyphs.DOWN, "alarm")
     return (
@@ -383,5 +402,8 @@ _TELLERS: Final[dict[str, Callable[[Any], _Said]]] = {
     "records_lost": _lost,
     "invariant_violated": _violated,
     "step_taken": _step,
+    "admin_requested": _asked,
+    "admin_progress": _went_on,
+    "admin_answered": _answered,
     "expectation_checked": _checked,
 }
