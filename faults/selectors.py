@@ -28,7 +28,7 @@ SELECTORS: Final = {
     "controller": "controller: the active controller",
     "broker": "broker(ID): one broker",
     "rack": "rack(NAME): all brokers of a rack",
-    "client": "client(NAME): a producer, or a member of a group as in billing/0",
+    "client": "client(NAME): a producer, a member of a group as in billing/0, or admin",
     "random": "random(N, SELECTOR): N of those, drawn by the session's seed; random(SELECTOR) draws one",
     "all": "all: every broker",
 }

@@ -131,28 +131,24 @@ class AdminClient:
 
     def _pump(self) -> None:
         """End what took too long, send what may be sent, and see to the next deadline."""
-        now = self._port.now
+        now, known = self._port.now, self._known
         for token, call in tuple(self._calls.items()):
-            if token in self._calls:
-                self._see_to(token, call, now)
+            self._see_to(token, call, now, known)
         if any(call.target == NOBODY for call in self._calls.values()):
             self._see_to_metadata(now)
         self._rearm(now)
 
-    def _see_to(self, token: int, call: _Call, now: int) -> None:
+    def _see_to(self, token: int, call: _Call, now: int, known: MetadataResponse | None) -> None:
         if call.deadline <= now:
             self._end(token, _timed_out(call.request))
         elif call.target != NOBODY:
             if call.sent_at + REQUEST_TIMEOUT_US <= now:
                 self._silent[call.target] = None
                 self._again(token, call)
-        elif call.ready_at <= now:
-            self._try(token, call, now)
+        elif call.ready_at <= now and known is not None:
+            self._try(token, call, now, known)
 
-    def _try(self, token: int, call: _Call, now: int) -> None:
-        known = self._known
-        if known is None:
-            return
+    def _try(self, token: int, call: _Call, now: int, known: MetadataResponse) -> None:
         request = call.request
         if isinstance(request, Describe):
             self._end(token, known)

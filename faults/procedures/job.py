@@ -91,6 +91,8 @@ def verdict(answer: Any) -> tuple[str, str]:
         message = getattr(answer, "message", "")
         return KafkaError(whole).name, message
     wrong = [entry for entry in entries if entry.error]
+    if len(entries) == 1 and wrong:
+        return KafkaError(wrong[0].error).name, wrong[0].message
     told = []
     for entry in wrong:
         message = f", {entry.message}" if entry.message else ""
