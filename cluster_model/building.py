@@ -1,20 +1,20 @@
 """Putting a cluster's parts together from its spec: what the timed and the hand-stepped cluster have in common."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from cluster_model.config import BrokerConfig, TopicConfig
+from cluster_model.config import BrokerConfig
 from cluster_model.controller.committed import Committed
-from cluster_model.controller.placement import place
+from cluster_model.controller.rules.placement import place
+from cluster_model.controller.topics import TopicRegistry
 from cluster_model.errors import ModelError
 from cluster_model.events import Event
 from cluster_model.kernel.streams import Streams
 from cluster_model.log.keys import KeyModel, key_model
 from cluster_model.log.lineage import Lineages
-from cluster_model.log.mixing import number_of
-from cluster_model.log.past import PastLineages
 from cluster_model.profiles import Profile
 from cluster_model.replication.replica import BrokerMetadata, Replica
+from cluster_model.replication.topic_settings import TopicSettings
 from cluster_model.spec import ClusterSpec, TopicSpec
 
 
@@ -28,6 +28,7 @@ class Parts:
     metadata: dict[int, BrokerMetadata]
     replicas: dict[str, dict[int, Replica]]
     lineages: dict[str, Lineages]
+    registry: TopicRegistry
 
 
 def placement_of(topic: TopicSpec, spec: ClusterSpec, streams: Streams) -> tuple[tuple[int, ...], ...]:
@@ -67,28 +68,25 @@ def build_parts(
     """
     profile = Profile.of(spec.kafka, spec.mode)
     config = BrokerConfig.of(profile, spec.config)
-    committed = Committed(profile, emit)
+    committed = Committed(emit)
     metadata = {broker.id: BrokerMetadata() for broker in spec.brokers}
-    replicas: dict[str, dict[int, Replica]] = {}
-    lineages: dict[str, Lineages] = {}
+    settings = TopicSettings(profile, spec.config, spec.writeback_us)
+
+    def keys(topic: str, partition: str) -> dict[str, KeyModel]:
+        return _key_models(spec, topic, partition)
+
+    registry = TopicRegistry(profile, config, settings, committed, metadata, emit, keys, streams.seed, whole)
     for topic in spec.topics:
-        topic_config = TopicConfig.of(profile, spec.config, topic.config)
-        topic_config = replace(topic_config, log=replace(topic_config.log, writeback_us=spec.writeback_us))
-        for index, assignment in enumerate(placement_of(topic, spec, streams)):
-            name = f"{topic.name}-{index}"
-            committed.create(name, assignment, topic_config, live)
-            lineages[name] = Lineages() if whole is None else PastLineages(whole[name])
-            replicas[name] = {
-                broker: Replica(
-                    broker, name, assignment, profile, config, topic_config, lineages[name], metadata[broker], emit
-                )
-                for broker in assignment
-            }
-            lineages[name].keys = _key_models(spec, topic.name, name)
-            if topic_config.log.jitter_us:
-                for broker, replica in replicas[name].items():
-                    replica.log.segments.draw_from(number_of(f"{streams.seed}/segment-jitter:{broker}:{name}"))
-    return Parts(profile, config, committed, metadata, replicas, lineages)
+        registry.begin(topic.name, placement_of(topic, spec, streams), topic.config, live)
+    return Parts(profile, config, committed, metadata, registry.replicas, registry.lineages, registry)
+
+
+def settings_of(spec: ClusterSpec, profile: Profile) -> TopicSettings:
+    """What one broker knows of topics' settings at the first instant: everything."""
+    settings = TopicSettings(profile, spec.config, spec.writeback_us)
+    for topic in spec.topics:
+        settings.configure(topic.name, topic.config)
+    return settings
 
 
 def _key_models(spec: ClusterSpec, topic: str, partition: str) -> dict[str, KeyModel]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 
 from cluster_model import viewing
-from cluster_model.building import build_parts
+from cluster_model.building import build_parts, settings_of
 from cluster_model.checker.checker import Checker
 from cluster_model.client_nodes import make_consumers, make_producers
 from cluster_model.clients.admin import ADMIN, NAME, AdminClient
@@ -26,7 +26,7 @@ from cluster_model.log.crashes import WRITTEN_BACK, tear
 from cluster_model.log.lineage import Lineages
 from cluster_model.messages import NOBODY
 from cluster_model.overview import overview
-from cluster_model.planes import make_plane
+from cluster_model.planes import make_plane, share
 from cluster_model.query import Query
 from cluster_model.replication.broker import Broker
 from cluster_model.spec import ClusterSpec
@@ -64,14 +64,19 @@ class Cluster:
         self.profile = parts.profile
         self.committed = parts.committed
         self.brokers = {
-            number: Broker(self._port(number), parts.profile, parts.config, parts.metadata[number], self.emit)
+            number: Broker(
+                self._port(number), parts.profile, parts.config, parts.metadata[number], self.emit,
+                settings_of(spec, parts.profile), parts.registry,
+            )
             for number in ids
-        }
+        }  # fmt: skip
         self.plane: Plane = make_plane(spec, parts, self._port, self.streams, self.emit)
         for each in spec.brokers:
             node = self.brokers[each.id]
             node.join(self.plane.join(node, self._port(each.id), each.rack))
         self.lineages = parts.lineages
+        self.topics = parts.registry
+        """Told of topics that come, go and change, by whoever commits it."""
         for name, replicas in parts.replicas.items():
             for broker, replica in replicas.items():
                 self.brokers[broker].replicas[name] = replica
@@ -101,7 +106,9 @@ class Cluster:
 
     def twin(self) -> "Cluster":
         """Another cluster that any keyframe of this one can be loaded into; it reads this one's logs, and no more."""
-        return Cluster(self.spec, self.seed, naive=self.naive, whole=self.lineages)
+        twin = Cluster(self.spec, self.seed, naive=self.naive, whole=self.lineages)
+        share(twin.plane, self.plane)
+        return twin
 
     def _port(self, node: int) -> Port:
         return Port(self.network, node)
@@ -290,6 +297,14 @@ class Cluster:
         link = self.network.link(source, target)
         self.network.slow_down(source, target, tuple(entry for entry in link.lag if entry[0] != fault))
 
+    def cut(self, source: int, target: int, fault: int) -> None:
+        """Drop all packets of one direction of a link; it stays cut while any fault cuts it."""
+        self.network.cut(source, target, fault)
+
+    def mend(self, source: int, target: int, fault: int) -> None:
+        """Undo :meth:`cut` of that fault."""
+        self.network.mend(source, target, fault)
+
     def nodes(self) -> tuple[int, ...]:
         """Every node's id."""
         return tuple(self.network.processes)
@@ -344,7 +359,7 @@ class Cluster:
         return Keyframe(
             self.network.save(),
             self.streams.save(),
-            tuple(lineages.save() for lineages in self.lineages.values()),
+            self.topics.save(),
             self.committed.save(),
             self.plane.save(),
             tuple(broker.save() for broker in self.brokers.values()),
@@ -361,11 +376,10 @@ class Cluster:
         Raises:
             ValueError: the keyframe is not of this history.
         """
-        network, streams, lineages, committed, plane, brokers, producers, consumers, admin, checker, trace = keyframe
+        network, streams, topics, committed, plane, brokers, producers, consumers, admin, checker, trace = keyframe
         self.streams.load(streams)
         self.network.load(network)
-        for ours, state in zip(self.lineages.values(), lineages, strict=True):
-            ours.load(state)
+        self.topics.load(topics)
         self.committed.load(committed)
         self.plane.load(plane)
         nodes: tuple[Broker | Producer | Consumer, ...] = (

@@ -5,13 +5,15 @@ Only keys that change something here are listed: an unknown or misspelt key is r
 
 import difflib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from cluster_model.errors import ModelError
 
 ConfigValue = int | str | bool
 Scope = Literal["broker", "topic", "producer", "consumer"]
+Dynamic = Literal["read-only", "per-broker", "cluster-wide"]
+"""Whether a setting may change while the cluster runs, and for whom it is meant to (KIP-226)."""
 
 LONG_MAX: Final = 2**63 - 1
 INT_MAX: Final = 2**31 - 1
@@ -33,10 +35,33 @@ class ConfigKey:
     choices: tuple[str, ...] = ()
     pattern: str = ""
     form: str = ""
+    dynamic: Dynamic = "read-only"
 
 
-def _table(*keys: ConfigKey) -> dict[str, ConfigKey]:
-    return {key.name: key for key in keys}
+_PER_BROKER: Final = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+"""``DynamicConfig.Broker``."""
+_CLUSTER_WIDE: Final = (
+    "log.flush.interval.messages", "log.flush.interval.ms", "log.segment.bytes", "log.roll.ms", "log.roll.jitter.ms",
+    "log.index.interval.bytes", "log.index.size.max.bytes", "log.retention.ms", "log.retention.bytes",
+    "log.segment.delete.delay.ms", "message.max.bytes", "log.message.timestamp.type",
+    "log.message.timestamp.difference.max.ms", "log.message.timestamp.before.max.ms", "log.cleanup.policy",
+    "log.cleaner.backoff.ms", "log.cleaner.dedupe.buffer.size", "log.cleaner.min.cleanable.ratio",
+    "log.cleaner.delete.retention.ms", "log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms",
+    "num.recovery.threads.per.data.dir", "num.replica.fetchers", "min.insync.replicas",
+    "unclean.leader.election.enable",
+)  # fmt: skip
+"""``DynamicLogConfig``, ``DynamicThreadPool``, ``LogCleaner.ReconfigurableConfigs``: of the ways to write a setting
+only the finest, so ``log.retention.ms`` and not ``log.retention.hours``."""
+THREADS: Final = ("num.recovery.threads.per.data.dir", "num.replica.fetchers")
+"""``DynamicThreadPool``: at most halved or doubled at a time."""
+
+
+def _table(*keys: ConfigKey, dynamic: Dynamic | None = None) -> dict[str, ConfigKey]:
+    return {key.name: replace(key, dynamic=dynamic or _dynamic(key.name)) for key in keys}
+
+
+def _dynamic(name: str) -> Dynamic:
+    return "per-broker" if name in _PER_BROKER else "cluster-wide" if name in _CLUSTER_WIDE else "read-only"
 
 
 _MIN_ISR: Final = ConfigKey("min.insync.replicas", "int", "In-sync replicas that acks=all needs.", 1)
@@ -75,6 +100,17 @@ _TOPIC_FETCHING: Final = tuple(
         ("follower", "Replicas that a throttled follower may leave unfetched (0.10.1)."),
     )
 )  # fmt: skip
+
+_QUORUM: Final = (
+    ConfigKey("controller.quorum.election.timeout.ms", "int", "How long a candidate waits for votes (KRaft).", 1),
+    ConfigKey("controller.quorum.fetch.timeout.ms", "int", "Silence of its leader after which a voter stands.", 1),
+    ConfigKey("controller.quorum.election.backoff.max.ms", "int", "Longest pause of a candidate that failed."),
+    ConfigKey("controller.quorum.request.timeout.ms", "int", "How long a voter waits for an answer (KRaft).", 1),
+    ConfigKey("controller.quorum.retry.backoff.ms", "int", "Pause of a voter before it asks again (KRaft)."),
+    ConfigKey("controller.quorum.append.linger.ms", "int", "How long metadata records wait for company (KRaft)."),
+    ConfigKey("metadata.max.idle.interval.ms", "int", "Pause between NoOp records when nothing happens; 0 none."),
+)
+"""The KRaft quorum; every node of it has the same."""
 
 BROKER: Final = _table(
     ConfigKey("replica.lag.time.max.ms", "int", "How long a follower may be behind before it leaves the ISR.", 1),
@@ -137,6 +173,7 @@ BROKER: Final = _table(
     ),
     ConfigKey("default.replication.factor", "int", "Replicas of a topic that names no number.", 1),
     *_BROKER_FETCHING,
+    *_QUORUM,
     _MIN_ISR,
     _UNCLEAN,
 )
@@ -171,6 +208,7 @@ TOPIC: Final = _table(
     ConfigKey("file.delete.delay.ms", "int", "How long the files of a deleted segment stay.", 0, LONG_MAX),
     ConfigKey("message.timestamp.type", "str", "Whose clock stamps records.", choices=("CreateTime", "LogAppendTime")),
     *_TOPIC_FETCHING,
+    dynamic="cluster-wide",
 )
 """Topic configurations."""
 

@@ -49,6 +49,12 @@ COLUMNS: Final[dict[str, str]] = {
     "cause": "str",
     "ok": "bool",
     "stint": "int",
+    "elr": "ints",
+    "last_known": "int",
+    "recovering": "bool",
+    "replicas": "ints",
+    "adding": "ints",
+    "removing": "ints",
     "operation": "str",
     "operation_id": "int",
 }
@@ -142,6 +148,20 @@ class BrokerFenced(TraceEvent):
 
 
 @_event
+class ControllerChanged(TraceEvent):
+    """A node became the active controller; ``leader_epoch`` is its controller epoch (the quorum's, in KRaft mode).
+
+    ``broker`` is -1 where the node is a controller alone.
+    """
+
+    kind: ClassVar[str] = "controller_changed"
+    at_us: int
+    node: str
+    broker: int
+    leader_epoch: int
+
+
+@_event
 class FaultInjected(TraceEvent):
     """A fault began. ``until_us`` is when it heals by itself, -1 if only on request; ``detail`` its parameters."""
 
@@ -205,6 +225,111 @@ class IsrChanged(TraceEvent):
     isr: tuple[int, ...]
     previous_isr: tuple[int, ...]
     by: str
+
+
+@_event
+class PartitionCreated(TraceEvent):
+    """The controller made a partition while the cluster runs; ``detail`` names its replicas."""
+
+    kind: ClassVar[str] = "partition_created"
+    at_us: int
+    partition: str
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    isr: tuple[int, ...]
+    detail: str
+
+
+@_event
+class PartitionDeleted(TraceEvent):
+    """The controller deleted a partition with its topic; brokers have yet to hear. Its records are not lost."""
+
+    kind: ClassVar[str] = "partition_deleted"
+    at_us: int
+    partition: str
+
+
+@_event
+class ReplicaDeleted(TraceEvent):
+    """A broker gave up its replica, which held ``[log_offset, end_offset)``: the log is renamed, then unlinked.
+
+    ``by`` is ``deleted``, ``moved`` or ``stray``.
+    """
+
+    kind: ClassVar[str] = "replica_deleted"
+    at_us: int
+    partition: str
+    broker: int
+    log_offset: int
+    end_offset: int
+    by: str
+
+
+@_event
+class TopicConfigChanged(TraceEvent):
+    """The controller took new settings of a topic, ``target``; ``detail`` has all that differ from the defaults."""
+
+    kind: ClassVar[str] = "topic_config_changed"
+    at_us: int
+    target: str
+    detail: str
+
+
+@_event
+class BrokerConfigChanged(TraceEvent):
+    """A broker goes by other settings from here on; ``detail`` has all that were given at run time (KIP-226)."""
+
+    kind: ClassVar[str] = "broker_config_changed"
+    at_us: int
+    broker: int
+    detail: str
+
+
+@_event
+class ElrChanged(TraceEvent):
+    """Other replicas are eligible to lead without being in sync (KIP-966).
+
+    ``last_known`` led when the ISR became empty, -1 for nobody.
+    """
+
+    kind: ClassVar[str] = "elr_changed"
+    at_us: int
+    partition: str
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    isr: tuple[int, ...]
+    elr: tuple[int, ...]
+    last_known: int
+
+
+@_event
+class RecoveryChanged(TraceEvent):
+    """After an unclean election a leader counts as recovering until it has reported (KIP-704)."""
+
+    kind: ClassVar[str] = "recovery_changed"
+    at_us: int
+    partition: str
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    recovering: bool
+
+
+@_event
+class AssignmentChanged(TraceEvent):
+    """A partition's replicas are others, or are about to be (KIP-455): a reassignment began, ended or was cancelled."""
+
+    kind: ClassVar[str] = "assignment_changed"
+    at_us: int
+    partition: str
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
 
 
 @_event

@@ -19,7 +19,7 @@ class Keyframe(NamedTuple):
 
     network: tuple[Any, ...]
     streams: tuple[Any, ...]
-    lineages: tuple[tuple[int, ...], ...]
+    topics: tuple[Any, ...]
     committed: tuple[Any, ...]
     plane: tuple[Any, ...]
     brokers: tuple[Any, ...]

@@ -33,6 +33,17 @@ class PartitionState(NamedTuple):
     partition_epoch: int
     """ZooKeeper mode: the version of the state node."""
     replicas: tuple[int, ...]
+    """During a reassignment (KIP-455) the target's, then those that leave."""
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    elr: tuple[int, ...] = ()
+    """Eligible leader replicas: out of the ISR, but known to hold all that is committed (KIP-966)."""
+    last_known: int = NOBODY
+    """Who led last when the ISR became empty (KIP-966)."""
+    recovering: bool = False
+    """Led by the winner of an unclean election that has not reported since (KIP-704)."""
+    topic_id: int = 0
+    """Which topic of that name: a topic created again has another (KIP-516). 0: untold."""
 
 
 class ProduceRequest(NamedTuple):
@@ -223,7 +234,8 @@ class DeleteRecordsResponse(NamedTuple):
 class AlterPartitionRequest(NamedTuple):
     """A leader proposes an ISR. ``isr_epochs`` are its members' broker epochs as they fetched, -1 unchecked.
 
-    ``correlation`` tells a leader's proposals apart; the answer repeats it.
+    ``correlation`` tells a leader's proposals apart; the answer repeats it. ``recovering`` is the leader's own word on
+    its recovery (KIP-704): false from the moment it leads.
     """
 
     partition: str
@@ -234,6 +246,7 @@ class AlterPartitionRequest(NamedTuple):
     isr: tuple[int, ...]
     isr_epochs: tuple[int, ...]
     correlation: int = 0
+    recovering: bool = False
 
 
 class AlterPartitionResponse(NamedTuple):

@@ -19,6 +19,8 @@ def overview(cluster: "Cluster") -> ClusterView:
         events=cluster.executed,
         profile=cluster.profile.name,
         controller=_controller(cluster),
+        controller_epoch=cluster.plane.controller_epoch(),
+        controllers=cluster.plane.view(),
         brokers=tuple(_broker_view(cluster, broker.id, broker.rack, partitions) for broker in cluster.spec.brokers),
         partitions=partitions,
         producers=tuple(_producer_view(cluster, name) for name in cluster.producers),
@@ -45,7 +47,22 @@ def _broker_view(cluster: "Cluster", broker: int, rack: str, partitions: tuple[P
     if shown == "up" and not cluster.brokers[broker].control.registered:
         shown = "starting"
     leads = sum(partition.leader == broker for partition in partitions)
-    return BrokerView(broker, rack, shown, not cluster.plane.is_live(broker), leads, ())
+    return BrokerView(broker, rack, shown, not cluster.plane.is_live(broker), leads, (), _stale(cluster, broker))
+
+
+def _stale(cluster: "Cluster", broker: int) -> int:
+    """Partitions that a broker knows older than they are by now decided, or not at all."""
+    if not cluster.is_up(broker):
+        return 0
+    known = cluster.brokers[broker].states
+    stale = 0
+    for name, record in cluster.committed.records.items():
+        state = known.get(name)
+        stale += state is None or (state.leader_epoch, state.partition_epoch) < (
+            record.leader_epoch,
+            record.partition_epoch,
+        )
+    return stale
 
 
 def _producer_view(cluster: "Cluster", name: str) -> ProducerView:

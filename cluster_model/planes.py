@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from cluster_model.building import Parts
+from cluster_model.controller.kraft.plane import KraftPlane
 from cluster_model.controller.plane import Plane
 from cluster_model.controller.single import CONTROLLER_ID
 from cluster_model.controller.single_plane import SinglePlane
@@ -16,4 +17,12 @@ def make_plane(
     spec: ClusterSpec, parts: Parts, port_of: Callable[[int], Port], streams: Streams, emit: Callable[[Event], None]
 ) -> Plane:
     """The plane of the spec's mode, with ports of its own nodes from ``port_of``."""
+    if parts.profile.kraft:
+        return KraftPlane(spec, parts, port_of, streams, emit)
     return SinglePlane(port_of(CONTROLLER_ID), parts.profile, parts.config, parts.committed, emit)
+
+
+def share(plane: Plane, other: Plane) -> None:
+    """Let a twin's plane read what keyframes leave out of the other one's."""
+    if isinstance(plane, KraftPlane) and isinstance(other, KraftPlane):
+        plane.read_out_of(other)

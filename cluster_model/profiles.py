@@ -54,6 +54,7 @@ FLAGS: Final = (
     Flag("reads_from_followers", "consumers may read from followers (KIP-392)", (2, 4, 0)),
     Flag("diverging_fetch", "Fetch carries the last fetched epoch and answers a divergence (KIP-595)", (2, 7, 0)),
     Flag("alter_partition", "ISR changes go to the controller and count as maximal ISR meanwhile (KIP-497)", (2, 7, 0)),
+    Flag("recovery_state", "an unclean leader counts as recovering until it reports (KIP-704)", (3, 2, 0)),
     Flag("eligible_isr", "fenced or stopping replicas may not join the ISR (KIP-841)", (3, 3, 0)),
     Flag("leo_max_at_fetch", "a fetch never lowers the remembered leader LEO of the one before", (3, 3, 0)),
     Flag("caught_up_at_leo", "a replica at the leader's LEO counts as caught up for the HW", (3, 3, 0)),
@@ -61,9 +62,14 @@ FLAGS: Final = (
     Flag("no_bump_on_shrink", "in KRaft mode an ISR shrink leaves the leader epoch alone", (3, 6, 0)),
     Flag("hw_needs_min_isr", "the HW stands still while the ISR is below min.insync.replicas", (3, 7, 0)),
     Flag("effective_min_isr", "min.insync.replicas counts as at most the replication factor", (3, 7, 0)),
+    Flag("elr", "replicas that left an ISR below its minimum stay eligible to lead (KIP-966)", (4, 1, 0)),
     Flag("cleaner_default", "log.cleaner.enable is true by default", (0, 9, 0)),
     Flag("offset_not_available", "no latest offset while the HW is below its epoch's start (KIP-207)", (2, 2, 0)),
     Flag("delete_horizon", "tombstones go by the time of the first cleaning that kept them (KIP-534)", (3, 1, 0)),
+    Flag("check_quorum", "a KRaft leader resigns that has not heard from a majority of the quorum", (3, 7, 0)),
+    Flag("pre_vote", "a KRaft voter asks whether it would be elected before it raises the epoch (KIP-996)", (4, 0, 0)),
+    Flag("dynamic_config", "some of a broker's settings may change while it runs (KIP-226)", (1, 1, 0)),
+    Flag("topic_ids", "a topic created again under its old name is told from the former one (KIP-516)", (2, 8, 0)),
     Flag("keeps_last_isr", "the last member of an ISR always stays in it", (1, 1, 0)),
 )
 """Every rule that a cluster model looks at."""
@@ -124,6 +130,7 @@ class Profile:
     reads_from_followers: bool
     diverging_fetch: bool
     alter_partition: bool
+    recovery_state: bool
     eligible_isr: bool
     leo_max_at_fetch: bool
     caught_up_at_leo: bool
@@ -131,9 +138,14 @@ class Profile:
     no_bump_on_shrink: bool
     hw_needs_min_isr: bool
     effective_min_isr: bool
+    elr: bool
     cleaner_default: bool
     offset_not_available: bool
     delete_horizon: bool
+    check_quorum: bool
+    pre_vote: bool
+    dynamic_config: bool
+    topic_ids: bool
     keeps_last_isr: bool
 
     @property

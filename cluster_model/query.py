@@ -38,14 +38,9 @@ class Query:
         self._controller = controller
         self._operations = operations
 
-    def _replica(self, partition: str, broker: int | None) -> Replica:
-        if broker is not None:
-            return self._world.replica(partition, broker)
-        leader = self._world.true_leader(partition)
-        if leader is not None:
-            return leader
-        record = self._world.record(partition)
-        return self._world.replicas[partition][record.isr[0] if record.isr else record.assignment[0]]
+    def _replica(self, partition: str, broker: int | None) -> Replica | None:
+        """None while no broker has made its replica of a new partition: whatever is asked of its log is 0."""
+        return self._world.shown(partition) if broker is None else self._world.replica(partition, broker)
 
     def leader(self, partition: str) -> int:
         """The controller's choice, -1 for none."""
@@ -61,21 +56,24 @@ class Query:
 
     def leo(self, partition: str, broker: int | None = None) -> int:
         """Log end offset of a replica, of the leader's by default."""
-        return self._replica(partition, broker).log.leo
+        replica = self._replica(partition, broker)
+        return 0 if replica is None else replica.log.leo
 
     def hw(self, partition: str, broker: int | None = None) -> int:
         """High watermark of a replica, of the leader's by default."""
-        return self._replica(partition, broker).hw
+        replica = self._replica(partition, broker)
+        return 0 if replica is None else replica.hw
 
     def epoch(self, partition: str, broker: int | None = None) -> int:
         """Leader epoch by the controller, or as a broker believes."""
         if broker is None:
             return self._world.record(partition).leader_epoch
-        return self._replica(partition, broker).leader_epoch
+        return self._world.replica(partition, broker).leader_epoch
 
     def log_start(self, partition: str, broker: int | None = None) -> int:
         """Log start offset of a replica, of the leader's by default."""
-        return self._replica(partition, broker).log.log_start
+        replica = self._replica(partition, broker)
+        return 0 if replica is None else replica.log.log_start
 
     def log(self, partition: str, broker: int) -> list[list[int | str]]:
         """A replica's records as [epoch, name]; a record without a name is known by its number, from 0."""
@@ -105,7 +103,8 @@ class Query:
     def lag(self, group: str) -> int:
         """Records that a group has yet to read, over its partitions; against the HW, so it can be negative."""
         _members, positions = self._group(group)
-        return sum(self.hw(partition) - position for partition, position in positions.items())
+        there = [(name, position) for name, position in positions.items() if name in self._world.records]
+        return sum(self.hw(partition) - position for partition, position in there)
 
     def members(self, group: str) -> int:
         """Consumers in a group."""
@@ -165,8 +164,8 @@ class Query:
         return sum(record.leader < 0 for record in self._world.records.values())
 
     def under_replicated(self) -> int:
-        """Partitions with fewer in-sync replicas than assigned ones."""
-        return sum(len(record.isr) < len(record.assignment) for record in self._world.records.values())
+        """Partitions with fewer in-sync replicas than assigned ones; those only being added are not counted."""
+        return sum(record.under_replicated for record in self._world.records.values())
 
     def under_min_isr(self) -> int:
         """Partitions with too few in-sync replicas for acks=all."""

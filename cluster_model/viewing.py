@@ -21,8 +21,7 @@ from cluster_model.world import World
 def partition_view(world: World, checker: Checker, name: str) -> PartitionView:
     """One partition as it is."""
     record = world.record(name)
-    leader = world.true_leader(name)
-    shown = leader or world.replicas[name][record.isr[0] if record.isr else record.assignment[0]]
+    shown = world.shown(name)
     replicas = tuple(
         _replica_view(world, name, broker, shown) for broker in record.assignment if broker in world.replicas[name]
     )
@@ -34,15 +33,17 @@ def partition_view(world: World, checker: Checker, name: str) -> PartitionView:
         isr=record.isr,
         assignment=record.assignment,
         min_isr=world.effective_min_isr(name),
-        hw=shown.hw,
-        leo=shown.log.leo,
-        log_start=shown.log.log_start,
+        hw=0 if shown is None else shown.hw,
+        leo=0 if shown is None else shown.log.leo,
+        log_start=0 if shown is None else shown.log.log_start,
         replicas=replicas,
         missing=checker.ledger.missing(name),
+        adding=record.state.adding,
+        removing=record.state.removing,
     )
 
 
-def _replica_view(world: World, name: str, broker: int, shown: Replica) -> ReplicaView:
+def _replica_view(world: World, name: str, broker: int, shown: Replica | None) -> ReplicaView:
     replica = world.replicas[name][broker]
     isr = () if replica.leadership is None else replica.leadership.isr
     return ReplicaView(
@@ -55,7 +56,7 @@ def _replica_view(world: World, name: str, broker: int, shown: Replica) -> Repli
         believed_leader=replica.leader,
         believed_epoch=replica.leader_epoch,
         believed_isr=isr,
-        behind=shown.log.leo - replica.log.leo,
+        behind=0 if shown is None else shown.log.leo - replica.log.leo,
     )
 
 

@@ -7,6 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 BrokerState = Literal["up", "paused", "down", "starting"]
+ControllerRole = Literal["active", "leader", "follower", "candidate", "looking", "standby", "zombie", "down"]
+"""``active``: acts as controller; ``zombie``: acts as one though there is a newer; ``standby``: waits to be one.
+
+``leader``, ``follower``, ``candidate`` and ``looking`` tell where a quorum's member stands that is not the controller.
+"""
 ReplicaStatus = Literal["leader", "in_sync", "lagging", "truncating", "down", "diverged"]
 
 
@@ -48,11 +53,20 @@ class PartitionView:
     """In assignment order."""
     missing: int
     """Acknowledged records that the current leader's log does not hold."""
+    adding: tuple[int, ...] = ()
+    """Replicas that a reassignment under way brings."""
+    removing: tuple[int, ...] = ()
+    """Replicas that it takes away."""
 
     @property
     def under_replicated(self) -> bool:
-        """Fewer in-sync replicas than assigned ones."""
-        return len(self.isr) < len(self.assignment)
+        """Fewer in-sync replicas than assigned ones, those that are only being added not counted."""
+        return len(self.isr) < len(self.assignment) - len(self.adding)
+
+    @property
+    def at_min_isr(self) -> bool:
+        """One in-sync replica less, and acks=all is refused."""
+        return len(self.isr) == self.min_isr
 
     @property
     def under_min_isr(self) -> bool:
@@ -77,6 +91,24 @@ class BrokerView:
     """Partitions the controller has it lead."""
     faults: tuple[str, ...]
     """Names of the faults active on it."""
+    stale: int = 0
+    """Partitions of which its metadata is older than what is decided; 0 while it is down."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerView:
+    """A node of the control plane: a KRaft controller, a ZooKeeper server, or a broker that is the controller."""
+
+    node: int
+    name: str
+    role: ControllerRole
+    """As the node itself believes; ``down`` while its process is not there."""
+    epoch: int
+    """The newest epoch that it knows of: of the quorum, or the controller epoch of a ZooKeeper-mode controller."""
+    end: int
+    """End of its log, -1 where it has none."""
+    committed: int
+    """What it knows to be committed of that, -1 likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +205,8 @@ class ClusterView:
     violations: int
     operations: tuple[OperationView, ...] = ()
     """Added by who keeps them, as the faults are."""
+    controller_epoch: int = -1
+    controllers: tuple[ControllerView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,23 @@ class World:
     def true_leader(self, partition: str) -> Replica | None:
         """The replica that the controller has lead, None while nobody does."""
         record = self.record(partition)
-        return None if record.leader < 0 else self.replicas[partition].get(record.leader)
+        if record.leader < 0:
+            return None
+        replica = self.replicas[partition].get(record.leader)
+        return None if replica is None or replica.topic_id != record.topic_id else replica
+
+    def shown(self, partition: str) -> Replica | None:
+        """The leader's replica, else one that may speak for it; None while no broker has made any."""
+        record = self.record(partition)
+        leader = self.true_leader(partition)
+        there = self.replicas[partition]
+        return leader or next((there[broker] for broker in (*record.isr, *record.assignment) if broker in there), None)
+
+    def is_stale(self, partition: str, broker: int) -> bool:
+        """Whether a broker's replica is of a partition that has been deleted, and perhaps created again."""
+        record = self.records.get(partition)
+        replica = self.replicas.get(partition, {}).get(broker)
+        return record is None or (replica is not None and replica.topic_id != record.topic_id)
 
     def low_watermark(self, partition: str) -> int:
         """The least log start among a partition's running replicas, what DeleteRecords waits for; -1: none runs."""

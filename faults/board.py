@@ -56,7 +56,8 @@ class FaultBoard:
         cluster = self._cluster
         until_us = cluster.now_us + action.for_us if fault.lasting and action.for_us >= 0 else -1
         target = self._names(nodes)
-        detail = " ".join(f"{name}={value}" for name, value in params.items() if value not in ("", -1))
+        shown = {name: str(value).replace(" ", "") for name, value in params.items() if value not in ("", -1)}
+        detail = " ".join(f"{name}={value}" for name, value in shown.items())
         active = _Active(number, fault.name, target, nodes, cluster.now_us, until_us, detail, links)
         cluster.emit(FaultInjected(cluster.now_us, number, fault.name, target, until_us, detail))
         if fault.lasting:
@@ -74,7 +75,7 @@ class FaultBoard:
             params = _with_defaults(fault, action)
             nodes = self._targets(action.target)
             self._refuse_impossible(fault, nodes)
-            return nodes, params, self._links(nodes, params) if fault.name == "lag" else ()
+            return nodes, params, self._links(fault, nodes, params) if fault.param("direction") else ()
         except FaultError:
             stream.position = position
             raise
@@ -105,8 +106,10 @@ class FaultBoard:
             if fault.name == "gc_pause" and state is ProcessState.PAUSED:
                 raise FaultError(f"{name} is paused already")
 
-    def _links(self, nodes: tuple[int, ...], params: dict[str, Any]) -> tuple[tuple[int, int], ...]:
+    def _links(self, fault: Fault, nodes: tuple[int, ...], params: dict[str, Any]) -> tuple[tuple[int, int], ...]:
         others = self._targets(str(params["to"])) if params["to"] else self._cluster.nodes()
+        if fault.name == "partition" and not params["to"]:
+            others = tuple(other for other in others if other not in nodes)
         found: dict[tuple[int, int], None] = {}
         for node in nodes:
             for other in others:
@@ -116,7 +119,7 @@ class FaultBoard:
                     if params["direction"] in ("both", "in"):
                         found[other, node] = None
         if not found:
-            raise FaultError("lag needs two different ends, found only one node")
+            raise FaultError(f"{fault.name} needs two different ends, found only one")
         return tuple(found)
 
     def _apply(self, active: _Active, params: dict[str, Any]) -> None:
@@ -124,6 +127,10 @@ class FaultBoard:
         if active.fault == "lag":
             for source, target in active.links:
                 cluster.add_lag(source, target, active.id, int(params["latency"]), int(params["jitter"]))
+            return
+        if active.fault == "partition":
+            for source, target in active.links:
+                cluster.cut(source, target, active.id)
             return
         for node in active.nodes:
             if active.fault == "restart":
@@ -193,6 +200,10 @@ class FaultBoard:
             for source, target in active.links:
                 cluster.remove_lag(source, target, number)
             return
+        if active.fault == "partition":
+            for source, target in active.links:
+                cluster.mend(source, target, number)
+            return
         for node in active.nodes:
             if active.fault == "gc_pause" and cluster.state_of(node) is ProcessState.PAUSED:
                 cluster.resume(node)
@@ -242,6 +253,8 @@ class FaultBoard:
         short = f"; without it {below} would be under min.insync.replicas" if below else ""
         if name == "lag":
             return f"{who} {fate}; acks=all waits for it while it is in an ISR"
+        if name == "partition" and node not in cluster.brokers:
+            return f"{who} hears and is heard by nobody"
         return f"{who} {fate}; new leaders after its session of {session} s{short}"
 
     def save(self) -> tuple[Any, ...]:

@@ -174,6 +174,31 @@ CATALOGUE: Final = _table(
         cause="a congested or long link, a saturated network card, a slow host",
         may_break="latency of acks=all; the ISR once a follower lags beyond replica.lag.time.max.ms",
     ),
+    Fault(
+        name="partition",
+        letter="n",
+        title="network partition",
+        summary="Packets between the target and the others are dropped: connections stay open and silent, what is sent "
+        "waits, and after 30 s the connection is given up.",
+        params=(
+            Param("to", "target", "The other side; everybody else by default.", default=""),
+            Param(
+                "direction",
+                "choice",
+                "Which way is cut: out of the target, into it, or both.",
+                default="both",
+                choices=("both", "out", "in"),
+            ),
+        ),
+        accepts="nodes",
+        lasting=True,
+        heals="what still waits arrives, in order, after a retransmission timeout of 200 ms",
+        glyph="≠",
+        colour="warning",
+        cause="a switch or a route that fails, a firewall rule, an availability zone that is cut off",
+        may_break="the ISR after replica.lag.time.max.ms; leaderships after the session, while the old leader still "
+        "takes acks=1 of clients on its side",
+    ),
 )
 """Faults by name."""
 

@@ -1,4 +1,4 @@
-"""Target selectors: ``leader(orders-0)``, ``followers(orders-0)``, ``rack(a)``, ``random(2, isr(orders-0))`` ...
+"""Target selectors: ``leader(orders-0)``, ``rack(a)``, ``random(2, isr(orders-0))``, ``broker(1) + clients`` ...
 
 They look at everything, as an operator would; the model's own nodes never do. A selector is parsed once and resolved
 against the live cluster at the moment its fault strikes.
@@ -11,13 +11,16 @@ from typing import Final
 from cluster_model.cluster import Cluster
 from cluster_model.messages import NOBODY
 
-_TOKEN: Final = re.compile(r"\s*([A-Za-z0-9._/-]+|[(),])")
+_TOKEN: Final = re.compile(r"\s*([A-Za-z0-9._/-]+|[(),+])")
 
 TARGETS: Final = "targets"
 """The random stream that draws among candidates."""
 
 _LONGEST: Final = 1_000
 """Characters of a selector: what is nested deeper than that was not meant."""
+
+JOIN: Final = "+"
+"""Kind of a selector that joins several."""
 
 PARTITION_SELECTORS: Final = ("leader", "followers", "isr", "replicas")
 SELECTORS: Final = {
@@ -30,9 +33,16 @@ SELECTORS: Final = {
     "rack": "rack(NAME): all brokers of a rack",
     "client": "client(NAME): a producer, a member of a group as in billing/0, or admin",
     "random": "random(N, SELECTOR): N of those, drawn by the session's seed; random(SELECTOR) draws one",
+    "clients": "clients: every producer and every member of a group",
+    "brokers": "brokers: every broker",
     "all": "all: every broker",
+    JOIN: "SELECTOR + SELECTOR: everybody of either",
 }
 """Selector → how it is written and what it means."""
+BARE: Final = ("all", "brokers", "clients", "controller")
+"""Selectors that are one word; all others take something in brackets."""
+NUMBERED: Final = ("broker",)
+"""Selectors whose argument is a number."""
 
 
 class SelectorError(Exception):
@@ -45,12 +55,13 @@ class SelectorError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """A parsed selector: its kind, one plain argument, and what it draws from."""
+    """A parsed selector: its kind, one plain argument, what it draws from, and what it joins."""
 
     kind: str
     argument: str = ""
     count: int = 1
     inner: "Selector | None" = None
+    parts: tuple["Selector", ...] = ()
     column: int = field(default=0, compare=False)
 
 
@@ -63,7 +74,7 @@ def parse(text: str) -> Selector:
     if len(text) > _LONGEST:
         raise SelectorError(f"a target of {len(text)} characters; {_LONGEST} are allowed", _LONGEST)
     tokens = _tokens(text)
-    selector, rest = _selector(tokens, 0)
+    selector, rest = _joined(tokens, 0)
     if rest < len(tokens):
         word, column = tokens[rest]
         raise SelectorError(f"nothing may follow the selector, found {word!r}", column)
@@ -81,24 +92,37 @@ def _tokens(text: str) -> list[tuple[str, int]]:
         tokens.append((match.group(1), match.start(1)))
         at = match.end()
     if not tokens:
-        raise SelectorError(f"empty; a target is one of {', '.join(SELECTORS)}")
+        raise SelectorError(f"empty; a target is one of {_KINDS}")
     return tokens
+
+
+_KINDS: Final = ", ".join(kind for kind in SELECTORS if kind != JOIN)
+
+
+def _joined(tokens: list[tuple[str, int]], at: int) -> tuple[Selector, int]:
+    first, at = _selector(tokens, at)
+    parts = [first]
+    while at < len(tokens) and tokens[at][0] == JOIN:
+        _word(tokens, at + 1, SELECTORS[JOIN])
+        part, at = _selector(tokens, at + 1)
+        parts.append(part)
+    return (first if len(parts) == 1 else Selector(JOIN, parts=tuple(parts), column=first.column)), at
 
 
 def _selector(tokens: list[tuple[str, int]], at: int) -> tuple[Selector, int]:
     kind, column = tokens[at]
     if kind.isdigit():
         return Selector("broker", kind, column=column), at + 1
-    if kind not in SELECTORS:
-        raise SelectorError(f"unknown target {kind!r}; a target is one of {', '.join(SELECTORS)}", column)
-    if kind in ("all", "controller"):
+    if kind not in SELECTORS or kind == JOIN:
+        raise SelectorError(f"unknown target {kind!r}; a target is one of {_KINDS}", column)
+    if kind in BARE:
         return Selector(kind, column=column), at + 1
     at = _expect(tokens, at + 1, "(", SELECTORS[kind])
     if kind == "random":
         return _random(tokens, at, column)
     argument, where = _word(tokens, at, SELECTORS[kind])
-    if kind == "broker" and not argument.isdigit():
-        raise SelectorError(f"broker takes a number, found {argument!r}", where)
+    if kind in NUMBERED and not argument.isdigit():
+        raise SelectorError(f"{kind} takes a number, found {argument!r}", where)
     return Selector(kind, argument, column=where), _expect(tokens, at + 1, ")", SELECTORS[kind])
 
 
@@ -108,8 +132,8 @@ def _random(tokens: list[tuple[str, int]], at: int, column: int) -> tuple[Select
         count = int(tokens[at][0])
         at += 2
     _word(tokens, at, SELECTORS["random"])
-    inner, at = _selector(tokens, at)
-    return Selector("random", "", count, inner, column), _expect(tokens, at, ")", SELECTORS["random"])
+    inner, at = _joined(tokens, at)
+    return Selector("random", "", count, inner, column=column), _expect(tokens, at, ")", SELECTORS["random"])
 
 
 def _expect(tokens: list[tuple[str, int]], at: int, wanted: str, usage: str) -> int:
@@ -120,7 +144,7 @@ def _expect(tokens: list[tuple[str, int]], at: int, wanted: str, usage: str) -> 
 
 
 def _word(tokens: list[tuple[str, int]], at: int, usage: str) -> tuple[str, int]:
-    if at >= len(tokens) or tokens[at][0] in "(),":
+    if at >= len(tokens) or tokens[at][0] in "(),+":
         column = tokens[at][1] if at < len(tokens) else tokens[-1][1] + len(tokens[-1][0])
         raise SelectorError(f"something is missing; write {usage}", column)
     return tokens[at]
@@ -143,9 +167,13 @@ def _resolve(selector: Selector, cluster: Cluster) -> list[int]:
     kind = selector.kind
     if kind in PARTITION_SELECTORS:
         return _of_partition(selector, cluster)
+    if kind == JOIN:
+        return list(dict.fromkeys(node for part in selector.parts for node in _resolve(part, cluster)))
     if kind == "controller":
         active = cluster.plane.active()
         return [] if active == NOBODY else [active]
+    if kind == "clients":
+        return list(_clients(cluster).values())
     if kind == "broker":
         broker = int(selector.argument)
         if broker not in cluster.brokers:
@@ -158,14 +186,18 @@ def _resolve(selector: Selector, cluster: Cluster) -> list[int]:
             raise SelectorError(f"no rack {selector.argument!r}; there are {racks}", selector.column)
         return found
     if kind == "client":
-        servers = {*cluster.brokers, *cluster.plane.servers}
-        clients = {cluster.name_of(node): node for node in cluster.nodes() if node not in servers}
+        clients = _clients(cluster)
         if selector.argument not in clients:
             raise SelectorError(f"no client {selector.argument!r}; there are {list(clients)}", selector.column)
         return [clients[selector.argument]]
     if kind == "random" and selector.inner is not None:
         return _draw(_resolve(selector.inner, cluster), selector.count, cluster)
     return list(cluster.brokers)
+
+
+def _clients(cluster: Cluster) -> dict[str, int]:
+    names = (*cluster.producers, *cluster.consumers)
+    return {cluster.name_of(node): node for node in cluster.nodes() if cluster.name_of(node) in names}
 
 
 def _of_partition(selector: Selector, cluster: Cluster) -> list[int]:

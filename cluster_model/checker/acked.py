@@ -51,9 +51,10 @@ class RangeSet:
 class AckedRecords:
     """Acknowledged offsets per stint of one partition, and how far each stint was committed."""
 
-    __slots__ = ("_saved", "by_stint", "committed")
+    __slots__ = ("_saved", "by_stint", "committed", "topic_id")
 
-    def __init__(self) -> None:
+    def __init__(self, topic_id: int) -> None:
+        self.topic_id = topic_id
         self.by_stint: dict[int, RangeSet] = {}
         self.committed: dict[int, int] = {}
         """Stint → offset below which its records were committed."""

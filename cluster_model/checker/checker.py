@@ -13,6 +13,8 @@ from cluster_model.events import (
     HwAdvanced,
     LeaderElected,
     LogStartMoved,
+    PartitionCreated,
+    PartitionDeleted,
     PartitionOffline,
     ProduceRefused,
     RecordsAcked,
@@ -56,6 +58,10 @@ class Checker:
 
     def observe(self, event: TraceEvent) -> None:
         """Hear a rare event, in the state that it left behind."""
+        if isinstance(event, PartitionCreated):
+            self.ledger.created(event.partition)
+        elif isinstance(event, PartitionDeleted):
+            self.ledger.deleted(event)
         self.history.observe(event)
         self.invariants.observe(event)
         if isinstance(event, RecordsFailed):

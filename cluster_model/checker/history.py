@@ -5,6 +5,8 @@ from typing import Any
 from cluster_model.events import (
     IsrChanged,
     LeaderElected,
+    PartitionCreated,
+    PartitionDeleted,
     PartitionOffline,
     TraceEvent,
     Truncated,
@@ -41,9 +43,15 @@ class History:
         """Keep the event if it is one that explains anything."""
         self._saved = None
         self.moment += 1
-        if isinstance(event, LeaderElected | PartitionOffline):
+        if isinstance(event, PartitionCreated):
+            self._elections[event.partition], self._truncations[event.partition] = [], []
+            self._isrs[event.partition] = [(event.leader_epoch, event.isr)]
+        elif isinstance(event, PartitionDeleted):
+            for table in (self._elections, self._truncations, self._isrs):
+                table.pop(event.partition, None)
+        elif isinstance(event, LeaderElected | PartitionOffline):
             self._elections[event.partition].append((self.moment, event))
-        elif isinstance(event, Truncated):
+        elif isinstance(event, Truncated) and not self._world.is_stale(event.partition, event.broker):
             log = self._world.replicas[event.partition][event.broker].log
             self._truncations[event.partition].append((self.moment, event, log.cut))
         elif isinstance(event, IsrChanged):

@@ -18,6 +18,7 @@ from cluster_model.events import (
     IsrChanged,
     LeaderElected,
     LogStartMoved,
+    PartitionDeleted,
     RecordsMissing,
     TraceEvent,
     Truncated,
@@ -40,7 +41,7 @@ INVARIANTS: Final = (LOG_MATCHING, DURABILITY, ONE_LEADER, HW_MONOTONE, BOUNDS, 
 class Invariants:
     """Checks as events come; ``violations`` counts by invariant."""
 
-    __slots__ = ("_emit", "_epochs", "_history", "_hws", "_leaders", "_reported", "_world", "violations")
+    __slots__ = ("_emit", "_epochs", "_history", "_hws", "_leaders", "_reborn", "_reported", "_world", "violations")
 
     def __init__(self, world: World, history: History, emit: Callable[[Event], None]) -> None:
         self._world = world
@@ -50,10 +51,14 @@ class Invariants:
         self._hws: dict[str, tuple[int, int, int]] = {}
         self._epochs: dict[str, tuple[int, int]] = {}
         self._reported: dict[tuple[str, str, int, int], int] = {}
+        self._reborn: dict[str, None] = {}
+        """Partitions that were deleted, and may be there again."""
         self.violations: dict[str, int] = {}
 
     def appended(self, event: Appended) -> None:
         """At most one broker ever appends as leader in an epoch."""
+        if self._reborn and self._is_past(event.partition, event.broker):
+            return
         known = self._leaders.setdefault((event.partition, event.leader_epoch), event.broker)
         if known != event.broker:
             detail = f"brokers {known} and {event.broker} both appended as leader in epoch {event.leader_epoch}"
@@ -61,7 +66,13 @@ class Invariants:
 
     def observe(self, event: TraceEvent) -> None:
         """A rare event."""
-        if isinstance(event, LeaderElected | IsrChanged):
+        if isinstance(event, PartitionDeleted):
+            self._forget(event.partition)
+        elif isinstance(event, BecameLeader | Truncated | LogStartMoved) and self._is_past(
+            event.partition, event.broker
+        ):
+            return
+        elif isinstance(event, LeaderElected | IsrChanged):
             self._decided(event)
             if isinstance(event, IsrChanged) and event.leader >= 0 and event.by == "leader":
                 self._logs_match(event.partition, event.at_us)
@@ -74,6 +85,8 @@ class Invariants:
 
     def hw_advanced(self, event: HwAdvanced) -> None:
         """It never falls within a leadership, and what lies below it is the same on all in-sync replicas."""
+        if self._reborn and self._is_past(event.partition, event.broker):
+            return
         before = self._hws.get(event.partition)
         if before is not None and before[:2] == (event.broker, event.leader_epoch) and event.hw < before[2]:
             detail = f"broker {event.broker} lowered its HW from {before[2]} to {event.hw} within epoch {before[1]}"
@@ -83,6 +96,17 @@ class Invariants:
         record = self._world.records[event.partition]
         if event.broker == record.leader and event.leader_epoch == record.leader_epoch:
             self._logs_match(event.partition, event.at_us)
+
+    def _is_past(self, partition: str, broker: int) -> bool:
+        """Whether a replica is of a deleted partition, so that nothing is promised of it any more."""
+        return partition in self._reborn and self._world.is_stale(partition, broker)
+
+    def _forget(self, partition: str) -> None:
+        """It is deleted; one that is created again begins with other epochs and another log."""
+        self._reborn[partition] = None
+        self._hws.pop(partition, None)
+        self._epochs.pop(partition, None)
+        self._leaders = {key: broker for key, broker in self._leaders.items() if key[0] != partition}
 
     def _bounds(self, partition: str, broker: int, at_us: int) -> None:
         replica = self._world.replicas[partition][broker]
@@ -95,11 +119,14 @@ class Invariants:
         """What the leader counts as committed must be the same records on every in-sync replica."""
         record = self._world.records[partition]
         replicas = self._world.replicas[partition]
-        leader = replicas[record.leader]
+        leader = self._world.true_leader(partition)
+        if leader is None:
+            return
         for broker in record.isr:
-            log = replicas[broker].log
-            if log.extents == leader.log.extents:
+            replica = replicas.get(broker)  # A new partition's may not have been made yet.
+            if replica is None or replica.log.extents == leader.log.extents or replica.topic_id != leader.topic_id:
                 continue
+            log = replica.log
             parted = [(start, end) for start, end in differing(leader.log, log) if start < leader.hw]
             if parted:
                 start = parted[0][0]
@@ -142,10 +169,11 @@ class Invariants:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         tables = (self._leaders, self._hws, self._epochs, self._reported, self.violations)
-        return tuple(tuple(table.items()) for table in tables)
+        return (*(tuple(table.items()) for table in tables), tuple(self._reborn))
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        leaders, hws, epochs, reported, violations = saved
+        leaders, hws, epochs, reported, violations, reborn = saved
+        self._reborn = dict.fromkeys(reborn)
         self._leaders, self._hws, self._epochs = dict(leaders), dict(hws), dict(epochs)
         self._reported, self.violations = dict(reported), dict(violations)

@@ -5,7 +5,8 @@ They are *lost* once no replica's log holds them, or when the session ends with 
 the stint that wrote it and its offset, so a record that took a lost one's place is never mistaken for it. What
 retention or DeleteRecords took while nobody missed it was deleted on purpose, and counts as neither. Nor does what
 compaction removed: a log holds it, as far as the ledger goes, for as long as it covers its offset. That only the newest
-record of a key stays is the topic's contract; if that one is lost, it counts.
+record of a key stays is the topic's contract; if that one is lost, it counts. What goes with its topic was
+deleted on purpose too; what was lost before that stays lost.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,6 +21,7 @@ from cluster_model.events import (
     Event,
     HwAdvanced,
     LogStartMoved,
+    PartitionDeleted,
     RecordsAcked,
     RecordsFailed,
     RecordsLost,
@@ -40,15 +42,15 @@ class Ledger:
     """Books by client and by partition. ``lost_runs`` is complete after :meth:`close`."""
 
     __slots__ = (
-        "_acked", "_causes", "_closed", "_emit", "_history", "_missing", "_purged", "_unplaced", "_vouched", "_world",
-        "books", "repeats",
+        "_acked", "_buried", "_causes", "_closed", "_deleted", "_emit", "_history", "_missing", "_purged", "_unplaced",
+        "_vouched", "_world", "books", "repeats",
     )  # fmt: skip
 
     def __init__(self, world: World, history: History, emit: Callable[[Event], None]) -> None:
         self._world = world
         self._history = history
         self._emit = emit
-        self._acked = {name: AckedRecords() for name in world.records}
+        self._acked = {name: AckedRecords(record.topic_id) for name, record in world.records.items()}
         self._missing: dict[str, tuple[_Interval, ...]] = {}
         self._causes: dict[tuple[str, int], list[tuple[int, int, Trigger]]] = {}
         """(partition, stint) → (start, end, what did it) of all that is missing; empty for a stint that has it back."""
@@ -56,12 +58,39 @@ class Ledger:
         """(partition, stint) → (start, end, ISR) as of the acknowledgement; one entry while the ISR stays."""
         self._purged: dict[tuple[str, int], RangeSet] = {}
         """(partition, stint) → offsets deleted on purpose."""
+        self._deleted: dict[str, int] = {}
+        """Partition → the newest topic id of its name that was deleted."""
+        self._buried: dict[str, tuple[int, int]] = {}
+        """Client → records lost, and committed ones among them, of partitions that have been deleted since."""
         self._unplaced: dict[tuple[str, str], int] = {}
         """(client, partition) → records acknowledged by acks=0 less those that reached a leader."""
         self._closed: dict[str, tuple[_Interval, ...]] | None = None
         self.books: dict[str, list[int]] = {}
         """Client → [sent, acked, failed, unknown]."""
         self.repeats = Repeats(world)
+
+    def created(self, partition: str) -> None:
+        """A partition is there, and nothing in it."""
+        self._acked[partition] = AckedRecords(self._world.records[partition].topic_id)
+
+    def deleted(self, event: PartitionDeleted) -> None:
+        """A partition is gone. What no log held before that is lost; the rest was deleted on purpose."""
+        partition = event.partition
+        for stint, run in self._lost_runs(partition):
+            lost, committed = self._buried.get(run.client, (0, 0))
+            count = run.end - run.start
+            self._buried[run.client] = (lost + count, committed + count * run.committed)
+            self._say_lost(event.at_us, partition, stint, run)
+        self._deleted[partition] = self._acked.pop(partition).topic_id
+        self._missing.pop(partition, None)
+        self._causes = {key: causes for key, causes in self._causes.items() if key[0] != partition}
+        self._vouched = {key: vouched for key, vouched in self._vouched.items() if key[0] != partition}
+        self._purged = {key: purged for key, purged in self._purged.items() if key[0] != partition}
+        self.repeats.forget(partition)
+
+    def _is_deleted(self, partition: str, lineage: Lineage) -> bool:
+        """Whether records went with a topic: news of them may come later than that."""
+        return lineage.topic_id <= self._deleted.get(partition, -1)
 
     def sent(self, event: RecordsSent) -> None:
         """A client made records."""
@@ -106,7 +135,9 @@ class Ledger:
     def _placed(self, event: Appended) -> None:
         """An acks=0 record reached a leader's log: from here its identity is known."""
         self._count_unplaced(event.client, event.partition, -event.count)
-        lineage = self._world.replica(event.partition, event.broker).log.lineage_at(event.log_offset)
+        lineage = self._world.replicas[event.partition][event.broker].log.lineage_at(event.log_offset)
+        if self._deleted and self._is_deleted(event.partition, lineage):
+            return
         self._acked[event.partition].add(lineage.id, event.log_offset, event.log_offset + event.count)
         self._vouch(event.partition, lineage.id, event.log_offset, event.log_offset + event.count)
         leader = self._world.true_leader(event.partition)
@@ -115,6 +146,10 @@ class Ledger:
 
     def _acknowledged(self, event: RecordsAcked) -> None:
         end = event.log_offset + event.count
+        if self._deleted:
+            lineage = self._world.lineages[event.partition].by_id[event.stint]
+            if self._is_deleted(event.partition, lineage):
+                return
         if not self._acked[event.partition].add(event.stint, event.log_offset, end):
             return
         self._vouch(event.partition, event.stint, event.log_offset, end)
@@ -150,8 +185,8 @@ class Ledger:
 
     def committed(self, event: HwAdvanced) -> None:
         """A HW rose: if it is the true leader's, what lies below it could be read."""
-        record = self._world.records[event.partition]
-        if event.broker != record.leader:
+        record = self._world.records.get(event.partition)
+        if record is None or event.broker != record.leader:
             return
         log = self._world.replicas[event.partition][event.broker].log
         acked = self._acked[event.partition]
@@ -169,6 +204,8 @@ class Ledger:
 
     def log_start_moved(self, event: LogStartMoved) -> None:
         """A replica deleted its oldest records on purpose; those missing at that time stay missing."""
+        if event.partition not in self._acked:
+            return
         missing = self._missing.get(event.partition, ())
         for stint, start, end in self._world.replicas[event.partition][event.broker].log.dropped:
             absent = [(low, high) for other, low, high in missing if other == stint]
@@ -183,6 +220,8 @@ class Ledger:
 
     def leader_changed(self, partition: str, trigger: TraceEvent) -> None:
         """The leader's log, or who leads, is another: see what is missing now, and say so once per record."""
+        if partition not in self._acked:
+            return
         leader = self._world.true_leader(partition)
         if leader is None:
             self._missing.pop(partition, None)
@@ -249,16 +288,21 @@ class Ledger:
             for (name, _partition), count in self._unplaced.items()
             if self._closed is not None and client in (None, name)
         )
-        return never_placed + sum(
-            run.end - run.start
-            for partition in self._world.records
-            for _lineage, run in self._lost_runs(partition)
-            if client in (None, run.client)
+        buried = sum(lost for name, (lost, _committed) in self._buried.items() if client in (None, name))
+        return (
+            buried
+            + never_placed
+            + sum(
+                run.end - run.start
+                for partition in self._world.records
+                for _lineage, run in self._lost_runs(partition)
+                if client in (None, run.client)
+            )
         )
 
     def committed_lost(self, client: str | None = None) -> int:
         """Lost records that somebody could have read."""
-        return sum(
+        return sum(committed for name, (_lost, committed) in self._buried.items() if client in (None, name)) + sum(
             run.end - run.start
             for partition in self._world.records
             for _lineage, run in self._lost_runs(partition)
@@ -296,19 +340,21 @@ class Ledger:
         self._closed = closed
         for partition in self._world.records:
             for stint, run in self._lost_runs(partition):
-                lineage = self._world.lineages[partition].by_id[stint]
-                epoch = lineage.epoch
-                cause = self._cause(partition, lineage, run)
-                self._emit(
-                    RecordsLost(
-                        now, partition, run.client, run.sequence, run.end - run.start, run.start, epoch, run.acks,
-                        run.committed, cause,
-                    )
-                )  # fmt: skip
+                self._say_lost(now, partition, stint, run)
         for (client, partition), count in self._unplaced.items():
             if count > 0:
                 cause = f"{count} records of {client} for {partition} were sent with acks=0 and reached no leader"
                 self._emit(RecordsLost(now, partition, client, -1, count, -1, -1, 0, committed=False, cause=cause))
+
+    def _say_lost(self, now: int, partition: str, stint: int, run: Run) -> None:
+        lineage = self._world.lineages[partition].by_id[stint]
+        cause = self._cause(partition, lineage, run)
+        self._emit(
+            RecordsLost(
+                now, partition, run.client, run.sequence, run.end - run.start, run.start, lineage.epoch, run.acks,
+                run.committed, cause,
+            )
+        )  # fmt: skip
 
     def _cause(self, partition: str, lineage: Lineage, run: Run) -> str:
         isr = self._vouched_isr(partition, lineage.id, run.start)
@@ -329,7 +375,7 @@ class Ledger:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
-            tuple([acked.save() for acked in self._acked.values()]),
+            tuple([(name, acked.topic_id, acked.save()) for name, acked in self._acked.items()]),
             tuple(self._missing.items()),
             tuple((key, tuple(causes)) for key, causes in self._causes.items()),
             self._vouched.copy(),
@@ -338,13 +384,18 @@ class Ledger:
             tuple((client, tuple(books)) for client, books in self.books.items()),
             self.repeats.save(),
             tuple((key, purged.save()) for key, purged in self._purged.items()),
+            tuple(self._deleted.items()),
+            tuple(self._buried.items()),
         )
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        acked, missing, causes, vouched, unplaced, closed, books, repeats, purged = saved
-        for ours, state in zip(self._acked.values(), acked, strict=True):
-            ours.load(state)
+        acked, missing, causes, vouched, unplaced, closed, books, repeats, purged, deleted, buried = saved
+        self._deleted, self._buried = dict(deleted), dict(buried)
+        self._acked = {}
+        for name, topic_id, state in acked:
+            self._acked[name] = AckedRecords(topic_id)
+            self._acked[name].load(state)
         self._missing = dict(missing)
         self._causes = {key: list(entries) for key, entries in causes}
         self._vouched = dict(vouched)

@@ -38,7 +38,7 @@ class Repeats:
             self._highest[key] = end - 1
             return
         self._highest[key] = max(highest, end - 1)
-        log = self._world.replica(event.partition, event.broker).log
+        log = self._world.replicas[event.partition][event.broker].log
         self._judge(event, log)
 
     def _judge(self, event: Appended, log: ReplicaLog) -> None:
@@ -60,6 +60,12 @@ class Repeats:
         if later:
             self._late.append((event.client, (event.partition, stint, event.log_offset, event.count)))
 
+    def forget(self, partition: str) -> None:
+        """It is deleted, and its records with it."""
+        self._highest = {key: last for key, last in self._highest.items() if key[1] != partition}
+        self._copies = [entry for entry in self._copies if entry[1][0] != partition]
+        self._late = [entry for entry in self._late if entry[1][0] != partition]
+
     def duplicates(self, client: str | None = None) -> int:
         """Records that stand at two offsets of the current leader's log."""
         return sum(
@@ -79,7 +85,7 @@ class Repeats:
         )
 
     def _stands(self, partition: str, stint: int, offset: int) -> bool:
-        leader = self._world.true_leader(partition)
+        leader = self._world.true_leader(partition) if partition in self._world.records else None
         if leader is None:
             return False
         return any(start <= offset < end for start, end in leader.log.held(stint))

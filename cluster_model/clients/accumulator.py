@@ -57,8 +57,8 @@ class Accumulator:
 
     def add(self, partition: str, records: int, room: int, now: int) -> int:
         """Put records into the last batch if it still has room, else into a new one; returns their first sequence."""
-        sequence = self._next_sequence[partition]
-        self._next_sequence[partition] += records
+        sequence = self._next_sequence.get(partition, 0)
+        self._next_sequence[partition] = sequence + records
         queue = self.queues.get(partition)
         if queue is None:
             queue = self.queues[partition] = []

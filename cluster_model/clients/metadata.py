@@ -58,6 +58,11 @@ class Metadata:
         state = self.states.get(partition)
         return NOBODY if state is None else state.leader
 
+    def partitions_of(self, topic: str) -> list[str]:
+        """A topic's partitions, none where there is no such topic, in the order of their numbers."""
+        names = [name for name in self.states if name.rpartition("-")[0] == topic]
+        return sorted(names, key=lambda name: int(name.rpartition("-")[2]))
+
     def epoch(self, partition: str) -> int:
         """The leader epoch that is thought current, -1 when unknown."""
         state = self.states.get(partition)
@@ -118,7 +123,7 @@ class Metadata:
         if self._node in self._silent:
             self._silent.remove(self._node)
         self._node = NOBODY
-        if not response.partitions:
+        if not response.brokers:  # It has just started, and has been told nothing yet.
             self.refresh()
             return False
         self._online = response.brokers
@@ -127,12 +132,17 @@ class Metadata:
         return True
 
     def _take(self, states: tuple[PartitionState, ...]) -> None:
-        """Keep the newest of each: an older epoch comes from a broker that is behind (KIP-320)."""
+        """Keep the newest of each: an older epoch comes from a broker that is behind (KIP-320).
+
+        What is not told of any more is gone. A topic created again is told from the former one by its id.
+        """
         self.version += 1
+        before = self.states
+        self.states = {}
         for state in states:
-            known = self.states.get(state.partition)
-            if known is None or state.leader_epoch >= known.leader_epoch:
-                self.states[state.partition] = state
+            known = before.get(state.partition)
+            newer = known is None or state.leader_epoch >= known.leader_epoch or state.topic_id != known.topic_id
+            self.states[state.partition] = state if newer or known is None else known
 
     def disconnected(self, broker: int) -> None:
         """The connection to a broker broke."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 from cluster_model.clients.accumulator import Accumulator, Outgoing
 from cluster_model.clients.metadata import Metadata
 from cluster_model.config import ProducerConfig
-from cluster_model.errors import INVALID_METADATA, RETRIABLE, KafkaError
+from cluster_model.errors import INVALID_METADATA, PROVES_NOT_WRITTEN, RETRIABLE, WHILE_WAITING_TOO, KafkaError
 from cluster_model.events import Event, ProduceRefused, RecordsAcked, RecordsFailed, RecordsSent, RecordsUnknown
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Alarm, Port
@@ -27,21 +27,8 @@ from cluster_model.messages import (
 )
 from cluster_model.spec import ProducerSpec
 
-_PROVES_NOT_WRITTEN: Final = frozenset(
-    {
-        KafkaError.NOT_ENOUGH_REPLICAS,
-        KafkaError.CORRUPT_MESSAGE,
-        KafkaError.INVALID_RECORD,
-        KafkaError.INVALID_TIMESTAMP,
-        KafkaError.MESSAGE_TOO_LARGE,
-        KafkaError.RECORD_LIST_TOO_LARGE,
-        KafkaError.UNKNOWN_TOPIC_OR_PARTITION,
-        KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER,
-        KafkaError.INVALID_REQUIRED_ACKS,
-    }
-)
-"""Errors given before anything is appended, whatever the acks."""
-
+MAX_BLOCK_US: Final = 60_000_000
+"""How long ``send`` waits for metadata (``max.block.ms``)."""
 _NEXT_IDENTITY: Final = 1 << 20
 """Step from one producer identity to the next: stands for the epoch that KIP-360 raises."""
 
@@ -50,9 +37,10 @@ class Producer:
     """The node."""
 
     __slots__ = (
-        "_accumulator", "_alarm", "_at_once", "_available", "_available_as_of", "_config", "_correlation", "_emit",
-        "_in_flight", "_metadata", "_partitions", "_patience_us", "_pid", "_port", "_pumped_as_of", "_room",
-        "_running", "_spec", "_turn", "_under_way", "_usual_size", "acked", "acks", "failed", "last_error",
+        "_accumulator", "_alarm", "_at_once", "_available", "_available_as_of", "_blocked_at", "_config",
+        "_correlation", "_emit", "_in_flight", "_metadata", "_partitions", "_patience_us", "_pid", "_port",
+        "_pumped_as_of", "_room", "_running", "_spec", "_turn", "_under_way", "_usual_size", "acked",
+        "acks", "failed", "last_error",
         "refused", "sent", "unknown",
     )  # fmt: skip
 
@@ -80,6 +68,8 @@ class Producer:
         self._usual_size = spec.batch * spec.record_bytes
         self._partitions = partitions
         self._available = partitions
+        self._blocked_at = -1
+        """Since when the application waits in ``send``, -1 if it does not."""
         self._available_as_of = -1
         """Version of the metadata that :attr:`_available` was read from."""
         self._pumped_as_of = -1
@@ -155,6 +145,12 @@ class Producer:
         if not self._running or 0 <= spec.stop_us <= now:
             return
         self._port.timer(spec.interval_us, "make")
+        if self._available_as_of != self._metadata.version:
+            self._see_partitions()
+        if not self._partitions:
+            self._blocked(now)
+            return
+        self._blocked_at = -1
         partition = self._next_partition()
         quiet = self._accumulator.waiting == 0 and self._pumped_as_of == self._metadata.version
         sequence = self._accumulator.add(partition, spec.batch, self._room, now)
@@ -181,12 +177,32 @@ class Producer:
         ready_at = self._send_ready(leader, queue, now)
         self._rearm(ready_at if ready_at > now else -1)
 
+    def _see_partitions(self) -> None:
+        """Which partitions the topic has, and which of them a leader, by the newest metadata."""
+        self._available_as_of = self._metadata.version
+        self._partitions = tuple(self._metadata.partitions_of(self._spec.topic))
+        led = tuple(name for name in self._partitions if self._metadata.leader(name) != NOBODY)
+        self._available = led or self._partitions
+
+    def _blocked(self, now: int) -> None:
+        """There is no such topic: ``send`` waits for it to come, up to ``max.block.ms``, and then throws.
+
+        The application's thread waits with it, so that of all the records of that time only the first are made.
+        """
+        self._metadata.refresh()
+        if self._blocked_at < 0:
+            self._blocked_at = now
+        elif now - self._blocked_at >= MAX_BLOCK_US:
+            spec, error, waited = self._spec, KafkaError.REQUEST_TIMED_OUT, now - self._blocked_at
+            self._blocked_at = now
+            self.sent += spec.batch
+            self.failed += spec.batch
+            self.last_error = error.name
+            self._emit(RecordsSent(now, spec.name, spec.topic, -1, spec.batch, self.acks))
+            self._emit(RecordsFailed(now, spec.name, spec.topic, -1, spec.batch, self.acks, error.name, waited))
+
     def _next_partition(self) -> str:
         """In turn over the partitions that have a leader, over all when none has (``RoundRobinPartitioner``)."""
-        if self._available_as_of != self._metadata.version:
-            self._available_as_of = self._metadata.version
-            led = tuple(name for name in self._partitions if self._metadata.leader(name) != NOBODY)
-            self._available = led or self._partitions
         available = self._available
         self._turn += 1
         return available[(self._turn - 1) % len(available)]
@@ -322,27 +338,17 @@ class Producer:
         self.acked += batch.records
         self._emit(
             RecordsAcked(
-                now,
-                self._spec.name,
-                batch.partition,
-                batch.sequence,
-                batch.records,
-                self.acks,
-                broker,
-                epoch,
-                offset,
-                now - batch.created_us,
-                lineage,
+                now, self._spec.name, batch.partition, batch.sequence, batch.records, self.acks, broker, epoch, offset,
+                now - batch.created_us, lineage,
             )
-        )
+        )  # fmt: skip
 
     def _attempt_failed(self, batch: Outgoing, broker: int, error: KafkaError) -> None:
         now = self._port.clock.now
         self._accumulator.came_back(batch)
         self.refused += 1
         self.last_error = error.name
-        rejected_up_front = error is KafkaError.NOT_LEADER_OR_FOLLOWER and self.acks != ALL
-        if error not in _PROVES_NOT_WRITTEN and not rejected_up_front:
+        if error not in PROVES_NOT_WRITTEN and (error not in WHILE_WAITING_TOO or self.acks == ALL):
             batch.written = True
         self._emit(
             ProduceRefused(
@@ -392,12 +398,15 @@ class Producer:
         books = (self.sent, self.acked, self.failed, self.unknown, self.refused, self.last_error)
         return (
             books, self._accumulator.save(), self._correlation, flight, self._turn, self._running, self._pid,
-            self._alarm.save(), self._metadata.save(),
+            self._alarm.save(), self._metadata.save(), self._blocked_at,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        books, accumulator, self._correlation, flight, self._turn, self._running, self._pid, alarm, metadata = saved
+        (
+            books, accumulator, self._correlation, flight, self._turn, self._running, self._pid, alarm, metadata,
+            self._blocked_at,
+        ) = saved  # fmt: skip
         self.sent, self.acked, self.failed, self.unknown, self.refused, self.last_error = books
         self._accumulator.load(accumulator)
         batches = {(b.partition, b.sequence): b for queue in self._accumulator.queues.values() for b in queue}

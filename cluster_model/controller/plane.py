@@ -7,6 +7,7 @@ from cluster_model.kernel.port import Port
 from cluster_model.kernel.process import Node
 from cluster_model.replication.broker import Broker
 from cluster_model.replication.control import Control
+from cluster_model.views import ControllerView
 
 
 class Server(Node, Protocol):
@@ -39,6 +40,12 @@ class Plane(Protocol):
 
     def controller_epoch(self) -> int:
         """Epoch of the newest controller."""
+
+    def view(self) -> tuple[ControllerView, ...]:
+        """Every node of the plane as it sees itself; in ZooKeeper mode the servers, then the broker that is controller.
+
+        ``role`` is ``down`` where the process is not there. A new controller also emits :class:`ControllerChanged`.
+        """
 
     def is_live(self, broker: int) -> bool:
         """Whether a broker counts as alive by the committed state: registered, and not fenced."""

@@ -1,9 +1,9 @@
 """One controller node that stands where a ZooKeeper-mode controller or a KRaft quorum stands.
 
-It decides by the rules of the profile (:mod:`cluster_model.controller.committed`), in the time that sessions take:
+It decides by the rules of the profile (:mod:`cluster_model.controller.rules`), in the time that sessions take:
 brokers send heartbeats, silence for a session timeout fences them, and decisions travel as messages that each broker
 applies when they reach it. What it leaves out of the real ones is their own failover: its state survives its crash as
-if every write had been committed.
+if every write had been committed; and eligible leader replicas (KIP-966), for nobody tells it how a broker stopped.
 """
 
 from collections.abc import Callable
@@ -12,8 +12,9 @@ from typing import Any, Final
 from cluster_model.clients.admin_messages import AdminError, ElectLeadersRequest, ElectLeadersResponse, refusal
 from cluster_model.config import BrokerConfig
 from cluster_model.controller.committed import Committed, PartitionRecord
+from cluster_model.controller.deciding import Decider
 from cluster_model.errors import KafkaError
-from cluster_model.events import BrokerFenced, BrokerRegistered, Event
+from cluster_model.events import BrokerFenced, BrokerRegistered, ControllerChanged, Event
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Alarm, Port
 from cluster_model.messages import (
@@ -46,7 +47,9 @@ class Registration:
 class SingleController:
     """The node."""
 
-    __slots__ = ("_alarm", "_config", "_emit", "_epoch", "_next_epoch", "_port", "_profile", "brokers", "committed")
+    __slots__ = (
+        "_alarm", "_config", "_decider", "_emit", "_epoch", "_next_epoch", "_port", "_profile", "brokers", "committed",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -58,6 +61,7 @@ class SingleController:
     ) -> None:
         self.committed = committed
         self.brokers: dict[int, Registration] = {}
+        self._decider = Decider(committed, profile, elr=False)
         self._port = port
         self._profile = profile
         self._config = config
@@ -143,7 +147,7 @@ class SingleController:
         now = self._port.now
         self.brokers[broker].fenced = True
         self._emit(BrokerFenced(now, broker, why))
-        self._publish(self.committed.fence(broker, self.live, now))
+        self._publish(self._decider.fence(broker, self.live, now))
 
     def _publish(self, changed: list[PartitionRecord]) -> None:
         """Tell every broker that has a connection to hear it, the fenced ones included: they may only be slow."""
@@ -184,14 +188,14 @@ class SingleController:
         now = self._port.now
         known.fenced = False
         self._emit(BrokerRegistered(now, broker))
-        changed = self.committed.unfence(broker, self.live, now)
+        changed = self._decider.unfence(broker, self.live, now)
         self._port.send(broker, self.everything())
         self._publish(changed)
 
     def _alter_partition(self, source: int, message: AlterPartitionRequest) -> None:
         record = self.committed.records.get(message.partition)
         before = None if record is None else record.partition_epoch
-        response = self.committed.alter_partition(message, self.live, self._port.now)
+        response = self._decider.alter_partition(message, self.live, self._port.now)
         self._port.send(source, response)
         if record is not None and record.partition_epoch != before:
             self._publish([record])
@@ -199,8 +203,7 @@ class SingleController:
     def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
         """An administrator's ELECT_LEADERS."""
         now = self._port.now
-        elect = self.committed.elect_unclean if unclean else self.committed.elect_preferred
-        error = elect(partition, self.live, now)
+        error = self._decider.elect_leaders(partition, self.live, now, unclean=unclean)
         if error is KafkaError.NONE:
             self._publish([self.committed.records[partition]])
         return error
@@ -220,6 +223,7 @@ class SingleController:
         for known in self.brokers.values():
             known.deadline = self._port.now + self._config.session_us
         self._watch_sessions()
+        self._emit(ControllerChanged(self._port.now, "controller", -1, self._epoch))
         self._publish(list(self.committed.records.values()))
 
     def save(self) -> tuple[Any, ...]:

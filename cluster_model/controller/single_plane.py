@@ -23,6 +23,7 @@ from cluster_model.messages import (
 from cluster_model.profiles import Profile
 from cluster_model.replication.broker import Broker
 from cluster_model.replication.control import Decisions, Handlers
+from cluster_model.views import ControllerView
 
 ALTER_PARTITION_RETRY_US: Final = 50_000
 """Pause after an AlterPartition answer that asks for another try (``AlterPartitionManager``)."""
@@ -72,6 +73,10 @@ class SinglePlane:
     def controller_epoch(self) -> int:
         """Raised by each restart."""
         return self.controller.epoch
+
+    def view(self) -> tuple[ControllerView, ...]:
+        """The one node."""
+        return (ControllerView(CONTROLLER_ID, "controller", "active", self.controller.epoch, -1, -1),)
 
     def is_live(self, broker: int) -> bool:
         """Whether the controller counts on it."""

@@ -20,12 +20,17 @@ from typing import Any, Final, NamedTuple, Protocol
 from cluster_model.kernel.kernel import LANES, Kernel
 from cluster_model.kernel.process import MESSAGE, RUNNING, TIMER, Process
 from cluster_model.kernel.streams import BLOCK
-from cluster_model.kernel.wires import Link
+from cluster_model.kernel.wires import Link, Wire
 
 _COUNT_BITS: Final = 20
 _COUNTS: Final = (1 << _COUNT_BITS) - 1
 _NODE_BITS: Final = 12
 _INDEX_BITS: Final = 8
+
+
+def lane(asker: int, answerer: int, index: int) -> int:
+    """The first order of an exchange's events; those of a node with itself are for its late timers."""
+    return LANES + (((asker << _NODE_BITS | answerer) << _INDEX_BITS | index) << (_COUNT_BITS + 1))
 
 
 class Asker(Protocol):
@@ -103,8 +108,7 @@ class Exchange:
         self._back = back
         self._request_wire = there.new_wire(f"ask {index}")
         self._answer_wire = back.new_wire(f"answer {index}")
-        place = (asker.id << _NODE_BITS | answerer.id) << _INDEX_BITS | index
-        self._lane = LANES + (place << (_COUNT_BITS + 1))
+        self._lane = lane(asker.id, answerer.id, index)
         self._asks = 0
         """Idle requests so far: the next one's place in the pattern; and likewise for answers."""
         self._answers = 0
@@ -140,28 +144,37 @@ class Exchange:
     def ask(self, number: int, request: Any, *, idle: bool) -> None:
         """Send a request; ``idle``: it repeats the last, which was answered by nothing."""
         self._sent_at = now = self._kernel.now
+        if not (self._there.ready or self._there.use()):
+            self._hold(self._there, self._request_wire, number, request)
+            return
         if idle:
             at = self._request_wire.idle_arrival(now, self._asks)
             self._asks += 1
         else:
             at = self._request_wire.arrival(now)
-        self._there.used = True
         self._put(at, number, self._asker, self._answerer, request)
 
     def answer(self, number: int, answer: Any, *, idle: bool) -> None:
         """Send an answer; ``idle``: it waited in vain."""
         now = self._kernel.now
+        if not (self._back.ready or self._back.use()):
+            self._hold(self._back, self._answer_wire, number, answer)
+            return
         if idle:
             at = self._answer_wire.idle_arrival(now, self._answers)
             self._answers += 1
         else:
             at = self._answer_wire.arrival(now)
-        self._back.used = True
         self._put(at, number, self._answerer, self._asker, answer)
 
     def _put(self, at: int, number: int, source: Process, target: Process, message: Any) -> None:
         payload = (source.id, source.incarnation, target.incarnation, message)
         self._kernel.schedule_in_lane(at, self._order(number), MESSAGE, target.id, payload)
+
+    def _hold(self, link: Link, wire: Wire, number: int, message: Any) -> None:
+        """The link is cut; what comes through in the end is no idle message, whatever it says."""
+        payload = (link.source.id, link.source.incarnation, link.target.incarnation, message)
+        link.hold(self._kernel, wire, self._order(number), payload)
 
     def deadline(self, at: int, serial: int, timer: tuple[Any, ...]) -> None:
         """Have the answerer's ``on_timer`` called; no two with the same ``serial`` may be due at the same time."""
@@ -177,6 +190,8 @@ class Exchange:
         if self.asking is None or not self.asking.repeats(number):
             return False
         if self._answer_wire.arrives > now or self._request_wire.arrives > now:
+            return False
+        if self._there.cuts or self._back.cuts:
             return False
         self.answering = answering
         self._sleep = Sleep(number, now, self._sent_at, wait, serial)

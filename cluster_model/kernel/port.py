@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cluster_model.kernel.exchanges import Exchange
+from cluster_model.kernel.exchanges import Exchange, lane
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.process import MESSAGE, TIMER
 from cluster_model.kernel.processes import Network
@@ -36,15 +36,30 @@ class Port:
         link = self._links.get(target)
         if link is None:
             link = self._network.link(self.node_id, target)
-        link.used = True
         kernel = self.clock
         payload = (self.node_id, link.source.incarnation, link.target.incarnation, message)
-        kernel.schedule(link.wire.arrival(kernel.now), MESSAGE, target, payload)
+        if link.ready or link.use():
+            kernel.schedule(link.wire.arrival(kernel.now), MESSAGE, target, payload)
+        else:
+            link.hold(kernel, link.wire, 0, payload)
 
     def timer(self, delay: int, *timer: Any) -> None:
         """Have ``on_timer(timer)`` called after ``delay``; it dies with the process."""
         node_id = self.node_id
         self.clock.after(delay, TIMER, node_id, (self._processes[node_id].incarnation, timer))
+
+    def late_timer(self, at: int, index: int, *timer: Any) -> None:
+        """Have ``on_timer(timer)`` called at a time, behind everything ordinary of that time.
+
+        When it was set thus makes no difference, as it must not for one that is left out while nothing happens.
+        """
+        now = self.clock.now
+        if at <= now:
+            self.timer(0, *timer)
+            return
+        node_id = self.node_id
+        payload = (self._processes[node_id].incarnation, timer)
+        self.clock.schedule_in_lane(at, lane(node_id, node_id, index), TIMER, node_id, payload)
 
     def asking(self, answerer: int, index: int) -> Exchange:
         """The node's own connection of that number to another, for one standing question."""
@@ -99,3 +114,20 @@ class Alarm:
     def load(self, saved: int) -> None:
         """Undo of :meth:`save`; the timer itself is in the kernel's queue."""
         self.at = saved
+
+
+class LateAlarm(Alarm):
+    """An alarm that rings behind everything ordinary of its time (:meth:`Port.late_timer`)."""
+
+    __slots__ = ("_index",)
+
+    def __init__(self, port: Port, index: int, *name: Any) -> None:
+        """``index`` tells a node's late alarms apart."""
+        super().__init__(port, *name)
+        self._index = index
+
+    def want(self, at: int) -> None:
+        """Ring at ``at`` or earlier, as ever."""
+        if self.at < 0 or at < self.at:
+            self.at = at
+            self._port.late_timer(at, self._index, *self._name)

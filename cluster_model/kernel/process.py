@@ -8,6 +8,7 @@ from cluster_model.kernel.kernel import Payload
 MESSAGE: Final = 0
 TIMER: Final = 1
 CONTROL: Final = 2
+GIVE_UP: Final = 3
 """Kinds of kernel events."""
 
 

@@ -10,6 +10,14 @@ What a fault does to a process, in terms of the operating system:
 
 A connection is a pair of incarnations: what was sent to a process that has since restarted is answered by a reset.
 Each connection's direction is first-in first-out, as TCP is.
+
+What a *cut* does is what dropped packets do to TCP, one direction at a time. Connections stay open and silent. What is
+on its way arrives; what is sent later waits with the sender's system, and arrives in order after the link is mended
+(:data:`~cluster_model.kernel.wires.RETRANSMIT_US`). If the oldest has waited for
+:data:`~cluster_model.kernel.wires.GIVEN_UP_US`, that connection is given up: all that was sent on it vanishes, and the
+sender is told that it broke. Resets do not pass either, and are not repeated. What a killed process had sent is still
+sent again by its system; with the machine it is gone. That the sender of the open direction of a half cut would miss
+TCP's own acknowledgements is not modelled.
 """
 
 from typing import Any, Final
@@ -46,7 +54,7 @@ class Network:
 
         ``naive``: nothing is left out, not even what changes nothing (:mod:`cluster_model.kernel.exchanges`).
         """
-        self.kernel = Kernel((self._deliver, self._fire, control))
+        self.kernel = Kernel((self._deliver, self._fire, control, self._give_up))
         self.processes: dict[int, Process] = {}
         self._seed = streams.seed
         self._naive = naive
@@ -94,6 +102,21 @@ class Network:
         self.rouse(source, target)
         self.link(source, target).slow_down(lag)
 
+    def cut(self, source: int, target: int, fault: int) -> None:
+        """Drop all packets of one direction, until every fault that cut it has mended it."""
+        self.rouse(source, target)
+        self.link(source, target).cut(fault)
+
+    def mend(self, source: int, target: int, fault: int) -> None:
+        """Undo of :meth:`cut` by that fault."""
+        self.link(source, target).mend(fault, self.kernel)
+
+    def _give_up(self, target: int, payload: Payload) -> None:
+        source, sent_at = payload
+        life = self.link(source, target).give_up(sent_at, self.kernel)
+        if life >= 0:
+            self._deliver(source, (target, self.processes[target].incarnation, life, DISCONNECTED))
+
     def _deliver(self, target: int, payload: Payload) -> None:
         process = self.processes[target]
         source, source_incarnation, target_incarnation, message = payload
@@ -116,9 +139,12 @@ class Network:
             self._send_reset(dead, peer)
 
     def _send_reset(self, dead: int, peer: int) -> None:
-        self.link(peer, dead).used = False
-        payload = (dead, self.processes[dead].incarnation, self.processes[peer].incarnation, DISCONNECTED)
-        self.kernel.schedule(self.link(dead, peer).wire.arrival(self.kernel.now), MESSAGE, peer, payload)
+        link, back = self.link(peer, dead), self.link(dead, peer)
+        link.close()
+        if not back.cuts:
+            link.held.clear()
+            payload = (dead, self.processes[dead].incarnation, self.processes[peer].incarnation, DISCONNECTED)
+            self.kernel.schedule(back.wire.arrival(self.kernel.now), MESSAGE, peer, payload)
 
     def _fire(self, target: int, payload: Payload) -> None:
         process = self.processes[target]
@@ -155,7 +181,9 @@ class Network:
         process.held.clear()
         for (source, _target), link in self._links.items():
             if source == node:
-                link.used = False
+                link.close()
+                if state is ProcessState.OFF:
+                    link.held.clear()
 
     def restart(self, node: int) -> None:
         """A new incarnation runs; timers and messages of the old one are gone."""

@@ -3,12 +3,23 @@
 A *wire* is one direction of one connection. Two processes share a wire for most of what they say; a standing exchange
 (:mod:`cluster_model.kernel.exchanges`) has its own, as a replica fetcher has its own connection. A *link* is all wires
 of a direction: latency, jitter and what faults add to them hold for each.
+
+A link can be *cut*: its packets are dropped. What is sent then is held, as the sender's TCP keeps and repeats it.
 """
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from cluster_model.kernel.process import Process
+from cluster_model.kernel.kernel import Kernel, Payload
+from cluster_model.kernel.process import GIVE_UP, MESSAGE, Process
 from cluster_model.kernel.streams import BLOCK, draws
+
+RETRANSMIT_US: Final = 200_000
+"""From the mending of a link until what it held is sent again: Linux's shortest retransmission timeout (TCP_RTO_MIN).
+
+Real ones double with every try, so that a long cut may take longer to be noticed to have ended.
+"""
+GIVEN_UP_US: Final = 30_000_000
+"""After so long without having come through, the sender's system gives the connection up."""
 
 _PATTERN: Final = -1
 """Number of the block that idle exchanges go by."""
@@ -81,10 +92,28 @@ class Wire:
         self._stand_at(block, left)
 
 
+class Held(NamedTuple):
+    """A message that waits for its link: on which wire, and in which place of the kernel's order, 0 for any."""
+
+    sent_at: int
+    wire: int
+    order: int
+    payload: Payload
+
+    @property
+    def sender_life(self) -> int:
+        """Incarnation of who sent it."""
+        life: int = self.payload[1]
+        return life
+
+
 class Link:
     """One direction between two processes."""
 
-    __slots__ = ("_jitter", "_latency", "_seed", "lag", "name", "source", "target", "used", "wire", "wires")
+    __slots__ = (
+        "_jitter", "_latency", "_seed", "cuts", "held", "lag", "name", "ready", "source", "target", "used", "wire",
+        "wires",
+    )  # fmt: skip
 
     def __init__(self, seed: int, source: Process, target: Process, latency: int, jitter: int) -> None:
         self.source = source
@@ -94,6 +123,12 @@ class Link:
         """Added by faults: (fault id, latency, jitter)."""
         self.used = False
         """Whether a connection stands: a message has passed since the last reset."""
+        self.ready = False
+        """Used and not cut: all that a sender must look at."""
+        self.cuts: tuple[int, ...] = ()
+        """Faults that cut it; while there is one, nothing passes."""
+        self.held: list[Held] = []
+        """What was sent meanwhile, oldest first."""
         self._seed = seed
         self._latency = latency
         self._jitter = jitter
@@ -117,12 +152,72 @@ class Link:
             for wire in self.wires:
                 wire.spread(*self._spread())
 
+    def use(self) -> bool:
+        """A message is sent; whether it passes."""
+        self.used = True
+        self.ready = not self.cuts
+        return self.ready
+
+    def close(self) -> None:
+        """No connection stands any more."""
+        self.used = self.ready = False
+
+    def cut(self, fault: int) -> None:
+        """Let nothing pass from now on; what is on its way has passed."""
+        if fault not in self.cuts:
+            self.cuts = (*self.cuts, fault)
+        self.ready = False
+
+    def mend(self, fault: int, kernel: Kernel) -> None:
+        """Undo of :meth:`cut`; with the last fault gone, what was held is sent again, in order."""
+        self.cuts = tuple(other for other in self.cuts if other != fault)
+        if self.cuts:
+            return
+        self.ready = self.used
+        held, self.held = self.held, []
+        for message in held:
+            at = self.wires[message.wire].arrival(kernel.now + RETRANSMIT_US)
+            if message.order:
+                kernel.schedule_in_lane(at, message.order, MESSAGE, self.target.id, message.payload)
+            else:
+                kernel.schedule(at, MESSAGE, self.target.id, message.payload)
+
+    def hold(self, kernel: Kernel, wire: Wire, order: int, payload: Payload) -> None:
+        """Keep a message until the link is mended, or for :data:`GIVEN_UP_US`."""
+        self.held.append(Held(kernel.now, self.wires.index(wire), order, payload))
+        if len(self.held) == 1:
+            self._await_end(kernel)
+
+    def _await_end(self, kernel: Kernel) -> None:
+        sent_at = self.held[0].sent_at
+        kernel.schedule(sent_at + GIVEN_UP_US, GIVE_UP, self.target.id, (self.source.id, sent_at))
+
+    def give_up(self, sent_at: int, kernel: Kernel) -> int:
+        """The oldest that waits was sent then: its connection is given up, with all that was sent on it.
+
+        Returns the sender's incarnation; -1 if that message does not wait any more.
+        """
+        if not self.held or self.held[0].sent_at != sent_at:
+            return -1
+        life = self.held[0].sender_life
+        self.close()
+        self.held = [message for message in self.held if message.sender_life != life]
+        if self.held:
+            self.used = True
+            self._await_end(kernel)
+        return life
+
     def save(self) -> tuple[Any, ...]:
         """All state but that of exchanges' wires."""
-        return (self.lag, self.used, self.wire.save())
+        cut = (self.cuts, tuple(self.held)) if self.cuts else ()
+        return (self.lag, self.used, self.wire.save(), cut)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        lag, self.used, wire = saved
+        lag, self.used, wire, cut = saved
         self.slow_down(lag)
         self.wire.load(wire)
+        cuts, held = cut or ((), ())
+        self.cuts = cuts
+        self.held = list(held)
+        self.ready = self.used and not cuts

@@ -55,11 +55,13 @@ class Lineage:
     __slots__ = (
         "_appended", "_bases", "_manner_of", "_manners", "_names", "_newest", "_newest_so_far", "_places",
         "_sequences", "_stamps", "_written", "_written_so_far", "broker", "end", "epoch", "id", "length",
-        "start",
+        "start", "topic_id",
     )  # fmt: skip
 
-    def __init__(self, lineage_id: int, broker: int, epoch: int, start: int) -> None:
+    def __init__(self, lineage_id: int, broker: int, epoch: int, start: int, topic_id: int = 0) -> None:
         self.id = lineage_id
+        self.topic_id = topic_id
+        """Which topic of that name it was written for: one created again goes on with new stints."""
         self.broker = broker
         self.epoch = epoch
         self.start = start
@@ -223,9 +225,9 @@ class Lineages:
         self.keys: dict[str, KeyModel] = {}
         """Of the producers whose records have keys."""
 
-    def begin(self, broker: int, epoch: int, start: int) -> Lineage:
+    def begin(self, broker: int, epoch: int, start: int, topic_id: int = 0) -> Lineage:
         """A new stint."""
-        lineage = Lineage(len(self.by_id), broker, epoch, start)
+        lineage = Lineage(len(self.by_id), broker, epoch, start, topic_id)
         self.by_id.append(lineage)
         return lineage
 
@@ -235,6 +237,10 @@ class Lineages:
             last = extents[index + 1][0] if index + 1 < len(extents) else end
             for batch in self.by_id[stint].between(start, last):
                 yield batch, min(last, batch.end)
+
+    def is_past_of(self, whole: "Lineages") -> bool:
+        """Whether these are read out of ``whole``."""
+        return self is whole
 
     def save(self) -> tuple[int, ...]:
         """Lengths: lineages only grow, so nothing else is needed to go back."""

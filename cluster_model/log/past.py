@@ -16,7 +16,7 @@ class PastLineage(Lineage):
     __slots__ = ("_whole",)
 
     def __init__(self, whole: Lineage, length: int) -> None:
-        super().__init__(whole.id, whole.broker, whole.epoch, whole.start)
+        super().__init__(whole.id, whole.broker, whole.epoch, whole.start, whole.topic_id)
         self._whole: Lineage | None = whole
         """Whose columns these are, until it parts from them."""
         self.share(whole)
@@ -44,16 +44,20 @@ class PastLineages(Lineages):
         self._whole = whole
         self.keys = whole.keys
 
-    def begin(self, broker: int, epoch: int, start: int) -> Lineage:
+    def begin(self, broker: int, epoch: int, start: int, topic_id: int = 0) -> Lineage:
         """A new stint: the one that followed, if it is that."""
         number = len(self.by_id)
         if number < len(self._whole.by_id):
             known = self._whole.by_id[number]
-            if (known.broker, known.epoch, known.start) == (broker, epoch, start):
+            if (known.broker, known.epoch, known.start, known.topic_id) == (broker, epoch, start, topic_id):
                 self.by_id.append(PastLineage(known, 0))
                 return self.by_id[-1]
-        self.by_id.append(PastLineage(Lineage(number, broker, epoch, start), 0))
+        self.by_id.append(PastLineage(Lineage(number, broker, epoch, start, topic_id), 0))
         return self.by_id[-1]
+
+    def is_past_of(self, whole: Lineages) -> bool:
+        """Whether these are read out of ``whole``."""
+        return self._whole is whole
 
     def save(self) -> tuple[int, ...]:
         """Lengths as of now."""

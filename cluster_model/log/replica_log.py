@@ -68,6 +68,11 @@ class ReplicaLog:
         self._unlinked: list[tuple[int, int]] = []
         """(when its files go, bytes) of segments renamed to ``.deleted``."""
 
+    def configure(self, rules: LogRules) -> None:
+        """Go by other rules from here on (``UnifiedLog.updateConfig``)."""
+        self.rules = rules
+        self.segments.configure(rules)
+
     def extent_index(self, offset: int) -> int:
         """Index of the extent that covers ``offset``."""
         return bisect_right(self.extents, offset, key=lambda extent: extent[0]) - 1

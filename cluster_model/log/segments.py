@@ -77,6 +77,14 @@ class Segments:
         self._salt = salt
         self._open(0, 0)
 
+    def configure(self, rules: LogRules) -> None:
+        """Go by other rules from here on; the active segment keeps its files."""
+        self._rules = rules
+        self._interval = rules.index_interval
+        self._allowed_us = rules.roll_us - self._jitter(self.base) if rules.jitter_us else rules.roll_us
+        self._fill()
+        self._reckon_calm()
+
     @property
     def active(self) -> Segment:
         """The last segment."""

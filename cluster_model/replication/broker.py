@@ -5,12 +5,12 @@ controller has long given away, and answers from the dead past are all part of t
 broker that loses the controller goes on in its last known role.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from cluster_model.config import BrokerConfig
+from cluster_model.config import BrokerConfig, ConfigValue
 from cluster_model.errors import KafkaError
-from cluster_model.events import Event
+from cluster_model.events import BrokerConfigChanged, Event
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
 from cluster_model.messages import (
@@ -29,16 +29,19 @@ from cluster_model.messages import (
     ProduceRequest,
 )
 from cluster_model.profiles import Profile
-from cluster_model.replication.control import Control, Decisions, Handlers
+from cluster_model.replication.control import Control, Decisions, Handlers, is_older
 from cluster_model.replication.deleting import Deletions
 from cluster_model.replication.fetcher import Fetcher
 from cluster_model.replication.fetcher_ids import fetcher_id, fetcher_of
+from cluster_model.replication.hosting import Hosting, ReplicaSource
 from cluster_model.replication.log_manager import LogManager
 from cluster_model.replication.purgatory import Purgatory
 from cluster_model.replication.replica import BrokerMetadata, Replica
 from cluster_model.replication.service import Service
+from cluster_model.replication.serving import absent
 from cluster_model.replication.session_cache import SessionCache
 from cluster_model.replication.throttling import Throttle
+from cluster_model.replication.topic_settings import TopicSettings, said
 from cluster_model.replication.touched import Touched
 
 
@@ -46,8 +49,9 @@ class Broker:
     """A broker node. ``replicas`` are its disks: they outlive the process."""
 
     __slots__ = (
-        "_config", "_deletions", "_fetchers", "_handlers", "_port", "_profile", "_service", "_states", "_touched",
-        "control", "follower_quota", "id", "leader_quota", "logs", "metadata", "purgatory", "replicas", "sessions",
+        "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_profile", "_service", "_touched",
+        "control", "delete_strays", "follower_quota", "id", "leader_quota", "logs", "metadata", "purgatory",
+        "refusal", "replicas", "sessions", "states", "strays",
     )  # fmt: skip
 
     def __init__(
@@ -57,7 +61,11 @@ class Broker:
         config: BrokerConfig,
         metadata: BrokerMetadata,
         emit: Callable[[Event], None],
+        settings: TopicSettings,
+        source: ReplicaSource,
     ) -> None:
+        """``settings`` are what it has been told of topics, ``source`` is where its replicas come from."""
+        self._emit = emit
         self.id = port.node_id
         self.metadata = metadata
         self.replicas: dict[str, Replica] = {}
@@ -70,23 +78,24 @@ class Broker:
         self._port = port
         self._profile = profile
         self._config = config
-        self._states: dict[str, PartitionState] = {}
+        self.states: dict[str, PartitionState] = {}
+        """Its metadata cache: what it was last told of each partition, its own and others'."""
         self._fetchers: dict[tuple[int, int], Fetcher] = {}
         """By leader and number (``num.replica.fetchers``)."""
         self.logs = LogManager(port, self.replicas, config, emit)
         self._touched = Touched(self.replicas)
         self._service = Service(
-            port,
-            profile,
-            self.replicas,
-            self.purgatory,
-            self.settle,
-            self._touched.fresh,
-            self.sessions,
-            self.leader_quota,
-        )
-        self._deletions = Deletions(port, self.replicas, self.metadata, self._touched.fresh)
-        self._service.watched = self._deletions.waiting
+            port, profile, self.replicas, self.purgatory, self.settle, self._touched.fresh, self.sessions,
+            self.leader_quota, self.states,
+        )  # fmt: skip
+        self._hosting = Hosting(
+            port, profile, self.replicas, self.logs, self._service, self._touched,
+            (self.leader_quota, self.follower_quota), settings, source, emit, self._leave,
+        )  # fmt: skip
+        self.refusal = self._hosting.refusal
+        self.strays = self._hosting.strays
+        self.delete_strays = self._hosting.delete_strays
+        self.purgatory.deletions = Deletions(port, self.replicas, self.metadata, self._touched.fresh)
         self._handlers: Handlers = {
             FetchRequest: self._service.fetch,
             FetchResponse: self._fetched,
@@ -96,7 +105,7 @@ class Broker:
             ListOffsetsRequest: self._service.list_offsets,
             ListOffsetsResponse: self._offset_listed,
             MetadataRequest: self._metadata_asked,
-            DeleteRecordsRequest: self._deletions.asked,
+            DeleteRecordsRequest: self.purgatory.deletions.asked,
         }
 
     def join(self, control: Control) -> None:
@@ -118,14 +127,13 @@ class Broker:
         for replica in self.replicas.values():
             replica.stopped()
         self.purgatory.clear()
-        self._deletions.stopped()
         for fetcher in self._fetchers.values():
             fetcher.stopped()
         self.sessions.clear()
         self.leader_quota.rate.clear()
         self.follower_quota.rate.clear()
         self._fetchers.clear()
-        self._states.clear()
+        self.states.clear()
         self.metadata.live.clear()
         self.metadata.racks.clear()
         self.control.stopped()
@@ -164,8 +172,6 @@ class Broker:
             self._service.waited(*timer[1:])
         elif name == "purgatory":
             self._service.expire()
-        elif name == "deletions":
-            self._deletions.expire()
         elif name == "shrink":
             self._shrink()
         elif name == "checkpoint":
@@ -204,24 +210,71 @@ class Broker:
     def take(self, decisions: Decisions) -> None:
         """Lead, follow and know what the control plane has decided; what is older than what is known is passed over."""
         self._touched.everything()
-        self._service.disturb()
-        for fetcher in self._fetchers.values():
-            fetcher.disturb()
+        self._disturb_all()
         self.metadata.live = dict(zip(decisions.brokers, decisions.broker_epochs, strict=True))
         self.metadata.racks = dict(zip(decisions.brokers, decisions.racks, strict=False))
         for state in decisions.partitions:
-            known = self._states.get(state.partition)
-            newer = known is None or (known.leader_epoch, known.partition_epoch) <= (
-                state.leader_epoch,
-                state.partition_epoch,
-            )
-            if newer:
-                self._states[state.partition] = state
-            replica = self.replicas.get(state.partition)
+            known = self.states.get(state.partition)
+            if known is None or not is_older(state, known):
+                self.states[state.partition] = state
+            replica = self._hosting.host(state)
             if replica is not None and replica.apply(state, self._port.now):
                 self._follow_or_lead(replica)
                 self.settle(replica)
         self._start_waiting_followers()
+
+    def forget(self, partition: str) -> None:
+        """The metadata cache lists a partition no longer: its topic is deleted, as far as this broker has heard."""
+        self.states.pop(partition, None)
+
+    def stop_replica(self, partition: str, *, delete: bool) -> None:
+        """StopReplica: lead and fetch a partition no more; ``delete``: give up the log too.
+
+        Who waits is told NOT_LEADER_OR_FOLLOWER, or UNKNOWN_TOPIC_OR_PARTITION if the replica goes and the metadata
+        cache, see :meth:`forget`, does not list the partition either.
+        """
+        self._hosting.stop(partition, delete=delete)
+
+    def configure_topic(self, topic: str, overrides: Mapping[str, ConfigValue]) -> None:
+        """A topic's settings from here on, all of its overrides; its replicas may be here already or come later.
+
+        Raises:
+            ModelError: a cleanup policy that the version lacks.
+        """
+        self._touched.everything()
+        self._hosting.configure_topic(topic, overrides)
+        self._disturb_all()
+
+    def update_config(self, overrides: Mapping[str, ConfigValue]) -> KafkaError:
+        """The broker's settings that were given at run time, all of them (KIP-226); see :meth:`Hosting.judge`."""
+        error = self._hosting.judge(overrides, self._config)
+        if error is not KafkaError.NONE:
+            return error
+        before = self._config
+        self._touched.everything()
+        self._reconfigured(self._hosting.reconfigure(overrides))
+        self._disturb_all()
+        if before.fetchers != self._config.fetchers:
+            for fetcher in self._fetchers.values():
+                fetcher.remove_all()
+            self._start_waiting_followers()
+        self._emit(BrokerConfigChanged(self._port.now, self.id, said(overrides)))
+        return KafkaError.NONE
+
+    def _reconfigured(self, config: BrokerConfig) -> None:
+        self._config = config
+        self.logs.reconfigure(config)
+        self.leader_quota.limit(config.leader_rate)
+        self.follower_quota.limit(config.follower_rate)
+
+    def _disturb_all(self) -> None:
+        self._service.disturb()
+        for fetcher in self._fetchers.values():
+            fetcher.disturb()
+
+    def _leave(self, partition: str) -> None:
+        for fetcher in self._fetchers.values():
+            fetcher.remove(partition)
 
     def _follow_or_lead(self, replica: Replica) -> None:
         for fetcher in self._fetchers.values():
@@ -260,8 +313,6 @@ class Broker:
         """After anything that may have changed a leader's state: answer who waited, send what it proposes."""
         self._touched.fresh[replica.partition] = None
         self._service.answer_waiting(replica)
-        if self._deletions.waiting:
-            self._deletions.check(replica.partition)
         if replica.leadership is not None:
             proposal = replica.leadership.take_proposal()
             if proposal is not None:
@@ -269,8 +320,8 @@ class Broker:
 
     def isr_answered(self, response: AlterPartitionResponse) -> bool:
         """The word on a proposal; True: it is to be proposed again a little later."""
-        replica = self.replicas[response.partition]
-        if replica.leadership is None:
+        replica = self.replicas.get(response.partition)
+        if replica is None or replica.leadership is None:
             return False
         again = replica.leadership.confirmed(self._port.now, response)
         self.settle(replica)
@@ -278,10 +329,11 @@ class Broker:
 
     def propose_again(self, partition: str) -> None:
         """Propose a pending ISR change once more, as one of its own."""
-        leadership = self.replicas[partition].leadership
-        if leadership is not None and leadership.pending is not None:
+        replica = self.replicas.get(partition)
+        leadership = None if replica is None else replica.leadership
+        if replica is not None and leadership is not None and leadership.pending is not None:
             leadership.propose(leadership.pending)
-            self.settle(self.replicas[partition])
+            self.settle(replica)
 
     def pending(self) -> list[str]:
         """Partitions whose proposed ISR change has no word yet."""
@@ -307,7 +359,7 @@ class Broker:
             if self._profile.reads_from_followers and self.purgatory.readers:
                 # ReplicaFetcherThread completes the consumers' fetches that wait for its partitions' HW.
                 for data in response.partitions:
-                    if self.purgatory.readers.get(data.partition):
+                    if self.purgatory.readers.get(data.partition) and data.partition in self.replicas:
                         self._service.answer_waiting(self.replicas[data.partition])
 
     def _epochs_ended(self, source: int, response: EpochEndResponse) -> None:
@@ -322,43 +374,43 @@ class Broker:
 
     def delete_records(self, partition: str, before: int) -> KafkaError:
         """DeleteRecords for one partition; followers hear of the new log start with their next fetch."""
+        if partition not in self.replicas:
+            return absent(partition, self.states)
         self._touched.fresh[partition] = None
         return self.replicas[partition].delete_records(before, self._port.now)
 
     def _metadata_asked(self, source: int, request: MetadataRequest) -> None:
-        brokers = tuple(self.metadata.live)
-        controller = self.control.told_controller()
-        response = MetadataResponse(request.correlation, tuple(self._states.values()), brokers, controller)
-        self._port.send(source, response)
+        brokers, controller = tuple(self.metadata.live), self.control.told_controller()
+        states = tuple(self.states.values())
+        self._port.send(source, MetadataResponse(request.correlation, states, brokers, controller))
 
     def save(self) -> tuple[Any, ...]:
         """All state, disks included."""
         return (
-            self.control.save(), tuple(self.metadata.live.items()), tuple(self.metadata.racks.items()),
-            tuple(self._states.values()), self.purgatory.save(),
+            self._hosting.save(), self.control.save(), tuple(self.metadata.live.items()),
+            tuple(self.metadata.racks.items()), tuple(self.states.values()), self.purgatory.save(),
             tuple((key, fetcher.save()) for key, fetcher in self._fetchers.items()),
             self._touched.save(), self.logs.save(), self.sessions.save(),
-            self.leader_quota.rate.save(), self.follower_quota.rate.save(), self._deletions.save(),
+            self.leader_quota.rate.save(), self.follower_quota.rate.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`; the partitions' lineages are loaded first."""
-        (
-            control, live, racks, states, purgatory, fetchers, replicas, logs, sessions, leader_rate, follower_rate,
-            deletions,
-        ) = saved  # fmt: skip
+        (hosting, control, live, racks, states, purgatory, fetchers, replicas, logs, sessions, *rates) = saved
+        self._touched.forget_all()
+        self._reconfigured(self._hosting.load(hosting))
         self.control.load(control)
         self.metadata.live = dict(live)
         self.metadata.racks = dict(racks)
-        self._states = {state.partition: state for state in states}
+        self.states.clear()
+        self.states.update((state.partition, state) for state in states)
         self.purgatory.load(purgatory)
         self._fetchers.clear()
         for (leader, index), state in fetchers:
             self._new_fetcher(leader, index).load(state)
         self.sessions.load(sessions)
-        self.leader_quota.rate.load(leader_rate)
-        self.follower_quota.rate.load(follower_rate)
-        self._deletions.load(deletions)
+        self.leader_quota.rate.load(rates[0])
+        self.follower_quota.rate.load(rates[1])
         for replica, state in zip(self.replicas.values(), replicas, strict=True):
             replica.load(state, self.purgatory.sessions)
         self._touched.everything()

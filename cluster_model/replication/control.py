@@ -32,10 +32,12 @@ class Control(Protocol):
 
     handlers: Handlers
     """Messages that are for it."""
-    broker_epoch: int
-    """Of the broker's registration, as it knows it; -1 for none."""
     registered: bool
     """Whether the running process has registered."""
+
+    @property
+    def broker_epoch(self) -> int:
+        """Of the broker's registration, as it knows it; -1 for none."""
 
     def told_controller(self) -> int:
         """Whom an administrator's requests go to, as this broker knows; NOBODY while it does not."""
@@ -63,3 +65,10 @@ class Control(Protocol):
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
+
+
+def is_older(state: PartitionState, known: PartitionState) -> bool:
+    """Whether a decision is older than another; one for another topic of that name goes by its id."""
+    if state.topic_id and known.topic_id and state.topic_id != known.topic_id:
+        return state.topic_id < known.topic_id
+    return (state.leader_epoch, state.partition_epoch) < (known.leader_epoch, known.partition_epoch)

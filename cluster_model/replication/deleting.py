@@ -36,7 +36,7 @@ class Deletions:
         self._replicas = replicas
         self._metadata = metadata
         self._touched = touched
-        self._alarm = Alarm(port, "deletions")
+        self._alarm = Alarm(port, "purgatory")
 
     def asked(self, source: int, request: DeleteRecordsRequest) -> None:
         """Move the log start, and answer once all live replicas have followed."""

@@ -103,6 +103,11 @@ class Fetcher:
             del self._partitions[partition]
             self._delayed.pop(partition, None)
 
+    def remove_all(self) -> None:
+        """Leave all of them, for other fetchers to take up."""
+        for partition in tuple(self._partitions):
+            self.remove(partition)
+
     def disturb(self) -> None:
         """A role or an epoch may change: the next request is a full one."""
         self._exchange.wake()

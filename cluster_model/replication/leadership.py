@@ -5,7 +5,6 @@ and *maximal*, which also holds a newcomer that was proposed and still holds a l
 goes by the maximal one, so nothing can commit that a member by either count lacks.
 """
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cluster_model.errors import KafkaError
@@ -28,6 +27,7 @@ from cluster_model.replication.rules import (
     Remote,
     caught_up,
     high_watermark,
+    loaded_remotes,
     may_join_isr,
     out_of_sync,
 )
@@ -117,6 +117,7 @@ class Leadership:
         self.isr = state.isr
         self.pending = None
         self.proposal = None
+        self._reassign(state, now)
         self._members_changed()
         if not new_epoch:
             return
@@ -131,6 +132,14 @@ class Leadership:
                 continue
             remote.last_fetch_leader_leo = self.replica.log.leo
             remote.last_fetch = remote.last_caught_up = now if broker in state.isr else LONG_AGO
+
+    def _reassign(self, state: PartitionState, now: int) -> None:
+        """Replicas come and go; what is known of the others stays (``Partition.updateAssignmentAndIsr``)."""
+        followers = [broker for broker in state.replicas if broker != self.replica.broker]
+        if sorted(followers) != sorted(self.remotes):
+            known = self.remotes
+            self.remotes = {broker: known.get(broker) or self._unheard(broker, now) for broker in followers}
+            self._followers = tuple(self.remotes.values())
 
     def disturb(self) -> None:
         """Something that followers' fetches depend on is about to change (:meth:`Remote.disturb`)."""
@@ -182,7 +191,7 @@ class Leadership:
         base = log.leo
         lineage = self._lineage
         if lineage is None:
-            lineage = self._lineage = log.lineages.begin(replica.broker, replica.leader_epoch, base)
+            lineage = self._lineage = log.lineages.begin(replica.broker, replica.leader_epoch, base, replica.topic_id)
         _number, partition, acks, _wait, client, producer_id, sequence, records, size, names, stamp, codec = request
         if stamp < 0 or not replica.keeps_stamps:
             stamp = replica.timestamp_of(request, now)
@@ -398,7 +407,7 @@ class Leadership:
         state = PartitionState(replica.partition, replica.broker, epoch, isr, partition_epoch, replica.assignment)
         self = cls(replica, state, 0, anew=False)
         self.pending, self.proposal, self.epoch_start = pending, proposal, epoch_start
-        self.remotes = _loaded_remotes(remotes, sessions.watching(replica.partition))
+        self.remotes = loaded_remotes(remotes, sessions.watching(replica.partition))
         self.producers.load(producers)
         self._waiting = list(waiting)
         self._proposals = proposals
@@ -406,12 +415,3 @@ class Leadership:
         self._followers = tuple(self.remotes.values())
         self._members_changed()
         return self
-
-
-def _loaded_remotes(saved: Iterable[tuple[int, tuple[Any, ...]]], sessions: list[FetchSession]) -> dict[int, Remote]:
-    by_follower = {session.source[0]: session for session in sessions}
-    remotes: dict[int, Remote] = {}
-    for broker, state in saved:
-        remotes[broker] = Remote(0)
-        remotes[broker].load(state, by_follower.get(broker))
-    return remotes

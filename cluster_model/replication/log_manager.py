@@ -22,11 +22,14 @@ class LogManager:
 
     __slots__ = (
         "_checked",
+        "_cleans",
         "_config",
+        "_deleted",
         "_emit",
         "_port",
         "_recovery_us",
         "_replicas",
+        "_ticks",
         "_torn",
         "_was_clean",
         "loaded",
@@ -47,6 +50,34 @@ class LogManager:
         self._was_clean = True
         self._checked = self._torn = 0
         self._recovery_us = 0
+        self._ticks = False
+        """Whether the periodic tasks have begun."""
+        self._cleans = False
+        """Whether the cleaner's thread is among them."""
+        self._deleted: list[tuple[int, int]] = []
+        """(when its files go, bytes) of logs renamed to ``-delete``."""
+
+    def reconfigure(self, config: BrokerConfig) -> None:
+        """Go by other settings from here on."""
+        self._config = config
+
+    def wake_cleaner(self) -> None:
+        """There may be a first log to clean."""
+        if self._ticks and not self._cleans and is_needed(self._replicas.values(), self._config):
+            self._cleans = True
+            self._port.timer(self._config.cleaner_backoff_us, "cleaner")
+
+    def delete(self, replica: Replica) -> None:
+        """Rename a log directory; its files are unlinked after ``file.delete.delay.ms`` (``asyncDelete``)."""
+        now = self._port.now
+        self._deleted = [entry for entry in self._deleted if entry[0] > now]
+        self._deleted.append((now + replica.log.rules.delete_delay_us, replica.log.disk_bytes))
+
+    @property
+    def disk_bytes(self) -> int:
+        """Bytes of all logs, and of those that are only renamed so far."""
+        renamed = sum(size for at, size in self._deleted if at > self._port.now)
+        return renamed + sum(replica.log.disk_bytes for replica in self._replicas.values())
 
     def start_timers(self) -> None:
         """The logs are loaded: periodic tasks first run after ``log.initial.task.delay.ms``, 30 s."""
@@ -54,8 +85,8 @@ class LogManager:
             self._port.timer(self._config.task_delay_us, task)
         if self._config.flush_check_us < NEVER:
             self._port.timer(self._config.task_delay_us, "flush")
-        if is_needed(self._replicas.values(), self._config):
-            self._port.timer(self._config.cleaner_backoff_us, "cleaner")
+        self._ticks = True
+        self.wake_cleaner()
 
     def on_timer(self, name: str) -> dict[str, None]:
         """Run the task of that name, if it is one of these; returns the partitions for which it changed anything."""
@@ -105,12 +136,14 @@ class LogManager:
     def disk_lost(self) -> None:
         """Logs, checkpoints and marker are gone."""
         self.marker = False
+        self._deleted.clear()
         for replica in self._replicas.values():
             replica.disk_lost(self._port.now)
 
     def start(self) -> int:
         """Load every log as the last stop left it; returns how long recovery takes, 0 after a clean shutdown."""
         clean, self.marker = self.marker, False
+        self._ticks = self._cleans = False
         self._torn = sum(replica.log.torn > 0 for replica in self._replicas.values())
         sizes = [replica.recovered(clean=clean) for replica in self._replicas.values()]
         self._was_clean = self.loaded = clean
@@ -131,11 +164,18 @@ class LogManager:
 
     def save(self) -> tuple[Any, ...]:
         """All state but the logs."""
-        return (self.marker, self.loaded, self._was_clean, self._checked, self._torn, self._recovery_us)
+        return (
+            self.marker, self.loaded, self._was_clean, self._checked, self._torn, self._recovery_us, self._ticks,
+            self._cleans, tuple(self._deleted),
+        )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self.marker, self.loaded, self._was_clean, self._checked, self._torn, self._recovery_us = saved
+        (
+            self.marker, self.loaded, self._was_clean, self._checked, self._torn, self._recovery_us, self._ticks,
+            self._cleans, deleted,
+        ) = saved  # fmt: skip
+        self._deleted = list(deleted)
 
 
 def _checkpoint_recovery(replica: Replica) -> bool:

@@ -57,7 +57,7 @@ class Replica:
         "assignment", "broker", "by_hand", "checkpointed_hw", "checkpointed_recovery", "checkpointed_start",
         "cleaner_offset", "config", "done", "emit", "following", "hw", "keeps_stamps", "leader", "leader_epoch",
         "leadership", "log", "metadata", "min_isr", "partition", "partition_epoch", "profile", "topic",
-        "usual_size",
+        "topic_id", "usual_size",
     )  # fmt: skip
 
     def __init__(
@@ -71,8 +71,11 @@ class Replica:
         lineages: Lineages,
         metadata: BrokerMetadata,
         emit: Callable[[Event], None],
+        topic_id: int = 0,
     ) -> None:
         self.broker = broker
+        self.topic_id = topic_id
+        """Of ``partition.metadata``, beside the log (KIP-516); versions before go by the name alone."""
         self.partition = partition
         self.profile = profile
         self.config = config
@@ -108,6 +111,14 @@ class Replica:
     def _assign(self, assignment: tuple[int, ...]) -> None:
         self.assignment = assignment
         self.min_isr = self.topic.effective_min_isr(self.profile, len(assignment))
+
+    def configure(self, topic: TopicConfig) -> None:
+        """Go by other settings of the topic from here on (``LogManager.updateTopicConfig``)."""
+        self.topic = topic
+        self._assign(self.assignment)
+        self.log.configure(topic.log)
+        self.usual_size = usual_size(self.log)
+        self.keeps_stamps = self.profile.number >= (0, 10, 0) and not topic.log.log_append_time
 
     @property
     def unsettled(self) -> bool:
@@ -169,6 +180,15 @@ class Replica:
             self.following = Following(self)
         if restart and state.leader != NOBODY:
             self.following.start(now, changed_leader=changed_leader)
+
+    def retire(self) -> None:
+        """Lead and follow no more; waiting produces end. Decisions older than the last one stay without effect."""
+        if self.leadership is not None:
+            self.leadership.disturb()
+            self.leadership.resign()
+        self.leadership = None
+        self.following = None
+        self.leader = NOBODY
 
     def truncate(self, offset: int, now: int, rule: str) -> None:
         """Drop records from ``offset`` on; the HW follows the log's end down."""
@@ -311,7 +331,7 @@ class Replica:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
-            self.assignment, self.log.save(), self.hw, self.checkpointed_hw, self.checkpointed_recovery,
+            self.topic_id, self.assignment, self.log.save(), self.hw, self.checkpointed_hw, self.checkpointed_recovery,
             self.checkpointed_start, self.cleaner_offset, self.leader, self.leader_epoch, self.partition_epoch,
             tuple(self.done),
             None if self.leadership is None else self.leadership.save(),
@@ -321,7 +341,8 @@ class Replica:
     def load(self, saved: tuple[Any, ...], sessions: FetchSessions) -> None:
         """Undo of :meth:`save`; the partition's lineages and the broker's fetch sessions are loaded first."""
         (
-            assignment, log, self.hw, self.checkpointed_hw, self.checkpointed_recovery, self.checkpointed_start,
+            self.topic_id, assignment, log, self.hw, self.checkpointed_hw, self.checkpointed_recovery,
+            self.checkpointed_start,
             self.cleaner_offset, self.leader, self.leader_epoch, self.partition_epoch, done, leadership, following,
         ) = saved  # fmt: skip
         self._assign(assignment)

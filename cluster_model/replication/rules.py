@@ -3,6 +3,7 @@
 Offsets are exclusive ends: LEO is the next offset to be written, HW the first not known to be committed.
 """
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from cluster_model.log.epochs import UNDEFINED, EpochCache
@@ -95,6 +96,16 @@ class Remote:
         self.rests = place >= 0 and session is not None
         self._session = session if self.rests else None
         self._place = place
+
+
+def loaded_remotes(saved: Iterable[tuple[int, tuple[Any, ...]]], sessions: list[FetchSession]) -> dict[int, Remote]:
+    """A leader's followers as they were saved; ``sessions`` are those that watch the partition."""
+    by_follower = {session.source[0]: session for session in sessions}
+    remotes: dict[int, Remote] = {}
+    for broker, state in saved:
+        remotes[broker] = Remote(0)
+        remotes[broker].load(state, by_follower.get(broker))
+    return remotes
 
 
 def high_watermark(leader_leo: int, needed: tuple[Remote, ...]) -> int:

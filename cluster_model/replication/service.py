@@ -1,6 +1,6 @@
 """What a broker answers to clients and followers: produce, fetch, offsets (``KafkaApis`` over ``ReplicaManager``)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container
 
 from cluster_model.errors import KafkaError
 from cluster_model.kernel.port import Port
@@ -25,6 +25,7 @@ from cluster_model.replication.purgatory import ParkedFetch, ParkedProduce, Purg
 from cluster_model.replication.reading_from_followers import serves_consumers
 from cluster_model.replication.replica import Replica
 from cluster_model.replication.serving import (
+    absent,
     book_if_nothing_new,
     caught_up_answer,
     check_epoch,
@@ -40,9 +41,7 @@ from cluster_model.replication.throttling import Throttle, slice_bytes
 class Service:
     """Answers requests of one broker; what must wait goes to the purgatory."""
 
-    __slots__ = (
-        "_cache", "_port", "_profile", "_purgatory", "_replicas", "_settle", "_throttle", "_touched", "watched",
-    )  # fmt: skip
+    __slots__ = ("_cache", "_known", "_port", "_profile", "_purgatory", "_replicas", "_settle", "_throttle", "_touched")
 
     def __init__(
         self,
@@ -54,10 +53,10 @@ class Service:
         touched: dict[str, None],
         cache: SessionCache,
         throttle: Throttle,
+        known: Container[str] = (),
     ) -> None:
-        """``touched`` takes the partitions whose saved state is out of date."""
-        self.watched: Mapping[str, object] = {}
-        """Partitions that are settled after every fetch of a follower, whatever it brought."""
+        """``touched`` takes the partitions whose saved state is out of date; ``known``: see :func:`serve_fetch`."""
+        self._known = known
         self._cache = cache
         self._throttle = throttle
         self._port = port
@@ -73,7 +72,7 @@ class Service:
         replica = self._replicas.get(partition)
         leadership = None if replica is None else replica.leadership
         if replica is None or leadership is None:
-            error = KafkaError.UNKNOWN_TOPIC_OR_PARTITION if replica is None else KafkaError.NOT_LEADER_OR_FOLLOWER
+            error = absent(partition, self._known) if replica is None else KafkaError.NOT_LEADER_OR_FOLLOWER
             if request.acks:
                 self._port.send(source, ProduceResponse(request.correlation, partition, error, -1, -1, -1))
             return
@@ -100,7 +99,7 @@ class Service:
             return
         now = self._port.clock.now
         found = [
-            serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=False)
+            serve_fetch(self._replicas.get(asked.partition), request, asked, now, self._known, book=False)
             for asked in request.partitions
         ]
         if request.max_wait_us <= 0 or any(map(says_something, found)):
@@ -142,6 +141,7 @@ class Service:
         found: list[FetchData | None] = []
         at_once = request.max_wait_us <= 0
         changed: list[Replica] = []
+        waited_for = self._purgatory.deletions.waiting
         for place in places:
             asked = session.asked[place]
             partition = asked.partition
@@ -152,14 +152,14 @@ class Service:
             if replica is not None and book_if_nothing_new(replica, request, asked, now):
                 found.append(None)
             else:
-                data = serve_fetch(replica, request, asked, now, book=True)
+                data = serve_fetch(replica, request, asked, now, self._known, book=True)
                 if self._throttle.active:
                     data = self._unless_held_back(request, asked, data)
                 if says_something(data) and (request.min_bytes <= 1 or not data.records.extents):
                     at_once = True
                 found.append(data)
             if replica is not None and (
-                replica.hw != before or replica.unsettled or self._profile.hw_push or partition in self.watched
+                replica.hw != before or replica.unsettled or self._profile.hw_push or partition in waited_for
             ):
                 changed.append(replica)
         session.arrive(now)
@@ -268,6 +268,8 @@ class Service:
                 self._answer_produce(token, error)
         purgatory = self._purgatory
         partition = replica.partition
+        if purgatory.deletions.waiting:
+            purgatory.deletions.check(partition)
         for session in purgatory.sessions.watching(partition):
             if session.parked is not None and self._wakes_follower(replica, session):
                 self._answer_follower(session)
@@ -306,7 +308,7 @@ class Service:
             request = parked.request
             now = self._port.clock.now
             found = [
-                serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=False)
+                serve_fetch(self._replicas.get(asked.partition), request, asked, now, self._known, book=False)
                 for asked in request.partitions
             ]
             self._respond(parked.source, request, found, len(found))
@@ -323,7 +325,7 @@ class Service:
         found: list[FetchData] = []
         for place in session.dirty:
             asked = session.asked[place]
-            data = serve_fetch(self._replicas.get(asked.partition), request, asked, now, book=False)
+            data = serve_fetch(self._replicas.get(asked.partition), request, asked, now, self._known, book=False)
             found.append(self._unless_held_back(request, asked, data) if self._throttle.active else data)
         return found
 
@@ -332,6 +334,20 @@ class Service:
         session = self._purgatory.sessions.of((follower, fetcher))
         if session is not None and session.serial == serial and session.rang(self._port.clock.now):
             self._answer_follower(session)
+
+    def retired(self, replica: Replica) -> None:
+        """A replica leads and follows no more, and may be gone: whoever waits for it is answered."""
+        partition = replica.partition
+        gone = partition not in self._replicas
+        error = absent(partition, self._known) if gone else KafkaError.NOT_LEADER_OR_FOLLOWER
+        done, replica.done = replica.done, []
+        for token, _error in done:
+            self._answer_produce(token, error)
+        for session in self._purgatory.sessions.watching(partition):
+            session.mark(session.places[partition])
+            self._answer_follower(session)
+        for token in tuple(self._purgatory.readers.get(partition, ())):
+            self._answer_consumer(token)
 
     def disturb(self) -> None:
         """Roles or the live brokers are about to change: every fetch must be looked at in full again."""
@@ -349,13 +365,14 @@ class Service:
             self._port.send(source, ProduceResponse(correlation, partition, error, base, epoch, stint))
 
     def expire(self) -> None:
-        """Answer what has waited long enough: consumers with what there is, produces with REQUEST_TIMED_OUT."""
+        """Answer what has waited long enough: consumers with what there is, all others with REQUEST_TIMED_OUT."""
+        self._purgatory.deletions.expire()
         for token in self._purgatory.due(self._port.clock.now):
             if token in self._purgatory.fetches:
                 self._answer_consumer(token)
             else:
-                replica = self._replicas[self._purgatory.produces[token].partition]
-                if replica.leadership is not None:
+                replica = self._replicas.get(self._purgatory.produces[token].partition)
+                if replica is not None and replica.leadership is not None:
                     replica.leadership.give_up(token)
                     self._touched[replica.partition] = None
                 self._answer_produce(token, KafkaError.REQUEST_TIMED_OUT)

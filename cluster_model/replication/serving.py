@@ -1,5 +1,6 @@
 """What a replica reads out for a fetch, or for a question about epochs, by the role it believes it has."""
 
+from collections.abc import Container
 from typing import Final
 
 from cluster_model.errors import KafkaError
@@ -39,12 +40,27 @@ def epoch_end(replica: Replica | None, partition: str, epoch: int, current: int)
     return EpochEnd(partition, epoch, 0, UNDEFINED, log.epochs.end_offset_kip_101(epoch, log.leo))
 
 
+def absent(partition: str, known: Container[str]) -> KafkaError:
+    """What a broker without a replica says: of a partition that it has heard of, that others have it (KAFKA-8365)."""
+    return KafkaError.NOT_LEADER_OR_FOLLOWER if partition in known else KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+
+
 def serve_fetch(
-    replica: Replica | None, request: FetchRequest, asked: FetchPartition, now: int, *, book: bool
+    replica: Replica | None,
+    request: FetchRequest,
+    asked: FetchPartition,
+    now: int,
+    known: Container[str],
+    *,
+    book: bool,
 ) -> FetchData:
-    """Read for a fetch; ``book``: count it as news of the follower, which a parked fetch does only on arrival."""
-    error = KafkaError.UNKNOWN_TOPIC_OR_PARTITION
-    if replica is not None:
+    """Read for a fetch; ``book``: count it as news of the follower, which a parked fetch does only on arrival.
+
+    ``known`` are the partitions of the broker's metadata cache.
+    """
+    if replica is None:
+        error = absent(asked.partition, known)
+    else:
         error = check_epoch(replica, asked.current_leader_epoch)
         leadership = replica.leadership
         if error is NONE and request.replica == CONSUMER:

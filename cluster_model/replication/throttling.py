@@ -87,14 +87,28 @@ class Rate:
 class Throttle:
     """One side's quota of a broker, in bytes a second; LONG_MAX, and versions before 0.10.1, have none."""
 
-    __slots__ = ("_limit", "_named", "active", "rate")
+    __slots__ = ("_exists", "_limit", "_named", "active", "rate")
 
     def __init__(self, limit: int, *, exists: bool) -> None:
+        self._exists = exists
         self.active = exists and limit < LONG_MAX
         self.rate = Rate()
         self._limit = limit
         self._named: dict[str, bool] = {}
         """Partition → whether its replica here is among those named."""
+
+    def limit(self, limit: int) -> None:
+        """Another quota from here on; what was counted stays."""
+        self._limit = limit
+        self.active = self._exists and limit < LONG_MAX
+
+    def forget(self, partition: str) -> None:
+        """What the topic says of this replica may have changed."""
+        self._named.pop(partition, None)
+
+    def forget_all(self) -> None:
+        """What any topic says may be another."""
+        self._named.clear()
 
     def concerns(self, partition: str, throttled: str, broker: int) -> bool:
         """Whether the quota is for this replica; ``throttled`` is what its topic says."""

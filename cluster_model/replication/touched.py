@@ -24,9 +24,20 @@ class Touched:
         """Hand on what has been touched by now."""
         for partition in self.fresh:
             self._saved.pop(partition, None)
-            self.moved[partition] = None
-            self.restless[partition] = None
+            if partition in self._replicas:
+                self.moved[partition] = None
+                self.restless[partition] = None
         self.fresh.clear()
+
+    def forget(self, partition: str) -> None:
+        """A replica is gone."""
+        for table in (self._saved, self.fresh, self.moved, self.restless):
+            table.pop(partition, None)
+
+    def forget_all(self) -> None:
+        """Another set of replicas takes the place of all."""
+        for table in (self._saved, self.fresh, self.moved, self.restless):
+            table.clear()
 
     def everything(self) -> None:
         """Any replica may have changed."""

@@ -74,7 +74,11 @@ class Processes:
         return KafkaError.NONE
 
     def _restart(self, params: Params) -> KafkaError:
-        """Start and register: a new broker epoch. Who was fenced stays so, and no leader is elected by it."""
+        """Start and register: a new broker epoch. Who was fenced stays so, and is not elected by it.
+
+        With KIP-966 a fenced broker that had not stopped in good order is no longer eligible to lead. One that was not
+        fenced counts as the one it was: here nobody waits for a session to lapse.
+        """
         broker, ground = params["broker"], self._ground
         replicas = ground.replicas_on(broker)
         if ground.up[broker]:
@@ -85,6 +89,8 @@ class Processes:
         ground.registered[broker] = max(ground.registered.values()) + 1
         if broker in ground.live:
             ground.live[broker] = ground.registered[broker]
+        if not clean and broker not in ground.live:
+            ground.decider.came_back_short(broker, ground.live, NOW)
         ground.tell_all_live()
         ground.emit(NodeUp(NOW, f"broker {broker}", broker))
         detail = "clean shutdown, nothing to check" if clean else f"{checked} bytes checked"

@@ -51,7 +51,7 @@ class HandConsumer:
         if not self._ground.up[replica.broker]:
             return KafkaError.NETWORK_EXCEPTION
         asked = FetchPartition(replica.partition, self.positions[replica.partition], self._current(params), UNDEFINED)
-        data = serve_fetch(replica, FetchRequest(0, CONSUMER, -1, 0, _UNLIMITED, (asked,)), asked, NOW, book=False)
+        data = serve_fetch(replica, FetchRequest(0, CONSUMER, -1, 0, _UNLIMITED, (asked,)), asked, NOW, (), book=False)
         if data.error:
             return KafkaError(data.error)
         limit = int(params.get("records", _UNLIMITED))

@@ -26,19 +26,17 @@ class Decisions:
     def _elect(self, params: Params) -> KafkaError:
         replica = self._ground.replica(params, "leader")
         unclean = bool(params.get("unclean", False))
-        committed = self._ground.parts.committed
         live = self._ground.running()
-        return committed.elect_by_hand(replica.partition, replica.broker, NOW, unclean=unclean, live=live)
+        return self._ground.decider.elect_by_hand(replica.partition, replica.broker, NOW, unclean=unclean, live=live)
 
     def _elect_leaders(self, params: Params) -> KafkaError:
-        committed = self._ground.parts.committed
-        elect = committed.elect_unclean if params.get("unclean", False) else committed.elect_preferred
-        return elect(params["partition"], self._ground.live, NOW)
+        unclean = bool(params.get("unclean", False))
+        return self._ground.decider.elect_leaders(params["partition"], self._ground.live, NOW, unclean=unclean)
 
     def _drop_from_isr(self, params: Params) -> KafkaError:
         replica = self._ground.replica(params)
         live = {broker: epoch for broker, epoch in self._ground.running().items() if broker != replica.broker}
-        return self._ground.parts.committed.drop_by_hand(replica.partition, replica.broker, NOW, live=live)
+        return self._ground.decider.drop_by_hand(replica.partition, replica.broker, NOW, live=live)
 
     def _fence(self, params: Params) -> KafkaError:
         broker, ground = params["broker"], self._ground
@@ -47,7 +45,7 @@ class Decisions:
             raise ModelError(f"broker {broker} is fenced already")
         del ground.live[broker]
         ground.emit(BrokerFenced(NOW, broker, "session timed out"))
-        ground.parts.committed.fence(broker, ground.live, NOW)
+        ground.decider.fence(broker, ground.live, NOW)
         ground.tell_all_live()
         return KafkaError.NONE
 
@@ -60,7 +58,7 @@ class Decisions:
             return KafkaError.BROKER_NOT_AVAILABLE
         ground.live[broker] = ground.registered[broker]
         ground.emit(BrokerRegistered(NOW, broker))
-        ground.parts.committed.unfence(broker, ground.live, NOW)
+        ground.decider.unfence(broker, ground.live, NOW)
         ground.tell_all_live()
         return KafkaError.NONE
 

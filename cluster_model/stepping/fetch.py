@@ -198,7 +198,7 @@ class RoundTrips:
     @staticmethod
     def _read(replica: Replica, asked: Asked, leader: Replica, *, book: bool) -> FetchData:
         request = FetchRequest(0, replica.broker, asked.broker_epoch, 0, _UNLIMITED, (asked.partition,))
-        return serve_fetch(leader, request, asked.partition, NOW, book=book)
+        return serve_fetch(leader, request, asked.partition, NOW, (), book=book)
 
     def _park(self, replica: Replica) -> KafkaError:
         """It arrives and is counted, but waits for its answer; an error or a divergence is answered at once."""

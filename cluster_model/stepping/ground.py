@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from cluster_model.building import Parts
+from cluster_model.controller.deciding import Decider
 from cluster_model.errors import KafkaError, ModelError
 from cluster_model.events import Event
 from cluster_model.messages import PartitionState
@@ -32,6 +33,7 @@ class Ground:
     registered: dict[int, int]
     """Broker epoch of each broker's newest registration, fenced ones included."""
     emit: Callable[[Event], None]
+    decider: Decider = field(init=False)
     settle: Callable[[Replica], None] = field(init=False)
     """Answers the produces that a step has settled."""
     stop: Callable[[int, str], KafkaError] = field(init=False)
@@ -40,13 +42,16 @@ class Ground:
     """Every state of every partition that the controller ever committed, oldest first."""
 
     def __post_init__(self) -> None:
+        profile = self.parts.profile
+        self.decider = Decider(self.parts.committed, profile, elr=profile.elr)
         self.decisions = {name: [record.state] for name, record in self.parts.committed.records.items()}
 
     def note_decisions(self) -> None:
         """Keep what the controller has newly committed, so that it can be delivered later."""
         for name, record in self.parts.committed.records.items():
-            if record.state != self.decisions[name][-1]:
-                self.decisions[name].append(record.state)
+            known = self.decisions.setdefault(name, [])
+            if not known or record.state != known[-1]:
+                known.append(record.state)
 
     def replica(self, params: Params, key: str = "broker") -> Replica:
         """The replica that a step speaks of.

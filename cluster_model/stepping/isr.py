@@ -134,7 +134,7 @@ class IsrChanges:
         live = dict(ground.live)
         if proposal.leader not in live and proposal.leader != ground.parts.committed.records[key[0]].leader:
             live[proposal.leader] = ground.registered[proposal.leader]
-        response = ground.parts.committed.alter_partition(proposal, live, NOW)
+        response = ground.decider.alter_partition(proposal, live, NOW)
         self._answers[key] = response
         return KafkaError(response.error)
 

@@ -20,6 +20,8 @@ def state_of(ground: Ground, query: Query, consumer: HandConsumer, partition: st
         "epoch": record.leader_epoch,
         "partition_epoch": record.partition_epoch,
         "isr": sorted(record.isr),
+        "elr": sorted(record.state.elr),
+        "recovering": record.state.recovering,
         "live": sorted(ground.live),
     }
     reader = consumer.state(partition)

@@ -132,6 +132,8 @@ CONTROLLER_STATE: Final = Record(
         "epoch": Key(_EPOCH, "The newest leader epoch."),
         "partition_epoch": Key(_EPOCH, "How often the state has changed."),
         "isr": Key(ListOf(BrokerId()), "The committed ISR, in ascending order."),
+        "elr": Key(ListOf(BrokerId()), "Replicas out of the ISR that may lead (KIP-966), in ascending order."),
+        "recovering": Key(Truth(), "Whether the winner of an unclean election has yet to report (KIP-704)."),
         "live": Key(ListOf(BrokerId()), "Brokers that the controller takes to be alive, in ascending order."),
     }
 )

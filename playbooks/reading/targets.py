@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cluster_model.clients.admin import NAME as ADMIN
-from faults.selectors import PARTITION_SELECTORS, Selector, SelectorError, parse
+from faults.selectors import JOIN, PARTITION_SELECTORS, Selector, SelectorError, parse
 from playbooks.problems import listed, shown
 from playbooks.reading.kinds import BAD, Kind, Schema
 from playbooks.reading.notes import Facts, Notes
@@ -33,17 +33,22 @@ class Target(Kind):
         except SelectorError as error:
             notes.inside(node, key, f"found {shown(node.text)}: {error}", error.column + 1)
             return BAD
-        wrong = _wrong(selector, notes.facts) or _unfit(selector, self.accepts)
-        if wrong:
-            notes.inside(node, key, wrong, _innermost(selector).column + 1)
-        return BAD if wrong else node.text
+        for part in (*_leaves(selector), *(selector.parts or (selector,))):
+            wrong = _wrong(part, notes.facts) or _unfit(part, self.accepts)
+            if wrong:
+                notes.inside(node, key, wrong, _leaves(part)[0].column + 1)
+                return BAD
+        return node.text
 
     def _schema(self) -> Schema:
         return {"type": "string", "minLength": 1}
 
 
-def _innermost(selector: Selector) -> Selector:
-    return _innermost(selector.inner) if selector.inner is not None else selector
+def _leaves(selector: Selector) -> list[Selector]:
+    """The plain selectors that it draws from and joins."""
+    if selector.inner is not None:
+        return _leaves(selector.inner)
+    return [leaf for part in selector.parts for leaf in _leaves(part)] if selector.parts else [selector]
 
 
 def _wrong(selector: Selector, facts: Facts) -> str:
@@ -51,8 +56,12 @@ def _wrong(selector: Selector, facts: Facts) -> str:
     kind, argument = selector.kind, selector.argument
     if selector.inner is not None:
         return _wrong(selector.inner, facts) or _wrong_count(selector.count, selector.inner, facts)
+    if kind == JOIN:
+        return next(filter(None, (_wrong(part, facts) for part in selector.parts)), "")
     if kind in PARTITION_SELECTORS:
         return facts.wrong_partition(argument)
+    if kind == "clients" and facts.producers == () and facts.groups == {}:
+        return "found clients, but the playbook has no clients"
     if kind == "broker":
         return facts.wrong_broker(int(argument)) if BrokerId.is_one(argument) else "found no broker id"
     if kind == "rack":
@@ -67,7 +76,9 @@ def _wrong_count(count: int, inner: Selector, facts: Facts) -> str:
     most = _most(inner, facts)
     if most is None or count <= most:
         return ""
-    drawn = f"{inner.kind}({inner.argument})" if inner.argument else inner.kind
+    drawn = " + ".join(
+        f"{each.kind}({each.argument})" if each.argument else each.kind for each in inner.parts or [inner]
+    )
     allowed = f"allowed are 1 to {most}" if most > 1 else "allowed is 1"
     return f"found {count} drawn from {drawn}, {allowed}: it never means more"
 
@@ -77,7 +88,15 @@ def _most(selector: Selector, facts: Facts) -> int | None:
     kind, argument = selector.kind, selector.argument
     if selector.inner is not None:
         return selector.count
-    if kind == "all":
+    if kind == JOIN:
+        each = [_most(part, facts) for part in selector.parts]
+        return None if None in each else sum(most for most in each if most is not None)
+    if kind == "clients":
+        members = None if facts.groups is None else list(facts.groups.values())
+        if facts.producers is None or members is None or None in members:
+            return None
+        return len(facts.producers) + sum(count for count in members if count is not None)
+    if kind in ("all", "brokers"):
         return None if facts.brokers is None else len(facts.brokers)
     if kind == "rack":
         return None if facts.racks is None else facts.racks[argument]
@@ -102,9 +121,9 @@ def _wrong_client(name: str, facts: Facts) -> str:
 
 def _unfit(selector: Selector, accepts: str) -> str:
     """Why the fault cannot be done to such a target, by the words of the catalogue."""
-    kind = _innermost(selector).kind
-    if kind == "client" and accepts != "nodes":
-        return f"found a client, allowed are {accepts}"
-    if kind == "controller" and accepts == "brokers":
-        return "found the controller, allowed are brokers"
+    for leaf in _leaves(selector):
+        if leaf.kind in ("client", "clients") and accepts != "nodes":
+            return f"found a client, allowed are {accepts}"
+        if leaf.kind == "controller" and accepts == "brokers":
+            return "found the controller, allowed are brokers"
     return ""

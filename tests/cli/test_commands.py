@@ -122,6 +122,10 @@ def test_configs_lists_what_can_be_set(typed: Type) -> None:
     found = listed_configs(typed("configs").out)
     assert list(found) == list(known)
     assert all(found[each].startswith(f"{key.doc} Takes ") for each, key in known.items())
+    assert found["broker", "log.retention.ms"].endswith(". Cluster-wide.")
+    assert found["broker", "log.retention.hours"].endswith(". Read-only.")
+    assert found["broker", "leader.replication.throttled.rate"].endswith(". Per-broker.")
+    assert found["topic", "retention.ms"].endswith(". Dynamic.")
     assert listed_configs(typed("configs", "topic").out) == {at: told for at, told in found.items() if at[0] == "topic"}
     bad = typed("configs", "topics")
     assert (bad.code, bad.out) == (2, "")
@@ -130,7 +134,7 @@ def test_configs_lists_what_can_be_set(typed: Type) -> None:
 
 def test_what_configs_says_is_taken_is_taken(typed: Type) -> None:
     for (scope, name), told in listed_configs(typed("configs").out).items():
-        key, taken = SCOPES[scope][name], told.rpartition("Takes ")[2].removesuffix(".")
+        key, taken = SCOPES[scope][name], told.rpartition("Takes ")[2].partition(". ")[0].removesuffix(".")
         ends: list[int | str] = list(key.choices)
         if key.type == "int":
             ends = [int(end) for end in taken.removesuffix(" or more").split(" to ")]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from cluster_model.config import BrokerConfig, TopicConfig
 from cluster_model.controller.committed import Committed
+from cluster_model.controller.deciding import Decider
 from cluster_model.errors import KafkaError
 from cluster_model.events import Event
 from cluster_model.kernel.streams import Stream
@@ -58,7 +59,8 @@ class Protocol:
         """Broker → the epoch it knows for its own."""
         self.up = dict.fromkeys(BROKERS, True)
         self.lives = dict.fromkeys(BROKERS, 0)
-        self.committed = Committed(profile, self._emit)
+        self.committed = Committed(self._emit)
+        self.decider = Decider(self.committed, profile, elr=False)
         topic = TopicConfig.of(profile, {}, {"min.insync.replicas": 2, "unclean.leader.election.enable": False})
         self.committed.create(P, BROKERS, topic, self.live)
         self.record = self.committed.records[P]
@@ -196,7 +198,7 @@ class Protocol:
         """An arbitrary clean election: any live member of the ISR."""
         if leader not in self.live or leader not in self.record.isr:
             return False
-        self.committed.elect_by_hand(P, leader, self.now, unclean=False, live=self.live)
+        self.decider.elect_by_hand(P, leader, self.now, unclean=False, live=self.live)
         self._decided()
         return True
 
@@ -204,7 +206,7 @@ class Protocol:
         """The controller gives a broker up, dead or only slow."""
         if self.live.pop(broker, None) is None:
             return False
-        self.committed.fence(broker, self.live, self.now)
+        self.decider.fence(broker, self.live, self.now)
         self._decided()
         return True
 
@@ -222,7 +224,7 @@ class Protocol:
             self._told[broker] = len(self._decisions) - 1
             self.promises.registered(broker)
         self.live[broker] = self.epochs[broker]
-        self.committed.unfence(broker, self.live, self.now)
+        self.decider.unfence(broker, self.live, self.now)
         self._decided()
         return True
 
@@ -266,7 +268,7 @@ class Protocol:
             return False
         life, proposal = self._proposals[broker].pop(0)
         before = self.record.state
-        verdict = self.committed.alter_partition(proposal, self.live, self.now)
+        verdict = self.decider.alter_partition(proposal, self.live, self.now)
         stale = proposal.leader != before.leader or proposal.leader_epoch != before.leader_epoch
         changed = self.record.isr != before.isr
         self.promises.fenced(self.profile.alter_partition and stale and changed, f"{proposal} changed {before}")

@@ -136,7 +136,7 @@ class Step:
 
 VERBS: Final = (
     "crash", "torn", "power_loss", "shutdown", "disk_loss", "restart", "restart", "restart", "pause", "resume",
-    "resume", "add_lag", "remove_lag", "elect", "delete", "controller", "nothing",
+    "resume", "add_lag", "remove_lag", "cut", "cut", "mend", "mend", "elect", "delete", "controller", "nothing",
 )  # fmt: skip
 
 
@@ -181,6 +181,13 @@ def act(cluster: Cluster, step: Step) -> None:
     elif step.verb == "remove_lag":
         for fault, _latency, _jitter in cluster.network.link(node, step.other).lag[:1]:
             cluster.remove_lag(node, step.other, fault)
+    elif step.verb == "cut":
+        cluster.cut(node, CONTROLLER_ID if number % 4 == 0 else step.other, number % 2)
+        if number % 3:
+            cluster.cut(step.other, node, number % 2)
+    elif step.verb == "mend":
+        for source, target in list(cluster.network._links):
+            cluster.mend(source, target, number % 2)
     elif step.verb == "elect":
         cluster.elect_leaders(partition, unclean=number % 2 == 0)
     elif step.verb == "delete":

@@ -4,6 +4,7 @@ import pytest
 
 from cluster_model.config import TopicConfig
 from cluster_model.controller.committed import Committed
+from cluster_model.controller.deciding import Decider
 from cluster_model.errors import KafkaError
 from cluster_model.messages import AlterPartitionRequest, AlterPartitionResponse
 from cluster_model.profiles import Profile
@@ -77,11 +78,11 @@ def test_a_zookeeper_write_that_failed_is_forgotten() -> None:
     assert leadership.pending is None
 
 
-def committed(kafka: str, mode: str | None = None) -> Committed:
+def committed(kafka: str, mode: str | None = None) -> Decider:
     profile = Profile.of(kafka, mode)
-    state = Committed(profile, lambda _event: None)
+    state = Committed(lambda _event: None)
     state.create(P, (1, 2, 3), TopicConfig.of(profile, {}, {}), LIVE)
-    return state
+    return Decider(state, profile, elr=False)
 
 
 def request(**changes: object) -> AlterPartitionRequest:

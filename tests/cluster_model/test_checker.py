@@ -4,13 +4,11 @@ A mutation here changes one rule of the protocol for the length of a test; the s
 model passes (every test runs it unbroken first).
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from cluster_model.cluster import Cluster
 from cluster_model.controller.committed import Committed
+from cluster_model.controller.rules.change import Change
 from cluster_model.events import Appended, HwAdvanced, RecordsLost, RecordsMissing
 from cluster_model.log.epochs import EpochCache
 from cluster_model.replication import leadership
@@ -88,11 +86,11 @@ def test_a_follower_that_does_not_truncate_parts_from_its_leader(monkeypatch: py
 
 
 def test_two_leaders_of_one_epoch_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    real: Callable[..., None] = Committed._elect
+    real = Committed.commit
 
-    def no_new_epoch(self: Committed, record: Any, *args: Any, **kwargs: Any) -> None:
-        real(self, record, *args, **kwargs)
-        record.leader_epoch -= 1
+    def no_new_epoch(self: Committed, change: Change, now: int) -> bool:
+        state = change.state
+        return real(self, change._replace(state=state._replace(leader_epoch=state.leader_epoch - 1)), now)
 
     def hand_over() -> Hands:
         hands = Hands("3.9")
@@ -106,27 +104,31 @@ def test_two_leaders_of_one_epoch_are_seen(monkeypatch: pytest.MonkeyPatch) -> N
         return hands
 
     assert hand_over().broken() == set()
-    monkeypatch.setattr(Committed, "_elect", no_new_epoch)
+    monkeypatch.setattr(Committed, "commit", no_new_epoch)
     assert "single-leader-per-epoch" in hand_over().broken()
 
 
 def test_an_epoch_that_falls_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     hands = Hands("3.9")
     hands.do("elect", leader=2)
-    hands.cluster.world.record(P).leader_epoch = -5
+    record = hands.cluster.world.record(P)
+    record.state = record.state._replace(leader_epoch=-5)
     hands.do("elect", leader=3)
     assert hands.broken() == {"epoch-monotonicity"}
 
 
 def test_a_leader_outside_the_isr_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    def outsider(self: Committed, record: Any, leader: int, _isr: Any, now: int, *, clean: bool, by: str) -> None:
-        real(self, record, leader, tuple(b for b in record.isr if b != leader), now, clean=clean, by=by)
+    real = Committed.commit
 
-    real = Committed._elect
+    def outsider(self: Committed, change: Change, now: int) -> bool:
+        state = change.state
+        isr = tuple(broker for broker in state.isr if broker != state.leader)
+        return real(self, change._replace(state=state._replace(isr=isr)), now)
+
     hands = Hands("3.9")
     hands.do("elect", leader=2)
     assert hands.broken() == set()
-    monkeypatch.setattr(Committed, "_elect", outsider)
+    monkeypatch.setattr(Committed, "commit", outsider)
     hands.do("elect", leader=3)
     assert hands.broken() == {"leader-in-isr"}
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.building import placement_of
-from cluster_model.controller.placement import place
+from cluster_model.controller.rules.placement import place
 from cluster_model.errors import ModelError
 from cluster_model.kernel.streams import Streams
 from cluster_model.spec import BrokerSpec, ClusterSpec, TopicSpec

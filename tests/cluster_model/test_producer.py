@@ -6,7 +6,7 @@ import pytest
 
 from cluster_model.errors import INVALID_METADATA, RETRIABLE, KafkaError
 from cluster_model.events import ProduceRefused, RecordsAcked, RecordsFailed, RecordsSent, RecordsUnknown
-from cluster_model.messages import MetadataRequest, ProduceRequest
+from cluster_model.messages import MetadataRequest, MetadataResponse, ProduceRequest
 from tests.cluster_model.rigs import LATENCY, MS, SECOND, ProducerRig, state
 
 E = KafkaError
@@ -35,7 +35,7 @@ def test_an_acknowledged_batch_is_told_with_its_place_and_its_latency() -> None:
     ("acks", "error", "fate"),
     [
         ("all", E.NOT_ENOUGH_REPLICAS, "failed"),
-        ("all", E.UNKNOWN_TOPIC_OR_PARTITION, "failed"),
+        ("all", E.UNKNOWN_TOPIC_OR_PARTITION, "unknown"),
         ("all", E.INVALID_REQUIRED_ACKS, "failed"),
         ("all", E.OUT_OF_ORDER_SEQUENCE_NUMBER, "failed"),
         ("all", E.NOT_LEADER_OR_FOLLOWER, "unknown"),
@@ -565,7 +565,9 @@ def test_an_answer_that_knows_nothing_is_not_taken() -> None:
     rig.answer(rig.produced()[0], E.NOT_LEADER_OR_FOLLOWER)
     rig.run(10 * MS)
     before = len(rig.metadata_asked())
-    rig.answer_metadata(rig.metadata_asked()[-1])
+    asked = rig.metadata_asked()[-1]
+    number = rig.asked(MetadataRequest, asked)[-1].correlation
+    rig.reply(asked, MetadataResponse(number, (), ()))
     rig.run(200 * MS)
     assert len(rig.metadata_asked()) == before + 1
     assert len(rig.produced()) == 2

@@ -20,6 +20,7 @@ HISTORY = [
     ("isr_epoch_start", "1.1", LAST),
     ("epoch_on_elect", "1.1", LAST),
     ("fetch_sessions", "1.1", LAST),
+    ("dynamic_config", "1.1", LAST),
     ("kip_279", "2.0", LAST),
     ("kip_320", "2.1", LAST),
     ("bounce_detected", "2.2", LAST),
@@ -29,7 +30,9 @@ HISTORY = [
     ("reads_from_followers", "2.4", LAST),
     ("diverging_fetch", "2.7", LAST),
     ("alter_partition", "2.7", LAST),
+    ("topic_ids", "2.8", LAST),
     ("delete_horizon", "3.1", LAST),
+    ("recovery_state", "3.2", LAST),
     ("eligible_isr", "3.3", LAST),
     ("leo_max_at_fetch", "3.3", LAST),
     ("caught_up_at_leo", "3.3", LAST),
@@ -37,6 +40,9 @@ HISTORY = [
     ("no_bump_on_shrink", "3.6", LAST),
     ("hw_needs_min_isr", "3.7", LAST),
     ("effective_min_isr", "3.7", LAST),
+    ("elr", "4.1", LAST),
+    ("check_quorum", "3.7", LAST),
+    ("pre_vote", "4.0", LAST),
 ]
 """Flag, first and last release line with it."""
 

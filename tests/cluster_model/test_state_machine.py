@@ -12,7 +12,7 @@ from hypothesis import find, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from cluster_model.controller.committed import Committed
+from cluster_model.controller.deciding import Decider
 from cluster_model.errors import KafkaError
 from cluster_model.messages import ALL
 from cluster_model.profiles import Profile
@@ -269,7 +269,7 @@ def _keep_the_hw(self: Replica, offset: int, now: int, rule: str) -> None:
         (Leadership, "maximal_isr", property(lambda self: self.isr), promises.MAXIMAL_ISR),
         (leadership, "may_join_isr", lambda *_any: True, promises.COMPLETE),
         (leadership, "high_watermark", lambda leo, _needed: leo, promises.COMPLETE),
-        (Committed, "_judge", lambda *_any: KafkaError.NONE, promises.FENCING),
+        (Decider, "_judge", lambda *_any: KafkaError.NONE, promises.FENCING),
         (Replica, "apply", _apply_anything, promises.MAXIMAL_ISR),
         (Leadership, "_settled", lambda *_any: KafkaError.NONE, promises.DURABLE),
         (Replica, "_cut", _keep_the_hw, promises.BOUNDS),

@@ -67,6 +67,7 @@ FACTS = {
     ("last-replica-standing", "3.4"): Facts({1: "8/8*", 2: "8/8", 3: "8/8"}, 3, 3, 0, NOTHING),
     ("last-replica-standing", "3.6"): Facts({1: "8/8*", 2: "8/8", 3: "8/8"}, 3, 3, 0, NOTHING),
     ("last-replica-standing", "3.9"): Facts({1: "8/8*", 2: "8/8", 3: "8/8"}, 3, 2, 0, NOTHING),
+    ("last-replica-standing", "4.1"): Facts({1: "10/10", 2: "10/10*", 3: "10/10"}, 1, 0, 0, NOTHING),
     ("zombie-leader-gc-pause", "0.10.2"): Facts({1: "106/106", 2: "106/106*", 3: "106/105"}, 1, 0, 0, NOTHING),
     ("zombie-leader-gc-pause", "2.3"): Facts({1: "106/106", 2: "106/106*", 3: "106/105"}, 1, 0, 0, NOTHING),
     ("zombie-leader-gc-pause", "3.9"): Facts({1: "106/106", 2: "106/106*", 3: "106/105"}, 1, 0, 0, NOTHING),

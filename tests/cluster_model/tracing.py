@@ -23,7 +23,7 @@ TRACES: Final[dict[str, tuple[str, ...]]] = {
     "kip-320-unfenced-follower": ("0.10.2", "1.0", "2.0", "2.1", "3.9"),
     "unclean-election": ("0.10.2", "2.0", "3.9"),
     "unclean-election-off": ("3.9",),
-    "last-replica-standing": ("3.4", "3.6", "3.9"),
+    "last-replica-standing": ("3.4", "3.6", "3.9", "4.1"),
     "zombie-leader-gc-pause": ("0.10.2", "2.3", "3.9"),
     "expand-race": ("2.3", "3.4", "3.9"),
     "lost-tail-same-epoch": ("2.1", "2.2"),

@@ -30,6 +30,8 @@ FAULTS = (
     (33, Action("admin", "elect_leaders", "", {"partition": "orders-1", "unclean": True})),
     (36, Action("inject", "restart", "broker(2)")),
     (39, Action("inject", "gc_pause", "leader(orders-0)", {}, 12 * SECOND)),
+    (43, Action("inject", "partition", "broker(3) + clients", {"direction": "out"}, 7 * SECOND)),
+    (45, Action("inject", "partition", "random(brokers)", {"to": "leader(orders-1) + controller"}, 20 * SECOND)),
     (53, Action("heal", "all")),
 )
 """At which second what is done; what cannot be done then is refused, which is part of the run."""

@@ -8,7 +8,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 
 SECOND = 1_000_000
-END = 45 * SECOND
+END = 50 * SECOND
 STEPS = {"whole": END, "slice": 8_000, "hour": 3_600 * SECOND}
 
 RACK_AWARE = {"replica.selector.class": "RackAwareReplicaSelector"}
@@ -51,7 +51,7 @@ def build(name: str) -> Cluster:
 
 
 def digest(name: str, step: int) -> str:
-    """Run it with a broker that dies, a leader that dies and one that is made leader by force, in steps of time."""
+    """Run it in steps of time: a broker dies, a leader dies, one is made leader by force, one is cut off."""
     cluster = build(name)
 
     def run_to(until: int) -> None:
@@ -67,6 +67,19 @@ def digest(name: str, step: int) -> str:
     cluster.elect_leaders("t-0", unclean=True)
     run_to(28 * SECOND)
     cluster.restart(1)
+    run_to(31 * SECOND)
+    others = [node for node in cluster.nodes() if node != 2]
+    for other in others:
+        cluster.cut(2, other, 1)
+        cluster.cut(other, 2, 1)
+    run_to(34 * SECOND)
+    cluster.cut(1, 3, 2)
+    run_to(40 * SECOND)
+    for other in others:
+        cluster.mend(2, other, 1)
+        cluster.mend(other, 2, 1)
+    run_to(42 * SECOND)
+    cluster.mend(1, 3, 2)
     run_to(END)
     reads = sum(consumer.read for consumer in cluster.consumers.values())
     ends = [replica.log.leo for replicas in cluster.world.replicas.values() for replica in replicas.values()]

@@ -57,6 +57,13 @@ HISTORIES: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
     "lag beyond every timeout": [("lag", "broker(2)", {"latency": 5 * SECOND, "jitter": SECOND})],
     "lag towards the controller": [("lag", "all", {"latency": 4 * SECOND, "to": "controller", "direction": "out"})],
     "lag into the followers": [("lag", "followers(orders-0)", {"latency": 2 * SECOND, "direction": "in"})],
+    "partition of a leader": [("partition", "leader(orders-0)", {})],
+    "partition of a leader from the brokers": [("partition", "leader(orders-0)", {"to": "brokers"})],
+    "partition of the controller": [("partition", "controller", {})],
+    "partition of what goes out of a leader": [("partition", "leader(orders-1)", {"direction": "out"})],
+    "partition of what comes into the followers": [("partition", "followers(orders-0)", {"direction": "in"})],
+    "partition of clients and a broker": [("partition", "clients + broker(1)", {})],
+    "crash under a partition": [("partition", "broker(1) + broker(2)", {}), ("crash", "broker(1)", {})],
     "power loss during a pause": [("gc_pause", "broker(1)", {}), ("power_loss", "broker(1)", {})],
     "crash under lag": [("lag", "broker(1)", {"latency": SECOND}), ("crash", "broker(1)", {})],
     "pause of one and crash of two": [("gc_pause", "broker(1)", {}), ("crash", "broker(2)", {}), ("crash", "3", {})],
@@ -101,7 +108,7 @@ def test_faults_of_every_kind_recorded_twice_give_one_digest() -> None:
     for _time in range(2):
         cluster = busy_cluster()
         board = board_of(cluster)
-        for number, name in enumerate(("gc_pause", "lag", "crash", "power_loss")):
+        for number, name in enumerate(("gc_pause", "lag", "crash", "power_loss", "partition")):
             cluster.run(cluster.now_us + 700 * MS)
             inject(board, name, f"random({number % 2 + 1}, broker({number + 1}))", 5 * SECOND)
         cluster.run(30 * SECOND)
@@ -192,6 +199,52 @@ def test_lags_on_one_link_end_each_by_itself(cluster: Cluster, board: FaultBoard
     board.heal(str(first))
     assert cluster.network.link(1, 2).lag == ((second, 20 * MS, 0),)
     assert cluster.network.link(2, 1).lag == ((second, 20 * MS, 0),)
+
+
+def cuts(cluster: Cluster) -> set[tuple[int, int]]:
+    return {pair for pair, link in cluster.network._links.items() if link.cuts}
+
+
+ALL = (CONTROLLER_ID, 1, 2, 3, 4, 5, 2_000, 3_000, 3_001)
+
+
+@pytest.mark.parametrize(
+    ("direction", "out", "into"), [("both", True, True), ("out", True, False), ("in", False, True)]
+)
+def test_a_partition_is_between_its_targets_and_everybody_else(
+    cluster: Cluster, board: FaultBoard, direction: str, out: bool, into: bool
+) -> None:
+    inject(board, "partition", "broker(1) + broker(3)", direction=direction)
+    others = [node for node in ALL if node not in (1, 3)]
+    outward = {(inside, other) for inside in (1, 3) for other in others if out}
+    assert cuts(cluster) == outward | {(other, inside) for inside in (1, 3) for other in others if into}
+    board.heal("partition")
+    assert cuts(cluster) == set()
+
+
+def test_a_partition_may_name_the_other_side(cluster: Cluster, board: FaultBoard) -> None:
+    inject(board, "partition", "broker(1)", to="broker(2) + controller", direction="out")
+    assert cuts(cluster) == {(1, 2), (1, CONTROLLER_ID)}
+    (view,) = board.active()
+    assert view.detail == "to=broker(2)+controller direction=out"
+
+
+def test_partitions_on_one_link_end_each_by_itself(cluster: Cluster, board: FaultBoard) -> None:
+    first = inject(board, "partition", "broker(1)", to="broker(2)")
+    second = inject(board, "partition", "broker(2)", 3 * SECOND, to="broker(1)", direction="out")
+    assert cluster.network.link(2, 1).cuts == (first, second)
+    board.heal(str(first))
+    assert cuts(cluster) == {(2, 1)}
+    cluster.run(cluster.now_us + 3 * SECOND)
+    assert (cuts(cluster), board.active()) == (set(), ())
+
+
+def test_a_restart_does_not_end_a_partition(cluster: Cluster, board: FaultBoard) -> None:
+    number = inject(board, "partition", "broker(1)")
+    inject(board, "crash", "broker(1)")
+    inject(board, "restart", "broker(1)")
+    assert [view.id for view in board.active()] == [number]
+    assert (1, 2) in cuts(cluster)
 
 
 def test_restart_ends_the_crash_of_that_node_only(cluster: Cluster, board: FaultBoard) -> None:
@@ -315,6 +368,8 @@ REFUSALS = [
     pytest.param("lag", "broker(1)", {"jitter": True}, "lag: jitter takes 0 to", id="truth for a duration"),
     pytest.param("lag", "broker(1)", {"direction": "up"}, "direction takes both, out, in, found 'up'", id="choice"),
     pytest.param("lag", "broker(1)", {"to": "broker(1)"}, "lag needs two different ends", id="lag to itself"),
+    pytest.param("partition", "brokers + clients + controller", {}, "two different ends", id="nobody else"),
+    pytest.param("partition", "broker(1)", {"to": "broker(1)"}, "two different ends", id="cut from itself"),
     pytest.param("lag", "broker(1)", {"to": "rack(z)"}, "target 'rack(z)': no rack 'z'", id="lag to nobody"),
     pytest.param("power_loss", "broker(1)", {"keep": -2}, "keep takes -1 to", id="keep below everything"),
 ]
@@ -374,6 +429,8 @@ def test_active_faults_say_what_they_are(cluster: Cluster, board: FaultBoard) ->
         ("restart", 5, "broker 5 recovers, registers, catches up"),
         ("crash", 5, "broker 5 is down already"),
         ("lag", 1, "broker 1 leads 1 partition; acks=all waits for it while it is in an ISR"),
+        ("partition", 1, "broker 1 leads 1 partition; new leaders after its session of 3 s"),
+        ("partition", 2_000, "checkout hears and is heard by nobody"),
         ("crash", 1, "broker 1 leads 1 partition; new leaders after its session of 3 s"),
     ],
 )

@@ -18,6 +18,7 @@ def test_the_first_faults_are_there() -> None:
         "gc_pause": "g",
         "lag": "l",
         "power_loss": "p",
+        "partition": "n",
     }.items()
 
 

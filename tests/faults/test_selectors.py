@@ -31,6 +31,12 @@ def cluster() -> Cluster:
         ("client(checkout)", [2_000]),
         ("client(billing/1)", [3_001]),
         ("all", [1, 2, 3, 4, 5]),
+        ("brokers", [1, 2, 3, 4, 5]),
+        ("clients", [2_000, 3_000, 3_001]),
+        ("broker(4) + broker(2)", [4, 2]),
+        ("followers(orders-0)+3+leader(orders-0)", [2, 3, 1]),
+        ("controller + clients", [CONTROLLER_ID, 2_000, 3_000, 3_001]),
+        ("random(9, broker(2) + rack(a))", [2, 1, 4]),
         ("random(9, isr(orders-0))", [1, 2, 3]),
         ("random(broker(4))", [4]),
         ("  followers ( orders-0 ) ", [2, 3]),
@@ -66,6 +72,7 @@ def test_a_partition_without_a_leader_has_nobody_to_strike() -> None:
     assert cluster.query.leader("orders-0") == -1
     with pytest.raises(SelectorError, match=r"leader\(orders-0\) means nobody right now"):
         resolve("leader(orders-0)", cluster)
+    assert resolve("leader(orders-0) + broker(4)", cluster) == [4]
 
 
 @pytest.mark.parametrize(
@@ -89,6 +96,12 @@ def test_a_partition_without_a_leader_has_nobody_to_strike() -> None:
         ("random(2, isr(orders-0)", 23, "expected ')'"),
         ("random()", 7, "something is missing"),
         ("leader[orders-0]", 6, "unexpected character '['"),
+        ("broker(1) +", 11, "something is missing; write SELECTOR + SELECTOR"),
+        ("+ broker(1)", 0, "unknown target '+'"),
+        ("broker(1) + + 2", 12, "something is missing"),
+        ("broker(+)", 7, "something is missing"),
+        ("broker(1) + nobody", 12, "unknown target 'nobody'"),
+        ("clients(1)", 7, "nothing may follow"),
         ("isr(orders-0) ; drop", 14, "unexpected character ';'"),
     ],
 )
@@ -109,6 +122,7 @@ def test_a_wrong_selector_is_refused_with_its_place(text: str, column: int, mess
         ("client(chekout)", 7, "no client 'chekout'; there are ['checkout', 'billing/0', 'billing/1', 'admin']"),
         ("client(controller)", 7, "no client 'controller'"),
         ("random(2, rack(z))", 15, "no rack 'z'"),
+        ("broker(1) + rack(z)", 17, "no rack 'z'"),
     ],
 )
 def test_a_name_that_is_not_there_is_refused_with_those_that_are(
@@ -121,7 +135,7 @@ def test_a_name_that_is_not_there_is_refused_with_those_that_are(
     assert caught.value.column == column
 
 
-@given(st.text(st.sampled_from("(),random123 leaderisrbk-é[]\n"), max_size=40))
+@given(st.text(st.sampled_from("(),+random123 leaderisrbk-é[]\n"), max_size=40))
 def test_any_text_is_a_selector_or_refused_at_a_place_within_it(text: str) -> None:
     column = refused_at(text)
     if column is None:
@@ -155,6 +169,9 @@ def test_a_selector_may_be_nested() -> None:
 
 def test_parsing_gives_the_parts() -> None:
     assert parse("random(2, isr(orders-0))") == Selector("random", "", 2, Selector("isr", "orders-0"))
+    joined = Selector("+", parts=(Selector("broker", "1"), Selector("clients")))
+    assert parse("broker(1) + clients") == joined
+    assert parse("random(2, broker(1) + clients)") == Selector("random", "", 2, joined)
     assert parse("random(all)") == Selector("random", "", 1, Selector("all"))
 
 

@@ -16,9 +16,10 @@ TRACES = (
     "two-round-hw", "two-round-hw-failover", "kip-101-loss", "kip-101-loss-two-brokers", "power-loss-divergence",
     "kip-279-fast-failovers", "kip-320-unfenced-follower", "unclean-election", "unclean-election-off",
     "last-replica-standing", "zombie-leader-gc-pause", "expand-race", "lost-tail-same-epoch",
+    "unclean-election-arithmetic",
 )  # fmt: skip
 """Stepped by hand, and right under every version."""
-TIMED = ("leader-crash", "gc-pause-acks-1", "gc-pause-acks-all", "both-followers-paused")
+TIMED = ("leader-crash", "gc-pause-acks-1", "gc-pause-acks-all", "both-followers-paused", "follower-partitioned")
 
 
 def run(name: str, seed: int | None = None) -> Result:
@@ -92,6 +93,23 @@ def test_what_acks_decides_does_not_hang_on_the_seed(seed: int) -> None:
     assert one.ledger.acked_lost > 0
     assert one.ledger.committed_lost == everyone.ledger.acked_lost == crash.ledger.acked_lost == 0
     assert {one.verdict, everyone.verdict, crash.verdict} == {"pass"}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_follower_that_is_cut_off_stalls_acks_all_for_its_lag_time_only(seed: int) -> None:
+    session = start_session(load(bundled.path_of("follower-partitioned")), seed=seed)
+    cluster = session.cluster
+    acked = []
+    for second in (5, 14, 25, 44):
+        session.advance(second * 1_000_000)
+        acked.append(cluster.query.acked())
+    before, stalled, after, long_after = acked
+    assert stalled - before < 20
+    assert after - stalled > 1_500
+    assert long_after - after > 3_500
+    result = session.finish()
+    assert (result.verdict, result.ledger.acked_lost) == ("pass", 0)
+    assert sum(consumer.read for consumer in cluster.consumers.values()) == result.ledger.acked
 
 
 @pytest.mark.parametrize("name", ["kip-101-scenario-1-0.10.2", "hw-two-rounds-3.9"])

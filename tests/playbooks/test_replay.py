@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cluster_model.events import SCHEMA_VERSION
 from faults.action import Action
 from faults.catalogue import FaultError
 from playbooks import layout, replay
@@ -227,7 +228,7 @@ def test_an_unknown_verb_is_refused(session: Path) -> None:
 def test_a_session_of_a_later_schema_is_refused(session: Path) -> None:
     torn(session, 0)
     start = session / layout.START
-    start.write_text(start.read_text().replace('"schema_version": 1', '"schema_version": 99'))
+    start.write_text(start.read_text().replace(f'"schema_version": {SCHEMA_VERSION}', '"schema_version": 99'))
     with pytest.raises(SessionError, match="schema version 99"):
         read_session(session)
 

@@ -221,9 +221,16 @@ def configs(scope: str | None) -> int:
         return BAD_INPUT
     for each, keys in SCOPES.items():
         if scope in (None, each):
-            rows = [(key.name, f"{key.doc} Takes {_taken(key)}.") for key in keys.values()]
+            rows = [(key.name, f"{key.doc} Takes {_taken(key)}.{_told_when(each, key)}") for key in keys.values()]
             table(answers(), (f"configuration of a {each}", "what it is"), rows)
     return OK
+
+
+def _told_when(scope: str, key: ConfigKey) -> str:
+    """Whether a broker's or a topic's configuration may change while the cluster runs."""
+    if scope == "topic":
+        return " Dynamic."
+    return f" {key.dynamic.capitalize()}." if scope == "broker" else ""
 
 
 def _taken(key: ConfigKey) -> str:

@@ -95,10 +95,11 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _control(state: State) -> list[str]:
-    """What the controller has decided: leader, leader epoch, partition epoch, ISR."""
+    """What the controller has decided: leader, leader epoch, partition epoch, ISR, and who else may lead."""
     fields = state["controller"]
     leader = "none" if fields["leader"] < 0 else str(fields["leader"])
-    return [f"{leader} e{fields['epoch']} p{fields['partition_epoch']}", _ids(fields["isr"])]
+    lines = [f"{leader} e{fields['epoch']} p{fields['partition_epoch']}", _ids(fields["isr"])]
+    return [*lines, f"elr {_ids(fields['elr'])}"] if fields["elr"] else lines
 
 
 def _ids(brokers: Sequence[int]) -> str:

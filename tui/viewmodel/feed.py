@@ -169,6 +169,15 @@ def _registered(event: Any) -> _Said:
     )
 
 
+def _controller(event: Any) -> _Said:
+    return (
+        glyphs.IN_SYNC,
+        "calm",
+        (event.node,),
+        lambda e: f"{_node(e.event)} is the controller, epoch {e.event.leader_epoch}",
+    )
+
+
 def _fenced(event: Any) -> _Said:
     return (
         glyphs.LAGGING,
@@ -209,6 +218,23 @@ def _elected(event: Any) -> _Said:
             + (f" ({e.event.by})" if e.event.by else "")
         ),
     )
+
+
+def _partition_created(event: Any) -> _Said:
+    return glyphs.IN_SYNC, "calm", (event.leader,), lambda e: f"{e.where()} created, b{e.event.leader} leads"
+
+
+def _partition_deleted(_event: Any) -> _Said:
+    return glyphs.DOWN, "warning", (), lambda e: f"{e.where()} deleted with everything in it"
+
+
+def _replica_deleted(event: Any) -> _Said:
+    return glyphs.DOWN, "quiet", (event.broker, event.by), lambda e: f"b{e.event.broker} deletes its log of {e.where()}"
+
+
+def _configured(event: Any) -> _Said:
+    who = f"topic {event.target}" if event.kind == "topic_config_changed" else f"b{event.broker}"
+    return glyphs.MORE_RIGHT, "quiet", (who, event.detail), lambda _e: f"{who} set to {event.detail or 'its defaults'}"
 
 
 def _offline(event: Any) -> _Said:
@@ -385,10 +411,16 @@ _TELLERS: Final[dict[str, Callable[[Any], _Said]]] = {
     "node_resumed": _node_resumed,
     "broker_registered": _registered,
     "broker_fenced": _fenced,
+    "controller_changed": _controller,
     "fault_injected": _injected,
     "fault_healed": _healed,
     "leader_elected": _elected,
     "partition_offline": _offline,
+    "partition_created": _partition_created,
+    "partition_deleted": _partition_deleted,
+    "replica_deleted": _replica_deleted,
+    "topic_config_changed": _configured,
+    "broker_config_changed": _configured,
     "isr_changed": _isr_changed,
     "truncated": _truncated,
     "segment_rolled": _rolled,

@@ -1,0 +1,280 @@
+"""A broker's side of a KRaft cluster: an observer of the quorum, its lifecycle, its proposals, and what it hands on.
+
+Where a broker is a controller too (``process.roles=broker,controller``) its peer is a voter, and the controller lives
+in here: one process, one replay of the log, one fate.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from cluster_model.clients.admin_messages import EnvelopeResponse
+from cluster_model.config import BrokerConfig
+from cluster_model.config_keys import ConfigValue
+from cluster_model.controller.kraft.alter_partition_manager import AGAIN, AlterPartitionManager
+from cluster_model.controller.kraft.channel import ControllerChannel
+from cluster_model.controller.kraft.forwarding import Forwarding
+from cluster_model.controller.kraft.image import Base, MetadataImage
+from cluster_model.controller.kraft.lifecycle import DEADLINE, NEXT, BrokerLifecycle
+from cluster_model.controller.kraft.loader import MetadataLoader
+from cluster_model.controller.kraft.messages import (
+    AlterPartitionBatchResponse,
+    BrokerHeartbeatResponse,
+    BrokerRegistrationResponse,
+)
+from cluster_model.controller.kraft.quorum_controller import QuorumController
+from cluster_model.controller.kraft.records import Record
+from cluster_model.controller.raft.metadata_log import MetadataListener
+from cluster_model.controller.raft.peer import QuorumPeer
+from cluster_model.kernel.kernel import Payload
+from cluster_model.kernel.port import Port
+from cluster_model.kernel.streams import Stream
+from cluster_model.messages import AlterPartitionRequest, AlterPartitionResponse
+from cluster_model.replication.broker import Broker
+from cluster_model.replication.control import Decisions, Handlers
+
+STARTUP_US: Final = 2_000_000
+"""From the start of the process until it registers. Kafka has no figure for it; a small broker takes a few seconds."""
+STARTED: Final = "kraft started"
+LOADED: Final = "kraft loaded"
+HEARTBEATS: Final = "heartbeat channel"
+PROPOSALS: Final = "alter partition channel"
+FORWARDED: Final = "forwarding channel"
+
+PeerOf = Callable[[Port, MetadataListener], QuorumPeer]
+ControllerOf = Callable[[Port, QuorumPeer, MetadataImage], QuorumController]
+Told = Callable[[int, tuple[Record, ...]], None]
+"""What the observer is told of a committed batch: its offset and records."""
+
+
+class KraftControl:
+    """A broker's."""
+
+    __slots__ = (
+        "_base",
+        "_broker",
+        "_forwarding",
+        "_lifecycle",
+        "_loaded_at",
+        "_loader",
+        "_port",
+        "_proposals",
+        "_told",
+        "controller",
+        "handlers",
+        "peer",
+        "registered",
+        "runs",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        broker: Broker,
+        port: Port,
+        rack: str,
+        base: Base,
+        config: BrokerConfig,
+        jitter: Stream,
+        peer_of: PeerOf,
+        controller_of: ControllerOf | None,
+        told: Told,
+    ) -> None:
+        """``peer_of`` makes its member of the quorum, ``controller_of`` its controller, if it is to have one."""
+        self.registered = False
+        self.runs = True
+        """Whether there is a process."""
+        self._broker = broker
+        self._port = port
+        self._base = base
+        self._told = told
+        self._loaded_at = 0
+        """When the logs of this life are loaded."""
+        self.peer = peer_of(port, self)
+        self._loader = MetadataLoader(port.node_id, MetadataImage(base), self)
+        image = self._loader.image
+        self.controller = None if controller_of is None else controller_of(port, self.peer, image)
+        heartbeats = ControllerChannel(port, HEARTBEATS, self.peer, config.session_us // 2)
+        self._lifecycle = BrokerLifecycle(
+            port, rack, heartbeats, config, jitter, lambda: image.until - 1, self
+        )  # fmt: skip
+        proposals = ControllerChannel(port, PROPOSALS, self.peer, config.socket_timeout_us)
+        self._proposals = AlterPartitionManager(port, proposals, lambda: self.broker_epoch, self._isr_answered)
+        self._forwarding = Forwarding(port, ControllerChannel(port, FORWARDED, self.peer, config.socket_timeout_us))
+        self.handlers: Handlers = {
+            BrokerRegistrationResponse: lambda _source, answer: self._lifecycle.registration_answered(answer),
+            BrokerHeartbeatResponse: lambda _source, answer: self._lifecycle.heartbeat_answered(answer),
+            AlterPartitionBatchResponse: lambda _source, answer: self._proposals.answered(answer),
+            EnvelopeResponse: lambda _source, answer: self._forwarding.answered(answer),
+            **dict.fromkeys(Forwarding.REQUESTS, self._forwarding.forward),
+            **self.peer.handlers,
+        }
+        if self.controller is not None:
+            self.handlers = {**self.controller.handlers, **self.handlers}
+
+    @property
+    def broker_epoch(self) -> int:
+        """Of its registration, as it knows it; -1 for none."""
+        return self._lifecycle.epoch
+
+    @property
+    def image(self) -> MetadataImage:
+        """Metadata as this broker has it."""
+        return self._loader.image
+
+    @property
+    def state(self) -> str:
+        """Where it is in its life, for views."""
+        return self._lifecycle.state.name
+
+    def begin(self, epoch: int) -> None:
+        """Stand in a formed cluster at its first instant."""
+        self.registered = True
+        self._lifecycle.begin(epoch)
+        self._loader.begin()
+        self._broker.serve()
+
+    # -- the process --------------------------------------------------------------------------------------------------
+
+    def started(self, after_us: int) -> None:
+        """The process comes up. It serves once the log told it of its own registration, and its logs are loaded."""
+        self.runs = True
+        self._loaded_at = self._port.now + after_us
+        self._loader.image.reset(self._base)
+        self.peer.started()
+        self._port.timer(STARTUP_US, STARTED)
+
+    def stopped(self) -> None:
+        """The process died."""
+        self.registered = False
+        self.runs = False
+        self.peer.stopped()
+        self._lifecycle.stopped()
+        self._proposals.stopped()
+        self._forwarding.stopped()
+        self._loader.stopped()
+        if self.controller is not None:
+            self.controller.stopped()
+
+    def shut_down(self) -> None:
+        """SIGTERM: a controlled shutdown (KIP-631)."""
+        self._lifecycle.shut_down()
+
+    def on_timer(self, timer: Payload) -> bool:
+        """Its timers, those of its parts, and its controller's."""
+        name = timer[0]
+        if name in (NEXT, DEADLINE):
+            self._lifecycle.on_timer(timer)
+        elif name == HEARTBEATS:
+            self._lifecycle.channel.on_timer()
+        elif name == PROPOSALS:
+            self._proposals.channel.on_timer()
+        elif name == FORWARDED:
+            self._forwarding.channel.on_timer()
+        elif name == AGAIN:
+            self._proposals.on_timer(timer)
+        elif name == STARTED:
+            self._lifecycle.start()
+        elif name == LOADED:
+            self._lifecycle.logs_loaded()
+            self._loader.first()
+            self._broker.serve()
+        else:
+            return self.peer.on_timer(timer) or (self.controller is not None and self.controller.on_timer(timer))
+        return True
+
+    def on_disconnect(self, peer: int) -> None:
+        """A connection broke."""
+        self.peer.on_disconnect(peer)
+        self._lifecycle.channel.on_disconnect(peer)
+        self._proposals.channel.on_disconnect(peer)
+        self._forwarding.channel.on_disconnect(peer)
+
+    # -- the quorum's word --------------------------------------------------------------------------------------------
+
+    def on_leader(self, epoch: int) -> None:
+        """The process has become the active controller."""
+        if self.controller is not None:
+            self.controller.on_leader(epoch)
+
+    def on_resigned(self) -> None:
+        """It is no longer."""
+        if self.controller is not None:
+            self.controller.on_resigned()
+
+    def on_committed(self, base_offset: int, _epoch: int, records: tuple[Record, ...]) -> None:
+        """A committed batch."""
+        self._told(base_offset, records)
+        self._loader.replay(base_offset, records)
+        if self.controller is not None:
+            self.controller.on_committed(base_offset + len(records))
+
+    # -- the lifecycle's word -----------------------------------------------------------------------------------------
+
+    def registered_as(self, epoch: int) -> None:
+        """The controller accepted the registration."""
+        self.registered = True
+        self._broker.registered_anew()
+
+    def caught_up(self) -> None:
+        """The broker knows what the log says of itself: now it loads its logs."""
+        self._port.timer(max(0, self._loaded_at - self._port.now), LOADED)
+
+    def may_halt(self) -> None:
+        """The process ends in order."""
+        self._lifecycle.previous_epoch = self._lifecycle.epoch
+        self._broker.halt()
+
+    def give_up(self) -> None:
+        """The process could not register in time."""
+        self._port.exit("could not register with the controllers")
+
+    # -- news for the broker ------------------------------------------------------------------------------------------
+
+    def take(self, decisions: Decisions) -> None:
+        """Lead, follow and know what was decided."""
+        self._broker.take(decisions)
+
+    def forget(self, partition: str) -> None:
+        """A partition is gone, and the replica with it."""
+        self._broker.forget(partition)
+        self._broker.stop_replica(partition, delete=True)
+
+    def clean_up(self, assigned: Mapping[str, int]) -> None:
+        """Logs that are left of former partitions go."""
+        self._broker.delete_strays(assigned)
+
+    def configure(self, topic: str, overrides: dict[str, ConfigValue]) -> None:
+        """A topic's own configurations."""
+        self._broker.configure_topic(topic, overrides)
+
+    def reconfigure(self, overrides: dict[str, ConfigValue]) -> None:
+        """The broker's dynamic configurations; what it cannot take it goes without."""
+        self._broker.update_config(overrides)
+
+    # -- proposals ----------------------------------------------------------------------------------------------------
+
+    def propose(self, proposal: AlterPartitionRequest) -> None:
+        """A leader wants another ISR."""
+        self._proposals.propose(proposal)
+
+    def _isr_answered(self, response: AlterPartitionResponse) -> None:
+        if self._broker.isr_answered(response):
+            self._broker.propose_again(response.partition)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        controller = () if self.controller is None else self.controller.save()
+        return (
+            self.registered, self.runs, self._loaded_at, self.peer.save(), self._loader.save(), self._lifecycle.save(),
+            self._proposals.save(), self._forwarding.save(), controller,
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`, after the network's and the plane's."""
+        self.registered, self.runs, self._loaded_at, peer, loader, lifecycle, proposals, forwarding, controller = saved
+        self.peer.load(peer)
+        self._loader.load(loader)
+        self._lifecycle.load(lifecycle)
+        self._proposals.load(proposals)
+        self._forwarding.load(forwarding)
+        if self.controller is not None:
+            self.controller.load(controller)

@@ -1,0 +1,101 @@
+"""Configurations of topics and brokers, changed live (``ConfigurationControlManager``, KIP-339). Sans-IO."""
+
+from typing import Final
+
+from cluster_model.clients.admin_messages import (
+    AdminError,
+    AlterableConfig,
+    AlterConfigsResource,
+    ConfigOperation,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from cluster_model.config_keys import SCOPES, ConfigValue, Scope, check
+from cluster_model.controller.kraft.image import MetadataImage
+from cluster_model.controller.kraft.records import ConfigRecord, Record
+from cluster_model.errors import KafkaError, ModelError
+
+LISTS: Final = (
+    "cleanup.policy",
+    "log.cleanup.policy",
+    "leader.replication.throttled.replicas",
+    "follower.replication.throttled.replicas",
+)
+"""Configurations that are lists: only those take APPEND and SUBTRACT."""
+
+
+def typed(scope: Scope, key: str, text: str) -> ConfigValue:
+    """A configuration's value out of the text that an administrator gives.
+
+    Raises:
+        ModelError: an unknown key, or a value that it does not take.
+    """
+    known = SCOPES[scope].get(key)
+    if known is not None and known.type == "int":
+        try:
+            return check(scope, key, int(text))
+        except ValueError:
+            pass
+    return check(scope, key, text)
+
+
+class ConfigurationControl:
+    """Decisions about configurations over one image."""
+
+    __slots__ = ("_image",)
+
+    def __init__(self, image: MetadataImage) -> None:
+        self._image = image
+
+    def alter(self, request: IncrementalAlterConfigsRequest) -> tuple[list[Record], IncrementalAlterConfigsResponse]:
+        """All of a resource's changes, or none of them."""
+        records: list[Record] = []
+        answers: list[AdminError] = []
+        for resource in request.resources:
+            error, message, changes = self._resource(resource)
+            records.extend(changes)
+            answers.append(AdminError(resource.name, error, message))
+        return records, IncrementalAlterConfigsResponse(request.correlation, tuple(answers))
+
+    def _resource(self, resource: AlterConfigsResource) -> tuple[KafkaError, str, list[Record]]:
+        unknown = self._unknown(resource)
+        if unknown is not KafkaError.NONE:
+            return unknown, "", []
+        scope: Scope = "topic" if resource.type == "topic" else "broker"
+        records: list[Record] = []
+        own = self._image.config(resource.type, resource.name)
+        for config in resource.configs:
+            try:
+                value = self._value(scope, config, own.get(config.key))
+            except ModelError as wrong:
+                return KafkaError.INVALID_CONFIG, str(wrong), []
+            if own.get(config.key) != value:
+                records.append(ConfigRecord(resource.type, resource.name, config.key, value))
+        return KafkaError.NONE, "", records
+
+    def _unknown(self, resource: AlterConfigsResource) -> KafkaError:
+        if resource.type == "topic":
+            known = resource.name in self._image.topics
+            return KafkaError.NONE if known else KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+        if resource.type != "broker" or (resource.name and not resource.name.isdecimal()):
+            return KafkaError.INVALID_REQUEST
+        known = not resource.name or int(resource.name) in self._image.brokers
+        return KafkaError.NONE if known else KafkaError.BROKER_ID_NOT_REGISTERED
+
+    @staticmethod
+    def _value(scope: Scope, config: AlterableConfig, now: ConfigValue | None) -> ConfigValue | None:
+        if config.operation == ConfigOperation.DELETE:
+            if config.key not in SCOPES[scope]:
+                check(scope, config.key, "")
+            return None
+        if config.operation == ConfigOperation.SET:
+            return typed(scope, config.key, config.value)
+        if config.key not in LISTS:
+            raise ModelError(f"{config.key} is not a list")
+        entries = [entry for entry in str(now or "").split(",") if entry]
+        given = config.value.split(",")
+        if config.operation == ConfigOperation.APPEND:
+            entries += [entry for entry in given if entry not in entries]
+        else:
+            entries = [entry for entry in entries if entry not in given]
+        return typed(scope, config.key, ",".join(entries)) if entries else None

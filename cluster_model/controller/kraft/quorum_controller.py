@@ -1,0 +1,248 @@
+"""A member of the quorum as controller (``QuorumController``): while it leads, it decides.
+
+One event at a time. Each is decided on the controller's own image, which runs ahead of what is committed; its records
+go into the log, and whoever asked is answered once they are committed. Losing the lead fails what is outstanding with
+NOT_CONTROLLER and goes back to the committed image. Sessions are known only to the memory of the active controller.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from cluster_model.config_keys import ConfigValue
+from cluster_model.controller.kraft.admin import AdminControl
+from cluster_model.controller.kraft.cluster_control import ClusterControl
+from cluster_model.controller.kraft.heartbeats import NEVER, HeartbeatManager
+from cluster_model.controller.kraft.image import Base, MetadataImage
+from cluster_model.controller.kraft.messages import (
+    AlterPartitionBatchRequest,
+    AlterPartitionBatchResponse,
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+)
+from cluster_model.controller.kraft.records import Record
+from cluster_model.controller.kraft.replication_control import ReplicationControl
+from cluster_model.controller.kraft.settings import ControllerSettings
+from cluster_model.controller.raft.metadata_log import MetadataLog
+from cluster_model.controller.rules.striped import Draw
+from cluster_model.errors import KafkaError
+from cluster_model.kernel.kernel import Payload
+from cluster_model.kernel.port import Alarm, Port
+from cluster_model.profiles import Profile
+from cluster_model.replication.control import Handlers
+
+SESSIONS: Final = "kraft sessions"
+REBALANCE: Final = "kraft rebalance"
+UNCLEAN: Final = "kraft unclean"
+
+
+class Deferred(NamedTuple):
+    """An answer that waits for the record at ``offset`` to be committed; ``failure`` is told if it never is."""
+
+    offset: int
+    target: int
+    answer: Any
+    failure: Any
+
+
+class QuorumController:
+    """One node's; it is active only between :meth:`on_leader` and :meth:`on_resigned`."""
+
+    __slots__ = (
+        "_admin", "_alarm", "_began", "_cluster", "_committed", "_deferred", "_heartbeats", "_image", "_log",
+        "_next", "_port", "_replication", "_settings", "active", "handlers",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        port: Port,
+        log: MetadataLog,
+        committed: MetadataImage,
+        base: Base,
+        profile: Profile,
+        settings: ControllerSettings,
+        defaults: Mapping[str, ConfigValue],
+        draw: Callable[[str], Draw],
+        began: Callable[[int, int], None],
+    ) -> None:
+        """``committed`` is what the node has replayed; whoever owns the node keeps it so.
+
+        ``began`` is told of the node and its epoch when it becomes active; it is for the observer.
+        """
+        self.active = False
+        self._port = port
+        self._log = log
+        self._committed = committed
+        self._settings = settings
+        self._image = MetadataImage(base)
+        """While active: the committed one and all that was decided since."""
+        self._heartbeats = HeartbeatManager(settings.session_us)
+        self._replication = ReplicationControl(self._image, profile, defaults)
+        self._cluster = ClusterControl(self._image, profile, self._replication, self._heartbeats)
+        self._admin = AdminControl(self._image, profile, self._replication, self._cluster, defaults, draw)
+        self._alarm = Alarm(port, SESSIONS)
+        self._began = began
+        self._deferred: list[Deferred] = []
+        self._next = 0
+        """Offset of the next record, while active."""
+        self.handlers: Handlers = {
+            BrokerRegistrationRequest: self._register,
+            BrokerHeartbeatRequest: self._heartbeat,
+            AlterPartitionBatchRequest: self._alter_partitions,
+            **dict.fromkeys(AdminControl.REQUESTS, self._administer),
+        }
+
+    @property
+    def node(self) -> int:
+        """Id of the node."""
+        return self._port.node_id
+
+    @property
+    def epoch(self) -> int:
+        """The newest epoch that the node knows of; the one it leads in, while it is active."""
+        return self._log.epoch
+
+    # -- leading ------------------------------------------------------------------------------------------------------
+
+    def on_leader(self, epoch: int) -> None:
+        """The node leads, and has replayed all that its predecessors committed: every broker counts as heard of now."""
+        self.active = True
+        self._began(self.node, epoch)
+        self._image.copy_of(self._committed)
+        self._next = self._log.end
+        self._heartbeats.activate(self._image.brokers, self._port.now)
+        self._watch_sessions()
+        if self._settings.rebalance_us:
+            self._port.timer(self._settings.rebalance_us, REBALANCE, epoch)
+        if self._settings.unclean_us:
+            self._port.timer(self._settings.unclean_us, UNCLEAN, epoch)
+
+    def on_resigned(self) -> None:
+        """It leads no longer: what is not committed may never be."""
+        self.active = False
+        self._heartbeats.clear()
+        deferred, self._deferred = self._deferred, []
+        for each in deferred:
+            self._port.send(each.target, each.failure)
+
+    def on_committed(self, end: int) -> None:
+        """Everything below ``end`` is committed: answer those who waited for it."""
+        done = 0
+        for each in self._deferred:
+            if each.offset >= end:
+                break
+            done += 1
+        for each in self._deferred[:done]:
+            self._port.send(each.target, each.answer)
+        del self._deferred[:done]
+
+    def stopped(self) -> None:
+        """The process died."""
+        self.active = False
+        self._heartbeats.clear()
+        self._deferred.clear()
+        self._alarm.forget()
+
+    def _write(self, records: list[Record]) -> None:
+        """Apply records at once, and have them written."""
+        if records:
+            self._image.replay(self._next, records)
+            self._next = self._log.append(tuple(records)) + 1
+
+    def _answer(self, target: int, records: list[Record], answer: Any, failure: Any) -> None:
+        """Write, and answer once it is committed; who changed nothing waits for what others changed before."""
+        self._write(records)
+        if records or self._deferred:
+            offset = self._next - 1 if records else self._deferred[-1].offset
+            self._deferred.append(Deferred(offset, target, answer, failure))
+        else:
+            self._port.send(target, answer)
+
+    # -- events -------------------------------------------------------------------------------------------------------
+
+    def _register(self, source: int, request: BrokerRegistrationRequest) -> None:
+        failure = BrokerRegistrationResponse(request.correlation, KafkaError.NOT_CONTROLLER, -1)
+        if not self.active:
+            self._port.send(source, failure)
+            return
+        records, response = self._cluster.register(request, self._next, self._port.now)
+        self._answer(source, records, response, failure)
+
+    def _heartbeat(self, source: int, request: BrokerHeartbeatRequest) -> None:
+        failure = BrokerHeartbeatResponse(request.correlation, KafkaError.NOT_CONTROLLER)
+        if not self.active:
+            self._port.send(source, failure)
+            return
+        records, response = self._cluster.heartbeat(request, self._next, self._port.now)
+        self._answer(source, records, response, failure)
+        self._watch_sessions()
+
+    def _alter_partitions(self, source: int, request: AlterPartitionBatchRequest) -> None:
+        failure = AlterPartitionBatchResponse(request.correlation, KafkaError.NOT_CONTROLLER, ())
+        if not self.active:
+            self._port.send(source, failure)
+            return
+        records, response = self._replication.alter_partitions(request)
+        self._answer(source, records, response, failure)
+
+    def _administer(self, source: int, request: Any) -> None:
+        failure = self._admin.failure(request)
+        if not self.active:
+            self._port.send(source, failure)
+            return
+        records, response = self._admin.handle(request, self._next)
+        self._answer(source, records, response, failure)
+
+    def ask_election(self, partition: str, *, unclean: bool) -> KafkaError:
+        """An operator's election, without a message: what would be answered once it is committed."""
+        error, records = self._replication.elect(partition, unclean=unclean)
+        self._write(records)
+        return error
+
+    def _watch_sessions(self) -> None:
+        deadline = self._heartbeats.next_deadline()
+        if deadline != NEVER:
+            self._alarm.want(max(deadline, self._port.now))
+
+    def on_timer(self, timer: Payload) -> bool:
+        """Sessions, rebalancing, unclean elections; False if the timer is none of these."""
+        name = timer[0]
+        if name == SESSIONS:
+            if self._alarm.rang() and self.active:
+                self._write(self._cluster.fence_stale(self._port.now))
+                self._watch_sessions()
+        elif name == REBALANCE:
+            if self._is_mine(timer):
+                records, more = self._replication.rebalance()
+                self._write(records)
+                self._port.timer(0 if more else self._settings.rebalance_us, *timer)
+        elif name == UNCLEAN:
+            if self._is_mine(timer):
+                self._write(self._replication.elect_unclean())
+                self._port.timer(self._settings.unclean_us, *timer)
+        else:
+            return False
+        return True
+
+    def _is_mine(self, timer: Payload) -> bool:
+        """Whether a timer was set by the leadership that still lasts."""
+        return self.active and timer[1] == self._log.epoch
+
+    def save(self) -> tuple[Any, ...]:
+        """All state but the committed image; the other one only where it is ahead."""
+        ahead = self._image.save() if self.active and self._image.until != self._committed.until else ()
+        return (
+            self.active, ahead, self._heartbeats.save(), self._alarm.save(), tuple(self._deferred), self._next,
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`, after the committed image's."""
+        self.active, ahead, heartbeats, alarm, deferred, self._next = saved
+        if ahead:
+            self._image.load(ahead)
+        else:
+            self._image.copy_of(self._committed)
+        self._heartbeats.load(heartbeats)
+        self._alarm.load(alarm)
+        self._deferred = list(deferred)

@@ -1,0 +1,31 @@
+"""Settings of controllers, in model units."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cluster_model.config import MS, ConfigValue
+from cluster_model.profiles import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerSettings:
+    """What an active controller goes by, with the defaults of the version."""
+
+    session_us: int
+    """``broker.session.timeout.ms``."""
+    rebalance_us: int
+    """``leader.imbalance.check.interval.seconds``; 0 with ``auto.leader.rebalance.enable`` off."""
+    unclean_us: int
+    """``unclean.leader.election.interval.ms``; 0 before 3.9, when only events brought such elections about."""
+
+    @staticmethod
+    def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ControllerSettings":
+        """Settings for a profile; ``config`` overrides by Kafka's names."""
+        rebalances = bool(config.get("auto.leader.rebalance.enable", True))
+        interval = int(config.get("leader.imbalance.check.interval.seconds", 300)) * 1_000 * MS
+        sweep = int(config.get("unclean.leader.election.interval.ms", 300_000)) * MS
+        return ControllerSettings(
+            session_us=int(config.get("broker.session.timeout.ms", 9_000)) * MS,
+            rebalance_us=interval if rebalances else 0,
+            unclean_us=sweep if profile.number >= (3, 9, 0) else 0,
+        )

@@ -1,0 +1,90 @@
+"""One node's metadata log: which stretch of which epoch's records it holds. Everything appended is on disk at once.
+
+Raft acknowledges only what was forced to disk, and a follower's next fetch is its acknowledgement, so neither a crash
+nor a power loss takes anything from this log.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from cluster_model.controller.raft.messages import Extent
+from cluster_model.controller.raft.store import Batch, QuorumStore
+
+
+class QuorumLog:
+    """Extents over the shared store. ``end`` is the offset behind the last record."""
+
+    __slots__ = ("_starts", "_store", "end")
+
+    def __init__(self, store: QuorumStore) -> None:
+        self._store = store
+        self._starts: list[tuple[int, int]] = []
+        """(epoch, first offset) of every epoch with records here, oldest first."""
+        self.end = 0
+
+    @property
+    def last_epoch(self) -> int:
+        """Epoch of the last record, 0 for an empty log."""
+        return self._starts[-1][0] if self._starts else 0
+
+    def write(self, epoch: int, leader: int, records: tuple[Any, ...], *, control: bool = False) -> Batch:
+        """Append a batch as the leader of ``epoch``."""
+        batch = self._store.append(epoch, leader, self.end, records, control=control)
+        self._grow(epoch, batch.base, batch.end)
+        return batch
+
+    def take(self, extents: tuple[Extent, ...]) -> None:
+        """Append what the leader sent.
+
+        Raises:
+            ValueError: it does not begin where this log ends, or goes back in epochs.
+        """
+        for epoch, start, end in extents:
+            if start != self.end or epoch < self.last_epoch:
+                raise ValueError(f"a log that ends at {self.end} in epoch {self.last_epoch} got {start} of {epoch}")
+            self._grow(epoch, start, end)
+
+    def _grow(self, epoch: int, start: int, end: int) -> None:
+        if epoch != self.last_epoch:
+            self._starts.append((epoch, start))
+        self.end = end
+
+    def extents(self, start: int, end: int) -> tuple[Extent, ...]:
+        """What lies in ``[start, end)``."""
+        found: list[Extent] = []
+        for index, (epoch, first) in enumerate(self._starts):
+            last = self._starts[index + 1][1] if index + 1 < len(self._starts) else self.end
+            if first < end and last > start:
+                found.append((epoch, max(first, start), min(last, end)))
+        return tuple(found)
+
+    def batches(self, start: int, end: int) -> Iterator[Batch]:
+        """The batches in ``[start, end)``, both ends of which lie between batches."""
+        for epoch, first, last in self.extents(start, end):
+            yield from self._store.stints[epoch].between(first, last)
+
+    def end_of(self, epoch: int) -> tuple[int, int]:
+        """The largest epoch here up to ``epoch`` and where it ends; (0, 0) before all of them."""
+        found = 0
+        for known, start in self._starts:
+            if known > epoch:
+                return found, start
+            found = known
+        return found, self.end if found else 0
+
+    def cut(self, diverging: tuple[int, int]) -> int:
+        """Drop what the leader's log, which goes so far in that epoch, does not share; where it ends now."""
+        epoch, end = diverging
+        found, own_end = self.end_of(epoch)
+        self.end = min(end, own_end) if found == epoch else own_end
+        self._starts = [(known, start) for known, start in self._starts if start < self.end]
+        return self.end
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (tuple(self._starts), self.end)
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`, after the store's."""
+        starts, self.end = saved
+        self._starts = list(starts)

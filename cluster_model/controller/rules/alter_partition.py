@@ -1,0 +1,137 @@
+"""What a controller makes of a leader's proposal for the ISR, in the order in which each mode looks (KIP-497).
+
+``KafkaController.tryProcessAlterPartition``; ``ReplicationControlManager.alterPartition``.
+"""
+
+from collections.abc import Mapping
+
+from cluster_model.config import TopicConfig
+from cluster_model.controller.rules.change import LEADER, Brokers, Change
+from cluster_model.controller.rules.kraft_changes import build
+from cluster_model.errors import KafkaError
+from cluster_model.messages import AlterPartitionRequest, PartitionState
+from cluster_model.profiles import Profile
+
+
+def judge_kraft(
+    state: PartitionState | None,
+    request: AlterPartitionRequest,
+    *,
+    epochs: Mapping[int, int],
+    active: Brokers,
+    profile: Profile,
+) -> KafkaError:
+    """A KRaft controller's verdict. ``epochs`` are those of all registered brokers, fenced ones included."""
+    if epochs.get(request.leader) != request.broker_epoch:
+        return KafkaError.STALE_BROKER_EPOCH
+    if state is None:
+        return KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+    error = _judge_epochs(state, request)
+    if error is not KafkaError.NONE:
+        return error
+    if request.leader != state.leader:
+        return KafkaError.INVALID_REQUEST
+    if request.partition_epoch < state.partition_epoch:
+        return KafkaError.INVALID_UPDATE_VERSION
+    if request.leader not in request.isr or not all(broker in state.replicas for broker in request.isr):
+        return KafkaError.INVALID_REQUEST
+    if _recovery_is_wrong(state, request):
+        return KafkaError.INVALID_REQUEST
+    for broker, epoch in zip(request.isr, request.isr_epochs, strict=True):
+        if broker not in epochs or not active(broker) or epoch not in (-1, epochs[broker]):
+            return _ineligible(profile)
+    return KafkaError.NONE
+
+
+def judge_zk(
+    state: PartitionState | None,
+    request: AlterPartitionRequest,
+    *,
+    epochs: Mapping[int, int],
+    profile: Profile,
+) -> KafkaError:
+    """A ZooKeeper-mode controller's verdict (2.7 to 3.9). ``epochs`` are the broker epochs of all live brokers.
+
+    A proposal of the ISR that stands already succeeds, whatever partition epoch it knows.
+    """
+    if epochs.get(request.leader) != request.broker_epoch:
+        return KafkaError.STALE_BROKER_EPOCH
+    if state is None:
+        return KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+    error = _judge_epochs(state, request)
+    if error is not KafkaError.NONE:
+        return error
+    if request.leader != state.leader:
+        # Kafka does not ask: no two brokers lead in the same epoch.
+        return KafkaError.INVALID_REQUEST
+    if changes_nothing(state, request):
+        return KafkaError.NONE
+    if request.partition_epoch < state.partition_epoch:
+        return KafkaError.INVALID_UPDATE_VERSION
+    if _recovery_is_wrong(state, request):
+        return KafkaError.INVALID_REQUEST
+    for broker, epoch in zip(request.isr, request.isr_epochs, strict=True):
+        if broker not in epochs or epoch not in (-1, epochs[broker]):
+            return _ineligible(profile)
+    if request.leader not in request.isr or not all(broker in state.replicas for broker in request.isr):
+        return KafkaError.INVALID_REQUEST
+    return KafkaError.NONE
+
+
+def judge_write(state: PartitionState, request: AlterPartitionRequest) -> KafkaError:
+    """Up to 2.6 a leader writes to ZooKeeper itself, on the condition of the version that it knows; nothing else."""
+    stale = request.partition_epoch != state.partition_epoch
+    return KafkaError.INVALID_UPDATE_VERSION if stale else KafkaError.NONE
+
+
+def changes_nothing(state: PartitionState, request: AlterPartitionRequest) -> bool:
+    """Whether the proposal is what stands already."""
+    return sorted(state.isr) == sorted(request.isr) and state.recovering == request.recovering
+
+
+def accept_kraft(
+    state: PartitionState,
+    request: AlterPartitionRequest,
+    *,
+    active: Brokers,
+    profile: Profile,
+    topic: TopicConfig,
+    elr: bool | None = None,
+) -> Change | None:
+    """The change of a proposal that was found good; it may complete a reassignment. None if it changes nothing."""
+    return build(
+        state, target_isr=request.isr, target_recovering=request.recovering, active=active, profile=profile,
+        topic=topic, by=LEADER, elr=elr,
+    )  # fmt: skip
+
+
+def accept_zk(state: PartitionState, request: AlterPartitionRequest) -> Change | None:
+    """The same in ZooKeeper mode, for a leader's own write up to 2.6, too: the leader epoch stays as it is."""
+    if changes_nothing(state, request):
+        return None
+    epoch = state.partition_epoch + 1
+    return Change(state._replace(isr=request.isr, partition_epoch=epoch, recovering=request.recovering), LEADER)
+
+
+def answer_error(change: Change | None, request: AlterPartitionRequest) -> KafkaError:
+    """What the proposer is told of a change that stands: NEW_LEADER_ELECTED where it is not the leader any more."""
+    lost = change is not None and change.state.leader != request.leader
+    return KafkaError.NEW_LEADER_ELECTED if lost else KafkaError.NONE
+
+
+def _judge_epochs(state: PartitionState, request: AlterPartitionRequest) -> KafkaError:
+    if request.leader_epoch > state.leader_epoch or request.partition_epoch > state.partition_epoch:
+        # The leader has heard what this controller has not: there must be another one.
+        return KafkaError.NOT_CONTROLLER
+    if request.leader_epoch < state.leader_epoch:
+        return KafkaError.FENCED_LEADER_EPOCH
+    return KafkaError.NONE
+
+
+def _recovery_is_wrong(state: PartitionState, request: AlterPartitionRequest) -> bool:
+    return request.recovering and (len(request.isr) > 1 or not state.recovering)
+
+
+def _ineligible(profile: Profile) -> KafkaError:
+    """AlterPartition before version 2 has no word for it (KIP-841)."""
+    return KafkaError.INELIGIBLE_REPLICA if profile.eligible_isr else KafkaError.OPERATION_NOT_ATTEMPTED

@@ -1,0 +1,105 @@
+"""What a control plane does with topics, done at once: the truth is changed, and chosen brokers are told."""
+
+from collections.abc import Callable, Iterable
+
+from cluster_model.building import Parts
+from cluster_model.cluster import Cluster
+from cluster_model.config import ConfigValue
+from cluster_model.controller.plane import Plane
+from cluster_model.controller.single import CONTROLLER_ID
+from cluster_model.controller.single_plane import SinglePlane
+from cluster_model.events import Event
+from cluster_model.kernel.port import Port
+from cluster_model.kernel.streams import Streams
+from cluster_model.messages import PartitionState
+from cluster_model.replication.control import Decisions
+from cluster_model.replication.replica import Replica
+from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+
+MS = 1_000
+SECOND = 1_000_000
+
+
+def spec_of(
+    kafka: str = "3.9",
+    mode: str | None = None,
+    *,
+    topic: str = "orders",
+    acks: str = "all",
+    config: dict[str, ConfigValue] | None = None,
+    producer: dict[str, ConfigValue] | None = None,
+    brokers: int = 4,
+) -> ClusterSpec:
+    """Four brokers, the topic ``base`` with one partition on the first three; clients of ``topic``."""
+    ids = tuple(BrokerSpec(broker) for broker in range(1, brokers + 1))
+    topics = tuple(TopicSpec(name, 1, 3, ((1, 2, 3),)) for name in dict.fromkeys(("base", topic)))
+    making = ProducerSpec("checkout", topic, 20 * MS, 2, config={"acks": acks, **(producer or {})})
+    return ClusterSpec(
+        kafka, mode, ids, topics, (making,), (GroupSpec("billing", (topic,), 1),), config=config or {}
+    )  # fmt: skip
+
+
+def one_controller(
+    _spec: ClusterSpec, parts: Parts, port_of: Callable[[int], Port], _streams: Streams, emit: Callable[[Event], None]
+) -> Plane:
+    """A plane that goes by the committed state alone, whatever the mode: what a desk decides, it takes as decided."""
+    return SinglePlane(port_of(CONTROLLER_ID), parts.profile, parts.config, parts.committed, emit)
+
+
+class Desk:
+    """Acts on one cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.topics = cluster.topics
+
+    def run(self, seconds: float) -> None:
+        self.cluster.run(self.cluster.now_us + int(seconds * SECOND))
+
+    def replica(self, partition: str, broker: int) -> Replica:
+        return self.cluster.world.replica(partition, broker)
+
+    def create(self, topic: str, *placement: tuple[int, ...], **config: ConfigValue) -> tuple[PartitionState, ...]:
+        """Commit a topic, and tell every broker."""
+        overrides = {name.replace("_", "."): value for name, value in config.items()}
+        states = self.topics.create(topic, placement, overrides, self.live(), self.cluster.now_us)
+        for broker in self.up():
+            self.cluster.brokers[broker].configure_topic(topic, overrides)
+        self.tell(states)
+        return states
+
+    def add(self, topic: str, *placement: tuple[int, ...]) -> None:
+        """Commit more partitions, and tell every broker."""
+        self.tell(self.topics.add_partitions(topic, placement, self.live(), self.cluster.now_us))
+
+    def delete(self, topic: str, brokers: Iterable[int] | None = None) -> None:
+        """Commit a deletion, and tell ``brokers``, all that are up by default."""
+        gone = self.topics.delete(topic, self.cluster.now_us)
+        for broker in self.up() if brokers is None else brokers:
+            for partition in gone:
+                self.cluster.brokers[broker].forget(partition)
+                self.cluster.brokers[broker].stop_replica(partition, delete=True)
+
+    def decide(self, partition: str, **fields: object) -> PartitionState:
+        """Commit a change of a partition's state, and tell every broker."""
+        record = self.cluster.committed.records[partition]
+        state = record.state._replace(**fields)  # type: ignore[arg-type]
+        bumped = state._replace(leader_epoch=state.leader_epoch + 1, partition_epoch=state.partition_epoch + 1)
+        record.state = bumped
+        self.tell((bumped,))
+        return bumped
+
+    def tell(self, states: tuple[PartitionState, ...], brokers: Iterable[int] | None = None) -> None:
+        live = self.cluster.brokers[self.up()[0]].metadata.live
+        for broker in self.up() if brokers is None else brokers:
+            self.cluster.brokers[broker].take(Decisions(states, tuple(live), tuple(live.values())))
+
+    def up(self) -> list[int]:
+        return [broker for broker in self.cluster.brokers if self.cluster.is_up(broker)]
+
+    def live(self) -> list[int]:
+        return [broker for broker in self.cluster.brokers if self.cluster.plane.is_live(broker)]
+
+
+def desk(*args: object, seed: int = 3, **kwargs: object) -> Desk:
+    return Desk(Cluster.build(spec_of(*args, **kwargs), seed))  # type: ignore[arg-type]

@@ -1,0 +1,91 @@
+"""The committed state: what a change becomes, and partitions that come and go."""
+
+from cluster_model.config import TopicConfig
+from cluster_model.controller.committed import Committed
+from cluster_model.controller.rules.change import LEADER, Change
+from cluster_model.events import Event, describe
+from cluster_model.messages import NOBODY, PartitionState
+from cluster_model.profiles import Profile
+
+P = "t-0"
+TOPIC = TopicConfig.of(Profile.of("4.1"), {}, {})
+OTHER = TopicConfig.of(Profile.of("4.1"), {}, {"min.insync.replicas": 2})
+START = PartitionState(P, 1, 0, (1, 2, 3), 0, (1, 2, 3))
+
+
+def told(*changes: Change) -> list[str]:
+    events: list[Event] = []
+    committed = Committed(events.append)
+    committed.create(P, (1, 2, 3), TOPIC, (1, 2, 3))
+    assert committed.records[P].state == START
+    for change in changes:
+        committed.commit(change, 5)
+        assert committed.records[P].state == change.state
+    return [describe(event) for event in events]
+
+
+def test_what_is_as_it_was_is_not_told() -> None:
+    assert told(Change(START, "nothing")) == []
+
+
+def test_an_election_is_told_before_the_isr() -> None:
+    change = Change(START._replace(leader=2, leader_epoch=1, partition_epoch=1, isr=(2, 3)), "broker 1 fenced")
+    assert told(change) == [
+        "leader_elected partition=t-0 leader=2 leader_epoch=1 partition_epoch=1 isr=2,3 clean=True by=broker 1 fenced",
+        "isr_changed partition=t-0 leader=2 leader_epoch=1 partition_epoch=1 isr=2,3 previous_isr=1,2,3 by=controller",
+    ]
+
+
+def test_a_leader_epoch_that_only_an_isr_raised_is_no_election() -> None:
+    change = Change(START._replace(leader_epoch=1, partition_epoch=1, isr=(1, 2)), LEADER)
+    assert [line.split()[0] for line in told(change)] == ["isr_changed"]
+    assert told(change)[0].endswith("by=leader")
+
+
+def test_a_leader_that_was_elected_again_is() -> None:
+    lines = told(Change(START._replace(leader_epoch=1, partition_epoch=1), "step"))
+    assert [line.split()[0] for line in lines] == ["leader_elected"]
+
+
+def test_everything_else_that_changes_is_told_too() -> None:
+    offline = START._replace(leader=NOBODY, leader_epoch=1, partition_epoch=1, isr=(), elr=(1, 2), last_known=1)
+    unclean = START._replace(
+        leader=3, leader_epoch=2, partition_epoch=2, isr=(3,), recovering=True, replicas=(3, 4), adding=(4,)
+    )
+    assert told(Change(offline, "x"), Change(unclean, "y", clean=False)) == [
+        "partition_offline partition=t-0 leader_epoch=1 partition_epoch=1",
+        "isr_changed partition=t-0 leader_epoch=1 partition_epoch=1 previous_isr=1,2,3 by=controller",
+        "elr_changed partition=t-0 leader_epoch=1 partition_epoch=1 elr=1,2 last_known=1",
+        "leader_elected partition=t-0 leader=3 leader_epoch=2 partition_epoch=2 isr=3 clean=False by=y",
+        "isr_changed partition=t-0 leader=3 leader_epoch=2 partition_epoch=2 isr=3 by=controller",
+        "elr_changed partition=t-0 leader=3 leader_epoch=2 partition_epoch=2 isr=3",
+        "recovery_changed partition=t-0 leader=3 leader_epoch=2 partition_epoch=2 recovering=True",
+        "assignment_changed partition=t-0 leader=3 leader_epoch=2 partition_epoch=2 replicas=3,4 adding=4",
+    ]
+
+
+def test_partitions_come_and_go_and_come_back() -> None:
+    committed = Committed(lambda _event: None)
+    committed.create(P, (1, 2, 3), TOPIC, (1, 2, 3))
+    first = committed.save()
+    late = PartitionState("late-0", 2, 0, (2,), 0, (2, 3), elr=(3,), recovering=True)
+    committed.add(late, OTHER)
+    committed.configure(P, OTHER)
+    committed.commit(Change(START._replace(isr=(1,), partition_epoch=1), LEADER), 0)
+    second = committed.save()
+    standing = committed.records[P]
+    committed.delete(P)
+    committed.delete("nowhere")
+    assert list(committed.records) == ["late-0"]
+    assert not committed.commit(Change(START._replace(partition_epoch=9), "late"), 0)
+    third = committed.save()
+
+    committed.load(first)
+    assert [(record.state, record.topic) for record in committed.records.values()] == [(START, TOPIC)]
+    committed.load(second)
+    states = {name: (record.state, record.topic) for name, record in committed.records.items()}
+    assert states == {P: (START._replace(isr=(1,), partition_epoch=1), OTHER), "late-0": (late, OTHER)}
+    assert list(states) == [P, "late-0"]
+    committed.load(third)
+    assert list(committed.records) == ["late-0"]
+    assert standing.isr == (1,)

@@ -1,0 +1,330 @@
+"""Cut links: what is sent over one waits, comes through in order, or is given up; and what a cluster makes of it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cluster_model.cluster import Cluster
+from cluster_model.events import IsrChanged, ProduceRefused, TraceEvent
+from cluster_model.kernel.wires import GIVEN_UP_US, RETRANSMIT_US
+from cluster_model.keyframes import pack, unpack
+from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from tests.cluster_model.test_processes import LATENCY, A, B, C, World
+
+MS = 1_000
+SECOND = 1_000_000
+PRODUCER = 2_000
+AGAIN = RETRANSMIT_US + LATENCY
+"""From the mending of a link until what it held arrives."""
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def words(world: World, node: int) -> list[Any]:
+    return [detail[1] if what == "message" else what for _at, what, detail in world.seen(node)]
+
+
+def test_what_is_sent_over_a_cut_link_arrives_in_order_after_it_is_mended(world: World) -> None:
+    world.network.cut(A, B, 1)
+    for word in ("one", "two", "three"):
+        world.send(A, B, word)
+        world.run(world.network.kernel.now + 1_000)
+    assert world.seen(B) == []
+    world.run(5 * SECOND)
+    world.network.mend(A, B, 1)
+    world.send(A, B, "four")
+    world.run(6 * SECOND)
+    assert world.seen(B) == [(5 * SECOND + AGAIN, "message", (A, word)) for word in ("one", "two", "three", "four")]
+    assert world.seen(A) == []
+    world.send(A, B, "five")
+    world.run(7 * SECOND)
+    assert world.seen(B)[-1] == (6 * SECOND + LATENCY, "message", (A, "five"))
+
+
+def test_what_was_on_its_way_when_the_link_was_cut_arrives(world: World) -> None:
+    world.send(A, B, "sent before")
+    world.run(LATENCY // 2)
+    world.network.cut(A, B, 1)
+    world.run(SECOND)
+    assert world.seen(B) == [(LATENCY, "message", (A, "sent before"))]
+
+
+def test_only_the_direction_that_is_cut_is_silent(world: World) -> None:
+    world.network.cut(A, B, 1)
+    world.send(A, B, "held")
+    world.send(B, A, "passes")
+    world.send(A, C, "passes too")
+    world.run(SECOND)
+    assert (words(world, A), words(world, B), words(world, C)) == (["passes"], [], ["passes too"])
+
+
+def test_a_link_stays_cut_until_the_last_fault_mends_it(world: World) -> None:
+    for fault in (1, 2, 1):
+        world.network.cut(A, B, fault)
+    world.send(A, B, "x")
+    world.network.mend(A, B, 1)
+    world.network.mend(A, B, 7)
+    world.run(SECOND)
+    assert world.seen(B) == []
+    world.network.mend(A, B, 2)
+    world.run(2 * SECOND)
+    assert world.seen(B) == [(SECOND + AGAIN, "message", (A, "x"))]
+
+
+def test_a_connection_is_given_up_when_its_oldest_message_has_waited_too_long(world: World) -> None:
+    world.network.cut(A, B, 1)
+    world.run(SECOND)
+    world.send(A, B, "oldest")
+    world.run(20 * SECOND)
+    world.send(A, B, "younger, on the same connection")
+    world.run(SECOND + GIVEN_UP_US - 1)
+    assert world.seen(A) == []
+    world.run(SECOND + GIVEN_UP_US)
+    assert world.seen(A) == [(SECOND + GIVEN_UP_US, "reset", B)]
+    world.send(A, B, "on a new connection")
+    world.run(40 * SECOND)
+    world.network.mend(A, B, 1)
+    world.run(90 * SECOND)
+    assert words(world, B) == ["on a new connection"]
+    assert words(world, A) == ["reset"]
+
+
+def test_each_connection_has_its_own_time(world: World) -> None:
+    world.network.cut(A, B, 1)
+    world.send(A, B, "first")
+    world.run(GIVEN_UP_US + SECOND)
+    world.send(A, B, "second")
+    world.run(2 * GIVEN_UP_US + SECOND)
+    assert [at for at, _what, _detail in world.seen(A)] == [GIVEN_UP_US, 2 * GIVEN_UP_US + SECOND]
+
+
+def test_a_new_life_of_the_sender_does_not_lose_its_connection_with_the_old_ones(world: World) -> None:
+    world.network.cut(A, B, 1)
+    world.send(A, B, "old life")
+    world.network.crash(A)
+    world.network.restart(A)
+    world.run(10 * SECOND)
+    world.send(A, B, "new life")
+    world.run(35 * SECOND)
+    assert world.seen(A) == []
+    world.network.mend(A, B, 1)
+    world.run(36 * SECOND)
+    assert words(world, B) == ["new life"]
+
+
+@pytest.mark.parametrize(("stop", "arrives"), [("crash", ["last words"]), ("power_off", [])])
+def test_the_system_of_a_killed_process_still_sends_and_a_dead_machine_does_not(
+    world: World, stop: str, arrives: list[str]
+) -> None:
+    world.network.cut(A, B, 1)
+    world.send(A, B, "last words")
+    getattr(world.network, stop)(A)
+    world.run(SECOND)
+    world.network.mend(A, B, 1)
+    world.run(2 * SECOND)
+    assert words(world, B) == arrives
+
+
+def cut_both(world: World) -> None:
+    world.network.cut(A, B, 1)
+    world.network.cut(B, A, 1)
+
+
+def test_no_reset_passes_a_cut_link_and_the_new_life_answers_what_was_meant_for_the_old(world: World) -> None:
+    world.send(A, B, "hello")
+    world.run(SECOND)
+    cut_both(world)
+    world.send(A, B, "for the old life")
+    world.network.crash(B)
+    world.run(2 * SECOND)
+    world.network.restart(B)
+    world.run(10 * SECOND)
+    assert world.seen(A) == []
+    for source, target in ((A, B), (B, A)):
+        world.network.mend(source, target, 1)
+    world.run(11 * SECOND)
+    assert words(world, B) == ["hello"]
+    assert world.seen(A) == [(10 * SECOND + AGAIN + LATENCY, "reset", B)]
+
+
+def test_a_reset_that_passes_the_open_direction_ends_what_waits_in_the_other(world: World) -> None:
+    world.network.cut(A, B, 1)
+    world.send(A, B, "held")
+    world.network.crash(B)
+    world.network.restart(B)
+    world.run(SECOND)
+    world.network.mend(A, B, 1)
+    world.run(60 * SECOND)
+    assert (words(world, A), words(world, B)) == (["reset"], [])
+
+
+def test_a_paused_sender_hears_of_the_end_of_its_connection_when_it_goes_on(world: World) -> None:
+    world.network.cut(A, B, 1)
+    world.send(A, B, "held")
+    world.network.pause(A)
+    world.run(40 * SECOND)
+    assert world.seen(A) == []
+    world.network.resume(A)
+    world.run(41 * SECOND)
+    assert world.seen(A) == [(40 * SECOND, "reset", B)]
+
+
+def test_a_network_saved_in_the_middle_of_a_cut_goes_on_as_it_did(world: World) -> None:
+    cut_both(world)
+    world.send(A, B, "held")
+    world.run(5 * SECOND)
+    saved = world.network.save()
+
+    def go_on() -> list[Any]:
+        before = len(world.seen(A)), len(world.seen(B))
+        world.send(A, B, "more")
+        world.network.mend(A, B, 1)
+        world.send(B, A, "given up")
+        world.run(80 * SECOND)
+        return [world.seen(A)[before[0] :], world.seen(B)[before[1] :]]
+
+    first = go_on()
+    assert [detail for _at, _what, detail in first[1]] == [(A, "held"), (A, "more"), A]
+    world.network.load(saved)
+    assert world.network.save() == saved
+    assert go_on() == first
+
+
+# --- a cluster ------------------------------------------------------------------------------------------------------
+
+
+def cluster_of(*, naive: bool = False, **producer: Any) -> Cluster:
+    spec = ClusterSpec(
+        kafka="3.9",
+        mode=None,
+        brokers=tuple(BrokerSpec(broker) for broker in (1, 2, 3)),
+        topics=(TopicSpec("t", 1, 3, ((1, 2, 3),)),),
+        producers=(ProducerSpec("p", "t", 100 * MS, config={"acks": "all", **producer}),),
+        groups=(GroupSpec("g", ("t",)),),
+        config={"replica.lag.time.max.ms": 8_000, "min.insync.replicas": 2},
+    )
+    return Cluster.build(spec, 3, naive=naive)
+
+
+def cut(cluster: Cluster, one: int, other: int) -> None:
+    cluster.cut(one, other, 1)
+    cluster.cut(other, one, 1)
+
+
+def mend(cluster: Cluster, one: int, other: int) -> None:
+    cluster.mend(one, other, 1)
+    cluster.mend(other, one, 1)
+
+
+def test_a_follower_cut_from_its_leader_leaves_the_isr_after_the_lag_time_and_comes_back() -> None:
+    cluster = cluster_of()
+    cluster.run(5 * SECOND)
+    cut(cluster, 3, 1)
+    cluster.run(5 * SECOND + 7_900 * MS)
+    assert cluster.query.isr("t-0") == [1, 2, 3]
+    acked = cluster.query.acked()
+    cluster.run(5 * SECOND + 13 * SECOND)
+    assert cluster.query.isr("t-0") == [1, 2]
+    assert cluster.is_up(3)
+    assert cluster.query.leader("t-0") == 1
+    cluster.run(25 * SECOND)
+    assert cluster.query.acked() > acked + 100
+    mend(cluster, 3, 1)
+    cluster.run(27 * SECOND)
+    assert cluster.query.isr("t-0") == [1, 2, 3]
+    changes = [event.isr for event in cluster.drain() if isinstance(event, IsrChanged)]
+    assert changes == [(1, 2), (1, 2, 3)]
+
+
+@pytest.mark.parametrize("direction", ["requests", "answers"])
+def test_a_producer_cut_from_its_leader_times_out_by_its_own_clock(direction: str) -> None:
+    cluster = cluster_of(**{"request.timeout.ms": 4_000, "delivery.timeout.ms": 60_000, "linger.ms": 0})
+    cluster.run(5 * SECOND)
+    cluster.drain()
+    pair = (PRODUCER, 1) if direction == "requests" else (1, PRODUCER)
+    cluster.cut(*pair, 1)
+    cluster.run(12 * SECOND)
+    refused = [event for event in cluster.drain() if isinstance(event, ProduceRefused)]
+    assert refused[0].error == "REQUEST_TIMED_OUT"
+    assert 9 * SECOND <= refused[0].at_us <= 9_200 * MS
+    cluster.mend(*pair, 1)
+    cluster.run(30 * SECOND)
+    cluster.stop_producers()
+    cluster.run(60 * SECOND)
+    query = cluster.query
+    assert query.acked() == query.sent() > 200
+    assert query.duplicates() == 0 == query.acked_lost()
+
+
+Act = Callable[[Cluster], None]
+STORY: tuple[tuple[int, Act], ...] = (
+    (6, lambda cluster: cut(cluster, 1, 3)),
+    (9, lambda cluster: cluster.cut(2, 1, 2)),
+    (11, lambda cluster: cluster.crash(3)),
+    (12, lambda cluster: cluster.restart(3)),
+    (45, lambda cluster: mend(cluster, 1, 3)),
+    (50, lambda cluster: cluster.mend(2, 1, 2)),
+)
+"""What is done at which second."""
+
+
+def tell(cluster: Cluster, since: int = 0, until: int = 80) -> None:
+    """The story, or its part between two seconds."""
+    for at, act in STORY:
+        if since <= at < until:
+            cluster.run(at * SECOND + 123)
+            act(cluster)
+    cluster.run(until * SECOND)
+
+
+@pytest.mark.parametrize("middle", [7, 10, 20, 42, 47])
+def test_a_keyframe_from_the_middle_of_a_cut_goes_on_as_the_first_time(middle: int) -> None:
+    straight = cluster_of()
+    tell(straight)
+    assert straight.query.acked_lost() == 0
+    cluster = cluster_of()
+    tell(cluster, until=middle)
+    keyframe = unpack(pack(cluster.save()))[0]
+    for other in (cluster.twin(), cluster):
+        other.load(keyframe)
+        assert other.save()[:-1] == keyframe[:-1]
+        tell(other, since=middle)
+        assert other.digest() == straight.digest()
+
+
+def events_of(cluster: Cluster) -> list[TraceEvent]:
+    tell(cluster)
+    return cluster.drain()
+
+
+def test_what_is_left_out_between_others_changes_nothing_while_links_are_cut() -> None:
+    assert events_of(cluster_of()) == events_of(cluster_of(naive=True))
+
+
+@pytest.mark.parametrize("pair", [(1, 2), (2, 1)])
+@pytest.mark.parametrize("into", range(0, 640, 15))
+def test_an_exchange_does_not_fall_asleep_over_a_cut_link_and_does_again_when_it_is_mended(
+    pair: tuple[int, int], into: int
+) -> None:
+    spec = ClusterSpec(
+        "3.9",
+        None,
+        (BrokerSpec(1), BrokerSpec(2)),
+        (TopicSpec("t", 1, 2, ((1, 2),)),),
+        network=NetworkSpec(20 * MS, 0),
+    )
+    cluster = Cluster.build(spec, 0)
+    exchange = cluster.network.exchange(2, 1, 0)
+    cluster.run(5 * SECOND + into * MS)
+    assert exchange.asleep
+    cluster.cut(*pair, 1)
+    for _time in range(40):
+        assert not exchange.asleep
+        cluster.run(cluster.now_us + 100 * MS)
+    cluster.mend(*pair, 1)
+    cluster.run(cluster.now_us + 3 * SECOND)
+    assert exchange.asleep

@@ -1,0 +1,194 @@
+"""Each procedure of KRaft mode as a timeline: which messages pass, in which order, with which epochs.
+
+Sources: KIP-595 and KIP-996 (elections of the quorum), KIP-631 (registration, heartbeats, controlled shutdown), KIP-497
+and KIP-903 (AlterPartition), KIP-455 (reassignment), KIP-460 (unclean election), KIP-966 (eligible leader replicas).
+The timelines are files: after a deliberate change look at them, then ``pytest --update-goldens``.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cluster_model.clients.admin_messages import (
+    AlterPartitionReassignmentsRequest,
+    CreatableTopic,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    ElectLeadersRequest,
+    ReassignablePartition,
+)
+from tests.cluster_model.timelines import Watched
+
+FILES = Path(__file__).parent / "kraft_timelines"
+
+
+def broker_crash(kafka: str) -> Watched:
+    """The leader dies: its session runs out, it leaves the ISR, another leads; it comes back as another incarnation."""
+    watched = Watched(kafka)
+    watched.run(5)
+    watched.cluster.crash(1)
+    watched.run(15)
+    watched.cluster.restart(1)
+    watched.run(10)
+    return watched
+
+
+def follower_crash(kafka: str) -> Watched:
+    watched = Watched(kafka)
+    watched.run(5)
+    watched.cluster.crash(3)
+    watched.run(12)
+    return watched
+
+
+def fast_restart(kafka: str) -> Watched:
+    """A broker is back before its old session has lapsed: it is refused until then."""
+    watched = Watched(kafka)
+    watched.run(5)
+    watched.cluster.crash(1)
+    watched.run(1)
+    watched.cluster.restart(1)
+    watched.run(20)
+    return watched
+
+
+def controller_failover(kafka: str) -> Watched:
+    watched = Watched(kafka)
+    watched.run(5)
+    watched.cluster.crash(1001)
+    watched.run(8)
+    watched.cluster.crash(1)
+    watched.run(12)
+    return watched
+
+
+def pause(kafka: str) -> Watched:
+    """A leader stands still for longer than its session; it goes on with the same broker epoch."""
+    watched = Watched(kafka)
+    watched.run(5)
+    watched.cluster.pause(1)
+    watched.run(15)
+    watched.cluster.resume(1)
+    watched.run(5)
+    return watched
+
+
+def controlled_shutdown(kafka: str) -> Watched:
+    watched = Watched(kafka)
+    watched.run(5)
+    watched.cluster.shutdown(1)
+    watched.run(8)
+    watched.cluster.restart(1)
+    watched.run(8)
+    return watched
+
+
+def shrink_and_expand(kafka: str) -> Watched:
+    """A follower stands still for longer than its leader waits, and shorter than its session lasts."""
+    watched = Watched(kafka, config={"replica.lag.time.max.ms": 2_000}, produce=True)
+    watched.run(5)
+    watched.cluster.pause(3)
+    watched.run(6)
+    watched.cluster.resume(3)
+    watched.run(3)
+    return watched
+
+
+def topics(kafka: str) -> Watched:
+    watched = Watched(kafka)
+    watched.run(2)
+    watched.ask(CreateTopicsRequest(0, (CreatableTopic("made", 2, 2), CreatableTopic("orders", 1, 1))), node=2)
+    watched.run(2)
+    watched.ask(DeleteTopicsRequest(0, ("made", "never")), node=3)
+    watched.run(2)
+    return watched
+
+
+def reassignment(kafka: str) -> Watched:
+    """One is cancelled before its new replica has caught up, the next one is let go on."""
+    watched = Watched(kafka, brokers=4)
+    watched.run(2)
+    watched.cluster.crash(4)
+    watched.run(10)
+    wanted = ReassignablePartition("orders-0", (4, 2, 3))
+    watched.ask(AlterPartitionReassignmentsRequest(0, (wanted,)))
+    watched.ask(AlterPartitionReassignmentsRequest(0, (wanted._replace(replicas=None),)))
+    watched.ask(AlterPartitionReassignmentsRequest(0, (wanted._replace(replicas=None),)))
+    watched.cluster.restart(4)
+    watched.run(5)
+    watched.ask(AlterPartitionReassignmentsRequest(0, (wanted,)), node=2)
+    watched.run(3)
+    return watched
+
+
+def unclean_election(kafka: str) -> Watched:
+    watched = Watched(kafka, placement=((1, 2),), brokers=2)
+    watched.run(2)
+    watched.cluster.crash(2)
+    watched.run(10)
+    watched.cluster.crash(1)
+    watched.run(10)
+    watched.cluster.restart(2)
+    watched.run(5)
+    watched.ask(ElectLeadersRequest(0, True, ("orders-0",)), node=2)
+    watched.run(2)
+    watched.cluster.restart(1)
+    watched.run(5)
+    return watched
+
+
+def eligible_leaders(kafka: str) -> Watched:
+    """The ISR falls below its minimum: who leaves it stays eligible, until it comes back from an unclean stop."""
+    watched = Watched(kafka, config={"min.insync.replicas": 2})
+    watched.run(2)
+    watched.cluster.crash(3)
+    watched.run(10)
+    watched.cluster.crash(2)
+    watched.run(10)
+    watched.cluster.crash(1)
+    watched.run(10)
+    watched.cluster.restart(2)
+    watched.run(5)
+    watched.cluster.restart(1)
+    watched.run(6)
+    watched.cluster.restart(3)
+    watched.run(6)
+    return watched
+
+
+CASES: list[tuple[Callable[[str], Watched], str]] = [
+    (broker_crash, "3.9"),
+    (follower_crash, "3.5"),
+    (follower_crash, "3.6"),
+    (fast_restart, "3.9"),
+    (controller_failover, "3.9"),
+    (pause, "3.9"),
+    (controlled_shutdown, "3.9"),
+    (controlled_shutdown, "4.1"),
+    (shrink_and_expand, "3.5"),
+    (shrink_and_expand, "3.9"),
+    (topics, "3.9"),
+    (reassignment, "3.9"),
+    (unclean_election, "3.9"),
+    (eligible_leaders, "4.1"),
+]
+
+
+def name_of(procedure: Callable[[str], Watched], kafka: str) -> str:
+    return f"{procedure.__name__.replace('_', '-')}@{kafka}.txt"
+
+
+@pytest.mark.parametrize(("procedure", "kafka"), CASES)
+def test_the_timeline_is_as_written_down(
+    procedure: Callable[[str], Watched], kafka: str, pytestconfig: pytest.Config
+) -> None:
+    path = FILES / name_of(procedure, kafka)
+    text = procedure(kafka).text()
+    if pytestconfig.getoption("--update-goldens"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+def test_every_file_is_compared() -> None:
+    assert {path.name for path in FILES.iterdir()} == {name_of(*case) for case in CASES}

@@ -1,0 +1,305 @@
+"""How a KRaft controller changes a partition, row by row: elections, epochs, eligible leader replicas, recovery."""
+
+from typing import Any
+
+import pytest
+
+from cluster_model.config import TopicConfig
+from cluster_model.controller.rules.alter_partition import accept_kraft, answer_error, judge_kraft
+from cluster_model.controller.rules.change import LEADER, Change, Election, created
+from cluster_model.controller.rules.elections import asked_kraft
+from cluster_model.controller.rules.kraft_changes import build
+from cluster_model.controller.rules.kraft_events import broker_back, broker_gone, unclean_shutdown
+from cluster_model.errors import KafkaError
+from cluster_model.messages import NOBODY, AlterPartitionRequest, PartitionState
+from cluster_model.profiles import Profile
+
+P = "t-0"
+PLAIN = PartitionState(P, 1, 5, (1, 2, 3), 9, (1, 2, 3))
+OLD, V36, NEW = Profile.of("3.5", "kraft"), Profile.of("3.9", "kraft"), Profile.of("4.1")
+
+
+def topic(profile: Profile, *, min_isr: int = 2, unclean: bool = False) -> TopicConfig:
+    settings = {"min.insync.replicas": min_isr, "unclean.leader.election.enable": unclean}
+    return TopicConfig.of(profile, {}, settings)
+
+
+def change(
+    state: PartitionState, *active: int, profile: Profile = V36, min_isr: int = 2, unclean: bool = False, **targets: Any
+) -> Change | None:
+    settings = topic(profile, min_isr=min_isr, unclean=unclean)
+    return build(state, active=active.__contains__, profile=profile, topic=settings, by="test", **targets)
+
+
+def after(state: PartitionState, *active: int, **how: Any) -> tuple[int, tuple[int, ...], int, int]:
+    """Leader, ISR, leader epoch and partition epoch that a change leads to."""
+    made = change(state, *active, **how)
+    assert made is not None
+    return (made.state.leader, made.state.isr, made.state.leader_epoch, made.state.partition_epoch)
+
+
+# -- who leads --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("leader", "isr", "active", "election", "becomes"),
+    [
+        (2, (1, 2, 3), (1, 2, 3), Election.ONLINE, None),
+        (2, (1, 2, 3), (1, 2, 3), Election.UNCLEAN, None),
+        (2, (1, 2, 3), (1, 2, 3), Election.PREFERRED, 1),
+        (2, (2, 3), (1, 2, 3), Election.PREFERRED, None),
+        (2, (1, 2, 3), (2, 3), Election.PREFERRED, None),
+        (2, (1, 2, 3), (3,), Election.PREFERRED, 3),
+        (2, (2, 3), (1, 3), Election.PREFERRED, 3),
+        (1, (3, 2, 1), (2, 3), Election.ONLINE, 2),
+        (1, (1, 3), (2, 3), Election.ONLINE, 3),
+        (1, (1,), (2, 3), Election.ONLINE, NOBODY),
+        (1, (1,), (2, 3), Election.UNCLEAN, 2),
+        (1, (1,), (2, 3), Election.PREFERRED, NOBODY),
+        (NOBODY, (1,), (2, 3), Election.ONLINE, None),
+        (NOBODY, (1,), (1, 2), Election.ONLINE, 1),
+    ],
+)
+def test_who_leads(
+    leader: int, isr: tuple[int, ...], active: tuple[int, ...], election: Election, becomes: int | None
+) -> None:
+    made = change(PLAIN._replace(leader=leader, isr=isr), *active, election=election)
+    assert (None if made is None else made.state.leader) == becomes
+    if made is not None:
+        assert (made.state.leader_epoch, made.state.partition_epoch) == (6, 10)
+        assert made.clean is (becomes == NOBODY or becomes in isr)
+
+
+def test_a_topic_that_allows_it_is_led_uncleanly_but_not_by_a_preferred_election() -> None:
+    lost = PLAIN._replace(isr=(1,))
+    assert after(lost, 2, 3, unclean=True) == (2, (2,), 6, 10)
+    assert after(lost, 2, 3, unclean=True, election=Election.PREFERRED) == (NOBODY, (1,), 6, 10)
+
+
+# -- epochs, and the last member --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("profile", "epoch"), [(OLD, 6), (V36, 5), (NEW, 5)])
+def test_a_follower_that_leaves_raises_the_leader_epoch_only_up_to_3_5(profile: Profile, epoch: int) -> None:
+    assert after(PLAIN, 1, 2, profile=profile, target_isr=(1, 2)) == (1, (1, 2), epoch, 10)
+
+
+def test_an_isr_that_grows_never_raises_the_leader_epoch() -> None:
+    assert after(PLAIN._replace(isr=(1,)), 1, 2, profile=OLD, target_isr=(1, 2)) == (1, (1, 2), 5, 10)
+
+
+def test_the_same_isr_in_another_order_is_no_change() -> None:
+    assert change(PLAIN, 1, 2, 3, target_isr=(3, 2, 1)) is None
+
+
+@pytest.mark.parametrize("profile", [OLD, V36])
+def test_the_last_member_stays_without_a_leader(profile: Profile) -> None:
+    assert after(PLAIN._replace(isr=(1,)), 2, 3, profile=profile, target_isr=()) == (NOBODY, (1,), 6, 10)
+
+
+def test_a_replica_that_leaves_the_assignment_forces_a_leader_epoch() -> None:
+    made = change(PLAIN, 1, 2, 3, target_isr=(1, 2), target_replicas=(1, 2))
+    assert made is not None
+    assert (made.state.leader, made.state.leader_epoch, made.state.replicas) == (1, 6, (1, 2))
+
+
+# -- eligible leader replicas -----------------------------------------------------------------------------------------
+
+
+def elr(state: PartitionState, *active: int, **how: Any) -> PartitionState:
+    made = change(state, *active, profile=NEW, **how)
+    assert made is not None
+    return made.state
+
+
+def test_elr_is_empty_while_the_isr_has_its_minimum() -> None:
+    assert elr(PLAIN, 1, 2, target_isr=(1, 2)).elr == ()
+    assert elr(PLAIN._replace(isr=(1,), elr=(2,), last_known=1), 1, 3, target_isr=(1, 3))[-3:] == ((), NOBODY, False)
+
+
+def test_elr_takes_up_who_leaves_an_isr_below_its_minimum() -> None:
+    """The worked trace of KIP-966: three replicas, at least two in sync."""
+    two = elr(PLAIN, 1, 2, target_isr=(1, 2))
+    one = elr(two, 1, target_isr=(1,))
+    assert (one.isr, one.elr, one.leader_epoch) == ((1,), (2,), 5)
+    none = elr(one, target_isr=())
+    assert (none.isr, none.elr, none.last_known, none.leader) == ((), (1, 2), 1, NOBODY)
+    healed = elr(none, 2, 3)
+    assert (healed.leader, healed.isr, healed.elr, healed.recovering) == (2, (2,), (1,), False)
+    back = elr(healed, 1, 2, 3, unclean_shutdown=(1,))
+    assert (back.leader, back.isr, back.elr) == (2, (2,), ())
+
+
+def test_who_never_was_in_sync_is_not_eligible() -> None:
+    lost = elr(PLAIN._replace(isr=(1, 2)), 3, target_isr=(2,))
+    assert (lost.leader, lost.isr, lost.elr) == (NOBODY, (2,), (1,))
+
+
+def test_nobody_is_elected_from_the_elr_while_somebody_is_in_sync() -> None:
+    assert change(PLAIN._replace(leader=NOBODY, isr=(2,), elr=(1,)), 1, 3, profile=NEW) is None
+
+
+def test_a_minimum_above_the_replicas_counts_as_their_number() -> None:
+    assert elr(PLAIN, 1, 2, target_isr=(1, 2), min_isr=5).elr == (3,)
+    assert change(PLAIN._replace(isr=(1, 2), elr=(3,)), 1, 2, 3, profile=NEW, min_isr=5, target_isr=(1, 2, 3))
+    assert elr(PLAIN._replace(isr=(1, 2), elr=(3,)), 1, 2, 3, min_isr=5, target_isr=(1, 2, 3)).elr == ()
+
+
+def test_an_unclean_election_clears_the_elr() -> None:
+    state = elr(PLAIN._replace(leader=NOBODY, isr=(), elr=(1,), last_known=1), 3, election=Election.UNCLEAN)
+    assert (state.leader, state.isr, state.elr, state.last_known, state.recovering) == (3, (3,), (), NOBODY, True)
+
+
+LAST = PLAIN._replace(leader=NOBODY, isr=(), elr=(), last_known=2)
+
+
+def test_the_last_known_leader_is_elected_uncleanly_once_it_is_active() -> None:
+    assert change(LAST, 1, 3, profile=NEW) is None
+    made = change(LAST, 1, 2, 3, profile=NEW)
+    assert made is not None
+    assert (made.state.leader, made.state.isr, made.state.recovering, made.clean) == (2, (2,), True, False)
+
+
+def test_the_last_known_leader_is_not_asked_while_anybody_is_eligible() -> None:
+    assert change(LAST._replace(elr=(3,)), 1, 2, profile=NEW) is None
+
+
+def test_the_last_known_leader_comes_before_any_other_unclean_one() -> None:
+    assert elr(LAST, 1, 2, 3, unclean=True).leader == 2
+    assert elr(LAST, 1, 3, unclean=True).leader == 1
+
+
+@pytest.mark.parametrize(("version", "on", "isr"), [("4.1", False, (1,)), ("4.0", None, (1,)), ("4.0", True, ())])
+def test_elr_can_be_turned_on_for_4_0_and_off_for_4_1(version: str, on: bool | None, isr: tuple[int, ...]) -> None:
+    made = change(PLAIN._replace(isr=(1,)), profile=Profile.of(version), target_isr=(), elr=on)
+    assert made is not None
+    assert made.state.isr == isr
+
+
+# -- recovery ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_unclean_leader_is_recovering_until_it_reports() -> None:
+    won = change(PLAIN._replace(isr=(1,)), 2, 3, election=Election.UNCLEAN)
+    assert won is not None
+    assert won.state.recovering
+    reported = change(won.state, 2, 3, target_isr=(2, 3), target_recovering=False)
+    assert reported is not None
+    assert not reported.state.recovering
+
+
+# -- events -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_fenced_broker_leaves_whatever_it_led_and_was_in_sync_for() -> None:
+    how: dict[str, Any] = {"active": (1, 2, 3).__contains__, "profile": V36, "topic": topic(V36), "by": "fenced"}
+    gone = broker_gone(PLAIN, 1, **how)
+    assert gone is not None
+    assert (gone.state.leader, gone.state.isr, gone.state.leader_epoch) == (2, (2, 3), 6)
+    gone = broker_gone(PLAIN, 3, **how)
+    assert gone is not None
+    assert (gone.state.leader, gone.state.isr, gone.state.leader_epoch) == (1, (1, 2), 5)
+    assert broker_gone(PLAIN._replace(isr=(1, 2)), 3, **how) is None
+
+
+def test_an_unfenced_broker_is_elected_only_where_nobody_leads() -> None:
+    how: dict[str, Any] = {"active": ().__contains__, "profile": V36, "topic": topic(V36), "by": "unfenced"}
+    back = broker_back(PLAIN._replace(leader=NOBODY, isr=(2,)), 2, **how)
+    assert back is not None
+    assert (back.state.leader, back.state.isr) == (2, (2,))
+    assert broker_back(PLAIN._replace(leader=NOBODY, isr=(2,)), 3, **how) is None
+    assert broker_back(PLAIN, 2, **how) is None
+
+
+def test_a_broker_that_stopped_uncleanly_is_out_of_isr_and_elr() -> None:
+    how: dict[str, Any] = {"active": (1,).__contains__, "profile": NEW, "topic": topic(NEW), "by": "registered"}
+    dropped = unclean_shutdown(PLAIN._replace(isr=(1,), elr=(2, 3)), 2, **how)
+    assert dropped is not None
+    assert (dropped.state.isr, dropped.state.elr) == ((1,), (3,))
+    dropped = unclean_shutdown(PLAIN._replace(isr=(1, 2)), 2, **how)
+    assert dropped is not None
+    assert (dropped.state.isr, dropped.state.elr) == ((1,), ())
+    assert unclean_shutdown(PLAIN._replace(isr=(1,)), 2, **how) is None
+
+
+def test_a_new_partition_is_in_sync_where_it_lives() -> None:
+    assert created(P, (3, 1, 2), (1, 2).__contains__) == PartitionState(P, 1, 0, (1, 2), 0, (3, 1, 2))
+    assert created(P, (3,), (1, 2).__contains__).leader == NOBODY
+
+
+@pytest.mark.parametrize(
+    ("state", "active", "unclean", "found"),
+    [
+        (PLAIN, (1, 2, 3), False, KafkaError.ELECTION_NOT_NEEDED),
+        (PLAIN._replace(leader=2), (2, 3), False, KafkaError.PREFERRED_LEADER_NOT_AVAILABLE),
+        (PLAIN._replace(leader=2), (1, 2, 3), False, 1),
+        (PLAIN, (1, 2, 3), True, KafkaError.ELECTION_NOT_NEEDED),
+        (PLAIN._replace(leader=NOBODY, isr=(1,)), (), True, KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE),
+        (PLAIN._replace(leader=NOBODY, isr=(1,)), (3,), True, 3),
+    ],
+)
+def test_what_an_administrator_gets(
+    state: PartitionState, active: tuple[int, ...], unclean: bool, found: KafkaError | int
+) -> None:
+    made = asked_kraft(
+        state, unclean=unclean, active=active.__contains__, profile=V36, topic=topic(V36), by="administrator"
+    )
+    assert (made.state.leader if isinstance(made, Change) else made) == found
+
+
+# -- AlterPartition ---------------------------------------------------------------------------------------------------
+
+EPOCHS = {1: 10, 2: 20, 3: 30}
+GOOD = AlterPartitionRequest(P, 1, 10, 5, 9, (1, 2), (10, 20))
+LATER = PLAIN._replace(partition_epoch=9)
+
+
+@pytest.mark.parametrize(
+    ("changes", "state", "active", "error"),
+    [
+        ({}, PLAIN, (1, 2, 3), KafkaError.NONE),
+        ({"broker_epoch": 11}, None, (1, 2, 3), KafkaError.STALE_BROKER_EPOCH),
+        ({}, None, (1, 2, 3), KafkaError.UNKNOWN_TOPIC_OR_PARTITION),
+        ({"leader_epoch": 6, "partition_epoch": 8}, PLAIN, (1, 2, 3), KafkaError.NOT_CONTROLLER),
+        ({"partition_epoch": 10, "leader_epoch": 4}, PLAIN, (1, 2, 3), KafkaError.NOT_CONTROLLER),
+        ({"leader_epoch": 4, "leader": 2, "broker_epoch": 20}, PLAIN, (1, 2, 3), KafkaError.FENCED_LEADER_EPOCH),
+        ({"leader": 2, "broker_epoch": 20, "partition_epoch": 8}, PLAIN, (1, 2, 3), KafkaError.INVALID_REQUEST),
+        ({"partition_epoch": 8, "isr": (2, 9)}, PLAIN, (1, 2, 3), KafkaError.INVALID_UPDATE_VERSION),
+        ({"isr": (1, 2, 3), "isr_epochs": (10, 20, 30), "partition_epoch": 8}, PLAIN, (1, 2, 3),
+         KafkaError.INVALID_UPDATE_VERSION),
+        ({"isr": (2, 3), "isr_epochs": (20, 31)}, PLAIN, (1, 2, 3), KafkaError.INVALID_REQUEST),
+        ({"isr": (1, 4), "isr_epochs": (10, 40)}, PLAIN, (1, 2, 3), KafkaError.INVALID_REQUEST),
+        ({"recovering": True}, PLAIN._replace(recovering=True), (1, 2, 3), KafkaError.INVALID_REQUEST),
+        ({"recovering": True, "isr": (1,), "isr_epochs": (10,)}, PLAIN, (1, 2, 3), KafkaError.INVALID_REQUEST),
+        ({"recovering": True, "isr": (1,), "isr_epochs": (10,)}, PLAIN._replace(recovering=True), (1, 2, 3),
+         KafkaError.NONE),
+        ({}, PLAIN, (1, 3), KafkaError.INELIGIBLE_REPLICA),
+        ({"isr_epochs": (10, 19)}, PLAIN, (1, 2, 3), KafkaError.INELIGIBLE_REPLICA),
+        ({"isr_epochs": (-1, -1)}, PLAIN, (1, 2, 3), KafkaError.NONE),
+    ],
+)  # fmt: skip
+def test_a_proposal_is_judged_in_order(
+    changes: dict[str, Any], state: PartitionState | None, active: tuple[int, ...], error: KafkaError
+) -> None:
+    asked = GOOD._replace(**changes)
+    assert judge_kraft(state, asked, epochs=EPOCHS, active=active.__contains__, profile=V36) is error
+
+
+def test_an_unregistered_member_is_ineligible() -> None:
+    epochs = {1: 10}
+    assert judge_kraft(PLAIN, GOOD, epochs=epochs, active=(1, 2).__contains__, profile=V36) == 107
+
+
+def test_the_proposal_that_completes_a_reassignment_may_cost_the_lead() -> None:
+    moving = PartitionState(P, 1, 5, (1,), 9, (2, 3, 1), (2, 3), (1,))
+    asked = AlterPartitionRequest(P, 1, 10, 5, 9, (1, 2, 3), (10, 20, 30))
+    made = accept_kraft(moving, asked, active=EPOCHS.__contains__, profile=V36, topic=topic(V36))
+    assert made is not None
+    assert made.by == LEADER
+    assert made.state == PartitionState(P, 2, 6, (2, 3), 10, (2, 3))
+    assert answer_error(made, asked) is KafkaError.NEW_LEADER_ELECTED
+    part = asked._replace(isr=(1, 2), isr_epochs=(10, 20))
+    made = accept_kraft(moving, part, active=EPOCHS.__contains__, profile=V36, topic=topic(V36))
+    assert made is not None
+    assert made.state == moving._replace(isr=(1, 2), partition_epoch=10)
+    assert answer_error(made, part) is KafkaError.NONE
