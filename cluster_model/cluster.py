@@ -70,7 +70,7 @@ class Cluster:
             )
             for number in ids
         }  # fmt: skip
-        self.plane: Plane = make_plane(spec, parts, self._port, self.streams, self.emit)
+        self.plane: Plane = make_plane(spec, parts, self._port, self.streams, self.emit, self.network)
         for each in spec.brokers:
             node = self.brokers[each.id]
             node.join(self.plane.join(node, self._port(each.id), each.rack))
@@ -153,12 +153,13 @@ class Cluster:
             return Stop.TIME
         left = max_events or -1
         while True:
+            # The limit goes first: where the clock stands after so many events must not depend on ``until_us``.
+            if left == 0:
+                return Stop.EVENTS
             at = kernel.next_at()
             if at < 0 or at > until_us:
                 kernel.advance(until_us)
                 return Stop.TIME
-            if left == 0:
-                return Stop.EVENTS
             traced = self.trace.count
             kernel.step()
             left -= 1

@@ -29,8 +29,6 @@ NEAREST: Final = 5_000
 BYTES_PER_EVENT: Final = 20
 """What a keyframe may cost for each event that need not be run again: large ones are taken further apart."""
 _FOREVER: Final = 1 << 62
-_SIZE_STEP: Final = 512
-"""Bytes to which a keyframe's size is rounded up where it decides on the next one."""
 
 
 @contextmanager
@@ -178,9 +176,7 @@ class Timeline:
             packed = pack(*self.session.save())
         self._frames.append(_Frame(cluster.now_us, cluster.executed, len(self._acted), packed))
         self.bytes += packed.size
-        # In steps: where the clock stands between two events is told by some bytes more or less.
-        size = -packed.size // _SIZE_STEP * -_SIZE_STEP
-        self._due = cluster.executed + max(self._nearest, size // self._bytes_per_event)
+        self._due = cluster.executed + max(self._nearest, packed.size // self._bytes_per_event)
         while self.bytes > self.budget and len(self._frames) > 2:
             self.bytes -= self._frames.pop(self._least_missed()).packed.size
 

@@ -207,17 +207,20 @@ class Broker:
         self._touched.checkpoint(self._port.now)
         self._port.timer(self._config.hw_checkpoint_us, "checkpoint")
 
-    def take(self, decisions: Decisions) -> None:
-        """Lead, follow and know what the control plane has decided; what is older than what is known is passed over."""
-        self._touched.everything()
-        self._disturb_all()
-        self.metadata.live = dict(zip(decisions.brokers, decisions.broker_epochs, strict=True))
-        self.metadata.racks = dict(zip(decisions.brokers, decisions.racks, strict=False))
+    def take(self, decisions: Decisions, *, act: bool = True, know: bool = True) -> None:
+        """Lead, follow and know what the control plane has decided; what is older than what is known is passed over.
+
+        In ZooKeeper mode LeaderAndIsr only makes it ``act``, and UpdateMetadata only lets it ``know``.
+        """
+        self._unsettle()
+        if know:
+            self.metadata.live = dict(zip(decisions.brokers, decisions.broker_epochs, strict=True))
+            self.metadata.racks = dict(zip(decisions.brokers, decisions.racks, strict=False))
         for state in decisions.partitions:
             known = self.states.get(state.partition)
-            if known is None or not is_older(state, known):
+            if know and (known is None or not is_older(state, known)):
                 self.states[state.partition] = state
-            replica = self._hosting.host(state)
+            replica = self._hosting.host(state) if act else None
             if replica is not None and replica.apply(state, self._port.now):
                 self._follow_or_lead(replica)
                 self.settle(replica)
@@ -241,9 +244,8 @@ class Broker:
         Raises:
             ModelError: a cleanup policy that the version lacks.
         """
-        self._touched.everything()
+        self._unsettle()
         self._hosting.configure_topic(topic, overrides)
-        self._disturb_all()
 
     def update_config(self, overrides: Mapping[str, ConfigValue]) -> KafkaError:
         """The broker's settings that were given at run time, all of them (KIP-226); see :meth:`Hosting.judge`."""
@@ -251,9 +253,8 @@ class Broker:
         if error is not KafkaError.NONE:
             return error
         before = self._config
-        self._touched.everything()
         self._reconfigured(self._hosting.reconfigure(overrides))
-        self._disturb_all()
+        self._unsettle()
         if before.fetchers != self._config.fetchers:
             for fetcher in self._fetchers.values():
                 fetcher.remove_all()
@@ -267,7 +268,9 @@ class Broker:
         self.leader_quota.limit(config.leader_rate)
         self.follower_quota.limit(config.follower_rate)
 
-    def _disturb_all(self) -> None:
+    def _unsettle(self) -> None:
+        """Something is about to change, or has just changed, that fetches and checkpoints were left alone for."""
+        self._touched.everything()
         self._service.disturb()
         for fetcher in self._fetchers.values():
             fetcher.disturb()

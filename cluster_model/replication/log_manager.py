@@ -79,6 +79,11 @@ class LogManager:
         renamed = sum(size for at, size in self._deleted if at > self._port.now)
         return renamed + sum(replica.log.disk_bytes for replica in self._replicas.values())
 
+    @property
+    def was_clean(self) -> bool:
+        """Whether the last start found the marker."""
+        return self._was_clean
+
     def start_timers(self) -> None:
         """The logs are loaded: periodic tasks first run after ``log.initial.task.delay.ms``, 30 s."""
         for task in ("retention", "recovery_points", "log_starts"):

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from cluster_model.cluster import Cluster
 from cluster_model.config import ConfigValue
-from cluster_model.controller.single import CONTROLLER_ID
 from cluster_model.kernel.kernel import LAST
 from cluster_model.kernel.process import ProcessState
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
@@ -182,7 +181,7 @@ def act(cluster: Cluster, step: Step) -> None:
         for fault, _latency, _jitter in cluster.network.link(node, step.other).lag[:1]:
             cluster.remove_lag(node, step.other, fault)
     elif step.verb == "cut":
-        cluster.cut(node, CONTROLLER_ID if number % 4 == 0 else step.other, number % 2)
+        cluster.cut(node, cluster.plane.controllers()[0] if number % 4 == 0 else step.other, number % 2)
         if number % 3:
             cluster.cut(step.other, node, number % 2)
     elif step.verb == "mend":
@@ -197,15 +196,17 @@ def act(cluster: Cluster, step: Step) -> None:
 
 
 def _shake_controller(cluster: Cluster, number: int) -> None:
-    state = cluster.state_of(CONTROLLER_ID)
+    nodes = cluster.plane.controllers()
+    node = nodes[number // 2 % len(nodes)]
+    state = cluster.state_of(node)
     if state is ProcessState.PAUSED:
-        cluster.resume(CONTROLLER_ID)
+        cluster.resume(node)
     elif state is not ProcessState.RUNNING:
-        cluster.restart(CONTROLLER_ID)
+        cluster.restart(node)
     elif number % 2:
-        cluster.pause(CONTROLLER_ID)
+        cluster.pause(node)
     else:
-        cluster.crash(CONTROLLER_ID)
+        cluster.crash(node)
 
 
 Place = tuple[int, int]

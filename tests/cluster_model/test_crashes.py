@@ -161,7 +161,7 @@ def test_the_disk_of_a_broker_that_is_down_can_go_too() -> None:
     cluster = build()
     cluster.run(10 * SECOND)
     cluster.shutdown(3)
-    cluster.run(cluster.now_us)
+    cluster.run(15 * SECOND)
     cluster.drain()
     cluster.disk_loss(3)
     assert of(cluster.drain(), NodeDown) == []

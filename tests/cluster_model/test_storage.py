@@ -212,9 +212,9 @@ def replica(cluster: Cluster, broker: int) -> Any:
 def test_a_clean_shutdown_leaves_nothing_to_recover() -> None:
     cluster = build()
     cluster.run(12 * SECOND)
-    end, hw = cluster.query.leo(P, 2), cluster.query.hw(P, 2)
     cluster.shutdown(2)
-    cluster.run(cluster.now_us)
+    cluster.run(18 * SECOND)
+    end, hw = cluster.query.leo(P, 2), cluster.query.hw(P, 2)
     assert of(cluster.drain(), NodeDown)[-1].detail == "shutdown"
     with pytest.raises(ModelError, match="node 2 is not a running broker"):
         cluster.shutdown(2)
@@ -224,7 +224,7 @@ def test_a_clean_shutdown_leaves_nothing_to_recover() -> None:
     cluster.restart(2)
     assert not cluster.brokers[2].logs.marker, "read, and gone"
     (told,) = of(cluster.drain(), RecoveryFinished)
-    assert (told.broker, told.clean, told.count, told.latency_us, told.at_us) == (2, True, 1, 0, 12 * SECOND)
+    assert (told.broker, told.clean, told.count, told.latency_us, told.at_us) == (2, True, 1, 0, 18 * SECOND)
     assert (cluster.query.leo(P, 2), cluster.query.hw(P, 2)) == (end, hw)
 
 
@@ -297,7 +297,7 @@ def test_a_stop_in_the_middle_of_recovery_leaves_no_marker() -> None:
     cluster.run(cluster.now_us + 10 * SECOND)
     assert cluster.brokers[2].logs.loaded
     cluster.shutdown(2)
-    cluster.run(cluster.now_us)
+    cluster.run(cluster.now_us + 5 * SECOND)
     assert cluster.brokers[2].logs.marker
 
 

@@ -1,17 +1,19 @@
 """The board on a busy cluster: what each fault does, how it ends, and what is refused."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.controller.single import CONTROLLER_ID
 from cluster_model.events import BrokerFenced, FaultHealed, FaultInjected, NodeDown, NodeResumed, NodeUp, TraceEvent
 from cluster_model.kernel.processes import ProcessState
+from cluster_model.spec import FIRST_CONTROLLER
 from faults.board import FaultBoard
 from faults.catalogue import CATALOGUE, FaultError
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
 
+VOTERS = tuple(range(FIRST_CONTROLLER, FIRST_CONTROLLER + 3))
 RUNNING, PAUSED, DOWN, OFF = ProcessState.RUNNING, ProcessState.PAUSED, ProcessState.DOWN, ProcessState.OFF
 
 
@@ -181,7 +183,7 @@ def test_lag_slows_the_links_it_names_and_no_others(cluster: Cluster, board: Fau
 )
 def test_lag_has_a_direction(cluster: Cluster, board: FaultBoard, direction: str, out: bool, into: bool) -> None:
     inject(board, "lag", "broker(1)", direction=direction)
-    for other in (2, 3, 4, 5, CONTROLLER_ID, 2_000, 3_000, 3_001):
+    for other in (2, 3, 4, 5, *VOTERS, 2_000, 3_000, 3_001):
         assert bool(cluster.network.link(1, other).lag) is out
         assert bool(cluster.network.link(other, 1).lag) is into
 
@@ -205,7 +207,7 @@ def cuts(cluster: Cluster) -> set[tuple[int, int]]:
     return {pair for pair, link in cluster.network._links.items() if link.cuts}
 
 
-ALL = (CONTROLLER_ID, 1, 2, 3, 4, 5, 2_000, 3_000, 3_001)
+ALL = (*VOTERS, 1, 2, 3, 4, 5, 2_000, 3_000, 3_001)
 
 
 @pytest.mark.parametrize(
@@ -224,7 +226,7 @@ def test_a_partition_is_between_its_targets_and_everybody_else(
 
 def test_a_partition_may_name_the_other_side(cluster: Cluster, board: FaultBoard) -> None:
     inject(board, "partition", "broker(1)", to="broker(2) + controller", direction="out")
-    assert cuts(cluster) == {(1, 2), (1, CONTROLLER_ID)}
+    assert cuts(cluster) == {(1, 2), (1, VOTERS[0])}
     (view,) = board.active()
     assert view.detail == "to=broker(2)+controller direction=out"
 
@@ -352,7 +354,7 @@ REFUSALS = [
     pytest.param("crash", "leader(", {}, "target 'leader(': something is missing", id="no selector"),
     pytest.param("crash", "", {}, "target '': empty", id="no target"),
     pytest.param("crash", "client(checkout)", {}, "crash is for brokers and controllers, checkout", id="client"),
-    pytest.param("power_loss", "controller", {}, "power loss is for brokers, controller is none", id="controller"),
+    pytest.param("power_loss", "controller", {}, "power loss is for brokers, controller 1001 is none", id="controller"),
     pytest.param("power_loss", "client(checkout)", {}, "power loss is for brokers, checkout is none", id="power"),
     pytest.param("restart", "broker(1)", {}, "broker 1 is not down", id="restart of running"),
     pytest.param("restart", "broker(4)", {}, "broker 4 is not down", id="restart of paused"),
@@ -368,11 +370,16 @@ REFUSALS = [
     pytest.param("lag", "broker(1)", {"jitter": True}, "lag: jitter takes 0 to", id="truth for a duration"),
     pytest.param("lag", "broker(1)", {"direction": "up"}, "direction takes both, out, in, found 'up'", id="choice"),
     pytest.param("lag", "broker(1)", {"to": "broker(1)"}, "lag needs two different ends", id="lag to itself"),
-    pytest.param("partition", "brokers + clients + controller", {}, "two different ends", id="nobody else"),
     pytest.param("partition", "broker(1)", {"to": "broker(1)"}, "two different ends", id="cut from itself"),
     pytest.param("lag", "broker(1)", {"to": "rack(z)"}, "target 'rack(z)': no rack 'z'", id="lag to nobody"),
     pytest.param("power_loss", "broker(1)", {"keep": -2}, "keep takes -1 to", id="keep below everything"),
 ]
+
+
+def test_a_partition_needs_somebody_on_the_other_side() -> None:
+    cluster = Cluster.build(replace(busy_cluster().spec, controllers=1), 0)
+    with pytest.raises(FaultError, match="two different ends"):
+        inject(board_of(cluster), "partition", "brokers + clients + controller", SECOND)
 
 
 @pytest.mark.parametrize(("name", "target", "params", "message"), REFUSALS)

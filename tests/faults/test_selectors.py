@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.cluster import Cluster
-from cluster_model.controller.single import CONTROLLER_ID
+from cluster_model.spec import FIRST_CONTROLLER
 from faults.selectors import SELECTORS, Selector, SelectorError, parse, resolve
 from tests.faults.rigs import SECOND, busy_cluster
 
@@ -23,7 +23,7 @@ def cluster() -> Cluster:
         ("followers(orders-0)", [2, 3]),
         ("isr(orders-1)", [2, 3, 4]),
         ("replicas(orders-1)", [2, 3, 4]),
-        ("controller", [CONTROLLER_ID]),
+        ("controller", [FIRST_CONTROLLER]),
         ("broker(5)", [5]),
         ("5", [5]),
         ("rack(a)", [1, 4]),
@@ -35,7 +35,7 @@ def cluster() -> Cluster:
         ("clients", [2_000, 3_000, 3_001]),
         ("broker(4) + broker(2)", [4, 2]),
         ("followers(orders-0)+3+leader(orders-0)", [2, 3, 1]),
-        ("controller + clients", [CONTROLLER_ID, 2_000, 3_000, 3_001]),
+        ("controller + clients", [FIRST_CONTROLLER, 2_000, 3_000, 3_001]),
         ("random(9, broker(2) + rack(a))", [2, 1, 4]),
         ("random(9, isr(orders-0))", [1, 2, 3]),
         ("random(broker(4))", [4]),

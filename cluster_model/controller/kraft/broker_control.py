@@ -134,11 +134,16 @@ class KraftControl:
 
     # -- the process --------------------------------------------------------------------------------------------------
 
+    def told_controller(self) -> int:
+        """The broker itself: it hands requests on (KIP-590)."""
+        return self._port.node_id
+
     def started(self, after_us: int) -> None:
         """The process comes up. It serves once the log told it of its own registration, and its logs are loaded."""
         self.runs = True
         self._loaded_at = self._port.now + after_us
         self._loader.image.reset(self._base)
+        self._lifecycle.come_up(clean=self._broker.logs.was_clean)
         self.peer.started()
         self._port.timer(STARTUP_US, STARTED)
 

@@ -66,7 +66,7 @@ class BrokerLifecycle:
     """One broker's."""
 
     __slots__ = (
-        "_correlation", "_draw", "_failures", "_jitter", "_living", "_metadata_offset", "_port", "_rack", "_serial",
+        "_correlation", "_failures", "_former", "_jitter", "_living", "_metadata_offset", "_port", "_rack", "_serial",
         "_times", "channel", "epoch", "previous_epoch", "ready", "state",
     )  # fmt: skip
 
@@ -85,7 +85,9 @@ class BrokerLifecycle:
         self.state = BrokerState.NOT_RUNNING
         self.epoch = -1
         self.previous_epoch = -1
-        """The broker epoch that a clean shutdown left on disk, until the next start has read it."""
+        """The broker epoch that a clean shutdown left on disk, until the next start has read it; -1 for none."""
+        self._former = -1
+        """What the start has read there."""
         self.ready = False
         """Whether its logs are loaded, so that it does not want to be fenced any more."""
         self._port = port
@@ -107,6 +109,11 @@ class BrokerLifecycle:
         # Brokers do not beat as one: the first heartbeat comes after a share of the interval.
         self._after(self._times.heartbeat_us * (8 + self._port.node_id % 8) // 16)
 
+    def come_up(self, *, clean: bool) -> None:
+        """The process starts; ``clean``: it found the mark of a clean shutdown, in which the broker epoch stands."""
+        self._former = self.previous_epoch if clean else -1
+        self.previous_epoch = -1
+
     def start(self) -> None:
         """The process has come up: register."""
         self.state = BrokerState.STARTING
@@ -125,7 +132,7 @@ class BrokerLifecycle:
             self.state = BrokerState.PENDING_CONTROLLED_SHUTDOWN
             self._port.timer(SHUTDOWN_TIMEOUT_US, DEADLINE, int(self.state))
             self._speak()
-        elif self.state is BrokerState.STARTING:
+        elif self.state in (BrokerState.NOT_RUNNING, BrokerState.STARTING):
             self._end()
 
     def stopped(self) -> None:
@@ -167,7 +174,7 @@ class BrokerLifecycle:
         if self.epoch < 0:
             incarnation = self._port.incarnation
             self.channel.send(
-                BrokerRegistrationRequest(self._correlation, broker, incarnation, self._rack, self.previous_epoch)
+                BrokerRegistrationRequest(self._correlation, broker, incarnation, self._rack, self._former)
             )
             return
         stops = self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN
@@ -232,15 +239,15 @@ class BrokerLifecycle:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
-            int(self.state), self.epoch, self.previous_epoch, self.ready, self._failures, self._correlation,
-            self._serial, self.channel.save(),
+            int(self.state), self.epoch, self.previous_epoch, self._former, self.ready, self._failures,
+            self._correlation, self._serial, self.channel.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
-            state, self.epoch, self.previous_epoch, self.ready, self._failures, self._correlation, self._serial,
-            channel,
+            state, self.epoch, self.previous_epoch, self._former, self.ready, self._failures, self._correlation,
+            self._serial, channel,
         ) = saved  # fmt: skip
         self.state = BrokerState(state)
         self.channel.load(channel)

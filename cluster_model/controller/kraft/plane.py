@@ -84,7 +84,7 @@ class KraftPlane:
 
     def read_out_of(self, other: "KraftPlane") -> None:
         """Keyframes of another cluster are going to be loaded: what they leave out of the log is in its store."""
-        self._store.whole = other._store.whole or other._store
+        self._store.whole = other._store
 
     def _peer(self, port: Port, listener: MetadataListener) -> QuorumPeer:
         stream = self._streams.named(f"raft:{port.node_id}")

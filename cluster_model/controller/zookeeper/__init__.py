@@ -1,1 +1,1 @@
-"""ZooKeeper mode: the service that holds the cluster's state, and the controller that one broker is."""
+"""ZooKeeper mode: the controller is one of the brokers, elected by a node in ZooKeeper, and decides by messages."""

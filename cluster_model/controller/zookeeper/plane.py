@@ -1,0 +1,126 @@
+"""The plane of ZooKeeper mode: an ensemble of servers, and a KafkaController in every broker."""
+
+from collections.abc import Callable
+from typing import Any
+
+from cluster_model.building import Parts
+from cluster_model.controller.plane import Server
+from cluster_model.controller.zookeeper.control import ZooKeeperControl
+from cluster_model.controller.zookeeper.forming import form
+from cluster_model.controller.zookeeper.service.ensemble import ZooKeeperService
+from cluster_model.controller.zookeeper.topic_requests import Drawn
+from cluster_model.controller.zookeeper.truth import Truth
+from cluster_model.controller.zookeeper.znodes import TopicNode, broker_path, topic_path
+from cluster_model.errors import KafkaError
+from cluster_model.events import Event
+from cluster_model.kernel.port import Port
+from cluster_model.kernel.processes import Network
+from cluster_model.kernel.streams import Streams
+from cluster_model.messages import NOBODY
+from cluster_model.replication.broker import Broker
+from cluster_model.spec import ClusterSpec
+from cluster_model.views import ControllerView
+
+
+class ZooKeeperPlane:
+    """One per cluster."""
+
+    def __init__(
+        self,
+        spec: ClusterSpec,
+        parts: Parts,
+        network: Network,
+        streams: Streams,
+        emit: Callable[[Event], None],
+    ) -> None:
+        self._spec = spec
+        self._parts = parts
+        self._network = network
+        self._streams = streams
+        self._emit = emit
+        truth = Truth(parts.registry, emit, lambda: network.kernel.now, self._topic_node, self._config)
+        self.service = ZooKeeperService(network, spec.zookeepers, on_commit=truth.commit)
+        self.servers: dict[int, tuple[str, Server]] = dict(self.service.nodes)
+        self.controls: dict[int, ZooKeeperControl] = {}
+
+    def join(self, broker: Broker, port: Port, rack: str) -> ZooKeeperControl:
+        """A broker's side."""
+        control = ZooKeeperControl(
+            broker, port, rack, self.service.servers, self._parts.profile, self._parts.config, dict(self._spec.config),
+            self._emit, self._draw, lambda: tuple(self.controls),
+        )  # fmt: skip
+        self.controls[broker.id] = control
+        return control
+
+    def _draw(self, topic: str, brokers: int) -> Drawn:
+        stream = self._streams.named(f"placement:{topic}")
+        return Drawn(self._parts.registry.new_topic_id(), stream.below(brokers), stream.below(brokers))
+
+    def _topic_node(self, topic: str) -> TopicNode:
+        node: TopicNode = self.service.tree.nodes[topic_path(topic)].data  # type: ignore[assignment]
+        return node
+
+    def _config(self, path: str) -> dict[str, Any]:
+        node = self.service.tree.nodes.get(path)
+        return {} if node is None else dict(node.data)
+
+    def begin(self) -> None:
+        """Everybody registered, the broker with the lowest id controller in epoch 1, everything told."""
+        form(self.service, self.controls, self._spec, self._parts.committed.records)
+
+    def _newest(self) -> ZooKeeperControl | None:
+        active = [control for control in self.controls.values() if control.controller.is_active]
+        return max(active, key=lambda control: control.controller.work.context.epoch, default=None)
+
+    def controllers(self) -> tuple[int, ...]:
+        """Every broker, and the ensemble's servers, without which none of them can be it."""
+        return tuple(self.controls)
+
+    def active(self) -> int:
+        """The broker that takes itself to be the controller."""
+        newest = self._newest()
+        return NOBODY if newest is None else newest.controller.work.broker_id
+
+    def controller_epoch(self) -> int:
+        """As it stands in ZooKeeper."""
+        node = self.service.tree.nodes.get("/controller_epoch")
+        return 0 if node is None else int(node.data[0])
+
+    def view(self) -> tuple[ControllerView, ...]:
+        """The servers, then the broker that is controller."""
+        views: list[ControllerView] = []
+        for number, (name, _node) in self.servers.items():
+            views.append(self._server_view(number, name))
+        newest = self._newest()
+        if newest is not None:
+            context = newest.controller.work.context
+            broker = newest.controller.work.broker_id
+            views.append(ControllerView(broker, f"broker {broker}", "active", context.epoch, -1, -1))
+        return tuple(views)
+
+    def _server_view(self, number: int, name: str) -> ControllerView:
+        return ControllerView(number, name, "follower", 0, -1, -1)
+
+    def is_live(self, broker: int) -> bool:
+        """Whether its node is there."""
+        return broker_path(broker) in self.service.tree.nodes
+
+    @property
+    def session_us(self) -> int:
+        """``zookeeper.session.timeout.ms``."""
+        return self._parts.config.session_us
+
+    def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
+        """An administrator's election: judged at once by what the controller knows, held by its event thread."""
+        newest = self._newest()
+        if newest is None:
+            return KafkaError.LEADER_NOT_AVAILABLE
+        return newest.controller.elect(partition, unclean=unclean)
+
+    def save(self) -> tuple[Any, ...]:
+        """The ensemble; what is the brokers' they save."""
+        return self.service.save()
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self.service.load(saved)

@@ -1,0 +1,159 @@
+"""Replicas move to other brokers (KIP-455): phase A while the target catches up, phase B when it is in sync.
+
+Before 2.4 Kafka was asked through a node, /admin/reassign_partitions, and kept no record of what is added and removed;
+the phases were these, and so they are here, without cancelling.
+"""
+
+from collections.abc import Generator
+from typing import Any
+
+from cluster_model.controller.rules.change import Change
+from cluster_model.controller.rules.reassignment import (
+    check_target,
+    in_progress,
+    original,
+    target,
+)
+from cluster_model.controller.rules.zk_changes import reassign_election, same_leader
+from cluster_model.controller.zookeeper import deletion, partition_states, replica_states, zk
+from cluster_model.controller.zookeeper.context import Where
+from cluster_model.controller.zookeeper.work import Doing, Work
+from cluster_model.controller.zookeeper.zk import Answer
+from cluster_model.controller.zookeeper.znodes import Assignment, TopicNode, index_of, state_path, topic_of, topic_path
+from cluster_model.errors import KafkaError
+from cluster_model.messages import PartitionState
+
+BY = "reassignment"
+Verdict = Generator[tuple[Any, ...], tuple[Answer, ...], KafkaError]
+
+
+def asked(work: Work, partition: str, replicas: tuple[int, ...] | None) -> Verdict:
+    """An administrator's wish for one partition; None: go back to where it was."""
+    context = work.context
+    state = context.partitions.get(partition)
+    if state is None or context.is_deleting(partition):
+        return KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+    moving = in_progress(state)
+    if work.profile.number < (2, 4, 0) and (moving or replicas is None):
+        return KafkaError.UNSUPPORTED_VERSION
+    if replicas is None and not moving:
+        return KafkaError.NO_REASSIGNMENT_IN_PROGRESS
+    new = original(state) if replicas is None else replicas
+    wrong = check_target(new, lambda broker: broker in state.replicas or context.is_live(broker))
+    if wrong is not KafkaError.NONE:
+        return wrong
+    if moving or new != state.replicas:
+        yield from _begin(work, state, new)
+    return KafkaError.NONE
+
+
+def _begin(work: Work, state: PartitionState, new: tuple[int, ...]) -> Doing:
+    """Write the wish down, stop whom an earlier one was adding, and go on."""
+    name, old = state.partition, original(state)
+    replicas = new + tuple(broker for broker in old if broker not in new)
+    adding = tuple(broker for broker in new if broker not in old)
+    _reassign(work, name, replicas, adding, tuple(broker for broker in old if broker not in new))
+    yield from _write_assignment(work, topic_of(name))
+    unneeded = [broker for broker in state.replicas if broker not in replicas]
+    yield from _stop(work, name, unneeded)
+    yield from go_on(work, name)
+
+
+def go_on(work: Work, name: str) -> Doing:
+    """Phase B if the whole target is in sync, else phase A (``onPartitionReassignment``)."""
+    context = work.context
+    yield from work.ask([zk.exists(state_path(name), watch=True)])
+    failed = yield from work.read_states([name])
+    if failed:
+        return
+    if _in_sync(context.partitions[name]):
+        yield from _finish(work, name)
+        return
+    yield from partition_states.elect(work, [name], _same_leader)
+    work.flush()
+    adding = context.partitions[name].adding
+    replica_states.to_new(work, [(name, broker) for broker in adding if (name, broker) not in context.replicas])
+    work.flush()
+
+
+def isr_changed(work: Work, name: str) -> Doing:
+    """The state of a partition on the move was written: perhaps its target is complete."""
+    context = work.context
+    state = context.partitions.get(name)
+    if state is None or not in_progress(state):
+        return
+    yield from work.ask([zk.exists(state_path(name), watch=True)])
+    failed = yield from work.read_states([name])
+    if not failed and _in_sync(context.partitions[name]):
+        yield from _finish(work, name)
+
+
+def resume(work: Work, names: list[str]) -> Doing:
+    """A broker that is needed is back, or a new controller takes over."""
+    for name in names:
+        if name in work.context.partitions and in_progress(work.context.partitions[name]):
+            yield from go_on(work, name)
+
+
+def _in_sync(state: PartitionState) -> bool:
+    """Whether the whole target is in the ISR; true of one that goes back to where it was, too."""
+    return all(broker in state.isr for broker in target(state))
+
+
+def _same_leader(state: PartitionState) -> Change:
+    return same_leader(state, by=BY)
+
+
+def _reassign(
+    work: Work, name: str, replicas: tuple[int, ...], adding: tuple[int, ...] = (), removing: tuple[int, ...] = ()
+) -> None:
+    state = work.context.partitions[name]
+    work.context.partitions[name] = state._replace(replicas=replicas, adding=adding, removing=removing)
+
+
+def _finish(work: Work, name: str) -> Doing:
+    """The target leads, the others leave the ISR and are deleted, the assignment is the target."""
+    context = work.context
+    before = context.partitions[name]
+    wanted = target(before)
+    replica_states.to_online(work, [(name, broker) for broker in before.adding])
+    work.flush()
+    _reassign(work, name, wanted)
+
+    def elect(state: PartitionState) -> Change | KafkaError:
+        if state.leader in wanted and context.is_live(state.leader):
+            return same_leader(state, by=BY)
+        found = reassign_election(state, wanted, live=context.is_live, by=BY)
+        return found if found is not None else KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE
+
+    failed = yield from partition_states.elect(work, [name], elect)
+    work.flush()
+    if failed:
+        _reassign(work, name, before.replicas, before.adding, before.removing)
+        return
+    yield from _stop(work, name, list(before.removing))
+    yield from _write_assignment(work, topic_of(name))
+    work.update_metadata(context.reachable, (name,))
+    yield from deletion.allowed_again(work, topic_of(name))
+
+
+def _stop(work: Work, name: str, brokers: list[int]) -> Doing:
+    """Replicas that are not wanted any more: out of the ISR, stopped, and deleted (``stopRemovedReplicas...``)."""
+    if not brokers:
+        return
+    pairs = [(name, broker) for broker in brokers]
+    yield from replica_states.to_offline(work, pairs, BY)
+    work.flush()
+    for pair in pairs:
+        work.batch.stop(pair[1], name, delete=True)
+        work.context.replicas[pair] = Where.DELETION_SUCCESSFUL
+    work.flush()
+    for pair in pairs:
+        work.context.replicas.pop(pair)
+
+
+def _write_assignment(work: Work, topic: str) -> Doing:
+    states = [work.context.partitions[name] for name in work.context.topics[topic]]
+    data = tuple(Assignment(index_of(s.partition), s.replicas, s.adding, s.removing) for s in states)
+    node = TopicNode(work.context.topic_ids[topic], data)
+    yield from work.write([zk.put(topic_path(topic), node)])
