@@ -55,8 +55,8 @@ def test_an_answer_takes_the_time_of_its_messages(cluster: Cluster, board: Fault
     assert isinstance(answered, AdminAnswered)
     assert (answered.by, answered.error, answered.detail) == ("step 1", "ELECTION_NOT_NEEDED", "")
     assert answered.latency_us == answered.at_us - SECOND
-    # Metadata and the request, there and back, are four ways of a millisecond and some jitter.
-    assert 4 * MS <= answered.latency_us < 5 * MS
+    # Metadata, the request and its envelope, there and back, are six ways of a millisecond and some jitter.
+    assert 6 * MS <= answered.latency_us < 8 * MS
 
 
 def test_the_preferred_leader_is_elected_when_it_is_back(cluster: Cluster, board: FaultBoard) -> None:
@@ -205,7 +205,7 @@ def test_a_rolling_restart_takes_brokers_in_order(cluster: Cluster, board: Fault
         assert SECOND <= started.at_us - stopped.at_us <= SECOND + 200 * MS
     between = [later.at_us - earlier.at_us for earlier, later in zip(ups[1::2], ups[2::2], strict=False)]
     if wait == "none":
-        assert between == [2 * SECOND] * 2
+        assert all(2 * SECOND <= gap <= 4 * SECOND for gap in between), "the pause, and the shutdown itself"
     else:
         assert all(gap >= 4 * SECOND for gap in between), "two of starting, two of pause"
         whole = [event.at_us for event in events if isinstance(event, AdminProgress) and "in sync" in event.detail]
