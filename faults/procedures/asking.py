@@ -47,11 +47,10 @@ def request_of(name: str, params: Mapping[str, Any]) -> Request:
         FaultError: nothing would be asked for.
     """
     if name == "create_topic":
-        placement = params["placement"]
-        partitions = len(placement) if placement else params["partitions"]
-        replication = len(placement[0]) if placement else params["replication"]
         config = tuple((key, plain(value)) for key, value in params["config"])
-        topic = CreatableTopic(params["topic"], partitions, replication, placement, config)
+        topic = CreatableTopic(
+            params["topic"], params["partitions"], params["replication"], params["placement"], config
+        )  # fmt: skip
         return CreateTopicsRequest(0, (topic,))
     if name == "delete_topic":
         return DeleteTopicsRequest(0, (params["topic"],))

@@ -74,9 +74,9 @@ class Moving(Procedure):
 
     def woken(self, hands: Hands, job: Job) -> None:
         """Look whether it is done."""
-        if job.stage != "moving":
-            return
-        if job.cancelled:
+        if job.stage == "verify":
+            self._look(hands, job, "verify")
+        elif job.cancelled:
             self._take_back(hands, job)
         else:
             hands.ask(job, ListPartitionReassignmentsRequest(0, _names(job)))
@@ -139,7 +139,10 @@ class Moving(Procedure):
         hands.ask(job, AlterPartitionReassignmentsRequest(0, wanted))
 
     def _verified(self, hands: Hands, job: Job, known: MetadataResponse) -> None:
-        """Somebody else may have taken it back."""
+        """Somebody else may have taken it back; a broker that is behind is asked again."""
+        if any(state.adding or state.removing for state in known.partitions if state.partition in _names(job)):
+            hands.wake(job, POLL_US)
+            return
         where = {state.partition: settled(state) for state in known.partitions}
         strayed = [name for name, new in job.memo["plan"] if set(where.get(name, ())) != set(new)]
         if strayed and not job.cancelled:

@@ -42,7 +42,7 @@ def state_of(known: MetadataResponse, partition: str) -> PartitionState:
 
 def settled(state: PartitionState) -> tuple[int, ...]:
     """A partition's replicas, those that a move under way takes from it left out."""
-    return tuple(broker for broker in state.replicas if broker not in getattr(state, "removing", ()))
+    return tuple(broker for broker in state.replicas if broker not in state.removing)
 
 
 def spread(states: Sequence[PartitionState], brokers: Sequence[int]) -> Plan:
