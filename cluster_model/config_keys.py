@@ -112,6 +112,23 @@ _QUORUM: Final = (
 )
 """The KRaft quorum; every node of it has the same."""
 
+_CONTROL: Final = (
+    ConfigKey("auto.leader.rebalance.enable", "bool", "Whether leaderships go back to preferred replicas."),
+    ConfigKey("leader.imbalance.check.interval.seconds", "int", "How often that is looked at.", 1),
+    ConfigKey(
+        "leader.imbalance.per.broker.percentage",
+        "int",
+        "Percentage of a broker's leaderships that may stray.",
+    ),
+    ConfigKey("controlled.shutdown.enable", "bool", "Whether a stopping broker hands over first (ZooKeeper)."),
+    ConfigKey("controlled.shutdown.max.retries", "int", "How often it asks the controller to (ZooKeeper)."),
+    ConfigKey("controlled.shutdown.retry.backoff.ms", "int", "Pause between those (ZooKeeper)."),
+    ConfigKey(
+        "controller.socket.timeout.ms", "int", "How long controller and brokers wait for each other (ZooKeeper).", 1
+    ),
+)
+"""How leaderships are handed over."""
+
 BROKER: Final = _table(
     ConfigKey("replica.lag.time.max.ms", "int", "How long a follower may be behind before it leaves the ISR.", 1),
     ConfigKey("replica.lag.max.messages", "int", "How many records a follower may be behind (0.8.x only).", 1),
@@ -174,6 +191,7 @@ BROKER: Final = _table(
     ConfigKey("default.replication.factor", "int", "Replicas of a topic that names no number.", 1),
     *_BROKER_FETCHING,
     *_QUORUM,
+    *_CONTROL,
     _MIN_ISR,
     _UNCLEAN,
 )
