@@ -9,7 +9,9 @@ from textual.message import Message
 from textual.screen import Screen
 
 from faults.action import Action
-from faults.catalogue import CATALOGUE, Fault, FaultError
+from faults.catalogue import CATALOGUE, FaultError
+from faults.operations import OPERATIONS, Operation
+from playbooks.wording import words
 from tui import glyphs
 from tui.bridge import SimBridge
 from tui.keymap import bindings
@@ -20,6 +22,7 @@ from tui.viewmodel.layout import SMALLEST, plan
 from tui.widgets.lanes import Lanes
 from tui.widgets.linegrid import LineGrid
 from tui.widgets.matrix import Matrix
+from tui.widgets.operations import OperationSheet
 from tui.widgets.panes import FeedPane, KeyBar, Pane, SidePane, Status
 from tui.widgets.whichkey import WhichKey
 
@@ -53,6 +56,9 @@ class MainScreen(Screen[None]):
         self.replica = SidePane(look, "replica")
         self.status = Status(look)
         self.whichkey = WhichKey(look)
+        self.operations = OperationSheet(look)
+        self.sheet: WhichKey = self.whichkey
+        """The one that is open, or was last."""
         self.toosmall: LineGrid[side.SideRow] = LineGrid(paint.side, look, id="toosmall")
 
     def compose(self) -> ComposeResult:
@@ -67,6 +73,7 @@ class MainScreen(Screen[None]):
         yield Pane(self.feed, look, title="Events", id="feed-pane")
         yield KeyBar(look)
         yield Pane(self.whichkey, look, title="", id="whichkey-pane")
+        yield Pane(self.operations, look, title="", id="operations-pane")
         yield self.toosmall
 
     def grids(self) -> list[LineGrid[Any]]:
@@ -91,7 +98,7 @@ class MainScreen(Screen[None]):
         replicas = max((len(each.replicas) for each in view.partitions), default=1)
         boxes = plan(width, height, partitions=len(view.partitions), replicas=replicas, clients=lines)
         for pane in self.query(Pane):
-            if pane.id == "whichkey-pane":
+            if pane.id in ("whichkey-pane", "operations-pane"):
                 continue
             box = boxes.get(pane.id or "")
             pane.display = box is not None
@@ -126,7 +133,7 @@ class MainScreen(Screen[None]):
             self.clients.show(side.clients(view, bridge.rates))
             self.faults.show(side.faults(view, self.faults.size.height))
             self.replica.show(side.replica(view, partition, broker))
-        if self.whichkey.has_focus:
+        if self.sheet.has_focus:
             self._show_sheet()
 
     def _state(self) -> status.Running:
@@ -241,12 +248,23 @@ class MainScreen(Screen[None]):
         self.do(Action("heal", str(message.fault)))
 
     def action_fault(self) -> None:
-        """Open the sheet."""
+        """Open the sheet of faults."""
+        self._open_sheet(self.whichkey)
+
+    def action_admin(self) -> None:
+        """Open the sheet of operations."""
+        self._open_sheet(self.operations)
+
+    def _open_sheet(self, sheet: WhichKey) -> None:
         if self.toosmall.display or not self.bridge.view.brokers:
             return
-        self.query_one("#whichkey-pane").display = True
-        self.set_focus(self.whichkey)
+        self.sheet = sheet
+        self._sheet_pane().display = True
+        self.set_focus(sheet)
         self._show_sheet()
+
+    def _sheet_pane(self) -> Pane:
+        return self.query_one(f"#{self.sheet.id}-pane", Pane)
 
     def on_matrix_faulted(self) -> None:
         """The right button opens the sheet."""
@@ -255,10 +273,22 @@ class MainScreen(Screen[None]):
     def on_which_key_chosen(self, message: WhichKey.Chosen) -> None:
         """Second letter: act."""
         self._close_sheet()
-        self._inject_fault(message.fault)
+        if isinstance(message.choice, Operation):
+            self.do(self._usual(message.choice.name))
+        else:
+            self.inject(message.choice.name, self.target)
 
-    def _inject_fault(self, fault: Fault) -> None:
-        self.inject(fault.name, self.target)
+    def _usual(self, name: str) -> Action:
+        """An operation as a key asks for it."""
+        partitions = self.bridge.view.partitions
+        partition = partitions[self.matrix.cursor[0]].name if partitions else ""
+        return self.bridge.session.board.usual(name, partition, self.target)
+
+    def _expected(self, name: str) -> str:
+        """What the marked fault or operation would do now."""
+        if self.sheet is self.whichkey:
+            return self.bridge.session.board.expectation(name, self.target)
+        return f"{words(self._usual(name))}; may break: {OPERATIONS[name].may_break}"
 
     def on_which_key_closed(self) -> None:
         """Escape."""
@@ -272,25 +302,28 @@ class MainScreen(Screen[None]):
         self._show_sheet()
 
     def _show_sheet(self) -> None:
-        board, target = self.bridge.session.board, self.target
-        pane = self.query_one("#whichkey-pane", Pane)
+        pane = self._sheet_pane()
         width = self.size.width - 2
-        built = self.whichkey.present(f"b{target}", lambda name: board.expectation(name, target), width)
-        arrows = f"arrows: other fault, other broker {glyphs.NOTHING} " if self.size.width >= 90 else ""
+        partitions = self.bridge.view.partitions
+        where = f"b{self.target}"
+        if self.sheet is self.operations and partitions:
+            where = f"{partitions[self.matrix.cursor[0]].name}, {where}"
+        built = self.sheet.present(where, self._expected, width)
+        arrows = f"arrows: other one, other broker {glyphs.NOTHING} " if self.size.width >= 90 else ""
         pane.caption(
             f"{built.title} {glyphs.NOTHING} time goes on" if not self.bridge.paused else built.title,
-            f"letter injects at once {glyphs.NOTHING} {arrows}enter: the marked one {glyphs.NOTHING} esc",
+            f"letter acts at once {glyphs.NOTHING} {arrows}enter: the marked one {glyphs.NOTHING} esc",
         )
         self._place_sheet()
 
     def _place_sheet(self) -> None:
-        pane = self.query_one("#whichkey-pane", Pane)
-        height = min(len(self.whichkey.rows) + 2, max(3, self.size.height - 4))
+        pane = self._sheet_pane()
+        height = min(len(self.sheet.rows) + 2, max(3, self.size.height - 4))
         pane.styles.offset = (0, max(0, self.size.height - 1 - height))
         pane.styles.width, pane.styles.height = self.size.width, height
 
     def _close_sheet(self) -> None:
-        self.query_one("#whichkey-pane").display = False
+        self._sheet_pane().display = False
         self.set_focus(self.matrix)
 
     # -- the rest ---------------------------------------------------------------------------------------------------
