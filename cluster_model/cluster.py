@@ -17,6 +17,7 @@ from cluster_model.clients.producer import Producer
 from cluster_model.controller.plane import Plane
 from cluster_model.errors import KafkaError, ModelError
 from cluster_model.events import Event, NodeDown, NodePaused, NodeResumed, NodeUp
+from cluster_model.internal_topics import with_internal_topics
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
 from cluster_model.kernel.processes import CONTROL, Network, ProcessState
@@ -24,7 +25,7 @@ from cluster_model.kernel.streams import Stream, Streams
 from cluster_model.keyframes import Keyframe
 from cluster_model.log.crashes import WRITTEN_BACK, tear
 from cluster_model.log.lineage import Lineages
-from cluster_model.messages import NOBODY
+from cluster_model.messages import NOBODY, PartitionState
 from cluster_model.overview import overview
 from cluster_model.planes import make_plane, share
 from cluster_model.query import Query
@@ -50,7 +51,7 @@ class Cluster:
         self, spec: ClusterSpec, seed: int, *, naive: bool = False, whole: Mapping[str, Lineages] | None = None
     ) -> None:
         """``naive``: handle even what changes nothing, as a check on what is left out; ``whole``: see :meth:`twin`."""
-        self.spec = spec
+        self.spec = spec = with_internal_topics(spec)
         self.seed = seed
         self.naive = naive
         self.trace = Trace()
@@ -85,13 +86,15 @@ class Cluster:
         self.consumers = make_consumers(spec, parts, self.network, self.emit)
         self.admin = AdminClient(self._port(ADMIN), ids)
         self.network.add(ADMIN, NAME, self.admin)
-        self.world = World(self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up)
-        self.checker = Checker(self.world, self.emit)
-        self.trace.set_observer(self.checker.observe, self.checker.listeners())
         self.operations: Callable[[], int] = lambda: 0
         """How many operations are under way, told by who keeps them."""
+        self.world = World(
+            self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up, ids, self._known
+        )
+        self.checker = Checker(self.world, self.emit)
+        self.trace.set_observer(self.checker.observe, self.checker.listeners())
         self.query = Query(
-            self.world, self.checker, lambda: self.now_us, self._groups, self.plane.active, self._count_operations
+            self.world, self.checker, lambda: self.now_us, self._groups, self.plane, self._count_operations
         )
         self._begin()
 
@@ -198,6 +201,9 @@ class Cluster:
         """Whether a process runs or is paused."""
         process = self.network.processes.get(node)
         return process is not None and process.state in (ProcessState.RUNNING, ProcessState.PAUSED)
+
+    def _known(self, broker: int) -> Mapping[str, PartitionState]:
+        return self.brokers[broker].states
 
     def state_of(self, node: int) -> ProcessState:
         """How a process is.
