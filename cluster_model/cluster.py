@@ -23,7 +23,7 @@ from cluster_model.kernel.streams import Stream, Streams
 from cluster_model.keyframes import Keyframe
 from cluster_model.log.crashes import WRITTEN_BACK, tear
 from cluster_model.log.lineage import Lineages
-from cluster_model.messages import NOBODY
+from cluster_model.messages import NOBODY, PartitionState
 from cluster_model.overview import overview
 from cluster_model.planes import make_plane, share
 from cluster_model.query import Query
@@ -82,10 +82,12 @@ class Cluster:
         self._add_nodes(ids)
         self.producers = make_producers(spec, parts, self.network, self.emit)
         self.consumers = make_consumers(spec, parts, self.network, self.emit)
-        self.world = World(self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up)
+        self.world = World(
+            self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up, ids, self._known
+        )
         self.checker = Checker(self.world, self.emit)
         self.trace.set_observer(self.checker.observe, self.checker.listeners())
-        self.query = Query(self.world, self.checker, lambda: self.now_us, self._groups, self.plane.active)
+        self.query = Query(self.world, self.checker, lambda: self.now_us, self._groups, self.plane)
         self._begin()
 
     @classmethod
@@ -191,6 +193,9 @@ class Cluster:
         """Whether a process runs or is paused."""
         process = self.network.processes.get(node)
         return process is not None and process.state in (ProcessState.RUNNING, ProcessState.PAUSED)
+
+    def _known(self, broker: int) -> Mapping[str, PartitionState]:
+        return self.brokers[broker].states
 
     def state_of(self, node: int) -> ProcessState:
         """How a process is.

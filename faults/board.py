@@ -7,6 +7,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.errors import KafkaError
 from cluster_model.events import FaultHealed, FaultInjected
 from cluster_model.kernel.processes import ProcessState
+from cluster_model.spec import FIRST_ZOOKEEPER
 from cluster_model.views import FaultView
 from faults.action import Action
 from faults.catalogue import ADMIN, CATALOGUE, Fault, FaultError, nearest
@@ -239,6 +240,10 @@ class FaultBoard:
             )
         if not cluster.is_up(node):
             return f"{who} is down already"
+        if node in cluster.plane.servers:
+            if CATALOGUE[name].accepts == "brokers":
+                return f"nothing: {CATALOGUE[name].title} is for brokers, {who} is none"
+            return f"{who} answers late" if name == "lag" else f"{who} {self._control_fate(node)}"
         below = sum(
             node in record.isr and len(record.isr) - 1 < cluster.world.effective_min_isr(partition)
             for partition, record in cluster.world.records.items()
@@ -251,6 +256,19 @@ class FaultBoard:
         if name == "partition" and node not in cluster.brokers:
             return f"{who} hears and is heard by nobody"
         return f"{who} {fate}; new leaders after its session of {session} s{short}"
+
+    def _control_fate(self, node: int) -> str:
+        """What its silence means to the control plane, by how many members of its group would be left."""
+        cluster = self._cluster
+        servers = node >= FIRST_ZOOKEEPER
+        group = [each for each in cluster.plane.servers if (each >= FIRST_ZOOKEEPER) == servers]
+        left = sum(cluster.state_of(each) is ProcessState.RUNNING for each in group if each != node)
+        what = "ZooKeeper" if servers else "the quorum"
+        if 2 * left <= len(group):
+            return f"is needed: without it {what} has no majority; leaders and ISRs stay as they are"
+        if not servers and node == cluster.plane.active():
+            return f"is the controller; {left} of {len(group)} are left to elect another"
+        return f"is not needed: {left} of {len(group)} are a majority, {what} goes on"
 
     def save(self) -> tuple[Any, ...]:
         """All state; saved and loaded with the cluster's keyframe."""

@@ -82,6 +82,14 @@ class SinglePlane:
         """Whether the controller counts on it."""
         return broker in self.controller.live
 
+    def is_shutting_down(self, broker: int) -> bool:
+        """It is never told of one."""
+        return False
+
+    def controller_known_to(self, broker: int) -> int:
+        """There is only the one."""
+        return CONTROLLER_ID
+
     @property
     def session_us(self) -> int:
         """Silence after which a broker is fenced."""

@@ -258,6 +258,35 @@ def _isr_changed(event: Any) -> _Said:
     )
 
 
+def _elr(event: Any) -> _Said:
+    return (
+        glyphs.BULLET,
+        "warning" if event.elr else "calm",
+        (event.elr,),
+        lambda e: f"ELR of {e.where()} is now {_isr(e.event.elr)}" if e.event.elr else f"ELR of {e.where()} is empty",
+    )
+
+
+def _recovery(event: Any) -> _Said:
+    word = "recovers after an unclean election" if event.recovering else "has recovered"
+    return (
+        glyphs.TRUNCATING if event.recovering else glyphs.IN_SYNC,
+        "warning" if event.recovering else "calm",
+        (event.leader, event.recovering),
+        lambda e: f"b{e.event.leader} {word} on {e.where()}",
+    )
+
+
+def _assignment(event: Any) -> _Said:
+    def say(entry: _Entry) -> str:
+        now = entry.event
+        change = [f"+b{each}" for each in now.adding] + [f"{glyphs.MINUS}b{each}" for each in now.removing]
+        under_way = f", under way: {' '.join(change)}" if change else ""
+        return f"replicas of {entry.where()} are {_isr(now.replicas)}{under_way}"
+
+    return glyphs.BULLET, "strong", (event.replicas, event.adding, event.removing), say
+
+
 def _rolled(event: Any) -> _Said:
     return (
         glyphs.MORE_RIGHT,
@@ -404,6 +433,9 @@ _TELLERS: Final[dict[str, Callable[[Any], _Said]]] = {
     "broker_config_changed": _configured,
     "isr_changed": _isr_changed,
     "truncated": _truncated,
+    "elr_changed": _elr,
+    "recovery_changed": _recovery,
+    "assignment_changed": _assignment,
     "segment_rolled": _rolled,
     "log_cleaned": _cleaned,
     "log_start_moved": _start_moved,
