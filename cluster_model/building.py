@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from cluster_model.config import BrokerConfig
 from cluster_model.controller.committed import Committed
 from cluster_model.controller.rules.placement import place
+from cluster_model.controller.rules.striped import Usable, place_striped
 from cluster_model.controller.topics import TopicRegistry
 from cluster_model.errors import ModelError
 from cluster_model.events import Event
@@ -32,7 +33,7 @@ class Parts:
 
 
 def placement_of(topic: TopicSpec, spec: ClusterSpec, streams: Streams) -> tuple[tuple[int, ...], ...]:
-    """Assignment of each partition: as given, else spread as Kafka does with two drawn numbers.
+    """Assignment of each partition: as given, else spread as Kafka's controller of that mode does.
 
     Raises:
         ModelError: more replicas than brokers, or an unknown broker.
@@ -49,6 +50,9 @@ def placement_of(topic: TopicSpec, spec: ClusterSpec, streams: Streams) -> tuple
     if len(known) == 1:
         return ((known[0],),) * topic.partitions
     stream = streams.named(f"placement:{topic.name}")
+    if Profile.of(spec.kafka, spec.mode).kraft:
+        usable = [Usable(broker.id, broker.rack) for broker in spec.brokers]
+        return place_striped(usable, topic.partitions, topic.replication, stream.below)
     racks = [(broker.id, broker.rack) for broker in spec.brokers]
     count = len(known)
     return place(racks, topic.partitions, topic.replication, stream.below(count), stream.below(count))

@@ -16,6 +16,7 @@ from cluster_model.clients.producer import Producer
 from cluster_model.controller.plane import Plane
 from cluster_model.errors import KafkaError, ModelError
 from cluster_model.events import Event, NodeDown, NodePaused, NodeResumed, NodeUp
+from cluster_model.internal_topics import with_internal_topics
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
 from cluster_model.kernel.processes import CONTROL, Network, ProcessState
@@ -49,7 +50,7 @@ class Cluster:
         self, spec: ClusterSpec, seed: int, *, naive: bool = False, whole: Mapping[str, Lineages] | None = None
     ) -> None:
         """``naive``: handle even what changes nothing, as a check on what is left out; ``whole``: see :meth:`twin`."""
-        self.spec = spec
+        self.spec = spec = with_internal_topics(spec)
         self.seed = seed
         self.naive = naive
         self.trace = Trace()

@@ -171,6 +171,8 @@ BROKER: Final = _table(
     ConfigKey(
         "log.message.timestamp.type", "str", "Whose clock stamps records.", choices=("CreateTime", "LogAppendTime")
     ),
+    ConfigKey("offsets.topic.num.partitions", "int", "Partitions of __consumer_offsets.", 1, 1_000),
+    ConfigKey("offsets.topic.replication.factor", "int", "Replicas of __consumer_offsets.", 1, 100),
     ConfigKey("default.replication.factor", "int", "Replicas of a topic that names no number.", 1),
     *_BROKER_FETCHING,
     *_QUORUM,

@@ -217,8 +217,7 @@ class Broker:
             known = self.states.get(state.partition)
             if know and (known is None or not is_older(state, known)):
                 self.states[state.partition] = state
-            replica = self._hosting.host(state) if act else None
-            if replica is not None and replica.apply(state, self._port.now):
+            if act and (replica := self._hosting.host(state)) and replica.apply(state, self._port.now):
                 self._follow_or_lead(replica)
                 self.settle(replica)
         self._start_waiting_followers()
@@ -250,6 +249,7 @@ class Broker:
         if error is not KafkaError.NONE:
             return error
         before = self._config
+        self._touched.everything()
         self._reconfigured(self._hosting.reconfigure(overrides))
         self._unsettle()
         if before.fetchers != self._config.fetchers:

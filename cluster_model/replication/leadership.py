@@ -305,7 +305,8 @@ class Leadership:
         known = self.replica.metadata.live.get(broker)
         if known is None:
             return False
-        return not self.replica.profile.fetch_broker_epoch or remote.broker_epoch in (-1, known)
+        checked = self.replica.profile.kraft and self.replica.profile.fetch_broker_epoch
+        return not checked or remote.broker_epoch in (-1, known)
 
     def _maybe_expand(self, follower: int, remote: Remote) -> None:
         if self.replica.by_hand or self.pending is not None:

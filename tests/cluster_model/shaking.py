@@ -6,8 +6,9 @@ from typing import Any, Final
 
 from cluster_model.cluster import Cluster
 from cluster_model.config import ConfigValue
-from cluster_model.kernel.kernel import LAST
-from cluster_model.kernel.process import ProcessState
+from cluster_model.controller.raft.peer import ALARM, QuorumPeer
+from cluster_model.kernel.kernel import LANES, LAST
+from cluster_model.kernel.process import TIMER, ProcessState
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 
 MS: Final = 1_000
@@ -236,16 +237,50 @@ def reach(cluster: Cluster, place: Place) -> None:
     assert (kernel.now, kernel.order) == (at, order)
 
 
+def _peers(cluster: Cluster) -> list[QuorumPeer]:
+    """Members of the KRaft quorum, none in ZooKeeper mode."""
+    members: list[Any] = [server for _name, server in cluster.plane.servers.values()]
+    members += [broker.control for broker in cluster.brokers.values()]
+    return [member.peer for member in members if hasattr(member, "peer")]
+
+
+def _rings(kind: int, payload: tuple[Any, ...]) -> bool:
+    """Whether an event is an alarm of the quorum."""
+    return kind == TIMER and payload[1] == (ALARM,)
+
+
+def _saved(cluster: Cluster) -> tuple[Any, ...]:
+    """A keyframe without the alarms of a quorum: when they are set to ring depends on what was left out."""
+    alarms = [peer._alarm for peer in _peers(cluster)]
+    rings = [alarm.at for alarm in alarms]
+    for alarm in alarms:
+        alarm.forget()
+    saved = cluster.save()
+    for alarm, at in zip(alarms, rings, strict=True):
+        alarm.load(at)
+    return saved
+
+
 def state(cluster: Cluster) -> tuple[Any, ...]:
     """Everything there is, with all sleepers awake: what they left out must not be missing anywhere."""
     cluster.network.rouse()
-    network, streams, *others, trace = cluster.save()
+    network, streams, *others, trace = _saved(cluster)
     (now, order, sequence, _laned, _behind, heap), processes, links, exchanges = network
     awake = tuple(
         (place, saved[:3], [(block, left, max(now, arrives)) for block, left, arrives in saved[5]])
         for place, saved in exchanges
     )
-    kernel = (now, order, sequence, sorted(heap, key=lambda event: event[:2]))
+    events = sorted(heap, key=lambda event: event[:2])
+    if _peers(cluster):
+        # An alarm of the quorum that is late by nothing is an ordinary event: numbers differ, their order does not.
+        sequence = 0
+        events = [
+            (at, 0 if number < LANES else number, *rest) for at, number, *rest in events if not _rings(rest[0], rest[2])
+        ]
+        processes = tuple(
+            (*process, tuple(event for event in held if not _rings(*event))) for *process, held in processes
+        )
+    kernel = (now, order, sequence, events)
     return (kernel, processes, links, awake, sorted(streams), tuple(others), trace[1:], cluster.trace.digest(0, 0))
 
 

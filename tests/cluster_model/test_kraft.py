@@ -35,7 +35,7 @@ def build(kafka: str = "3.9", combined: tuple[int, ...] = (), **config: int | st
     return Cluster.build(spec(kafka, combined, **config), 3)
 
 
-def times(cluster: Cluster, kind: type) -> list[int]:
+def times(cluster: Cluster, kind: type[BrokerFenced]) -> list[int]:
     return [event.at_us for event in cluster.drain() if isinstance(event, kind)]
 
 

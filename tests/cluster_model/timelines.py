@@ -83,7 +83,8 @@ class Watched:
     def _watch(self) -> None:
         network = self.cluster.network
         for process in network.processes.values():
-            process.receive = self._watching(process.name, process.receive)
+            receive = self._watching(process.name, process.receive)
+            process.receive = receive  # type: ignore[assignment]
 
     def _watching(self, name: str, receive: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
         network = self.cluster.network
@@ -105,7 +106,8 @@ class Watched:
         self._note()
 
     def _note(self) -> None:
-        for event in self.cluster.drain():
+        events: list[Any] = list(self.cluster.drain())
+        for event in events:
             if event.kind not in SILENT:
                 self.messages.append((event.at_us, f"  {describe(event)}"))
         self.messages.sort(key=lambda line: line[0])

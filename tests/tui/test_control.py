@@ -48,8 +48,8 @@ def split_view():
         removing=(3,),
     )
     brokers = fake_views.view().brokers
-    return fake_views.view(
-        partitions=(torn,),
+    return replace(
+        fake_views.view(partitions=(torn,)),
         brokers=(
             replace(brokers[0], stale=1, fenced=True, epoch=12, controller=1001),
             replace(brokers[1], shutting_down=True, controller=1002),

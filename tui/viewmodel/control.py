@@ -26,6 +26,9 @@ _BAR: Final = {"leader": "bar_strong", "in_sync": "bar_calm", "quiet": "bar_quie
 _FIELD: Final = (16, 22)
 """Cells of the first field, in few columns and in many: what follows stands still when the controller changes."""
 
+_ZXID_EPOCH: Final = 32
+"""Bits of a zxid below its epoch."""
+
 
 @dataclass(frozen=True, slots=True)
 class ControlBar:
@@ -119,9 +122,18 @@ def rows(view: ClusterView) -> tuple[SideRow, ...]:
         pieces = [(f"{glyph} ", role), (node.name, "text"), (f" {_state(node)}", "quiet")]
         if node.epoch >= 0:
             pieces.append((f" epoch {node.epoch}", "quiet"))
-        behind = "" if node.end < 0 else f"log {count(node.end)} committed {count(max(node.committed, 0))}"
-        found.append(SideRow(tuple(pieces), (behind, "quiet")))
+        found.append(SideRow(tuple(pieces), (_log(node), "quiet")))
     return tuple(found) or (SideRow((("steps by hand decide", "quiet"),)),)
+
+
+def _log(node: ControllerView) -> str:
+    """End of its log and what is committed; of a ZooKeeper server its last zxid, epoch and counter, likewise."""
+    if node.end < 0:
+        return ""
+    if node.end >> _ZXID_EPOCH:
+        counter = (1 << _ZXID_EPOCH) - 1
+        return f"zxid {node.end >> _ZXID_EPOCH}:{node.end & counter} committed {max(node.committed, 0) & counter}"
+    return f"log {count(node.end)} committed {count(max(node.committed, 0))}"
 
 
 def _state(node: ControllerView) -> str:

@@ -45,6 +45,7 @@ from cluster_model.controller.zookeeper.messages import (
 )
 from cluster_model.controller.zookeeper.obeying import Obedience
 from cluster_model.controller.zookeeper.session import FROM_SERVERS, Session
+from cluster_model.controller.zookeeper.settings import ControlSettings
 from cluster_model.controller.zookeeper.topic_requests import Drawn, TopicRequests
 from cluster_model.controller.zookeeper.znodes import CONFIG_CHANGES
 from cluster_model.errors import KafkaError
@@ -84,12 +85,12 @@ class ZooKeeperControl:
         self._broker = broker
         self._port = port
         self._profile = profile
-        self._defaults = defaults
         self._draw = draw
         self._dynamic: dict[str, dict[str, Any]] = {}
         """Brokers' configurations set at run time: all brokers' under no name, and this one's own."""
         self._serving = False
         """Whether this process has begun its periodic tasks."""
+        settings = ControlSettings.of(defaults)
         hands = Hands(port, emit)
         self.session = Session(port, servers, config.session_us, self)
         ask = self.session.ask
@@ -97,14 +98,15 @@ class ZooKeeperControl:
         self.writer = IsrWriter(port, profile, hands, ask, broker.isr_answered)
         self.obedience = Obedience(broker, port, self.writer, lambda: self.broker_epoch)
         self.proposals = IsrProposals(
-            port, lambda: self.obedience.controller, lambda: self.broker_epoch, broker.isr_answered,
+            port,
+            settings.socket_timeout_us, lambda: self.obedience.controller, lambda: self.broker_epoch, broker.isr_answered,
             broker.propose_again,
         )  # fmt: skip
         retry_us = config.session_us if profile.number < (0, 9, 0) else STARTUP_US
         self.errands = Errands(
             broker.id, rack, retry_us, hands, ask, self._registered, self._configured, self._controller_found
         )
-        self.leaving = Leaving(port, lambda: self.broker_epoch, self._find_controller, self._exit)
+        self.leaving = Leaving(port, settings, lambda: self.broker_epoch, self._find_controller, self._exit)
         self._topics = TopicRequests(profile, defaults, hands, self._live, known)
         self.requests = Lane("requests", self._topics.begin, ask, hands, tuple, _nothing)
         for lane in (self.controller.lane, self.writer.lane, self.errands.lane, self.requests):
@@ -176,7 +178,7 @@ class ZooKeeperControl:
 
     def shut_down(self) -> None:
         """SIGTERM; before it has registered there is nothing to hand over."""
-        self.leaving.start(enabled=self.registered and bool(self._defaults.get("controlled.shutdown.enable", True)))
+        self.leaving.start(registered=self.registered)
 
     def _find_controller(self) -> None:
         self.errands.lane.put("find")

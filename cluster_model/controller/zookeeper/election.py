@@ -106,7 +106,13 @@ def failover(work: Work) -> Doing:
     yield from partition_states.startup(work)
     yield from reassignment.resume(work, [name for name, state in context.partitions.items() if in_progress(state)])
     yield from deletion.proceed(work)
-    work.hands.timer(FIRST_REBALANCE_US, REBALANCE, context.epoch)
+    begin_rebalancing(work)
+
+
+def begin_rebalancing(work: Work) -> None:
+    """Look at how leaderships are spread a little later, and then regularly, as long as this is the controller."""
+    if work.settings.rebalance_us:
+        work.hands.timer(FIRST_REBALANCE_US, REBALANCE, work.context.epoch)
 
 
 def _load(work: Work) -> Doing:

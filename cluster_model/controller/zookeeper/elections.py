@@ -74,7 +74,7 @@ def rebalance(work: Work) -> Doing:
     """Give leaderships back to preferred replicas where more than a tenth of a broker's are elsewhere."""
     context = work.context
     states = [state for name, state in context.partitions.items() if not context.is_deleting(name)]
-    names = imbalanced_zk(states, live=context.is_live)
+    names = imbalanced_zk(states, live=context.is_live, percentage=work.settings.imbalance_percentage)
     if names:
         yield from preferred(work, names, "auto leader rebalance")
 

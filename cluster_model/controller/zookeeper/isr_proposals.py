@@ -9,8 +9,6 @@ from cluster_model.messages import NOBODY, AlterPartitionRequest, AlterPartition
 
 RETRY_US: Final = 50_000
 """Pause after an answer that asks for another try (``AlterPartitionManager``)."""
-TIMEOUT_US: Final = 30_000_000
-"""``controller.socket.timeout.ms``: then the request is sent again."""
 SEND: Final = "alter partition"
 AGAIN: Final = "alter partition again"
 TIMED_OUT: Final = "alter partition timeout"
@@ -20,18 +18,20 @@ class IsrProposals:
     """One per broker."""
 
     __slots__ = ("_alarm", "_answered", "_controller", "_correlation", "_epoch", "_port", "_propose_again",
-                 "_retrying", "_sent_to", "_unsettled", "_waits")  # fmt: skip
+                 "_retrying", "_sent_to", "_timeout_us", "_unsettled", "_waits")  # fmt: skip
 
     def __init__(
         self,
         port: Port,
+        timeout_us: int,
         controller: Callable[[], int],
         epoch: Callable[[], int],
         answered: Callable[[AlterPartitionResponse], bool],
         propose_again: Callable[[str], None],
     ) -> None:
-        """``controller`` is the one that this broker's metadata names, ``epoch`` its own broker epoch."""
+        """``controller`` is the one that this broker's metadata names, ``epoch`` its own broker epoch; an answer is waited for ``timeout_us``."""
         self._port = port
+        self._timeout_us = timeout_us
         self._controller = controller
         self._epoch = epoch
         self._answered = answered
@@ -65,7 +65,7 @@ class IsrProposals:
         request = AlterPartitionsRequest(self._correlation, self._port.node_id, epoch, proposals)
         self._port.send(controller, request)
         self._alarm.forget()
-        self._alarm.want(self._port.now + TIMEOUT_US)
+        self._alarm.want(self._port.now + self._timeout_us)
 
     def _pause(self) -> None:
         self._sent_to = NOBODY

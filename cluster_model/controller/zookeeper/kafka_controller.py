@@ -31,6 +31,7 @@ from cluster_model.controller.zookeeper.messages import (
     StopReplicaRequest,
     StopReplicaResponse,
 )
+from cluster_model.controller.zookeeper.settings import ControlSettings
 from cluster_model.controller.zookeeper.work import ControllerMovedError, Doing, Work
 from cluster_model.controller.zookeeper.znodes import (
     BROKER_IDS,
@@ -45,10 +46,6 @@ from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
 from cluster_model.profiles import Profile
 
-SOCKET_TIMEOUT_US: Final = 30_000_000
-"""``controller.socket.timeout.ms``."""
-REBALANCE_US: Final = 300_000_000
-"""``leader.imbalance.check.interval.seconds``."""
 _WATCHED: Final = {
     CONTROLLER: "controller_change",
     BROKER_IDS: "broker_change",
@@ -73,7 +70,7 @@ class KafkaController:
         ask: Callable[[Any, Task], None],
     ) -> None:
         self._port = port
-        self.channels = Channels(port, SOCKET_TIMEOUT_US, self._answered)
+        self.channels = Channels(port, ControlSettings.of(defaults).socket_timeout_us, self._answered)
         self.work = Work(port.node_id, profile, config, defaults, hands, self.channels, self._put)
         context = self.work.context
         self.lane = Lane("controller", self._begin, ask, hands, context.save, context.load)
@@ -133,12 +130,13 @@ class KafkaController:
         """Be the controller at the first instant, its context filled by who forms the cluster."""
         for broker in self.work.context.brokers:
             self.channels.add(broker)
-        self._port.timer(election.FIRST_REBALANCE_US, election.REBALANCE, self.work.context.epoch)
+        election.begin_rebalancing(self.work)
 
     def elect(self, partition: str, *, unclean: bool) -> KafkaError:
-        """An administrator's election whose asker waits for no answer: why it would come to nothing, or it is held."""
-        if unclean and self.work.profile.number < (2, 4, 0):
-            return KafkaError.UNSUPPORTED_VERSION
+        """An administrator's election whose asker waits for no answer: why it would come to nothing, or it is held.
+
+        Unclean ones too before 2.4, where it took an administrator two steps: to allow them, and to move the controller.
+        """
         error = elections.needed(self.work.context, partition, unclean=unclean)
         if error is KafkaError.NONE:
             self.lane.put("elect_directly", partition, unclean)
@@ -184,7 +182,7 @@ class KafkaController:
         elif name == election.REBALANCE:
             if self.is_active and self.work.context.epoch == timer[1]:
                 self.lane.put("rebalance")
-                self._port.timer(REBALANCE_US, election.REBALANCE, timer[1])
+                self._port.timer(self.work.settings.rebalance_us, election.REBALANCE, timer[1])
         else:
             return False
         return True

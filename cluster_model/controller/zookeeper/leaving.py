@@ -8,15 +8,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.controller.zookeeper.messages import ControlledShutdownRequest, ControlledShutdownResponse
+from cluster_model.controller.zookeeper.settings import ControlSettings
 from cluster_model.kernel.port import Port
 from cluster_model.messages import NOBODY
 
-RETRIES: Final = 3
-"""``controlled.shutdown.max.retries``."""
-BACKOFF_US: Final = 5_000_000
-"""``controlled.shutdown.retry.backoff.ms``."""
-TIMEOUT_US: Final = 30_000_000
-"""``controller.socket.timeout.ms``."""
 AGAIN: Final = "controlled shutdown again"
 TIMED_OUT: Final = "controlled shutdown timeout"
 
@@ -24,13 +19,19 @@ TIMED_OUT: Final = "controlled shutdown timeout"
 class Leaving:
     """One per broker; idle until SIGTERM."""
 
-    __slots__ = ("_asked", "_correlation", "_epoch", "_find", "_finish", "_left", "_port", "on")
+    __slots__ = ("_asked", "_correlation", "_epoch", "_find", "_finish", "_left", "_port", "_settings", "on")
 
     def __init__(
-        self, port: Port, epoch: Callable[[], int], find: Callable[[], None], finish: Callable[[], None]
+        self,
+        port: Port,
+        settings: ControlSettings,
+        epoch: Callable[[], int],
+        find: Callable[[], None],
+        finish: Callable[[], None],
     ) -> None:
         """``find`` looks the controller up and calls :meth:`found`; ``finish`` ends the process."""
         self._port = port
+        self._settings = settings
         self._epoch = epoch
         self._find = find
         self._finish = finish
@@ -41,13 +42,13 @@ class Leaving:
         """The controller whose answer is awaited."""
         self._correlation = 0
 
-    def start(self, *, enabled: bool) -> None:
-        """SIGTERM."""
+    def start(self, *, registered: bool) -> None:
+        """SIGTERM; before it has registered there is nothing to hand over."""
         if self.on:
             return
         self.on = True
-        self._left = RETRIES
-        if enabled:
+        self._left = self._settings.shutdown_retries
+        if registered and self._settings.controlled_shutdown:
             self._try()
         else:
             self._finish()
@@ -69,7 +70,7 @@ class Leaving:
         self._correlation += 1
         self._asked = controller
         self._port.send(controller, ControlledShutdownRequest(self._correlation, self._port.node_id, self._epoch()))
-        self._port.timer(TIMEOUT_US, TIMED_OUT, self._correlation)
+        self._port.timer(self._settings.socket_timeout_us, TIMED_OUT, self._correlation)
 
     def receive(self, response: ControlledShutdownResponse) -> None:
         """The controller's answer."""
@@ -83,7 +84,7 @@ class Leaving:
 
     def _failed(self) -> None:
         self._asked = NOBODY
-        self._port.timer(BACKOFF_US, AGAIN)
+        self._port.timer(self._settings.shutdown_backoff_us, AGAIN)
 
     def on_disconnect(self, peer: int) -> None:
         """The controller's process is gone."""

@@ -1,25 +1,33 @@
 """The plane of ZooKeeper mode: an ensemble of servers, and a KafkaController in every broker."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from cluster_model.building import Parts
 from cluster_model.controller.plane import Server
 from cluster_model.controller.zookeeper.control import ZooKeeperControl
 from cluster_model.controller.zookeeper.forming import form
 from cluster_model.controller.zookeeper.service.ensemble import ZooKeeperService
+from cluster_model.controller.zookeeper.service.peers import ServerState
 from cluster_model.controller.zookeeper.topic_requests import Drawn
 from cluster_model.controller.zookeeper.truth import Truth
 from cluster_model.controller.zookeeper.znodes import TopicNode, broker_path, topic_path
 from cluster_model.errors import KafkaError
 from cluster_model.events import Event
 from cluster_model.kernel.port import Port
+from cluster_model.kernel.process import ProcessState
 from cluster_model.kernel.processes import Network
 from cluster_model.kernel.streams import Streams
 from cluster_model.messages import NOBODY
 from cluster_model.replication.broker import Broker
 from cluster_model.spec import ClusterSpec
-from cluster_model.views import ControllerView
+from cluster_model.views import ControllerRole, ControllerView
+
+_ROLES: Final[dict[ServerState, ControllerRole]] = {
+    ServerState.LOOKING: "looking",
+    ServerState.FOLLOWING: "follower",
+    ServerState.LEADING: "leader",
+}
 
 
 class ZooKeeperPlane:
@@ -87,19 +95,25 @@ class ZooKeeperPlane:
         return 0 if node is None else int(node.data[0])
 
     def view(self) -> tuple[ControllerView, ...]:
-        """The servers, then the broker that is controller."""
-        views: list[ControllerView] = []
-        for number, (name, _node) in self.servers.items():
-            views.append(self._server_view(number, name))
+        """The servers, then the broker that is controller, and those that merely believe to be."""
+        views = [self._server_view(number, name) for number, (name, _node) in self.service.nodes.items()]
         newest = self._newest()
-        if newest is not None:
-            context = newest.controller.work.context
-            broker = newest.controller.work.broker_id
-            views.append(ControllerView(broker, f"broker {broker}", "active", context.epoch, -1, -1))
+        for broker, control in self.controls.items():
+            if control.controller.is_active:
+                role: ControllerRole = "active" if control is newest else "zombie"
+                epoch = control.controller.work.context.epoch
+                views.append(ControllerView(broker, f"broker {broker}", role, epoch, -1, -1))
         return tuple(views)
 
     def _server_view(self, number: int, name: str) -> ControllerView:
-        return ControllerView(number, name, "follower", 0, -1, -1)
+        node = self.service.server(number)
+        role = _ROLES[node.state]
+        if self._network.processes[number].state in (ProcessState.DOWN, ProcessState.OFF):
+            role = "down"
+        elif node.state is ServerState.LEADING and not node.leading.established:
+            role = "candidate"
+        store = node.store
+        return ControllerView(number, name, role, store.current_epoch, store.last_zxid, store.committed)
 
     def is_live(self, broker: int) -> bool:
         """Whether its node is there."""
@@ -109,6 +123,16 @@ class ZooKeeperPlane:
     def session_us(self) -> int:
         """``zookeeper.session.timeout.ms``."""
         return self._parts.config.session_us
+
+    def is_shutting_down(self, broker: int) -> bool:
+        """Whether the newest controller has it so."""
+        newest = self._newest()
+        return newest is not None and broker in newest.controller.work.context.shutting_down
+
+    def controller_known_to(self, broker: int) -> int:
+        """Who the controller is by the last UpdateMetadata; a broker that takes itself to be it says so."""
+        control = self.controls[broker]
+        return broker if control.controller.is_active else control.obedience.controller
 
     def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
         """An administrator's election: judged at once by what the controller knows, held by its event thread."""

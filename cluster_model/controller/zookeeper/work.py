@@ -10,6 +10,7 @@ from cluster_model.controller.zookeeper.batch import RequestBatch
 from cluster_model.controller.zookeeper.channels import Channels
 from cluster_model.controller.zookeeper.context import ControllerContext
 from cluster_model.controller.zookeeper.lane import Hands
+from cluster_model.controller.zookeeper.settings import ControlSettings
 from cluster_model.controller.zookeeper.zk import Answer
 from cluster_model.controller.zookeeper.znodes import CONTROLLER_EPOCH, StateNode, config_path, state_path
 from cluster_model.errors import KafkaError
@@ -30,7 +31,7 @@ class Work:
     """One per controller."""
 
     __slots__ = (
-        "batch", "broker_id", "channels", "config", "context", "defaults", "hands", "profile", "put",
+        "batch", "broker_id", "channels", "config", "context", "defaults", "hands", "profile", "put", "settings",
     )  # fmt: skip
 
     def __init__(
@@ -48,6 +49,7 @@ class Work:
         self.profile = profile
         self.config = config
         self.defaults = defaults
+        self.settings = ControlSettings.of(defaults)
         self.hands = hands
         self.channels = channels
         self.put = put

@@ -1,7 +1,10 @@
 """What matters in the procedures of a ZooKeeper-mode controller, told apart by version."""
 
+from itertools import pairwise
+
 import pytest
 
+from cluster_model.clients.admin_messages import ElectLeadersRequest
 from cluster_model.controller.zookeeper import zk
 from cluster_model.errors import KafkaError
 from cluster_model.messages import NOBODY
@@ -124,7 +127,8 @@ def test_an_administrator_may_have_an_unclean_election_since_2_4() -> None:
         rig.run(rig.plane.session_us / SECOND + 3)
         rig.cluster.restart(3)
         rig.run(5)
-        assert rig.plane.elect_leaders("orders-0", unclean=True) is error
+        request = ElectLeadersRequest(1, True, ("orders-0",))
+        assert [each.error for each in rig.ask(1, request).partitions] == [error]
         rig.run(1)
         assert rig.record("orders-0").leader == (NOBODY if error else 3)
 
@@ -211,12 +215,14 @@ def test_what_is_sent_to_a_paused_broker_comes_in_order_and_one_at_a_time() -> N
     assert kinds[:4] == ["LeaderAndIsr", "UpdateMetadata", "LeaderAndIsr", "UpdateMetadata"]
     times = [float(line.split()[0]) for line in rig.lines[before:] if " 1 > 3 " in line]
     # The first was delivered during the pause; each other one waits for the answer to the one before.
-    assert all(later - earlier >= 2 for earlier, later in zip(times[1:], times[2:], strict=False))
+    assert all(later - earlier >= 2 for earlier, later in pairwise(times[1:]))
 
 
 def test_a_failed_conditional_write_is_repeated_until_a_decision_comes() -> None:
     """KAFKA-2729: the leader's version is not that of ZooKeeper, and nobody tells it."""
-    rig = Watched.of("2.3", placement=ONE, config={"replica.lag.time.max.ms": 2_000, "auto.leader.rebalance.enable": False})
+    rig = Watched.of(
+        "2.3", placement=ONE, config={"replica.lag.time.max.ms": 2_000, "auto.leader.rebalance.enable": False}
+    )
     rig.run(1)
     state = rig.plane.service.tree.nodes["/brokers/topics/orders/partitions/0/state"]
     rig.control(2).session.ask(zk.put("/brokers/topics/orders/partitions/0/state", state.data), ("isr", -1))
@@ -323,3 +329,68 @@ def test_without_a_quorum_leaders_serve_on_and_nothing_is_decided(kafka: str) ->
     rig.run(30)
     assert rig.record("orders-1").leader == 1
     assert 3 not in rig.record("orders-0").isr
+
+
+def test_views_show_servers_the_controller_and_a_zombie() -> None:
+    rig = Watched.of("2.8")
+    assert [view.role for view in rig.plane.view()] == ["follower", "follower", "leader", "active"]
+    rig.cluster.crash(1501)
+    rig.cluster.pause(1)
+    rig.run(25)
+    roles = {view.node: view.role for view in rig.plane.view()}
+    assert roles == {1501: "down", 1502: "follower", 1503: "leader", 1: "zombie", 2: "active"}
+    rig.cluster.resume(1)
+    rig.run(5)
+    assert {view.node for view in rig.plane.view()} == {1501, 1502, 1503, 2}
+
+
+def test_a_leader_takes_any_live_broker_into_the_isr_whatever_its_epoch() -> None:
+    """KIP-903 is of KRaft: in ZooKeeper mode the epoch in a fetch is not looked at."""
+    rig = Watched.of("3.9", placement=ONE)
+    leadership = rig.cluster.brokers[1].replicas["orders-0"].leadership
+    assert leadership is not None
+    leadership.remotes[3].broker_epoch = 1
+    leadership.remotes[3].leo = 0
+    assert leadership.may_join(3, leadership.remotes[3])
+
+
+@pytest.mark.parametrize("kafka", ["1.0", "2.8"])
+def test_deleting_the_controllers_node_moves_the_controller(kafka: str) -> None:
+    """What administrators do by hand: the old controller resigns, whoever is first is the next one."""
+    rig = Watched.of(kafka)
+    rig.run(1)
+    rig.control(3).session.ask(zk.delete("/controller"), ("errands", -1))
+    rig.run(1)
+    active = [broker for broker in (1, 2, 3) if rig.control(broker).controller.is_active]
+    assert active == [rig.plane.active()]
+    assert rig.plane.controller_epoch() == 2
+    rig.cluster.shutdown(2)
+    rig.run(2)
+    assert rig.record("orders-1").leader == 3
+
+
+@pytest.mark.parametrize(("kafka", "writes"), [("2.0", True), ("2.1", False)])
+def test_a_controller_of_the_past_cannot_write_since_2_1(kafka: str, writes: bool) -> None:
+    """KAFKA-6082: every write has the version of /controller_epoch as its condition."""
+    rig = Watched.of(kafka, config={"auto.leader.rebalance.enable": False})
+    rig.run(1)
+    rig.control(3).session.ask(zk.put("/controller_epoch", (7,)), ("errands", -1))
+    rig.run(0.1)
+    rig.cluster.crash(2)
+    rig.run(rig.plane.session_us / SECOND + 3)
+    assert (rig.record("orders-1").leader == 3) is writes
+    assert rig.control(1).controller.is_active is writes
+
+
+def test_a_process_that_starts_does_not_listen_before_it_has_registered() -> None:
+    """Up to 2.1 nothing tells requests for the process before it from its own; its socket is not open yet."""
+    rig = Watched.of("2.1", brokers=4, placement=((2, 3, 1), (3, 2, 1)))
+    rig.run(1)
+    rig.cluster.crash(3)
+    rig.cluster.restart(3)
+    rig.cluster.shutdown(2)
+    rig.run(1)
+    assert any(" 1 > 3 LeaderAndIsr" in line for line in rig.lines)
+    assert rig.cluster.brokers[3].replicas["orders-0"].leader == NOBODY
+    rig.run(15)
+    assert rig.cluster.brokers[3].replicas["orders-0"].leader == rig.record("orders-0").leader != NOBODY

@@ -1,0 +1,52 @@
+"""Kafka's own topics: ``__consumer_offsets`` and ``__transaction_state``, and the rules by which they are made.
+
+Kafka makes one when a coordinator is first looked for; a cluster here is formed with those that its clients need.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from cluster_model.profiles import Profile
+from cluster_model.spec import ClusterSpec, TopicSpec
+
+OFFSETS: Final = "__consumer_offsets"
+TRANSACTIONS: Final = "__transaction_state"
+INTERNAL: Final = (OFFSETS, TRANSACTIONS)
+SEGMENT_BYTES: Final = 104_857_600
+"""``offsets.topic.segment.bytes`` and ``transaction.state.log.segment.bytes``."""
+
+
+def with_internal_topics(spec: ClusterSpec) -> ClusterSpec:
+    """The spec with the internal topics that its clients use, behind its own topics; unchanged where it names them.
+
+    Up to 0.8.1 offsets were kept in ZooKeeper, and a group of 0.8.2 may use either: here the topic.
+    """
+    names = [topic.name for topic in spec.topics]
+    if spec.manual or not spec.groups or OFFSETS in names:
+        return spec
+    topic = offsets_topic(spec)
+    return spec if topic is None else replace(spec, topics=(*spec.topics, topic))
+
+
+def offsets_topic(spec: ClusterSpec) -> TopicSpec | None:
+    """``__consumer_offsets`` as this version makes it, None while there are too few brokers for it.
+
+    Up to 0.10.2 it got as many replicas as there were brokers, at most the number configured; since 0.11 that number
+    is insisted on (KIP-115).
+    """
+    wanted = int(spec.config.get("offsets.topic.replication.factor", 3))
+    replication = min(wanted, len(spec.brokers))
+    if replication < wanted and Profile.of(spec.kafka, spec.mode).number >= (0, 11, 0):
+        return None
+    partitions = int(spec.config.get("offsets.topic.num.partitions", 50))
+    config: dict[str, int | str | bool] = {"cleanup.policy": "compact", "segment.bytes": SEGMENT_BYTES}
+    return TopicSpec(OFFSETS, partitions, replication, (), config)
+
+
+def coordinator_partition(group: str, partitions: int) -> int:
+    """Which partition of ``__consumer_offsets`` is a group's: Java's hash of its id (``GroupMetadataManager``)."""
+    number = 0
+    units = group.encode("utf-16-be")
+    for at in range(0, len(units), 2):
+        number = (31 * number + (units[at] << 8 | units[at + 1])) & 0xFFFFFFFF
+    return (number & 0x7FFFFFFF) % partitions

@@ -1,0 +1,68 @@
+import pytest
+
+from cluster_model.cluster import Cluster
+from cluster_model.internal_topics import OFFSETS, coordinator_partition, with_internal_topics
+from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, TopicSpec
+
+SECOND = 1_000_000
+
+
+def spec(kafka: str, brokers: int, groups: int = 1, **config: int | str | bool) -> ClusterSpec:
+    return ClusterSpec(
+        kafka, None if kafka != "3.9" else "kraft", tuple(BrokerSpec(i + 1) for i in range(brokers)),
+        (TopicSpec("orders", 2, min(3, brokers)),),
+        groups=tuple(GroupSpec(f"g{i}", ("orders",)) for i in range(groups)), config=config,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kafka", "brokers", "config", "made"),
+    [
+        ("3.9", 3, {}, (50, 3)),
+        ("3.9", 4, {"offsets.topic.num.partitions": 5, "offsets.topic.replication.factor": 4}, (5, 4)),
+        ("3.9", 2, {}, None),
+        ("0.11", 2, {}, None),
+        ("0.10.2", 2, {}, (50, 2)),
+        ("0.10.2", 5, {}, (50, 3)),
+        ("3.9", 2, {"offsets.topic.replication.factor": 2}, (50, 2)),
+    ],
+)
+def test_the_offsets_topic_is_made_by_the_rules_of_the_version(
+    kafka: str, brokers: int, config: dict[str, int | str | bool], made: tuple[int, int] | None
+) -> None:
+    topics = {topic.name: topic for topic in with_internal_topics(spec(kafka, brokers, **config)).topics}
+    topic = topics.get(OFFSETS)
+    assert (None if topic is None else (topic.partitions, topic.replication)) == made
+    if topic is not None:
+        assert topic.config["cleanup.policy"] == "compact"
+
+
+def test_without_groups_there_is_none() -> None:
+    assert with_internal_topics(spec("3.9", 3, groups=0)).topics == spec("3.9", 3, groups=0).topics
+
+
+def test_it_has_leaders_of_its_own_which_move_when_a_broker_dies() -> None:
+    cluster = Cluster.build(spec("3.9", 3, **{"offsets.topic.num.partitions": 6}), 5)
+    names = [f"{OFFSETS}-{index}" for index in range(6)]
+    led = {name: cluster.query.leader(name) for name in names}
+    assert sorted(set(led.values())) == [1, 2, 3]
+    cluster.run(5 * SECOND)
+    cluster.crash(2)
+    cluster.run(20 * SECOND)
+    for name in names:
+        assert cluster.query.leader(name) != 2
+        assert (cluster.query.leader(name) == led[name]) == (led[name] != 2)
+
+
+@pytest.mark.parametrize(
+    ("group", "number"),
+    # Java: Math.abs("billing".hashCode()) % 50 and so on, worked out by hand from s[0]*31^(n-1) + ... in 32 bits.
+    [("a", 97 % 50), ("ab", (97 * 31 + 98) % 50), ("", 0), ("\u00e9", 233 % 50)],
+)
+def test_a_groups_partition_is_javas_hash_of_its_id(group: str, number: int) -> None:
+    assert coordinator_partition(group, 50) == number
+
+
+def test_the_hash_overflows_as_an_int_does() -> None:
+    # "polygenelubricants".hashCode() is -2147483648, the one int without an absolute value: the sign bit is cut off.
+    assert coordinator_partition("polygenelubricants", 50) == 0

@@ -1,0 +1,194 @@
+"""A broker's requests to the controller: one at a time, to whoever it is by then, until they are answered."""
+
+from typing import Any
+
+import pytest
+
+from cluster_model.controller.kraft.alter_partition_manager import AGAIN, AlterPartitionManager
+from cluster_model.controller.kraft.channel import ControllerChannel
+from cluster_model.controller.kraft.messages import (
+    AlterPartitionBatchRequest,
+    AlterPartitionBatchResponse,
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+)
+from cluster_model.errors import KafkaError
+from cluster_model.kernel.kernel import Payload
+from cluster_model.kernel.port import Port
+from cluster_model.kernel.processes import Network
+from cluster_model.kernel.streams import Streams
+from cluster_model.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse
+
+MS = 1_000
+BROKER, OLD, NEW = 1, 1001, 1002
+TIMEOUT = 4_500 * MS
+
+
+class Log:
+    """Who leads, as the broker's peer knows."""
+
+    leader = OLD
+
+
+class Node:
+    """A controller that notes what it is asked."""
+
+    def __init__(self, rig: "Rig") -> None:
+        self.rig = rig
+        self.got: list[tuple[int, Any]] = []
+
+    def receive(self, _source: int, message: Any) -> None:
+        self.got.append((self.rig.network.kernel.now, message))
+
+    def on_timer(self, timer: Payload) -> None:
+        raise AssertionError(timer)
+
+    def on_disconnect(self, peer: int) -> None:
+        """Nothing to lose."""
+
+
+class Rig:
+    """A broker that is nothing but a channel and an AlterPartitionManager, and two controllers."""
+
+    def __init__(self) -> None:
+        self.network = Network(Streams(0), MS, 0, lambda _target, _payload: None)
+        self.log: Any = Log()
+        self.old, self.new = Node(self), Node(self)
+        port = Port(self.network, BROKER)
+        self.network.add(BROKER, "broker 1", self)
+        self.network.add(OLD, "controller 1001", self.old)
+        self.network.add(NEW, "controller 1002", self.new)
+        self.channel = ControllerChannel(port, "channel", self.log, TIMEOUT)
+        self.answers: list[AlterPartitionResponse] = []
+        self.manager = AlterPartitionManager(port, self.channel, lambda: 7, self.answers.append)
+
+    def receive(self, _source: int, message: Any) -> None:
+        if isinstance(message, AlterPartitionBatchResponse):
+            self.manager.answered(message)
+        else:
+            self.channel.answered(message)
+
+    def on_timer(self, timer: Payload) -> None:
+        if timer[0] == AGAIN:
+            self.manager.on_timer(timer)
+        else:
+            self.channel.on_timer()
+
+    def on_disconnect(self, peer: int) -> None:
+        self.channel.on_disconnect(peer)
+
+    def run(self, duration: int) -> None:
+        self.network.kernel.run_until(self.network.kernel.now + duration)
+
+    def beat(self, number: int) -> BrokerHeartbeatRequest:
+        request = BrokerHeartbeatRequest(number, BROKER, 7, 0)
+        self.channel.send(request)
+        return request
+
+    def reply(self, node: int, message: Any) -> None:
+        Port(self.network, node).send(BROKER, message)
+
+
+@pytest.fixture
+def rig() -> Rig:
+    return Rig()
+
+
+def test_one_request_is_under_way_at_a_time(rig: Rig) -> None:
+    first, second = rig.beat(1), rig.beat(2)
+    rig.run(10 * MS)
+    assert [message for _at, message in rig.old.got] == [first]
+    rig.reply(OLD, BrokerHeartbeatResponse(9, KafkaError.NONE))
+    rig.run(10 * MS)
+    assert len(rig.old.got) == 1, "an answer to nothing that was asked"
+    rig.reply(OLD, BrokerHeartbeatResponse(1, KafkaError.NONE))
+    rig.run(10 * MS)
+    assert [message for _at, message in rig.old.got] == [first, second]
+
+
+def test_without_a_controller_a_request_waits_until_there_is_one(rig: Rig) -> None:
+    rig.log.leader = NOBODY
+    request = rig.beat(1)
+    rig.run(950 * MS)
+    rig.log.leader = NEW
+    rig.run(100 * MS)
+    assert rig.new.got == [(1_001 * MS, request)]
+
+
+def test_who_is_not_the_controller_any_more_is_not_asked_again(rig: Rig) -> None:
+    request = rig.beat(1)
+    rig.run(2 * MS)
+    rig.reply(OLD, BrokerHeartbeatResponse(1, KafkaError.NOT_CONTROLLER))
+    rig.log.leader = NEW
+    rig.run(100 * MS)
+    assert (len(rig.old.got), rig.new.got) == (1, [(54 * MS, request)])
+
+
+def test_a_broken_connection_brings_the_request_to_the_next_one(rig: Rig) -> None:
+    request = rig.beat(1)
+    rig.run(2 * MS)
+    rig.network.crash(OLD)
+    rig.log.leader = NEW
+    rig.run(100 * MS)
+    assert rig.new.got == [(54 * MS, request)]
+
+
+def test_a_request_that_nobody_answers_is_given_up_after_its_timeout(rig: Rig) -> None:
+    request = rig.beat(1)
+    rig.run(2 * MS)
+    rig.log.leader = NEW
+    rig.run(TIMEOUT)
+    assert rig.new.got == []
+    rig.run(100 * MS)
+    assert rig.new.got == [(TIMEOUT + 51 * MS, request)]
+
+
+def proposal(partition: str, number: int = 1) -> AlterPartitionRequest:
+    return AlterPartitionRequest(partition, BROKER, -1, 0, 0, (1,), (-1,), number)
+
+
+def taken(rig: Rig, number: int, *partitions: tuple[str, int]) -> None:
+    """The old controller's answer to some of what it was asked."""
+    answers = tuple(AlterPartitionResponse(name, KafkaError.NONE, 0, (1,), 1, each) for name, each in partitions)
+    rig.reply(OLD, AlterPartitionBatchResponse(number, KafkaError.NONE, answers))
+    rig.run(5 * MS)
+
+
+def batches(node: Node) -> list[tuple[int, list[str]]]:
+    found: list[tuple[int, list[str]]] = []
+    for at, message in node.got:
+        assert isinstance(message, AlterPartitionBatchRequest)
+        assert {each.broker_epoch for each in (message, *message.partitions)} == {7}
+        found.append((at, [f"{each.partition}/{each.correlation}" for each in message.partitions]))
+    return found
+
+
+def test_what_is_proposed_meanwhile_goes_together_with_the_next_request(rig: Rig) -> None:
+    rig.manager.propose(proposal("a"))
+    for partition in ("b", "c"):
+        rig.manager.propose(proposal(partition))
+    rig.run(5 * MS)
+    taken(rig, 1, ("a", 1))
+    assert batches(rig.old) == [(1 * MS, ["a/1"]), (7 * MS, ["b/1", "c/1"])]
+    taken(rig, 2, ("b", 1))
+    assert batches(rig.old)[2:] == [(12 * MS, ["c/1"])], "one that was not answered is asked again"
+    assert [answer.partition for answer in rig.answers] == ["a", "b"]
+
+
+def test_a_newer_proposal_takes_the_place_of_the_one_under_way(rig: Rig) -> None:
+    rig.manager.propose(proposal("a"))
+    rig.run(5 * MS)
+    rig.manager.propose(proposal("a", 2))
+    taken(rig, 1, ("a", 1))
+    assert rig.answers == []
+    assert batches(rig.old)[1:] == [(7 * MS, ["a/2"])]
+
+
+def test_a_refusal_of_everything_is_answered_by_the_same_after_50_ms(rig: Rig) -> None:
+    rig.manager.propose(proposal("a"))
+    rig.run(2 * MS)
+    rig.reply(OLD, AlterPartitionBatchResponse(1, KafkaError.STALE_BROKER_EPOCH, ()))
+    rig.run(1 * MS)
+    rig.manager.propose(proposal("b"))
+    rig.run(100 * MS)
+    assert batches(rig.old) == [(1 * MS, ["a/1"]), (54 * MS, ["a/1", "b/1"])]
