@@ -152,3 +152,21 @@ def test_without_a_quorum_nothing_is_decided_and_leaders_serve_on(seed: int) -> 
     assert 8.9 <= fenced <= 9.1
     (elected,) = incident.of("leader_elected")
     assert (elected.partition, elected.leader) == ("orders-2", 1)
+
+
+@seeds
+@pytest.mark.parametrize(("kafka", "session"), [("2.4", 6), ("2.8", 18)])
+def test_without_an_ensemble_no_session_ends_and_with_it_a_whole_one_begins(
+    kafka: str, session: int, seed: int
+) -> None:
+    incident = Incident("ensemble-lost", seed, **{"cluster.kafka": kafka}).until(59.9)
+    decided = ("leader_elected", "isr_changed", "partition_offline", "broker_fenced", "controller_changed")
+    assert [event for event in incident.events if event.kind in decided] == []
+    assert incident.query.acked("checkout") < 1_205
+    assert incident.query.acked("clicks") > 60 * 20 + 40 * 40 - 50
+    incident.until(99)
+    # Leaders write their ISRs as soon as there is somebody to write to; sessions end at ticks of 2 s.
+    assert 60 <= incident.second_of("isr_changed", partition="orders-0") <= 62
+    assert 60 + session <= incident.second_of("broker_fenced", broker=3) <= 60 + session + 3
+    (elected,) = incident.of("leader_elected")
+    assert (elected.partition, elected.leader, elected.isr) == ("orders-2", 1, (1, 2))
