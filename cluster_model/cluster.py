@@ -11,6 +11,7 @@ from cluster_model import viewing
 from cluster_model.building import build_parts, settings_of
 from cluster_model.checker.checker import Checker
 from cluster_model.client_nodes import make_consumers, make_producers
+from cluster_model.clients.admin import ADMIN, NAME, AdminClient
 from cluster_model.clients.consumer import Consumer
 from cluster_model.clients.producer import Producer
 from cluster_model.controller.plane import Plane
@@ -83,12 +84,18 @@ class Cluster:
         self._add_nodes(ids)
         self.producers = make_producers(spec, parts, self.network, self.emit)
         self.consumers = make_consumers(spec, parts, self.network, self.emit)
+        self.admin = AdminClient(self._port(ADMIN), ids)
+        self.network.add(ADMIN, NAME, self.admin)
+        self.operations: Callable[[], int] = lambda: 0
+        """How many operations are under way, told by who keeps them."""
         self.world = World(
             self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up, ids, self._known
         )
         self.checker = Checker(self.world, self.emit)
         self.trace.set_observer(self.checker.observe, self.checker.listeners())
-        self.query = Query(self.world, self.checker, lambda: self.now_us, self._groups, self.plane)
+        self.query = Query(
+            self.world, self.checker, lambda: self.now_us, self._groups, self.plane, self._count_operations
+        )
         self._begin()
 
     @classmethod
@@ -339,6 +346,9 @@ class Cluster:
             found[consumer.group][1].update(consumer.positions)
         return found
 
+    def _count_operations(self) -> int:
+        return self.operations()
+
     def view(self) -> ClusterView:
         """Everything now; active faults are added by who injects them."""
         return overview(self)
@@ -362,6 +372,7 @@ class Cluster:
             tuple(broker.save() for broker in self.brokers.values()),
             tuple(producer.save() for producer in self.producers.values()),
             tuple(consumer.save() for consumer in self.consumers.values()),
+            self.admin.save(),
             self.checker.save(),
             self.trace.save(),
         )
@@ -372,7 +383,7 @@ class Cluster:
         Raises:
             ValueError: the keyframe is not of this history.
         """
-        network, streams, topics, committed, plane, brokers, producers, consumers, checker, trace = keyframe
+        network, streams, topics, committed, plane, brokers, producers, consumers, admin, checker, trace = keyframe
         self.streams.load(streams)
         self.network.load(network)
         self.topics.load(topics)
@@ -385,5 +396,6 @@ class Cluster:
         )
         for node, state in zip(nodes, (*brokers, *producers, *consumers), strict=True):
             node.load(state)
+        self.admin.load(admin)
         self.checker.load(checker)
         self.trace.load(trace)

@@ -18,7 +18,7 @@ from cluster_model.world import World
 class Query(ControlQuery):
     """All methods raise ModelError, with a sentence, for a name that does not exist."""
 
-    __slots__ = ("_checker", "_groups", "_now")
+    __slots__ = ("_checker", "_groups", "_now", "_operations")
 
     def __init__(
         self,
@@ -27,13 +27,18 @@ class Query(ControlQuery):
         now: Callable[[], int],
         groups: Callable[[], dict[str, tuple[int, dict[str, int]]]],
         governing: Governing,
+        operations: Callable[[], int] = lambda: 0,
     ) -> None:
-        """``groups`` tells each group's members and positions by partition; ``governing`` is the control plane."""
+        """``groups`` tells each group's members and positions by partition; ``governing`` is the control plane.
+
+        ``operations`` tells how many operations of the administrator are under way.
+        """
         self._world = world
         self._checker = checker
         self._now = now
         self._groups = groups
         self._governing = governing
+        self._operations = operations
 
     def _replica(self, partition: str, broker: int | None) -> Replica | None:
         """None while no broker has made its replica of a new partition: whatever is asked of its log is 0."""
@@ -169,6 +174,10 @@ class Query(ControlQuery):
         return sum(
             len(record.isr) < self._world.effective_min_isr(name) for name, record in self._world.records.items()
         )
+
+    def operations(self) -> int:
+        """Operations of the administrator that have not come to their end."""
+        return self._operations()
 
     def violations(self, invariant: str | None = None) -> int:
         """Invariants found broken, of one name or of all."""

@@ -206,6 +206,19 @@ class FaultView:
 
 
 @dataclass(frozen=True, slots=True)
+class OperationView:
+    """An operation of the administrator that is under way."""
+
+    id: int
+    name: str
+    detail: str
+    """Its parameters."""
+    since_us: int
+    progress: str
+    """What was done last, empty while nothing was."""
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterView:
     """Everything at one instant."""
 
@@ -222,6 +235,8 @@ class ClusterView:
     ledger: LedgerView
     faults: tuple[FaultView, ...]
     violations: int
+    operations: tuple[OperationView, ...] = ()
+    """Added by who keeps them, as the faults are."""
     controller_epoch: int = -1
     controllers: tuple[ControllerView, ...] = ()
 

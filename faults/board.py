@@ -1,17 +1,21 @@
 """The board of active faults: applies them to a live cluster, and heals them when asked or when their time is over."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.errors import KafkaError
 from cluster_model.events import FaultHealed, FaultInjected
 from cluster_model.kernel.processes import ProcessState
 from cluster_model.spec import FIRST_ZOOKEEPER
-from cluster_model.views import FaultView
+from cluster_model.views import FaultView, OperationView
 from faults.action import Action
-from faults.catalogue import ADMIN, CATALOGUE, Fault, FaultError, nearest
+from faults.catalogue import CATALOGUE, Fault, FaultError, nearest
+from faults.desk import WAKINGS, Desk
 from faults.selectors import TARGETS, SelectorError, resolve
+from faults.usual import usual
+
+OPERATOR: Final = "operator"
+"""Who acts when no step of a playbook does."""
 
 _UP = (ProcessState.RUNNING, ProcessState.PAUSED)
 
@@ -35,6 +39,8 @@ class FaultBoard:
         self._cluster = cluster
         self._active: dict[int, _Active] = {}
         self._next = 1
+        self.desk = Desk(cluster)
+        """Operations of the administrator."""
         cluster.on_control = self._time_is_over
 
     def inject(self, action: Action) -> int:
@@ -162,7 +168,9 @@ class FaultBoard:
         self._cluster.emit(FaultHealed(self._cluster.now_us, number, active.fault, active.target))
 
     def _time_is_over(self, number: int) -> None:
-        if number in self._active:
+        if number >= WAKINGS:
+            self.desk.woken(number)
+        elif number in self._active:
             self._heal(number)
 
     def heal(self, name: str) -> int:
@@ -204,19 +212,21 @@ class FaultBoard:
             elif active.fault != "gc_pause" and not cluster.is_up(node):
                 cluster.restart(node)
 
-    def admin(self, action: Action) -> KafkaError:
-        """An administrative operation; Kafka's answer.
+    def admin(self, action: Action, by: str = OPERATOR) -> int:
+        """Begin an operation of the administrator; its number. What comes of it is told by :attr:`desk`.
 
         Raises:
             FaultError: unknown operation, or a parameter that is missing or wrong.
         """
-        if action.name not in ADMIN:
-            raise FaultError(f"no operation {action.name!r}; there are {', '.join(ADMIN)}")
-        partition = action.params.get("partition")
-        if not isinstance(partition, str) or partition not in self._cluster.world.records:
-            known = ", ".join(self._cluster.world.records)
-            raise FaultError(f"{action.name} needs a partition, found {partition!r}; there are {known}")
-        return self._cluster.elect_leaders(partition, unclean=action.params.get("unclean") is True)
+        return self.desk.request(action, by)
+
+    def usual(self, name: str, partition: str, broker: int) -> Action:
+        """An operation with sensible parameters for a partition and a broker."""
+        return usual(name, self._cluster, partition, broker)
+
+    def operations(self) -> tuple[OperationView, ...]:
+        """Operations under way, oldest first."""
+        return self.desk.active()
 
     def active(self) -> tuple[FaultView, ...]:
         """Faults that last, oldest first."""
@@ -272,12 +282,13 @@ class FaultBoard:
 
     def save(self) -> tuple[Any, ...]:
         """All state; saved and loaded with the cluster's keyframe."""
-        return (self._next, tuple(self._active.items()))
+        return (self._next, tuple(self._active.items()), self.desk.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self._next, active = saved
+        self._next, active, desk = saved
         self._active = dict(active)
+        self.desk.load(desk)
 
 
 def _with_defaults(fault: Fault, action: Action) -> dict[str, Any]:

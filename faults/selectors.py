@@ -36,7 +36,7 @@ SELECTORS: Final = {
     "zookeepers": "zookeepers: every server of the ZooKeeper ensemble",
     "broker": "broker(ID): one broker",
     "rack": "rack(NAME): all brokers of a rack",
-    "client": "client(NAME): a producer, or a member of a group as in billing/0",
+    "client": "client(NAME): a producer, a member of a group as in billing/0, or admin",
     "random": "random(N, SELECTOR): N of those, drawn by the session's seed; random(SELECTOR) draws one",
     "clients": "clients: every producer and every member of a group",
     "brokers": "brokers: every broker",

@@ -141,6 +141,10 @@ class SingleControl:
         self._port.timer(self._config.heartbeat_us * (8 + share) // 16, "heartbeat")
         self._broker.serve()
 
+    def told_controller(self) -> int:
+        """The one node."""
+        return CONTROLLER_ID
+
     def started(self, after_us: int) -> None:
         """The process registers once its logs are loaded."""
         self._starting = True

@@ -86,6 +86,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
         _count("controller_epoch", "Epoch of the newest controller."),
         _count("controllers",
                "Running nodes that are or may become the controller: of the KRaft quorum, in ZooKeeper mode brokers."),
+        _count("operations", "Operations of the administrator that have not come to their end."),
         Function("violations", ("invariant",), 0, NUMBER, "Broken properties of the protocol, all or of one name."),
         Function("now", (), 0, TIME, "Virtual time since the start."),
     )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
+from cluster_model.clients.admin import NAME as ADMIN
 from faults.selectors import JOIN, PARTITION_SELECTORS, Selector, SelectorError, parse
 from playbooks.problems import listed, shown
 from playbooks.reading.kinds import BAD, Kind, Schema
@@ -114,14 +115,13 @@ def _most(selector: Selector, facts: Facts) -> int | None:
 
 
 def _wrong_client(name: str, facts: Facts) -> str:
-    """A client is a producer by its name, or a group's member by group, slash and number from 0."""
-    if facts.producers is None or facts.groups is None or name in facts.producers:
+    """A client is a producer by its name, a group's member by group, slash and number from 0, or ``admin``."""
+    if facts.producers is None or facts.groups is None or name in (ADMIN, *facts.producers):
         return ""
     group, slash, number = name.rpartition("/")
     if not slash or group not in facts.groups:
-        known = [*facts.producers, *(f"{known}/0" for known in facts.groups)]
-        allowed = f"allowed are {listed(known)}" if known else "but the playbook has no clients"
-        return f"found the client {shown(name)}, {allowed}"
+        known = [*facts.producers, *(f"{known}/0" for known in facts.groups), ADMIN]
+        return f"found the client {shown(name)}, allowed are {listed(known)}"
     members = facts.groups[group]
     if members is None or (number.isascii() and number.isdigit() and int(number[:9]) < members):
         return ""

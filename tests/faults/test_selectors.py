@@ -162,7 +162,7 @@ def test_a_wrong_selector_is_refused_with_its_place(text: str, column: int, mess
         ("broker(9)", 7, "no broker 9; there are [1, 2, 3, 4, 5]"),
         ("9", 0, "no broker 9; there are [1, 2, 3, 4, 5]"),
         ("rack(z)", 5, "no rack 'z'; there are ['a', 'b', 'c']"),
-        ("client(chekout)", 7, "no client 'chekout'; there are ['checkout', 'billing/0', 'billing/1']"),
+        ("client(chekout)", 7, "no client 'chekout'; there are ['checkout', 'billing/0', 'billing/1', 'admin']"),
         ("client(controller)", 7, "no client 'controller'"),
         ("controller(7)", 11, "no controller 7; there are [1001, 1002, 1003]"),
         ("zookeeper(1)", 10, "there is no ZooKeeper in KRaft mode"),

@@ -3,6 +3,7 @@ from textual.command import CommandPalette
 
 from cluster_model.events import InvariantViolated
 from faults.catalogue import CATALOGUE
+from faults.operations import OPERATIONS
 from tests.tui.driving import driving
 from tests.tui.fake_views import session
 from tui.keymap import KEYS
@@ -386,3 +387,35 @@ async def test_ctrl_c_does_not_kill_the_session():
         await driver.press("ctrl+c")
         assert "ctrl+q quits and seals the session" in driver.toasts()
         assert driver.app.is_running
+
+
+async def test_the_operations_sheet_names_every_operation_and_what_it_would_do():
+    async with driving() as driver:
+        await driver.press("a")
+        text = driver.text()
+        for operation in OPERATIONS.values():
+            assert f" {operation.letter}  {operation.title}" in text
+        assert "Administer orders-0, b1" in text
+        assert "admin create_topic topic=topic-1" in text
+        await driver.press("down", "down")
+        assert "admin add_partitions topic=orders total=" in driver.text()
+        await driver.press("escape")
+        assert "Administer" not in driver.text()
+        assert driver.bridge.view.operations == ()
+
+
+async def test_two_keys_begin_an_operation_and_its_answer_comes_later():
+    async with driving() as driver:
+        await driver.seconds(1)
+        await driver.press("a", "e")
+        assert [each.name for each in driver.bridge.view.operations] == ["elect_leaders"]
+        assert "elect leaders partition=orders-0" in driver.text()
+        await driver.seconds(1)
+        assert driver.bridge.view.operations == ()
+        assert "refused: ELECTION_NOT_NEEDED" in driver.text()
+        await driver.press("a", "s")
+        await driver.seconds(4)
+        assert driver.bridge.view.brokers[0].state == "down"
+        assert "shutdown" in driver.text()
+        await driver.seconds(12)
+        assert driver.bridge.view.brokers[0].state == "up"

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tui import glyphs
+from tui.viewmodel import operation_words
 from tui.viewmodel.words import names, parameters, records
 
 
@@ -318,6 +319,11 @@ def _step(event: Any) -> Said:
     return glyphs.MORE_RIGHT, "warning" if refused else "quiet", (event.by, event.at_us), lambda _entry: said
 
 
+def _operation(event: Any) -> Said:
+    glyph, role, key, said = operation_words.told(event)
+    return glyph, role, key, lambda _entry: said
+
+
 def _checked(event: Any) -> Said:
     glyph, role = (glyphs.OK, "calm") if event.ok else (glyphs.DOWN, "alarm")
     return (
@@ -361,5 +367,6 @@ _TELLERS: Final[dict[str, Callable[[Any], Said]]] = {
     "records_lost": _lost,
     "invariant_violated": _violated,
     "step_taken": _step,
+    **dict.fromkeys(("admin_requested", "admin_progress", "admin_answered"), _operation),
     "expectation_checked": _checked,
 }
