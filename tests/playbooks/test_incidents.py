@@ -170,3 +170,25 @@ def test_without_an_ensemble_no_session_ends_and_with_it_a_whole_one_begins(
     assert 60 + session <= incident.second_of("broker_fenced", broker=3) <= 60 + session + 3
     (elected,) = incident.of("leader_elected")
     assert (elected.partition, elected.leader, elected.isr) == ("orders-2", 1, (1, 2))
+
+
+@seeds
+def test_what_a_zone_takes_with_it_is_a_matter_of_placement(seed: int) -> None:
+    incident = Incident("zone-loss", seed).until(69)
+    cluster = incident.session.cluster
+    racks = {broker.id: broker.rack for broker in cluster.spec.brokers}
+    records = cluster.world.records
+    left = {name: [broker for broker in record.assignment if racks[broker] != "a"] for name, record in records.items()}
+    for partition in range(6):
+        name = f"orders-{partition}"
+        assert {racks[broker] for broker in records[name].assignment} == {"a", "b", "c"}
+        assert incident.query.isr(name) == sorted(left[name])
+    refused = [name for name in records if incident.query.leader(name) > 0 and len(incident.query.isr(name)) < 2]
+    assert refused == ["payments-0", "payments-2"]
+    offline = [name for name in records if incident.query.leader(name) < 0]
+    assert (offline, left["carts-0"]) == (["carts-0"], [])
+    # Whoever was fenced second was made leader, dead as it was, until the controller knew that too.
+    assert [event.leader for event in incident.of("leader_elected", partition="payments-0")] == [4, 2]
+    result = incident.finish()
+    assert {loss.partition for loss in result.losses} == {"carts-0"}
+    assert abs(result.ledger.acked_lost - 20 * 10) < 5
