@@ -192,3 +192,29 @@ def test_what_a_zone_takes_with_it_is_a_matter_of_placement(seed: int) -> None:
     result = incident.finish()
     assert {loss.partition for loss in result.losses} == {"carts-0"}
     assert abs(result.ledger.acked_lost - 20 * 10) < 5
+
+
+@seeds
+def test_a_rolling_restart_that_waits_moves_leaderships_and_undercuts_nothing(seed: int) -> None:
+    incident = Incident("rolling-restart-waiting", seed)
+    incident.finish()
+    down = [(event.broker, event.detail) for event in incident.of("node_down")]
+    assert down == [(1, "shutdown"), (2, "shutdown"), (3, "shutdown")]
+    # Between two brokers every partition has all three again.
+    whole = [incident.of("isr_changed", partition=f"orders-{number}") for number in range(3)]
+    assert [[len(event.isr) for event in changes] for changes in whole] == [[2, 3, 2, 3, 2, 3]] * 3
+    assert incident.of("partition_offline") == []
+    assert all(event.clean for event in incident.of("leader_elected"))
+
+
+@seeds
+def test_a_rolling_restart_that_does_not_wait_leaves_nobody_who_may_lead(seed: int) -> None:
+    incident = Incident("rolling-restart-blind", seed).until(14)
+    assert {len(incident.query.isr(f"orders-{number}")) for number in range(3)} == {1}
+    incident.finish()
+    offline = incident.of("partition_offline")
+    assert {(event.partition, event.isr) for event in offline} == {(f"orders-{number}", (3,)) for number in range(3)}
+    back = [event for event in incident.of("leader_elected") if event.at_us > offline[0].at_us]
+    assert {(event.leader, event.clean) for event in back} == {(3, True)}
+    # Broker 3 is down for half a second, and needs two to register.
+    assert 2 <= (back[0].at_us - offline[0].at_us) / SECOND <= 4

@@ -21,7 +21,7 @@ TRACES = (
 """Stepped by hand, and right under every version."""
 INCIDENTS = (
     "last-replica-power-loss", "split-leader", "leader-without-followers", "controller-crash", "quorum-lost",
-    "ensemble-lost", "zone-loss",
+    "ensemble-lost", "rolling-restart-blind", "rolling-restart-waiting", "zone-loss",
 )  # fmt: skip
 """What happened to somebody, or what Kafka's own system tests do to it."""
 TIMED = (
