@@ -86,13 +86,13 @@ class Cluster:
         self.consumers = make_consumers(spec, parts, self.network, self.emit)
         self.admin = AdminClient(self._port(ADMIN), ids)
         self.network.add(ADMIN, NAME, self.admin)
-        self.operations: Callable[[], int] = lambda: 0
-        """How many operations are under way, told by who keeps them."""
         self.world = World(
             self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up, ids, self._known
         )
         self.checker = Checker(self.world, self.emit)
         self.trace.set_observer(self.checker.observe, self.checker.listeners())
+        self.operations: Callable[[], int] = lambda: 0
+        """How many operations are under way, told by who keeps them."""
         self.query = Query(
             self.world, self.checker, lambda: self.now_us, self._groups, self.plane, self._count_operations
         )

@@ -175,6 +175,12 @@ class Query(ControlQuery):
             len(record.isr) < self._world.effective_min_isr(name) for name, record in self._world.records.items()
         )
 
+    def at_min_isr(self) -> int:
+        """Partitions with just as many in-sync replicas as min.insync.replicas: the next one missed is one too many."""
+        return sum(
+            len(record.isr) == self._world.effective_min_isr(name) for name, record in self._world.records.items()
+        )
+
     def operations(self) -> int:
         """Operations of the administrator that have not come to their end."""
         return self._operations()

@@ -334,6 +334,25 @@ def _checked(event: Any) -> Said:
     )
 
 
+def _asked(event: Any) -> Said:
+    how = f" {event.detail}" if event.detail else ""
+    said = f"{event.by}: {event.operation.replace('_', ' ')}{how} (operation #{event.operation_id})"
+    return glyphs.MORE_RIGHT, "text", (event.operation_id,), lambda _entry: said
+
+
+def _went_on(event: Any) -> Said:
+    said = f"operation #{event.operation_id} {event.operation.replace('_', ' ')}: {event.detail}"
+    return glyphs.BULLET, "quiet", (event.operation_id, event.at_us), lambda _entry: said
+
+
+def _answered(event: Any) -> Said:
+    name = f"operation #{event.operation_id} {event.operation.replace('_', ' ')}"
+    more = f", {event.detail}" if event.detail else ""
+    if event.error:
+        return glyphs.DOWN, "warning", (event.operation_id,), lambda _entry: f"{name} refused: {event.error}{more}"
+    return glyphs.OK, "calm", (event.operation_id,), lambda _entry: f"{name} done{more}"
+
+
 _TELLERS: Final[dict[str, Callable[[Any], Said]]] = {
     "node_down": _node_down,
     "node_up": _node_up,
@@ -369,4 +388,7 @@ _TELLERS: Final[dict[str, Callable[[Any], Said]]] = {
     "step_taken": _step,
     **dict.fromkeys(("admin_requested", "admin_progress", "admin_answered"), _operation),
     "expectation_checked": _checked,
+    "admin_requested": _asked,
+    "admin_progress": _went_on,
+    "admin_answered": _answered,
 }
