@@ -70,6 +70,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
         _count("offline_partitions", "Partitions without a leader."),
         _count("under_replicated", "Partitions with fewer in-sync replicas than assigned ones."),
         _count("under_min_isr", "Partitions with fewer in-sync replicas than min.insync.replicas."),
+        _count("at_min_isr", "Partitions with just as many in-sync replicas as min.insync.replicas."),
         _partition("leaders", list_of(NUMBER),
                    "Every running broker that takes itself to lead, in ascending order: two at once are a split view."),
         _partition("elr", list_of(NUMBER), "Eligible leader replicas (KIP-966), in ascending order."),
