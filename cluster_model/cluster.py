@@ -11,6 +11,7 @@ from cluster_model import viewing
 from cluster_model.building import build_parts, settings_of
 from cluster_model.checker.checker import Checker
 from cluster_model.client_nodes import make_consumers, make_producers
+from cluster_model.clients.admin import ADMIN, NAME, AdminClient
 from cluster_model.clients.consumer import Consumer
 from cluster_model.clients.producer import Producer
 from cluster_model.controller.plane import Plane
@@ -24,7 +25,7 @@ from cluster_model.kernel.streams import Stream, Streams
 from cluster_model.keyframes import Keyframe
 from cluster_model.log.crashes import WRITTEN_BACK, tear
 from cluster_model.log.lineage import Lineages
-from cluster_model.messages import NOBODY
+from cluster_model.messages import NOBODY, PartitionState
 from cluster_model.overview import overview
 from cluster_model.planes import make_plane, share
 from cluster_model.query import Query
@@ -83,10 +84,18 @@ class Cluster:
         self._add_nodes(ids)
         self.producers = make_producers(spec, parts, self.network, self.emit)
         self.consumers = make_consumers(spec, parts, self.network, self.emit)
-        self.world = World(self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up)
+        self.admin = AdminClient(self._port(ADMIN), ids)
+        self.network.add(ADMIN, NAME, self.admin)
+        self.world = World(
+            self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up, ids, self._known
+        )
         self.checker = Checker(self.world, self.emit)
         self.trace.set_observer(self.checker.observe, self.checker.listeners())
-        self.query = Query(self.world, self.checker, lambda: self.now_us, self._groups, self.plane.active)
+        self.operations: Callable[[], int] = lambda: 0
+        """How many operations are under way, told by who keeps them."""
+        self.query = Query(
+            self.world, self.checker, lambda: self.now_us, self._groups, self.plane, self._count_operations
+        )
         self._begin()
 
     @classmethod
@@ -192,6 +201,9 @@ class Cluster:
         """Whether a process runs or is paused."""
         process = self.network.processes.get(node)
         return process is not None and process.state in (ProcessState.RUNNING, ProcessState.PAUSED)
+
+    def _known(self, broker: int) -> Mapping[str, PartitionState]:
+        return self.brokers[broker].states
 
     def state_of(self, node: int) -> ProcessState:
         """How a process is.
@@ -334,6 +346,9 @@ class Cluster:
             found[consumer.group][1].update(consumer.positions)
         return found
 
+    def _count_operations(self) -> int:
+        return self.operations()
+
     def view(self) -> ClusterView:
         """Everything now; active faults are added by who injects them."""
         return overview(self)
@@ -357,6 +372,7 @@ class Cluster:
             tuple(broker.save() for broker in self.brokers.values()),
             tuple(producer.save() for producer in self.producers.values()),
             tuple(consumer.save() for consumer in self.consumers.values()),
+            self.admin.save(),
             self.checker.save(),
             self.trace.save(),
         )
@@ -367,7 +383,7 @@ class Cluster:
         Raises:
             ValueError: the keyframe is not of this history.
         """
-        network, streams, topics, committed, plane, brokers, producers, consumers, checker, trace = keyframe
+        network, streams, topics, committed, plane, brokers, producers, consumers, admin, checker, trace = keyframe
         self.streams.load(streams)
         self.network.load(network)
         self.topics.load(topics)
@@ -380,5 +396,6 @@ class Cluster:
         )
         for node, state in zip(nodes, (*brokers, *producers, *consumers), strict=True):
             node.load(state)
+        self.admin.load(admin)
         self.checker.load(checker)
         self.trace.load(trace)

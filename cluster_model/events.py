@@ -55,6 +55,8 @@ COLUMNS: Final[dict[str, str]] = {
     "replicas": "ints",
     "adding": "ints",
     "removing": "ints",
+    "operation": "str",
+    "operation_id": "int",
 }
 """Column name → type (``int``, ``str``, ``bool`` or ``ints``, a list of ints)."""
 
@@ -630,6 +632,46 @@ class StepTaken(TraceEvent):
     target: str
     detail: str
     error: str
+
+
+@_event
+class AdminRequested(TraceEvent):
+    """An administrator began an operation; ``by`` is the step or the operator, ``detail`` its parameters."""
+
+    kind: ClassVar[str] = "admin_requested"
+    at_us: int
+    operation_id: int
+    operation: str
+    by: str
+    detail: str
+
+
+@_event
+class AdminProgress(TraceEvent):
+    """An operation of several parts came a part further."""
+
+    kind: ClassVar[str] = "admin_progress"
+    at_us: int
+    operation_id: int
+    operation: str
+    detail: str
+
+
+@_event
+class AdminAnswered(TraceEvent):
+    """An operation came to its end. ``error`` is Kafka's first refusal, empty where there was none.
+
+    ``detail`` tells what came of each part; ``latency_us`` counts from :class:`AdminRequested`.
+    """
+
+    kind: ClassVar[str] = "admin_answered"
+    at_us: int
+    operation_id: int
+    operation: str
+    by: str
+    error: str
+    detail: str
+    latency_us: int
 
 
 @_event

@@ -25,6 +25,7 @@ class Keyframe(NamedTuple):
     brokers: tuple[Any, ...]
     producers: tuple[Any, ...]
     consumers: tuple[Any, ...]
+    admin: tuple[Any, ...]
     checker: tuple[Any, ...]
     trace: tuple[Any, ...]
     """The digest's state first."""

@@ -201,11 +201,34 @@ class MetadataRequest(NamedTuple):
 
 
 class MetadataResponse(NamedTuple):
-    """What the broker believes: states of all partitions, and the brokers it takes to be alive."""
+    """What the broker believes: states of all partitions, and the brokers it takes to be alive.
+
+    ``controller`` is whom administrators' requests go to, NOBODY while the broker knows none. In KRaft mode that is
+    the broker itself: it hands them on.
+    """
 
     correlation: int
     partitions: tuple[PartitionState, ...]
     brokers: tuple[int, ...]
+    controller: int = NOBODY
+
+
+class DeleteRecordsRequest(NamedTuple):
+    """Let a partition begin at an offset from now on; -1 stands for its high watermark (KIP-107)."""
+
+    correlation: int
+    partition: str
+    offset: int
+    timeout_us: int = 30_000_000
+
+
+class DeleteRecordsResponse(NamedTuple):
+    """``low_watermark`` is the least log start of the live replicas, -1 with an error."""
+
+    correlation: int
+    partition: str
+    error: int
+    low_watermark: int
 
 
 class AlterPartitionRequest(NamedTuple):
@@ -289,6 +312,8 @@ Message = (
     | ListOffsetsResponse
     | MetadataRequest
     | MetadataResponse
+    | DeleteRecordsRequest
+    | DeleteRecordsResponse
     | AlterPartitionRequest
     | AlterPartitionResponse
     | BrokerRegistrationRequest

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from cluster_model import viewing
+from cluster_model import beliefs, viewing
 from cluster_model.kernel.processes import ProcessState
 from cluster_model.messages import NOBODY
 from cluster_model.views import BrokerView, ClusterView, GroupView, PartitionView, ProducerView
@@ -46,23 +46,19 @@ def _broker_view(cluster: "Cluster", broker: int, rack: str, partitions: tuple[P
     shown: Any = {ProcessState.RUNNING: "up", ProcessState.PAUSED: "paused"}.get(state, "down")
     if shown == "up" and not cluster.brokers[broker].control.registered:
         shown = "starting"
-    leads = sum(partition.leader == broker for partition in partitions)
-    return BrokerView(broker, rack, shown, not cluster.plane.is_live(broker), leads, (), _stale(cluster, broker))
-
-
-def _stale(cluster: "Cluster", broker: int) -> int:
-    """Partitions that a broker knows older than they are by now decided, or not at all."""
-    if not cluster.is_up(broker):
-        return 0
-    known = cluster.brokers[broker].states
-    stale = 0
-    for name, record in cluster.committed.records.items():
-        state = known.get(name)
-        stale += state is None or (state.leader_epoch, state.partition_epoch) < (
-            record.leader_epoch,
-            record.partition_epoch,
-        )
-    return stale
+    plane = cluster.plane
+    return BrokerView(
+        id=broker,
+        rack=rack,
+        state=shown,
+        fenced=not plane.is_live(broker),
+        leads=sum(partition.leader == broker for partition in partitions),
+        faults=(),
+        stale=beliefs.stale(cluster.world, broker),
+        epoch=cluster.brokers[broker].control.broker_epoch,
+        shutting_down=plane.is_shutting_down(broker),
+        controller=plane.controller_known_to(broker) if cluster.is_up(broker) else NOBODY,
+    )
 
 
 def _producer_view(cluster: "Cluster", name: str) -> ProducerView:

@@ -6,17 +6,19 @@ of its ISR where a log is asked for.
 
 from collections.abc import Callable
 
+from cluster_model.beliefs import Governing
 from cluster_model.checker.checker import Checker
 from cluster_model.errors import ModelError
 from cluster_model.log.compare import differing, length, union
+from cluster_model.query_control import ControlQuery
 from cluster_model.replication.replica import Replica
 from cluster_model.world import World
 
 
-class Query:
+class Query(ControlQuery):
     """All methods raise ModelError, with a sentence, for a name that does not exist."""
 
-    __slots__ = ("_checker", "_controller", "_groups", "_now", "_world")
+    __slots__ = ("_checker", "_groups", "_now", "_operations")
 
     def __init__(
         self,
@@ -24,14 +26,19 @@ class Query:
         checker: Checker,
         now: Callable[[], int],
         groups: Callable[[], dict[str, tuple[int, dict[str, int]]]],
-        controller: Callable[[], int],
+        governing: Governing,
+        operations: Callable[[], int] = lambda: 0,
     ) -> None:
-        """``groups`` tells each group's members and positions by partition; ``controller`` the active one's node id."""
+        """``groups`` tells each group's members and positions by partition; ``governing`` is the control plane.
+
+        ``operations`` tells how many operations of the administrator are under way.
+        """
         self._world = world
         self._checker = checker
         self._now = now
         self._groups = groups
-        self._controller = controller
+        self._governing = governing
+        self._operations = operations
 
     def _replica(self, partition: str, broker: int | None) -> Replica | None:
         """None while no broker has made its replica of a new partition: whatever is asked of its log is 0."""
@@ -168,9 +175,15 @@ class Query:
             len(record.isr) < self._world.effective_min_isr(name) for name, record in self._world.records.items()
         )
 
-    def controller(self) -> int:
-        """Node id of the active controller, -1 while there is none."""
-        return self._controller()
+    def at_min_isr(self) -> int:
+        """Partitions with just as many in-sync replicas as min.insync.replicas: the next one missed is one too many."""
+        return sum(
+            len(record.isr) == self._world.effective_min_isr(name) for name, record in self._world.records.items()
+        )
+
+    def operations(self) -> int:
+        """Operations of the administrator that have not come to their end."""
+        return self._operations()
 
     def violations(self, invariant: str | None = None) -> int:
         """Invariants found broken, of one name or of all."""

@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+from cluster_model import beliefs
 from cluster_model.checker.checker import Checker
 from cluster_model.log.compare import Range, differing
 from cluster_model.replication.replica import Replica
@@ -40,6 +41,10 @@ def partition_view(world: World, checker: Checker, name: str) -> PartitionView:
         missing=checker.ledger.missing(name),
         adding=record.state.adding,
         removing=record.state.removing,
+        elr=record.state.elr,
+        recovering=record.state.recovering,
+        beliefs=beliefs.beliefs(world, name),
+        leaders=beliefs.leaders(world, name),
     )
 
 

@@ -35,6 +35,17 @@ class ReplicaView:
 
 
 @dataclass(frozen=True, slots=True)
+class BeliefView:
+    """What one broker's metadata cache says of a partition; -1 and nothing where it does not know it."""
+
+    broker: int
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PartitionView:
     """A partition by the controller's committed state, with its replicas."""
 
@@ -57,11 +68,24 @@ class PartitionView:
     """Replicas that a reassignment under way brings."""
     removing: tuple[int, ...] = ()
     """Replicas that it takes away."""
+    elr: tuple[int, ...] = ()
+    """Eligible leader replicas: out of the ISR, but known to hold all that is committed (KIP-966)."""
+    recovering: bool = False
+    """Led by the winner of an unclean election that has not reported since (KIP-704)."""
+    beliefs: tuple[BeliefView, ...] = ()
+    """Running brokers whose metadata is older than what is decided, with what it says."""
+    leaders: tuple[int, ...] = ()
+    """Running brokers that take themselves to lead: two at once are a split view."""
 
     @property
     def under_replicated(self) -> bool:
         """Fewer in-sync replicas than assigned ones, those that are only being added not counted."""
         return len(self.isr) < len(self.assignment) - len(self.adding)
+
+    @property
+    def split(self) -> bool:
+        """More than one broker takes itself to lead."""
+        return len(self.leaders) > 1
 
     @property
     def at_min_isr(self) -> bool:
@@ -93,6 +117,12 @@ class BrokerView:
     """Names of the faults active on it."""
     stale: int = 0
     """Partitions of which its metadata is older than what is decided; 0 while it is down."""
+    epoch: int = -1
+    """Broker epoch of its registration, as it knows it; -1 for none."""
+    shutting_down: bool = False
+    """Whether the controller knows it to be in controlled shutdown."""
+    controller: int = -1
+    """Whom it takes for the controller; -1 while it knows none, or is down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +139,8 @@ class ControllerView:
     """End of its log, -1 where it has none."""
     committed: int
     """What it knows to be committed of that, -1 likewise."""
+    faults: tuple[str, ...] = ()
+    """Names of the faults active on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +206,19 @@ class FaultView:
 
 
 @dataclass(frozen=True, slots=True)
+class OperationView:
+    """An operation of the administrator that is under way."""
+
+    id: int
+    name: str
+    detail: str
+    """Its parameters."""
+    since_us: int
+    progress: str
+    """What was done last, empty while nothing was."""
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterView:
     """Everything at one instant."""
 
@@ -190,6 +235,8 @@ class ClusterView:
     ledger: LedgerView
     faults: tuple[FaultView, ...]
     violations: int
+    operations: tuple[OperationView, ...] = ()
+    """Added by who keeps them, as the faults are."""
     controller_epoch: int = -1
     controllers: tuple[ControllerView, ...] = ()
 

@@ -3,12 +3,13 @@
 No protocol code gets one. The timed cluster and the hand-stepped one each make theirs.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cluster_model.controller.committed import PartitionRecord
 from cluster_model.errors import ModelError
 from cluster_model.log.lineage import Lineages
+from cluster_model.messages import PartitionState
 from cluster_model.profiles import Profile
 from cluster_model.replication.replica import Replica
 
@@ -25,6 +26,9 @@ class World:
     lineages: dict[str, Lineages]
     is_up: Callable[[int], bool]
     """Whether a broker's process runs or is paused."""
+    brokers: tuple[int, ...]
+    known: Callable[[int], Mapping[str, PartitionState]]
+    """Partitions as a running broker's metadata cache has them."""
 
     def record(self, partition: str) -> PartitionRecord:
         """A partition's committed state.

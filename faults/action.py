@@ -1,10 +1,11 @@
 """What somebody wants done: a playbook step and a key press become the same plain value."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 Verb = Literal["inject", "heal", "admin"]
-Value = int | str | bool
+Value = int | str | bool | tuple[Any, ...]
+"""Tuples are lists of brokers or keys, placements, and configurations as (key, value) pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +13,7 @@ class Action:
     """A verb, what it names, the target selector as text, and parameters in model units (times in microseconds).
 
     ``inject`` names a fault of the catalogue; ``heal`` names a fault, a fault's number or ``all``; ``admin`` names an
-    administrative operation (``elect_leaders``). ``for_us`` is how long a fault lasts, -1 until healed.
+    operation of the administrator (``elect_leaders``). ``for_us`` is how long a fault lasts, -1 until healed.
     """
 
     verb: Verb

@@ -1,16 +1,20 @@
 """The board of active faults: applies them to a live cluster, and heals them when asked or when their time is over."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.errors import KafkaError
 from cluster_model.events import FaultHealed, FaultInjected
 from cluster_model.kernel.processes import ProcessState
-from cluster_model.views import FaultView
+from cluster_model.spec import FIRST_ZOOKEEPER
+from cluster_model.views import FaultView, OperationView
 from faults.action import Action
-from faults.catalogue import ADMIN, CATALOGUE, Fault, FaultError, nearest
+from faults.catalogue import CATALOGUE, Fault, FaultError, nearest
+from faults.desk import WAKINGS, Desk
 from faults.selectors import TARGETS, SelectorError, resolve
+
+OPERATOR: Final = "operator"
+"""Who acts when no step of a playbook does."""
 
 _UP = (ProcessState.RUNNING, ProcessState.PAUSED)
 
@@ -34,6 +38,8 @@ class FaultBoard:
         self._cluster = cluster
         self._active: dict[int, _Active] = {}
         self._next = 1
+        self.desk = Desk(cluster)
+        """Operations of the administrator."""
         cluster.on_control = self._time_is_over
 
     def inject(self, action: Action) -> int:
@@ -161,7 +167,9 @@ class FaultBoard:
         self._cluster.emit(FaultHealed(self._cluster.now_us, number, active.fault, active.target))
 
     def _time_is_over(self, number: int) -> None:
-        if number in self._active:
+        if number >= WAKINGS:
+            self.desk.woken(number)
+        elif number in self._active:
             self._heal(number)
 
     def heal(self, name: str) -> int:
@@ -203,19 +211,17 @@ class FaultBoard:
             elif active.fault != "gc_pause" and not cluster.is_up(node):
                 cluster.restart(node)
 
-    def admin(self, action: Action) -> KafkaError:
-        """An administrative operation; Kafka's answer.
+    def admin(self, action: Action, by: str = OPERATOR) -> int:
+        """Begin an operation of the administrator; its number. What comes of it is told by :attr:`desk`.
 
         Raises:
             FaultError: unknown operation, or a parameter that is missing or wrong.
         """
-        if action.name not in ADMIN:
-            raise FaultError(f"no operation {action.name!r}; there are {', '.join(ADMIN)}")
-        partition = action.params.get("partition")
-        if not isinstance(partition, str) or partition not in self._cluster.world.records:
-            known = ", ".join(self._cluster.world.records)
-            raise FaultError(f"{action.name} needs a partition, found {partition!r}; there are {known}")
-        return self._cluster.elect_leaders(partition, unclean=action.params.get("unclean") is True)
+        return self.desk.request(action, by)
+
+    def operations(self) -> tuple[OperationView, ...]:
+        """Operations under way, oldest first."""
+        return self.desk.active()
 
     def active(self) -> tuple[FaultView, ...]:
         """Faults that last, oldest first."""
@@ -239,6 +245,10 @@ class FaultBoard:
             )
         if not cluster.is_up(node):
             return f"{who} is down already"
+        if node in cluster.plane.servers:
+            if CATALOGUE[name].accepts == "brokers":
+                return f"nothing: {CATALOGUE[name].title} is for brokers, {who} is none"
+            return f"{who} answers late" if name == "lag" else f"{who} {self._control_fate(node)}"
         below = sum(
             node in record.isr and len(record.isr) - 1 < cluster.world.effective_min_isr(partition)
             for partition, record in cluster.world.records.items()
@@ -252,14 +262,28 @@ class FaultBoard:
             return f"{who} hears and is heard by nobody"
         return f"{who} {fate}; new leaders after its session of {session} s{short}"
 
+    def _control_fate(self, node: int) -> str:
+        """What its silence means to the control plane, by how many members of its group would be left."""
+        cluster = self._cluster
+        servers = node >= FIRST_ZOOKEEPER
+        group = [each for each in cluster.plane.servers if (each >= FIRST_ZOOKEEPER) == servers]
+        left = sum(cluster.state_of(each) is ProcessState.RUNNING for each in group if each != node)
+        what = "ZooKeeper" if servers else "the quorum"
+        if 2 * left <= len(group):
+            return f"is needed: without it {what} has no majority; leaders and ISRs stay as they are"
+        if not servers and node == cluster.plane.active():
+            return f"is the controller; {left} of {len(group)} are left to elect another"
+        return f"is not needed: {left} of {len(group)} are a majority, {what} goes on"
+
     def save(self) -> tuple[Any, ...]:
         """All state; saved and loaded with the cluster's keyframe."""
-        return (self._next, tuple(self._active.items()))
+        return (self._next, tuple(self._active.items()), self.desk.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self._next, active = saved
+        self._next, active, desk = saved
         self._active = dict(active)
+        self.desk.load(desk)
 
 
 def _with_defaults(fault: Fault, action: Action) -> dict[str, Any]:

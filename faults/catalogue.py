@@ -5,8 +5,15 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from cluster_model.log.crashes import TAILS, WRITTEN_BACK
+from faults.action import Value
 
-ParamType = Literal["duration", "int", "bool", "choice", "target"]
+ParamType = Literal[
+    "duration", "int", "bool", "choice", "target",
+    "topic", "new topic", "partition", "broker", "brokers", "placement",
+    "topic config", "broker config", "topic keys", "broker keys", "text",
+]  # fmt: skip
+"""How a value is written. A list of brokers or of keys is a tuple, a placement a tuple of those, and configurations
+are a tuple of (key, value) pairs."""
 
 MS: Final = 1_000
 SECOND: Final = 1_000_000
@@ -24,7 +31,7 @@ class Param:
     name: str
     type: ParamType
     doc: str
-    default: int | str | bool | None = None
+    default: Value | None = None
     low: int = 0
     high: int = HOUR
     choices: tuple[str, ...] = ()
@@ -59,15 +66,6 @@ class Fault:
     def param(self, name: str) -> Param | None:
         """A parameter by name."""
         return next((param for param in self.params if param.name == name), None)
-
-
-@dataclass(frozen=True, slots=True)
-class AdminOp:
-    """An administrative operation."""
-
-    name: str
-    summary: str
-    params: tuple[Param, ...]
 
 
 def _table(*faults: Fault) -> dict[str, Fault]:
@@ -203,18 +201,6 @@ CATALOGUE: Final = _table(
     ),
 )
 """Faults by name."""
-
-ADMIN: Final = {
-    "elect_leaders": AdminOp(
-        "elect_leaders",
-        "Elects a leader: the preferred replica, or with unclean any live one for a partition that has none.",
-        (
-            Param("partition", "target", "Partition, as in orders-0."),
-            Param("unclean", "bool", "Allow a replica from outside the ISR.", default=False),
-        ),
-    )
-}
-"""Administrative operations by name."""
 
 
 def nearest(name: str) -> str:

@@ -5,11 +5,13 @@ against the live cluster at the moment its fault strikes.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from cluster_model.cluster import Cluster
 from cluster_model.messages import NOBODY
+from cluster_model.spec import FIRST_CONTROLLER, FIRST_ZOOKEEPER
 
 _TOKEN: Final = re.compile(r"\s*([A-Za-z0-9._/-]+|[(),+])")
 
@@ -28,10 +30,13 @@ SELECTORS: Final = {
     "followers": "followers(PARTITION): all its other replicas",
     "isr": "isr(PARTITION): its in-sync replicas, the leader among them",
     "replicas": "replicas(PARTITION): everybody who holds it",
-    "controller": "controller: the active controller",
+    "controller": "controller: the active controller; controller(ID): one node of the KRaft quorum, active or not",
+    "controllers": "controllers: every node that is or may become the controller; in ZooKeeper mode every broker",
+    "zookeeper": "zookeeper(N): one server of the ZooKeeper ensemble, from 1",
+    "zookeepers": "zookeepers: every server of the ZooKeeper ensemble",
     "broker": "broker(ID): one broker",
     "rack": "rack(NAME): all brokers of a rack",
-    "client": "client(NAME): a producer, or a member of a group as in billing/0",
+    "client": "client(NAME): a producer, a member of a group as in billing/0, or admin",
     "random": "random(N, SELECTOR): N of those, drawn by the session's seed; random(SELECTOR) draws one",
     "clients": "clients: every producer and every member of a group",
     "brokers": "brokers: every broker",
@@ -39,10 +44,14 @@ SELECTORS: Final = {
     JOIN: "SELECTOR + SELECTOR: everybody of either",
 }
 """Selector → how it is written and what it means."""
-BARE: Final = ("all", "brokers", "clients", "controller")
-"""Selectors that are one word; all others take something in brackets."""
-NUMBERED: Final = ("broker",)
+BARE: Final = ("all", "brokers", "clients", "controller", "controllers", "zookeepers")
+"""Selectors that are one word; all others take something in brackets, and ``controller`` may."""
+NUMBERED: Final = ("broker", "controller", "zookeeper")
 """Selectors whose argument is a number."""
+
+
+CONTROL_SELECTORS: Final = ("controller", "controllers", "zookeeper", "zookeepers")
+"""Selectors of the control plane's nodes."""
 
 
 class SelectorError(Exception):
@@ -115,7 +124,7 @@ def _selector(tokens: list[tuple[str, int]], at: int) -> tuple[Selector, int]:
         return Selector("broker", kind, column=column), at + 1
     if kind not in SELECTORS or kind == JOIN:
         raise SelectorError(f"unknown target {kind!r}; a target is one of {_KINDS}", column)
-    if kind in BARE:
+    if kind in BARE and not (kind == "controller" and at + 1 < len(tokens) and tokens[at + 1][0] == "("):
         return Selector(kind, column=column), at + 1
     at = _expect(tokens, at + 1, "(", SELECTORS[kind])
     if kind == "random":
@@ -150,6 +159,13 @@ def _word(tokens: list[tuple[str, int]], at: int, usage: str) -> tuple[str, int]
     return tokens[at]
 
 
+def selector_of(node: int) -> str:
+    """How a broker or a node of the control plane is written as a target."""
+    if node >= FIRST_ZOOKEEPER:
+        return f"zookeeper({node - FIRST_ZOOKEEPER + 1})"
+    return f"controller({node})" if node >= FIRST_CONTROLLER - 1 else f"broker({node})"
+
+
 def resolve(text: str, cluster: Cluster) -> list[int]:
     """Ids of the nodes that a selector means now, in a stable order.
 
@@ -169,9 +185,8 @@ def _resolve(selector: Selector, cluster: Cluster) -> list[int]:
         return _of_partition(selector, cluster)
     if kind == JOIN:
         return list(dict.fromkeys(node for part in selector.parts for node in _resolve(part, cluster)))
-    if kind == "controller":
-        active = cluster.plane.active()
-        return [] if active == NOBODY else [active]
+    if kind in CONTROL_SELECTORS:
+        return _of_control_plane(selector, cluster)
     if kind == "clients":
         return list(_clients(cluster).values())
     if kind == "broker":
@@ -193,6 +208,30 @@ def _resolve(selector: Selector, cluster: Cluster) -> list[int]:
     if kind == "random" and selector.inner is not None:
         return _draw(_resolve(selector.inner, cluster), selector.count, cluster)
     return list(cluster.brokers)
+
+
+def _of_control_plane(selector: Selector, cluster: Cluster) -> list[int]:
+    kind, argument = selector.kind, selector.argument
+    if kind == "controllers":
+        return list(cluster.plane.controllers())
+    if kind == "controller":
+        if not argument:
+            active = cluster.plane.active()
+            return [] if active == NOBODY else [active]
+        return _one_of(int(argument), cluster.plane.controllers(), "controller", selector)
+    servers = [node for node in cluster.plane.servers if node >= FIRST_ZOOKEEPER]
+    if not servers:
+        raise SelectorError("there is no ZooKeeper in KRaft mode", selector.column)
+    if kind == "zookeepers":
+        return servers
+    numbers = [node - FIRST_ZOOKEEPER + 1 for node in servers]
+    return [_one_of(int(argument), numbers, "ZooKeeper server", selector)[0] + FIRST_ZOOKEEPER - 1]
+
+
+def _one_of(number: int, known: Sequence[int], what: str, selector: Selector) -> list[int]:
+    if number not in known:
+        raise SelectorError(f"no {what} {number}; there are {list(known)}", selector.column)
+    return [number]
 
 
 def _clients(cluster: Cluster) -> dict[str, int]:

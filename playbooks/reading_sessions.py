@@ -9,6 +9,7 @@ import msgspec
 
 from cluster_model.events import SCHEMA_VERSION
 from faults.action import Action, Value, Verb
+from faults.parameters import frozen
 from playbooks import layout
 from playbooks.problems import counted, listed
 
@@ -33,7 +34,8 @@ class RecordedAction(msgspec.Struct, frozen=True):
 
     def action(self) -> Action:
         """The action itself; of a ``settle`` only the verb means anything."""
-        return Action(cast("Verb", self.verb), self.name, self.target, self.params, self.for_us)
+        params = {name: frozen(value) for name, value in self.params.items()}
+        return Action(cast("Verb", self.verb), self.name, self.target, params, self.for_us)
 
 
 class _Head(msgspec.Struct):

@@ -16,6 +16,7 @@ import msgspec
 
 from cluster_model.events import DATA_KINDS, SCHEMA_VERSION, Event
 from cluster_model.views import ClusterView
+from faults.action import Action
 from playbooks import layout
 from playbooks.event_lines import encode
 from playbooks.model import Playbook
@@ -187,6 +188,17 @@ def _topics(playbook: Playbook, view: ClusterView) -> list[dict[str, Any]]:
             }
         )
     return topics
+
+
+def action_line(verb: str, action: Action) -> dict[str, Any]:
+    """An operator's action as a line of ``actions.jsonl`` has it, without the place where it happened."""
+    return {
+        "verb": verb,
+        "name": action.name,
+        "target": action.target,
+        "params": dict(action.params),
+        "for_us": action.for_us,
+    }
 
 
 def _wall() -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cluster_model.errors import KafkaError
-from cluster_model.events import InvariantViolated, RecordsLost, StepTaken
+from cluster_model.events import AdminAnswered, InvariantViolated, RecordsLost, StepTaken
 from cluster_model.views import ClusterView, LedgerView, PartitionView
 
 Verdict = Literal["pass", "fail", "inconclusive"]
@@ -47,7 +47,7 @@ class Result:
     losses: tuple[RecordsLost, ...]
     """Every acknowledged record that is gone, with its cause."""
     partitions: tuple[PartitionView, ...]
-    refused: tuple[StepTaken, ...]
+    refused: tuple[StepTaken | AdminAnswered, ...]
     """Steps that Kafka answered with an error, the expected ones included."""
 
     def to_json(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class Findings:
     events: int
     losses: list[RecordsLost]
     violations: list[InvariantViolated]
-    refused: list[StepTaken]
+    refused: list[StepTaken | AdminAnswered]
 
     @classmethod
     def none(cls) -> "Findings":
@@ -102,7 +102,7 @@ class Findings:
                 self.losses.append(event)
             elif event.kind == "invariant_violated":
                 self.violations.append(event)
-            elif event.kind == "step_taken" and event.error in KafkaError.__members__:
+            elif event.kind in ("step_taken", "admin_answered") and event.error in KafkaError.__members__:
                 self.refused.append(event)
 
     def save(self) -> tuple[Any, ...]:

@@ -8,7 +8,8 @@ import json
 from typing import Any, Final
 
 from cluster_model.stepping.verbs import MANUAL_VERBS
-from faults.catalogue import ADMIN, CATALOGUE
+from faults.catalogue import CATALOGUE
+from faults.operations import OPERATIONS
 from playbooks.loader import PLAYBOOK
 from playbooks.reading import expectations
 from playbooks.reading.kinds import Schema
@@ -37,7 +38,7 @@ def _timed_steps() -> list[Schema]:
     faults = [
         _step(timed_record("inject", name).schema(), "inject", name, fault.summary) for name, fault in CATALOGUE.items()
     ]
-    admin = [_step(timed_record("admin", name).schema(), "admin", name, op.summary) for name, op in ADMIN.items()]
+    admin = [_step(timed_record("admin", name).schema(), "admin", name, op.summary) for name, op in OPERATIONS.items()]
     return [*faults, timed_record("heal", "all").schema(), *admin]
 
 

@@ -8,16 +8,16 @@ after each act, never in between. So the digest depends on the playbook, the see
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.errors import KafkaError
 from cluster_model.events import Event, ExpectationChecked, StepTaken
 from cluster_model.keyframes import Keyframe
 from faults.action import Action
-from faults.board import FaultBoard
+from faults.board import OPERATOR, FaultBoard
 from faults.catalogue import FaultError
+from playbooks.answers import Answers, perform
 from playbooks.ending import conclude_session
 from playbooks.expecting import Expecting, holds
 from playbooks.model import Playbook, Step
-from playbooks.recorder import Recorder
+from playbooks.recorder import Recorder, action_line
 from playbooks.result import Checked, Findings, Result
 from playbooks.step_checks import check_answer, unreached
 from playbooks.units import duration_text
@@ -30,7 +30,6 @@ PATIENCE_US: Final = 600_000_000
 SLICE_US: Final = 1_000_000
 """How much virtual time :meth:`Session.finish` runs between two writes to the recording."""
 
-OPERATOR: Final = "operator"
 SETTLE: Final = "settle"
 """Verb of the recorded line that says when a live session began to settle."""
 
@@ -58,6 +57,7 @@ class Session:
         self._decided: list[Checked] = []
         self._expecting = Expecting(playbook.expectations)
         self._step_checks: list[Checked] = []
+        self._answers = Answers(playbook.steps)
         self._unreached: list[Checked] = []
         self._findings = Findings.none()
         self._fresh: list[Event] = []
@@ -146,7 +146,7 @@ class Session:
         if self.phase != "steps":
             raise FaultError(f"the session is {self.phase}: nothing can be broken any more")
         self._record_action(action.verb, action)
-        error = self._perform(action)
+        error, _number = perform(self.board, action, OPERATOR)
         self.cluster.emit(StepTaken(self.cluster.now_us, OPERATOR, action.target, words(action), error))
         self._after_act()
         self._collect()
@@ -174,6 +174,13 @@ class Session:
         while self.advance(self.cluster.now_us + SLICE_US):
             pass
         now = self.cluster.now_us
+        accepted, unanswered = self._answers.close(self.board, now)
+        self._step_checks += accepted
+        self._unreached += unanswered
+        for checked in unanswered:
+            self.reason = self.reason or f"{checked.text}: {checked.detail}"
+        for checked in (*accepted, *unanswered):
+            self._announce(checked)
         broken = self._expecting.broken or any(not each.ok for each in self._step_checks)
         self.cluster.close()
         for checked in self._expecting.close(self.cluster.query, now):
@@ -275,20 +282,29 @@ class Session:
     # -- steps ------------------------------------------------------------------------------------------------------
 
     def _take(self, step: Step) -> None:
-        error = self._perform(action_of(step))
+        error, number = perform(self.board, action_of(step), step_name(step))
         now = self.cluster.now_us
         text = f"{step_words(step)}: {step.note}" if step.note else step_words(step)
         self.cluster.emit(StepTaken(now, step_name(step), step.target, text, error))
         self.steps_taken += 1
         self._previous_us = now
-        checked = check_answer(step, error, now)
+        if number:
+            self._answers.sent(number, step)
+        checked = None if number else check_answer(step, error, now)
         if checked is not None:
             self._step_checks.append(checked)
             self._announce(checked)
-        elif error and step.verb != "admin":
+        elif error:
             self.reason = self.reason or f"{step_name(step)}, {step_words(step)}, could not act: {error}"
+        self._after_answers()
         self._decided += self._observe()
         self._announce_decided()
+
+    def _after_answers(self) -> None:
+        """Judge the answers that have come to earlier steps."""
+        judged = self._answers.judge(self.board.desk.take_ended(), self.cluster.now_us)
+        self._step_checks += judged
+        self._decided += judged
 
     def _take_due_conditions(self) -> None:
         """Take the ``when`` steps whose condition holds already as their turn comes."""
@@ -301,30 +317,17 @@ class Session:
             return False
         return holds(step.trigger.condition, self.cluster.query)
 
-    def _perform(self, action: Action) -> str:
-        """Do it; returns the refusal, empty when there was none."""
-        try:
-            if action.verb == "inject":
-                self.board.inject(action)
-            elif action.verb == "heal":
-                self.board.heal(action.name)
-            else:
-                answer = self.board.admin(action)
-                return "" if answer is KafkaError.NONE else answer.name
-        except FaultError as error:
-            return str(error)
-        return ""
-
     # -- looking ----------------------------------------------------------------------------------------------------
 
     @property
     def _watching(self) -> bool:
         step = self.next_step
         waits = step is not None and step.trigger.kind == "when" and self._end_us < 0
-        return waits or self._expecting.open
+        return waits or self._expecting.open or self._answers.open
 
     def _look(self) -> bool:
         """Called by the model after each event that left a trace; True makes it stop so that the engine can act."""
+        self._after_answers()
         self._decided += self._observe()
         self._reached = self._condition_holds()
         return self._reached or bool(self._decided)
@@ -370,7 +373,7 @@ class Session:
 
     def _record_action(self, verb: str, action: Action) -> None:
         if self.recorder is not None:
-            self.recorder.action({**self.position(), **_line(verb, action)})
+            self.recorder.action({**self.position(), **action_line(verb, action)})
 
     def position(self) -> dict[str, int]:
         """Where exactly the session stands: what a replay has to reach before it repeats an action."""
@@ -389,11 +392,12 @@ class Session:
         """All state: the cluster's keyframe, and the rest as plain values."""
         plain = tuple([getattr(self, name) for name in _PLAIN])
         lists = (tuple(self._decided), tuple(self._step_checks), tuple(self._unreached))
-        return self.cluster.save(), (plain, lists, self.board.save(), self._expecting.save(), self._findings.save())
+        parts = (self.board, self._expecting, self._findings, self._answers)
+        return self.cluster.save(), (plain, lists, *[part.save() for part in parts])
 
     def load(self, keyframe: Keyframe, rest: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`; nothing waits to be drained then."""
-        plain, (decided, step_checks, unreached), board, expecting, findings = rest
+        plain, (decided, step_checks, unreached), board, expecting, findings, answers = rest
         self.cluster.load(keyframe)
         for name, value in zip(_PLAIN, plain, strict=True):
             setattr(self, name, value)
@@ -401,18 +405,9 @@ class Session:
         self.board.load(board)
         self._expecting.load(expecting)
         self._findings = Findings.loaded(findings)
+        self._answers.load(answers)
         self._fresh = []
 
 
 _PLAIN: Final = ("reason", "steps_taken", "_previous_us", "_gave_up", "_end_us", "_ended", "_reached")
 """Attributes of a session that are numbers, words and flags."""
-
-
-def _line(verb: str, action: Action) -> dict[str, Any]:
-    return {
-        "verb": verb,
-        "name": action.name,
-        "target": action.target,
-        "params": dict(action.params),
-        "for_us": action.for_us,
-    }

@@ -9,14 +9,23 @@ from playbooks.result import Checked
 from playbooks.wording import step_name, step_words
 
 
-def check_answer(step: Step, error: str, now_us: int) -> Checked | None:
-    """The verdict on ``refused:``, None for a step that has no opinion. ``error`` is empty where all went well."""
+def check_answer(step: Step, error: str, now_us: int, more: str = "") -> Checked | None:
+    """The verdict on ``refused:``, None for a step that has no opinion. ``error`` is empty where all went well.
+
+    ``more`` is what else there is to say about the answer.
+    """
     if not step.refused:
         return None
     ok = {"any": bool(error), "never": not error}.get(step.refused, error == step.refused)
-    expected = {"any": "is refused", "never": "is not refused"}.get(step.refused, f"is refused with {step.refused}")
     found = f"refused: {error}" if error else "accepted"
-    return Checked(f"{step_name(step)}, {step_words(step)}, {expected}", ok, now_us, found, by_step=True)
+    found = f"{found}; {more}" if more and more != error else found
+    return Checked(answer_text(step), ok, now_us, found, by_step=True)
+
+
+def answer_text(step: Step) -> str:
+    """What a step with ``refused:`` expects, in words."""
+    expected = {"any": "is refused", "never": "is not refused"}.get(step.refused, f"is refused with {step.refused}")
+    return f"{step_name(step)}, {step_words(step)}, {expected}"
 
 
 State = Mapping[str, Mapping[str, Any]]

@@ -26,8 +26,8 @@ def why_in_vain(condition: Condition, query: Query, spec: ClusterSpec) -> str:
 
 def _placed_by_seed(partition: str, query: Query, spec: ClusterSpec) -> str:
     name = partition.rpartition("-")[0]
-    topic = next(topic for topic in spec.topics if topic.name == name)
-    if topic.placement:
+    topic = next((topic for topic in spec.topics if topic.name == name), None)
+    if topic is None or topic.placement:
         return ""
     placed = list(query.replicas(partition))
     row = str(sorted(placed)) + (", ..." if topic.partitions > 1 else "")

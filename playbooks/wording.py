@@ -4,6 +4,8 @@ from typing import Any
 
 from faults.action import Action
 from faults.catalogue import CATALOGUE
+from faults.operations import OPERATIONS
+from faults.parameters import written
 from playbooks.model import Step
 from playbooks.units import duration_text
 
@@ -40,7 +42,7 @@ def step_name(step: Step) -> str:
 
 
 def _durations(name: str) -> frozenset[str]:
-    fault = CATALOGUE.get(name)
+    fault = CATALOGUE.get(name) or OPERATIONS.get(name)
     return frozenset(param.name for param in fault.params if param.type == "duration") if fault else frozenset()
 
 
@@ -49,10 +51,6 @@ def _parameters(params: dict[str, Any], durations: frozenset[str]) -> str:
 
 
 def _value(value: Any, duration: bool) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if duration and isinstance(value, int):
+    if duration and isinstance(value, int) and not isinstance(value, bool):
         return duration_text(value)
-    if isinstance(value, (list, tuple)):
-        return "[" + ",".join(map(str, value)) + "]"
-    return str(value)
+    return written(value)

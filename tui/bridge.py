@@ -161,7 +161,8 @@ class SimBridge:
         self._listen()
         view, board = self.session.cluster.view(), self.session.board
         brokers = tuple(replace(each, faults=board.on_node(each.id)) for each in view.brokers)
-        self.view = replace(view, brokers=brokers, faults=board.active())
+        controllers = tuple(replace(each, faults=board.on_node(each.node)) for each in view.controllers)
+        self.view = replace(view, brokers=brokers, controllers=controllers, faults=board.active())
         self.rates = self._rates.of(self.view)
         return self.view
 

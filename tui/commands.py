@@ -1,4 +1,4 @@
-"""What the command palette offers: every fault on every broker, and every key of the main screen."""
+"""What the command palette offers: every fault on every node, and every key of the main screen."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from tui.screens.main import MainScreen
 
 
 class FaultProvider(Provider):
-    """Verb × broker, the broker under the cursor first."""
+    """Verb × broker or node of the control plane, the broker under the cursor first."""
 
     async def discover(self) -> Hits:
         """The faults on the broker under the cursor."""
@@ -30,10 +30,10 @@ class FaultProvider(Provider):
         screen = self.screen
         if not isinstance(screen, MainScreen) or not screen.bridge.view.brokers:
             return
-        brokers = [screen.target] + [each.id for each in screen.bridge.view.brokers if each.id != screen.target]
-        for broker in brokers[:1] if only_target else brokers:
+        nodes = sorted(screen.targets(), key=lambda each: each[0] != screen.target)
+        for node, short in nodes[:1] if only_target else nodes:
             for fault in CATALOGUE.values():
-                yield f"{fault.title} b{broker}", fault.name, broker, fault.summary
+                yield f"{fault.title} {short}", fault.name, node, fault.summary
 
     def _do(self, name: str, broker: int) -> None:
         if isinstance(self.screen, MainScreen):

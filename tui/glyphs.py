@@ -40,6 +40,10 @@ LOGO: Final = "▚▞"
 BULLET: Final = "◆"
 ARROW: Final = "→"
 OK: Final = "✓"
+SPLIT: Final = "☆"
+FENCED: Final = "⊘"
+LEAVING: Final = "↓"
+STALE: Final = "?"
 
 ASCII: Final[Mapping[str, str]] = {
     LEADER: "L",
@@ -70,6 +74,9 @@ ASCII: Final[Mapping[str, str]] = {
     BULLET: "*",
     ARROW: ">",
     OK: "y",
+    SPLIT: "Z",
+    FENCED: "f",
+    LEAVING: "v",
     "–": "-",
     "…": "~",
     "›": ">",

@@ -50,6 +50,12 @@ class Plane(Protocol):
     def is_live(self, broker: int) -> bool:
         """Whether a broker counts as alive by the committed state: registered, and not fenced."""
 
+    def is_shutting_down(self, broker: int) -> bool:
+        """Whether the controller knows a broker to be in controlled shutdown."""
+
+    def controller_known_to(self, broker: int) -> int:
+        """Whom a running broker takes for the active controller, NOBODY while it knows none."""
+
     @property
     def session_us(self) -> int:
         """Silence after which a broker is given up."""

@@ -9,6 +9,7 @@ if every write had been committed; and eligible leader replicas (KIP-966), for n
 from collections.abc import Callable
 from typing import Any, Final
 
+from cluster_model.clients.admin_messages import AdminError, ElectLeadersRequest, ElectLeadersResponse, refusal
 from cluster_model.config import BrokerConfig
 from cluster_model.controller.committed import Committed, PartitionRecord
 from cluster_model.controller.deciding import Decider
@@ -23,7 +24,6 @@ from cluster_model.messages import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
     LeaderAndIsrRequest,
-    Message,
 )
 from cluster_model.profiles import Profile
 
@@ -100,7 +100,7 @@ class SingleController:
             self._epoch, states, tuple(live), tuple(live.values()), racks if any(racks) else ()
         )  # fmt: skip
 
-    def receive(self, source: int, message: Message) -> None:
+    def receive(self, source: int, message: Any) -> None:
         """Handle a message."""
         if isinstance(message, BrokerHeartbeatRequest):
             self._heartbeat(source, message)
@@ -108,6 +108,22 @@ class SingleController:
             self._alter_partition(source, message)
         elif isinstance(message, BrokerRegistrationRequest):
             self._register(source, message)
+        elif isinstance(message, ElectLeadersRequest):
+            self._port.send(source, self._elect_leaders_asked(message))
+        elif hasattr(message, "correlation"):
+            self._port.send(source, refusal(message, KafkaError.UNSUPPORTED_VERSION, "this controller cannot do that"))
+
+    def _elect_leaders_asked(self, request: ElectLeadersRequest) -> ElectLeadersResponse:
+        wanted = request.partitions or tuple(self.committed.records)
+        answers = []
+        for name in wanted:
+            if name not in self.committed.records:
+                answers.append(AdminError(name, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "there is no such partition"))
+                continue
+            error = self.elect_leaders(name, unclean=request.unclean)
+            if request.partitions or error is not KafkaError.ELECTION_NOT_NEEDED:
+                answers.append(AdminError(name, error))
+        return ElectLeadersResponse(request.correlation, KafkaError.NONE, tuple(answers))
 
     def on_timer(self, _timer: Payload) -> None:
         """Sessions may have run out: fence one broker at a time, each with its own decisions."""

@@ -82,6 +82,14 @@ class SinglePlane:
         """Whether the controller counts on it."""
         return broker in self.controller.live
 
+    def is_shutting_down(self, broker: int) -> bool:
+        """It is never told of one."""
+        return False
+
+    def controller_known_to(self, broker: int) -> int:
+        """There is only the one."""
+        return CONTROLLER_ID
+
     @property
     def session_us(self) -> int:
         """Silence after which a broker is fenced."""
@@ -132,6 +140,10 @@ class SingleControl:
         share = self._broker.id % 8
         self._port.timer(self._config.heartbeat_us * (8 + share) // 16, "heartbeat")
         self._broker.serve()
+
+    def told_controller(self) -> int:
+        """The one node."""
+        return CONTROLLER_ID
 
     def started(self, after_us: int) -> None:
         """The process registers once its logs are loaded."""

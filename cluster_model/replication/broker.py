@@ -15,6 +15,7 @@ from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
 from cluster_model.messages import (
     AlterPartitionResponse,
+    DeleteRecordsRequest,
     EpochEndRequest,
     EpochEndResponse,
     FetchRequest,
@@ -29,6 +30,7 @@ from cluster_model.messages import (
 )
 from cluster_model.profiles import Profile
 from cluster_model.replication.control import Control, Decisions, Handlers, is_older
+from cluster_model.replication.deleting import Deletions
 from cluster_model.replication.fetcher import Fetcher
 from cluster_model.replication.fetcher_ids import fetcher_id, fetcher_of
 from cluster_model.replication.hosting import Hosting, ReplicaSource
@@ -47,10 +49,9 @@ class Broker:
     """A broker node. ``replicas`` are its disks: they outlive the process."""
 
     __slots__ = (
-        "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_profile", "_service",
-        "_touched", "control", "delete_strays",
-        "follower_quota", "id", "leader_quota", "logs", "metadata", "purgatory", "refusal", "replicas", "sessions",
-        "states", "strays",
+        "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_profile", "_service", "_touched",
+        "control", "delete_strays", "follower_quota", "id", "leader_quota", "logs", "metadata", "purgatory",
+        "refusal", "replicas", "sessions", "states", "strays",
     )  # fmt: skip
 
     def __init__(
@@ -94,6 +95,7 @@ class Broker:
         self.refusal = self._hosting.refusal
         self.strays = self._hosting.strays
         self.delete_strays = self._hosting.delete_strays
+        self.purgatory.deletions = Deletions(port, self.replicas, self.metadata, self._touched.fresh)
         self._handlers: Handlers = {
             FetchRequest: self._service.fetch,
             FetchResponse: self._fetched,
@@ -103,6 +105,7 @@ class Broker:
             ListOffsetsRequest: self._service.list_offsets,
             ListOffsetsResponse: self._offset_listed,
             MetadataRequest: self._metadata_asked,
+            DeleteRecordsRequest: self.purgatory.deletions.asked,
         }
 
     def join(self, control: Control) -> None:
@@ -380,15 +383,15 @@ class Broker:
         return self.replicas[partition].delete_records(before, self._port.now)
 
     def _metadata_asked(self, source: int, request: MetadataRequest) -> None:
-        brokers = tuple(self.metadata.live)
-        self._port.send(source, MetadataResponse(request.correlation, tuple(self.states.values()), brokers))
+        brokers, controller = tuple(self.metadata.live), self.control.told_controller()
+        states = tuple(self.states.values())
+        self._port.send(source, MetadataResponse(request.correlation, states, brokers, controller))
 
     def save(self) -> tuple[Any, ...]:
         """All state, disks included."""
         return (
-            self._hosting.save(), self.control.save(),
-            tuple(self.metadata.live.items()), tuple(self.metadata.racks.items()),
-            tuple(self.states.values()), self.purgatory.save(),
+            self._hosting.save(), self.control.save(), tuple(self.metadata.live.items()),
+            tuple(self.metadata.racks.items()), tuple(self.states.values()), self.purgatory.save(),
             tuple((key, fetcher.save()) for key, fetcher in self._fetchers.items()),
             self._touched.save(), self.logs.save(), self.sessions.save(),
             self.leader_quota.rate.save(), self.follower_quota.rate.save(),
@@ -396,10 +399,7 @@ class Broker:
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`; the partitions' lineages are loaded first."""
-        (
-            hosting, control, live, racks, states, purgatory, fetchers, replicas, logs, sessions, leader_rate,
-            follower_rate,
-        ) = saved  # fmt: skip
+        (hosting, control, live, racks, states, purgatory, fetchers, replicas, logs, sessions, *rates) = saved
         self._touched.forget_all()
         self._reconfigured(self._hosting.load(hosting))
         self.control.load(control)
@@ -412,8 +412,8 @@ class Broker:
         for (leader, index), state in fetchers:
             self._new_fetcher(leader, index).load(state)
         self.sessions.load(sessions)
-        self.leader_quota.rate.load(leader_rate)
-        self.follower_quota.rate.load(follower_rate)
+        self.leader_quota.rate.load(rates[0])
+        self.follower_quota.rate.load(rates[1])
         for replica, state in zip(self.replicas.values(), replicas, strict=True):
             replica.load(state, self.purgatory.sessions)
         self._touched.everything()

@@ -39,6 +39,9 @@ class Control(Protocol):
     def broker_epoch(self) -> int:
         """Of the broker's registration, as it knows it; -1 for none."""
 
+    def told_controller(self) -> int:
+        """Whom an administrator's requests go to, as this broker knows; NOBODY while it does not."""
+
     def started(self, after_us: int) -> None:
         """The process runs again; its logs are loaded after ``after_us``."""
 

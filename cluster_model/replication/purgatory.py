@@ -1,4 +1,4 @@
-"""Requests that wait at a broker: fetches for something to read, produces for the high watermark.
+"""Requests that wait at a broker: fetches for something to read, produces for the high watermark, deletions.
 
 A parked follower fetch waits for records beyond its offset; a rise of the HW does not wake it, except in 2.4 and 2.5
 (``DelayedFetch``). A parked consumer fetch waits for the HW. Both are read anew when they end.
@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from cluster_model.kernel.port import Alarm, Port
 from cluster_model.messages import FetchRequest
+from cluster_model.replication.deleting import Deletions
 from cluster_model.replication.session_cache import SessionCache
 from cluster_model.replication.sessions import FetchSessions
 
@@ -33,11 +34,13 @@ class ParkedProduce(NamedTuple):
 
 
 class Purgatory:
-    """Both kinds by token."""
+    """Fetches and produces by token, and deletions of records."""
 
-    __slots__ = ("_alarm", "_token", "fetches", "produces", "readers", "sessions")
+    __slots__ = ("_alarm", "_token", "deletions", "fetches", "produces", "readers", "sessions")
 
     def __init__(self, port: Port, cache: SessionCache) -> None:
+        self.deletions: Deletions
+        """Those that wait for the low watermark; given by the broker."""
         self.fetches: dict[int, ParkedFetch] = {}
         self.produces: dict[int, ParkedProduce] = {}
         self.sessions = FetchSessions(port.asked, cache)
@@ -90,6 +93,7 @@ class Purgatory:
         self.produces.clear()
         self.sessions.stopped()
         self.readers.clear()
+        self.deletions.stopped()
         self._alarm.forget()
 
     def save(self) -> tuple[Any, ...]:
@@ -98,14 +102,15 @@ class Purgatory:
         fetches = tuple(self.fetches.items())
         return (
             self.sessions.save(), fetches, tuple(self.produces.items()), watching, self._token,
-            self._alarm.save(),
+            self._alarm.save(), self.deletions.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        sessions, fetches, produces, watching, self._token, alarm = saved
+        sessions, fetches, produces, watching, self._token, alarm, deletions = saved
         self.sessions.load(sessions)
         self.fetches = dict(fetches)
         self.produces = dict(produces)
         self.readers = {name: list(tokens) for name, tokens in watching}
         self._alarm.load(alarm)
+        self.deletions.load(deletions)

@@ -141,6 +141,7 @@ class Service:
         found: list[FetchData | None] = []
         at_once = request.max_wait_us <= 0
         changed: list[Replica] = []
+        waited_for = self._purgatory.deletions.waiting
         for place in places:
             asked = session.asked[place]
             partition = asked.partition
@@ -157,7 +158,9 @@ class Service:
                 if says_something(data) and (request.min_bytes <= 1 or not data.records.extents):
                     at_once = True
                 found.append(data)
-            if replica is not None and (replica.hw != before or replica.unsettled or self._profile.hw_push):
+            if replica is not None and (
+                replica.hw != before or replica.unsettled or self._profile.hw_push or partition in waited_for
+            ):
                 changed.append(replica)
         session.arrive(now)
         if request.min_bytes > 1 and not at_once:
@@ -265,6 +268,8 @@ class Service:
                 self._answer_produce(token, error)
         purgatory = self._purgatory
         partition = replica.partition
+        if purgatory.deletions.waiting:
+            purgatory.deletions.check(partition)
         for session in purgatory.sessions.watching(partition):
             if session.parked is not None and self._wakes_follower(replica, session):
                 self._answer_follower(session)
@@ -360,7 +365,8 @@ class Service:
             self._port.send(source, ProduceResponse(correlation, partition, error, base, epoch, stint))
 
     def expire(self) -> None:
-        """Answer what has waited long enough: consumers with what there is, produces with REQUEST_TIMED_OUT."""
+        """Answer what has waited long enough: consumers with what there is, all others with REQUEST_TIMED_OUT."""
+        self._purgatory.deletions.expire()
         for token in self._purgatory.due(self._port.clock.now):
             if token in self._purgatory.fetches:
                 self._answer_consumer(token)

@@ -6,7 +6,7 @@ waits for time is a step. Refusals are Kafka's errors by name, and change nothin
 
 from typing import Any
 
-from cluster_model import viewing
+from cluster_model import beliefs, viewing
 from cluster_model.building import build_parts
 from cluster_model.checker.checker import Checker
 from cluster_model.controller.single import CONTROLLER_ID
@@ -19,6 +19,7 @@ from cluster_model.stepping.broker import Processes
 from cluster_model.stepping.consume import HandConsumer
 from cluster_model.stepping.control import Decisions
 from cluster_model.stepping.fetch import RoundTrips
+from cluster_model.stepping.governing import HandControl
 from cluster_model.stepping.ground import NOW, Ground, Handler
 from cluster_model.stepping.isr import IsrChanges
 from cluster_model.stepping.produce import Produces
@@ -53,10 +54,13 @@ class ManualCluster:
         self._produces = Produces(self._ground)
         self._consumer = HandConsumer(self._ground)
         self._handlers = self._verbs()
-        self.world = World(self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up)
+        governing = HandControl(self._ground)
+        self.world = World(
+            self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up, ids, governing.known
+        )
         self.checker = Checker(self.world, self.emit)
         self.trace.set_observer(self.checker.observe, self.checker.listeners())
-        self.query = Query(self.world, self.checker, lambda: NOW, dict, lambda: CONTROLLER_ID)
+        self.query = Query(self.world, self.checker, lambda: NOW, dict, governing)
 
     def _verbs(self) -> dict[str, Handler]:
         ground = self._ground
@@ -78,8 +82,8 @@ class ManualCluster:
         return NOW
 
     def is_up(self, broker: int) -> bool:
-        """Whether a broker's process runs."""
-        return self._ground.up.get(broker, False)
+        """Whether a broker's process runs; the controller's always does."""
+        return self._ground.up.get(broker, broker == CONTROLLER_ID)
 
     def act(self, verb: str, params: dict[str, Any]) -> str:
         """Take one step; the name of Kafka's error where the protocol refuses it, else the empty string.
@@ -136,6 +140,7 @@ class ManualCluster:
             BrokerView(
                 broker.id, broker.rack, "up" if self.is_up(broker.id) else "down", not self.is_up(broker.id),
                 sum(partition.leader == broker.id for partition in partitions), (),
+                beliefs.stale(self.world, broker.id), self._ground.registered[broker.id],
             )
             for broker in self.spec.brokers
         )  # fmt: skip

@@ -34,7 +34,10 @@ def build_cluster(fields: Fields | None, notes: Notes, *, manual: bool, broken: 
         brokers = tuple(BrokerSpec(i) for i in range(1, DEFAULT_BROKERS + 1))
         if not broken:
             notes.facts = replace(notes.facts, brokers=tuple(broker.id for broker in brokers), racks={})
-        return ClusterSpec(NEWEST, Profile.of(NEWEST).mode, brokers, (), manual=manual)
+        spec = ClusterSpec(NEWEST, Profile.of(NEWEST).mode, brokers, (), manual=manual)
+        if not broken:
+            _note_control_plane(spec, notes)
+        return spec
     kafka = fields.get("kafka", NEWEST)
     network: Fields | None = fields.get("network")
     disk: Fields | None = fields.get("disk")
@@ -44,7 +47,7 @@ def build_cluster(fields: Fields | None, notes: Notes, *, manual: bool, broken: 
     if not fields.bad("brokers") and not nameless:
         racks = Counter(broker.rack for broker in brokers if broker.rack)
         notes.facts = replace(notes.facts, brokers=tuple(broker.id for broker in brokers), racks=racks)
-    return ClusterSpec(
+    spec = ClusterSpec(
         kafka=kafka,
         mode=_mode(fields, kafka, notes),
         brokers=brokers,
@@ -60,6 +63,15 @@ def build_cluster(fields: Fields | None, notes: Notes, *, manual: bool, broken: 
         zookeepers=_zookeepers(fields, kafka, notes),
         writeback_us=disk.get("writeback", WRITEBACK_US) if disk else WRITEBACK_US,
     )
+    if not any(fields.bad(key) for key in ("kafka", "mode", "controllers", "zookeepers")):
+        _note_control_plane(spec, notes)
+    return spec
+
+
+def _note_control_plane(spec: ClusterSpec, notes: Notes) -> None:
+    """Who may be the controller becomes a fact, for targets."""
+    voters = spec.voters if spec.mode == "kraft" else ()
+    notes.facts = replace(notes.facts, mode=spec.mode, voters=voters, zookeepers=spec.zookeepers)
 
 
 def _controllers(fields: Fields) -> int:

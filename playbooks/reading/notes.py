@@ -22,9 +22,38 @@ class Facts:
     """Topic → number of replicas of each of its partitions."""
     replicas: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Partition → its replicas, where the playbook says so itself (by a placement)."""
+    mode: str | None = None
+    voters: tuple[int, ...] = ()
+    """Node ids of the KRaft quorum."""
+    zookeepers: int = 0
+    """Servers of the ZooKeeper ensemble."""
     producers: tuple[str, ...] | None = None
     groups: Mapping[str, int | None] | None = None
     """Group → number of members."""
+
+    @property
+    def controllers_are_brokers(self) -> bool:
+        """Whether the controller shares a broker's process: in ZooKeeper mode, and where the playbook says so."""
+        return self.mode == "zookeeper" or (self.brokers is not None and any(v in self.brokers for v in self.voters))
+
+    def wrong_controller(self, node: int) -> str:
+        """Why there is no such node in the KRaft quorum; empty when there is, or when nobody knows the mode."""
+        if self.mode == "zookeeper":
+            return (
+                f"found controller({node}) in ZooKeeper mode, allowed are controller and controllers: those are brokers"
+            )
+        if self.mode is None or node in self.voters:
+            return ""
+        return f"found controller {node}, allowed are the quorum's {listed(map(str, self.voters))}"
+
+    def wrong_zookeeper(self, number: int | None) -> str:
+        """Why there is no ZooKeeper server of that number, from 1; None stands for all of them."""
+        if self.mode == "kraft":
+            return "found a ZooKeeper server in KRaft mode, allowed with 'mode: zookeeper' only"
+        if self.mode is None or number is None or 1 <= number <= self.zookeepers:
+            return ""
+        allowed = f"allowed are 1 to {self.zookeepers}" if self.zookeepers > 1 else "allowed is 1"
+        return f"found ZooKeeper server {number}, {allowed}"
 
     def wrong_broker(self, broker: int) -> str:
         """Why there is no such broker, as ``found ..., allowed ...``; empty when there is."""

@@ -5,12 +5,14 @@ from typing import Final, cast
 
 from cluster_model.errors import KafkaError
 from cluster_model.stepping.verbs import MANUAL_VERBS
-from faults.catalogue import ADMIN, CATALOGUE, Param
+from faults.catalogue import CATALOGUE, Param
+from faults.operations import OPERATIONS
 from playbooks.model import Position, Step, StepVerb, Trigger
 from playbooks.problems import listed, nearest, shown
 from playbooks.reading.kinds import BAD, DURATION, Choice, Fields, Integer, Key, Kind, Quantity, Record, Text, Truth
 from playbooks.reading.notes import Notes
-from playbooks.reading.references import ConditionText, PartitionName
+from playbooks.reading.operations import check_operation, learn, operation_kind
+from playbooks.reading.references import ConditionText
 from playbooks.reading.targets import Target
 from playbooks.reading.versions import KAFKA, is_for
 from playbooks.units import DURATION_ALLOWED, DURATION_PATTERN, duration_text, duration_us
@@ -38,7 +40,7 @@ TRIGGERS: Final[dict[str, Key]] = {
 TIMED_VERBS: Final[dict[str, Key]] = {
     "inject": Key(Choice(tuple(CATALOGUE)), "A fault to inject.", required=True),
     "heal": Key(Choice(("all", *CATALOGUE)), "A fault to heal, or all.", required=True),
-    "admin": Key(Choice(tuple(ADMIN)), "An administrative operation.", required=True),
+    "admin": Key(Choice(tuple(OPERATIONS)), "An operation of the administrator.", required=True),
 }
 
 
@@ -52,7 +54,7 @@ def kind_of(param: Param) -> Kind:
         return Truth()
     if param.type == "choice":
         return Choice(param.choices)
-    return PartitionName() if param.name == "partition" else Target("nodes")
+    return operation_kind(param) or Target("nodes")
 
 
 def timed_record(verb: str, name: str) -> Record:
@@ -65,7 +67,7 @@ def timed_record(verb: str, name: str) -> Record:
             keys["for"] = Key(DURATION, "How long it lasts; until it is healed unless given.")
         keys |= _parameters(fault.params)
     elif verb == "admin":
-        keys |= {"refused": REFUSED, **_parameters(ADMIN[name].params)}
+        keys |= {"refused": REFUSED, **_parameters(OPERATIONS[name].params)}
     return Record({**keys, "kafka": KAFKA, "note": NOTE})
 
 
@@ -89,9 +91,13 @@ class TimedSteps:
         if name is BAD:
             return None
         fields: Fields = timed_record(verb, name).read(node, key, notes)
+        if verb == "admin":
+            check_operation(OPERATIONS[name], fields, notes)
         trigger = self._trigger(fields, notes)
         if len(notes.problems) > before or not is_for(fields.get("kafka"), notes):
             return None
+        if verb == "admin":
+            learn(OPERATIONS[name], fields, notes)
         used = {*TRIGGERS, verb, "target", "for", "refused", "kafka", "note"}
         return Step(
             index=index,

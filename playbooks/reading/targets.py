@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
+from cluster_model.clients.admin import NAME as ADMIN
 from faults.selectors import JOIN, PARTITION_SELECTORS, Selector, SelectorError, parse
 from playbooks.problems import listed, shown
 from playbooks.reading.kinds import BAD, Kind, Schema
@@ -12,6 +13,8 @@ from playbooks.yamlpos import Node, Scalar
 
 LONGEST: Final = 400
 """Characters of a target."""
+_DIGITS: Final = 9
+"""Digits of a node's number that are looked at: longer ones name nobody either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,7 @@ class Target(Kind):
             notes.inside(node, key, f"found {shown(node.text)}: {error}", error.column + 1)
             return BAD
         for part in (*_leaves(selector), *(selector.parts or (selector,))):
-            wrong = _wrong(part, notes.facts) or _unfit(part, self.accepts)
+            wrong = _wrong(part, notes.facts) or _unfit(part, self.accepts, notes.facts)
             if wrong:
                 notes.inside(node, key, wrong, _leaves(part)[0].column + 1)
                 return BAD
@@ -65,6 +68,10 @@ def _wrong(selector: Selector, facts: Facts) -> str:
         return facts.wrong_broker(int(argument)) if BrokerId.is_one(argument) else "found no broker id"
     if kind == "rack":
         return facts.wrong_name("rack", argument)
+    if kind == "controller" and argument:
+        return facts.wrong_controller(int(argument[:_DIGITS]))
+    if kind in ("zookeeper", "zookeepers"):
+        return facts.wrong_zookeeper(int(argument[:_DIGITS]) if argument else None)
     return _wrong_client(argument, facts) if kind == "client" else ""
 
 
@@ -95,8 +102,11 @@ def _most(selector: Selector, facts: Facts) -> int | None:
         if facts.producers is None or members is None or None in members:
             return None
         return len(facts.producers) + sum(count for count in members if count is not None)
-    if kind in ("all", "brokers"):
+    if kind in ("all", "brokers") or (kind == "controllers" and facts.mode == "zookeeper"):
         return None if facts.brokers is None else len(facts.brokers)
+    if kind in ("controllers", "zookeepers"):
+        known = len(facts.voters) if kind == "controllers" else facts.zookeepers
+        return None if facts.mode is None else known
     if kind == "rack":
         return None if facts.racks is None else facts.racks[argument]
     if kind in PARTITION_SELECTORS and kind != "leader":  # without a leader, everybody is a follower
@@ -105,25 +115,27 @@ def _most(selector: Selector, facts: Facts) -> int | None:
 
 
 def _wrong_client(name: str, facts: Facts) -> str:
-    """A client is a producer by its name, or a group's member by group, slash and number from 0."""
-    if facts.producers is None or facts.groups is None or name in facts.producers:
+    """A client is a producer by its name, a group's member by group, slash and number from 0, or ``admin``."""
+    if facts.producers is None or facts.groups is None or name in (ADMIN, *facts.producers):
         return ""
     group, slash, number = name.rpartition("/")
     if not slash or group not in facts.groups:
-        known = [*facts.producers, *(f"{known}/0" for known in facts.groups)]
-        allowed = f"allowed are {listed(known)}" if known else "but the playbook has no clients"
-        return f"found the client {shown(name)}, {allowed}"
+        known = [*facts.producers, *(f"{known}/0" for known in facts.groups), ADMIN]
+        return f"found the client {shown(name)}, allowed are {listed(known)}"
     members = facts.groups[group]
     if members is None or (number.isascii() and number.isdigit() and int(number[:9]) < members):
         return ""
     return f"found the client {shown(name)}, allowed are {group}/0 to {group}/{members - 1}"
 
 
-def _unfit(selector: Selector, accepts: str) -> str:
+def _unfit(selector: Selector, accepts: str, facts: Facts) -> str:
     """Why the fault cannot be done to such a target, by the words of the catalogue."""
     for leaf in _leaves(selector):
         if leaf.kind in ("client", "clients") and accepts != "nodes":
             return f"found a client, allowed are {accepts}"
-        if leaf.kind == "controller" and accepts == "brokers":
-            return "found the controller, allowed are brokers"
+        if accepts == "brokers" and leaf.kind in ("zookeeper", "zookeepers"):
+            return "found a ZooKeeper server, allowed are brokers"
+        own = facts.mode is not None and not facts.controllers_are_brokers
+        if accepts == "brokers" and own and leaf.kind in ("controller", "controllers"):
+            return f"found the {leaf.kind}, allowed are brokers; here controllers have processes of their own"
     return ""

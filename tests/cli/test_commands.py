@@ -14,6 +14,7 @@ from cluster_model.config_keys import SCOPES, check
 from cluster_model.errors import ModelError
 from cluster_model.profiles import FLAGS, PROFILE_VERSIONS
 from faults.catalogue import CATALOGUE
+from faults.operations import OPERATIONS
 from playbooks import layout
 from playbooks.bundled import names, path_of
 from spark_report import job
@@ -61,22 +62,23 @@ def test_faults_lists_the_catalogue(typed: Type) -> None:
     lines = typed("faults").out.splitlines()
     for fault in CATALOGUE.values():
         assert any(line.split()[:3] == [fault.name, "f", fault.letter] for line in lines)
-    assert any(line.startswith("elect_leaders") for line in lines)
+    for operation in OPERATIONS.values():
+        assert any(line.split()[:3] == [operation.name, "a", operation.letter] for line in lines)
     assert any(line.startswith("leader(PARTITION)") for line in lines)
 
 
-@pytest.mark.parametrize("name", [*CATALOGUE, "elect_leaders"])
+@pytest.mark.parametrize("name", [*CATALOGUE, *OPERATIONS])
 def test_faults_tells_all_about_one(typed: Type, name: str) -> None:
     done = typed("faults", name)
     assert done.code == 0
     assert done.out.startswith(name)
-    for param in CATALOGUE[name].params if name in CATALOGUE else ():
+    for param in (CATALOGUE[name] if name in CATALOGUE else OPERATIONS[name]).params:
         assert param.name in done.out
         assert param.doc in done.out
 
 
 def test_faults_as_a_document(typed: Type) -> None:
-    assert [entry["name"] for entry in json.loads(typed("faults", "--json").out)] == list(CATALOGUE)
+    assert [entry["name"] for entry in json.loads(typed("faults", "--json").out)] == [*CATALOGUE, *OPERATIONS]
     lag = json.loads(typed("faults", "lag", "--json").out)
     assert {param["name"] for param in lag["params"]} == {param.name for param in CATALOGUE["lag"].params}
 

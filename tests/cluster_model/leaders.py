@@ -15,6 +15,7 @@ from cluster_model.messages import (
     ProduceRequest,
 )
 from cluster_model.profiles import Profile
+from cluster_model.replication.deleting import Deletions
 from cluster_model.replication.fetcher import Fetcher
 from cluster_model.replication.purgatory import Purgatory
 from cluster_model.replication.replica import BrokerMetadata, Replica
@@ -115,6 +116,7 @@ class LeaderRig:
         self.cache = SessionCache(config.session_slots)
         self.purgatory = Purgatory(self.wire, self.cache)
         self.touched: dict[str, None] = {}
+        self.purgatory.deletions = Deletions(self.wire, self.replicas, metadata, self.touched)
         self.throttle = Throttle(config.leader_rate, exists=profile.throttles)
         self.service = Service(
             self.wire, profile, self.replicas, self.purgatory, self.settle, self.touched, self.cache, self.throttle

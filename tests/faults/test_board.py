@@ -6,11 +6,9 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.errors import KafkaError
 from cluster_model.events import BrokerFenced, FaultHealed, FaultInjected, NodeDown, NodeResumed, NodeUp, TraceEvent
 from cluster_model.kernel.processes import ProcessState
 from cluster_model.spec import FIRST_CONTROLLER
-from faults.action import Action
 from faults.board import FaultBoard
 from faults.catalogue import CATALOGUE, FaultError
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
@@ -415,58 +413,6 @@ def test_a_refusal_takes_its_random_draws_back(cluster: Cluster, board: FaultBoa
     assert cluster.stream("targets").position == position
     inject(board, "gc_pause", "random(isr(orders-0))")
     assert cluster.stream("targets").position == position + 1
-
-
-# --- administration -------------------------------------------------------------------------------------------------
-
-
-def elect(board: FaultBoard, **params: Any) -> KafkaError:
-    return board.admin(Action("admin", "elect_leaders", "", params))
-
-
-def test_the_preferred_leader_is_elected_when_it_is_back(cluster: Cluster, board: FaultBoard) -> None:
-    assert elect(board, partition="orders-0") is KafkaError.ELECTION_NOT_NEEDED
-    inject(board, "crash", "broker(1)", 8 * SECOND)
-    cluster.run(7 * SECOND)
-    assert cluster.query.leader("orders-0") == 2
-    assert elect(board, partition="orders-0") is KafkaError.PREFERRED_LEADER_NOT_AVAILABLE
-    cluster.run(30 * SECOND)
-    assert elect(board, partition="orders-0") is KafkaError.NONE
-    cluster.run(31 * SECOND)  # the quorum has to take it first
-    assert cluster.query.leader("orders-0") == 1
-
-
-def test_an_unclean_election_is_for_partitions_without_a_leader(cluster: Cluster, board: FaultBoard) -> None:
-    assert elect(board, partition="orders-0", unclean=True) is KafkaError.ELECTION_NOT_NEEDED
-    inject(board, "crash", "followers(orders-0)")
-    cluster.run(6 * SECOND)
-    inject(board, "power_loss", "broker(1)")
-    cluster.run(12 * SECOND)
-    assert cluster.query.leader("orders-0") == -1
-    assert elect(board, partition="orders-0", unclean=True) is KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE
-    inject(board, "restart", "broker(3)")
-    cluster.run(20 * SECOND)
-    assert cluster.query.leader("orders-0") == -1
-    assert elect(board, partition="orders-0", unclean=True) is KafkaError.NONE
-    cluster.run(21 * SECOND)
-    assert (cluster.query.leader("orders-0"), cluster.query.isr("orders-0")) == (3, [3])
-
-
-@pytest.mark.parametrize("fault", ["crash", "gc_pause"])
-def test_without_a_controller_nobody_is_elected(cluster: Cluster, board: FaultBoard, fault: str) -> None:
-    inject(board, fault, "controller")
-    assert elect(board, partition="orders-0") is KafkaError.LEADER_NOT_AVAILABLE
-
-
-@pytest.mark.parametrize("params", [{}, {"partition": "orders-9"}, {"partition": 3}])
-def test_an_election_needs_a_partition_that_exists(board: FaultBoard, params: dict[str, Any]) -> None:
-    with pytest.raises(FaultError, match=r"elect_leaders needs a partition, found .*; there are orders-0, orders-1"):
-        elect(board, **params)
-
-
-def test_an_unknown_operation_is_refused(board: FaultBoard) -> None:
-    with pytest.raises(FaultError, match="no operation 'drop_topic'; there are elect_leaders"):
-        board.admin(Action("admin", "drop_topic"))
 
 
 # --- what is shown --------------------------------------------------------------------------------------------------

@@ -2,12 +2,13 @@
 
 import pytest
 
-from faults.catalogue import ADMIN, CATALOGUE, Fault, Param, nearest
+from faults.catalogue import CATALOGUE, Fault, Param, nearest
+from faults.operations import OPERATIONS, Operation, nearest_operation
 
 FAULTS = [pytest.param(fault, id=name) for name, fault in CATALOGUE.items()]
 PARAMS = [
     pytest.param(param, id=f"{name}-{param.name}") for name, fault in CATALOGUE.items() for param in fault.params
-] + [pytest.param(param, id=f"{name}-{param.name}") for name, op in ADMIN.items() for param in op.params]
+] + [pytest.param(param, id=f"{name}-{param.name}") for name, op in OPERATIONS.items() for param in op.params]
 
 
 def test_the_first_faults_are_there() -> None:
@@ -23,12 +24,14 @@ def test_the_first_faults_are_there() -> None:
 
 def test_names_lead_to_their_own_fault() -> None:
     assert all(fault.name == name for name, fault in CATALOGUE.items())
-    assert all(op.name == name for name, op in ADMIN.items())
+    assert all(op.name == name for name, op in OPERATIONS.items())
 
 
 def test_letters_and_titles_are_used_once() -> None:
     assert len({fault.letter for fault in CATALOGUE.values()}) == len(CATALOGUE)
     assert len({fault.title for fault in CATALOGUE.values()}) == len(CATALOGUE)
+    assert len({each.letter for each in OPERATIONS.values()}) == len(OPERATIONS)
+    assert len({each.title for each in OPERATIONS.values()}) == len(OPERATIONS)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -65,11 +68,13 @@ def test_a_parameter_is_described_and_its_default_is_allowed(param: Param) -> No
     assert (param.type == "choice") == bool(param.choices)
     if param.default is None:
         return
-    if param.type in ("int", "duration"):
+    if param.type in ("int", "duration", "broker"):
         assert isinstance(param.default, int)
-        assert param.low <= param.default <= param.high
+        assert param.default == -1 or param.low <= param.default <= param.high
     elif param.type == "choice":
         assert param.default in param.choices
+    elif param.type in ("brokers", "placement") or param.type.endswith((" config", " keys")):
+        assert param.default == ()
     else:
         assert isinstance(param.default, bool if param.type == "bool" else str)
 
@@ -80,3 +85,32 @@ def test_a_parameter_is_described_and_its_default_is_allowed(param: Param) -> No
 )
 def test_a_misspelt_fault_gets_a_hint(typed: str, hint: str) -> None:
     assert nearest(typed) == hint
+
+
+@pytest.mark.parametrize("operation", [pytest.param(each, id=name) for name, each in OPERATIONS.items()])
+def test_every_field_of_an_operation_is_filled(operation: Operation) -> None:
+    assert len(operation.letter) == 1
+    assert operation.letter.islower()
+    assert operation.summary.endswith(".")
+    assert operation.title.strip() == operation.title != ""
+    assert operation.may_break.strip() == operation.may_break != ""
+    assert [operation.param(param.name) for param in operation.params] == list(operation.params)
+    assert all(operation.param(name) for name in operation.one_of)
+
+
+def test_a_misspelt_operation_gets_a_hint() -> None:
+    assert nearest_operation("elect_leader") == "; did you mean elect_leaders?"
+    assert nearest_operation("qqq") == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "kafka", "lacking"),
+    [
+        ("delete_records", (0, 10, 2), "delete records came with Kafka 0.11"),
+        ("delete_records", (0, 11, 0), ""),
+        ("alter_broker_config", (1, 0, 0), "broker configuration came with Kafka 1.1"),
+        ("create_topic", (0, 8, 2), ""),
+    ],
+)
+def test_versions_lack_what_came_later(name: str, kafka: tuple[int, ...], lacking: str) -> None:
+    assert OPERATIONS[name].lacking(kafka, "zookeeper") == lacking

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from cluster_model.cluster import Cluster
 from cluster_model.spec import FIRST_CONTROLLER
-from faults.selectors import SELECTORS, Selector, SelectorError, parse, resolve
+from faults.selectors import SELECTORS, Selector, SelectorError, parse, resolve, selector_of
 from tests.faults.rigs import SECOND, busy_cluster
 
 
@@ -24,6 +24,10 @@ def cluster() -> Cluster:
         ("isr(orders-1)", [2, 3, 4]),
         ("replicas(orders-1)", [2, 3, 4]),
         ("controller", [FIRST_CONTROLLER]),
+        ("controllers", [1_001, 1_002, 1_003]),
+        ("controller(1002)", [1_002]),
+        ("random(9, controllers)", [1_001, 1_002, 1_003]),
+        ("controller(1003) + controller", [1_003, 1_001]),
         ("broker(5)", [5]),
         ("5", [5]),
         ("rack(a)", [1, 4]),
@@ -48,7 +52,42 @@ def test_a_selector_means_its_nodes(cluster: Cluster, text: str, nodes: list[int
 
 def test_every_kind_of_selector_is_tried_above() -> None:
     cases = next(mark for mark in test_a_selector_means_its_nodes.pytestmark if mark.name == "parametrize").args[1]  # type: ignore[attr-defined]
-    assert {parse(text).kind for text, _nodes in cases} == set(SELECTORS)
+    assert {parse(text).kind for text, _nodes in cases} | {"zookeeper", "zookeepers"} == set(SELECTORS)
+
+
+@pytest.mark.parametrize(
+    ("text", "nodes"),
+    [
+        ("controller", [1]),
+        ("controllers", [1, 2, 3, 4, 5]),
+        ("zookeepers", [1_501, 1_502, 1_503]),
+        ("zookeeper(1)", [1_501]),
+        ("zookeeper(3) + controller", [1_503, 1]),
+    ],
+)
+def test_in_zookeeper_mode_a_broker_is_the_controller_and_an_ensemble_stands_behind(
+    text: str, nodes: list[int]
+) -> None:
+    assert resolve(text, busy_cluster(kafka="2.8", mode="zookeeper")) == nodes
+
+
+def test_the_controller_is_who_it_is_by_now() -> None:
+    cluster = busy_cluster()
+    cluster.run(SECOND)
+    cluster.crash(1_001)
+    with pytest.raises(SelectorError, match="controller means nobody right now"):
+        resolve("controller", cluster)
+    cluster.run(10 * SECOND)
+    (active,) = resolve("controller", cluster)
+    assert active in (1_002, 1_003)
+    assert resolve("controllers", cluster) == [1_001, 1_002, 1_003]
+
+
+@pytest.mark.parametrize("mode", ["kraft", "zookeeper"])
+def test_every_broker_and_node_of_the_control_plane_has_a_name_as_a_target(mode: str) -> None:
+    cluster = busy_cluster(kafka="3.4", mode=mode)
+    for node in (*cluster.brokers, *cluster.plane.servers):
+        assert resolve(selector_of(node), cluster) == [node]
 
 
 def test_selectors_see_the_cluster_as_it_is_now() -> None:
@@ -89,6 +128,10 @@ def test_a_partition_without_a_leader_has_nobody_to_strike() -> None:
         ("leader(orders-0) x", 17, "nothing may follow"),
         ("all(1)", 3, "nothing may follow"),
         ("broker(one)", 7, "broker takes a number, found 'one'"),
+        ("controller(one)", 11, "controller takes a number, found 'one'"),
+        ("controller()", 11, "something is missing"),
+        ("controllers(1)", 11, "nothing may follow"),
+        ("zookeeper", 9, "expected '('"),
         ("rack a", 5, "expected '('"),
         ("random(2, )", 10, "something is missing"),
         ("random(2)extra", 9, "nothing may follow"),
@@ -119,8 +162,11 @@ def test_a_wrong_selector_is_refused_with_its_place(text: str, column: int, mess
         ("broker(9)", 7, "no broker 9; there are [1, 2, 3, 4, 5]"),
         ("9", 0, "no broker 9; there are [1, 2, 3, 4, 5]"),
         ("rack(z)", 5, "no rack 'z'; there are ['a', 'b', 'c']"),
-        ("client(chekout)", 7, "no client 'chekout'; there are ['checkout', 'billing/0', 'billing/1']"),
+        ("client(chekout)", 7, "no client 'chekout'; there are ['checkout', 'billing/0', 'billing/1', 'admin']"),
         ("client(controller)", 7, "no client 'controller'"),
+        ("controller(7)", 11, "no controller 7; there are [1001, 1002, 1003]"),
+        ("zookeeper(1)", 10, "there is no ZooKeeper in KRaft mode"),
+        ("zookeepers", 0, "there is no ZooKeeper in KRaft mode"),
         ("random(2, rack(z))", 15, "no rack 'z'"),
         ("broker(1) + rack(z)", 17, "no rack 'z'"),
     ],

@@ -230,7 +230,7 @@ def test_every_function_is_a_question_the_model_answers() -> None:
 
 
 def test_every_question_the_model_answers_is_a_function() -> None:
-    assert {name for name in vars(Query) if not name.startswith("_")} == set(FUNCTIONS)
+    assert {name for name in dir(Query) if not name.startswith("_")} == set(FUNCTIONS)
 
 
 NAMES = st.sampled_from(["orders-0", "x", "leader", "isr", "sent", "len", "5s", "1", "and", "or", "not", "in", "=="])

@@ -2,7 +2,15 @@
 
 import pytest
 
-from cluster_model.events import Event, ExpectationChecked, FaultHealed, FaultInjected, StepTaken
+from cluster_model.events import (
+    AdminAnswered,
+    AdminRequested,
+    Event,
+    ExpectationChecked,
+    FaultHealed,
+    FaultInjected,
+    StepTaken,
+)
 from faults.action import Action
 from faults.catalogue import FaultError
 from playbooks.loader import loads
@@ -221,8 +229,17 @@ def test_an_operation_that_kafka_refuses_is_recorded_and_the_run_goes_on() -> No
     )
     result, events = run(playbook)
     assert result.verdict == "pass"
-    first = next(event for event in events if isinstance(event, StepTaken))
-    assert first.error == "ELECTION_NOT_NEEDED"
+    asked = next(event for event in events if isinstance(event, AdminRequested))
+    answered = next(event for event in events if isinstance(event, AdminAnswered))
+    assert (asked.by, asked.operation, asked.detail, asked.at_us) == (
+        "step 1",
+        "elect_leaders",
+        "partition=orders-0",
+        S,
+    )
+    assert (answered.error, answered.at_us - asked.at_us) == ("ELECTION_NOT_NEEDED", answered.latency_us)
+    assert answered.latency_us > 0
+    assert [each.error for each in result.refused] == ["ELECTION_NOT_NEEDED"]
     assert times(events, FaultInjected) == [2 * S]
 
 

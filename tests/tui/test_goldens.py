@@ -48,3 +48,24 @@ async def test_ascii(golden):
         act(driver, "crash", 1)
         await driver.seconds(12)
         golden("ascii-120x40", driver.text())
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_split_view_after_the_controller_died(size, golden):
+    """The controller crashes, then a leader pauses: it is fenced, replaced, and knows nothing of it."""
+    async with driving(SIZES[size]) as driver:
+        await driver.seconds(1)
+        driver.bridge.act(Action("inject", "crash", "controller"))
+        await driver.seconds(5)
+        act(driver, "gc_pause", 1)
+        await driver.seconds(12)
+        await driver.press("down")
+        golden(f"split-{size}", driver.text())
+
+
+async def test_a_split_view_in_ascii(golden):
+    async with driving(SIZES["120x40"], glyphs="ascii") as driver:
+        await driver.seconds(1)
+        act(driver, "gc_pause", 1)
+        await driver.seconds(12)
+        golden("split-ascii-120x40", driver.text())

@@ -5,7 +5,10 @@ from typing import Any, Final
 
 from cluster_model.config_keys import INT_MAX, SCOPES, ConfigKey
 from cluster_model.profiles import FLAGS, PROFILE_VERSIONS, Flag, Profile, modes_of
-from faults.catalogue import ADMIN, CATALOGUE, AdminOp, Fault, Param
+from faults.action import Value
+from faults.catalogue import CATALOGUE, Fault, Param
+from faults.operations import OPERATIONS, Operation
+from faults.parameters import written
 from faults.selectors import SELECTORS
 from playbooks.bundled import names, path_of
 from playbooks.loader import PlaybookError, load
@@ -59,16 +62,17 @@ def _entry(playbook: Playbook) -> dict[str, Any]:
 
 def faults(name: str | None, *, json: bool) -> int:
     """List the faults, the operations and the targets, or tell all about one."""
-    if name is not None and name not in CATALOGUE and name not in ADMIN:
-        known = (*CATALOGUE, *ADMIN)
+    if name is not None and name not in CATALOGUE and name not in OPERATIONS:
+        known = (*CATALOGUE, *OPERATIONS)
         complain(f"no fault {shown(name)}{nearest(name, known)}; there are {', '.join(known)}")
         return BAD_INPUT
     chosen = [fault for fault in CATALOGUE.values() if name in (None, fault.name)]
     if json:
         entries = [_fault_entry(fault) for fault in chosen]
-        print_document(to_text(entries if name is None or not entries else entries[0]))
-    elif name in ADMIN:
-        _tell_operation(ADMIN[name])
+        entries += [_operation_entry(each) for each in OPERATIONS.values() if name in (None, each.name)]
+        print_document(to_text(entries if name is None else entries[0]))
+    elif name in OPERATIONS:
+        _tell_operation(OPERATIONS[name])
     elif name is not None:
         _tell_fault(chosen[0])
     else:
@@ -83,7 +87,8 @@ def _list_faults() -> None:
         ("fault", "key", "for", "what it does"),
         [(fault.name, f"f {fault.letter}", fault.accepts, fault.summary) for fault in CATALOGUE.values()],
     )
-    table(console, ("operation", "what it does"), [(each.name, each.summary) for each in ADMIN.values()])
+    rows = [(each.name, f"a {each.letter}", each.summary) for each in OPERATIONS.values()]
+    table(console, ("operation", "key", "what it does"), rows)
     table(console, ("target", "who that is"), [text.split(": ", 1) for text in SELECTORS.values()])
 
 
@@ -103,10 +108,14 @@ def _tell_fault(fault: Fault) -> None:
     _tell_parameters(fault.params)
 
 
-def _tell_operation(operation: AdminOp) -> None:
+def _tell_operation(operation: Operation) -> None:
     console = answers()
-    say(console, operation.name, "bold")
+    say(console, f"{operation.name}: {operation.title}", "bold")
     say(console, operation.summary)
+    rows = [("may break", operation.may_break), ("key", f"a {operation.letter}")]
+    rows += [("since", f"Kafka {operation.since}")] if operation.since else []
+    for head, text in rows:
+        say(console, f"{head:<11}{text}")
     _tell_parameters(operation.params)
 
 
@@ -124,12 +133,12 @@ def _allowed(param: Param) -> str:
     return ""
 
 
-def _value(param: Param, value: int | str | bool | None) -> str:
-    if value is None or value == "":
+def _value(param: Param, value: Value | None) -> str:
+    if value is None or value in ("", ()) or (value == -1 and param.low >= 0):
         return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return duration_text(value) if param.type == "duration" and isinstance(value, int) else str(value)
+    if param.type == "duration" and isinstance(value, int) and not isinstance(value, bool):
+        return duration_text(value)
+    return written(value)
 
 
 def _fault_entry(fault: Fault) -> dict[str, Any]:
@@ -143,11 +152,28 @@ def _fault_entry(fault: Fault) -> dict[str, Any]:
         "heals": fault.heals,
         "stands_for": fault.cause,
         "may_break": fault.may_break,
-        "params": [
-            {"name": each.name, "type": each.type, "allowed": _allowed(each), "default": each.default, "doc": each.doc}
-            for each in fault.params
-        ],
+        "params": _parameter_entries(fault.params),
     }
+
+
+def _operation_entry(operation: Operation) -> dict[str, Any]:
+    return {
+        "name": operation.name,
+        "key": operation.letter,
+        "title": operation.title,
+        "summary": operation.summary,
+        "operation": True,
+        "may_break": operation.may_break,
+        "since": operation.since,
+        "params": _parameter_entries(operation.params),
+    }
+
+
+def _parameter_entries(params: Sequence[Param]) -> list[dict[str, Any]]:
+    return [
+        {"name": each.name, "type": each.type, "allowed": _allowed(each), "default": each.default, "doc": each.doc}
+        for each in params
+    ]
 
 
 def profiles(version: str | None) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.markup import escape
 
-from cluster_model.events import DATA_KINDS, Event, RecordsLost, StepTaken, describe
+from cluster_model.events import DATA_KINDS, AdminAnswered, Event, RecordsLost, StepTaken, describe
 from playbooks.expecting import NEVER_ASKED, seconds
 from playbooks.manual_session import Shown
 from playbooks.model import Playbook
@@ -91,16 +91,18 @@ def ledger_words(result: Result) -> str:
     return ", ".join(parts)
 
 
-def refusal_words(refused: Sequence[StepTaken]) -> str:
+def refusal_words(refused: Sequence[StepTaken | AdminAnswered]) -> str:
     """What Kafka refused: ``1 step: step 3 append (NOT_LEADER_OR_FOLLOWER)``; of many only the first."""
-    told = [f"{step.by} {_verb(step.detail)} ({step.error})" for step in refused[:REFUSALS_SHOWN]]
+    told = [f"{step.by} {_verb(step)} ({step.error})" for step in refused[:REFUSALS_SHOWN]]
     rest = [f"and {len(refused) - REFUSALS_SHOWN} more"] if len(refused) > REFUSALS_SHOWN else []
     return f"{counted(len(refused), 'step')}: {', '.join([*told, *rest])}"
 
 
-def _verb(text: str) -> str:
-    """The first word of a step, or the operation's name of an administrative one."""
-    first, _, rest = text.partition(" ")
+def _verb(told: StepTaken | AdminAnswered) -> str:
+    """The first word of a step, or an operation's name."""
+    if isinstance(told, AdminAnswered):
+        return told.operation
+    first, _, rest = told.detail.partition(" ")
     return rest.partition(" ")[0] if first == "admin" else first.rstrip(":")
 
 

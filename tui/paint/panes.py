@@ -9,14 +9,15 @@ from tui import glyphs
 from tui.keymap import KEYS, Key
 from tui.paint.line import Span, left, strip
 from tui.theme import Look, Over
+from tui.viewmodel.control import ControlBar
 from tui.viewmodel.feed import INDENT, Line
 from tui.viewmodel.sheet import SUMMARY_AT, ItemRow, TextRow
 from tui.viewmodel.side import SideRow
 from tui.viewmodel.status import StatusBar
 
 
-def status(row: StatusBar, width: int, look: Look) -> Strip:
-    """The status bar."""
+def status(row: StatusBar | ControlBar, width: int, look: Look) -> Strip:
+    """A line of the status bar."""
     return strip(row.fields, width, look, fill="bar")
 
 

@@ -24,6 +24,10 @@ LEGEND: Final = (
     (glyphs.TRUNCATING, "truncating", "is cutting its log back to what the leader has"),
     (glyphs.DIVERGED, "diverged", "holds records that differ from the leader's"),
     (glyphs.LOST, "lost", "acknowledged, and not in the leader's log"),
+    (glyphs.SPLIT, "alarm", "takes itself to lead, but another was elected: a split view"),
+    (glyphs.FENCED, "lagging", "behind a broker: fenced, the controller does not count on it"),
+    (glyphs.LEAVING, "lagging", "behind a broker: in controlled shutdown"),
+    (glyphs.STALE, "lagging", "behind a broker, with a number: so many partitions that it knows older than decided"),
     ("7", "epoch2", "one record, written in leader epoch 7, below its replica's high watermark"),
     (glyphs.ABOVE_HW, "above2", "one record above its replica's high watermark: not yet committed there"),
 )
@@ -33,6 +37,7 @@ WORDS: Final = (
     ("HW", "high watermark: consumers read below it, it is what all in-sync replicas hold"),
     ("ISR", "in-sync replicas: who must have a record before acks=all answers"),
     ("epoch", "counts the leaders of a partition; digits in the lanes are epochs"),
+    ("ELR", "eligible leader replicas: out of the ISR, but known to hold all that is committed"),
     ("lag", "records that the slowest group has yet to read"),
 )
 

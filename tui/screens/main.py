@@ -9,13 +9,14 @@ from textual.message import Message
 from textual.screen import Screen
 
 from faults.action import Action
-from faults.catalogue import CATALOGUE, Fault, FaultError
+from faults.catalogue import CATALOGUE, FaultError
+from faults.selectors import selector_of
 from tui import glyphs
 from tui.bridge import SimBridge
 from tui.keymap import bindings
 from tui.paint import panes as paint
 from tui.theme import Look
-from tui.viewmodel import side, status
+from tui.viewmodel import control, side, status
 from tui.viewmodel.layout import SMALLEST, plan
 from tui.widgets.lanes import Lanes
 from tui.widgets.linegrid import LineGrid
@@ -51,6 +52,9 @@ class MainScreen(Screen[None]):
         self.clients = SidePane(look, "clients")
         self.faults = SidePane(look, "faults")
         self.replica = SidePane(look, "replica")
+        self.control = SidePane(look, "control")
+        self._aim = -1
+        """Node of the control plane that the fault sheet aims at, -1 for the broker under the cursor."""
         self.status = Status(look)
         self.whichkey = WhichKey(look)
         self.toosmall: LineGrid[side.SideRow] = LineGrid(paint.side, look, id="toosmall")
@@ -63,6 +67,7 @@ class MainScreen(Screen[None]):
         yield Pane(self.clients, look, title="Producers & groups", id="clients-pane")
         yield Pane(self.faults, look, title="Active faults", id="faults-pane")
         yield Pane(self.replica, look, title="Under the cursor", id="replica-pane")
+        yield Pane(self.control, look, title="Control plane", id="control-pane")
         yield Pane(self.lanes, look, title="Log", id="lanes-pane")
         yield Pane(self.feed, look, title="Events", id="feed-pane")
         yield KeyBar(look)
@@ -89,7 +94,10 @@ class MainScreen(Screen[None]):
         width, height = self.size
         lines = len(side.clients(view, self.bridge.rates))
         replicas = max((len(each.replicas) for each in view.partitions), default=1)
-        boxes = plan(width, height, partitions=len(view.partitions), replicas=replicas, clients=lines)
+        boxes = plan(
+            width, height, partitions=len(view.partitions), replicas=replicas, clients=lines,
+            controllers=len(view.controllers),
+        )  # fmt: skip
         for pane in self.query(Pane):
             if pane.id == "whichkey-pane":
                 continue
@@ -111,7 +119,8 @@ class MainScreen(Screen[None]):
         if self.toosmall.display:
             self._say_too_small()
             return
-        self.status.show((status.build(view, self._state(), self.size.width),))
+        width = self.size.width
+        self.status.show((status.build(view, self._state(), width), control.bar(view, width)))
         self.matrix.present(view)
         self.query_one("#matrix-pane", Pane).caption(f"Partitions {glyphs.TIMES} brokers", self.matrix.position)
         partition, broker = self.matrix.cursor
@@ -126,6 +135,8 @@ class MainScreen(Screen[None]):
             self.clients.show(side.clients(view, bridge.rates))
             self.faults.show(side.faults(view, self.faults.size.height))
             self.replica.show(side.replica(view, partition, broker))
+        if self.control.size.width:
+            self.control.show(control.rows(view))
         if self.whichkey.has_focus:
             self._show_sheet()
 
@@ -214,12 +225,20 @@ class MainScreen(Screen[None]):
 
     @property
     def target(self) -> int:
-        """Id of the broker under the cursor."""
-        return self.bridge.view.brokers[self.matrix.cursor[1]].id
+        """Id of the broker under the cursor, or of the node of the control plane that was aimed at."""
+        return self._aim if self._aim >= 0 else self.bridge.view.brokers[self.matrix.cursor[1]].id
 
-    def inject(self, name: str, broker: int) -> None:
-        """Inject a fault on a broker, now; a refusal is a toast with its reason."""
-        self.do(Action("inject", name, f"broker({broker})", for_us=CATALOGUE[name].usual_for_us))
+    def targets(self) -> tuple[tuple[int, str], ...]:
+        """Whom a fault can be aimed at, with short names: the brokers, then the other nodes of the control plane."""
+        view = self.bridge.view
+        brokers = [(each.id, f"b{each.id}") for each in view.brokers]
+        ids = [broker for broker, _name in brokers]
+        nodes = [(each.node, control.short(each.name, each.node)) for each in view.controllers if each.node not in ids]
+        return (*brokers, *nodes)
+
+    def inject(self, name: str, node: int) -> None:
+        """Inject a fault on a broker or a node of the control plane, now; a refusal is a toast with its reason."""
+        self.do(Action("inject", name, selector_of(node), for_us=CATALOGUE[name].usual_for_us))
 
     def do(self, action: Action) -> None:
         """Act, and say what came of it."""
@@ -244,6 +263,29 @@ class MainScreen(Screen[None]):
         """Open the sheet."""
         if self.toosmall.display or not self.bridge.view.brokers:
             return
+        self._aim = -1
+        self._open_sheet()
+
+    def action_control(self) -> None:
+        """Open the sheet on the controller, or on the first node of the control plane while there is none."""
+        nodes = self.bridge.view.controllers
+        if nodes and not self.toosmall.display:
+            self._aim_at(max(nodes, key=lambda each: (each.role == "active", each.epoch, -each.node)).node)
+            self._open_sheet()
+
+    def on_status_aimed(self, message: Status.Aimed) -> None:
+        """A click on a node opens the sheet there."""
+        self._aim_at(message.node)
+        self._open_sheet()
+
+    def _aim_at(self, node: int) -> None:
+        """Brokers are aimed at by the cursor."""
+        ids = [each.id for each in self.bridge.view.brokers]
+        self._aim = -1 if node in ids else node
+        if node in ids:
+            self.matrix.place(self.matrix.cursor[0], ids.index(node))
+
+    def _open_sheet(self) -> None:
         self.query_one("#whichkey-pane").display = True
         self.set_focus(self.whichkey)
         self._show_sheet()
@@ -254,29 +296,27 @@ class MainScreen(Screen[None]):
 
     def on_which_key_chosen(self, message: WhichKey.Chosen) -> None:
         """Second letter: act."""
+        target = self.target
         self._close_sheet()
-        self._inject_fault(message.fault)
-
-    def _inject_fault(self, fault: Fault) -> None:
-        self.inject(fault.name, self.target)
+        self.inject(message.fault.name, target)
 
     def on_which_key_closed(self) -> None:
         """Escape."""
         self._close_sheet()
 
     def on_which_key_aimed(self, message: WhichKey.Aimed) -> None:
-        """Aim at another broker; the cursor goes with it."""
-        count = len(self.bridge.view.brokers)
-        partition, broker = self.matrix.cursor
-        self.matrix.place(partition, (broker + message.brokers) % count)
+        """Aim at another node; the cursor goes with it as long as that is a broker."""
+        nodes = [node for node, _name in self.targets()]
+        self._aim_at(nodes[(nodes.index(self.target) + message.brokers) % len(nodes)])
         self._show_sheet()
 
     def _show_sheet(self) -> None:
         board, target = self.bridge.session.board, self.target
         pane = self.query_one("#whichkey-pane", Pane)
         width = self.size.width - 2
-        built = self.whichkey.present(f"b{target}", lambda name: board.expectation(name, target), width)
-        arrows = f"arrows: other fault, other broker {glyphs.NOTHING} " if self.size.width >= 90 else ""
+        name = dict(self.targets())[target]
+        built = self.whichkey.present(name, lambda name: board.expectation(name, target), width)
+        arrows = f"arrows: other fault, other node {glyphs.NOTHING} " if self.size.width >= 90 else ""
         pane.caption(
             f"{built.title} {glyphs.NOTHING} time goes on" if not self.bridge.paused else built.title,
             f"letter injects at once {glyphs.NOTHING} {arrows}enter: the marked one {glyphs.NOTHING} esc",
@@ -290,6 +330,7 @@ class MainScreen(Screen[None]):
         pane.styles.width, pane.styles.height = self.size.width, height
 
     def _close_sheet(self) -> None:
+        self._aim = -1
         self.query_one("#whichkey-pane").display = False
         self.set_focus(self.matrix)
 

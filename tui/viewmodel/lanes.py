@@ -10,6 +10,7 @@ from typing import Final
 from cluster_model.views import ClusterView, LaneView, LogView, PartitionView
 from tui import glyphs
 from tui.theme import EPOCHS
+from tui.viewmodel.beliefs import conditions
 from tui.viewmodel.matrix import STATUS
 
 STEP: Final = 20
@@ -103,7 +104,7 @@ def build(view: ClusterView, partition: PartitionView, log: LogView, broker: int
     """The lanes of ``partition`` over the window of ``log``; ``broker`` is the id under the cursor."""
     leader_leo = next((lane.leo for lane in log.lanes if lane.broker == log.leader), -1)
     rows: list[Row] = [Ruler(_ruler(log.start, log.end))]
-    rows += [_lane(lane, log, leader_leo, broker) for lane in log.lanes]
+    rows += [_lane(lane, log, leader_leo, broker, partition) for lane in log.lanes]
     rows.append(Marks(_marks(log)))
     return Lanes(_title(partition), tuple(rows))
 
@@ -111,14 +112,19 @@ def build(view: ClusterView, partition: PartitionView, log: LogView, broker: int
 def _title(partition: PartitionView) -> str:
     leader = f"leader b{partition.leader}" if partition.leader >= 0 else "no leader"
     isr = ",".join(map(str, partition.isr))
+    special = conditions(partition)
+    special = f" {glyphs.NOTHING} {special}" if special else ""
     return (
         f"{partition.name}  {glyphs.NOTHING} epoch {partition.leader_epoch} {glyphs.NOTHING} {leader}"
-        f" {glyphs.NOTHING} ISR {{{isr}}} {glyphs.NOTHING} min.isr {partition.min_isr}"
+        f" {glyphs.NOTHING} ISR {{{isr}}} {glyphs.NOTHING} min.isr {partition.min_isr}{special}"
     ).replace("  ", " ")
 
 
-def _lane(lane: LaneView, log: LogView, leader_leo: int, broker: int) -> Lane:
+def _lane(lane: LaneView, log: LogView, leader_leo: int, broker: int, partition: PartitionView) -> Lane:
     glyph, role = STATUS[lane.status]
+    word = _WORDS[lane.status]
+    if lane.broker in partition.leaders and lane.broker != partition.leader:
+        glyph, role, word = glyphs.SPLIT, "alarm", "zombie"
     difference = ""
     if lane.broker != log.leader and leader_leo >= 0 and lane.leo != leader_leo:
         behind = leader_leo - lane.leo
@@ -130,11 +136,16 @@ def _lane(lane: LaneView, log: LogView, leader_leo: int, broker: int) -> Lane:
         odd.append(f"{glyphs.DIVERGED}{diverged}")
     if lost:
         odd.append(f"{glyphs.LOST}{lost}")
+    odd += [
+        f"{glyphs.STALE}{f'b{each.leader}' if each.leader >= 0 else 'none'} e{each.leader_epoch}"
+        for each in partition.beliefs
+        if each.broker == lane.broker and each.leader_epoch < partition.leader_epoch
+    ]
     return Lane(
         glyph=glyph,
         role=role,
         broker=f"b{lane.broker}",
-        word=_WORDS[lane.status],
+        word=word,
         cells=_cells(lane, log),
         note=f"LEO {lane.leo}{difference}",
         odd=" ".join(odd),

@@ -9,8 +9,13 @@ WIDE: Final = 110
 HUGE: Final = 170
 """From this width on the feed stands beside the matrix."""
 
-_REPLICA: Final = 8
-"""Height of the pane about the replica under the cursor."""
+BARS: Final = 2
+"""Lines of the status bar: the session's, and the control plane's."""
+
+_REPLICA: Final = 9
+"""Height of the pane about the replica under the cursor ..."""
+_REPLICA_HUGE: Final = 13
+"""... and where there is plenty of room."""
 _MATRIX: Final = 8
 """The matrix keeps so many lines, whatever happens to the others."""
 
@@ -24,41 +29,44 @@ class Box(NamedTuple):
     height: int
 
 
-def plan(width: int, height: int, *, partitions: int, replicas: int, clients: int) -> dict[str, Box]:
+def plan(
+    width: int, height: int, *, partitions: int, replicas: int, clients: int, controllers: int = 0
+) -> dict[str, Box]:
     """Where each pane stands, borders included; a pane without a box is hidden. Empty when nothing fits.
 
-    ``clients`` is how many lines producers and groups take. The first line belongs to the status bar, the last one to
-    the keys; the panes fill what is between without gaps.
+    ``clients`` is how many lines producers and groups take, ``controllers`` how many the control plane's nodes. The
+    first lines belong to the status bar, the last one to the keys; the panes fill what is between without gaps.
     """
     if width < SMALLEST[0] or height < SMALLEST[1]:
         return {}
-    body = Box(0, 1, width, height - 2)
+    body = Box(0, BARS, width, height - BARS - 1)
     if width >= HUGE:
-        return _huge(body, partitions, replicas, clients)
+        return _huge(body, partitions, replicas, clients, controllers)
     side = min(44, width - 78) if width >= WIDE else 0
     lanes = min(min(replicas, 5) + 4, body.height - _MATRIX)
     wanted = partitions + 3
     if side:
         wanted = max(wanted, clients + 2 + _REPLICA + 5)
-    matrix = max(_MATRIX, min(wanted, body.height - lanes - max(5, body.height // 4)))
+    matrix = max(_MATRIX, min(wanted, body.height - lanes - max(5, body.height // 5)))
     feed = body.height - matrix - lanes
     if feed < 3:
         matrix, feed = matrix + feed, 0
     boxes = {
-        "matrix-pane": Box(0, 1, width - side, matrix),
-        "lanes-pane": Box(0, 1 + matrix, width, lanes),
+        "matrix-pane": Box(0, body.y, width - side, matrix),
+        "lanes-pane": Box(0, body.y + matrix, width, lanes),
     }
     if feed:
-        boxes["feed-pane"] = Box(0, 1 + matrix + lanes, width, feed)
+        boxes["feed-pane"] = Box(0, body.y + matrix + lanes, width, feed)
     if side:
-        boxes |= _column(Box(width - side, 1, side, matrix), clients, ("clients-pane", "faults-pane", "replica-pane"))
+        boxes |= _column(Box(width - side, body.y, side, matrix), clients, _REPLICA)
     return boxes
 
 
-def _column(box: Box, clients: int, names: tuple[str, ...]) -> dict[str, Box]:
+def _column(box: Box, clients: int, replica: int) -> dict[str, Box]:
     """Clients, faults and replica below each other; the replica gives way first, faults take what is left."""
+    names = ("clients-pane", "faults-pane", "replica-pane")
     top = min(clients + 2, max(4, box.height - 4))
-    replica = _REPLICA if box.height - top - _REPLICA >= 4 else 0
+    replica = replica if box.height - top - replica >= 4 else 0
     faults = box.height - top - replica
     heights = (top, faults, replica)
     found = {}
@@ -70,13 +78,18 @@ def _column(box: Box, clients: int, names: tuple[str, ...]) -> dict[str, Box]:
     return found
 
 
-def _huge(body: Box, partitions: int, replicas: int, clients: int) -> dict[str, Box]:
-    """Matrix and lanes on the left, side panes and a tall feed on the right."""
+def _huge(body: Box, partitions: int, replicas: int, clients: int, controllers: int) -> dict[str, Box]:
+    """Matrix and lanes on the left, side panes, the control plane and a tall feed on the right."""
     right = max(66, body.width * 36 // 100)
     left = body.width - right
     matrix = min(partitions + 3, body.height - min(replicas + 4, body.height // 2))
-    top = min(body.height - 8, clients + 2 + (_REPLICA + 7 if body.height >= 40 else 6))
-    column = _column(Box(left, body.y, right, top), clients, ("clients-pane", "faults-pane", "replica-pane"))
+    roomy = body.height >= 40
+    top = min(body.height - 8, clients + 2 + (_REPLICA_HUGE + 7 if roomy else 6))
+    column = _column(Box(left, body.y, right, top), clients, _REPLICA_HUGE)
+    control = controllers + 2 if controllers and roomy and body.height - top - controllers - 2 >= 8 else 0
+    if control:
+        column["control-pane"] = Box(left, body.y + top, right, control)
+    top += control
     return {
         "matrix-pane": Box(0, body.y, left, matrix),
         "lanes-pane": Box(0, body.y + matrix, left, body.height - matrix),

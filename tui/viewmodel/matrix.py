@@ -5,6 +5,7 @@ from typing import Final
 
 from cluster_model.views import BrokerView, ClusterView, GroupView, PartitionView, ReplicaView
 from tui import glyphs
+from tui.viewmodel.beliefs import marks
 from tui.viewmodel.words import count
 
 STATUS: Final[dict[str, tuple[str, str]]] = {
@@ -135,7 +136,7 @@ def build(
     shown = max(0, min(total, height - 1))
     first = window(before[0], shown, total, partition_at) if shown else 0
     brokers = view.brokers[parts.first : parts.first + parts.shown]
-    head = Head(parts, tuple(_broker(each) for each in brokers), broker_at - parts.first)
+    head = Head(parts, tuple(_broker(each, parts.broker) for each in brokers), broker_at - parts.first)
     rows = tuple(
         _row(each, view.groups, parts, brokers, broker_at - parts.first if index == partition_at else -1)
         for index, each in enumerate(view.partitions[first : first + shown], first)
@@ -163,13 +164,14 @@ def replica_text(replica: ReplicaView, leader: int) -> str:
     return f"-{count(replica.behind)}" if replica.behind > 0 else f"+{count(-replica.behind)}"
 
 
-def _broker(broker: BrokerView) -> Cell:
+def _broker(broker: BrokerView, width: int) -> Cell:
     glyph, role = BROKER_STATUS[broker.state]
-    if broker.state == "up" and broker.fenced:
+    if broker.state == "up" and (broker.fenced or broker.shutting_down or broker.stale):
         role = "lagging"
     if broker.state == "up" and broker.faults:
         glyph, role = glyphs.LAGGING, "lagging"
-    return Cell(f"{glyph} b{broker.id}", role)
+    name = f"{glyph} b{broker.id}"
+    return Cell(name + marks(broker, width - 1 - len(name)), role)
 
 
 def _row(
@@ -188,7 +190,7 @@ def _row(
         epoch_role="quiet" if any(each.status == "leader" for each in partition.replicas) else "alarm",
         isr=_isr(partition.isr),
         isr_role="alarm" if partition.under_min_isr else "warning" if partition.under_replicated else "quiet",
-        cells=tuple(_cell(held.get(each.id), partition.leader) for each in brokers),
+        cells=tuple(_cell(held.get(each.id), partition) for each in brokers),
         hw=count(partition.hw),
         lag=count(lag) if lag is not None else "–",
         lag_role="warning" if lag is not None and lag > 1000 else "text",
@@ -201,8 +203,10 @@ def _isr(isr: tuple[int, ...]) -> str:
     return f"{{{','.join(map(str, isr))}}}"
 
 
-def _cell(replica: ReplicaView | None, leader: int) -> Cell:
+def _cell(replica: ReplicaView | None, partition: PartitionView) -> Cell:
     if replica is None:
         return Cell(glyphs.NOTHING, "faint")
     glyph, role = STATUS[replica.status]
-    return Cell(f"{glyph}{replica_text(replica, leader)}", role)
+    if replica.broker in partition.leaders and replica.broker != partition.leader:
+        glyph, role = glyphs.SPLIT, "alarm"
+    return Cell(f"{glyph}{replica_text(replica, partition.leader)}", role)

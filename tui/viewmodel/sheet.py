@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from faults.action import Value
 from tui.viewmodel.words import duration, wrap
 
 ONE_COLUMN: Final = 8
@@ -26,7 +27,7 @@ class ParamLike(Protocol):
         ...
 
     @property
-    def default(self) -> int | str | bool | None:
+    def default(self) -> Value | None:
         """Its value unless somebody says otherwise."""
         ...
 

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from cluster_model.views import ClusterView, GroupView, ProducerView
+from cluster_model.views import BrokerView, ClusterView, GroupView, PartitionView, ProducerView
 from tui import glyphs
+from tui.viewmodel.beliefs import beliefs, conditions
 from tui.viewmodel.matrix import BROKER_STATUS, STATUS
 from tui.viewmodel.words import acks, count, duration, parameters
 
@@ -52,29 +53,59 @@ def replica(view: ClusterView, partition: int, broker: int) -> tuple[SideRow, ..
         return ()
     node, home = view.brokers[broker], view.partitions[partition]
     glyph, role = BROKER_STATUS[node.state]
-    state = f"{node.state}, fenced" if node.fenced else node.state
+    state = ", ".join([node.state] + ["fenced"] * node.fenced + ["leaving"] * node.shutting_down)
     rack = f" rack {node.rack}" if node.rack else ""
-    rows = [
-        SideRow(((f"{glyph} b{node.id} ", role), (state, "text"), (rack, "quiet")), (f"leads {node.leads}", "quiet")),
-    ]
+    old = f" {glyphs.STALE}{node.stale} stale" if node.stale else ""
+    registered = (f"broker epoch {node.epoch}" if node.epoch >= 0 else "", "quiet")
+    pieces = ((f"{glyph} b{node.id} ", role), (state, "text"), (old, "warning"), (rack, "quiet"))
+    rows = [SideRow(pieces, (f" leads {node.leads}", "quiet"))]
     held = next((each for each in home.replicas if each.broker == node.id), None)
     if held is None:
-        return (*rows, SideRow(((f"no replica of {home.name}", "quiet"),)))
+        return (*rows, SideRow(((f"no replica of {home.name}", "quiet"),), _epochs(home)), *_special(home))
     glyph, role = STATUS[held.status]
     word = held.status.replace("_", "-")
     epochs = " ".join(f"{epoch}@{start}" for epoch, start in held.epochs[-4:]) or "none"
     believed = f"b{held.believed_leader}" if held.believed_leader >= 0 else "nobody"
     rows += [
-        SideRow(((f"{glyph} {word} ", role), (home.name, "text"))),
-        SideRow((("LEO ", "quiet"), (count(held.leo), "text"), ("  HW ", "quiet"), (count(held.hw), "text"))),
+        SideRow(((f"{glyph} {word} ", role), (home.name, "text")), _epochs(home)),
+        SideRow(
+            (("LEO ", "quiet"), (count(held.leo), "text"), ("  HW ", "quiet"), (count(held.hw), "text")), registered
+        ),
         SideRow((("epochs ", "quiet"), (epochs, "text"))),
     ]
     if node.state == "down":
-        return (*rows, SideRow((("what it believed died with it", "quiet"),)))
-    rows.append(SideRow((("believes leader ", "quiet"), (f"{believed} epoch {held.believed_epoch}", "text"))))
+        return (*rows, SideRow((("what it believed died with it", "quiet"),)), *_special(home))
+    wrong = held.broker in home.leaders and held.broker != home.leader
+    belief = [("believes leader ", "quiet"), (f"{believed} epoch {held.believed_epoch}", "alarm" if wrong else "text")]
     if held.believed_isr:
-        rows.append(SideRow((("believes ISR ", "quiet"), (",".join(map(str, held.believed_isr)), "text"))))
-    return tuple(rows)
+        belief += [(" ISR ", "quiet"), (",".join(map(str, held.believed_isr)), "text")]
+    rows.append(SideRow(tuple(belief)))
+    return (*rows, *_other_controller(view, node), *_special(home))
+
+
+def _other_controller(view: ClusterView, node: BrokerView) -> list[SideRow]:
+    """A broker that takes somebody else for the controller than who is."""
+    active = [each.node for each in view.controllers if each.role == "active"]
+    if node.controller < 0 or not active or node.controller in active:
+        return []
+    taken = next((each.name for each in view.controllers if each.node == node.controller), f"broker {node.controller}")
+    return [SideRow((("takes ", "quiet"), (taken, "warning"), (" for the controller", "quiet")))]
+
+
+def _epochs(home: PartitionView) -> tuple[str, str]:
+    return f"epoch {home.leader_epoch}/{home.partition_epoch}", "quiet"
+
+
+def _special(home: PartitionView) -> list[SideRow]:
+    """What is special about the partition, and which brokers know it otherwise than it is decided."""
+    rows: list[SideRow] = []
+    if home.split:
+        rows.append(SideRow(((f"{' and '.join(f'b{each}' for each in home.leaders)} lead at once", "alarm"),)))
+    special = conditions(home)
+    if special:
+        rows.append(SideRow(((special, "warning"),)))
+    rows += [SideRow(((f"{broker} ", "text"), (words, "warning"))) for broker, words in beliefs(home)]
+    return rows
 
 
 def _producer(producer: ProducerView, rate: float | None) -> list[SideRow]:

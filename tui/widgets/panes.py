@@ -6,6 +6,7 @@ from textual.message import Message
 
 from tui.paint import panes as paint
 from tui.theme import Look
+from tui.viewmodel.control import ControlBar
 from tui.viewmodel.feed import Line
 from tui.viewmodel.side import SideRow
 from tui.viewmodel.status import StatusBar
@@ -29,11 +30,25 @@ class Pane(Container):
             self.border_subtitle = subtitle
 
 
-class Status(LineGrid[StatusBar]):
-    """The status bar."""
+class Status(LineGrid[StatusBar | ControlBar]):
+    """The status bar: the session's line, and the control plane's; a click on a node of that asks for its faults."""
+
+    class Aimed(Message):
+        """A node of the control plane was clicked."""
+
+        def __init__(self, node: int) -> None:
+            super().__init__()
+            self.node = node
 
     def __init__(self, look: Look) -> None:
         super().__init__(paint.status, look, id="status")
+
+    def on_click(self, event: events.Click) -> None:
+        """Only a node's own name counts."""
+        row = self.rows[event.y] if 0 <= event.y < len(self.rows) else None
+        node = row.node_at(event.x) if isinstance(row, ControlBar) else -1
+        if node >= 0:
+            self.post_message(self.Aimed(node))
 
 
 class FeedPane(LineGrid[Line]):

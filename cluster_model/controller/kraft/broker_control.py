@@ -134,6 +134,10 @@ class KraftControl:
 
     # -- the process --------------------------------------------------------------------------------------------------
 
+    def told_controller(self) -> int:
+        """The broker itself: it hands requests on (KIP-590)."""
+        return self._port.node_id
+
     def started(self, after_us: int) -> None:
         """The process comes up. It serves once the log told it of its own registration, and its logs are loaded."""
         self.runs = True

@@ -180,6 +180,15 @@ class KraftPlane:
         known = self._truth.image.brokers.get(broker)
         return known is not None and not known.fenced
 
+    def is_shutting_down(self, broker: int) -> bool:
+        """Whether that is committed of a broker's registration."""
+        known = self._truth.image.brokers.get(broker)
+        return known is not None and known.in_controlled_shutdown
+
+    def controller_known_to(self, broker: int) -> int:
+        """The quorum's leader, as the broker's own member of it knows."""
+        return self._controls[broker].peer.leader
+
     @property
     def session_us(self) -> int:
         """``broker.session.timeout.ms``."""

@@ -158,6 +158,10 @@ class ZooKeeperControl:
         self.writer.serving()
         self._broker.serve()
 
+    def told_controller(self) -> int:
+        """By the last UpdateMetadata."""
+        return self.obedience.controller
+
     def started(self, after_us: int) -> None:
         """The process runs; when its logs are loaded it turns to ZooKeeper."""
         self._port.timer(after_us + STARTUP_US, START)

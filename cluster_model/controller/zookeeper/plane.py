@@ -124,6 +124,16 @@ class ZooKeeperPlane:
         """``zookeeper.session.timeout.ms``."""
         return self._parts.config.session_us
 
+    def is_shutting_down(self, broker: int) -> bool:
+        """Whether the newest controller has it so."""
+        newest = self._newest()
+        return newest is not None and broker in newest.controller.work.context.shutting_down
+
+    def controller_known_to(self, broker: int) -> int:
+        """Who the controller is by the last UpdateMetadata; a broker that takes itself to be it says so."""
+        control = self.controls[broker]
+        return broker if control.controller.is_active else control.obedience.controller
+
     def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
         """An administrator's election: judged at once by what the controller knows, held by its event thread."""
         newest = self._newest()

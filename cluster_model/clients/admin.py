@@ -1,0 +1,273 @@
+"""An administrator's client, a process of its own (``KafkaAdminClient``): requests, retries and their time limits.
+
+It knows of the cluster what a broker's metadata told it since the oldest of its open requests was made, as a tool does
+that is started for one task. A request goes to whom that metadata names as the controller (a broker that hands it on,
+in KRaft mode), DeleteRecords to the partition's leader. NOT_CONTROLLER, a broken connection and silence bring new
+metadata and another try, until ``default.api.timeout.ms`` is over: then REQUEST_TIMED_OUT stands for every part.
+
+A request whose answer was lost is made again, though it may have been carried out: a topic can turn out to exist.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from cluster_model.clients.admin_messages import AdminRequest, AdminResponse, refusal
+from cluster_model.clients.admin_words import entries_of
+from cluster_model.errors import KafkaError
+from cluster_model.kernel.kernel import Payload
+from cluster_model.kernel.port import Alarm, Port
+from cluster_model.messages import (
+    NOBODY,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    Message,
+    MetadataRequest,
+    MetadataResponse,
+)
+
+ADMIN: Final = 4_000
+"""The client's node id, apart from all brokers, controllers, producers and consumers."""
+NAME: Final = "admin"
+
+API_TIMEOUT_US: Final = 60_000_000
+"""``default.api.timeout.ms``: a request and all its tries."""
+REQUEST_TIMEOUT_US: Final = 30_000_000
+"""``request.timeout.ms``: one try."""
+BACKOFF_US: Final = 100_000
+"""``retry.backoff.ms``."""
+
+RETRIED: Final = (KafkaError.NOT_CONTROLLER, KafkaError.NOT_LEADER_OR_FOLLOWER, KafkaError.LEADER_NOT_AVAILABLE)
+"""Answers that mean: somebody else by now."""
+
+
+class Describe(NamedTuple):
+    """What the tools ask first: metadata, no older than this question. Answered with a :class:`MetadataResponse`."""
+
+    correlation: int
+
+
+Request = AdminRequest | DeleteRecordsRequest | Describe
+Answer = AdminResponse | DeleteRecordsResponse | MetadataResponse
+"""Of a :class:`Describe` that nobody answered in time: metadata without brokers."""
+
+
+class _Call(NamedTuple):
+    """A request that is not yet answered."""
+
+    request: Request
+    deadline: int
+    ready_at: int
+    """When the next try may be made."""
+    target: int = NOBODY
+    """Who was asked; NOBODY between two tries."""
+    correlation: int = 0
+    sent_at: int = 0
+
+
+class AdminClient:
+    """The node. One request is one token; :attr:`on_answer` gets the token and the last word on it."""
+
+    __slots__ = (
+        "_alarm", "_brokers", "_calls", "_correlation", "_known", "_metadata_asked", "_port", "_silent", "_turn",
+        "_wanted_at", "on_answer",
+    )  # fmt: skip
+
+    def __init__(self, port: Port, brokers: tuple[int, ...]) -> None:
+        """``brokers`` are the ``bootstrap.servers``."""
+        self.on_answer: Callable[[int, Answer], None] = _nobody_listens
+        self._port = port
+        self._brokers = brokers
+        self._calls: dict[int, _Call] = {}
+        """Token → call, oldest first."""
+        self._correlation = 0
+        self._known: MetadataResponse | None = None
+        self._metadata_asked: tuple[int, int, int] | None = None
+        """(broker, correlation, when) of the question for metadata that is under way."""
+        self._wanted_at = 0
+        """Metadata may be asked for from here on."""
+        self._turn = 0
+        self._silent: dict[int, None] = {}
+        """Brokers that last failed to answer: asked only when there is no other."""
+        self._alarm = Alarm(port, "admin")
+
+    @property
+    def open(self) -> tuple[int, ...]:
+        """Tokens that wait for an answer, oldest first."""
+        return tuple(self._calls)
+
+    def ask(self, token: int, request: Request) -> None:
+        """Have a request made; ``token`` is no other open request's. It goes out when the process next runs."""
+        now = self._port.now
+        self._calls[token] = _Call(request, now + API_TIMEOUT_US, now)
+        if isinstance(request, Describe):
+            self._known = None
+        self._alarm.want(now)
+
+    def receive(self, source: int, message: Message | AdminResponse) -> None:
+        """Take an answer; one that nobody waits for any more is passed over."""
+        self._silent.pop(source, None)
+        if isinstance(message, MetadataResponse):
+            self._metadata_answered(message)
+        else:
+            self._answered(message)
+
+    def on_timer(self, _timer: Payload) -> None:
+        """Something is due: a first try, a next one, or the end of somebody's patience."""
+        if self._alarm.rang():
+            self._pump()
+
+    def on_disconnect(self, peer: int) -> None:
+        """What was asked of ``peer`` is asked again, after a pause and with new metadata."""
+        self._silent[peer] = None
+        asked = self._metadata_asked
+        if asked is not None and asked[0] == peer:
+            self._metadata_failed()
+        for token, call in self._calls.items():
+            if call.target == peer:
+                self._again(token, call)
+        self._pump()
+
+    # -- requests ---------------------------------------------------------------------------------------------------
+
+    def _pump(self) -> None:
+        """End what took too long, send what may be sent, and see to the next deadline."""
+        now, known = self._port.now, self._known
+        for token, call in tuple(self._calls.items()):
+            self._see_to(token, call, now, known)
+        if any(call.target == NOBODY for call in self._calls.values()):
+            self._see_to_metadata(now)
+        self._rearm(now)
+
+    def _see_to(self, token: int, call: _Call, now: int, known: MetadataResponse | None) -> None:
+        if call.deadline <= now:
+            self._end(token, _timed_out(call.request))
+        elif call.target != NOBODY:
+            if call.sent_at + REQUEST_TIMEOUT_US <= now:
+                self._silent[call.target] = None
+                self._again(token, call)
+        elif call.ready_at <= now and known is not None:
+            self._try(token, call, now, known)
+
+    def _try(self, token: int, call: _Call, now: int, known: MetadataResponse) -> None:
+        request = call.request
+        if isinstance(request, Describe):
+            self._end(token, known)
+            return
+        target = _leader_of(known, request.partition) if isinstance(request, DeleteRecordsRequest) else known.controller
+        if target == NOBODY:
+            self._known = None
+            self._wanted_at = max(self._wanted_at, now + BACKOFF_US)
+            return
+        self._correlation += 1
+        sent = request._replace(correlation=self._correlation)
+        self._calls[token] = call._replace(target=target, correlation=self._correlation, sent_at=now)
+        self._port.send(target, sent)
+
+    def _answered(self, response: Any) -> None:
+        for token, call in self._calls.items():
+            if call.target != NOBODY and call.correlation == response.correlation:
+                error, entries = entries_of(response)
+                if error in RETRIED or any(entry.error in RETRIED for entry in entries):
+                    self._again(token, call)
+                    self._pump()
+                else:
+                    self._end(token, response)
+                    self._rearm(self._port.now)
+                return
+
+    def _again(self, token: int, call: _Call) -> None:
+        """Another try, with metadata that is newer than this one."""
+        now = self._port.now
+        self._calls[token] = call._replace(target=NOBODY, ready_at=now + BACKOFF_US)
+        self._known = None
+        self._wanted_at = max(self._wanted_at, now + BACKOFF_US)
+
+    def _end(self, token: int, answer: Answer) -> None:
+        del self._calls[token]
+        if not self._calls:
+            self._known = self._metadata_asked = None
+            self._silent.clear()
+        self.on_answer(token, answer)
+
+    # -- metadata ---------------------------------------------------------------------------------------------------
+
+    def _see_to_metadata(self, now: int) -> None:
+        asked = self._metadata_asked
+        if asked is not None and asked[2] + REQUEST_TIMEOUT_US <= now:
+            self._silent[asked[0]] = None
+            self._metadata_failed()
+        if self._known is None and self._metadata_asked is None and self._wanted_at <= now:
+            self._ask_for_metadata(now)
+
+    def _ask_for_metadata(self, now: int) -> None:
+        count = len(self._brokers)
+        order = [self._brokers[(self._turn + step) % count] for step in range(count)]
+        self._turn += 1
+        broker = min(order, key=lambda each: each in self._silent)
+        self._correlation += 1
+        self._metadata_asked = (broker, self._correlation, now)
+        self._port.send(broker, MetadataRequest(self._correlation))
+
+    def _metadata_answered(self, response: MetadataResponse) -> None:
+        if self._metadata_asked is None or self._metadata_asked[1] != response.correlation:
+            return
+        self._metadata_asked = None
+        if response.brokers:
+            self._known = response
+        else:
+            self._metadata_failed()
+        self._pump()
+
+    def _metadata_failed(self) -> None:
+        """The broker died, was silent, or does not know the cluster yet."""
+        self._metadata_asked = None
+        self._wanted_at = self._port.now + BACKOFF_US
+
+    # -- time -------------------------------------------------------------------------------------------------------
+
+    def _rearm(self, now: int) -> None:
+        moments = [call.deadline for call in self._calls.values()]
+        for call in self._calls.values():
+            if call.target != NOBODY:
+                moments.append(call.sent_at + REQUEST_TIMEOUT_US)
+            elif call.ready_at > now:
+                moments.append(call.ready_at)
+        if self._metadata_asked is not None:
+            moments.append(self._metadata_asked[2] + REQUEST_TIMEOUT_US)
+        elif self._known is None and self._wanted_at > now:
+            moments.append(self._wanted_at)
+        if self._calls:
+            self._alarm.want(max(now, min(moments)))
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            tuple(self._calls.items()), self._correlation, self._known, self._metadata_asked, self._wanted_at,
+            self._turn, tuple(self._silent), self._alarm.save(),
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        (
+            calls, self._correlation, self._known, self._metadata_asked, self._wanted_at, self._turn, silent, alarm,
+        ) = saved  # fmt: skip
+        self._calls = dict(calls)
+        self._silent = dict.fromkeys(silent)
+        self._alarm.load(alarm)
+
+
+def _nobody_listens(_token: int, _answer: Answer) -> None:
+    """What comes of a request that nobody made through a board."""
+
+
+def _leader_of(known: MetadataResponse, partition: str) -> int:
+    return next((state.leader for state in known.partitions if state.partition == partition), NOBODY)
+
+
+def _timed_out(request: Request) -> Answer:
+    error = KafkaError.REQUEST_TIMED_OUT
+    if isinstance(request, Describe):
+        return MetadataResponse(request.correlation, (), ())
+    if isinstance(request, DeleteRecordsRequest):
+        return DeleteRecordsResponse(request.correlation, request.partition, error, -1)
+    return refusal(request, error, "no controller answered in time")

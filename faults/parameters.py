@@ -1,0 +1,112 @@
+"""What an operation was given, checked against its declaration; what was not given is at its default."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from cluster_model.config_keys import Scope, check
+from cluster_model.errors import ModelError
+from faults.action import Action
+from faults.catalogue import FaultError, Param
+from faults.operations import Operation
+
+
+def parameters_of(operation: Operation, action: Action, brokers: Collection[int]) -> dict[str, Any]:
+    """All parameters; ``brokers`` are the cluster's.
+
+    Raises:
+        FaultError: one that is missing, unknown or wrong.
+    """
+    for name in action.params:
+        if operation.param(name) is None:
+            known = ", ".join(param.name for param in operation.params) or "none"
+            raise FaultError(f"{operation.name} has no parameter {name!r}; it has {known}")
+    found: dict[str, Any] = {}
+    for param in operation.params:
+        value = frozen(action.params.get(param.name, param.default))
+        if value is None:
+            raise FaultError(f"{operation.name} needs {param.name}: {param.doc}")
+        if value != param.default or type(value) is not type(param.default):
+            wrong = _wrong(param, value, brokers)
+            if wrong:
+                raise FaultError(f"{operation.name}: {param.name} {wrong}, found {value!r}")
+        found[param.name] = value
+    given = [name for name in operation.one_of if found[name]]
+    if operation.one_of and len(given) != 1:
+        raise FaultError(
+            f"{operation.name} needs one of {', '.join(operation.one_of)}, found {', '.join(given) or 'none'}"
+        )
+    return found
+
+
+def frozen(value: Any) -> Any:
+    """The same with tuples for lists, as a recording reads them back."""
+    return tuple([frozen(each) for each in value]) if isinstance(value, (list, tuple)) else value
+
+
+def _wrong(param: Param, value: Any, brokers: Collection[int]) -> str:
+    """What it takes instead; empty when it is right."""
+    if param.type in ("int", "duration"):
+        right = _whole(value) and param.low <= value <= param.high
+        return "" if right else f"takes {param.low} to {param.high}"
+    if param.type == "bool":
+        return "" if isinstance(value, bool) else "takes true or false"
+    if param.type == "choice":
+        return "" if value in param.choices else f"takes {', '.join(param.choices)}"
+    if param.type == "broker":
+        return "" if _whole(value) and value in brokers else f"takes one of {list(brokers)}"
+    if param.type == "brokers":
+        return _wrong_brokers(value, brokers)
+    if param.type == "placement":
+        if not isinstance(value, tuple):
+            return "takes lists of brokers"
+        return next((wrong for row in value if (wrong := _wrong_brokers(row, brokers))), "")
+    if param.type in ("topic config", "broker config"):
+        return _wrong_configs(value, "topic" if param.type == "topic config" else "broker")
+    if param.type in ("topic keys", "broker keys"):
+        good = isinstance(value, tuple) and all(isinstance(key, str) for key in value)
+        return "" if good else "takes a list of configurations"
+    return "" if isinstance(value, str) and value else "takes a name"
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _wrong_brokers(value: Any, brokers: Collection[int]) -> str:
+    if not isinstance(value, tuple) or not value or not all(_whole(each) for each in value):
+        return "takes a list of brokers"
+    if len(dict.fromkeys(value)) < len(value):
+        return "takes each broker once"
+    return "" if all(each in brokers for each in value) else f"takes brokers of {list(brokers)}"
+
+
+def _wrong_configs(value: Any, scope: Scope) -> str:
+    if not isinstance(value, tuple) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in value):
+        return "takes configurations with their values"
+    for key, each in value:
+        try:
+            check(scope, key, each)
+        except ModelError as error:
+            return f"takes what Kafka does: {error}"
+    return ""
+
+
+def words_of(params: Mapping[str, Any], operation: Operation) -> str:
+    """What was given, without what is at its default."""
+    told = []
+    for param in operation.params:
+        value = params[param.name]
+        if value != param.default:
+            told.append(f"{param.name}={written(value)}")
+    return " ".join(told)
+
+
+def written(value: Any) -> str:
+    """A value on one line: ``true``, ``[1,2]``, ``{retention.ms: 5}``."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        if value and all(isinstance(each, tuple) and len(each) == 2 and isinstance(each[0], str) for each in value):
+            return "{" + ", ".join(f"{key}: {written(each)}" for key, each in value) + "}"
+        return "[" + ",".join(written(each) for each in value) + "]"
+    return str(value)

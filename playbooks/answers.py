@@ -1,0 +1,78 @@
+"""What comes of steps after they acted: an operation of the administrator is answered later than it is asked for."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from faults.action import Action
+from faults.board import FaultBoard
+from faults.catalogue import FaultError
+from faults.desk import Ended
+from playbooks.model import Step
+from playbooks.result import Checked
+from playbooks.step_checks import answer_text, check_answer
+
+
+def perform(board: FaultBoard, action: Action, by: str) -> tuple[str, int]:
+    """Do it: why it was refused at once, empty when it was not, and the number of the operation that it began."""
+    try:
+        if action.verb == "inject":
+            board.inject(action)
+        elif action.verb == "heal":
+            board.heal(action.name)
+        else:
+            return "", board.admin(action, by)
+    except FaultError as error:
+        return str(error), 0
+    return "", 0
+
+
+class Answers:
+    """Steps with an opinion about an answer that has not come yet."""
+
+    def __init__(self, steps: tuple[Step, ...]) -> None:
+        self._steps = steps
+        self._waiting: dict[int, int] = {}
+        """Operation → step."""
+
+    @property
+    def open(self) -> bool:
+        """Whether any answer is waited for."""
+        return bool(self._waiting)
+
+    def sent(self, number: int, step: Step) -> None:
+        """A step began an operation."""
+        if step.refused:
+            self._waiting[number] = step.index
+
+    def judge(self, ended: Iterable[Ended], now_us: int) -> list[Checked]:
+        """The verdicts on the answers that came."""
+        found = []
+        for number, error, detail in ended:
+            index = self._waiting.pop(number, -1)
+            checked = check_answer(self._steps[index], error, now_us, detail) if index >= 0 else None
+            if checked is not None:
+                found.append(checked)
+        return found
+
+    def close(self, board: FaultBoard, now_us: int) -> tuple[list[Checked], list[Checked]]:
+        """The session is over: verdicts on what Kafka has at least accepted, and on what nobody answered."""
+        accepted: list[Checked] = []
+        unanswered: list[Checked] = []
+        for number, index in self._waiting.items():
+            step = self._steps[index]
+            if board.desk.accepted(number):
+                checked = check_answer(step, "", now_us, "not finished by the end")
+                accepted += [checked] if checked is not None else []
+            else:
+                text = answer_text(step)
+                unanswered.append(Checked(text, False, now_us, "no answer came by the end", by_step=True))
+        self._waiting.clear()
+        return accepted, unanswered
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return tuple(self._waiting.items())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self._waiting = dict(saved)

@@ -1,0 +1,266 @@
+"""The admin client against nodes that answer by a script: whom it asks, when it asks again, when it gives up."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from cluster_model.clients.admin import (
+    ADMIN,
+    API_TIMEOUT_US,
+    BACKOFF_US,
+    REQUEST_TIMEOUT_US,
+    AdminClient,
+    Answer,
+    Describe,
+)
+from cluster_model.clients.admin_messages import (
+    AdminError,
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    refusal,
+)
+from cluster_model.errors import KafkaError
+from cluster_model.kernel.kernel import Payload
+from cluster_model.kernel.port import Port
+from cluster_model.kernel.processes import Network
+from cluster_model.kernel.streams import Streams
+from cluster_model.messages import (
+    NOBODY,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    MetadataRequest,
+    MetadataResponse,
+    PartitionState,
+)
+
+SECOND = 1_000_000
+MS = 1_000
+NEW = CreateTopicsRequest(0, (CreatableTopic("t", 1, 1),))
+STATE = PartitionState("p-0", 2, 0, (1, 2), 0, (1, 2))
+
+Script = Callable[["Scripted", Any], Any]
+
+
+class Scripted:
+    """A broker whose answers a test writes; None is silence."""
+
+    def __init__(self, port: Port, script: Script) -> None:
+        self.port = port
+        self.script = script
+        self.heard: list[tuple[int, Any]] = []
+
+    def receive(self, source: int, message: Any) -> None:
+        self.heard.append((self.port.now, message))
+        answer = self.script(self, message)
+        if answer is not None:
+            self.port.send(source, answer)
+
+    def on_timer(self, timer: Payload) -> None:
+        raise AssertionError(timer)
+
+    def on_disconnect(self, peer: int) -> None:
+        pass
+
+    def requests(self) -> list[str]:
+        return [type(message).__name__ for _at, message in self.heard]
+
+
+class Rig:
+    """Three brokers and the client; latency is a millisecond."""
+
+    def __init__(self, script: Script) -> None:
+        self.network = Network(Streams(1), MS, 0, lambda _target, _payload: None)
+        self.brokers = {number: Scripted(Port(self.network, number), script) for number in (1, 2, 3)}
+        for number, broker in self.brokers.items():
+            self.network.add(number, f"broker {number}", broker)
+        self.client = AdminClient(Port(self.network, ADMIN), (1, 2, 3))
+        self.network.add(ADMIN, "admin", self.client)
+        self.answers: list[tuple[int, int, Any]] = []
+        self.client.on_answer = self.took
+
+    def took(self, token: int, answer: Answer) -> None:
+        self.answers.append((self.now, token, answer))
+
+    @property
+    def now(self) -> int:
+        return self.network.kernel.now
+
+    def run(self, until: int) -> None:
+        self.network.kernel.run_until(until)
+
+    def heard(self) -> list[tuple[int, int, str]]:
+        """(at, broker, request), in order."""
+        rows = [(at, b, type(message).__name__) for b, node in self.brokers.items() for at, message in node.heard]
+        return sorted(rows)
+
+
+def metadata(message: Any, controller: int) -> MetadataResponse:
+    return MetadataResponse(message.correlation, (STATE,), (1, 2, 3), controller)
+
+
+def controller_is(controller: int) -> Script:
+    """Everybody says who it is; it creates topics, and nobody else does."""
+
+    def script(node: Scripted, message: Any) -> Any:
+        if isinstance(message, MetadataRequest):
+            return metadata(message, controller)
+        if isinstance(message, DeleteRecordsRequest):
+            return DeleteRecordsResponse(message.correlation, message.partition, 0, message.offset)
+        if node.port.node_id != controller:
+            return refusal(message, KafkaError.NOT_CONTROLLER)
+        if isinstance(message, ElectLeadersRequest):
+            return ElectLeadersResponse(message.correlation, 0, (AdminError("p-0", 84, "not needed"),))
+        return CreateTopicsResponse(message.correlation, (AdminError("t", 0),))
+
+    return script
+
+
+def test_it_asks_a_broker_who_the_controller_is_and_then_the_controller() -> None:
+    rig = Rig(controller_is(3))
+    rig.client.ask(7, NEW)
+    rig.run(SECOND)
+    assert rig.heard() == [(MS, 1, "MetadataRequest"), (3 * MS, 3, "CreateTopicsRequest")]
+    [(at, token, answer)] = rig.answers
+    assert (at, token, answer.topics) == (4 * MS, 7, (AdminError("t", 0),))
+    assert rig.client.open == ()
+    assert rig.network.kernel.next_at() in (-1, REQUEST_TIMEOUT_US), "an idle client leaves one timer at most"
+
+
+def test_every_task_begins_with_metadata_of_its_own_from_the_next_broker() -> None:
+    rig = Rig(controller_is(3))
+    for token in (1, 2):
+        rig.client.ask(token, NEW)
+        rig.run(token * SECOND)
+    assert [(broker, name) for _at, broker, name in rig.heard() if name == "MetadataRequest"] == [
+        (1, "MetadataRequest"), (2, "MetadataRequest"),
+    ]  # fmt: skip
+
+
+def test_a_refusal_by_the_controller_is_an_answer() -> None:
+    rig = Rig(controller_is(2))
+    rig.client.ask(1, ElectLeadersRequest(0, False, ("p-0",)))
+    rig.run(SECOND)
+    assert rig.answers[0][2].partitions == (AdminError("p-0", 84, "not needed"),)
+
+
+def test_not_controller_brings_new_metadata_and_another_try() -> None:
+    """The metadata named 1; by the time of the request 3 is the controller, and metadata says so later."""
+    true = controller_is(3)
+
+    def script(node: Scripted, message: Any) -> Any:
+        if isinstance(message, MetadataRequest):
+            return metadata(message, 1 if node.port.now < 250 * MS else 3)
+        return true(node, message)
+
+    rig = Rig(script)
+    rig.client.ask(1, NEW)
+    rig.run(SECOND)
+    told = rig.heard()
+    assert [(broker, name) for _at, broker, name in told] == [
+        (1, "MetadataRequest"), (1, "CreateTopicsRequest"),
+        (2, "MetadataRequest"), (1, "CreateTopicsRequest"),
+        (3, "MetadataRequest"), (1, "CreateTopicsRequest"),
+        (1, "MetadataRequest"), (3, "CreateTopicsRequest"),
+    ]  # fmt: skip
+    asked = [at for at, _broker, name in told if name == "MetadataRequest"]
+    assert [later - earlier for earlier, later in pairwise(asked)] == [BACKOFF_US + 4 * MS] * 3
+    assert rig.answers[0][2].topics == (AdminError("t", 0),)
+
+
+def test_a_broken_connection_is_tried_again_elsewhere() -> None:
+    rig = Rig(controller_is(3))
+    rig.client.ask(1, NEW)
+    rig.run(MS)
+    rig.network.crash(1)
+    rig.run(SECOND)
+    # The answer to the metadata request was under way when the broker died.
+    assert [broker for _at, broker, _name in rig.heard()] == [1, 3]
+    rig.client.ask(2, NEW)
+    rig.network.crash(2)
+    rig.run(2 * SECOND)
+    assert [broker for _at, broker, _name in rig.heard()][2:] == [3, 3]
+    assert [token for _at, token, _answer in rig.answers] == [1, 2]
+
+
+def test_silence_is_broken_off_after_the_request_timeout() -> None:
+    def script(node: Scripted, message: Any) -> Any:
+        return None if node.port.node_id == 1 else controller_is(2)(node, message)
+
+    rig = Rig(script)
+    rig.client.ask(1, NEW)
+    rig.run(API_TIMEOUT_US)
+    assert rig.heard() == [
+        (MS, 1, "MetadataRequest"),
+        (REQUEST_TIMEOUT_US + BACKOFF_US + MS, 2, "MetadataRequest"),
+        (REQUEST_TIMEOUT_US + BACKOFF_US + 3 * MS, 2, "CreateTopicsRequest"),
+    ]
+    assert rig.answers[0][2].topics == (AdminError("t", 0),)
+
+
+@pytest.mark.parametrize("what", ["nobody answers", "nobody is the controller", "nobody knows one"])
+def test_after_a_minute_it_gives_up(what: str) -> None:
+    def script(_node: Scripted, message: Any) -> Any:
+        if what == "nobody answers":
+            return None
+        if isinstance(message, MetadataRequest):
+            return metadata(message, NOBODY if what == "nobody knows one" else 2)
+        return refusal(message, KafkaError.NOT_CONTROLLER)
+
+    rig = Rig(script)
+    rig.run(SECOND)
+    rig.client.ask(1, NEW)
+    rig.client.ask(2, Describe(0))
+    rig.client.ask(3, DeleteRecordsRequest(0, "gone-0", 5))
+    rig.run(3 * API_TIMEOUT_US)
+    answers = {token: (at, answer) for at, token, answer in rig.answers}
+    assert answers[1][0] == SECOND + API_TIMEOUT_US
+    assert answers[1][1].topics == (AdminError("t", KafkaError.REQUEST_TIMED_OUT, "no controller answered in time"),)
+    assert answers[2][1].brokers == (() if what == "nobody answers" else (1, 2, 3))
+    assert (answers[3][0], answers[3][1].error) == (SECOND + API_TIMEOUT_US, KafkaError.REQUEST_TIMED_OUT)
+    assert rig.client.open == ()
+
+
+def test_deletions_go_to_the_leader() -> None:
+    rig = Rig(controller_is(1))
+    rig.client.ask(1, DeleteRecordsRequest(0, "p-0", 40))
+    rig.run(SECOND)
+    assert rig.heard() == [(MS, 1, "MetadataRequest"), (3 * MS, 2, "DeleteRecordsRequest")]
+    assert rig.answers[0][2].low_watermark == 40
+
+
+def test_a_paused_client_asks_when_it_goes_on() -> None:
+    rig = Rig(controller_is(1))
+    rig.network.pause(ADMIN)
+    rig.client.ask(1, NEW)
+    rig.run(5 * SECOND)
+    assert rig.heard() == []
+    rig.network.resume(ADMIN)
+    rig.run(6 * SECOND)
+    assert rig.heard()[0] == (5 * SECOND + MS, 1, "MetadataRequest")
+    assert len(rig.answers) == 1
+
+
+@pytest.mark.parametrize("at", [0, MS, 2 * MS, 3 * MS, 50 * MS, 104 * MS, 106 * MS])
+def test_it_can_be_saved_anywhere(at: int) -> None:
+    def script(node: Scripted, message: Any) -> Any:
+        if isinstance(message, MetadataRequest):
+            return metadata(message, 1 if node.port.now < 100 * MS else 2)
+        return controller_is(2)(node, message)
+
+    rig, other = Rig(script), Rig(script)
+    rig.client.ask(1, NEW)
+    rig.client.ask(2, Describe(0))
+    rig.run(at)
+    other.network.load(rig.network.save())
+    other.client.load(rig.client.save())
+    assert other.client.save() == rig.client.save()
+    taken = len(rig.answers)
+    for each in (rig, other):
+        each.run(SECOND)
+    assert rig.answers[taken:] == other.answers
+    assert [token for _at, token, _answer in rig.answers] == [2, 1]
