@@ -112,6 +112,15 @@ _QUORUM: Final = (
 )
 """The KRaft quorum; every node of it has the same."""
 
+_CONTROLLER: Final = (
+    ConfigKey("auto.leader.rebalance.enable", "bool", "Whether leadership goes back to preferred replicas."),
+    ConfigKey("leader.imbalance.check.interval.seconds", "int", "How often that is looked at.", 1),
+    ConfigKey("unclean.leader.election.interval.ms", "int", "How often unclean elections are tried (KRaft, 3.9).", 1),
+    ConfigKey("num.partitions", "int", "Partitions of a topic that names no number.", 1),
+    ConfigKey("initial.broker.registration.timeout.ms", "int", "How long a broker tries to register (KRaft).", 1),
+)
+"""What controllers go by."""
+
 BROKER: Final = _table(
     ConfigKey("replica.lag.time.max.ms", "int", "How long a follower may be behind before it leaves the ISR.", 1),
     ConfigKey("replica.lag.max.messages", "int", "How many records a follower may be behind (0.8.x only).", 1),
@@ -176,6 +185,7 @@ BROKER: Final = _table(
     ConfigKey("default.replication.factor", "int", "Replicas of a topic that names no number.", 1),
     *_BROKER_FETCHING,
     *_QUORUM,
+    *_CONTROLLER,
     _MIN_ISR,
     _UNCLEAN,
 )

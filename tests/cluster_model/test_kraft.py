@@ -9,8 +9,17 @@ from cluster_model.clients.admin_messages import (
     UnregisterBrokerRequest,
 )
 from cluster_model.cluster import Cluster
+from cluster_model.controller.kraft.heartbeats import HeartbeatManager
 from cluster_model.errors import KafkaError
-from cluster_model.events import BrokerFenced, BrokerRegistered, ControllerChanged, IsrChanged, LeaderElected, NodeDown
+from cluster_model.events import (
+    BrokerFenced,
+    BrokerRegistered,
+    ControllerChanged,
+    ElrChanged,
+    IsrChanged,
+    LeaderElected,
+    NodeDown,
+)
 from cluster_model.kernel.processes import ProcessState
 from cluster_model.keyframes import pack, unpack
 from cluster_model.messages import NOBODY
@@ -145,7 +154,8 @@ def test_a_broker_that_cannot_register_for_a_minute_ends_itself() -> None:
 
 def test_a_broker_that_is_the_controller_takes_both_down_with_it() -> None:
     cluster = build(combined=(1, 2, 3))
-    assert set(cluster.nodes()) == {1, 2, 3, 2_000}
+    assert cluster.plane.controllers() == (1, 2, 3)
+    assert not cluster.plane.servers
     assert cluster.plane.active() == 1
     cluster.run(5 * SECOND)
     cluster.crash(1)
@@ -294,3 +304,60 @@ def test_it_registers_again_what_was_fenced() -> None:
     events = cluster.drain()
     order = [type(event) for event in events if isinstance(event, BrokerFenced | BrokerRegistered)]
     assert order == [BrokerFenced, BrokerRegistered]
+
+
+def test_a_new_controller_goes_by_what_the_old_one_decided() -> None:
+    cluster = build()
+    cluster.run(5 * SECOND)
+    cluster.crash(1)
+    cluster.run(20 * SECOND)
+    cluster.crash(1001)
+    cluster.run(30 * SECOND)
+    cluster.drain()
+    cluster.crash(2)
+    cluster.run(45 * SECOND)
+    assert (cluster.query.leader(P), cluster.query.isr(P), cluster.query.epoch(P)) == (3, [3], 2)
+    assert [event.broker for event in cluster.drain() if isinstance(event, BrokerFenced)] == [2]
+
+
+def test_a_round_of_preferred_elections_comes_every_five_minutes() -> None:
+    cluster = build()
+    cluster.run(310 * SECOND)
+    cluster.crash(1)
+    cluster.run(330 * SECOND)
+    cluster.restart(1)
+    cluster.run(595 * SECOND)
+    assert cluster.query.leader(P) == 2
+    cluster.run(601 * SECOND)
+    assert cluster.query.leader(P) == 1
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_replica_stays_eligible_only_if_its_broker_had_stopped_cleanly(clean: bool) -> None:
+    cluster = build("4.1", min_insync_replicas=3)
+    cluster.run(5 * SECOND)
+    if clean:
+        cluster.shutdown(3)
+    else:
+        cluster.crash(3)
+    cluster.run(20 * SECOND)
+    assert cluster.world.records[P].state.elr == (3,)
+    cluster.drain()
+    cluster.restart(3)
+    cluster.run(30 * SECOND)
+    assert cluster.query.isr(P) == [1, 2, 3]
+    told = [type(event) for event in cluster.drain() if isinstance(event, ElrChanged | BrokerRegistered)]
+    assert told == ([BrokerRegistered, ElrChanged] if clean else [ElrChanged, BrokerRegistered])
+
+
+def test_sessions_lapse_and_a_shutdown_keeps_its_first_offset() -> None:
+    manager = HeartbeatManager(9 * SECOND)
+    manager.touch(1, 0, fenced=False, metadata_offset=5)
+    assert manager.valid(1, 9 * SECOND - 1)
+    assert not manager.valid(1, 9 * SECOND)
+    assert (manager.stale(9 * SECOND - 1), manager.stale(9 * SECOND), manager.next_deadline()) == (-1, 1, 9 * SECOND)
+    manager.shutting_down(1, 7)
+    manager.shutting_down(1, 9)
+    assert manager.sessions[1].shutdown_offset == 7
+    manager.fence(1)
+    assert (manager.valid(1, 1), manager.next_deadline(), manager.sessions[1].shutdown_offset) == (False, -1, -1)

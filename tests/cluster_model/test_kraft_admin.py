@@ -95,18 +95,20 @@ def test_a_topic_made_again_under_its_name_is_another_one_also_to_who_was_away()
     watched = Watched()
     watched.run(1)
     topic = CreatableTopic("again", assignment=((1, 3),))
-    watched.ask(CreateTopicsRequest(0, (topic,)))
+    watched.ask(CreateTopicsRequest(0, (topic, topic._replace(name="gone"))))
     first = watched.cluster.world.records["again-0"].state.topic_id
     watched.cluster.crash(3)
     watched.run(1)
-    assert errors(watched.ask(DeleteTopicsRequest(0, ("again",))).topics) == [NONE]
+    assert errors(watched.ask(DeleteTopicsRequest(0, ("again", "gone"))).topics) == [NONE, NONE]
     assert errors(watched.ask(CreateTopicsRequest(0, (topic._replace(assignment=((1, 2),)),))).topics) == [NONE]
     assert watched.cluster.world.records["again-0"].state.topic_id > first
     assert sorted(watched.cluster.world.replicas["again-0"]) == [1, 2, 3]
     watched.cluster.restart(3)
     watched.run(20)
     assert sorted(watched.cluster.world.replicas["again-0"]) == [1, 2]
-    assert "replica_deleted partition=again-0 broker=3 log_offset=0 end_offset=0 by=stray" in watched.text()
+    assert "gone-0" not in watched.cluster.world.replicas
+    for name in ("again-0", "gone-0"):
+        assert f"replica_deleted partition={name} broker=3 log_offset=0 end_offset=0 by=stray" in watched.text()
 
 
 def test_partitions_are_added_where_the_topic_ended_and_never_taken_away() -> None:

@@ -31,7 +31,7 @@ from cluster_model.spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
 
 SECOND = 1_000_000
 MS = 1_000
-ADMIN = 4_000
+ADMIN = 4_090
 SILENT = {"records_sent", "records_acked", "appended", "hw_advanced", "produce_refused"}
 
 

@@ -73,6 +73,7 @@ class KraftControl:
         rack: str,
         base: Base,
         config: BrokerConfig,
+        registration_us: int,
         jitter: Stream,
         peer_of: PeerOf,
         controller_of: ControllerOf | None,
@@ -94,7 +95,7 @@ class KraftControl:
         self.controller = None if controller_of is None else controller_of(port, self.peer, image)
         heartbeats = ControllerChannel(port, HEARTBEATS, self.peer, config.session_us // 2)
         self._lifecycle = BrokerLifecycle(
-            port, rack, heartbeats, config, jitter, lambda: image.until - 1, self
+            port, rack, heartbeats, config, registration_us, jitter, lambda: image.until - 1, self
         )  # fmt: skip
         proposals = ControllerChannel(port, PROPOSALS, self.peer, config.socket_timeout_us)
         self._proposals = AlterPartitionManager(port, proposals, lambda: self.broker_epoch, self._isr_answered)

@@ -26,8 +26,6 @@ SHUTTING_DOWN_US: Final = 50_000
 FIRST_BACKOFF_US: Final = 100_000
 MOST_BACKOFF_US: Final = 9_000_000
 JITTER_PERCENT: Final = 2
-REGISTRATION_TIMEOUT_US: Final = 60_000_000
-"""``initial.broker.registration.timeout.ms``: after that the process ends itself."""
 SHUTDOWN_TIMEOUT_US: Final = 300_000_000
 """How long a controlled shutdown waits for the controller (``BrokerServer.shutdown``)."""
 
@@ -66,8 +64,8 @@ class BrokerLifecycle:
     """One broker's."""
 
     __slots__ = (
-        "_correlation", "_failures", "_former", "_jitter", "_living", "_metadata_offset", "_port", "_rack", "_serial",
-        "_times", "channel", "epoch", "previous_epoch", "ready", "state",
+        "_correlation", "_failures", "_former", "_jitter", "_living", "_metadata_offset", "_port", "_rack",
+        "_registration_timeout_us", "_serial", "_times", "channel", "epoch", "previous_epoch", "ready", "state",
     )  # fmt: skip
 
     def __init__(
@@ -76,11 +74,15 @@ class BrokerLifecycle:
         rack: str,
         channel: ControllerChannel,
         times: BrokerConfig,
+        registration_timeout_us: int,
         jitter: Stream,
         metadata_offset: Callable[[], int],
         living: Living,
     ) -> None:
-        """``metadata_offset`` tells the offset of the last record that the broker has replayed."""
+        """``metadata_offset`` tells the offset of the last record that the broker has replayed.
+
+        A process that has not registered after ``registration_timeout_us`` ends itself.
+        """
         self.channel = channel
         self.state = BrokerState.NOT_RUNNING
         self.epoch = -1
@@ -93,6 +95,7 @@ class BrokerLifecycle:
         self._port = port
         self._rack = rack
         self._times = times
+        self._registration_timeout_us = registration_timeout_us
         self._jitter = jitter
         self._metadata_offset = metadata_offset
         self._living = living
@@ -117,7 +120,7 @@ class BrokerLifecycle:
     def start(self) -> None:
         """The process has come up: register."""
         self.state = BrokerState.STARTING
-        self._port.timer(REGISTRATION_TIMEOUT_US, DEADLINE, int(BrokerState.STARTING))
+        self._port.timer(self._registration_timeout_us, DEADLINE, int(BrokerState.STARTING))
         self._speak()
 
     def logs_loaded(self) -> None:

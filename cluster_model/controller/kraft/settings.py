@@ -1,4 +1,4 @@
-"""Settings of controllers, in model units."""
+"""Settings of KRaft controllers and of how brokers deal with them, in model units."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from cluster_model.profiles import Profile
 
 @dataclass(frozen=True, slots=True)
 class ControllerSettings:
-    """What an active controller goes by, with the defaults of the version."""
+    """What an active controller goes by, and a broker that registers, with the defaults of the version."""
 
     session_us: int
     """``broker.session.timeout.ms``."""
@@ -17,6 +17,9 @@ class ControllerSettings:
     """``leader.imbalance.check.interval.seconds``; 0 with ``auto.leader.rebalance.enable`` off."""
     unclean_us: int
     """``unclean.leader.election.interval.ms``; 0 before 3.9, when only events brought such elections about."""
+
+    registration_us: int
+    """``initial.broker.registration.timeout.ms``, which brokers go by."""
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ControllerSettings":
@@ -28,4 +31,5 @@ class ControllerSettings:
             session_us=int(config.get("broker.session.timeout.ms", 9_000)) * MS,
             rebalance_us=interval if rebalances else 0,
             unclean_us=sweep if profile.number >= (3, 9, 0) else 0,
+            registration_us=int(config.get("initial.broker.registration.timeout.ms", 60_000)) * MS,
         )
