@@ -78,6 +78,11 @@ class PartitionView:
     """Running brokers that take themselves to lead: two at once are a split view."""
 
     @property
+    def internal(self) -> bool:
+        """Of a topic of Kafka's own."""
+        return self.name.startswith("__")
+
+    @property
     def under_replicated(self) -> bool:
         """Fewer in-sync replicas than assigned ones, those that are only being added not counted."""
         return len(self.isr) < len(self.assignment) - len(self.adding)
@@ -239,6 +244,8 @@ class ClusterView:
     """Added by who keeps them, as the faults are."""
     controller_epoch: int = -1
     controllers: tuple[ControllerView, ...] = ()
+    internal: tuple[PartitionView, ...] = ()
+    """Partitions of Kafka's own topics where a screen has set them apart from ``partitions``."""
 
 
 @dataclass(frozen=True, slots=True)

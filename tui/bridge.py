@@ -132,6 +132,8 @@ class SimBridge:
         self.rates: dict[str, float] = {}
         self.ran_out = False
         """Whether the last search for a notable event found none."""
+        self.shows_internal = False
+        """Whether Kafka's own topics stand among the others."""
         self._rates = Rates()
         self._frame_s = frame_s
         self._last = clock.now()
@@ -170,9 +172,12 @@ class SimBridge:
         view, board = self.session.cluster.view(), self.session.board
         brokers = tuple(replace(each, faults=board.on_node(each.id)) for each in view.brokers)
         controllers = tuple(replace(each, faults=board.on_node(each.node)) for each in view.controllers)
+        internal = () if self.shows_internal else tuple(each for each in view.partitions if each.internal)
+        own = tuple(each for each in view.partitions if not each.internal) if internal else view.partitions
         self.view = replace(
-            view, brokers=brokers, controllers=controllers, faults=board.active(), operations=board.operations()
-        )
+            view, partitions=own, internal=internal, brokers=brokers, controllers=controllers, faults=board.active(),
+            operations=board.operations(),
+        )  # fmt: skip
         self.rates = self._rates.of(self.view)
         return self.view
 

@@ -38,6 +38,7 @@ KEYS: Final = (
     Key("right", "right,l", "→ l", "move(0,1)", "broker to the right", "look"),
     Key("page_up", "pageup", "pgup", "move(-10,0)", "ten partitions up", "look"),
     Key("page_down", "pagedown", "pgdn", "move(10,0)", "ten partitions down", "look"),
+    Key("internal", "i", "i", "internal", "show or hide Kafka's own topics", "look"),
     Key("log_back", "shift+left", "shift+←", "log(-10)", "log: ten offsets back", "look"),
     Key("log_on", "shift+right", "shift+→", "log(10)", "log: ten offsets on", "look"),
     Key("log_fork", "F", "F", "fork", "log: to where the replicas differ", "look"),

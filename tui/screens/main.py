@@ -208,6 +208,13 @@ class MainScreen(Screen[None]):
         self.lanes.follow()
         self.present()
 
+    def action_internal(self) -> None:
+        """Show Kafka's own topics, or set them apart again."""
+        self.bridge.shows_internal = not self.bridge.shows_internal
+        self.bridge.look()
+        self.matrix.place(0, self.matrix.cursor[1])
+        self.share_out()
+
     def action_log(self, offsets: int) -> None:
         """Scroll the log."""
         if self.bridge.view.partitions:

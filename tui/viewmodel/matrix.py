@@ -90,15 +90,20 @@ class Matrix:
     rows: tuple[Row, ...]
     first: int
     total: int
+    hidden: int = 0
+    """Partitions of Kafka's own topics that are left out."""
 
     @property
     def position(self) -> str:
         """Where the window stands, for the pane's border; empty when everything is in view."""
+        hidden = f"i: {self.hidden} internal" if self.hidden else ""
         if len(self.rows) >= self.total:
-            return ""
+            return hidden
         above = glyphs.MORE_ABOVE if self.first else ""
         below = glyphs.MORE_BELOW if self.first + len(self.rows) < self.total else ""
-        return f"{self.first + 1}-{self.first + len(self.rows)} of {self.total} {above}{below}"
+        return f"{self.first + 1}-{self.first + len(self.rows)} of {self.total} {above}{below}" + (
+            f" · {hidden}" if hidden else ""
+        )
 
 
 def columns(view: ClusterView, width: int, cursor: int, before: int = 0) -> Columns:
@@ -141,7 +146,7 @@ def build(
         _row(each, view.groups, parts, brokers, broker_at - parts.first if index == partition_at else -1)
         for index, each in enumerate(view.partitions[first : first + shown], first)
     )
-    return Matrix(head, rows, first, total)
+    return Matrix(head, rows, first, total, len(view.internal))
 
 
 def lag_of(partition: PartitionView, groups: tuple[GroupView, ...]) -> int | None:

@@ -40,8 +40,9 @@ def build(view: ClusterView, running: Running, width: int) -> StatusBar:
     up, paused, down = (
         sum(each.state in states for each in view.brokers) for states in (("up",), ("paused", "starting"), ("down",))
     )
-    under = sum(each.under_replicated for each in view.partitions)
-    offline = sum(each.offline for each in view.partitions)
+    everything = (*view.partitions, *view.internal)
+    under = sum(each.under_replicated for each in everything)
+    offline = sum(each.offline for each in everything)
     ledger = view.ledger
     fields = [
         (f" {glyphs.LOGO} floodmark  " if wide else f" {glyphs.LOGO} ", "bar_strong"),

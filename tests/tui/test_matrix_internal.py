@@ -1,0 +1,46 @@
+"""Kafka's own topics stay out of the matrix until asked for, and count all the same."""
+
+from playbooks.loader import loads
+from playbooks.session import Session
+from tests.support.playbooks import CLUSTER
+from tests.tui.driving import driving
+from tui.bridge import SimBridge
+from tui.frameclock import StepClock
+from tui.viewmodel import matrix
+
+
+def bridge() -> SimBridge:
+    return SimBridge(Session.start(loads(CLUSTER + "settle: 2s\n", "live.yaml"), open_ended=True), StepClock())
+
+
+def test_they_are_set_apart_until_asked_for() -> None:
+    seen = bridge()
+    assert [each.name for each in seen.view.partitions] == ["orders-0"]
+    assert len(seen.view.internal) == 50
+    told = matrix.build(seen.view, width=80, height=10, cursor=(0, 0))
+    assert told.position == "i: 50 internal"
+    seen.shows_internal = True
+    seen.look()
+    assert (len(seen.view.partitions), seen.view.internal) == (51, ())
+
+
+def test_what_befalls_them_is_counted_while_they_are_out_of_sight() -> None:
+    seen = bridge()
+    seen.session.cluster.crash(2)
+    seen.session.advance(20_000_000)
+    view = seen.look()
+    hurt = sum(each.under_replicated for each in (*view.partitions, *view.internal))
+    assert hurt == seen.session.cluster.query.under_replicated() > 1
+
+
+async def test_a_key_shows_and_hides_them():
+    async with driving() as driver:
+        await driver.seconds(1)
+        rows = len(driver.bridge.view.partitions)
+        await driver.press("up", "i")
+        await driver.seconds(1)
+        assert len(driver.bridge.view.partitions) == rows + 50
+        await driver.press(*["pagedown"] * 6, "i")
+        await driver.seconds(1)
+        assert len(driver.bridge.view.partitions) == rows
+        assert "orders-0" in driver.text()
