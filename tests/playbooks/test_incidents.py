@@ -218,3 +218,17 @@ def test_a_rolling_restart_that_does_not_wait_leaves_nobody_who_may_lead(seed: i
     assert {(event.leader, event.clean) for event in back} == {(3, True)}
     # Broker 3 is down for half a second, and needs two to register.
     assert 2 <= (back[0].at_us - offline[0].at_us) / SECOND <= 4
+
+
+@seeds
+def test_a_move_gets_what_the_throttle_leaves_beside_the_replicas_in_sync(seed: int) -> None:
+    incident = Incident("reassignment-throttled", seed).until(69)
+    # 200 kB/s for each of two followers are above 100 kB/s already.
+    assert incident.query.leo("orders-0", 4) == 0
+    incident.finish()
+    moves = [(event.replicas, event.adding) for event in incident.of("assignment_changed")]
+    assert moves == [((1, 2, 4, 3), (4,)), ((1, 2, 3), ()), ((1, 2, 4, 3), (4,)), ((1, 2, 4), ())]
+    # 18 MB and what is written meanwhile, at 2 MB/s less the 0.4 MB/s of the replicas in sync.
+    took = (incident.of("assignment_changed")[3].at_us - incident.of("assignment_changed")[2].at_us) / SECOND
+    assert 8 <= took <= 16
+    assert [(event.broker, event.by) for event in incident.of("replica_deleted")] == [(4, "moved"), (3, "moved")]
