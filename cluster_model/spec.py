@@ -5,6 +5,8 @@ from typing import Final
 
 from cluster_model.log.rules import WRITEBACK_US
 
+MAX_BROKER: Final = 999
+"""Largest id of a broker."""
 FIRST_CONTROLLER: Final = 1_001
 """Node id of the first dedicated KRaft controller; brokers have smaller ones."""
 FIRST_ZOOKEEPER: Final = 1_501

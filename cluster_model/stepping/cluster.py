@@ -9,7 +9,6 @@ from typing import Any
 from cluster_model import beliefs, viewing
 from cluster_model.building import build_parts
 from cluster_model.checker.checker import Checker
-from cluster_model.controller.single import CONTROLLER_ID
 from cluster_model.errors import KafkaError, ModelError
 from cluster_model.events import Event
 from cluster_model.kernel.streams import Streams
@@ -19,7 +18,7 @@ from cluster_model.stepping.broker import Processes
 from cluster_model.stepping.consume import HandConsumer
 from cluster_model.stepping.control import Decisions
 from cluster_model.stepping.fetch import RoundTrips
-from cluster_model.stepping.governing import HandControl
+from cluster_model.stepping.governing import HAND_CONTROLLER, HandControl
 from cluster_model.stepping.ground import NOW, Ground, Handler
 from cluster_model.stepping.isr import IsrChanges
 from cluster_model.stepping.produce import Produces
@@ -83,7 +82,7 @@ class ManualCluster:
 
     def is_up(self, broker: int) -> bool:
         """Whether a broker's process runs; the controller's always does."""
-        return self._ground.up.get(broker, broker == CONTROLLER_ID)
+        return self._ground.up.get(broker, broker == HAND_CONTROLLER)
 
     def act(self, verb: str, params: dict[str, Any]) -> str:
         """Take one step; the name of Kafka's error where the protocol refuses it, else the empty string.

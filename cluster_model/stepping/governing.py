@@ -1,10 +1,13 @@
 """The controller of a cluster by hand, as views and conditions ask about it: always there, always the same."""
 
 from collections.abc import Mapping
+from typing import Final
 
-from cluster_model.controller.single import CONTROLLER_ID
 from cluster_model.messages import PartitionState
 from cluster_model.stepping.ground import Ground
+
+HAND_CONTROLLER: Final = 1_000
+"""Node id of the controller that a hand stands for."""
 
 
 class HandControl:
@@ -17,11 +20,11 @@ class HandControl:
 
     def controllers(self) -> tuple[int, ...]:
         """One, without a process."""
-        return (CONTROLLER_ID,)
+        return (HAND_CONTROLLER,)
 
     def active(self) -> int:
         """That one."""
-        return CONTROLLER_ID
+        return HAND_CONTROLLER
 
     def controller_epoch(self) -> int:
         """Nobody ever replaces it."""

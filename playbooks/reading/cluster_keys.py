@@ -7,7 +7,7 @@ from typing import Any, Final
 from cluster_model.config import SCOPES, ConfigKey, ConfigValue, Scope, check
 from cluster_model.errors import ModelError
 from cluster_model.profiles import PROFILE_VERSIONS
-from cluster_model.spec import QUORUM_SIZES
+from cluster_model.spec import MAX_BROKER, QUORUM_SIZES
 from playbooks.problems import nearest, shown
 from playbooks.reading.kinds import (
     BAD,
@@ -26,7 +26,7 @@ from playbooks.reading.kinds import (
     Text,
 )
 from playbooks.reading.notes import Notes
-from playbooks.reading.references import MAX_BROKER_ID, BrokerId, Reference
+from playbooks.reading.references import BrokerId, Reference
 from playbooks.units import SIZE_ALLOWED, SIZE_PATTERN, size_bytes, size_text
 from playbooks.yamlpos import Mapping, Node, Scalar, found
 
@@ -121,7 +121,7 @@ class QuorumSize(Kind):
 
 BROKER: Final = Record(
     {
-        "id": Key(Integer(1, MAX_BROKER_ID), "The broker's id.", required=True),
+        "id": Key(Integer(1, MAX_BROKER), "The broker's id.", required=True),
         "rack": Key(NAME, "Its rack, or availability zone."),
     }
 )

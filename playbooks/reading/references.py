@@ -1,18 +1,15 @@
 """Kinds of values that name a part of the playbook's own cluster, and are checked against it."""
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from cluster_model.checker.invariants import INVARIANTS
-from cluster_model.controller.single import CONTROLLER_ID
+from cluster_model.spec import MAX_BROKER
 from playbooks.conditions import Condition, ConditionError, parse
 from playbooks.problems import listed, nearest, shown
 from playbooks.reading.kinds import BAD, Integer, Kind, Schema
 from playbooks.reading.notes import Notes
 from playbooks.yamlpos import Node, Scalar
-
-MAX_BROKER_ID: Final = CONTROLLER_ID - 1
-"""Brokers and the controller share one space of node ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +22,14 @@ class BrokerId(Kind):
         return text.isascii() and text.isdigit() and len(text) < 10
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
-        value = Integer(1, MAX_BROKER_ID, "the id of a broker").read(node, key, notes)
+        value = Integer(1, MAX_BROKER, "the id of a broker").read(node, key, notes)
         wrong = notes.facts.wrong_broker(value) if isinstance(value, int) else ""
         if wrong:
             notes.problem(node, key, wrong)
         return BAD if wrong else value
 
     def _schema(self) -> Schema:
-        return Integer(1, MAX_BROKER_ID).schema()
+        return Integer(1, MAX_BROKER).schema()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,16 @@ from cluster_model.building import Parts
 from cluster_model.cluster import Cluster
 from cluster_model.config import ConfigValue
 from cluster_model.controller.plane import Plane
-from cluster_model.controller.single import CONTROLLER_ID
-from cluster_model.controller.single_plane import SinglePlane
 from cluster_model.events import Event
 from cluster_model.kernel.port import Port
+from cluster_model.kernel.processes import Network
 from cluster_model.kernel.streams import Streams
 from cluster_model.messages import PartitionState
 from cluster_model.replication.control import Decisions
 from cluster_model.replication.replica import Replica
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
+from tests.cluster_model.single import CONTROLLER_ID
+from tests.cluster_model.single_plane import SinglePlane
 
 MS = 1_000
 SECOND = 1_000_000
@@ -40,10 +41,20 @@ def spec_of(
 
 
 def one_controller(
-    _spec: ClusterSpec, parts: Parts, port_of: Callable[[int], Port], _streams: Streams, emit: Callable[[Event], None]
+    _spec: ClusterSpec,
+    parts: Parts,
+    port_of: Callable[[int], Port],
+    _streams: Streams,
+    emit: Callable[[Event], None],
+    _network: Network,
 ) -> Plane:
     """A plane that goes by the committed state alone, whatever the mode: what a desk decides, it takes as decided."""
     return SinglePlane(port_of(CONTROLLER_ID), parts.profile, parts.config, parts.committed, emit)
+
+
+def own(names: Iterable[str]) -> list[str]:
+    """Without those of internal topics."""
+    return [name for name in names if not name.startswith("__")]
 
 
 class Desk:

@@ -173,33 +173,18 @@ def _isr_changed(event: Any) -> Said:
     )
 
 
-def _elr(event: Any) -> Said:
-    return (
-        glyphs.BULLET,
-        "warning" if event.elr else "calm",
-        (event.elr,),
-        lambda e: f"ELR of {e.where()} is now {_isr(e.event.elr)}" if e.event.elr else f"ELR of {e.where()} is empty",
-    )
+def _elr_changed(event: Any) -> Said:
+    return glyphs.BULLET, "calm", (event.elr,), lambda e: f"{e.where()}: out of sync but may lead {_isr(e.event.elr)}"
 
 
-def _recovery(event: Any) -> Said:
-    word = "recovers after an unclean election" if event.recovering else "has recovered"
-    return (
-        glyphs.TRUNCATING if event.recovering else glyphs.IN_SYNC,
-        "warning" if event.recovering else "calm",
-        (event.leader, event.recovering),
-        lambda e: f"b{e.event.leader} {word} on {e.where()}",
-    )
+def _recovery_changed(event: Any) -> Said:
+    word = "recovers from" if event.recovering else "has recovered from"
+    return glyphs.BULLET, "calm", (word,), lambda e: f"{e.where()} {word} an unclean election"
 
 
-def _assignment(event: Any) -> Said:
-    def say(entry: Entry) -> str:
-        now = entry.event
-        change = [f"+b{each}" for each in now.adding] + [f"{glyphs.MINUS}b{each}" for each in now.removing]
-        under_way = f", under way: {' '.join(change)}" if change else ""
-        return f"replicas of {entry.where()} are {_isr(now.replicas)}{under_way}"
-
-    return glyphs.BULLET, "strong", (event.replicas, event.adding, event.removing), say
+def _assigned(event: Any) -> Said:
+    word = "moves: replicas" if event.adding or event.removing else "has replicas"
+    return glyphs.BULLET, "calm", (word, event.replicas), lambda e: f"{e.where()} {word} {_isr(e.event.replicas)}"
 
 
 def _rolled(event: Any) -> Said:
@@ -372,9 +357,9 @@ _TELLERS: Final[dict[str, Callable[[Any], Said]]] = {
     "broker_config_changed": _configured,
     "isr_changed": _isr_changed,
     "truncated": _truncated,
-    "elr_changed": _elr,
-    "recovery_changed": _recovery,
-    "assignment_changed": _assignment,
+    "elr_changed": _elr_changed,
+    "recovery_changed": _recovery_changed,
+    "assignment_changed": _assigned,
     "segment_rolled": _rolled,
     "log_cleaned": _cleaned,
     "log_start_moved": _start_moved,

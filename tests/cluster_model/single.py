@@ -1,4 +1,4 @@
-"""One controller node that stands where a ZooKeeper-mode controller or a KRaft quorum stands.
+"""A test double: one controller node that stands where a ZooKeeper-mode controller or a KRaft quorum stands.
 
 It decides by the rules of the profile (:mod:`cluster_model.controller.rules`), in the time that sessions take:
 brokers send heartbeats, silence for a session timeout fences them, and decisions travel as messages that each broker
@@ -17,15 +17,15 @@ from cluster_model.errors import KafkaError
 from cluster_model.events import BrokerFenced, BrokerRegistered, ControllerChanged, Event
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Alarm, Port
-from cluster_model.messages import (
-    AlterPartitionRequest,
+from cluster_model.messages import AlterPartitionRequest
+from cluster_model.profiles import Profile
+from tests.cluster_model.single_messages import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
     LeaderAndIsrRequest,
 )
-from cluster_model.profiles import Profile
 
 CONTROLLER_ID: Final = 1_000
 """Node id of the controller; brokers have small ones."""

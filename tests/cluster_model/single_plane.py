@@ -1,4 +1,4 @@
-"""The plane of one controller node: :mod:`cluster_model.controller.single`, and the brokers' sides of it."""
+"""A test double: the plane of one controller node (:mod:`tests.cluster_model.single`), and the brokers' sides of it."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -6,24 +6,23 @@ from typing import Any, Final
 from cluster_model.config import BrokerConfig
 from cluster_model.controller.committed import Committed
 from cluster_model.controller.plane import Server
-from cluster_model.controller.single import CONTROLLER_ID, SingleController
 from cluster_model.errors import KafkaError
 from cluster_model.events import Event
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
-from cluster_model.messages import (
-    AlterPartitionRequest,
-    AlterPartitionResponse,
+from cluster_model.messages import AlterPartitionRequest, AlterPartitionResponse
+from cluster_model.profiles import Profile
+from cluster_model.replication.broker import Broker
+from cluster_model.replication.control import Decisions, Handlers
+from cluster_model.views import ControllerView
+from tests.cluster_model.single import CONTROLLER_ID, SingleController
+from tests.cluster_model.single_messages import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
     LeaderAndIsrRequest,
 )
-from cluster_model.profiles import Profile
-from cluster_model.replication.broker import Broker
-from cluster_model.replication.control import Decisions, Handlers
-from cluster_model.views import ControllerView
 
 ALTER_PARTITION_RETRY_US: Final = 50_000
 """Pause after an AlterPartition answer that asks for another try (``AlterPartitionManager``)."""

@@ -1,0 +1,209 @@
+"""Random weather over a whole cluster and its control plane, in which no disk loses anything; then everything heals.
+
+Every node may be cut off, paused or killed at any time, in any company: brokers, controllers, ZooKeeper servers. What
+must hold all the same is looked at here without the checker's help, except where it is asked for its own findings.
+"""
+
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Final
+
+from cluster_model.cluster import Cluster
+from cluster_model.controller.kraft.plane import KraftPlane
+from cluster_model.events import Appended, Event, IsrChanged, LeaderElected, PartitionOffline, RecordsMissing
+from cluster_model.kernel.process import ProcessState
+from cluster_model.messages import NOBODY
+from cluster_model.spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
+
+MS: Final = 1_000
+SECOND: Final = 1_000_000
+FAULT: Final = 7
+"""Whose cuts they are."""
+ALL: Final = "with acks=all"
+ONE: Final = "with acks=1"
+
+
+def stormy_spec(random: Random, kafka: str, mode: str, combined: int = 0) -> ClusterSpec:
+    """Three or four brokers, ``combined`` of them controllers too; clean elections, two replicas for acks=all."""
+    brokers = tuple(BrokerSpec(number + 1) for number in range(random.choice([3, 3, 4])))
+    config = {"min.insync.replicas": 2, "unclean.leader.election.enable": False}
+    pace = random.choice([20, 50, 200]) * MS
+    return ClusterSpec(
+        kafka=kafka,
+        mode=mode,
+        brokers=brokers,
+        topics=(TopicSpec("t", random.choice([1, 3]), 3, config=config),),
+        producers=(
+            ProducerSpec(ALL, "t", pace, random.choice([1, 3]), config={"acks": "all"}),
+            ProducerSpec(ONE, "t", pace, random.choice([1, 3]), config={"acks": "1"}),
+        ),
+        network=NetworkSpec(random.choice([100, 1_000, 20_000]), random.choice([0, 200, 5_000])),
+        config={"replica.lag.time.max.ms": random.choice([2_000, 10_000])},
+        combined=tuple(broker.id for broker in brokers[:combined]),
+    )
+
+
+@dataclass
+class Storm:
+    """A cluster in bad weather, and what was seen of it."""
+
+    cluster: Cluster
+    random: Random
+    down: set[int] = field(default_factory=set)
+    committed: dict[str, tuple[int, int]] = field(default_factory=dict)
+    appenders: dict[tuple[str, int], int] = field(default_factory=dict)
+    elections: int = 0
+    missing: int = 0
+    """Records acknowledged with acks=1 that were found missing."""
+
+    def __post_init__(self) -> None:
+        plane = self.cluster.plane
+        self.nodes = sorted({*self.cluster.brokers, *plane.servers})
+        self.everybody = sorted(self.cluster.nodes())
+
+    # -- weather ------------------------------------------------------------------------------------------------------
+
+    def blow(self, acts: int) -> None:
+        """So many acts, most of them soon after one another."""
+        for _number in range(acts):
+            pause = self.random.choice([self.random.randrange(300 * MS), *[self.random.randrange(9 * SECOND)] * 3])
+            self.run(pause)
+            self._act()
+
+    def _act(self) -> None:
+        random, cluster = self.random, self.cluster
+        node = self._victim()
+        what = random.choice(["crash", "pause", "alone", "alone", "pair", "pair", "one way", "calm", "calm", "calm"])
+        if what == "calm":
+            self._calm(random.random() < 0.4)
+        elif what == "crash":
+            if cluster.is_up(node):
+                cluster.crash(node, torn=random.random() < 0.3)
+        elif what == "pause":
+            if cluster.state_of(node) is ProcessState.RUNNING:
+                cluster.pause(node)
+        elif what == "alone":
+            inside = {node, *random.sample(self.nodes, random.choice([0, 0, 1, 2]))}
+            for one in sorted(inside):
+                for other in self.everybody:
+                    if other not in inside and (other in self.nodes or random.random() < 0.3):
+                        self._cut(one, other)
+        else:
+            other = random.choice([each for each in self.nodes if each != node])
+            self._cut(node, other, both=what == "pair")
+
+    def _victim(self) -> int:
+        """Anybody, but rather one that matters."""
+        cluster = self.cluster
+        leaders = [record.leader for record in cluster.world.records.values() if record.leader != NOBODY]
+        active = cluster.plane.active()
+        choice = self.random.random()
+        if choice < 0.3 and leaders:
+            return self.random.choice(leaders)
+        return active if choice < 0.45 and active != NOBODY else self.random.choice(self.nodes)
+
+    def _cut(self, one: int, other: int, *, both: bool = True) -> None:
+        self.cluster.cut(one, other, FAULT)
+        if both:
+            self.cluster.cut(other, one, FAULT)
+
+    def _calm(self, everything: bool) -> None:
+        cluster = self.cluster
+        cut = [pair for pair in list(cluster.network._links) if cluster.network.link(*pair).cuts]
+        for pair in cut:
+            if everything or self.random.random() < 0.5:
+                cluster.mend(*pair, FAULT)
+        for node in self.nodes:
+            if everything or self.random.random() < 0.5:
+                self._revive(node)
+
+    def _revive(self, node: int) -> None:
+        state = self.cluster.state_of(node)
+        if state is ProcessState.PAUSED:
+            self.cluster.resume(node)
+        elif state is not ProcessState.RUNNING:
+            self.cluster.restart(node)
+
+    def heal(self) -> None:
+        """Whole links, and every process runs; one that exits by itself is started again."""
+        self._calm(True)
+
+    # -- what is seen -------------------------------------------------------------------------------------------------
+
+    def run(self, span_us: int) -> None:
+        """Let time pass, and look at all that happened."""
+        self.cluster.run(self.cluster.now_us + span_us)
+        for event in self.cluster.drain():
+            self._see(event)
+
+    def _see(self, event: Event) -> None:
+        if isinstance(event, Appended):
+            first = self.appenders.setdefault((event.partition, event.leader_epoch), event.broker)
+            assert first == event.broker, f"two leaders appended in one epoch: {event}"
+        elif isinstance(event, LeaderElected | IsrChanged | PartitionOffline):
+            before = self.committed.get(event.partition, (0, 0))
+            after = (event.leader_epoch, event.partition_epoch)
+            assert before[0] <= after[0], event
+            assert before[1] <= after[1], event
+            self.committed[event.partition] = after
+            self.elections += isinstance(event, LeaderElected)
+        elif isinstance(event, RecordsMissing):
+            assert event.acks == 1, event
+            self.missing += event.count
+
+    # -- afterwards ---------------------------------------------------------------------------------------------------
+
+    def is_whole(self) -> bool:
+        """Whether there is a controller, every partition has its leader and all its replicas in sync."""
+        plane, world = self.cluster.plane, self.cluster.world
+        return plane.active() != NOBODY and all(
+            record.leader != NOBODY and set(record.isr) == set(record.assignment) for record in world.records.values()
+        )
+
+    def settle(self, bound_us: int) -> None:
+        """Everything comes back within the bound; then logs and metadata become the same everywhere."""
+        self.heal()
+        end = self.cluster.now_us + bound_us
+        while not self.is_whole() and self.cluster.now_us < end:
+            self.run(SECOND)
+            for broker in self.cluster.brokers:  # Old versions exit rather than truncate what they must not.
+                self._revive(broker)
+        assert self.is_whole(), self.describe()
+        self.cluster.stop_producers()
+        self.run(40 * SECOND)
+        assert self.is_whole(), self.describe()
+
+    def describe(self) -> str:
+        """Where the cluster stands."""
+        records = [record.state for record in self.cluster.world.records.values()]
+        return f"at {self.cluster.now_us}: {records} {self.cluster.plane.view()}"
+
+    def has_converged(self) -> None:
+        """Equal logs, HW at their end, one view of who leads, and the same metadata in every quorum node."""
+        world = self.cluster.world
+        for name, replicas in world.replicas.items():
+            record = world.records[name]
+            leader = world.true_leader(name)
+            assert leader is not None
+            for broker, replica in replicas.items():
+                assert replica.log.extents == leader.log.extents, (name, broker)
+                assert replica.hw == replica.log.leo, (name, broker)
+                assert replica.leader_epoch == record.leader_epoch, (name, broker)
+        plane = self.cluster.plane
+        if isinstance(plane, KraftPlane):
+            images = [node.image.save() for node in plane._nodes.values()]
+            images += [control.image.save() for control in plane._controls.values()]
+            assert all(image == plane._truth.image.save() for image in images)
+
+
+def weather(seed: int, spec: ClusterSpec, acts: int) -> Storm:
+    """A storm that has blown; it is still there."""
+    storm = Storm(Cluster.build(spec, seed), Random(f"storm {seed}"))
+    storm.run(SECOND)
+    storm.blow(acts)
+    return storm
+
+
+def spec_of(seed: int, kafka: str, mode: str, combined: int = 0, **changes: object) -> ClusterSpec:
+    """The spec of a numbered storm."""
+    return replace(stormy_spec(Random(f"spec {seed}"), kafka, mode, combined), **changes)  # type: ignore[arg-type]
