@@ -115,11 +115,20 @@ _QUORUM: Final = (
 _CONTROLLER: Final = (
     ConfigKey("auto.leader.rebalance.enable", "bool", "Whether leadership goes back to preferred replicas."),
     ConfigKey("leader.imbalance.check.interval.seconds", "int", "How often that is looked at.", 1),
+    ConfigKey(
+        "leader.imbalance.per.broker.percentage", "int", "Percentage of a broker's leaderships that may stray.",
+    ),
     ConfigKey("unclean.leader.election.interval.ms", "int", "How often unclean elections are tried (KRaft, 3.9).", 1),
     ConfigKey("num.partitions", "int", "Partitions of a topic that names no number.", 1),
     ConfigKey("initial.broker.registration.timeout.ms", "int", "How long a broker tries to register (KRaft).", 1),
-)
-"""What controllers go by."""
+    ConfigKey("controlled.shutdown.enable", "bool", "Whether a stopping broker hands over first (ZooKeeper)."),
+    ConfigKey("controlled.shutdown.max.retries", "int", "How often it asks the controller to (ZooKeeper)."),
+    ConfigKey("controlled.shutdown.retry.backoff.ms", "int", "Pause between those (ZooKeeper)."),
+    ConfigKey(
+        "controller.socket.timeout.ms", "int", "How long controller and brokers wait for each other (ZooKeeper).", 1
+    ),
+)  # fmt: skip
+"""What controllers go by, and how leaderships are handed over."""
 
 BROKER: Final = _table(
     ConfigKey("replica.lag.time.max.ms", "int", "How long a follower may be behind before it leaves the ISR.", 1),

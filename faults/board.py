@@ -12,6 +12,7 @@ from faults.action import Action
 from faults.catalogue import CATALOGUE, Fault, FaultError, nearest
 from faults.desk import WAKINGS, Desk
 from faults.selectors import TARGETS, SelectorError, resolve
+from faults.usual import usual
 
 OPERATOR: Final = "operator"
 """Who acts when no step of a playbook does."""
@@ -218,6 +219,10 @@ class FaultBoard:
             FaultError: unknown operation, or a parameter that is missing or wrong.
         """
         return self.desk.request(action, by)
+
+    def usual(self, name: str, partition: str, broker: int) -> Action:
+        """An operation with sensible parameters for a partition and a broker."""
+        return usual(name, self._cluster, partition, broker)
 
     def operations(self) -> tuple[OperationView, ...]:
         """Operations under way, oldest first."""

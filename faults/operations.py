@@ -36,6 +36,9 @@ class Operation:
     one_of: tuple[str, ...] = ()
     """Parameters of which exactly one is to be given."""
 
+    usual_for_us: int = -1
+    """As for faults: none lasts for a time that a key could give it."""
+
     def param(self, name: str) -> Param | None:
         """A parameter by name."""
         return next((param for param in self.params if param.name == name), None)

@@ -183,7 +183,7 @@ def headline(story: SessionStory) -> str:
 
 def sentences(story: SessionStory) -> list[str]:
     """What happened, in the order in which a reader asks."""
-    said = [*_causes(story), _faults(story), *_outages(story), _slowest(story), _elections(story)]
+    said = [*_causes(story), _faults(story), *_outages(story), _slowest(story), _controllers(story), _elections(story)]
     said += [f"Invariant {row['invariant']} was violated: {row['detail']}" for row in story.tables["violations"][:3]]
     said += [
         f"Its result says {row['from_result']} {row['term'].replace('_', ' ')}, its events say {row['from_events']}."
@@ -292,6 +292,14 @@ def _worst(spans: list[Row], keys: tuple[str, ...]) -> tuple[tuple[Any, ...], in
     key = max(groups, key=lambda name: sum(row["duration_us"] for row in groups[name]))
     own = groups[key]
     return key, sum(row["duration_us"] for row in own), len(own), max(own, key=lambda row: row["duration_us"])
+
+
+def _controllers(story: SessionStory) -> str:
+    """Who took over as controller, and when."""
+    found = story.tables["controllers"]
+    told = [f"{row['node']} at {instant(row['at_us'])} in epoch {row['leader_epoch']}" for row in found[:3]]
+    more = f", and {len(found) - 3} more" if len(found) > 3 else ""
+    return f"The controller changed {several(len(found), 'time')}: {'; '.join(told)}{more}." if found else ""
 
 
 def _elections(story: SessionStory) -> str:

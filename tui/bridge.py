@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from cluster_model.events import Event
-from cluster_model.views import ClusterView, FaultView, LogView
+from cluster_model.views import ClusterView, FaultView, LogView, OperationView
 from faults.action import Action
 from tui.frameclock import FrameClock
 from tui.viewmodel.feed import Feed
@@ -70,6 +70,14 @@ class BoardLike(Protocol):
 
     def active(self) -> tuple[FaultView, ...]:
         """Active faults."""
+        ...
+
+    def usual(self, name: str, partition: str, broker: int) -> Action:
+        """An operation as one key asks for it."""
+        ...
+
+    def operations(self) -> tuple[OperationView, ...]:
+        """Operations of the administrator that are under way."""
         ...
 
 
@@ -162,7 +170,9 @@ class SimBridge:
         view, board = self.session.cluster.view(), self.session.board
         brokers = tuple(replace(each, faults=board.on_node(each.id)) for each in view.brokers)
         controllers = tuple(replace(each, faults=board.on_node(each.node)) for each in view.controllers)
-        self.view = replace(view, brokers=brokers, controllers=controllers, faults=board.active())
+        self.view = replace(
+            view, brokers=brokers, controllers=controllers, faults=board.active(), operations=board.operations()
+        )
         self.rates = self._rates.of(self.view)
         return self.view
 

@@ -30,6 +30,7 @@ KEYS: Final = (
     Key("speed_one", "backslash", "\\", "speed_one", "speed ×1", "time"),
     Key("fault", "f", "f", "fault", "inject a fault on the broker under the cursor", "act", "fault"),
     Key("control", "C", "C", "control", "inject a fault on the controller; arrows: on another node", "act"),
+    Key("admin", "a", "a", "admin", "an administrator's operation on what is under the cursor", "act", "admin"),
     Key("heal", "H", "H", "heal", "heal all faults", "act", "heal"),
     Key("up", "up,k", "↑ k", "move(-1,0)", "partition above", "look"),
     Key("down", "down,j", "↓ j", "move(1,0)", "partition below", "look"),

@@ -16,6 +16,7 @@ from cluster_model.checker.acked import AckedRecords, RangeSet
 from cluster_model.checker.causes import Run, Trigger, runs_of, sentence
 from cluster_model.checker.history import History
 from cluster_model.checker.repeats import Repeats
+from cluster_model.checker.vouched import Vouched
 from cluster_model.events import (
     Appended,
     Event,
@@ -32,6 +33,7 @@ from cluster_model.events import (
 )
 from cluster_model.log.compare import Range, subtract, union
 from cluster_model.log.lineage import Lineage
+from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.world import World
 
 _Interval = tuple[int, int, int]
@@ -54,8 +56,7 @@ class Ledger:
         self._missing: dict[str, tuple[_Interval, ...]] = {}
         self._causes: dict[tuple[str, int], list[tuple[int, int, Trigger]]] = {}
         """(partition, stint) → (start, end, what did it) of all that is missing; empty for a stint that has it back."""
-        self._vouched: dict[tuple[str, int], tuple[tuple[int, int, tuple[int, ...]], ...]] = {}
-        """(partition, stint) → (start, end, ISR) as of the acknowledgement; one entry while the ISR stays."""
+        self._vouched = Vouched()
         self._purged: dict[tuple[str, int], RangeSet] = {}
         """(partition, stint) → offsets deleted on purpose."""
         self._deleted: dict[str, int] = {}
@@ -84,7 +85,7 @@ class Ledger:
         self._deleted[partition] = self._acked.pop(partition).topic_id
         self._missing.pop(partition, None)
         self._causes = {key: causes for key, causes in self._causes.items() if key[0] != partition}
-        self._vouched = {key: vouched for key, vouched in self._vouched.items() if key[0] != partition}
+        self._vouched.forget(partition)
         self._purged = {key: purged for key, purged in self._purged.items() if key[0] != partition}
         self.repeats.forget(partition)
 
@@ -142,7 +143,8 @@ class Ledger:
         self._vouch(event.partition, lineage.id, event.log_offset, event.log_offset + event.count)
         leader = self._world.true_leader(event.partition)
         if leader is not None and leader.broker != event.broker:
-            self.leader_changed(event.partition, event)
+            end = event.log_offset + event.count
+            self._acknowledged_in_vain(event.partition, lineage.id, (event.log_offset, end), leader.log, event)
 
     def _acknowledged(self, event: RecordsAcked) -> None:
         end = event.log_offset + event.count
@@ -155,33 +157,12 @@ class Ledger:
         self._vouch(event.partition, event.stint, event.log_offset, end)
         leader = self._world.true_leader(event.partition)
         if leader is not None and not leader.log.holds(event.stint, event.log_offset, end):
-            self.leader_changed(event.partition, event)
+            self._acknowledged_in_vain(event.partition, event.stint, (event.log_offset, end), leader.log, event)
 
     def _vouch(self, partition: str, stint: int, start: int, end: int) -> None:
         """Remember which ISR stood behind an acknowledgement."""
         isr = self._history.isr_of(partition, self._world.lineages[partition].by_id[stint].epoch)
-        key = (partition, stint)
-        known = self._vouched.get(key, ())
-        if known:
-            first, last, stood = known[-1]
-            if last == start and stood == isr:
-                self._vouched[key] = ((first, end, isr),) if len(known) == 1 else (*known[:-1], (first, end, isr))
-                return
-        entries = list(known)
-        place = len(entries)
-        while place and entries[place - 1][0] > start:  # acknowledgements overtake each other, but not by far
-            place -= 1
-        if place < len(entries) and (entries[place][0], entries[place][2]) == (end, isr):
-            end = entries.pop(place)[1]
-        if place and entries[place - 1][1:] == (start, isr):
-            place -= 1
-            start = entries.pop(place)[0]
-        entries.insert(place, (start, end, isr))
-        self._vouched[partition, stint] = tuple(entries)
-
-    def _vouched_isr(self, partition: str, stint: int, offset: int) -> tuple[int, ...]:
-        entries = self._vouched.get((partition, stint), ())
-        return next((isr for start, end, isr in entries if start <= offset < end), ())
+        self._vouched.note(partition, stint, start, end, isr)
 
     def committed(self, event: HwAdvanced) -> None:
         """A HW rose: if it is the true leader's, what lies below it could be read."""
@@ -235,6 +216,22 @@ class Ledger:
         for stint, start, end in missing:
             self._report_missing(partition, stint, (start, end), trigger)
 
+    def _acknowledged_in_vain(
+        self, partition: str, stint: int, acked: Range, leader: ReplicaLog, trigger: TraceEvent
+    ) -> None:
+        """Somebody vouched for records that the leader does not hold: these are missing, of the others nothing is new.
+
+        A deposed leader may do so for every batch of a long time, so nothing here looks at what came before.
+        """
+        missing = self._missing.get(partition, ())
+        for start, end in subtract([acked], self._present(partition, stint, leader.held(stint))):
+            if missing and missing[-1][0] == stint and missing[-1][2] == start:
+                missing = (*missing[:-1], (stint, missing[-1][1], end))
+            else:
+                missing = (*missing, (stint, start, end))
+            self._say_missing(partition, stint, (start, end), trigger)
+        self._missing[partition] = missing
+
     def _forget_returned(self, partition: str, stint: int, gone: list[Range]) -> None:
         """What the leader holds again has no cause any more: should it go again, that will be another."""
         entries = self._causes.get((partition, stint))
@@ -248,20 +245,23 @@ class Ledger:
 
     def _report_missing(self, partition: str, stint: int, gone: Range, trigger: TraceEvent) -> None:
         known = self._causes.setdefault((partition, stint), [])
-        fresh = subtract([gone], union((start, end) for start, end, _trigger in known))
+        for fresh in subtract([gone], union((start, end) for start, end, _trigger in known)):
+            self._say_missing(partition, stint, fresh, trigger)
+
+    def _say_missing(self, partition: str, stint: int, fresh: Range, trigger: TraceEvent) -> None:
         lineage = self._world.lineages[partition].by_id[stint]
         committed_end = self._acked[partition].committed.get(stint, 0)
         did_it = Trigger(trigger, self._history.moment)
-        for start, end in fresh:
-            known.append((start, end, did_it))
-            for run in runs_of(lineage, start, end, committed_end):
-                cause = self._cause(partition, lineage, run)
-                self._emit(
-                    RecordsMissing(
-                        trigger.at_us, partition, run.client, run.sequence, run.end - run.start, run.start,  # type: ignore[attr-defined]
-                        lineage.epoch, run.acks, run.committed, cause,
-                    )
-                )  # fmt: skip
+        self._causes.setdefault((partition, stint), []).append((*fresh, did_it))
+        for run in runs_of(lineage, *fresh, committed_end):
+            isr = self._vouched.isr_at(partition, stint, run.start)
+            cause = sentence(self._history, partition, lineage, run, isr, did_it)
+            self._emit(
+                RecordsMissing(
+                    trigger.at_us, partition, run.client, run.sequence, run.end - run.start, run.start,  # type: ignore[attr-defined]
+                    lineage.epoch, run.acks, run.committed, cause,
+                )
+            )  # fmt: skip
 
     def missing(self, partition: str) -> int:
         """Acknowledged records that the current leader's log does not hold."""
@@ -357,7 +357,7 @@ class Ledger:
         )  # fmt: skip
 
     def _cause(self, partition: str, lineage: Lineage, run: Run) -> str:
-        isr = self._vouched_isr(partition, lineage.id, run.start)
+        isr = self._vouched.isr_at(partition, lineage.id, run.start)
         for start, end, trigger in self._causes.get((partition, lineage.id), ()):
             if start <= run.start < end:
                 return sentence(self._history, partition, lineage, run, isr, trigger)
@@ -378,7 +378,7 @@ class Ledger:
             tuple([(name, acked.topic_id, acked.save()) for name, acked in self._acked.items()]),
             tuple(self._missing.items()),
             tuple((key, tuple(causes)) for key, causes in self._causes.items()),
-            self._vouched.copy(),
+            self._vouched.save(),
             tuple(self._unplaced.items()),
             None if self._closed is None else tuple(self._closed.items()),
             tuple((client, tuple(books)) for client, books in self.books.items()),
@@ -398,7 +398,7 @@ class Ledger:
             self._acked[name].load(state)
         self._missing = dict(missing)
         self._causes = {key: list(entries) for key, entries in causes}
-        self._vouched = dict(vouched)
+        self._vouched.load(vouched)
         self._unplaced = dict(unplaced)
         self._closed = None if closed is None else dict(closed)
         self.books = {client: list(entries) for client, entries in books}

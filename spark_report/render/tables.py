@@ -252,6 +252,16 @@ def violations(story: SessionStory) -> View:
     return view("violations", "Violated invariants", story.tables["violations"], columns, "at")
 
 
+def controllers(story: SessionStory) -> View:
+    """Who became the active controller."""
+    columns: dict[str, Callable[[Row], Any]] = {
+        "at": lambda row: _when(story, row),
+        "controller": lambda row: row["node"],
+        "epoch": lambda row: row["leader_epoch"],
+    }
+    return view("controllers", "Controller changes", story.tables["controllers"], columns, "at")
+
+
 def steps(story: SessionStory) -> View:
     """What the playbook or the operator did."""
     columns: dict[str, Callable[[Row], Any]] = {

@@ -39,6 +39,8 @@ TABLES: Final[dict[str, PointTable]] = {
         ("truncated",), ("partition", "broker", "leader_epoch", "log_offset", "end_offset", "hw", "rule")
     ),
     "expectations": PointTable(("expectation_checked",), ("rule", "ok", "detail")),
+    # Who became the active controller, with its controller epoch; ``broker`` is -1 for a node that is none.
+    "controllers": PointTable(("controller_changed",), ("node", "broker", "leader_epoch")),
     # ``error`` is Kafka's refusal, empty where there was none.
     "steps": PointTable(("step_taken",), ("by", "target", "detail", "error")),
 }

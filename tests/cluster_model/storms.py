@@ -1,4 +1,4 @@
-"""Random weather over a whole cluster and its control plane, in which no disk loses anything; then everything is healed.
+"""Random weather over a cluster and its control plane, in which no disk loses anything; then everything is healed.
 
 Every node may be cut off, paused or killed at any time, in any company: brokers, controllers, ZooKeeper servers. What
 must hold all the same is looked at here without the checker's help, except where it is asked for its own findings.
@@ -24,7 +24,7 @@ ONE: Final = "with acks=1"
 
 
 def stormy_spec(random: Random, kafka: str, mode: str, combined: int = 0) -> ClusterSpec:
-    """Three or four brokers, ``combined`` of them controllers too; clean elections only, and two replicas for acks=all."""
+    """Three or four brokers, ``combined`` of them controllers too; elections are clean, acks=all needs two replicas."""
     brokers = tuple(BrokerSpec(number + 1) for number in range(random.choice([3, 3, 4])))
     config = {"min.insync.replicas": 2, "unclean.leader.election.enable": False}
     pace = random.choice([20, 50, 200]) * MS

@@ -42,7 +42,7 @@ def test_going_back_forgets_later_ranges(before: list[tuple[int, int]], after: l
 
 
 def test_stints_are_kept_apart() -> None:
-    acked = AckedRecords(1)
+    acked = AckedRecords(0)
     assert acked.add(1, 10, 20)
     assert acked.add(2, 10, 20)
     assert not acked.add(1, 12, 18)
@@ -50,14 +50,14 @@ def test_stints_are_kept_apart() -> None:
 
 
 def test_commitment_only_grows() -> None:
-    acked = AckedRecords(1)
+    acked = AckedRecords(0)
     for end in (5, 9, 7):
         acked.commit(3, end)
     assert acked.committed == {3: 9}
 
 
 def test_everything_goes_back() -> None:
-    acked = AckedRecords(1)
+    acked = AckedRecords(0)
     acked.add(1, 0, 5)
     acked.commit(1, 3)
     saved = acked.save()

@@ -1,12 +1,18 @@
 """What a run costs, in counts: events per batch, places looked at per fetch. Never in time."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
+from cluster_model.checker import ledger
 from cluster_model.cluster import Cluster
+from cluster_model.log.compare import Range, union
 from cluster_model.replication import service
 from cluster_model.spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
+from playbooks import bundled
+from playbooks.loader import load
+from playbooks.running import start_session
 
 SECOND = 1_000_000
 
@@ -102,3 +108,22 @@ def test_a_batch_of_many_records_is_kept_as_one() -> None:
         cluster.run(3 * SECOND)
     kept = [sum(sum(lineages.save()) for lineages in cluster.lineages.values()) for cluster in (few, many)]
     assert kept[0] == kept[1]
+
+
+def test_what_a_deposed_leader_acknowledges_is_not_looked_through_again_for_every_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Cut off from everybody but its clients it goes on for as long as they do."""
+    looked = [0]
+
+    def counted(ranges: Iterable[Range]) -> list[Range]:
+        ranges = list(ranges)
+        looked[0] += len(ranges)
+        return union(ranges)
+
+    monkeypatch.setattr(ledger, "union", counted)
+    session = start_session(load(bundled.path_of("split-leader")))
+    session.advance(40 * SECOND)
+    lost = session.cluster.query.missing("clicks")
+    assert lost > 2_000
+    assert looked[0] < 10 * lost

@@ -217,7 +217,7 @@ def test_a_rolling_restart_takes_brokers_in_order(cluster: Cluster, board: Fault
 def test_a_rolling_restart_waits_for_the_isr(cluster: Cluster, board: FaultBoard) -> None:
     inject(board, "gc_pause", "broker(4)")
     cluster.run(12 * SECOND)
-    assert cluster.query.under_replicated() == 1
+    assert cluster.query.under_replicated() >= 1
     ask(board, "rolling_restart", brokers=(1, 2))
     cluster.run(40 * SECOND)
     assert [view.progress for view in board.operations()] == ["broker 1 starts again"]

@@ -19,7 +19,14 @@ TRACES = (
     "unclean-election-arithmetic",
 )  # fmt: skip
 """Stepped by hand, and right under every version."""
-TIMED = ("leader-crash", "gc-pause-acks-1", "gc-pause-acks-all", "both-followers-paused", "follower-partitioned")
+INCIDENTS = (
+    "last-replica-power-loss", "split-leader", "leader-without-followers", "controller-crash", "quorum-lost",
+    "ensemble-lost", "rolling-restart-blind", "rolling-restart-waiting", "zone-loss",
+)  # fmt: skip
+"""What happened to somebody, or what Kafka's own system tests do to it."""
+TIMED = (
+    "leader-crash", "gc-pause-acks-1", "gc-pause-acks-all", "both-followers-paused", "follower-partitioned", *INCIDENTS,
+)  # fmt: skip
 
 
 def run(name: str, seed: int | None = None) -> Result:
@@ -59,9 +66,9 @@ def test_each_passes(playbook: Playbook) -> None:
     assert (result.verdict, wrong, result.reason) == ("pass", [], "")
 
 
-def test_the_page_on_playbooks_lists_the_traces() -> None:
+def test_the_page_on_playbooks_lists_traces_and_incidents() -> None:
     page = (Path(__file__).parents[2] / "docs" / "playbooks.md").read_text(encoding="utf-8")
-    assert tuple(re.findall(r"^\| `([a-z0-9]+-[a-z0-9-]+)` \|", page, re.MULTILINE)) == TRACES
+    assert tuple(re.findall(r"^\| `([a-z0-9]+-[a-z0-9-]+)` \|", page, re.MULTILINE)) == (*TRACES, *INCIDENTS)
 
 
 @pytest.mark.parametrize(("kafka", "mode"), [(kafka, mode) for kafka in PROFILE_VERSIONS for mode in modes_of(kafka)])

@@ -52,6 +52,7 @@ def _rows(name: str) -> dict[str, list[dict[str, Any]]]:
         "violations": [{**when, "invariant": name, "partition": name, "broker": 1, "detail": name, "cause": name}],
         "truncations": [{**when, "partition": name, **cut}],
         "expectations": [{**when, "rule": name, "ok": False, "detail": name}],
+        "controllers": [{**when, "node": name, "broker": -1, "leader_epoch": 2}],
         "steps": [{**when, "by": name, "target": name, "detail": name, "error": name}],
         "faults": [{**SPAN, "fault_id": 1, "fault": name, "target": name, "detail": name}],
         "partition_states": [{**SPAN, **state, "partition": name, "isr_size": 2}],

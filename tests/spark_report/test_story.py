@@ -102,3 +102,17 @@ def test_several_sessions_are_counted_by_verdict(tmp_path: Path) -> None:
         "alarm",
         "2 sessions: 2 failed. 2 acknowledged records lost.",
     )
+
+
+def test_the_story_tells_who_took_over_as_controller(tmp_path: Path) -> None:
+    row = {"seq": 3, "broker": -1, "leader_epoch": 2}
+    changes = [{**row, "at_us": at, "node": f"controller {1000 + at}"} for at in range(1, 6)]
+    said = sentences(story(tmp_path / "one", controllers=changes[:1]).sessions[0])
+    assert "The controller changed 1 time: controller 1001 at 0.000 s in epoch 2." in said
+    assert any(
+        sentence.startswith("The controller changed 5 times") and sentence.endswith(", and 2 more.")
+        for sentence in sentences(story(tmp_path / "many", controllers=changes).sessions[0])
+    )
+    assert not any(
+        "controller changed" in each for each in sentences(story(tmp_path / "none", controllers=[]).sessions[0])
+    )

@@ -3,9 +3,11 @@ from textual.command import CommandPalette
 
 from cluster_model.events import InvariantViolated
 from faults.catalogue import CATALOGUE
+from faults.operations import OPERATIONS
 from tests.tui.driving import driving
 from tests.tui.fake_views import session
 from tui.keymap import KEYS
+from tui.paint.matrix import lead
 from tui.screens.help import HelpScreen
 from tui.theme import Look
 from tui.viewmodel.layout import SMALLEST
@@ -170,9 +172,9 @@ async def test_the_cursor_moves_by_arrows_letters_and_mouse():
         await driver.press("up", "h")
         assert driver.main.matrix.cursor == (1, 1)
         await driver.press("pagedown")
-        assert driver.main.matrix.cursor == (9, 1)
+        assert driver.main.matrix.cursor == (11, 1)
         columns = driver.main.matrix.rows[0].columns
-        await driver.pilot.click(driver.main.matrix, offset=(18 + 2 * columns.broker, 4))
+        await driver.pilot.click(driver.main.matrix, offset=(lead(columns) + 2 * columns.broker, 4))
         await driver.pilot.pause()
         assert driver.main.matrix.cursor == (3, 2)
 
@@ -211,7 +213,7 @@ async def test_many_partitions_scroll_with_the_cursor():
         assert "orders-25" not in driver.text()
         await driver.press(*["pagedown"] * 3)
         assert "payments-0" in driver.text()
-        assert " of 31 ▴" in driver.text()
+        assert " of 81 ▴" in driver.text()
 
 
 async def test_help_is_made_from_the_keys():
@@ -386,3 +388,35 @@ async def test_ctrl_c_does_not_kill_the_session():
         await driver.press("ctrl+c")
         assert "ctrl+q quits and seals the session" in driver.toasts()
         assert driver.app.is_running
+
+
+async def test_the_operations_sheet_names_every_operation_and_what_it_would_do():
+    async with driving() as driver:
+        await driver.press("a")
+        text = driver.text()
+        for operation in OPERATIONS.values():
+            assert f" {operation.letter}  {operation.title}" in text
+        assert "Administer orders-0, b1" in text
+        assert "admin create_topic topic=topic-1" in text
+        await driver.press("down", "down")
+        assert "admin add_partitions topic=orders total=" in driver.text()
+        await driver.press("escape")
+        assert "Administer" not in driver.text()
+        assert driver.bridge.view.operations == ()
+
+
+async def test_two_keys_begin_an_operation_and_its_answer_comes_later():
+    async with driving() as driver:
+        await driver.seconds(1)
+        await driver.press("a", "e")
+        assert [each.name for each in driver.bridge.view.operations] == ["elect_leaders"]
+        assert "elect leaders partition=orders-0" in driver.text()
+        await driver.seconds(1)
+        assert driver.bridge.view.operations == ()
+        assert "refused: ELECTION_NOT_NEEDED" in driver.text()
+        await driver.press("a", "s")
+        await driver.seconds(4)
+        assert driver.bridge.view.brokers[0].state == "down"
+        assert "shutdown" in driver.text()
+        await driver.seconds(12)
+        assert driver.bridge.view.brokers[0].state == "up"

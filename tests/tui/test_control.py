@@ -156,6 +156,7 @@ def test_under_the_cursor_stands_who_knows_what():
     text = [words(row) for row in side.replica(split_view(), 0, 0)]
     assert text[0] == "● b1 up, fenced ?1 stale"
     assert text[4:] == [
+        "believes leader b1 epoch 3",
         "takes controller 1001 for the controller",
         "b1 and b2 lead at once",
         "recovering · ELR {1} · +b4 · −b3",

@@ -33,7 +33,7 @@ def every_row(width):
     for rows in (side.clients(view, {"checkout": 200.0}), side.faults(view), side.replica(view, 1, 0)):
         yield from ((paint_panes.side, row) for row in rows)
     for columns in (1, 3):
-        opened = sheet.build(FAULTS * columns, chosen=1, broker="b2", expectation="word " * 40, width=width)
+        opened = sheet.build(FAULTS * columns, chosen=1, title="Inject on b2", expectation="word " * 40, width=width)
         yield from ((paint_panes.sheet, row) for row in opened.rows)
     yield paint_panes.key_bar, paint_panes.KeyBarRow(width)
 

@@ -297,7 +297,7 @@ def test_the_sheet_names_the_length_of_time_that_a_fault_will_use():
 
 def test_many_faults_stand_in_columns_and_none_is_left_out():
     faults = [Fault(chr(ord("a") + at)) for at in range(20)]
-    built = sheet.build(faults, chosen=3, broker="b1", expectation="", width=80)
+    built = sheet.build(faults, chosen=3, title="on b1", expectation="", width=80)
     items = [item for row in built.rows if isinstance(row, sheet.ItemRow) for item in row.items]
     assert sorted(item.letter for item in items) == [fault.letter for fault in faults]
     assert [item.letter for item in items if item.chosen] == ["d"]

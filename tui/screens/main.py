@@ -10,7 +10,9 @@ from textual.screen import Screen
 
 from faults.action import Action
 from faults.catalogue import CATALOGUE, FaultError
+from faults.operations import OPERATIONS, Operation
 from faults.selectors import selector_of
+from playbooks.wording import words
 from tui import glyphs
 from tui.bridge import SimBridge
 from tui.keymap import bindings
@@ -21,6 +23,7 @@ from tui.viewmodel.layout import SMALLEST, plan
 from tui.widgets.lanes import Lanes
 from tui.widgets.linegrid import LineGrid
 from tui.widgets.matrix import Matrix
+from tui.widgets.operations import OperationSheet
 from tui.widgets.panes import FeedPane, KeyBar, Pane, SidePane, Status
 from tui.widgets.whichkey import WhichKey
 
@@ -57,6 +60,9 @@ class MainScreen(Screen[None]):
         """Node of the control plane that the fault sheet aims at, -1 for the broker under the cursor."""
         self.status = Status(look)
         self.whichkey = WhichKey(look)
+        self.operations = OperationSheet(look)
+        self.sheet: WhichKey = self.whichkey
+        """The one that is open, or was last."""
         self.toosmall: LineGrid[side.SideRow] = LineGrid(paint.side, look, id="toosmall")
 
     def compose(self) -> ComposeResult:
@@ -72,6 +78,7 @@ class MainScreen(Screen[None]):
         yield Pane(self.feed, look, title="Events", id="feed-pane")
         yield KeyBar(look)
         yield Pane(self.whichkey, look, title="", id="whichkey-pane")
+        yield Pane(self.operations, look, title="", id="operations-pane")
         yield self.toosmall
 
     def grids(self) -> list[LineGrid[Any]]:
@@ -99,7 +106,7 @@ class MainScreen(Screen[None]):
             controllers=len(view.controllers),
         )  # fmt: skip
         for pane in self.query(Pane):
-            if pane.id == "whichkey-pane":
+            if pane.id in ("whichkey-pane", "operations-pane"):
                 continue
             box = boxes.get(pane.id or "")
             pane.display = box is not None
@@ -137,7 +144,7 @@ class MainScreen(Screen[None]):
             self.replica.show(side.replica(view, partition, broker))
         if self.control.size.width:
             self.control.show(control.rows(view))
-        if self.whichkey.has_focus:
+        if self.sheet.has_focus:
             self._show_sheet()
 
     def _state(self) -> status.Running:
@@ -260,23 +267,30 @@ class MainScreen(Screen[None]):
         self.do(Action("heal", str(message.fault)))
 
     def action_fault(self) -> None:
-        """Open the sheet."""
+        """Open the sheet of faults."""
+        self._open_sheet(self.whichkey)
+
+    def action_admin(self) -> None:
+        """Open the sheet of operations."""
+        self._open_sheet(self.operations)
+
+    def _open_sheet(self, sheet: WhichKey) -> None:
         if self.toosmall.display or not self.bridge.view.brokers:
             return
         self._aim = -1
-        self._open_sheet()
+        self._show(sheet)
 
     def action_control(self) -> None:
         """Open the sheet on the controller, or on the first node of the control plane while there is none."""
         nodes = self.bridge.view.controllers
         if nodes and not self.toosmall.display:
             self._aim_at(max(nodes, key=lambda each: (each.role == "active", each.epoch, -each.node)).node)
-            self._open_sheet()
+            self._show(self.whichkey)
 
     def on_status_aimed(self, message: Status.Aimed) -> None:
         """A click on a node opens the sheet there."""
         self._aim_at(message.node)
-        self._open_sheet()
+        self._show(self.whichkey)
 
     def _aim_at(self, node: int) -> None:
         """Brokers are aimed at by the cursor."""
@@ -285,10 +299,14 @@ class MainScreen(Screen[None]):
         if node in ids:
             self.matrix.place(self.matrix.cursor[0], ids.index(node))
 
-    def _open_sheet(self) -> None:
-        self.query_one("#whichkey-pane").display = True
-        self.set_focus(self.whichkey)
+    def _show(self, sheet: WhichKey) -> None:
+        self.sheet = sheet
+        self._sheet_pane().display = True
+        self.set_focus(sheet)
         self._show_sheet()
+
+    def _sheet_pane(self) -> Pane:
+        return self.query_one(f"#{self.sheet.id}-pane", Pane)
 
     def on_matrix_faulted(self) -> None:
         """The right button opens the sheet."""
@@ -298,7 +316,22 @@ class MainScreen(Screen[None]):
         """Second letter: act."""
         target = self.target
         self._close_sheet()
-        self.inject(message.fault.name, target)
+        if isinstance(message.choice, Operation):
+            self.do(self._usual(message.choice.name))
+        else:
+            self.inject(message.choice.name, target)
+
+    def _usual(self, name: str) -> Action:
+        """An operation as a key asks for it."""
+        partitions = self.bridge.view.partitions
+        partition = partitions[self.matrix.cursor[0]].name if partitions else ""
+        return self.bridge.session.board.usual(name, partition, self.target)
+
+    def _expected(self, name: str) -> str:
+        """What the marked fault or operation would do now."""
+        if self.sheet is self.whichkey:
+            return self.bridge.session.board.expectation(name, self.target)
+        return f"{words(self._usual(name))}; may break: {OPERATIONS[name].may_break}"
 
     def on_which_key_closed(self) -> None:
         """Escape."""
@@ -306,32 +339,35 @@ class MainScreen(Screen[None]):
 
     def on_which_key_aimed(self, message: WhichKey.Aimed) -> None:
         """Aim at another node; the cursor goes with it as long as that is a broker."""
-        nodes = [node for node, _name in self.targets()]
+        brokers = [each.id for each in self.bridge.view.brokers]
+        nodes = [node for node, _name in self.targets()] if self.sheet is self.whichkey else brokers
         self._aim_at(nodes[(nodes.index(self.target) + message.brokers) % len(nodes)])
         self._show_sheet()
 
     def _show_sheet(self) -> None:
-        board, target = self.bridge.session.board, self.target
-        pane = self.query_one("#whichkey-pane", Pane)
+        pane = self._sheet_pane()
         width = self.size.width - 2
-        name = dict(self.targets())[target]
-        built = self.whichkey.present(name, lambda name: board.expectation(name, target), width)
-        arrows = f"arrows: other fault, other node {glyphs.NOTHING} " if self.size.width >= 90 else ""
+        name = dict(self.targets())[self.target]
+        partitions = self.bridge.view.partitions
+        if self.sheet is self.operations and partitions:
+            name = f"{partitions[self.matrix.cursor[0]].name}, {name}"
+        built = self.sheet.present(name, self._expected, width)
+        arrows = f"arrows: other one, other node {glyphs.NOTHING} " if self.size.width >= 90 else ""
         pane.caption(
             f"{built.title} {glyphs.NOTHING} time goes on" if not self.bridge.paused else built.title,
-            f"letter injects at once {glyphs.NOTHING} {arrows}enter: the marked one {glyphs.NOTHING} esc",
+            f"letter acts at once {glyphs.NOTHING} {arrows}enter: the marked one {glyphs.NOTHING} esc",
         )
         self._place_sheet()
 
     def _place_sheet(self) -> None:
-        pane = self.query_one("#whichkey-pane", Pane)
-        height = min(len(self.whichkey.rows) + 2, max(3, self.size.height - 4))
+        pane = self._sheet_pane()
+        height = min(len(self.sheet.rows) + 2, max(3, self.size.height - 4))
         pane.styles.offset = (0, max(0, self.size.height - 1 - height))
         pane.styles.width, pane.styles.height = self.size.width, height
 
     def _close_sheet(self) -> None:
         self._aim = -1
-        self.query_one("#whichkey-pane").display = False
+        self._sheet_pane().display = False
         self.set_focus(self.matrix)
 
     # -- the rest ---------------------------------------------------------------------------------------------------

@@ -96,7 +96,8 @@ def troubles(view: ClusterView, *, wide: bool = True) -> tuple[tuple[str, str], 
         if each.split
     ]
     if split:
-        found.append((f"two lead {names(split, 2 if wide else 1)}", "bar_alarm"))
+        more = f" +{len(split) - 1}" if len(split) > 1 else ""
+        found.append((f"two lead {split[0]}{more}", "bar_alarm"))
     stale = [f"b{each.id}{' ' if wide else ''}{glyphs.STALE}{each.stale}" for each in view.brokers if each.stale]
     if stale:
         found.append((f"stale {names(stale)}", "bar_warning"))

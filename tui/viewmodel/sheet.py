@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from faults.action import Value
+from faults.operations import Operation
 from tui.viewmodel.words import duration, wrap
 
 ONE_COLUMN: Final = 8
@@ -100,7 +101,7 @@ class Sheet:
     rows: tuple[ItemRow | TextRow, ...]
 
 
-def build(faults: Sequence[FaultLike], *, chosen: int, broker: str, expectation: str, width: int) -> Sheet:
+def build(faults: Sequence[FaultLike], *, chosen: int, title: str, expectation: str, width: int) -> Sheet:
     """The sheet for ``width`` cells with the fault number ``chosen`` marked."""
     items = [Item(each.letter, with_defaults(each), each.summary, index == chosen) for index, each in enumerate(faults)]
     rows: list[ItemRow | TextRow] = []
@@ -115,11 +116,13 @@ def build(faults: Sequence[FaultLike], *, chosen: int, broker: str, expectation:
         rows += [TextRow("", line) for line in wrap(items[chosen].summary, max(width - 2, 20))[:2]]
     rows += [TextRow("Expected now: ", line) for line in wrap(expectation, max(width - 16, 20))[:1]]
     rows += [TextRow("              ", line) for line in wrap(expectation, max(width - 16, 20))[1:3]]
-    return Sheet(f"Inject a fault on {broker}", tuple(rows))
+    return Sheet(title, tuple(rows))
 
 
 def with_defaults(fault: FaultLike) -> str:
     """The title with the length of time it will use: ``GC pause 15s``."""
+    if isinstance(fault, Operation):
+        return fault.title
     if fault.usual_for_us >= 0:
         return f"{fault.title} {duration(fault.usual_for_us).replace('.0s', 's')}"
     lengths = [

@@ -29,7 +29,10 @@ def clients(view: ClusterView, rates: dict[str, float]) -> tuple[SideRow, ...]:
 
 
 def faults(view: ClusterView, most: int = 1000) -> tuple[SideRow, ...]:
-    """Active faults with the time left, the newest first, in ``most`` lines; an empty board says how to fill it."""
+    """Active faults with the time left, then operations with their age, the newest first, in ``most`` lines.
+
+    An empty board says how to fill it.
+    """
     rows = []
     for fault in reversed(view.faults):
         left = "" if fault.until_us < 0 else f" {duration(max(0, fault.until_us - view.now_us))}"
@@ -41,6 +44,14 @@ def faults(view: ClusterView, most: int = 1000) -> tuple[SideRow, ...]:
         if fault.detail:
             pieces += ((f" {parameters(fault.name, fault.detail)}", "quiet"),)
         rows.append(SideRow(pieces, (f"{left} [heal]", "key"), fault.id))
+    for operation in reversed(view.operations):
+        told = operation.progress or operation.detail
+        rows.append(
+            SideRow(
+                ((f"{glyphs.MORE_RIGHT} ", "calm"), (f"{operation.name.replace('_', ' ')} ", "calm"), (told, "quiet")),
+                (f" {duration(view.now_us - operation.since_us)}", "text"),
+            )
+        )
     if len(rows) > most > 0:
         hidden = len(rows) - most + 1
         rows[most - 1 :] = [SideRow(((f"and {hidden} more", "quiet"),))]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tui import glyphs
+from tui.viewmodel import operation_words
 from tui.viewmodel.words import names, parameters, records
 
 
@@ -172,33 +173,18 @@ def _isr_changed(event: Any) -> Said:
     )
 
 
-def _elr(event: Any) -> Said:
-    return (
-        glyphs.BULLET,
-        "warning" if event.elr else "calm",
-        (event.elr,),
-        lambda e: f"ELR of {e.where()} is now {_isr(e.event.elr)}" if e.event.elr else f"ELR of {e.where()} is empty",
-    )
+def _elr_changed(event: Any) -> Said:
+    return glyphs.BULLET, "calm", (event.elr,), lambda e: f"{e.where()}: out of sync but may lead {_isr(e.event.elr)}"
 
 
-def _recovery(event: Any) -> Said:
-    word = "recovers after an unclean election" if event.recovering else "has recovered"
-    return (
-        glyphs.TRUNCATING if event.recovering else glyphs.IN_SYNC,
-        "warning" if event.recovering else "calm",
-        (event.leader, event.recovering),
-        lambda e: f"b{e.event.leader} {word} on {e.where()}",
-    )
+def _recovery_changed(event: Any) -> Said:
+    word = "recovers from" if event.recovering else "has recovered from"
+    return glyphs.BULLET, "calm", (word,), lambda e: f"{e.where()} {word} an unclean election"
 
 
-def _assignment(event: Any) -> Said:
-    def say(entry: Entry) -> str:
-        now = entry.event
-        change = [f"+b{each}" for each in now.adding] + [f"{glyphs.MINUS}b{each}" for each in now.removing]
-        under_way = f", under way: {' '.join(change)}" if change else ""
-        return f"replicas of {entry.where()} are {_isr(now.replicas)}{under_way}"
-
-    return glyphs.BULLET, "strong", (event.replicas, event.adding, event.removing), say
+def _assigned(event: Any) -> Said:
+    word = "moves: replicas" if event.adding or event.removing else "has replicas"
+    return glyphs.BULLET, "calm", (word, event.replicas), lambda e: f"{e.where()} {word} {_isr(e.event.replicas)}"
 
 
 def _rolled(event: Any) -> Said:
@@ -318,6 +304,11 @@ def _step(event: Any) -> Said:
     return glyphs.MORE_RIGHT, "warning" if refused else "quiet", (event.by, event.at_us), lambda _entry: said
 
 
+def _operation(event: Any) -> Said:
+    glyph, role, key, said = operation_words.told(event)
+    return glyph, role, key, lambda _entry: said
+
+
 def _checked(event: Any) -> Said:
     glyph, role = (glyphs.OK, "calm") if event.ok else (glyphs.DOWN, "alarm")
     return (
@@ -366,9 +357,9 @@ _TELLERS: Final[dict[str, Callable[[Any], Said]]] = {
     "broker_config_changed": _configured,
     "isr_changed": _isr_changed,
     "truncated": _truncated,
-    "elr_changed": _elr,
-    "recovery_changed": _recovery,
-    "assignment_changed": _assignment,
+    "elr_changed": _elr_changed,
+    "recovery_changed": _recovery_changed,
+    "assignment_changed": _assigned,
     "segment_rolled": _rolled,
     "log_cleaned": _cleaned,
     "log_start_moved": _start_moved,
@@ -380,6 +371,7 @@ _TELLERS: Final[dict[str, Callable[[Any], Said]]] = {
     "records_lost": _lost,
     "invariant_violated": _violated,
     "step_taken": _step,
+    **dict.fromkeys(("admin_requested", "admin_progress", "admin_answered"), _operation),
     "expectation_checked": _checked,
     "admin_requested": _asked,
     "admin_progress": _went_on,

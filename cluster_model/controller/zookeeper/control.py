@@ -99,9 +99,12 @@ class ZooKeeperControl:
         self.obedience = Obedience(broker, port, self.writer, lambda: self.broker_epoch)
         self.proposals = IsrProposals(
             port,
-            settings.socket_timeout_us, lambda: self.obedience.controller, lambda: self.broker_epoch, broker.isr_answered,
+            settings.socket_timeout_us,
+            lambda: self.obedience.controller,
+            lambda: self.broker_epoch,
+            broker.isr_answered,
             broker.propose_again,
-        )  # fmt: skip
+        )
         retry_us = config.session_us if profile.number < (0, 9, 0) else STARTUP_US
         self.errands = Errands(
             broker.id, rack, retry_us, hands, ask, self._registered, self._configured, self._controller_found

@@ -29,7 +29,10 @@ class IsrProposals:
         answered: Callable[[AlterPartitionResponse], bool],
         propose_again: Callable[[str], None],
     ) -> None:
-        """``controller`` is the one that this broker's metadata names, ``epoch`` its own broker epoch; an answer is waited for ``timeout_us``."""
+        """``controller`` is the one that this broker's metadata names, ``epoch`` its own broker epoch.
+
+        An answer is waited for ``timeout_us``.
+        """
         self._port = port
         self._timeout_us = timeout_us
         self._controller = controller

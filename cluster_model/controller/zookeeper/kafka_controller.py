@@ -135,7 +135,7 @@ class KafkaController:
     def elect(self, partition: str, *, unclean: bool) -> KafkaError:
         """An administrator's election whose asker waits for no answer: why it would come to nothing, or it is held.
 
-        Unclean ones too before 2.4, where it took an administrator two steps: to allow them, and to move the controller.
+        Unclean ones too before 2.4, where an administrator had to allow them first and then to move the controller.
         """
         error = elections.needed(self.work.context, partition, unclean=unclean)
         if error is KafkaError.NONE:

@@ -15,6 +15,7 @@ from cluster_model.clients.admin_messages import (
     NewPartitions,
     ReassignablePartition,
 )
+from cluster_model.controller.zookeeper import zk
 from tests.cluster_model.zk_controller.rigs import Watched
 
 ONE = ((1, 2, 3),)
@@ -172,6 +173,58 @@ def unclean(kafka: str) -> Watched:
     return rig
 
 
+def stale_version(kafka: str) -> Watched:
+    """The leader's version is not that of ZooKeeper: its ISR change fails again and again until a decision comes."""
+    rig = Watched.of(kafka, placement=ONE, brokers=4, config={"replica.lag.time.max.ms": 2_000})
+    rig.run(1)
+    path = "/brokers/topics/orders/partitions/0/state"
+    rig.note("somebody else writes the state node")
+    rig.control(4).session.ask(zk.put(path, rig.plane.service.tree.nodes[path].data), ("errands", -1))
+    rig.run(0.1)
+    rig.note("broker 3 is paused; a record is written; nothing comes of the leader's attempts")
+    rig.cluster.pause(3)
+    rig.cluster.brokers[1].receive(4_900, write_one())
+    rig.run(3.5)
+    rig.note("broker 2 is asked to stop: a decision, and with it the version")
+    rig.cluster.shutdown(2)
+    rig.run(3.2)
+    return rig
+
+
+def rebalance(kafka: str) -> Watched:
+    """Two of ten leaderships of broker 2 are elsewhere when the controller looks: they go back."""
+    rig = Watched.of(kafka, placement=((2, 3),) * 10)
+    rig.cluster.run(10_000_000)
+    rig.cluster.shutdown(2)
+    rig.cluster.run(12_000_000)
+    rig.cluster.restart(2)
+    rig.cluster.run(20_000_000)
+    for number in range(8):
+        rig.plane.elect_leaders(f"orders-{number}", unclean=False)
+    rig.cluster.run(300_000_000)
+    rig.lines.clear()
+    rig.cluster.drain()
+    rig.run(10)
+    return rig
+
+
+def quorum_loss(kafka: str) -> Watched:
+    """Two of three ZooKeeper servers are gone when a broker dies: nothing is decided until one is back."""
+    rig = Watched.of(kafka, config={"replica.lag.time.max.ms": 2_000})
+    rig.run(1)
+    rig.note("zookeeper 2 and 3 crash, then broker 2")
+    rig.cluster.crash(1502)
+    rig.cluster.crash(1503)
+    rig.run(1)
+    rig.cluster.crash(2)
+    rig.cluster.brokers[1].receive(4_900, write_one())
+    rig.run(30)
+    rig.note("zookeeper 2 is started")
+    rig.cluster.restart(1502)
+    rig.run(25)
+    return rig
+
+
 STORIES: dict[str, tuple[Callable[[str], Watched], tuple[str, ...]]] = {
     "broker-crash": (broker_crash, ("0.10.2", "2.3", "2.8")),
     "bounce": (bounce, ("2.1", "2.2")),
@@ -182,5 +235,8 @@ STORIES: dict[str, tuple[Callable[[str], Watched], tuple[str, ...]]] = {
     "topics": (topics, ("2.5", "3.9")),
     "reassignment": (reassignment, ("2.5", "3.9")),
     "preferred": (preferred, ("2.3",)),
+    "stale-version": (stale_version, ("2.3",)),
+    "rebalance": (rebalance, ("2.8",)),
+    "quorum-loss": (quorum_loss, ("2.3", "2.8")),
     "unclean": (unclean, ("1.0", "3.9")),
 }

@@ -1,0 +1,220 @@
+"""What the bundled incidents come to, in numbers, under other seeds than their own."""
+
+from typing import Any
+
+import pytest
+
+from cluster_model.events import TraceEvent
+from playbooks import bundled
+from playbooks.loader import loads
+from playbooks.result import Result
+from playbooks.session import Session
+from playbooks.settings import apply_settings
+
+SECOND = 1_000_000
+NOISE = {"records_sent", "records_acked", "appended", "hw_advanced", "produce_refused", "consumed"}
+
+
+class Incident:
+    """A session of a bundled playbook, and what happened in it that is not every day's."""
+
+    def __init__(self, name: str, seed: int, **settings: str) -> None:
+        source = apply_settings(bundled.path_of(name).read_text(encoding="utf-8"), settings)
+        self.session = Session.start(loads(source, name), seed=seed)
+        self.query = self.session.cluster.query
+        self.events: list[Any] = []
+
+    def until(self, second: float) -> "Incident":
+        while self.session.cluster.now_us < second * SECOND and self.session.advance(
+            min(int(second * SECOND), self.session.cluster.now_us + SECOND)
+        ):
+            self._keep(self.session.drain())
+        self._keep(self.session.drain())
+        return self
+
+    def _keep(self, events: list[TraceEvent]) -> None:
+        self.events += [event for event in events if event.kind not in NOISE]
+
+    def of(self, kind: str, **fields: Any) -> list[Any]:
+        """What happened so far of one kind, with these fields."""
+        return [
+            event
+            for event in self.events
+            if event.kind == kind and all(getattr(event, name) == value for name, value in fields.items())
+        ]
+
+    def second_of(self, kind: str, **fields: Any) -> float:
+        """When the first of them was."""
+        return float(self.of(kind, **fields)[0].at_us) / SECOND
+
+    def finish(self) -> Result:
+        while self.session.advance(self.session.cluster.now_us + SECOND):
+            self._keep(self.session.drain())
+        result = self.session.finish()
+        self._keep(self.session.drain())
+        wrong = [f"{each.text}: {each.detail}" for each in result.expectations if not each.ok]
+        assert (result.verdict, wrong, result.reason) == ("pass", [], "")
+        return result
+
+
+seeds = pytest.mark.parametrize("seed", [101, 102])
+
+
+@seeds
+def test_a_clean_election_of_the_last_replica_makes_everybody_lose_what_it_had_lost(seed: int) -> None:
+    incident = Incident("last-replica-power-loss", seed)
+    result = incident.finish()
+    (lost,) = incident.of("truncated", rule="power loss")
+    (offline,) = incident.of("partition_offline")
+    (elected,) = incident.of("leader_elected")
+    assert (lost.broker, offline.isr, elected.leader, elected.clean) == (1, (1,), 1, True)
+    assert elected.at_us > 75 * SECOND
+    cut = incident.of("truncated", rule="diverging epoch in fetch")
+    assert sorted(event.broker for event in cut) == [2, 3]
+    assert {event.log_offset for event in cut} == {lost.log_offset}
+    assert min(event.end_offset for event in cut) - lost.log_offset > 1_500
+    # The other two held all of it: everything acknowledged above the cut is what is lost, and could have been read.
+    acknowledged = max(event.end_offset for event in cut)
+    assert result.ledger.acked_lost == result.ledger.committed_lost
+    assert 0 <= acknowledged - lost.log_offset - result.ledger.acked_lost < 10
+
+
+@seeds
+def test_an_eligible_leader_replica_keeps_what_the_last_in_sync_one_lost(seed: int) -> None:
+    incident = Incident("last-replica-power-loss", seed, **{"cluster.kafka": "4.1"})
+    result = incident.finish()
+    (offline,) = incident.of("partition_offline")
+    (elected,) = incident.of("leader_elected")
+    assert (elected.leader, elected.clean) == (2, True)
+    # A heartbeat unfences broker 2, no timeout: it was never down.
+    assert 0 < elected.at_us - offline.at_us < 3 * SECOND
+    assert (result.ledger.acked_lost, result.ledger.committed_lost) == (0, 0)
+
+
+@seeds
+def test_two_lead_from_the_end_of_a_session_to_the_heal_and_only_acks_1_pays(seed: int) -> None:
+    incident = Incident("split-leader", seed).until(16.5)
+    assert incident.query.leaders("orders-0") == [1]
+    waiting = incident.query.acked("checkout")
+    incident.until(39)
+    elected = incident.second_of("leader_elected", leader=2)
+    assert 10 + 7 <= elected <= 10 + 9.1
+    assert incident.second_of("became_leader", broker=2) <= elected + 0.6
+    assert incident.query.leaders("orders-0") == [1, 2]
+    assert incident.query.acked("checkout") > waiting + 1_000
+    result = incident.finish()
+    (cut,) = incident.of("truncated")
+    assert cut.broker == 1
+    assert {loss.client for loss in result.losses} == {"clicks"}
+    assert {loss.acks for loss in result.losses} == {1}
+    # All that clicks was promised since the cut: 100 records a second for 30 s.
+    assert abs(result.ledger.acked_lost - 3_000) < 10
+    assert result.ledger.committed_lost == 0
+
+
+@seeds
+def test_a_leader_alone_is_the_isr_after_the_lag_time_and_nobody_is_elected(seed: int) -> None:
+    incident = Incident("leader-without-followers", seed).until(89)
+    (shrunk,) = incident.of("isr_changed", partition="orders-0")
+    assert shrunk.isr == (1,)
+    assert 10 + 30 <= shrunk.at_us / SECOND <= 10 + 45.5
+    assert incident.query.acked("checkout") < 1_005
+    assert incident.query.acked("web") > 8_850
+    assert incident.query.hw("clicks-0") - incident.query.leo("clicks-0", 2) > 7_800
+    result = incident.finish()
+    assert incident.of("leader_elected") == []
+    assert (result.ledger.acked, result.ledger.acked_lost) == (18_000, 0)
+
+
+@seeds
+def test_a_new_controller_stands_within_seconds_and_fences_by_the_usual_session(seed: int) -> None:
+    incident = Incident("controller-crash", seed)
+    incident.finish()
+    (changed,) = incident.of("controller_changed")
+    assert 10 + 1.5 <= changed.at_us / SECOND <= 10 + 5
+    assert 25 + 7 <= incident.second_of("broker_fenced", broker=1) <= 25 + 9.1
+    (elected,) = incident.of("leader_elected")
+    assert (elected.leader, elected.isr) == (2, (2, 3))
+
+
+@seeds
+def test_without_a_quorum_nothing_is_decided_and_leaders_serve_on(seed: int) -> None:
+    incident = Incident("quorum-lost", seed).until(59.9)
+    decided = ("leader_elected", "isr_changed", "partition_offline", "broker_fenced", "controller_changed")
+    assert [event for event in incident.events if event.kind in decided] == []
+    assert incident.query.under_replicated() == incident.query.offline_partitions() == 0
+    assert incident.query.acked("checkout") < 1_205
+    assert incident.query.acked("clicks") > 60 * 20 + 40 * 40 - 50
+    incident.finish()
+    assert 60 <= incident.second_of("controller_changed") <= 65
+    # A new controller gives every broker a session of its own, the dead one too.
+    fenced = incident.second_of("broker_fenced", broker=3) - incident.second_of("controller_changed")
+    assert 8.9 <= fenced <= 9.1
+    (elected,) = incident.of("leader_elected")
+    assert (elected.partition, elected.leader) == ("orders-2", 1)
+
+
+@seeds
+@pytest.mark.parametrize(("kafka", "session"), [("2.4", 6), ("2.8", 18)])
+def test_without_an_ensemble_no_session_ends_and_with_it_a_whole_one_begins(
+    kafka: str, session: int, seed: int
+) -> None:
+    incident = Incident("ensemble-lost", seed, **{"cluster.kafka": kafka}).until(59.9)
+    decided = ("leader_elected", "isr_changed", "partition_offline", "broker_fenced", "controller_changed")
+    assert [event for event in incident.events if event.kind in decided] == []
+    assert incident.query.acked("checkout") < 1_205
+    assert incident.query.acked("clicks") > 60 * 20 + 40 * 40 - 50
+    incident.until(99)
+    # Leaders write their ISRs as soon as there is somebody to write to; sessions end at ticks of 2 s.
+    assert 60 <= incident.second_of("isr_changed", partition="orders-0") <= 62
+    assert 60 + session <= incident.second_of("broker_fenced", broker=3) <= 60 + session + 3
+    (elected,) = incident.of("leader_elected")
+    assert (elected.partition, elected.leader, elected.isr) == ("orders-2", 1, (1, 2))
+
+
+@seeds
+def test_what_a_zone_takes_with_it_is_a_matter_of_placement(seed: int) -> None:
+    incident = Incident("zone-loss", seed).until(69)
+    cluster = incident.session.cluster
+    racks = {broker.id: broker.rack for broker in cluster.spec.brokers}
+    records = cluster.world.records
+    left = {name: [broker for broker in record.assignment if racks[broker] != "a"] for name, record in records.items()}
+    for partition in range(6):
+        name = f"orders-{partition}"
+        assert {racks[broker] for broker in records[name].assignment} == {"a", "b", "c"}
+        assert incident.query.isr(name) == sorted(left[name])
+    refused = [name for name in records if incident.query.leader(name) > 0 and len(incident.query.isr(name)) < 2]
+    assert refused == ["payments-0", "payments-2"]
+    offline = [name for name in records if incident.query.leader(name) < 0]
+    assert (offline, left["carts-0"]) == (["carts-0"], [])
+    # Whoever was fenced second was made leader, dead as it was, until the controller knew that too.
+    assert [event.leader for event in incident.of("leader_elected", partition="payments-0")] == [4, 2]
+    result = incident.finish()
+    assert {loss.partition for loss in result.losses} == {"carts-0"}
+    assert abs(result.ledger.acked_lost - 20 * 10) < 5
+
+
+@seeds
+def test_a_rolling_restart_that_waits_moves_leaderships_and_undercuts_nothing(seed: int) -> None:
+    incident = Incident("rolling-restart-waiting", seed)
+    incident.finish()
+    down = [(event.broker, event.detail) for event in incident.of("node_down")]
+    assert down == [(1, "shutdown"), (2, "shutdown"), (3, "shutdown")]
+    # Between two brokers every partition has all three again.
+    whole = [incident.of("isr_changed", partition=f"orders-{number}") for number in range(3)]
+    assert [[len(event.isr) for event in changes] for changes in whole] == [[2, 3, 2, 3, 2, 3]] * 3
+    assert incident.of("partition_offline") == []
+    assert all(event.clean for event in incident.of("leader_elected"))
+
+
+@seeds
+def test_a_rolling_restart_that_does_not_wait_leaves_nobody_who_may_lead(seed: int) -> None:
+    incident = Incident("rolling-restart-blind", seed).until(14)
+    assert {len(incident.query.isr(f"orders-{number}")) for number in range(3)} == {1}
+    incident.finish()
+    offline = incident.of("partition_offline")
+    assert {(event.partition, event.isr) for event in offline} == {(f"orders-{number}", (3,)) for number in range(3)}
+    back = [event for event in incident.of("leader_elected") if event.at_us > offline[0].at_us]
+    assert {(event.leader, event.clean) for event in back} == {(3, True)}
+    # Broker 3 is down for half a second, and needs two to register.
+    assert 2 <= (back[0].at_us - offline[0].at_us) / SECOND <= 4

@@ -1,0 +1,92 @@
+"""Operations in sessions: answers that come late, steps that wait for them, recordings that hold them."""
+
+from pathlib import Path
+
+import pytest
+
+from cluster_model.events import AdminAnswered, AdminRequested, FaultInjected
+from faults.action import Action
+from playbooks.reading_sessions import read_session
+from playbooks.recorder import Recorder
+from playbooks.replay import replay
+from playbooks.session import Session
+from playbooks.timeline import Timeline
+from tests.support.playbooks import timed
+
+S = 1_000_000
+
+MOVE = "- at: 1s\n  admin: reassign\n  partition: orders-0\n  brokers: [3, 1]\n  refused: never\n"
+FROZEN = "- at: 1s\n  inject: gc_pause\n  target: all\n- after: 1s\n"
+
+
+def test_a_step_waits_until_every_operation_is_over() -> None:
+    session = Session.start(timed(MOVE + "- when: operations() == 0\n  inject: lag\n  target: broker(1)\n  for: 1s"))
+    result = session.finish()
+    events = session.drain()
+    [answered] = [event for event in events if isinstance(event, AdminAnswered)]
+    [lagged] = [event.at_us for event in events if isinstance(event, FaultInjected)]
+    assert (result.verdict, answered.error) == ("pass", "")
+    assert answered.at_us == lagged > 2 * S
+    assert [checked.ok for checked in result.expectations] == [True]
+
+
+@pytest.mark.parametrize("refused", ["never", "any", "NOT_CONTROLLER"])
+def test_an_answer_that_never_comes_leaves_the_session_inconclusive(refused: str) -> None:
+    playbook = timed(f"{FROZEN}  admin: elect_leaders\n  refused: {refused}")
+    result = Session.start(playbook, until_us=2 * S + 1_000).finish()
+    assert result.verdict == "inconclusive"
+    assert [(checked.ok, checked.detail) for checked in result.expectations] == [(False, "no answer came by the end")]
+    assert result.reason == "cut off at 2001ms, while settling"
+
+
+def test_what_is_accepted_and_not_over_counts_as_accepted() -> None:
+    result = Session.start(timed(MOVE), until_us=S + 500_000).finish()
+    assert [(checked.ok, checked.detail) for checked in result.expectations] == [
+        (True, "accepted; not finished by the end")
+    ]
+
+
+def test_a_topic_made_by_a_step_can_be_spoken_of_after_it() -> None:
+    steps = "- at: 1s\n  admin: create_topic\n  topic: fresh\n  partitions: 2\n  replication: 2\n"
+    playbook = timed(f"{steps}- when: leader(fresh-1) > 0\n  admin: delete_records\n  partition: fresh-1")
+    result = Session.start(playbook).finish()
+    assert result.verdict == "pass"
+    assert not result.reason
+
+
+ACTIONS = (
+    Action("admin", "reassign", "", {"partition": "orders-0", "brokers": (3, 1), "throttle": 1 << 30}),
+    Action("admin", "create_topic", "", {"topic": "new", "placement": ((1, 2),), "config": (("retention.ms", 9),)}),
+    Action("admin", "rolling_restart", "", {"brokers": (2, 3)}),
+    Action("admin", "cancel", "", {"operation": "3"}),
+)
+
+
+def live(session: Session | Timeline) -> None:
+    for second, action in enumerate(ACTIONS, 2):
+        session.advance(second * S)
+        session.act(action)
+    session.advance(12 * S)
+
+
+def test_an_operators_operations_replay_bit_for_bit(tmp_path: Path) -> None:
+    session = Session.start(timed(""), recorder=Recorder(tmp_path, live=True), open_ended=True)
+    live(session)
+    result = session.finish()
+    recorded = read_session(Path(result.session))
+    assert tuple(each.action() for each in recorded.actions)[:4] == ACTIONS
+    assert replay(recorded).digest == result.digest
+    asked = [event for event in session.drain() if isinstance(event, AdminRequested)]
+    assert [(event.operation, event.by) for event in asked] == [(action.name, "operator") for action in ACTIONS]
+
+
+def test_the_past_has_its_operations() -> None:
+    session = Session.start(timed(""), open_ended=True)
+    timeline = Timeline(session, nearest=200, bytes_per_event=1)
+    live(timeline)
+    past = timeline.seek_time(5 * S + 500_000)
+    running = [view.name for view in past.board.operations()]
+    assert "rolling_restart" in running
+    again = timeline.seek_time(12 * S)
+    assert again.cluster.digest() == session.cluster.digest()
+    assert again.board.operations() == session.board.operations()
