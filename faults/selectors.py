@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from cluster_model.clients.admin import ADMIN
 from cluster_model.cluster import Cluster
 from cluster_model.messages import NOBODY
 from cluster_model.spec import FIRST_CONTROLLER, FIRST_ZOOKEEPER
@@ -201,7 +202,7 @@ def _resolve(selector: Selector, cluster: Cluster) -> list[int]:
             raise SelectorError(f"no rack {selector.argument!r}; there are {racks}", selector.column)
         return found
     if kind == "client":
-        clients = _clients(cluster)
+        clients = {**_clients(cluster), cluster.name_of(ADMIN): ADMIN}
         if selector.argument not in clients:
             raise SelectorError(f"no client {selector.argument!r}; there are {list(clients)}", selector.column)
         return [clients[selector.argument]]

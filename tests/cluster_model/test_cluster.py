@@ -134,7 +134,7 @@ def test_the_last_in_sync_replica_is_waited_for_unless_an_election_is_unclean() 
         assert cluster.query.isr(P) == [1]
         inject(board, "crash", "broker(1)")
         cluster.run(64 * SECOND)
-        assert cluster.query.offline_partitions() == 2
+        assert [cluster.query.leader(name) for name in (P, "orders-1")] == [-1, -1]
         cluster.run(90 * SECOND)
         assert (cluster.query.leader(P) == -1) is not unclean
         finish(cluster, board)
@@ -151,7 +151,7 @@ def test_an_administrator_can_elect_uncleanly() -> None:
     cluster.run(50 * SECOND)
     inject(board, "power_loss", "broker(1)")
     cluster.run(90 * SECOND)
-    for second in (91, 92):
+    for second in (125, 126):  # It is broker 1 that the administrator asks first, and in vain.
         board.admin(Action("admin", "elect_leaders", params={"partition": P, "unclean": True}))
         cluster.run(second * SECOND)
 
@@ -276,4 +276,5 @@ def test_rare_events_are_told_from_those_of_every_batch() -> None:
     cluster.run(5 * SECOND)
     events = cluster.drain()
     assert sum(isinstance(event, HwAdvanced) for event in events) > 100
-    assert sum(event.kind not in DATA_KINDS for event in events) < 20
+    rare = [event for event in events if event.kind not in DATA_KINDS]
+    assert sum(event.at_us > 0 for event in rare) < 20, "all but who leads at first"

@@ -23,13 +23,12 @@ class TwoReplicas:
         self.logs = {broker: ReplicaLog(self.lineages, uses_epochs=True, replaces=True) for broker in (1, 2)}
         self.leader = 1
         self.stints = {broker: self.lineages.begin(broker, broker, 0) for broker in (1, 2)}
+        self.replicas = {P: {broker: SimpleNamespace(log=log) for broker, log in self.logs.items()}}
+        self.records = {P: None}
         self.repeats = Repeats(cast(World, self))
 
-    def replica(self, _partition: str, broker: int) -> Any:
-        return SimpleNamespace(log=self.logs[broker])
-
-    def true_leader(self, _partition: str) -> Any:
-        return None if self.leader < 0 else self.replica(P, self.leader)
+    def true_leader(self, partition: str) -> Any:
+        return None if self.leader < 0 else self.replicas[partition][self.leader]
 
     def append(self, sequence: int, count: int = 1, *, client: str = "p", broker: int = 1) -> None:
         log = self.logs[broker]

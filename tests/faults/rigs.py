@@ -16,6 +16,7 @@ CONFIG: dict[str, int | str | bool] = {
     "replica.lag.time.max.ms": 4_000,
     "replica.socket.timeout.ms": 3_000,
     "min.insync.replicas": 2,
+    "offsets.topic.replication.factor": 9,  # More than there are brokers: the group's topic is not made.
 }
 
 

@@ -207,7 +207,7 @@ def cuts(cluster: Cluster) -> set[tuple[int, int]]:
     return {pair for pair, link in cluster.network._links.items() if link.cuts}
 
 
-ALL = (*VOTERS, 1, 2, 3, 4, 5, 2_000, 3_000, 3_001)
+ALL = (*VOTERS, 1, 2, 3, 4, 5, 2_000, 3_000, 3_001, 4_000)
 
 
 @pytest.mark.parametrize(
@@ -379,7 +379,7 @@ REFUSALS = [
 def test_a_partition_needs_somebody_on_the_other_side() -> None:
     cluster = Cluster.build(replace(busy_cluster().spec, controllers=1), 0)
     with pytest.raises(FaultError, match="two different ends"):
-        inject(board_of(cluster), "partition", "brokers + clients + controller", SECOND)
+        inject(board_of(cluster), "partition", "brokers + clients + client(admin) + controller", SECOND)
 
 
 @pytest.mark.parametrize(("name", "target", "params", "message"), REFUSALS)

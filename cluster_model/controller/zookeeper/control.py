@@ -201,6 +201,9 @@ class ZooKeeperControl:
 
     def session_began(self) -> None:
         """Register, learn configurations, and run for controller once registered."""
+        # What was asked while there was no session will never be answered.
+        self.errands.lane.abandon()
+        self.writer.expired()
         if not self._serving:
             self.errands.lane.put("configure")
         self.errands.lane.put("register", self.session.id)
