@@ -84,7 +84,7 @@ class Cluster:
         self._add_nodes(ids)
         self.producers = make_producers(spec, parts, self.network, self.emit)
         self.consumers = make_consumers(spec, parts, self.network, self.emit)
-        self.admin = AdminClient(self._port(ADMIN), ids)
+        self.admin = AdminClient(self._port(ADMIN), ids, self.streams.named("admin"))
         self.network.add(ADMIN, NAME, self.admin)
         self.world = World(
             self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up, ids, self._known

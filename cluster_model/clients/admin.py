@@ -16,6 +16,7 @@ from cluster_model.clients.admin_words import entries_of
 from cluster_model.errors import KafkaError
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Alarm, Port
+from cluster_model.kernel.streams import Stream
 from cluster_model.messages import (
     NOBODY,
     DeleteRecordsRequest,
@@ -68,12 +69,12 @@ class AdminClient:
     """The node. One request is one token; :attr:`on_answer` gets the token and the last word on it."""
 
     __slots__ = (
-        "_alarm", "_brokers", "_calls", "_correlation", "_known", "_metadata_asked", "_port", "_silent", "_turn",
+        "_alarm", "_brokers", "_calls", "_correlation", "_known", "_metadata_asked", "_port", "_silent", "_stream",
         "_wanted_at", "on_answer",
     )  # fmt: skip
 
-    def __init__(self, port: Port, brokers: tuple[int, ...]) -> None:
-        """``brokers`` are the ``bootstrap.servers``."""
+    def __init__(self, port: Port, brokers: tuple[int, ...], stream: Stream) -> None:
+        """``brokers`` are the ``bootstrap.servers``; which of them is asked is drawn from ``stream``."""
         self.on_answer: Callable[[int, Answer], None] = _nobody_listens
         self._port = port
         self._brokers = brokers
@@ -85,7 +86,7 @@ class AdminClient:
         """(broker, correlation, when) of the question for metadata that is under way."""
         self._wanted_at = 0
         """Metadata may be asked for from here on."""
-        self._turn = 0
+        self._stream = stream
         self._silent: dict[int, None] = {}
         """Brokers that last failed to answer: asked only when there is no other."""
         self._alarm = Alarm(port, "admin")
@@ -200,10 +201,8 @@ class AdminClient:
             self._ask_for_metadata(now)
 
     def _ask_for_metadata(self, now: int) -> None:
-        count = len(self._brokers)
-        order = [self._brokers[(self._turn + step) % count] for step in range(count)]
-        self._turn += 1
-        broker = min(order, key=lambda each: each in self._silent)
+        asked = [broker for broker in self._brokers if broker not in self._silent] or self._brokers
+        broker = asked[self._stream.below(len(asked))]  # NetworkClient.leastLoadedNode begins at a random one.
         self._correlation += 1
         self._metadata_asked = (broker, self._correlation, now)
         self._port.send(broker, MetadataRequest(self._correlation))
@@ -243,13 +242,13 @@ class AdminClient:
         """All state."""
         return (
             tuple(self._calls.items()), self._correlation, self._known, self._metadata_asked, self._wanted_at,
-            self._turn, tuple(self._silent), self._alarm.save(),
+            tuple(self._silent), self._alarm.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
-            calls, self._correlation, self._known, self._metadata_asked, self._wanted_at, self._turn, silent, alarm,
+            calls, self._correlation, self._known, self._metadata_asked, self._wanted_at, silent, alarm,
         ) = saved  # fmt: skip
         self._calls = dict(calls)
         self._silent = dict.fromkeys(silent)
