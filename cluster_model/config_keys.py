@@ -64,7 +64,8 @@ def _dynamic(name: str) -> Dynamic:
     return "per-broker" if name in _PER_BROKER else "cluster-wide" if name in _CLUSTER_WIDE else "read-only"
 
 
-_MIN_ISR: Final = ConfigKey("min.insync.replicas", "int", "In-sync replicas that acks=all needs.", 1)
+MIN_ISR: Final = "min.insync.replicas"
+_MIN_ISR: Final = ConfigKey(MIN_ISR, "int", "In-sync replicas that acks=all needs.", 1)
 _POLICIES: Final = ("delete", "compact", "compact,delete", "delete,compact")
 _UNCLEAN: Final = ConfigKey("unclean.leader.election.enable", "bool", "Whether a replica outside the ISR may lead.")
 
