@@ -122,7 +122,7 @@ _CONTROLLER: Final = (
     ConfigKey("unclean.leader.election.interval.ms", "int", "How often unclean elections are tried (KRaft, 3.9).", 1),
     ConfigKey("num.partitions", "int", "Partitions of a topic that names no number.", 1),
     ConfigKey("initial.broker.registration.timeout.ms", "int", "How long a broker tries to register (KRaft).", 1),
-    ConfigKey("controlled.shutdown.enable", "bool", "Whether a stopping broker hands over first (ZooKeeper)."),
+    ConfigKey("controlled.shutdown.enable", "bool", "Whether a stopping broker hands over first."),
     ConfigKey("controlled.shutdown.max.retries", "int", "How often it asks the controller to (ZooKeeper)."),
     ConfigKey("controlled.shutdown.retry.backoff.ms", "int", "Pause between those (ZooKeeper)."),
     ConfigKey(
