@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from cluster_model.errors import ModelError
+from cluster_model.profiles import ELR_FEATURE
 
 ConfigValue = int | str | bool
 Scope = Literal["broker", "topic", "producer", "consumer"]
@@ -120,6 +121,7 @@ _CONTROLLER: Final = (
         "leader.imbalance.per.broker.percentage", "int", "Percentage of a broker's leaderships that may stray.",
     ),
     ConfigKey("unclean.leader.election.interval.ms", "int", "How often unclean elections are tried (KRaft, 3.9).", 1),
+    ConfigKey(ELR_FEATURE, "int", "Feature level: 1 turns KIP-966 on (KRaft, 4.0; default since 4.1).", 0, 1),
     ConfigKey("num.partitions", "int", "Partitions of a topic that names no number.", 1),
     ConfigKey("initial.broker.registration.timeout.ms", "int", "How long a broker tries to register (KRaft).", 1),
     ConfigKey("controlled.shutdown.enable", "bool", "Whether a stopping broker hands over first."),
