@@ -116,7 +116,7 @@ class KraftPlane:
             rack,
             self._base,
             self._parts.config,
-            self._settings.registration_us,
+            self._settings,
             self._streams.named(f"lifecycle:{broker.id}"),
             self._peer,
             self._controller if broker.id in self._spec.combined else None,
