@@ -63,9 +63,13 @@ class Storm:
     # -- weather ------------------------------------------------------------------------------------------------------
 
     def blow(self, acts: int) -> None:
-        """So many acts, most of them soon after one another."""
+        """So many acts, most of them soon after one another.
+
+        They go by the plane's session: what is mended long before anybody is given up moves no leader.
+        """
+        session = self.cluster.plane.session_us
         for _number in range(acts):
-            pause = self.random.choice([self.random.randrange(300 * MS), *[self.random.randrange(9 * SECOND)] * 3])
+            pause = self.random.choice([self.random.randrange(300 * MS), *[self.random.randrange(session)] * 3])
             self.run(pause)
             self._act()
 
