@@ -330,6 +330,15 @@ def test_the_way_back_counts_from_the_first_owner() -> None:
     assert movements.better(first, "b", "c") == first
 
 
+def test_two_moves_of_one_partition_count_as_one() -> None:
+    movements = Movements()
+    first, second = parts("t-0 t-1")
+    movements.moved(first, "a", "b")
+    movements.moved(first, "b", "c")
+    assert movements.better(second, "c", "a") == first
+    assert movements.better(second, "b", "a") == second
+
+
 def test_of_two_claims_where_subscriptions_differ_one_is_kept() -> None:
     members = [member("a", "t0", "t0-0", 1), member("b", "t0 t1", "t0-0 t1-0", 1)]
     topics = Topics({"t0": 1, "t1": 1})
