@@ -104,6 +104,13 @@ class GroupOffsets:
         self._transactional = {producer: staged for producer, staged in self._transactional.items() if staged}
         return removed
 
+    def clear(self) -> list[str]:
+        """Forget everything; returns the partitions that had anything committed."""
+        self._transactional.clear()
+        removed = self.remove(list(self.committed))
+        self._pending.clear()
+        return removed
+
     def expired(
         self, now: int, retention_us: int, since: Callable[[OffsetAndMetadata], int], kept: Collection[str] = ()
     ) -> list[str]:

@@ -89,14 +89,17 @@ def decode(text: str) -> OffsetRecord | GroupRecord:
 
 
 def _group(value: list[Any]) -> GroupValue:
-    *rest, members = value
-    return GroupValue(*rest, tuple([_member(member) for member in members]))
+    protocol_type, generation, protocol, leader, since_us, members = value
+    return GroupValue(protocol_type, generation, protocol, leader, since_us, tuple(map(_member, members)))
 
 
 def _member(value: list[Any]) -> StoredMember:
-    *rest, (topics, owned, *more), (partitions, user_data) = value
-    subscription = Subscription(tuple(topics), tuple(owned), *more)
-    return StoredMember(*rest, subscription, Assignment(tuple(partitions), user_data))
+    member_id, instance, client_id, host, rebalance_us, session_us, subscription, assignment = value
+    (topics, owned, *more), (partitions, user_data) = subscription, assignment
+    return StoredMember(
+        member_id, instance, client_id, host, rebalance_us, session_us,
+        Subscription(tuple(topics), tuple(owned), *more), Assignment(tuple(partitions), user_data),
+    )  # fmt: skip
 
 
 def _text(value: Any) -> str:
