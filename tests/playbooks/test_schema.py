@@ -29,8 +29,8 @@ def fits(value: Any, rule: dict[str, Any]) -> bool:
     """Whether ``value`` follows ``rule``: the part of JSON Schema that ours is written in, and no more."""
     known = {
         "$schema", "$defs", "$ref", "title", "description", "type", "enum", "const", "pattern", "minLength", "minimum",
-        "maximum", "items", "minItems", "maxItems", "uniqueItems", "properties", "patternProperties", "additionalProperties",
-        "required", "maxProperties", "anyOf",
+        "maximum", "items", "minItems", "maxItems", "uniqueItems", "properties", "patternProperties",
+        "additionalProperties", "required", "maxProperties", "anyOf",
     }  # fmt: skip
     assert set(rule) <= known
     if "$ref" in rule:

@@ -186,6 +186,15 @@ class KraftPlane:
         known = self._truth.image.brokers.get(broker)
         return known is not None and known.in_controlled_shutdown
 
+    def broker_epoch(self, broker: int) -> int:
+        """The offset of its registration's record."""
+        known = self._truth.image.brokers.get(broker)
+        return NOBODY if known is None else known.epoch
+
+    def obeyed_epoch(self, broker: int) -> int:
+        """The quorum's epoch, as the broker's own member of it knows."""
+        return self._controls[broker].peer.epoch
+
     def controller_known_to(self, broker: int) -> int:
         """The quorum's leader, as the broker's own member of it knows."""
         return self._controls[broker].peer.leader

@@ -30,7 +30,7 @@ def requested(work: Work) -> Doing:
 
 
 def enqueue(work: Work, topics: list[str]) -> None:
-    """Queue topics up; those with a dead replica or a reassignment under way have to wait."""
+    """Queue topics up; those with a reassignment under way have to wait."""
     context = work.context
     for topic in topics:
         context.deleting[topic] = None
@@ -38,6 +38,14 @@ def enqueue(work: Work, topics: list[str]) -> None:
         moving = any(context.partitions[name].adding or context.partitions[name].removing for name in names)
         if moving:
             context.deletion_ineligible[topic] = None
+
+
+def enqueue_at_failover(work: Work, topics: list[str]) -> None:
+    """The same for a new controller, for which those with a dead replica have to wait from the start, too."""
+    enqueue(work, topics)
+    for topic in topics:
+        if any(not work.context.is_live(broker) for _name, broker in _replicas(work, topic)):
+            work.context.deletion_ineligible[topic] = None
 
 
 def proceed(work: Work) -> Doing:

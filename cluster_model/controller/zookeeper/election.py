@@ -100,7 +100,7 @@ def failover(work: Work) -> Doing:
     yield from work.write([zk.delete(f"{ISR_CHANGES}/{note}") for note in notes.children])
     yield from _load(work)
     (listed,) = yield from work.ask([zk.children(DELETE_TOPICS, watch=True)])
-    deletion.enqueue(work, [topic for topic in listed.children if topic in context.topics])
+    deletion.enqueue_at_failover(work, [topic for topic in listed.children if topic in context.topics])
     work.update_metadata(context.reachable, context.partitions)
     yield from replica_states.startup(work)
     yield from partition_states.startup(work)
