@@ -47,6 +47,7 @@ class Result:
     losses: tuple[RecordsLost, ...]
     """Every acknowledged record that is gone, with its cause."""
     partitions: tuple[PartitionView, ...]
+    """All but those of Kafka's own topics."""
     refused: tuple[StepTaken | AdminAnswered, ...]
     """Steps that Kafka answered with an error, the expected ones included."""
 
@@ -156,7 +157,7 @@ def conclude(
         ledger=view.ledger,
         violations=tuple(findings.violations),
         losses=tuple(findings.losses),
-        partitions=view.partitions,
+        partitions=tuple(each for each in view.partitions if not each.internal),
         refused=tuple(findings.refused),
     )
 

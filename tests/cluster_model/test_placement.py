@@ -123,7 +123,9 @@ def test_a_single_broker_holds_everything() -> None:
 
 
 def test_the_two_random_numbers_come_from_the_topics_own_stream() -> None:
-    spec, streams, drawn = spec_of(1, 2, 3, 4), Streams(17), Streams(17).named("placement:orders")
+    brokers = tuple(BrokerSpec(broker) for broker in (1, 2, 3, 4))
+    spec = ClusterSpec("3.9", "zookeeper", brokers, ())
+    streams, drawn = Streams(17), Streams(17).named("placement:orders")
     start, shift = drawn.below(4), drawn.below(4)
     streams.named("placement:payments").next64()
     expected = place([(broker.id, "") for broker in spec.brokers], 6, 3, start, shift)

@@ -29,8 +29,8 @@ def fits(value: Any, rule: dict[str, Any]) -> bool:
     """Whether ``value`` follows ``rule``: the part of JSON Schema that ours is written in, and no more."""
     known = {
         "$schema", "$defs", "$ref", "title", "description", "type", "enum", "const", "pattern", "minLength", "minimum",
-        "maximum", "items", "minItems", "maxItems", "properties", "patternProperties", "additionalProperties",
-        "required", "maxProperties", "anyOf",
+        "maximum", "items", "minItems", "maxItems", "uniqueItems", "properties", "patternProperties",
+        "additionalProperties", "required", "maxProperties", "anyOf",
     }  # fmt: skip
     assert set(rule) <= known
     if "$ref" in rule:
@@ -69,6 +69,8 @@ def fits_object(value: dict[str, Any], rule: dict[str, Any]) -> bool:
 
 
 def fits_list(value: list[Any], rule: dict[str, Any]) -> bool:
+    if rule.get("uniqueItems") and any(each in value[:place] for place, each in enumerate(value)):
+        return False
     return rule.get("minItems", 0) <= len(value) <= rule.get("maxItems", len(value)) and all(
         fits(each, rule.get("items", {})) for each in value
     )

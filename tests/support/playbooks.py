@@ -8,7 +8,7 @@ floodmark: 1
 name: small
 title: A small cluster
 seed: 3
-cluster: {kafka: "3.9", brokers: 3}
+cluster: {kafka: "3.9", brokers: 3, config: {offsets.topic.num.partitions: 1}}
 topics:
   - {name: orders, placement: [[1, 2, 3]], config: {min.insync.replicas: 2}}
 clients:
