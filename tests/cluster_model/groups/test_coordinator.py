@@ -1,10 +1,12 @@
 """A coordinator in its broker: whose groups it takes, what it answers about members and offsets."""
 
+import re
 from typing import Any
 
 import pytest
 
 from cluster_model.errors import KafkaError
+from cluster_model.groups.committing import commit_error, store_error
 from cluster_model.groups.group import State
 from cluster_model.groups.messages import (
     TRANSACTION,
@@ -228,3 +230,33 @@ def test_with_too_few_in_sync_the_coordinator_is_not_available() -> None:
     talk.cluster.crash(3)
     talk.run(15)
     assert errors(talk.ask(OWNER, commit())) == [ERROR.COORDINATOR_NOT_AVAILABLE]
+    both = commit()._replace(offsets=(CommittedOffset("nowhere-0", 1), CommittedOffset("orders-0", 1)))
+    wanted = [ERROR.UNKNOWN_TOPIC_OR_PARTITION, ERROR.COORDINATOR_NOT_AVAILABLE]
+    assert errors(talk.ask(OWNER, both)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("error", "committer", "member"),
+    [
+        (ERROR.NONE, ERROR.NONE, ERROR.NONE),
+        (ERROR.UNKNOWN_TOPIC_OR_PARTITION, ERROR.COORDINATOR_NOT_AVAILABLE, ERROR.COORDINATOR_NOT_AVAILABLE),
+        (ERROR.NOT_ENOUGH_REPLICAS, ERROR.COORDINATOR_NOT_AVAILABLE, ERROR.COORDINATOR_NOT_AVAILABLE),
+        (ERROR.NOT_ENOUGH_REPLICAS_AFTER_APPEND, ERROR.COORDINATOR_NOT_AVAILABLE, ERROR.COORDINATOR_NOT_AVAILABLE),
+        (ERROR.NOT_LEADER_OR_FOLLOWER, ERROR.NOT_COORDINATOR, ERROR.NOT_COORDINATOR),
+        (ERROR.KAFKA_STORAGE_ERROR, ERROR.NOT_COORDINATOR, ERROR.NOT_COORDINATOR),
+        (ERROR.MESSAGE_TOO_LARGE, ERROR.INVALID_COMMIT_OFFSET_SIZE, ERROR.UNKNOWN_SERVER_ERROR),
+        (ERROR.RECORD_LIST_TOO_LARGE, ERROR.INVALID_COMMIT_OFFSET_SIZE, ERROR.UNKNOWN_SERVER_ERROR),
+        (ERROR.REQUEST_TIMED_OUT, ERROR.REQUEST_TIMED_OUT, ERROR.REBALANCE_IN_PROGRESS),
+        (ERROR.NETWORK_EXCEPTION, ERROR.COORDINATOR_LOAD_IN_PROGRESS, ERROR.NETWORK_EXCEPTION),
+    ],
+)
+def test_errors_of_a_write_as_clients_are_told(error: KafkaError, committer: KafkaError, member: KafkaError) -> None:
+    assert (commit_error(error), store_error(error)) == (committer, member)
+
+
+def test_a_member_id_ends_with_a_random_uuid() -> None:
+    talk = started()
+    ids = [talk.ask(OWNER, join()).member_id for _ in range(4)]
+    form = re.compile("app-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+    assert all(form.fullmatch(each) for each in ids)
+    assert len(set(ids)) == 4

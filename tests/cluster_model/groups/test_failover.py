@@ -116,6 +116,46 @@ def test_syncs_that_wait_are_sent_elsewhere_too() -> None:
     assert talk.hand.got[-1].error == ERROR.NOT_COORDINATOR
 
 
+@pytest.mark.parametrize("delete", [False, True])
+def test_a_replica_that_is_taken_away_takes_its_groups_along(delete: bool) -> None:
+    talk = started()
+    member_id = talk.ask(OWNER, join()).member_id
+    talk.hand.ask(OWNER, join(member_id))
+    talk.run(1)
+    talk.cluster.brokers[OWNER].stop_replica(f"{OFFSETS}-1", delete=delete)
+    talk.run(0.1)
+    assert talk.hand.got[-1].error == ERROR.NOT_COORDINATOR
+    assert talk.cluster.coordinators[OWNER].registry.owned == {}
+
+
+def test_partitions_are_read_one_after_the_other() -> None:
+    talk = started()
+    for group, broker in (("g", 2), ("h", 3)):
+        assert errors(talk.ask(broker, commit(group=group))) == [ERROR.NONE]
+    registry = talk.cluster.coordinators[1].registry
+    registry.leads(1)
+    registry.leads(2)
+    talk.run(0.015)
+    assert (list(registry.loading), 1 in registry.owned) == ([2], True)
+    talk.run(0.006)
+    assert list(registry.groups) == ["g", "h"]
+
+
+def test_a_partition_that_is_lost_and_won_again_is_read_anew() -> None:
+    talk = started()
+    talk.ask(OWNER, commit())
+    registry = talk.cluster.coordinators[1].registry
+    registry.leads(1)
+    registry.resigned(1)
+    talk.run(0.005)
+    registry.leads(1)
+    registry.leads(1)
+    talk.run(0.01)
+    assert list(registry.loading) == [1]
+    talk.run(0.01)
+    assert (registry.loading, list(registry.groups)) == ({}, ["g"])
+
+
 def test_a_crash_leaves_nothing_in_memory() -> None:
     talk = started()
     with_member(talk)

@@ -47,6 +47,27 @@ def test_an_assignment_that_cannot_be_stored_starts_another_rebalance() -> None:
     assert table.group.members[two].assignment == NOTHING
 
 
+def test_what_could_not_be_stored_leaves_nobody_with_an_old_assignment() -> None:
+    table = Table()
+    one, two = table.settled(2)
+    assert table.group.members[two].assignment != NOTHING
+    table.join(one)
+    table.join(two)
+    table.holds = True
+    table.sync(one, gives={two: ONE})
+    table.wrote(KafkaError.REQUEST_TIMED_OUT)
+    assert [member.assignment for member in table.group.members.values()] == [NOTHING, NOTHING]
+
+
+def test_a_session_begins_with_the_answer_to_the_join() -> None:
+    table, (one, two) = joined()
+    table.run(SESSION - 1)
+    table.beat(one)
+    assert set(table.group.members) == {one, two}
+    table.run(1)
+    assert set(table.group.members) == {one}
+
+
 def test_an_assignment_of_an_earlier_generation_changes_nothing() -> None:
     table, (one, two) = joined()
     table.sync(one, gives={two: ONE})
