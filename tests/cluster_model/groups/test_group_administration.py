@@ -2,7 +2,9 @@
 
 import pytest
 
+from cluster_model.groups.group import State
 from cluster_model.groups.messages import (
+    NOTHING,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     LeaveGroupRequest,
@@ -38,6 +40,15 @@ def test_groups_are_described() -> None:
     listed = talk.ask(OWNER, ListGroupsRequest(0)).groups
     assert [(each.group_id, each.state) for each in listed] == [("g", "Stable")]
     assert talk.ask(OWNER, ListGroupsRequest(0, ("Empty",))).groups == ()
+
+
+def test_while_a_group_rebalances_only_its_members_names_are_told() -> None:
+    talk = started()
+    with_member(talk)
+    talk.cluster.coordinators[OWNER].registry.groups["g"].state = State.PREPARING
+    (described,) = talk.ask(OWNER, DescribeGroupsRequest(0, ("g",))).groups
+    assert (described.state, described.protocol) == ("PreparingRebalance", "")
+    assert [(one.metadata, one.assignment) for one in described.members] == [(None, NOTHING)]
 
 
 def test_only_a_group_without_members_is_deleted() -> None:
