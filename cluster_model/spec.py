@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
+from cluster_model.load_spec import ClosedLoop, KeySkew, RateProfile, Sizes
 from cluster_model.log.rules import WRITEBACK_US
 
 MAX_BROKER: Final = 999
@@ -61,6 +62,14 @@ class ProducerSpec:
     """Distinct keys of its records in each partition; 0: records without keys."""
     tombstones: int = 0
     """One record in so many deletes its key; 0: none."""
+    profile: RateProfile | None = None
+    """A rate that changes with time, or that no whole interval gives; instead of ``interval_us``."""
+    loop: ClosedLoop | None = None
+    """None: an open loop, at the rate. Otherwise the rate means nothing."""
+    sizes: Sizes | None = None
+    """Sizes that are drawn, instead of ``record_bytes``."""
+    skew: KeySkew | None = None
+    """None: all keys are alike often."""
 
 
 @dataclass(frozen=True, slots=True)
