@@ -70,7 +70,7 @@ def build_parts(
     Raises:
         ModelError: the spec contradicts itself.
     """
-    profile = Profile.of(spec.kafka, spec.mode)
+    profile = spec.profile
     config = BrokerConfig.of(profile, spec.config)
     committed = Committed(emit)
     metadata = {broker.id: BrokerMetadata() for broker in spec.brokers}

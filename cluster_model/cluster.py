@@ -89,7 +89,7 @@ class Cluster:
         self.world = World(
             self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up, ids, self._known
         )
-        self.checker = Checker(self.world, self.emit)
+        self.checker = Checker(self.world, self.emit, self.plane)
         self.trace.set_observer(self.checker.observe, self.checker.listeners())
         self.operations: Callable[[], int] = lambda: 0
         """How many operations are under way, told by who keeps them."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from cluster_model.errors import ModelError
+from cluster_model.profiles import ELR_FEATURE
 
 ConfigValue = int | str | bool
 Scope = Literal["broker", "topic", "producer", "consumer"]
@@ -64,7 +65,8 @@ def _dynamic(name: str) -> Dynamic:
     return "per-broker" if name in _PER_BROKER else "cluster-wide" if name in _CLUSTER_WIDE else "read-only"
 
 
-_MIN_ISR: Final = ConfigKey("min.insync.replicas", "int", "In-sync replicas that acks=all needs.", 1)
+MIN_ISR: Final = "min.insync.replicas"
+_MIN_ISR: Final = ConfigKey(MIN_ISR, "int", "In-sync replicas that acks=all needs.", 1)
 _POLICIES: Final = ("delete", "compact", "compact,delete", "delete,compact")
 _UNCLEAN: Final = ConfigKey("unclean.leader.election.enable", "bool", "Whether a replica outside the ISR may lead.")
 
@@ -119,9 +121,10 @@ _CONTROLLER: Final = (
         "leader.imbalance.per.broker.percentage", "int", "Percentage of a broker's leaderships that may stray.",
     ),
     ConfigKey("unclean.leader.election.interval.ms", "int", "How often unclean elections are tried (KRaft, 3.9).", 1),
+    ConfigKey(ELR_FEATURE, "int", "Feature level: 1 turns KIP-966 on (KRaft, 4.0; default since 4.1).", 0, 1),
     ConfigKey("num.partitions", "int", "Partitions of a topic that names no number.", 1),
     ConfigKey("initial.broker.registration.timeout.ms", "int", "How long a broker tries to register (KRaft).", 1),
-    ConfigKey("controlled.shutdown.enable", "bool", "Whether a stopping broker hands over first (ZooKeeper)."),
+    ConfigKey("controlled.shutdown.enable", "bool", "Whether a stopping broker hands over first."),
     ConfigKey("controlled.shutdown.max.retries", "int", "How often it asks the controller to (ZooKeeper)."),
     ConfigKey("controlled.shutdown.retry.backoff.ms", "int", "Pause between those (ZooKeeper)."),
     ConfigKey(

@@ -5,7 +5,7 @@ has it (``since``) until the last one that has it (``until``); the inter-broker 
 """
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final, Literal
 
@@ -173,6 +173,23 @@ class Profile:
         number = _parse(version)
         flags = {name: flag.holds(number) for name, flag in _FLAG_BY_NAME.items()}
         return Profile(version, chosen, number, chosen == "kraft", **flags)
+
+
+ELR_FEATURE: Final = "eligible.leader.replicas.version"
+"""A feature level that a cluster is formed with: 1 turns KIP-966 on, 0 off."""
+_FIRST_ELR: Final[Version] = (4, 0, 0)
+"""It exists since then; by default it is on since 4.1."""
+
+
+def with_elr(profile: Profile, level: int) -> Profile:
+    """A profile with another level of :data:`ELR_FEATURE` than its release line begins with.
+
+    Raises:
+        ModelError: the release line, or its mode, does not know that level.
+    """
+    if level and not (profile.kraft and profile.number >= _FIRST_ELR):
+        raise ModelError(f"{ELR_FEATURE} {level} needs KRaft mode of Kafka 4.0 or later, not {profile.name}")
+    return replace(profile, elr=bool(level))
 
 
 NEWEST: Final = PROFILE_VERSIONS[-1]

@@ -5,6 +5,7 @@ from typing import Final
 
 from cluster_model.load_spec import ClosedLoop, KeySkew, RateProfile, Sizes
 from cluster_model.log.rules import WRITEBACK_US
+from cluster_model.profiles import ELR_FEATURE, Profile, with_elr
 
 MAX_BROKER: Final = 999
 """Largest id of a broker."""
@@ -104,6 +105,17 @@ class ClusterSpec:
     """Servers of the ZooKeeper ensemble, one of :data:`QUORUM_SIZES`."""
     writeback_us: int = WRITEBACK_US
     """Age at which the brokers' operating systems have written a dirty page to disk."""
+
+    @property
+    def profile(self) -> Profile:
+        """The rules that the cluster goes by.
+
+        Raises:
+            ModelError: an unknown release line, a mode or a feature level that it does not have.
+        """
+        profile = Profile.of(self.kafka, self.mode)
+        level = self.config.get(ELR_FEATURE)
+        return profile if level is None else with_elr(profile, int(level))
 
     @property
     def voters(self) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from cluster_model.checker.control_plane import Registrations
 from cluster_model.checker.history import History
 from cluster_model.checker.invariants import Invariants
 from cluster_model.checker.ledger import Ledger
@@ -32,10 +33,11 @@ class Checker:
 
     __slots__ = ("history", "invariants", "ledger")
 
-    def __init__(self, world: World, emit: Callable[[Event], None]) -> None:
+    def __init__(self, world: World, emit: Callable[[Event], None], plane: Registrations | None = None) -> None:
+        """``plane`` tells what is committed of brokers; None where there is none."""
         self.history = History(world)
         self.ledger = Ledger(world, self.history, emit)
-        self.invariants = Invariants(world, self.history, emit)
+        self.invariants = Invariants(world, self.history, emit, plane)
 
     def listeners(self) -> dict[type[TraceEvent], Callable[[Any], None]]:
         """Who hears the frequent kinds of events; :meth:`observe` hears all others."""

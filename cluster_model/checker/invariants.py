@@ -8,10 +8,13 @@ that never fall, leaders in the ISR, bounds of every log's markers. Old generati
 from collections.abc import Callable
 from typing import Any, Final
 
+from cluster_model.checker.control_plane import CONTROL_INVARIANTS, EPOCHS, ControlInvariants, Registrations
 from cluster_model.checker.history import History
 from cluster_model.events import (
     Appended,
+    AssignmentChanged,
     BecameLeader,
+    ElrChanged,
     Event,
     HwAdvanced,
     InvariantViolated,
@@ -19,11 +22,14 @@ from cluster_model.events import (
     LeaderElected,
     LogStartMoved,
     PartitionDeleted,
+    PartitionOffline,
     RecordsMissing,
+    RecoveryChanged,
     TraceEvent,
     Truncated,
 )
 from cluster_model.log.compare import differing
+from cluster_model.messages import NOBODY
 from cluster_model.world import World
 
 LOG_MATCHING: Final = "log-matching"
@@ -31,19 +37,28 @@ DURABILITY: Final = "acks-all-durability"
 ONE_LEADER: Final = "single-leader-per-epoch"
 HW_MONOTONE: Final = "hw-within-leadership"
 BOUNDS: Final = "log-bounds"
-EPOCHS: Final = "epoch-monotonicity"
 LEADER_IN_ISR: Final = "leader-in-isr"
 
-INVARIANTS: Final = (LOG_MATCHING, DURABILITY, ONE_LEADER, HW_MONOTONE, BOUNDS, EPOCHS, LEADER_IN_ISR)
+INVARIANTS: Final = (
+    LOG_MATCHING, DURABILITY, ONE_LEADER, HW_MONOTONE, BOUNDS, EPOCHS, LEADER_IN_ISR, *CONTROL_INVARIANTS,
+)  # fmt: skip
 """All of them, by name."""
 
 
 class Invariants:
     """Checks as events come; ``violations`` counts by invariant."""
 
-    __slots__ = ("_emit", "_epochs", "_history", "_hws", "_leaders", "_reborn", "_reported", "_world", "violations")
+    __slots__ = (
+        "_control", "_emit", "_epochs", "_history", "_hws", "_leaders", "_reborn", "_reported", "_world", "violations",
+    )  # fmt: skip
 
-    def __init__(self, world: World, history: History, emit: Callable[[Event], None]) -> None:
+    def __init__(
+        self,
+        world: World,
+        history: History,
+        emit: Callable[[Event], None],
+        plane: Registrations | None = None,
+    ) -> None:
         self._world = world
         self._history = history
         self._emit = emit
@@ -54,6 +69,7 @@ class Invariants:
         self._reborn: dict[str, None] = {}
         """Partitions that were deleted, and may be there again."""
         self.violations: dict[str, int] = {}
+        self._control = ControlInvariants(world, history, plane, self._violated)
 
     def appended(self, event: Appended) -> None:
         """At most one broker ever appends as leader in an epoch."""
@@ -72,10 +88,13 @@ class Invariants:
             event.partition, event.broker
         ):
             return
-        elif isinstance(event, LeaderElected | IsrChanged):
+        self._control.observe(event)
+        if isinstance(event, LeaderElected | IsrChanged):
             self._decided(event)
             if isinstance(event, IsrChanged) and event.leader >= 0 and event.by == "leader":
                 self._logs_match(event.partition, event.at_us)
+        elif isinstance(event, PartitionOffline | ElrChanged | RecoveryChanged | AssignmentChanged):
+            self._risen(event.partition, event.leader_epoch, event.partition_epoch, event.at_us)
         elif isinstance(event, BecameLeader | Truncated | LogStartMoved):
             self._bounds(event.partition, event.broker, event.at_us)
             if isinstance(event, BecameLeader):
@@ -137,15 +156,18 @@ class Invariants:
                 self._violated(LOG_MATCHING, partition, broker, start, at_us, detail)
 
     def _decided(self, event: LeaderElected | IsrChanged) -> None:
-        now = (event.leader_epoch, event.partition_epoch)
-        before = self._epochs.get(event.partition, (0, 0))
-        if now[0] < before[0] or now[1] < before[1]:
-            detail = f"(leader epoch, partition epoch) went from {before} to {now}"
-            self._violated(EPOCHS, event.partition, event.leader, now[0], event.at_us, detail)
-        self._epochs[event.partition] = now
+        self._risen(event.partition, event.leader_epoch, event.partition_epoch, event.at_us, event.leader)
         if event.leader >= 0 and event.leader not in event.isr:
             detail = f"leader {event.leader} is not in the ISR {list(event.isr)}"
             self._violated(LEADER_IN_ISR, event.partition, event.leader, event.leader_epoch, event.at_us, detail)
+
+    def _risen(self, partition: str, leader_epoch: int, partition_epoch: int, at_us: int, leader: int = NOBODY) -> None:
+        now = (leader_epoch, partition_epoch)
+        before = self._epochs.get(partition, (0, 0))
+        if now[0] < before[0] or now[1] < before[1]:
+            detail = f"(leader epoch, partition epoch) went from {before} to {now}"
+            self._violated(EPOCHS, partition, leader, now[0], at_us, detail)
+        self._epochs[partition] = now
 
     def _durable(self, event: RecordsMissing) -> None:
         """acks=all records may go only with an unclean election or a crash that lost what was on no disk."""
@@ -169,11 +191,12 @@ class Invariants:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         tables = (self._leaders, self._hws, self._epochs, self._reported, self.violations)
-        return (*(tuple(table.items()) for table in tables), tuple(self._reborn))
+        return (*(tuple(table.items()) for table in tables), tuple(self._reborn), self._control.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        leaders, hws, epochs, reported, violations, reborn = saved
+        leaders, hws, epochs, reported, violations, reborn, control = saved
+        self._control.load(control)
         self._reborn = dict.fromkeys(reborn)
         self._leaders, self._hws, self._epochs = dict(leaders), dict(hws), dict(epochs)
         self._reported, self.violations = dict(reported), dict(violations)

@@ -53,6 +53,12 @@ class Plane(Protocol):
     def is_shutting_down(self, broker: int) -> bool:
         """Whether the controller knows a broker to be in controlled shutdown."""
 
+    def broker_epoch(self, broker: int) -> int:
+        """Of a broker's registration as committed, -1 for none."""
+
+    def obeyed_epoch(self, broker: int) -> int:
+        """The newest controller epoch that a broker's process has taken up."""
+
     def controller_known_to(self, broker: int) -> int:
         """Whom a running broker takes for the active controller, NOBODY while it knows none."""
 

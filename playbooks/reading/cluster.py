@@ -64,7 +64,16 @@ def build_cluster(fields: Fields | None, notes: Notes, *, manual: bool, broken: 
     )
     if not any(fields.bad(key) for key in ("kafka", "mode", "controllers", "zookeepers")):
         _note_control_plane(spec, notes)
+    if not any(fields.bad(key) for key in ("kafka", "mode", "config")):
+        _check_features(spec, fields, notes)
     return spec
+
+
+def _check_features(spec: ClusterSpec, fields: Fields, notes: Notes) -> None:
+    try:
+        _ = spec.profile
+    except ModelError as error:
+        notes.problem(fields.at("config"), fields.path("config"), f"found a feature that this version lacks: {error}")
 
 
 def _note_control_plane(spec: ClusterSpec, notes: Notes) -> None:

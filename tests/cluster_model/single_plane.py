@@ -85,6 +85,14 @@ class SinglePlane:
         """It is never told of one."""
         return False
 
+    def broker_epoch(self, broker: int) -> int:
+        """It goes by whether the broker is live."""
+        return 0
+
+    def obeyed_epoch(self, broker: int) -> int:
+        """There is only the one."""
+        return self.controller.epoch
+
     def controller_known_to(self, broker: int) -> int:
         """There is only the one."""
         return CONTROLLER_ID

@@ -173,6 +173,50 @@ def test_without_an_ensemble_no_session_ends_and_with_it_a_whole_one_begins(
 
 
 @seeds
+def test_with_zookeeper_two_lead_from_the_end_of_a_session_to_the_heal(seed: int) -> None:
+    incident = Incident("split-leader-zookeeper", seed).until(22)
+    assert incident.query.leaders("orders-0") == [2]
+    waiting = incident.query.acked("checkout")
+    incident.until(49)
+    # The session lasts from its last ping, sent once in 6 s, and ends at a tick of 2 s.
+    fenced = incident.second_of("broker_fenced", broker=2)
+    assert 10 + 18 - 6 <= fenced <= 10 + 18 + 2.1
+    (elected,) = incident.of("leader_elected")
+    assert (elected.leader, elected.isr, elected.leader_epoch) == (3, (3, 4), 1)
+    assert fenced <= elected.at_us / SECOND <= fenced + 0.1
+    assert incident.query.leaders("orders-0") == [2, 3]
+    # It could write no smaller ISR: the one decision about it is the controller's.
+    assert [event.by for event in incident.of("isr_changed")] == ["controller"]
+    assert incident.query.acked("checkout") > waiting + 1_500
+    result = incident.finish()
+    assert incident.second_of("broker_registered", broker=2) > 50
+    (cut,) = incident.of("truncated")
+    assert (cut.broker, cut.at_us > 50 * SECOND) == (2, True)
+    assert {(loss.client, loss.acks) for loss in result.losses} == {("clicks", 1)}
+    assert abs(result.ledger.acked_lost - 4_000) < 10
+
+
+@seeds
+def test_with_zookeeper_a_controller_is_succeeded_when_its_session_ends(seed: int) -> None:
+    incident = Incident("controller-crash-zookeeper", seed)
+    incident.finish()
+    fenced = incident.second_of("broker_fenced", broker=1)
+    assert 10 + 18 - 6 <= fenced <= 10 + 18 + 2.1
+    (changed,) = incident.of("controller_changed")
+    assert (changed.broker, changed.leader_epoch) == (2, 2)
+    assert fenced < changed.at_us / SECOND <= fenced + 0.1
+    (elected,) = incident.of("leader_elected", partition="orders-0")
+    assert (elected.leader, elected.isr, elected.by) == (4, (4, 2), "broker 3 gone")
+    assert 40 + 18 - 6 <= elected.at_us / SECOND <= 40 + 18 + 2.2
+
+
+@pytest.mark.parametrize("kafka", ["2.1", "2.4", "2.6", "3.4", "3.9"])
+@pytest.mark.parametrize("name", ["split-leader-zookeeper", "controller-crash-zookeeper"])
+def test_incidents_of_zookeeper_hold_under_its_other_versions(name: str, kafka: str) -> None:
+    Incident(name, 103, **{"cluster.kafka": kafka}).finish()
+
+
+@seeds
 def test_what_a_zone_takes_with_it_is_a_matter_of_placement(seed: int) -> None:
     incident = Incident("zone-loss", seed).until(69)
     cluster = incident.session.cluster

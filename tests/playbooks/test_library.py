@@ -21,8 +21,8 @@ TRACES = (
 """Stepped by hand, and right under every version."""
 INCIDENTS = (
     "last-replica-power-loss", "split-leader", "leader-without-followers", "controller-crash", "quorum-lost",
-    "ensemble-lost", "rolling-restart-blind", "rolling-restart-waiting", "zone-loss",
-    "reassignment-throttled",
+    "ensemble-lost", "split-leader-zookeeper", "controller-crash-zookeeper", "rolling-restart-blind",
+    "rolling-restart-waiting", "zone-loss", "reassignment-throttled",
 )  # fmt: skip
 """What happened to somebody, or what Kafka's own system tests do to it."""
 TIMED = (

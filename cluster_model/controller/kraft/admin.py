@@ -56,7 +56,7 @@ class AdminControl:
     ) -> None:
         self._cluster = cluster
         self._topics = TopicControl(image, draw, defaults)
-        self._configs = ConfigurationControl(image)
+        self._configs = ConfigurationControl(image, elr=profile.elr)
         self._partitions = PartitionControl(image, profile, replication)
 
     @staticmethod

@@ -23,6 +23,7 @@ from cluster_model.controller.kraft.messages import (
 )
 from cluster_model.controller.kraft.quorum_controller import QuorumController
 from cluster_model.controller.kraft.records import Record
+from cluster_model.controller.kraft.settings import ControllerSettings
 from cluster_model.controller.raft.metadata_log import MetadataListener
 from cluster_model.controller.raft.peer import QuorumPeer
 from cluster_model.kernel.kernel import Payload
@@ -73,7 +74,7 @@ class KraftControl:
         rack: str,
         base: Base,
         config: BrokerConfig,
-        registration_us: int,
+        settings: ControllerSettings,
         jitter: Stream,
         peer_of: PeerOf,
         controller_of: ControllerOf | None,
@@ -95,7 +96,7 @@ class KraftControl:
         self.controller = None if controller_of is None else controller_of(port, self.peer, image)
         heartbeats = ControllerChannel(port, HEARTBEATS, self.peer, config.session_us // 2)
         self._lifecycle = BrokerLifecycle(
-            port, rack, heartbeats, config, registration_us, jitter, lambda: image.until - 1, self
+            port, rack, heartbeats, config, settings, jitter, lambda: image.until - 1, self
         )  # fmt: skip
         proposals = ControllerChannel(port, PROPOSALS, self.peer, config.socket_timeout_us)
         self._proposals = AlterPartitionManager(port, proposals, lambda: self.broker_epoch, self._isr_answered)

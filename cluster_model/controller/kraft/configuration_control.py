@@ -10,9 +10,9 @@ from cluster_model.clients.admin_messages import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from cluster_model.config_keys import SCOPES, ConfigValue, Scope, check
+from cluster_model.config_keys import MIN_ISR, SCOPES, ConfigValue, Scope, check
 from cluster_model.controller.kraft.image import MetadataImage
-from cluster_model.controller.kraft.records import ConfigRecord, Record
+from cluster_model.controller.kraft.records import ClearElrRecord, ConfigRecord, Record
 from cluster_model.errors import KafkaError, ModelError
 
 LISTS: Final = (
@@ -42,10 +42,12 @@ def typed(scope: Scope, key: str, text: str) -> ConfigValue:
 class ConfigurationControl:
     """Decisions about configurations over one image."""
 
-    __slots__ = ("_image",)
+    __slots__ = ("_elr", "_image")
 
-    def __init__(self, image: MetadataImage) -> None:
+    def __init__(self, image: MetadataImage, *, elr: bool) -> None:
+        """``elr``: whether KIP-966 is on."""
         self._image = image
+        self._elr = elr
 
     def alter(self, request: IncrementalAlterConfigsRequest) -> tuple[list[Record], IncrementalAlterConfigsResponse]:
         """All of a resource's changes, or none of them."""
@@ -55,7 +57,22 @@ class ConfigurationControl:
             error, message, changes = self._resource(resource)
             records.extend(changes)
             answers.append(AdminError(resource.name, error, message))
+        records += self._clearing(records)
         return records, IncrementalAlterConfigsResponse(request.correlation, tuple(answers))
+
+    def _clearing(self, records: list[Record]) -> list[Record]:
+        """With another minimum nobody knows any more who was in sync when an ISR fell below it (KIP-966).
+
+        Of one topic where its own minimum changes, of all topics where that of all brokers does
+        (``createClearElrRecordsAsNeeded``).
+        """
+        if not self._elr:
+            return []
+        return [
+            ClearElrRecord(record.name if record.type == "topic" else "")
+            for record in records
+            if isinstance(record, ConfigRecord) and record.key == MIN_ISR
+        ]
 
     def _resource(self, resource: AlterConfigsResource) -> tuple[KafkaError, str, list[Record]]:
         unknown = self._unknown(resource)
@@ -69,9 +86,20 @@ class ConfigurationControl:
                 value = self._value(scope, config, own.get(config.key))
             except ModelError as wrong:
                 return KafkaError.INVALID_CONFIG, str(wrong), []
+            if self._elr and config.key == MIN_ISR and resource.type == "broker":
+                refused = self._refused(resource.name, value)
+                if refused:
+                    return KafkaError.INVALID_CONFIG, refused, []
             if own.get(config.key) != value:
                 records.append(ConfigRecord(resource.type, resource.name, config.key, value))
         return KafkaError.NONE, "", records
+
+    @staticmethod
+    def _refused(broker: str, value: ConfigValue | None) -> str:
+        """Why a minimum of brokers may not be set: all must go by the same one, and the controller has to know it."""
+        if broker:
+            return f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled."
+        return f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled." if value is None else ""
 
     def _unknown(self, resource: AlterConfigsResource) -> KafkaError:
         if resource.type == "topic":

@@ -12,6 +12,7 @@ from cluster_model.controller.kraft.records import (
     FENCE,
     UNFENCE,
     BrokerRegistrationChangeRecord,
+    ClearElrRecord,
     ConfigRecord,
     PartitionChangeRecord,
     PartitionRecord,
@@ -22,7 +23,7 @@ from cluster_model.controller.kraft.records import (
     UnregisterBrokerRecord,
     topic_of,
 )
-from cluster_model.messages import PartitionState
+from cluster_model.messages import NOBODY, PartitionState
 
 FIRST: Final = 1
 """Offset of the first record behind those that a formed cluster begins with: they count as one."""
@@ -111,6 +112,8 @@ class MetadataImage:
             self.topics[record.name] = record.topic_id
         elif isinstance(record, RemoveTopicRecord):
             self._remove(record.name)
+        elif isinstance(record, ClearElrRecord):
+            self._clear_elr(record.topic)
         else:
             self._configure(record)
 
@@ -134,6 +137,21 @@ class MetadataImage:
             values[record.key] = record.value
         if not values:
             del self.configs[record.type, record.name]
+
+    def _clear_elr(self, topic: str) -> None:
+        """A change like any other: it raises the partition epoch, and the leader epoch only where it sets a leader."""
+        for name in self.with_elr(topic):
+            state = self.partitions[name]
+            epoch = state.partition_epoch + 1
+            self.partitions[name] = state._replace(elr=(), last_known=NOBODY, partition_epoch=epoch)
+
+    def with_elr(self, topic: str) -> tuple[str, ...]:
+        """Partitions of a topic, of all with an empty name, that have an ELR or a last known leader."""
+        return tuple(
+            name
+            for name, state in self.partitions.items()
+            if (state.elr or state.last_known != NOBODY) and topic in ("", topic_of(name))
+        )
 
     def partitions_of(self, topic: str) -> tuple[str, ...]:
         """A topic's partitions, in the order of their numbers."""

@@ -15,6 +15,7 @@ from cluster_model.controller.kraft.messages import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
+from cluster_model.controller.kraft.settings import ControllerSettings
 from cluster_model.errors import KafkaError
 from cluster_model.kernel.port import Port
 from cluster_model.kernel.streams import Stream
@@ -65,7 +66,7 @@ class BrokerLifecycle:
 
     __slots__ = (
         "_correlation", "_failures", "_former", "_jitter", "_living", "_metadata_offset", "_port", "_rack",
-        "_registration_timeout_us", "_serial", "_times", "channel", "epoch", "previous_epoch", "ready", "state",
+        "_serial", "_settings", "_times", "channel", "epoch", "previous_epoch", "ready", "state",
     )  # fmt: skip
 
     def __init__(
@@ -74,14 +75,14 @@ class BrokerLifecycle:
         rack: str,
         channel: ControllerChannel,
         times: BrokerConfig,
-        registration_timeout_us: int,
+        settings: ControllerSettings,
         jitter: Stream,
         metadata_offset: Callable[[], int],
         living: Living,
     ) -> None:
         """``metadata_offset`` tells the offset of the last record that the broker has replayed.
 
-        A process that has not registered after ``registration_timeout_us`` ends itself.
+        A process that has not registered after ``registration_us`` of the settings ends itself.
         """
         self.channel = channel
         self.state = BrokerState.NOT_RUNNING
@@ -95,7 +96,7 @@ class BrokerLifecycle:
         self._port = port
         self._rack = rack
         self._times = times
-        self._registration_timeout_us = registration_timeout_us
+        self._settings = settings
         self._jitter = jitter
         self._metadata_offset = metadata_offset
         self._living = living
@@ -120,7 +121,7 @@ class BrokerLifecycle:
     def start(self) -> None:
         """The process has come up: register."""
         self.state = BrokerState.STARTING
-        self._port.timer(self._registration_timeout_us, DEADLINE, int(BrokerState.STARTING))
+        self._port.timer(self._settings.registration_us, DEADLINE, int(BrokerState.STARTING))
         self._speak()
 
     def logs_loaded(self) -> None:
@@ -130,8 +131,13 @@ class BrokerLifecycle:
             self._speak()
 
     def shut_down(self) -> None:
-        """SIGTERM: go on serving until the controller has moved what this broker leads."""
-        if self.state in (BrokerState.RECOVERY, BrokerState.RUNNING):
+        """SIGTERM: go on serving until the controller has moved what this broker leads.
+
+        With ``controlled.shutdown.enable`` off nobody is told: it leads, for all others, until its session lapses.
+        """
+        if not self._settings.controlled_shutdown:
+            self._end()
+        elif self.state in (BrokerState.RECOVERY, BrokerState.RUNNING):
             self.state = BrokerState.PENDING_CONTROLLED_SHUTDOWN
             self._port.timer(SHUTDOWN_TIMEOUT_US, DEADLINE, int(self.state))
             self._speak()

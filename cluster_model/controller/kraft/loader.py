@@ -12,6 +12,7 @@ from cluster_model.config_keys import ConfigValue
 from cluster_model.controller.kraft.image import MetadataImage
 from cluster_model.controller.kraft.records import (
     BrokerRegistrationChangeRecord,
+    ClearElrRecord,
     ConfigRecord,
     PartitionChangeRecord,
     PartitionRecord,
@@ -104,9 +105,10 @@ class MetadataLoader:
     def replay(self, base_offset: int, records: tuple[Record, ...]) -> None:
         """A committed batch."""
         gone = self._partitions_of_removed(records) if self.published else ()
+        cleared = self._partitions_of_cleared(records) if self.published else ()
         self.image.replay(base_offset, records)
         if self.published:
-            self._publish(records, gone)
+            self._publish(records, gone, cleared)
 
     def _partitions_of_removed(self, records: tuple[Record, ...]) -> tuple[str, ...]:
         return tuple(
@@ -116,11 +118,19 @@ class MetadataLoader:
             for partition in self.image.partitions_of(record.name)
         )
 
-    def _publish(self, records: tuple[Record, ...], gone: tuple[str, ...]) -> None:
+    def _partitions_of_cleared(self, records: tuple[Record, ...]) -> tuple[str, ...]:
+        return tuple(
+            partition
+            for record in records
+            if isinstance(record, ClearElrRecord)
+            for partition in self.image.with_elr(record.topic)
+        )
+
+    def _publish(self, records: tuple[Record, ...], gone: tuple[str, ...], cleared: tuple[str, ...]) -> None:
         """The delta: configurations first, since a new replica is made by them; what is deleted last."""
         image, publisher = self.image, self._publisher
         topics: dict[str, None] = {}
-        changed: dict[str, None] = {}
+        changed: dict[str, None] = dict.fromkeys(cleared)
         brokers = reconfigured = False
         for record in records:
             if isinstance(record, PartitionChangeRecord | PartitionRecord):

@@ -116,7 +116,7 @@ class KraftPlane:
             rack,
             self._base,
             self._parts.config,
-            self._settings.registration_us,
+            self._settings,
             self._streams.named(f"lifecycle:{broker.id}"),
             self._peer,
             self._controller if broker.id in self._spec.combined else None,
@@ -185,6 +185,15 @@ class KraftPlane:
         """Whether that is committed of a broker's registration."""
         known = self._truth.image.brokers.get(broker)
         return known is not None and known.in_controlled_shutdown
+
+    def broker_epoch(self, broker: int) -> int:
+        """The offset of its registration's record."""
+        known = self._truth.image.brokers.get(broker)
+        return NOBODY if known is None else known.epoch
+
+    def obeyed_epoch(self, broker: int) -> int:
+        """The quorum's epoch, as the broker's own member of it knows."""
+        return self._controls[broker].peer.epoch
 
     def controller_known_to(self, broker: int) -> int:
         """The quorum's leader, as the broker's own member of it knows."""

@@ -84,6 +84,13 @@ class ConfigRecord(NamedTuple):
     value: ConfigValue | None
 
 
+class ClearElrRecord(NamedTuple):
+    """Nobody is an eligible leader replica any more, nor a last known leader: of a topic, or of all (KIP-966)."""
+
+    topic: str = ""
+    """Empty for all."""
+
+
 Record = (
     RegisterBrokerRecord
     | BrokerRegistrationChangeRecord
@@ -93,6 +100,7 @@ Record = (
     | PartitionChangeRecord
     | RemoveTopicRecord
     | ConfigRecord
+    | ClearElrRecord
 )
 
 

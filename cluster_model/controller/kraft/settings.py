@@ -20,6 +20,8 @@ class ControllerSettings:
 
     registration_us: int
     """``initial.broker.registration.timeout.ms``, which brokers go by."""
+    controlled_shutdown: bool
+    """``controlled.shutdown.enable``, of brokers too."""
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ControllerSettings":
@@ -32,4 +34,5 @@ class ControllerSettings:
             rebalance_us=interval if rebalances else 0,
             unclean_us=sweep if profile.number >= (3, 9, 0) else 0,
             registration_us=int(config.get("initial.broker.registration.timeout.ms", 60_000)) * MS,
+            controlled_shutdown=bool(config.get("controlled.shutdown.enable", True)),
         )

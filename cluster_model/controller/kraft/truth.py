@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 
+from cluster_model.config_keys import MIN_ISR
 from cluster_model.controller.kraft.image import Base, MetadataImage
 from cluster_model.controller.kraft.records import (
     FENCE,
     UNFENCE,
     BrokerRegistrationChangeRecord,
+    ClearElrRecord,
     ConfigRecord,
     PartitionChangeRecord,
     PartitionRecord,
@@ -40,8 +42,12 @@ class Truth:
             return
         for offset, record in enumerate(records, base_offset):
             self._before(record)
+            cleared = self.image.with_elr(record.topic) if isinstance(record, ClearElrRecord) else ()
             self.image.replay(offset, (record,))
             self._after(record, records)
+            for partition in cleared:
+                change = Change(self.image.partitions[partition], f"{MIN_ISR} changed")
+                self._registry.committed.commit(change, self._now())
 
     def _before(self, record: Record) -> None:
         if isinstance(record, RemoveTopicRecord):

@@ -44,8 +44,8 @@ class ControllerContext:
     """Everything, empty while this broker is not the controller."""
 
     __slots__ = (
-        "active", "brokers", "configs", "deleting", "deletion_ineligible", "deletion_started", "epoch", "epoch_version",
-        "leader", "partitions", "replicas", "shutting_down", "standing", "topic_ids", "topics",
+        "active", "brokers", "configs", "defaults", "deleting", "deletion_ineligible", "deletion_started", "epoch",
+        "epoch_version", "leader", "partitions", "replicas", "shutting_down", "standing", "topic_ids", "topics",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -53,6 +53,8 @@ class ControllerContext:
         """Whether this broker takes itself to be the controller."""
         self.leader = NOBODY
         """Who the controller is, as far as this broker knows."""
+        self.defaults: dict[str, Any] = {}
+        """This broker's configuration that was given at run time, controller or not (KIP-226)."""
         self.epoch = 0
         self.epoch_version = 0
         """Version of /controller_epoch, the condition of every write since 2.1 (KAFKA-6082)."""
@@ -72,9 +74,9 @@ class ControllerContext:
 
     def clear(self) -> None:
         """Not the controller any more."""
-        leader = self.leader
+        leader, defaults = self.leader, self.defaults
         self.load(ControllerContext().save())
-        self.leader = leader
+        self.leader, self.defaults = leader, defaults
 
     def is_live(self, broker: int) -> bool:
         """Registered, and not shutting down (``isReplicaOnline``)."""
@@ -150,14 +152,16 @@ class ControllerContext:
             tuple(self.partitions.values()),
             tuple(self.standing.items()), tuple(self.replicas.items()), tuple(self.configs.items()),
             tuple(self.deleting), tuple(self.deletion_started), tuple(self.deletion_ineligible),
+            tuple(self.defaults.items()),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
             self.active, self.leader, self.epoch, self.epoch_version, brokers, shutting_down, topics, topic_ids,
-            partitions, standing, replicas, configs, deleting, started, ineligible,
+            partitions, standing, replicas, configs, deleting, started, ineligible, defaults,
         ) = saved  # fmt: skip
+        self.defaults = dict(defaults)
         self.brokers = dict(brokers)
         self.shutting_down = dict.fromkeys(shutting_down)
         self.topics = dict(topics)

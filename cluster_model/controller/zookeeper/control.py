@@ -207,6 +207,10 @@ class ZooKeeperControl:
         if not self._serving:
             self.errands.lane.put("configure")
         self.errands.lane.put("register", self.session.id)
+        if self._serving:
+            # The watch went with the old session, and with it perhaps news of a change.
+            self.errands.lane.put("configs_changed")
+        self.leaving.session_began()
 
     def session_expired(self) -> None:
         """The node of this broker is gone, and the controllership if it had it; its roles it keeps."""
@@ -233,8 +237,13 @@ class ZooKeeperControl:
                 self.controller.lane.put("unclean_allowed", (name,))
         else:
             self._dynamic["" if name == EVERYBODY else name] = overrides
-            own = self._dynamic.get(str(self._broker.id), {})
-            self._broker.update_config({**self._dynamic.get("", {}), **own})
+            given = self._given()
+            if self._broker.update_config(given) is KafkaError.NONE:
+                self.controller.configured(tuple(given.items()))
+
+    def _given(self) -> dict[str, Any]:
+        """What was configured at run time, for this broker alone above what is for all."""
+        return {**self._dynamic.get("", {}), **self._dynamic.get(str(self._broker.id), {})}
 
     def watch_went_off(self, path: str) -> None:
         """Something changed in ZooKeeper."""

@@ -1,9 +1,10 @@
 """Topics are deleted: every replica is told to delete, and only when all have does the topic's node go.
 
-A dead broker makes its topics ineligible until it is back (``TopicDeletionManager``). So does a reassignment, until it
-is over.
+A dead broker makes its topics ineligible until it is back (``TopicDeletionManager``); then there is another try. So
+does a reassignment, until it is over.
 """
 
+from cluster_model.controller.rules.reassignment import in_progress
 from cluster_model.controller.zookeeper import zk
 from cluster_model.controller.zookeeper.context import Where
 from cluster_model.controller.zookeeper.work import Doing, Work
@@ -30,14 +31,24 @@ def requested(work: Work) -> Doing:
 
 
 def enqueue(work: Work, topics: list[str]) -> None:
-    """Queue topics up; those with a dead replica or a reassignment under way have to wait."""
+    """Queue topics up; those with a reassignment under way have to wait."""
     context = work.context
     for topic in topics:
         context.deleting[topic] = None
-        names = context.topics[topic]
-        moving = any(context.partitions[name].adding or context.partitions[name].removing for name in names)
-        if moving:
+        if _is_moving(work, topic):
             context.deletion_ineligible[topic] = None
+
+
+def _is_moving(work: Work, topic: str) -> bool:
+    return any(in_progress(work.context.partitions[name]) for name in work.context.topics[topic])
+
+
+def enqueue_at_failover(work: Work, topics: list[str]) -> None:
+    """The same for a new controller, for which those with a dead replica have to wait from the start, too."""
+    enqueue(work, topics)
+    for topic in topics:
+        if any(not work.context.is_live(broker) for _name, broker in _replicas(work, topic)):
+            work.context.deletion_ineligible[topic] = None
 
 
 def proceed(work: Work) -> Doing:
@@ -115,14 +126,14 @@ def failed(work: Work, replicas: list[tuple[str, int]]) -> Doing:
 
 
 def resume(work: Work, replicas: list[tuple[str, int]]) -> Doing:
-    """Replicas of topics to delete are within reach again."""
-    for name, broker in replicas:
-        topic = topic_of(name)
-        others = [pair[1] for pair in _replicas(work, topic)]
-        if all(other in work.context.brokers for other in others):
-            work.context.deletion_ineligible.pop(topic, None)
-        elif broker in work.context.brokers:
-            work.context.replicas[name, broker] = Where.OFFLINE
+    """Replicas of topics to delete are within reach again: try, whoever else is still dead.
+
+    A topic on the move goes on waiting for that, which ``resumeDeletionForTopics`` forgets.
+    """
+    context = work.context
+    for topic in dict.fromkeys(topic_of(name) for name, _broker in replicas):
+        if not _is_moving(work, topic):
+            context.deletion_ineligible.pop(topic, None)
     if replicas:
         yield from proceed(work)
 

@@ -100,7 +100,7 @@ def failover(work: Work) -> Doing:
     yield from work.write([zk.delete(f"{ISR_CHANGES}/{note}") for note in notes.children])
     yield from _load(work)
     (listed,) = yield from work.ask([zk.children(DELETE_TOPICS, watch=True)])
-    deletion.enqueue(work, [topic for topic in listed.children if topic in context.topics])
+    deletion.enqueue_at_failover(work, [topic for topic in listed.children if topic in context.topics])
     work.update_metadata(context.reachable, context.partitions)
     yield from replica_states.startup(work)
     yield from partition_states.startup(work)
@@ -137,6 +137,7 @@ def _load(work: Work) -> Doing:
 def resign(work: Work) -> None:
     """Not the controller any more: everything it knew as one is forgotten (``onControllerResignation``)."""
     work.context.clear()
+    work.batch.clear()
     work.hands.do(work.channels.clear)
 
 

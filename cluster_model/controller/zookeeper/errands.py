@@ -83,23 +83,23 @@ class Errands:
     def _configure(self) -> Doing:
         """Every configuration there is, at the start of the process."""
         (notes,) = yield (zk.children(CONFIG_CHANGES, watch=True),)
-        self._read = _newest(notes.children, self._read)
         (topics, brokers) = yield (zk.children(TOPIC_CONFIGS), zk.children(BROKER_CONFIGS))
         wanted = [("topic", name) for name in topics.children]
         wanted += [("broker", name) for name in (EVERYBODY, str(self._broker)) if name in brokers.children]
         yield from self._tell(wanted)
+        self._read = _newest(notes.children, self._read)
 
     def _configs_changed(self) -> Doing:
         """Somebody changed configurations, and left a note for each (``DynamicConfigManager``)."""
         (listed,) = yield (zk.children(CONFIG_CHANGES, watch=True),)
         fresh = [note for note in listed.children if _number(note) >= self._read]
-        self._read = _newest(listed.children, self._read)
         if not fresh:
             return
         notes = yield tuple([zk.get(f"{CONFIG_CHANGES}/{note}") for note in fresh])
         wanted = list({answer.data: None for answer in notes if answer.ok})
         mine = ("", EVERYBODY, str(self._broker))
         yield from self._tell([(kind, name) for kind, name in wanted if kind == "topic" or name in mine])
+        self._read = _newest(listed.children, self._read)
 
     def _tell(self, wanted: list[tuple[str, str]]) -> Doing:
         if not wanted:

@@ -20,6 +20,7 @@ from cluster_model.controller.zookeeper import (
     topics,
 )
 from cluster_model.controller.zookeeper.channels import RETRY, TIMEOUTS, Channels
+from cluster_model.controller.zookeeper.context import ControllerContext
 from cluster_model.controller.zookeeper.lane import Hands, Lane, Steps, Task
 from cluster_model.controller.zookeeper.messages import (
     AlterPartitionsRequest,
@@ -53,12 +54,15 @@ _WATCHED: Final = {
     DELETE_TOPICS: "topic_deletion",
     ISR_CHANGES: "isr_notification",
 }
+Settings = tuple[tuple[str, Any], ...]
+_ALWAYS: Final = ("reelect", "controller_change", "defaults_changed")
+"""Events that matter to a broker that is not the controller, too."""
 
 
 class KafkaController:
     """One per broker process."""
 
-    __slots__ = ("_events", "_port", "channels", "lane", "work")
+    __slots__ = ("_events", "_given", "_port", "channels", "lane", "work")
 
     def __init__(
         self,
@@ -70,6 +74,8 @@ class KafkaController:
         ask: Callable[[Any, Task], None],
     ) -> None:
         self._port = port
+        self._given: Settings = ()
+        """The broker's configuration that was given at run time, perhaps ahead of what the lane has come to."""
         self.channels = Channels(port, ControlSettings.of(defaults).socket_timeout_us, self._answered)
         self.work = Work(port.node_id, profile, config, defaults, hands, self.channels, self._put)
         context = self.work.context
@@ -86,6 +92,7 @@ class KafkaController:
             "state_change": lambda partition: reassignment.isr_changed(work, partition),
             "stopped": lambda broker, answers: deletion.stopped(work, broker, answers),
             "rebalance": lambda: elections.rebalance(work),
+            "defaults_changed": lambda settings: topics.defaults_changed(work, settings),
             "unclean_allowed": lambda names: topics.unclean_allowed(work, list(names)),
             "alter_partition": lambda source, request: isr_changes.proposed(work, source, request),
             "controlled_shutdown": lambda source, request: elections.controlled_shutdown(work, source, request),
@@ -104,7 +111,7 @@ class KafkaController:
 
     def _begin(self, task: Task) -> Steps:
         name, *arguments = task
-        if not self.is_active and name not in ("reelect", "controller_change"):
+        if not self.is_active and name not in _ALWAYS:
             self._refuse(name, arguments)
             return
         try:
@@ -144,6 +151,11 @@ class KafkaController:
 
     # -- what comes from outside ------------------------------------------------------------------------------------
 
+    def configured(self, settings: Settings) -> None:
+        """The broker's configuration was altered while it runs: these are given, all others are as they were."""
+        self._given = settings
+        self.lane.put("defaults_changed", settings)
+
     def session_began(self) -> None:
         """A new session: run for controller."""
         self.lane.put("reelect")
@@ -151,14 +163,16 @@ class KafkaController:
     def expired(self) -> None:
         """The session is over: whatever was being done failed, and this is no controller (``Expire``)."""
         self.lane.abandon()
+        self.work.context.defaults = dict(self._given)
         election.resign(self.work)
 
     def stopped(self) -> None:
         """The process died."""
         self.lane.abandon()
+        self._given = ()
         self.channels.stopped()
-        self.work.context.clear()
-        self.work.context.leader = -1
+        self.work.batch.clear()
+        self.work.context.load(ControllerContext().save())
 
     def watched(self, path: str) -> bool:
         """A watch went off; False if it is not the controller's."""
@@ -208,10 +222,11 @@ class KafkaController:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self.lane.save(), self.channels.save())
+        return (self.lane.save(), self.channels.save(), self._given)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        lane, channels = saved
+        lane, channels, self._given = saved
+        self.work.batch.clear()
         self.lane.load(lane)
         self.channels.load(channels)

@@ -19,7 +19,8 @@ TIMED_OUT: Final = "controlled shutdown timeout"
 class Leaving:
     """One per broker; idle until SIGTERM."""
 
-    __slots__ = ("_asked", "_correlation", "_epoch", "_find", "_finish", "_left", "_port", "_settings", "on")
+    __slots__ = ("_asked", "_correlation", "_epoch", "_find", "_finish", "_left", "_looks", "_port", "_settings",
+                 "on")  # fmt: skip
 
     def __init__(
         self,
@@ -41,6 +42,8 @@ class Leaving:
         self._asked = NOBODY
         """The controller whose answer is awaited."""
         self._correlation = 0
+        self._looks = False
+        """Whether ZooKeeper was asked who the controller is."""
 
     def start(self, *, registered: bool) -> None:
         """SIGTERM; before it has registered there is nothing to hand over."""
@@ -56,6 +59,7 @@ class Leaving:
     def _try(self) -> None:
         if self._left:
             self._left -= 1
+            self._looks = True
             self._find()
         else:
             self._finish()
@@ -64,6 +68,7 @@ class Leaving:
         """Who the controller is, NOBODY if there is none."""
         if not self.on:
             return
+        self._looks = False
         if controller == NOBODY:
             self._failed()
             return
@@ -71,6 +76,11 @@ class Leaving:
         self._asked = controller
         self._port.send(controller, ControlledShutdownRequest(self._correlation, self._port.node_id, self._epoch()))
         self._port.timer(self._settings.socket_timeout_us, TIMED_OUT, self._correlation)
+
+    def session_began(self) -> None:
+        """What was asked in the session before is asked again."""
+        if self.on and self._looks:
+            self._find()
 
     def receive(self, response: ControlledShutdownResponse) -> None:
         """The controller's answer."""
@@ -105,13 +115,13 @@ class Leaving:
 
     def stopped(self) -> None:
         """The process is gone."""
-        self.on = False
+        self.on = self._looks = False
         self._asked = NOBODY
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self.on, self._left, self._asked, self._correlation)
+        return (self.on, self._left, self._asked, self._correlation, self._looks)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self.on, self._left, self._asked, self._correlation = saved
+        self.on, self._left, self._asked, self._correlation, self._looks = saved

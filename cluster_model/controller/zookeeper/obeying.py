@@ -29,14 +29,16 @@ from cluster_model.replication.control import Decisions
 class Obedience:
     """One per broker."""
 
-    __slots__ = ("_broker", "_broker_epoch", "_controller_epoch", "_early", "_open", "_port", "_writer", "controller")
+    __slots__ = (
+        "_broker", "_broker_epoch", "_early", "_open", "_port", "_writer", "controller", "controller_epoch",
+    )  # fmt: skip
 
     def __init__(self, broker: Broker, port: Port, writer: IsrWriter, broker_epoch: Callable[[], int]) -> None:
         self._broker = broker
         self._port = port
         self._writer = writer
         self._broker_epoch = broker_epoch
-        self._controller_epoch = 0
+        self.controller_epoch = 0
         """The highest that any request had: older controllers are not obeyed."""
         self._open = True
         self._early: list[tuple[int, ControlRequest]] = []
@@ -45,7 +47,7 @@ class Obedience:
 
     def begin(self, request: UpdateMetadataRequest, controller_epoch: int) -> None:
         """Have been told at the first instant."""
-        self._controller_epoch = controller_epoch
+        self.controller_epoch = controller_epoch
         self.controller = request.controller
         self.know(request)
 
@@ -66,9 +68,9 @@ class Obedience:
         if not self._open:
             self._early.append((source, request))
             return None
-        error = judge_request(request, self._controller_epoch, self._broker_epoch())
+        error = judge_request(request, self.controller_epoch, self._broker_epoch())
         if error is KafkaError.NONE:
-            self._controller_epoch = request.controller_epoch
+            self.controller_epoch = request.controller_epoch
         return error
 
     def lead_and_follow(self, source: int, request: LeaderAndIsrRequest) -> None:
@@ -142,14 +144,14 @@ class Obedience:
         """The process died."""
         self._open = False
         self._early.clear()
-        self._controller_epoch = 0
+        self.controller_epoch = 0
         self.controller = NOBODY
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self._controller_epoch, self._open, tuple(self._early), self.controller)
+        return (self.controller_epoch, self._open, tuple(self._early), self.controller)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self._controller_epoch, self._open, early, self.controller = saved
+        self.controller_epoch, self._open, early, self.controller = saved
         self._early = list(early)

@@ -129,6 +129,15 @@ class ZooKeeperPlane:
         newest = self._newest()
         return newest is not None and broker in newest.controller.work.context.shutting_down
 
+    def broker_epoch(self, broker: int) -> int:
+        """The czxid of its node (KIP-380)."""
+        node = self.service.tree.nodes.get(broker_path(broker))
+        return NOBODY if node is None else node.czxid
+
+    def obeyed_epoch(self, broker: int) -> int:
+        """The highest that any request to it had."""
+        return self.controls[broker].obedience.controller_epoch
+
     def controller_known_to(self, broker: int) -> int:
         """Who the controller is by the last UpdateMetadata; a broker that takes itself to be it says so."""
         control = self.controls[broker]

@@ -197,9 +197,10 @@ class TopicRequests:
             (there,) = yield (zk.exists(topic_path(resource.name)),)
             if not there.ok:
                 return AdminError(resource.name, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "there is no such topic")
-        elif self._profile.number < (1, 1, 0):
-            said = "brokers' configurations change at run time since 1.1"
-            return AdminError(resource.name, KafkaError.UNSUPPORTED_VERSION, said)
+        else:
+            fixed = self._fixed(resource)
+            if fixed.error:
+                return fixed
         (now,) = yield (zk.get(path),)
         try:
             config = altered("topic" if topic else "broker", now.data if now.ok else (), resource.configs)
@@ -208,6 +209,26 @@ class TopicRequests:
         yield (zk.put(path, config) if now.ok else zk.create(path, config),)
         note = (resource.type, resource.name)
         yield (zk.create(f"{CONFIG_CHANGES}/config_change_", note, sequential=True),)
+        return AdminError(resource.name, KafkaError.NONE)
+
+    def _fixed(self, resource: AlterConfigsResource) -> AdminError:
+        """Whether a broker may not be given these while it runs (``DynamicBrokerConfig.validate``).
+
+        Before 1.1 that is so of all but the rates of throttled replication (KIP-73, KIP-226).
+        """
+        for config in resource.configs:
+            known = BROKER.get(config.key)
+            if known is None or known.dynamic == "per-broker":
+                continue
+            if not self._profile.dynamic_config:
+                said = "brokers' configurations change at run time since 1.1"
+                return AdminError(resource.name, KafkaError.UNSUPPORTED_VERSION, said)
+            if known.dynamic == "read-only" and config.operation != ConfigOperation.DELETE:
+                said = f"{config.key} cannot be changed while a broker runs"
+                return AdminError(resource.name, KafkaError.INVALID_REQUEST, said)
+        if not self._profile.throttles:
+            said = "throttles came with 0.10.1"
+            return AdminError(resource.name, KafkaError.UNSUPPORTED_VERSION, said)
         return AdminError(resource.name, KafkaError.NONE)
 
 

@@ -1,8 +1,12 @@
 """Topics and partitions appear in ZooKeeper: the controller gives them leaders (``KafkaController``)."""
 
+from typing import Any, Final
+
 from cluster_model.controller.zookeeper import partition_states, replica_states, zk
 from cluster_model.controller.zookeeper.work import Doing, Work
 from cluster_model.controller.zookeeper.znodes import TOPICS, topic_of, topic_path
+
+UNCLEAN_ALLOWED: Final = "unclean election was allowed"
 
 
 def changed(work: Work) -> Doing:
@@ -49,4 +53,16 @@ def _create(work: Work, names: list[str]) -> Doing:
 def unclean_allowed(work: Work, topics: list[str]) -> Doing:
     """Topics now allow unclean elections: leaderless partitions of theirs have a chance at once."""
     names = [name for name in work.context.partitions if topic_of(name) in topics]
-    yield from partition_states.trigger_online(work, "unclean election was allowed", names)
+    yield from partition_states.trigger_online(work, UNCLEAN_ALLOWED, names)
+
+
+def defaults_changed(work: Work, settings: tuple[tuple[str, Any], ...]) -> Doing:
+    """The broker's configuration was altered while it runs; of what may be, only one setting is the controller's.
+
+    If unclean elections are allowed from here on, every leaderless partition has a chance at once
+    (``DynamicLogConfig``, ``enableDefaultUncleanLeaderElection``).
+    """
+    before = work.allows_unclean
+    work.context.defaults = dict(settings)
+    if work.context.active and work.allows_unclean and not before:
+        yield from partition_states.trigger_online(work, UNCLEAN_ALLOWED)

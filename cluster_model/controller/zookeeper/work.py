@@ -44,7 +44,7 @@ class Work:
         channels: Channels,
         put: Callable[..., None],
     ) -> None:
-        """``defaults`` are the cluster's configuration, which topics' own overrides; ``put`` adds to the lane."""
+        """``defaults`` are what brokers were started with; ``put`` adds to the lane."""
         self.broker_id = broker_id
         self.profile = profile
         self.config = config
@@ -133,7 +133,13 @@ class Work:
 
     def topic_config(self, topic: str) -> TopicConfig:
         """A topic's configuration, as last read."""
-        return TopicConfig.of(self.profile, self.defaults, dict(self.context.configs.get(topic, ())))
+        beneath = {**self.defaults, **self.context.defaults}
+        return TopicConfig.of(self.profile, beneath, dict(self.context.configs.get(topic, ())))
+
+    @property
+    def allows_unclean(self) -> bool:
+        """Whether topics without a word of their own do."""
+        return TopicConfig.of(self.profile, {**self.defaults, **self.context.defaults}, {}).unclean
 
     def flush(self) -> None:
         """Send what was gathered."""

@@ -1,5 +1,6 @@
 """Corners of the agreement: what a new leader takes over, epochs, gaps, and sessions that are over."""
 
+from cluster_model.controller.zookeeper.service.leading import SYNCED
 from cluster_model.controller.zookeeper.service.messages import (
     Closed,
     Create,
@@ -12,7 +13,7 @@ from cluster_model.controller.zookeeper.service.messages import (
     WatchKind,
     ZkError,
 )
-from cluster_model.controller.zookeeper.service.peers import LeaderInfo, Proposal, ServerState
+from cluster_model.controller.zookeeper.service.peers import AckEpoch, FollowerInfo, LeaderInfo, Proposal, ServerState
 from cluster_model.controller.zookeeper.service.sessions import SessionTracker
 from tests.cluster_model.zookeeper.rigs import LATENCY, SECOND, TICK, Rig
 
@@ -103,3 +104,26 @@ def test_a_message_of_a_broken_connection_changes_nothing() -> None:
         assert client.zk.receive(client.zk.server, message)
     assert client.zk.connected
     assert client.seen == []
+
+
+def test_who_had_accepted_the_epoch_before_does_not_count_for_the_majority_that_does() -> None:
+    """Such a one sends -1, and ``waitForEpochAck`` leaves it out; it is synchronized all the same."""
+    rig = Rig(servers=5)
+    server = rig.service.server(rig.servers[0])
+    leading, store = server.leading, server.store
+    leading.forget()
+    leading.start()
+    others = rig.servers[1:]
+    for join, other in enumerate(others, 50):
+        leading.receive(other, FollowerInfo(join, store.accepted_epoch))
+    assert (leading.epoch, store.accepted_epoch, store.current_epoch) == (2, 2, 1)
+    for join, other, epoch in ((50, others[0], -1), (51, others[1], -1), (52, others[2], 1)):
+        leading.receive(other, AckEpoch(join, epoch, store.last_zxid))
+        assert [known.stage for known in leading._followers.values()].count(SYNCED) == 0
+        assert store.current_epoch == 1
+    saved = leading.save()
+    leading.load(saved)
+    leading.receive(others[3], AckEpoch(53, 1, store.last_zxid))
+    assert store.current_epoch == 2
+    assert [known.stage for known in leading._followers.values()] == [SYNCED] * 4
+    assert leading.save() != saved

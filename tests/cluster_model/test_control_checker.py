@@ -1,0 +1,341 @@
+"""The control plane's invariants, checked: each shouts when the model is broken on purpose, and not before.
+
+Every mutation changes one rule for the length of a test, in a scenario that the sound model passes first.
+"""
+
+from typing import Any
+
+import pytest
+
+from cluster_model.checker.control_plane import (
+    CONTROL_INVARIANTS,
+    ELIGIBILITY,
+    EPOCHS,
+    EXCLUSION,
+    FENCING,
+    LEADER_COMPLETENESS,
+    MAXIMAL_ISR,
+    RECOVERY,
+)
+from cluster_model.checker.invariants import INVARIANTS
+from cluster_model.cluster import Cluster
+from cluster_model.controller.committed import Committed
+from cluster_model.controller.kraft import replication_control
+from cluster_model.controller.kraft.cluster_control import ClusterControl
+from cluster_model.controller.kraft.replication_control import ReplicationControl
+from cluster_model.controller.rules import alter_partition
+from cluster_model.controller.rules.change import Change
+from cluster_model.controller.zookeeper import obeying
+from cluster_model.controller.zookeeper.messages import LeaderAndIsrRequest
+from cluster_model.controller.zookeeper.plane import ZooKeeperPlane
+from cluster_model.errors import KafkaError
+from cluster_model.events import ControllerChanged, InvariantViolated, PartitionOffline
+from cluster_model.keyframes import pack, unpack
+from cluster_model.messages import NOBODY
+from cluster_model.replication import leadership
+from cluster_model.replication.leadership import Leadership
+from cluster_model.replication.rules import Remote
+from cluster_model.spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
+from tests.cluster_model.hands import Hands, P
+
+SECOND = 1_000_000
+
+
+def build(kafka: str = "3.9", mode: str = "kraft", brokers: int = 3, **config: Any) -> Cluster:
+    """One partition on all brokers, the first leads; acks=1 goes on whatever the ISR is."""
+    ids = tuple(range(1, brokers + 1))
+    named = {key.replace("_", "."): value for key, value in config.items()}
+    topic = TopicSpec("orders", 1, brokers, (ids,), {"unclean.leader.election.enable": False, **named})
+    producer = ProducerSpec("checkout", "orders", 50_000, config={"acks": "1"})
+    return Cluster.build(ClusterSpec(kafka, mode, tuple(map(BrokerSpec, ids)), (topic,), (producer,)), 7)
+
+
+def broken(cluster: Cluster) -> set[str]:
+    return set(cluster.checker.invariants.violations)
+
+
+def later(cluster: Cluster, seconds: int) -> None:
+    cluster.run(cluster.now_us + seconds * SECOND)
+
+
+def told(cluster: Cluster, invariant: str) -> list[str]:
+    return [e.detail for e in cluster.drain() if isinstance(e, InvariantViolated) and e.invariant == invariant]
+
+
+def test_all_are_among_the_invariants() -> None:
+    assert set(CONTROL_INVARIANTS) < set(INVARIANTS)
+    assert len(set(INVARIANTS)) == len(INVARIANTS)
+
+
+# -- leader completeness ----------------------------------------------------------------------------------------------
+
+
+def test_a_member_that_lacks_what_its_leader_committed_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def alone(leader_leo: int, _needed: tuple[Remote, ...]) -> int:
+        return leader_leo
+
+    def shrunk() -> Hands:
+        hands = Hands("3.9")
+        hands.tell(1, 2, 3)
+        hands.append(1, "a")
+        hands.do("shrink_isr", broker=1, out=[3])
+        return hands
+
+    assert shrunk().broken() == set()
+    monkeypatch.setattr(leadership, "high_watermark", alone)
+    assert shrunk().broken() == {LEADER_COMPLETENESS}
+
+
+def test_old_versions_never_promised_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leadership, "high_watermark", lambda leo, _needed: leo)
+    hands = Hands("2.0")
+    hands.tell(1, 2, 3)
+    hands.append(1, "a")
+    hands.do("shrink_isr", broker=1, out=[3])
+    assert LEADER_COMPLETENESS not in hands.broken()
+
+
+@pytest.mark.parametrize("sound", [True, False])
+def test_an_eligible_leader_replica_that_lacks_what_is_committed_is_seen(sound: bool) -> None:
+    cluster = build("4.1", brokers=4, min_insync_replicas=3)
+    later(cluster, 5)
+    cluster.crash(4)
+    later(cluster, 12)
+    cluster.crash(3)
+    later(cluster, 12)
+    assert cluster.world.records[P].state.elr == (3,)
+    if not sound:
+        cluster.world.replicas[P][1].min_isr = 1  # The HW must stand still below the minimum (KIP-966).
+    later(cluster, 3)
+    cluster.crash(2)
+    later(cluster, 12)
+    assert cluster.world.records[P].state.elr == (2, 3)
+    assert broken(cluster) == (set() if sound else {LEADER_COMPLETENESS})
+    assert sound or any("ELR [2, 3] lacks its record" in detail for detail in told(cluster, LEADER_COMPLETENESS))
+
+
+# -- who counts --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper")])
+def test_a_leader_that_does_not_count_whom_it_proposed_is_seen(
+    kafka: str, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def comes_back() -> Cluster:
+        cluster = build(kafka, mode)
+        later(cluster, 3)
+        cluster.crash(3)
+        later(cluster, 30)
+        cluster.restart(3)
+        later(cluster, 30)
+        assert sorted(cluster.world.records[P].isr) == [1, 2, 3]
+        return cluster
+
+    assert broken(comes_back()) == set()
+    monkeypatch.setattr(Leadership, "maximal_isr", property(lambda self: self.isr))
+    assert MAXIMAL_ISR in broken(comes_back())
+
+
+def test_a_fenced_broker_that_stays_in_the_isr_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def dies() -> Cluster:
+        cluster = build()
+        later(cluster, 3)
+        cluster.crash(3)
+        later(cluster, 15)
+        return cluster
+
+    assert broken(dies()) == set()
+    monkeypatch.setattr(ReplicationControl, "gone", lambda _self, _broker, _by: [])
+    assert broken(dies()) == {ELIGIBILITY}
+
+
+def test_a_fenced_broker_that_joins_an_isr_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = replication_control.judge_kraft
+
+    def lenient(*words: Any, **named: Any) -> KafkaError:
+        error = real(*words, **named)
+        return KafkaError.NONE if error is KafkaError.INELIGIBLE_REPLICA else error
+
+    def cut_off() -> Cluster:
+        """Broker 3 fetches from its leader as ever, but the controllers do not hear it."""
+        cluster = build()
+        later(cluster, 3)
+        for controller in cluster.plane.controllers():
+            cluster.cut(3, controller, 1)
+        later(cluster, 30)
+        return cluster
+
+    assert broken(cut_off()) == set()
+    monkeypatch.setattr(Leadership, "_eligible", lambda _self, _broker, _remote: True)
+    monkeypatch.setattr(replication_control, "judge_kraft", lenient)
+    assert broken(cut_off()) == {ELIGIBILITY}
+
+
+def test_a_recovering_leader_with_company_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Committed.commit
+
+    def recovering(self: Committed, change: Change, now: int) -> bool:
+        return real(self, change._replace(state=change.state._replace(recovering=True)), now)
+
+    hands = Hands("3.9")
+    hands.do("elect", leader=2)
+    assert hands.broken() == set()
+    monkeypatch.setattr(Committed, "commit", recovering)
+    hands.do("elect", leader=3)
+    assert hands.broken() == {RECOVERY}
+
+
+# -- zombies -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_broker_that_obeys_a_controller_of_the_past_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def late_request() -> Cluster:
+        cluster = build("3.9", "zookeeper")
+        later(cluster, 3)
+        assert isinstance(cluster.plane, ZooKeeperPlane)
+        state = cluster.world.records[P].state
+        words = state._replace(leader_epoch=state.leader_epoch + 1, partition_epoch=state.partition_epoch + 1)
+        request = LeaderAndIsrRequest(1, 1, cluster.plane.controller_epoch() - 1, -1, (words,))
+        cluster.plane.controls[2].obedience.lead_and_follow(1, request)
+        return cluster
+
+    assert broken(late_request()) == set()
+    monkeypatch.setattr(obeying, "judge_request", lambda _request, _controller, _broker: KafkaError.NONE)
+    assert broken(late_request()) == {FENCING}
+
+
+def test_a_restarted_broker_may_hear_of_any_controller() -> None:
+    """It remembers none, and is told by whoever is the controller then."""
+    cluster = build("3.9", "zookeeper")
+    later(cluster, 3)
+    cluster.crash(1)
+    later(cluster, 40)
+    assert cluster.plane.controller_epoch() == 2
+    cluster.crash(2)
+    cluster.restart(2)
+    later(cluster, 40)
+    assert broken(cluster) == set()
+
+
+def test_an_isr_on_the_word_of_a_leader_of_the_past_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def zombie() -> Hands:
+        hands = Hands("3.9")
+        hands.tell(1, 2, 3)
+        hands.lead(2, tell=(2, 3))
+        hands.do("shrink_isr", broker=1, out=[3])
+        return hands
+
+    assert zombie().broken() == set()
+    monkeypatch.setattr(alter_partition, "judge_kraft", lambda *_words, **_named: KafkaError.NONE)
+    assert zombie().broken() == {FENCING}
+
+
+# -- lost logs ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_replica_that_lost_its_log_and_leads_by_its_old_standing_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def last_one_back() -> Cluster:
+        cluster = build("4.1", min_insync_replicas=2)
+        later(cluster, 5)
+        cluster.crash(3)
+        later(cluster, 12)
+        cluster.power_loss(2, keep=0)
+        later(cluster, 12)
+        assert cluster.world.records[P].state.elr == (2,)
+        cluster.crash(1)
+        later(cluster, 12)
+        cluster.restart(2)
+        later(cluster, 15)
+        return cluster
+
+    sound = last_one_back()
+    assert broken(sound) == set()
+    assert sound.world.records[P].leader == NOBODY
+    monkeypatch.setattr(ReplicationControl, "forgotten", lambda _self, _broker, _by: [])
+    assert EXCLUSION in broken(last_one_back())
+
+
+# -- epochs ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_partition_epoch_that_falls_is_seen_with_every_decision() -> None:
+    hands = Hands("3.9")
+    hands.do("elect", leader=2)
+    hands.cluster.emit(PartitionOffline(0, P, 2, 0, (1,)))
+    assert hands.broken() == {EPOCHS}
+
+
+def test_a_broker_epoch_that_falls_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def restarts(cluster: Cluster) -> Cluster:
+        cluster.crash(3)
+        later(cluster, 12)
+        cluster.restart(3)
+        later(cluster, 20)
+        return cluster
+
+    cluster = restarts(build())
+    before = cluster.plane.broker_epoch(3)
+    assert before > 0
+    assert broken(restarts(cluster)) == set()
+    assert cluster.plane.broker_epoch(3) > before
+    real = ClusterControl.register
+    monkeypatch.setattr(ClusterControl, "register", lambda self, request, _end, now: real(self, request, 1, now))
+    assert broken(restarts(cluster)) == {EPOCHS}
+
+
+def test_controllers_that_share_an_epoch_are_seen_and_one_that_goes_back() -> None:
+    cluster = build()
+    for epoch, node in [(2, "a"), (3, "b"), (4, "a")]:
+        cluster.emit(ControllerChanged(0, node, NOBODY, epoch))
+    assert broken(cluster) == set()
+    cluster.emit(ControllerChanged(0, "b", NOBODY, 4))
+    cluster.emit(ControllerChanged(0, "a", NOBODY, 2))
+    details = told(cluster, EPOCHS)
+    assert "a and b both are the controller of epoch 4" in details
+    assert "a is the controller of epoch 2, and was that of epoch 4" in details
+
+
+@pytest.mark.parametrize("entries", [((0, 0), (0, 1)), ((0, 1), (1, 1)), ((0, 0), (1, 9))])
+def test_an_epoch_cache_that_does_not_rise_or_ends_behind_the_log_is_seen(
+    entries: tuple[tuple[int, int], ...],
+) -> None:
+    hands = Hands("3.9")
+    hands.tell(1, 2, 3)
+    hands.append(1, "a", "b")
+    hands.cluster.world.replicas[P][3].log.epochs.entries = entries
+    hands.lead(2, tell=(3,))
+    assert hands.broken() == {EPOCHS}
+
+
+def test_batches_whose_epochs_fall_along_a_log_are_seen() -> None:
+    hands = Hands("3.9")
+    hands.tell(1, 2, 3)
+    hands.append(1, "a", "b")
+    hands.fetch(2)
+    hands.lead(2, tell=(2, 1))
+    hands.append(2, "c")
+    assert hands.broken() == set()
+    log = hands.cluster.world.replicas[P][2].log
+    (_start, old), (_between, new) = log.extents
+    log.extents[:] = [(0, new), (2, old)]
+    hands.lead(3, tell=(2,))
+    assert EPOCHS in hands.broken()
+
+
+# -- memory ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_rewound_checker_knows_what_it_knew() -> None:
+    cluster = build("4.1", min_insync_replicas=2)
+    later(cluster, 5)
+    cluster.power_loss(3, keep=0)
+    later(cluster, 12)
+    cluster.emit(ControllerChanged(cluster.now_us, "a", NOBODY, 7))
+    known = cluster.checker.invariants.save()
+    twin = cluster.twin()
+    keyframe, _rest = unpack(pack(cluster.save(), ()))
+    twin.load(keyframe)
+    assert twin.checker.invariants.save() == known
+    twin.emit(ControllerChanged(twin.now_us, "b", NOBODY, 7))
+    assert broken(twin) == {EPOCHS}
+    assert broken(cluster) == set()

@@ -1,0 +1,60 @@
+"""The feature level ``eligible.leader.replicas.version`` of a formed cluster (KIP-966, KIP-584)."""
+
+import pytest
+
+from cluster_model.cluster import Cluster
+from cluster_model.config import ConfigValue
+from cluster_model.errors import ModelError
+from cluster_model.profiles import ELR_FEATURE, PROFILE_VERSIONS, Profile, modes_of
+from cluster_model.spec import BrokerSpec, ClusterSpec
+from tests.cluster_model.timelines import Watched
+
+P = "orders-0"
+
+
+def spec(kafka: str, mode: str, level: int) -> ClusterSpec:
+    config: dict[str, ConfigValue] = {ELR_FEATURE: level}
+    return ClusterSpec(kafka, mode, (BrokerSpec(1),), (), config=config)
+
+
+def test_it_is_on_by_default_since_4_1_in_kraft_mode() -> None:
+    on = [version for version in PROFILE_VERSIONS if Profile.of(version).elr]
+    assert on == ["4.1"]
+
+
+@pytest.mark.parametrize("kafka", ["3.9", "4.0", "4.1"])
+@pytest.mark.parametrize("level", [0, 1])
+def test_levels_that_a_release_has(kafka: str, level: int) -> None:
+    asked = spec(kafka, "kraft", level)
+    if level and kafka == "3.9":
+        with pytest.raises(ModelError, match=r"needs KRaft mode of Kafka 4\.0 or later, not 3\.9-kraft"):
+            Cluster.build(asked, 1)
+    else:
+        assert asked.profile.elr == bool(level)
+        assert asked.profile.name == f"{kafka}-kraft"
+        Cluster.build(asked, 1).run(1_000)
+
+
+def test_zookeeper_mode_has_none() -> None:
+    for version in PROFILE_VERSIONS:
+        if "zookeeper" in modes_of(version):
+            assert not spec(version, "zookeeper", 0).profile.elr
+            with pytest.raises(ModelError):
+                _ = spec(version, "zookeeper", 1).profile
+
+
+@pytest.mark.parametrize(
+    ("kafka", "level", "elr", "isr"),
+    [("4.0", None, (), (1,)), ("4.0", 1, (1, 2), ()), ("4.1", None, (1, 2), ()), ("4.1", 0, (), (1,))],
+)
+def test_the_last_member_stays_in_the_isr_only_without_it(
+    kafka: str, level: int | None, elr: tuple[int, ...], isr: tuple[int, ...]
+) -> None:
+    features: dict[str, ConfigValue] = {} if level is None else {ELR_FEATURE: level}
+    watched = Watched(kafka, config={"min.insync.replicas": 2, **features})
+    for broker in (3, 2, 1):
+        watched.run(10)
+        watched.cluster.crash(broker)
+    watched.run(10)
+    state = watched.cluster.world.records[P].state
+    assert (state.isr, state.elr) == (isr, elr)

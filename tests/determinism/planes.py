@@ -1,0 +1,112 @@
+"""``python -m tests.determinism.planes SLICES``: each kind of control plane, with every operation and the newer faults.
+
+One playbook for all of them: an administrator does all there is to do while controllers die, stand still and are cut
+off. ``SLICES`` are those of :mod:`tests.determinism.driver`, or ``keyframes``: seen by an operator who rewinds.
+"""
+
+import json
+import sys
+
+from cluster_model.events import AdminAnswered, AdminRequested, Event
+from playbooks.loader import loads
+from playbooks.model import Playbook
+from playbooks.session import Session
+from playbooks.timeline import Timeline
+from tests.determinism.driver import MOVES
+
+SECOND = 1_000_000
+
+PLANES = {
+    "zookeeper": ("2.8", "mode: zookeeper"),
+    "dedicated": ("4.1", "mode: kraft"),
+    "combined": ("3.6", "mode: kraft\n  controllers: [1, 2, 3]"),
+}
+"""Name → version, and how the playbook says so."""
+
+TEMPLATE = """
+floodmark: 1
+name: everything
+seed: 5
+cluster:
+  kafka: "{kafka}"
+  {mode}
+  brokers: [{{id: 1, rack: a}}, {{id: 2, rack: b}}, {{id: 3, rack: c}}, {{id: 4, rack: a}}]
+  network: {{latency: 1ms, jitter: 700us}}
+topics:
+  - {{name: orders, partitions: 2, placement: [[1, 2, 3], [2, 3, 1]], config: {{min.insync.replicas: 2}}}}
+  - {{name: bills, partitions: 3, replication: 2}}
+clients:
+  producers:
+    - {{name: checkout, topic: orders, rate: 40/s, config: {{acks: all}}}}
+    - {{name: audit, topic: bills, rate: 20/s, config: {{acks: "1"}}}}
+  groups:
+    - {{name: billing, topics: [orders, bills], members: 2}}
+steps:
+  - {{at: 2s, admin: create_topic, topic: fresh, partitions: 3, replication: 2}}
+  - {{at: 4s, admin: add_partitions, topic: bills, total: 5}}
+  - {{at: 5s, admin: reassign, partition: orders-0, brokers: [4, 1, 2], throttle: 2000}}
+  - {{at: 6s, admin: cancel, operation: reassign}}
+  - {{at: 8s, admin: set_replication, topic: fresh, factor: 3}}
+  - {{at: 10s, inject: partition, target: random(brokers), to: "random(2, brokers)", for: 4s}}
+  - {{at: 11s, admin: alter_topic_config, topic: orders, set: {{retention.ms: 600000}}}}
+  - {{at: 16s, inject: gc_pause, target: leader(orders-1), for: 6s}}
+  - {{at: 20s, admin: alter_broker_config, set: {{log.retention.ms: 500000}}}}
+  - {{at: 30s, inject: partition, target: controller + random(clients), direction: out, for: 25s}}
+  - {{at: 62s, admin: delete_records, partition: orders-1, before: 50}}
+  - {{at: 64s, admin: elect_leaders}}
+  - {{at: 66s, inject: crash, target: controller, for: 5s}}
+  - {{at: 100s, inject: gc_pause, target: "random(2, {quorum})", for: 12s}}
+  - {{at: 125s, admin: shutdown, broker: 3, restart_after: 1s}}
+  - {{at: 155s, admin: delete_topic, topic: fresh}}
+  - {{at: 160s, admin: rolling_restart, brokers: [4, 2]}}
+  - {{at: 240s, admin: decommission, broker: 4}}
+settle: 20s
+"""
+
+
+def playbook(plane: str) -> Playbook:
+    """The playbook for a kind of plane."""
+    kafka, mode = PLANES[plane]
+    quorum = "zookeepers" if "zookeeper" in mode else "controllers"
+    return loads(TEMPLATE.format(kafka=kafka, mode=mode, quorum=quorum), plane)
+
+
+def run(plane: str, slices: str) -> tuple[Session, list[Event], str]:
+    """One run in such slices: the session, its events as far as they were drained, and digest and counters as text."""
+    session = Session.start(playbook(plane))
+    events: list[Event] = []
+    if slices == "keyframes":
+        session = rewound(session)
+    elif slices != "whole":
+        turn = 0
+        while session.advance(session.cluster.now_us + MOVES[slices][0], MOVES[slices][1]):
+            turn += 1
+            if turn % 7 == 0:
+                events += session.drain()
+    result = session.finish()
+    events += session.drain()
+    return session, events, f"{result.digest} {result.events} {session.cluster.executed} {result.ledger}"
+
+
+def rewound(session: Session) -> Session:
+    """The session, after its past was looked at in between."""
+    timeline = Timeline(session, nearest=300, bytes_per_event=1)
+    for second in (7, 31, 67, 104, 170, 245):
+        timeline.advance(second * SECOND)
+        timeline.seek_time((second - 3) * SECOND)
+    return session
+
+
+def operations(events: list[Event]) -> tuple[list[str], list[str]]:
+    """The operations that were asked for, and with which errors they were answered."""
+    asked = [event.operation for event in events if isinstance(event, AdminRequested)]
+    return asked, [event.error for event in events if isinstance(event, AdminAnswered)]
+
+
+def main() -> None:
+    """Print one JSON object: plane → digest."""
+    print(json.dumps({plane: run(plane, sys.argv[1])[2] for plane in PLANES}))
+
+
+if __name__ == "__main__":
+    main()
