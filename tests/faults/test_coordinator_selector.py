@@ -1,4 +1,4 @@
-"""``coordinator(GROUP)``: who leads the group's partition of ``__consumer_offsets`` by now, and who cannot be asked for."""
+"""``coordinator(GROUP)``: who leads the partition of ``__consumer_offsets`` now, and who cannot be asked for."""
 
 from typing import Any
 
