@@ -47,7 +47,7 @@ class TopicSpec:
 
 @dataclass(frozen=True, slots=True)
 class ProducerSpec:
-    """A producer that makes ``batch`` records every ``interval_us``; ``records`` describes what they hold."""
+    """A producer that makes ``batch`` records every ``interval_us``; ``records`` names what they hold."""
 
     name: str
     topic: str
@@ -71,6 +71,8 @@ class ProducerSpec:
     """Sizes that are drawn, instead of ``record_bytes``."""
     skew: KeySkew | None = None
     """None: all keys are alike often."""
+    fields: tuple[tuple[str, str], ...] = ()
+    """Fields of its records with what each is made of, instead of ``records``; for whoever looks at them."""
 
 
 @dataclass(frozen=True, slots=True)

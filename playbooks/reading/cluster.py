@@ -259,7 +259,7 @@ def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
     batch = fields.get("batch", 1)
     interval, changing = read_rate(fields, batch, notes)
     keys, skew = read_keys(fields, notes)
-    given_bytes = fields.get("bytes", 200)
+    given_bytes, given_records = fields.get("bytes", 200), fields.get("records", "")
     config = fields.get("config", {})
     if fields.given("tombstones") and not fields.given("keys"):
         notes.problem(
@@ -277,7 +277,7 @@ def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
         topic=fields.get("topic", ""),
         interval_us=interval,
         batch=batch,
-        records=fields.get("records", ""),
+        records=given_records if isinstance(given_records, str) else "",
         record_bytes=given_bytes if isinstance(given_bytes, int) else 200,
         keys=keys,
         tombstones=fields.get("tombstones", 0),
@@ -288,6 +288,7 @@ def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
         loop=read_loop(fields, batch, notes),
         sizes=read_sizes(fields, notes),
         skew=skew,
+        fields=() if isinstance(given_records, str) else given_records,
     )
 
 

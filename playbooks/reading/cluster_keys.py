@@ -25,6 +25,7 @@ from playbooks.reading.kinds import (
 )
 from playbooks.reading.load_keys import KEYS, LOOP, RATE_OF_RECORDS, SIZES
 from playbooks.reading.notes import Notes
+from playbooks.reading.records import RECORDS
 from playbooks.reading.references import BrokerId, Reference
 from playbooks.yamlpos import Mapping, Node, Scalar, found
 
@@ -183,8 +184,6 @@ TOPIC: Final = Record(
     }
 )
 
-RECORD_KINDS: Final = r"faker:[a-z][a-z_]{0,40}"
-
 PRODUCER: Final = Record(
     {
         "name": Key(NAME, "The producer's name.", required=True),
@@ -200,8 +199,8 @@ PRODUCER: Final = Record(
             Integer(1, 1_000_000), "One record in so many is a tombstone, which deletes its key; none unless given."
         ),
         "records": Key(
-            Text(RECORD_KINDS, "a kind of fake record such as faker:order"),
-            "A label for what the records hold; without effect so far.",
+            RECORDS,
+            "What the records hold, for whoever looks at them: faker: and a template, or fields with their providers.",
         ),
         "start": Key(DURATION, "When it begins; at once unless given."),
         "stop": Key(DURATION, "When it ends; when the settling begins unless given."),
