@@ -1,14 +1,14 @@
 """A record of a session as somebody sees it who looks: its key, its contents, its producer, and who still holds it."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
+from cluster_model.checker.checker import Checker
 from cluster_model.clients.sizes import sizes_of
-from cluster_model.spec import ProducerSpec
+from cluster_model.spec import ClusterSpec, ProducerSpec
+from cluster_model.world import World
 from cluster_model.written import WrittenRecord, written_at
-from playbooks.manual_session import ManualSession
 from playbooks.payloads import RecordName, contents, fields_of, written
-from playbooks.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +27,32 @@ class Peeked:
         return {**found, "holders": list(self.record.holders), "value": self.value, "record_bytes": self.record_bytes}
 
 
-def peek(session: Session | ManualSession, partition: str, offset: int) -> tuple[Peeked, ...]:
+class Peekable(Protocol):
+    """A cluster, timed or stepped by hand, as far as looking needs it."""
+
+    @property
+    def spec(self) -> ClusterSpec:
+        """What it was built from."""
+
+    @property
+    def seed(self) -> int:
+        """The session's."""
+
+    @property
+    def world(self) -> World:
+        """Everything there is."""
+
+    @property
+    def checker(self) -> Checker:
+        """Who keeps the books."""
+
+
+def peek(cluster: Peekable, partition: str, offset: int) -> tuple[Peeked, ...]:
     """Everything that was written at an offset so far, oldest first.
 
     Raises:
         ModelError: no such partition.
     """
-    cluster = session.cluster
     producers = {spec.name: spec for spec in cluster.spec.producers}
     records = written_at(cluster.world, cluster.checker, partition, offset)
     return tuple(_peeked(record, producers.get(record.client), cluster.seed) for record in records)

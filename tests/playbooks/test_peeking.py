@@ -49,7 +49,7 @@ def session() -> Session:
 
 
 def at(session: Session | ManualSession, offset: int, partition: str = P) -> list[Peeked]:
-    return list(peek(session, partition, offset))
+    return list(peek(session.cluster, partition, offset))
 
 
 def test_a_record_is_told_with_its_contents_and_all_who_hold_it(session: Session) -> None:
