@@ -9,6 +9,7 @@ import pytest
 from cluster_model.errors import ModelError
 from cluster_model.log.lineage import Batch, Lineages
 from cluster_model.written import COMPACTED, DELETED, TRUNCATED
+from faults.action import Action
 from playbooks.loader import loads
 from playbooks.manual_session import ManualSession
 from playbooks.payloads import RecordName, contents, written
@@ -162,6 +163,17 @@ def test_a_recording_is_run_again_to_any_instant(recorded: Path, session: Sessio
     assert at(after, loss.log_offset) == at(session, loss.log_offset)
     beyond = rerun(read_session(recorded), 10_000 * S)
     assert at(beyond, 17) == at(session, 17)
+
+
+def test_what_an_operator_did_later_has_not_happened_yet(tmp_path: Path) -> None:
+    live = Session.start(loads(LOSS, "loss.yaml"), seed=3, recorder=Recorder(tmp_path, live=True), open_ended=True)
+    live.advance(2 * S)
+    live.act(Action("inject", "crash", "broker(3)"))
+    live.advance(4 * S)
+    recorded = read_session(Path(live.finish().session))
+    early, later = rerun(recorded, 2 * S - 1), rerun(recorded, 2 * S)
+    assert (early.cluster.now_us, later.cluster.now_us) == (2 * S - 1, 2 * S)
+    assert (early.cluster.is_up(3), later.cluster.is_up(3)) == (True, False)
 
 
 def test_a_recording_that_comes_out_differently_is_not_looked_at(recorded: Path, tmp_path: Path) -> None:
