@@ -72,6 +72,8 @@ class BrokerConfig:
     leader_rate: int
     """Bytes a second to and from throttled replicas, LONG_MAX for no limit."""
     follower_rate: int
+    producer_expiry_us: int
+    """Silence after which an idempotent producer is forgotten."""
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "BrokerConfig":
@@ -117,6 +119,7 @@ class BrokerConfig:
             session_slots=number("max.incremental.fetch.session.cache.slots", 1_000),
             leader_rate=number("leader.replication.throttled.rate", LONG_MAX),
             follower_rate=number("follower.replication.throttled.rate", LONG_MAX),
+            producer_expiry_us=number("producer.id.expiration.ms", 86_400_000) * MS,
         )
 
 

@@ -195,6 +195,7 @@ BROKER: Final = _table(
     ConfigKey("offsets.topic.num.partitions", "int", "Partitions of __consumer_offsets.", 1, 1_000),
     ConfigKey("offsets.topic.replication.factor", "int", "Replicas of __consumer_offsets.", 1, 100),
     ConfigKey("default.replication.factor", "int", "Replicas of a topic that names no number.", 1),
+    ConfigKey("producer.id.expiration.ms", "int", "Silence after which an idempotent producer is forgotten.", 1),
     *_BROKER_FETCHING,
     *_QUORUM,
     *_CONTROLLER,

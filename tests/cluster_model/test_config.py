@@ -220,6 +220,7 @@ BROKER_FIELDS = {
     "max.incremental.fetch.session.cache.slots": ("session_slots", 7_000),
     "leader.replication.throttled.rate": ("leader_rate", 7_000),
     "follower.replication.throttled.rate": ("follower_rate", 7_000),
+    "producer.id.expiration.ms": ("producer_expiry_us", 7_000_000),
 }
 
 
