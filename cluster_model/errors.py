@@ -19,6 +19,7 @@ class KafkaError(IntEnum):
     MESSAGE_TOO_LARGE = 10
     STALE_CONTROLLER_EPOCH = 11
     NETWORK_EXCEPTION = 13
+    COORDINATOR_LOAD_IN_PROGRESS = 14
     INVALID_TOPIC_EXCEPTION = 17
     RECORD_LIST_TOO_LARGE = 18
     NOT_ENOUGH_REPLICAS = 19
@@ -35,8 +36,10 @@ class KafkaError(IntEnum):
     INVALID_REQUEST = 42
     POLICY_VIOLATION = 44
     OUT_OF_ORDER_SEQUENCE_NUMBER = 45
+    DUPLICATE_SEQUENCE_NUMBER = 46
     INVALID_PRODUCER_EPOCH = 47
     OPERATION_NOT_ATTEMPTED = 55
+    UNKNOWN_PRODUCER_ID = 59
     FETCH_SESSION_ID_NOT_FOUND = 70
     INVALID_FETCH_SESSION_EPOCH = 71
     FENCED_LEADER_EPOCH = 74
@@ -64,6 +67,7 @@ RETRIABLE: Final = frozenset(
         KafkaError.NOT_LEADER_OR_FOLLOWER,
         KafkaError.REQUEST_TIMED_OUT,
         KafkaError.NETWORK_EXCEPTION,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
         KafkaError.NOT_ENOUGH_REPLICAS,
         KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
         KafkaError.FENCED_LEADER_EPOCH,
@@ -93,6 +97,8 @@ PROVES_NOT_WRITTEN: Final = frozenset(
         KafkaError.MESSAGE_TOO_LARGE,
         KafkaError.RECORD_LIST_TOO_LARGE,
         KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        KafkaError.INVALID_PRODUCER_EPOCH,
+        KafkaError.UNKNOWN_PRODUCER_ID,
         KafkaError.INVALID_REQUIRED_ACKS,
     }
 )
@@ -105,3 +111,11 @@ WHILE_WAITING_TOO: Final = frozenset({KafkaError.NOT_LEADER_OR_FOLLOWER, KafkaEr
 
 class ModelError(Exception):
     """The caller asked the model for something it cannot do; the message says what and what is possible."""
+
+
+class ConfigConflictError(ModelError):
+    """Settings that exclude each other; ``key`` is the one to blame."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(message)
+        self.key = key
