@@ -42,8 +42,8 @@ class Producer:
 
     __slots__ = (
         "_accumulator", "_available", "_available_as_of", "_blocked_at", "_books", "_config", "_held", "_late",
-        "_metadata", "_owed", "_partitions", "_port", "_room", "_running", "_sender", "_spec", "_sync", "_turn",
-        "_waits", "acks",
+        "_metadata", "_owed", "_partitions", "_plenty", "_port", "_room", "_running", "_sender", "_spec", "_sync",
+        "_too_large", "_turn", "_waits", "acks",
     )  # fmt: skip
 
     def __init__(
@@ -69,6 +69,10 @@ class Producer:
         self._sync = spec.send == "sync"
         self._room = max(spec.batch, config.batch_bytes // max(1, spec.record_bytes)) if config.batch_bytes else 1
         """Records that a batch takes."""
+        size = spec.record_bytes + RECORD_OVERHEAD
+        self._too_large = size > config.request_bytes or size > config.memory_bytes
+        self._plenty = config.memory_bytes - max(config.batch_bytes, spec.batch * spec.record_bytes)
+        """With no more memory than this in use, the next batch has room in any case."""
         self._partitions = partitions
         self._available = partitions
         self._available_as_of = -1
@@ -176,13 +180,12 @@ class Producer:
         if not self._running or 0 <= spec.stop_us <= now:
             return
         self._port.timer(spec.interval_us, "make")
-        if self._held:
-            return
         if self._sync:
             self._late = True
             self._waits = True
-            self._go_on()
-        else:
+            if not self._held:
+                self._go_on()
+        elif not self._held:
             self._hand_over(spec.batch, now)
 
     def _hand_over(self, count: int, now: int) -> None:
@@ -194,9 +197,7 @@ class Producer:
             return
         self._blocked_at = -1
         partition = self._next_partition()
-        config = self._config
-        size = self._spec.record_bytes + RECORD_OVERHEAD
-        if size > config.request_bytes or size > config.memory_bytes:
+        if self._too_large:
             self._books.never_taken(now, partition, count, KafkaError.MESSAGE_TOO_LARGE.name, 0)
             return
         if self._room == 1 and count > 1:
@@ -209,16 +210,16 @@ class Producer:
         """Put records into a batch, or wait for memory (``RecordAccumulator.append``)."""
         accumulator = self._accumulator
         config = self._config
-        if accumulator.used + config.batch_bytes + self._spec.record_bytes * count > config.memory_bytes:
+        if accumulator.used > self._plenty:
             need = accumulator.needs(partition, count, self._room)
             if need and accumulator.used + need > config.memory_bytes:
                 self._wait_for_memory(partition, count, now)
                 return
-        quiet = self._sender.quiet
+        alone = accumulator.waiting == 0
         number = accumulator.add(partition, count, self._room, now)
         self._books.made(now, partition, number, count)
-        if quiet:
-            self._sender.pump_one(partition)
+        if alone:
+            self._sender.pump_one(partition, now)
         else:
             self._sender.pump()
 
