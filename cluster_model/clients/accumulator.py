@@ -188,16 +188,6 @@ class Accumulator:
         self.used += self._memory(partition, number, records)
         return number
 
-    def take(self, line: Line) -> Outgoing:
-        """A request with the head of a line is about to be sent."""
-        waiting = line.waiting
-        batch = waiting.pop(0)
-        if not waiting:
-            del self.busy[line.name]
-        self.waiting -= 1
-        batch.in_flight = True
-        return batch
-
     def back(self, batch: Outgoing) -> None:
         """It is to be sent again: at the front, with idempotence in the order of the sequences."""
         line = self.lines[batch.partition]

@@ -18,20 +18,20 @@ Answer = tuple[int, Outgoing, ProduceResponse]
 class InFlight:
     """Message number → flight, oldest first."""
 
-    __slots__ = ("_counts", "_held", "_left", "flights")
+    __slots__ = ("_held", "counts", "flights", "left")
 
     def __init__(self) -> None:
         self.flights: dict[int, Flight] = {}
-        self._counts: dict[int, int] = {}
+        self.counts: dict[int, int] = {}
         """Broker → requests under way."""
-        self._left: dict[int, int] = {}
+        self.left: dict[int, int] = {}
         """Of the requests for several partitions: how many answers are due."""
         self._held: dict[int, tuple[ProduceResponse, ...]] = {}
         """... and those that are there."""
 
     def count(self, broker: int) -> int:
         """Requests under way to a broker."""
-        return self._counts.get(broker, 0)
+        return self.counts.get(broker, 0)
 
     def batches(self) -> list[Outgoing]:
         """Whatever is under way, settled or not."""
@@ -44,29 +44,14 @@ class InFlight:
             return flight[1]
         return -1
 
-    def sent_one(self, broker: int, now: int, number: int, batch: Outgoing) -> None:
-        """A request for one partition."""
-        counts = self._counts
-        counts[broker] = counts.get(broker, 0) + 1
-        self.flights[number] = (broker, now, batch, number)
-
     def sent(self, broker: int, now: int, first: int, batches: list[Outgoing]) -> None:
         """A request, its messages numbered from ``first``."""
-        self._counts[broker] = self._counts.get(broker, 0) + 1
+        self.counts[broker] = self.counts.get(broker, 0) + 1
         for index, batch in enumerate(batches):
             self.flights[first + index] = (broker, now, batch, first)
         if len(batches) > 1:
-            self._left[first] = len(batches)
+            self.left[first] = len(batches)
             self._held[first] = ()
-
-    def take(self, number: int) -> Flight | None:
-        """The request of that number if it is for one partition alone: it has its answer."""
-        flight = self.flights.get(number)
-        if flight is None or flight[3] in self._left:
-            return None
-        del self.flights[number]
-        self._counts[flight[0]] -= 1
-        return flight
 
     def answered(self, response: ProduceResponse) -> list[Answer]:
         """What has its answer now; nothing for a request that was given up, or that waits for more."""
@@ -74,12 +59,12 @@ class InFlight:
         if flight is None:
             return []
         broker, _sent_at, _batch, request = flight
-        self._left[request] -= 1
+        self.left[request] -= 1
         held = self._held[request] = (*self._held[request], response)
-        if self._left[request]:
+        if self.left[request]:
             return []
-        del self._left[request], self._held[request]
-        self._counts[broker] -= 1
+        del self.left[request], self._held[request]
+        self.counts[broker] -= 1
         return [(broker, self.flights.pop(each.correlation)[2], each) for each in held]
 
     def lost(self, broker: int) -> list[tuple[int, Outgoing]]:
@@ -87,9 +72,9 @@ class InFlight:
         gone = [(number, flight) for number, flight in self.flights.items() if flight[0] == broker]
         for number, flight in gone:
             del self.flights[number]
-            self._left.pop(flight[3], None)
+            self.left.pop(flight[3], None)
             self._held.pop(flight[3], None)
-        self._counts.pop(broker, None)
+        self.counts.pop(broker, None)
         return [(flight[3], flight[2]) for _number, flight in gone]
 
     def overdue(self, before: int) -> dict[int, int]:
@@ -107,7 +92,7 @@ class InFlight:
             [(number, broker, at, batch.save(), request)
              for number, (broker, at, batch, request) in self.flights.items()]
         )  # fmt: skip
-        return flights, tuple(self._left.items()), tuple(self._held.items())
+        return flights, tuple(self.left.items()), tuple(self._held.items())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
@@ -115,6 +100,6 @@ class InFlight:
         self.flights = {
             number: (broker, at, Outgoing.loaded(batch), request) for number, broker, at, batch, request in flights
         }
-        self._left, self._held = dict(left), dict(held)
+        self.left, self._held = dict(left), dict(held)
         requests = dict.fromkeys((flight[0], flight[3]) for flight in self.flights.values())
-        self._counts = dict(Counter(broker for broker, _request in requests))
+        self.counts = dict(Counter(broker for broker, _request in requests))

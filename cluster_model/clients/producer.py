@@ -44,8 +44,8 @@ class Producer:
 
     __slots__ = (
         "_accumulator", "_available", "_available_as_of", "_blocked_at", "_books", "_config", "_held", "_late",
-        "_metadata", "_most", "_owed", "_pace", "_partitions", "_port", "_running", "_sender", "_single", "_sizes",
-        "_spec", "_sync", "_turn", "_waits", "acks",
+        "_metadata", "_most", "_owed", "_pace", "_partitions", "_plenty", "_port", "_running", "_sender", "_single",
+        "_sizes", "_spec", "_sync", "_taken", "_turn", "_waits", "acks",
     )  # fmt: skip
 
     def __init__(
@@ -76,6 +76,10 @@ class Producer:
         self._sync = spec.send == "sync"
         self._single = config.batch_bytes == 0
         """Every record has a batch of its own."""
+        self._taken = min(config.request_bytes, config.memory_bytes) - RECORD_OVERHEAD
+        """Bytes of the largest record that is taken."""
+        self._plenty = config.memory_bytes - max(config.batch_bytes, spec.batch * self._most)
+        """With no more memory than this in use, the next batch has room in any case."""
         self._partitions = partitions
         self._available = partitions
         self._available_as_of = -1
@@ -183,15 +187,15 @@ class Producer:
         if not self._running or 0 <= spec.stop_us <= now:
             return
         self._pace.made()
-        if self._held:
-            self._pace.blocked()
-            return
         if self._sync:
             self._late = True
             self._waits = True
-            self._go_on()
-        else:
+            if not self._held:
+                self._go_on()
+        elif not self._held:
             self._hand_over(spec.batch, now)
+        else:
+            self._pace.blocked()
 
     def _hand_over(self, count: int, now: int) -> None:
         """``send`` that many records."""
@@ -202,8 +206,7 @@ class Producer:
             return
         self._blocked_at = -1
         partition = self._next_partition()
-        limit = min(self._config.request_bytes, self._config.memory_bytes) - RECORD_OVERHEAD
-        if self._most > limit and self._too_large(partition, count, limit):
+        if self._most > self._taken and self._too_large(partition, count):
             self._books.never_taken(now, partition, count, KafkaError.MESSAGE_TOO_LARGE.name, 0)
             return
         if self._single and count > 1:
@@ -212,11 +215,11 @@ class Producer:
         else:
             self._append(partition, count, now)
 
-    def _too_large(self, partition: str, count: int, limit: int) -> bool:
-        """Whether any of the next records is larger than ``limit``; drawn ones are passed over, for others to come."""
+    def _too_large(self, partition: str, count: int) -> bool:
+        """Whether any of the next records is larger than is taken; drawn ones are passed over, for others to come."""
         line = self._accumulator.line(partition)
         first = line.next_number
-        if all(self._sizes.of(partition, number, 1) <= limit for number in range(first, first + count)):
+        if all(self._sizes.of(partition, number, 1) <= self._taken for number in range(first, first + count)):
             return False
         if self._spec.sizes is not None:
             line.next_number += count
@@ -226,16 +229,16 @@ class Producer:
         """Put records into a batch, or wait for memory (``RecordAccumulator.append``)."""
         accumulator = self._accumulator
         config = self._config
-        if accumulator.used + config.batch_bytes + self._most * count > config.memory_bytes:
+        if accumulator.used > self._plenty:
             need = accumulator.needs(partition, count)
             if need and accumulator.used + need > config.memory_bytes:
                 self._wait_for_memory(partition, count, now)
                 return
-        quiet = self._sender.quiet
+        alone = accumulator.waiting == 0
         number = accumulator.add(partition, count, now)
         self._books.made(now, partition, number, count)
-        if quiet:
-            self._sender.pump_one(partition)
+        if alone:
+            self._sender.pump_one(partition, now)
         else:
             self._sender.pump()
 

@@ -82,15 +82,6 @@ class Sender:
         """Batches under way whose outcome is open."""
         return sum(not batch.done for batch in self._flight.batches())
 
-    @property
-    def quiet(self) -> bool:
-        """Whether all batches are under way, and nothing stands between the next one and its leader."""
-        return (
-            self._accumulator.waiting == 0
-            and self._pumped_as_of == self._metadata.version
-            and not self._sequences.unsettled
-        )
-
     def begin(self) -> None:
         """The client is there: an idempotent one asks for its id at once."""
         if not self._sequences.ready:
@@ -99,21 +90,22 @@ class Sender:
     def _busy(self, broker: int) -> bool:
         return self._flight.count(broker) > 0
 
-    def pump_one(self, partition: str) -> None:
+    def pump_one(self, partition: str, now: int) -> None:
         """What :meth:`pump` does when this partition's newest batch is all there is to send."""
         leader = self._metadata.leader(partition)
         line = self._accumulator.lines[partition]
         if (
             not self.at_once
+            or self._pumped_as_of != self._metadata.version
+            or self._sequences.unsettled
             or leader == NOBODY
             or len(line.waiting) != 1
             or line.muted
-            or self._flight.count(leader) >= self._config.max_in_flight
+            or self._flight.counts.get(leader, 0) >= self._config.max_in_flight
             or not self._sequences.allows(line, line.waiting[0])
         ):
             self.pump()
             return
-        now = self._port.clock.now
         self._send_one(leader, line, now)
         if self._alarm.at > now + self._patience_us or self._alarm.at < 0:
             self._rearm(-1)
@@ -213,14 +205,22 @@ class Sender:
         """A request with the head of one line."""
         batch = self._depart(leader, line)
         if self.acks:
-            self._flight.sent_one(leader, now, self._correlation, batch)
+            flight, number = self._flight, self._correlation
+            flight.counts[leader] = flight.counts.get(leader, 0) + 1
+            flight.flights[number] = (leader, now, batch, number)
         else:
             self._accumulator.settle(batch)
             self._books.acknowledged(now, batch, leader, -1, -1, -1)
 
     def _depart(self, leader: int, line: Line) -> Outgoing:
         config = self._config
-        batch = self._accumulator.take(line)
+        accumulator = self._accumulator
+        waiting = line.waiting
+        batch = waiting.pop(0)
+        if not waiting:
+            del accumulator.busy[line.name]
+        accumulator.waiting -= 1
+        batch.in_flight = True
         batch.attempts += 1
         state = self._metadata.states[line.name]
         batch.leader_epoch = state.leader_epoch
@@ -325,12 +325,15 @@ class Sender:
 
     def answered(self, response: ProduceResponse) -> None:
         """A broker's word on a batch."""
-        alone = self._flight.take(response.correlation)
-        if alone is not None:
-            self._take_word(alone[0], alone[2], response)
-        else:
+        flight = self._flight
+        alone = flight.flights.get(response.correlation)
+        if alone is None or alone[3] in flight.left:
             for broker, batch, word in self._flight.answered(response):
                 self._take_word(broker, batch, word)
+        else:
+            del flight.flights[response.correlation]
+            flight.counts[alone[0]] -= 1
+            self._take_word(alone[0], alone[2], response)
         if self._accumulator.waiting or self._pumped_as_of != self._metadata.version or self._sequences.unsettled:
             self.pump()
 
@@ -338,12 +341,13 @@ class Sender:
         if word.error and word.error != KafkaError.DUPLICATE_SEQUENCE_NUMBER:
             self._ended(batch, broker, KafkaError(word.error), word.log_start)
             return
-        line = self._accumulator.lines[batch.partition]
+        accumulator = self._accumulator
+        line = accumulator.lines[batch.partition]
         line.muted = False
         if batch.producer_id >= 0:
             self._sequences.acked(line, batch, word.log_offset)
         if not batch.done:
-            self._accumulator.settle(batch)
+            accumulator.settle(batch)
             now = self._port.clock.now
             self._books.acknowledged(now, batch, broker, word.leader_epoch, word.log_offset, word.lineage)
 

@@ -55,7 +55,8 @@ class ProducerMemory:
     def note(self, producer_id: int, epoch: int, first: int, count: int, base: int, now: int) -> None:
         """A batch was appended; a new epoch begins with nothing remembered."""
         entry = self._last.get(producer_id)
-        one = (first, (first + count - 1) % SEQUENCES, base)
+        last = first + count - 1
+        one = (first, last if last < SEQUENCES else last - SEQUENCES, base)
         if entry is None or entry[0] != epoch:
             self._last[producer_id] = (epoch, now, (one,))
         else:
@@ -64,12 +65,10 @@ class ProducerMemory:
     def follows(self, producer_id: int, epoch: int, first: int, now: int) -> bool:
         """Whether a batch is plainly the next one of its producer; any other needs :meth:`judge`."""
         entry = self._last.get(producer_id)
-        return (
-            entry is not None
-            and entry[0] == epoch
-            and first == (entry[2][-1][1] + 1) % SEQUENCES
-            and now - entry[1] < self._expiry_us
-        )
+        if entry is None:
+            return False
+        stored, at, kept = entry
+        return first == kept[-1][1] + 1 and stored == epoch and now - at < self._expiry_us
 
     def judge(
         self, profile: Profile, producer_id: int, epoch: int, first: int, count: int, now: int
