@@ -95,6 +95,7 @@ def test_a_period_comes_again_with_the_same_shape() -> None:
         assert curve.made(period * 30 * SECOND) == period * one
         assert curve.made_between(period * 30 * SECOND, (period * 30 + 2) * SECOND) == 2_000
         assert curve.when(period * one + 1) == period * 30 * SECOND + 1_000
+        assert curve.when(period * one + one) == (period + 1) * 30 * SECOND
 
 
 @pytest.mark.parametrize("profile", [constant(0), RateProfile((stretch(5, 0),), repeats=True)])
