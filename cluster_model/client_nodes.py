@@ -6,11 +6,13 @@ from typing import Final
 from cluster_model.building import Parts, range_share
 from cluster_model.clients.consumer import Consumer
 from cluster_model.clients.producer import Producer
-from cluster_model.config import ConsumerConfig, ProducerConfig
+from cluster_model.clients.producer_config import ProducerConfig
+from cluster_model.config import ConsumerConfig
 from cluster_model.errors import ModelError
 from cluster_model.events import Event
 from cluster_model.kernel.port import Port
 from cluster_model.kernel.processes import Network
+from cluster_model.kernel.streams import Streams
 from cluster_model.spec import ClusterSpec
 
 FIRST_PRODUCER: Final = 2_000
@@ -30,15 +32,18 @@ def partitions_of(parts: Parts, topic: str) -> tuple[str, ...]:
 
 
 def make_producers(
-    spec: ClusterSpec, parts: Parts, network: Network, emit: Callable[[Event], None], seed: int
+    spec: ClusterSpec, parts: Parts, network: Network, emit: Callable[[Event], None], streams: Streams
 ) -> dict[str, Producer]:
-    """Every producer by name, added to the network; ``seed`` is the session's."""
+    """Every producer by name, added to the network."""
     brokers = tuple(broker.id for broker in spec.brokers)
     producers: dict[str, Producer] = {}
     for index, each in enumerate(spec.producers):
         config = ProducerConfig.of(parts.profile, each.config)
         node = FIRST_PRODUCER + index
-        producer = Producer(Port(network, node), each, config, partitions_of(parts, each.topic), brokers, emit, seed)
+        producer = Producer(
+            Port(network, node), each, config, partitions_of(parts, each.topic), brokers, emit,
+            streams.named(f"retry:{each.name}"), streams.seed,
+        )  # fmt: skip
         producers[each.name] = producer
         network.add(node, each.name, producer)
     return producers

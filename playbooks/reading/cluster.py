@@ -4,8 +4,9 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any, Final
 
-from cluster_model.config import ProducerConfig, TopicConfig
-from cluster_model.errors import ModelError
+from cluster_model.clients.producer_config import ProducerConfig
+from cluster_model.config import TopicConfig
+from cluster_model.errors import ConfigConflictError, ModelError
 from cluster_model.log.rules import WRITEBACK_US
 from cluster_model.profiles import NEWEST, Profile, modes_of
 from cluster_model.spec import (
@@ -22,6 +23,7 @@ from playbooks.problems import counted, listed, shown
 from playbooks.reading.kinds import Fields
 from playbooks.reading.load import read_keys, read_loop, read_rate, read_sizes
 from playbooks.reading.notes import Notes
+from playbooks.yamlpos import Mapping
 
 DEFAULT_BROKERS: Final = 3
 
@@ -268,7 +270,10 @@ def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
     try:
         ProducerConfig.of(profile, config)
     except ModelError as error:
-        notes.problem(fields.at("config"), fields.path("config"), f"found settings that exclude each other: {error}")
+        node, path = fields.at("config"), fields.path("config")
+        if isinstance(error, ConfigConflictError) and isinstance(node, Mapping) and error.key in node.entries:
+            node, path = node.entries[error.key][1], f"{path}.{error.key}"
+        notes.problem(node, path, f"found settings that exclude each other: {error}")
     start, stop = fields.get("start", 0), fields.get("stop", -1)
     if -1 < stop <= start:
         notes.problem(fields.at("stop"), fields.path("stop"), "found a stop that is not after the start")
@@ -281,6 +286,7 @@ def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
         record_bytes=given_bytes if isinstance(given_bytes, int) else 200,
         keys=keys,
         tombstones=fields.get("tombstones", 0),
+        send=fields.get("send", "async"),
         start_us=start,
         stop_us=stop,
         config=config,

@@ -25,9 +25,11 @@ SAWTOOTH = RateProfile(
 ENDING = RateProfile((Stretch(SECOND, per_second(100), per_second(100)), Stretch(-1, 0, 0)))
 
 
-def build(batch: int = 1, *, acks: str = "all", brokers: int = 2, **keys: Any) -> Cluster:
+def build(
+    batch: int = 1, *, acks: str = "all", brokers: int = 2, config: dict[str, Any] | None = None, **keys: Any
+) -> Cluster:
     topic = TopicSpec("orders", 2, brokers)
-    maker = ProducerSpec("p", "orders", SECOND, batch, config={"acks": acks, "linger.ms": 0}, **keys)
+    maker = ProducerSpec("p", "orders", SECOND, batch, config={"acks": acks, "linger.ms": 0, **(config or {})}, **keys)
     servers = tuple(BrokerSpec(number) for number in range(1, brokers + 1))
     return Cluster.build(ClusterSpec("3.9", "kraft", servers, (topic,), (maker,), network=NetworkSpec(LATENCY, 0)), 7)
 
@@ -168,3 +170,21 @@ def test_a_keyframe_keeps_what_was_settled_and_has_no_successor_yet() -> None:
     cluster.load(frame)
     assert pace.save() == (2,)
     assert events(cluster, 2 * SECOND) == first
+
+
+@pytest.mark.parametrize("send", ["sync", "async"])
+def test_a_closed_loop_goes_on_after_waiting_for_memory(send: str) -> None:
+    config = {"batch.size": 1_000, "buffer.memory": 3_000, "max.block.ms": 500}
+    cluster = build(brokers=1, loop=ClosedLoop(20), config=config, send=send)
+    events(cluster, SECOND)
+    cluster.crash(1)
+    events(cluster, 140 * SECOND)
+    cluster.restart(1)
+    found = events(cluster, 150 * SECOND)
+    assert len([event for event in found if isinstance(event, RecordsAcked)]) > 100
+
+
+def test_records_that_are_never_taken_are_followed_by_others() -> None:
+    found = events(build(loop=ClosedLoop(1), config={"max.request.size": 250}), SECOND)
+    failed = [event for event in found if isinstance(event, RecordsFailed)]
+    assert len(failed) == len(sent(found)) == SECOND // AT_ONCE_US + 1

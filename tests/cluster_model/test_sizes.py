@@ -95,3 +95,23 @@ def test_batches_take_more_small_records_than_large_ones() -> None:
     log = log_of(UniformSizes(50, 500), config).brokers[1].replicas[P].log
     counts = {batch.records for _lineage, batch, _start, _end in log.batches()}
     assert len(counts) > 2
+
+
+def test_records_that_are_too_large_fail_and_others_come_after_them() -> None:
+    sizes = TwoSizes(100, 5_000, 200_000)
+    cluster = log_of(sizes, {"max.request.size": 4_000})
+    log = cluster.brokers[1].replicas[P].log
+    batches = [batch for _lineage, batch, _start, _end in log.batches()]
+    assert {batch.size for batch in batches} == {300}
+    ledger = cluster.view().ledger
+    assert ledger.failed > 100
+    assert ledger.acked == ledger.sent - ledger.failed == sum(batch.records for batch in batches) > 100
+
+
+def test_splits_and_memory_go_by_drawn_sizes() -> None:
+    sizes = UniformSizes(50, 500)
+    config: dict[str, int | str | bool] = {"linger.ms": 200, "batch.size": 6_000, "buffer.memory": 20_000}
+    cluster = log_of(sizes, config)
+    producer = cluster.producers["p"]
+    assert producer._accumulator.used == 0
+    assert cluster.view().ledger.acked == cluster.view().ledger.sent > 500
