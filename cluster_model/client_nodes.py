@@ -51,7 +51,7 @@ def make_consumers(
     brokers = tuple(broker.id for broker in spec.brokers)
     consumers: dict[str, Consumer] = {}
     for each in spec.groups:
-        config = ConsumerConfig.of(each.config)
+        config = ConsumerConfig.of(parts.profile, each.config)
         for member in range(each.members):
             name = f"{each.name}/{member}"
             node = FIRST_CONSUMER + len(consumers)

@@ -254,11 +254,24 @@ PRODUCER: Final = _table(
 )
 """Producer configurations."""
 
+_RESET: Final = (
+    r"(earliest|latest|none|"
+    r"by_duration:P(?=[0-9T])([0-9]{1,5}D)?(T(?=[0-9])([0-9]{1,5}H)?([0-9]{1,7}M)?([0-9]{1,9}(\.[0-9]{1,6})?S)?)?)"
+)
+
 CONSUMER: Final = _table(
+    ConfigKey("fetch.min.bytes", "int", "Bytes that a fetch waits for."),
+    ConfigKey("fetch.max.bytes", "int", "Bytes that a fetch takes in all (0.10.1).", 1),
     ConfigKey("fetch.max.wait.ms", "int", "How long a broker parks an empty fetch.", 1),
     ConfigKey("max.partition.fetch.bytes", "int", "Bytes a fetch takes from a partition.", 1),
     ConfigKey("max.poll.records", "int", "Records handed out by one poll.", 1),
-    ConfigKey("auto.offset.reset", "str", "Where to go when the position is gone.", choices=("earliest", "latest")),
+    ConfigKey(
+        "auto.offset.reset",
+        "str",
+        "Where to go without a position, or when it is gone.",
+        pattern=_RESET,
+        form="earliest, latest, none or by_duration:P1DT2H3M4S",
+    ),
     ConfigKey("request.timeout.ms", "int", "How long to wait for an answer.", 1),
     ConfigKey("retry.backoff.ms", "int", "Pause after a fetch error."),
     ConfigKey("metadata.max.age.ms", "int", "Age at which metadata is asked for again.", 1),

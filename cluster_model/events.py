@@ -685,6 +685,35 @@ class ExpectationChecked(TraceEvent):
     detail: str
 
 
+@_event
+class TruncationDetected(TraceEvent):
+    """A consumer found that what it has read was truncated (KIP-320).
+
+    It had read up to ``log_offset``, last a record of ``leader_epoch``; the new leader's log has that epoch up to
+    ``end_offset`` only, -1 if not at all.
+    """
+
+    kind: ClassVar[str] = "truncation_detected"
+    at_us: int
+    client: str
+    group_id: str
+    partition: str
+    leader_epoch: int
+    log_offset: int
+    end_offset: int
+
+
+@_event
+class ConsumerFailed(TraceEvent):
+    """A consumer's application ended by an exception that the client threw; ``error`` is its name."""
+
+    kind: ClassVar[str] = "consumer_failed"
+    at_us: int
+    client: str
+    group_id: str
+    error: str
+
+
 Event = TraceEvent
 """Any trace event."""
 

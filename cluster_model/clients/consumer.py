@@ -1,47 +1,39 @@
-"""A consumer of a fixed share of a group's partitions: fetches up to the high watermark, hands records out in order.
+"""A consumer: the poll loop over positions and fetches (``KafkaConsumer.poll``).
 
-Partitions are shared out once, each topic in ranges over the members; membership changes are not part of it. The
-position moves when records are handed out (``KafkaConsumer``); an offset that its leader no longer has is reset by
-``auto.offset.reset``.
+Its partitions are given once and for all; membership changes are not part of it. A position moves when records are
+handed out, not when they are fetched, and not when they have been processed. An exception that a poll throws ends the
+application, and the consumer with it.
 """
 
 from collections.abc import Callable
 from typing import Any
 
+from cluster_model.clients.fetching import Fetcher, Handed
 from cluster_model.clients.metadata import Metadata
-from cluster_model.clients.preferred import PreferredReplicas
+from cluster_model.clients.positions import Positions
+from cluster_model.clients.reset_policy import reset_policy
 from cluster_model.config import ConsumerConfig
-from cluster_model.errors import KafkaError
-from cluster_model.events import ConsumerReset, Event, RecordsRead
+from cluster_model.events import ConsumerFailed, Event, RecordsRead
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Alarm, Port
 from cluster_model.log.lineage import Lineages
 from cluster_model.messages import (
-    CONSUMER,
-    EARLIEST,
-    LATEST,
-    NOBODY,
-    FetchData,
-    FetchPartition,
-    FetchRequest,
+    EpochEndResponse,
     FetchResponse,
-    ListOffsetsRequest,
     ListOffsetsResponse,
     Message,
     MetadataResponse,
     PartitionState,
 )
 from cluster_model.profiles import Profile
-from cluster_model.replication.session_handle import SessionHandle
 
 
 class Consumer:
     """The node: one member of a group."""
 
     __slots__ = (
-        "_alarm", "_asked", "_backing_off", "_busy_until", "_config", "_correlation", "_emit", "_lineages",
-        "_metadata", "_outstanding", "_port", "_preferred", "_processing_us", "_profile", "_rack",
-        "_resetting", "_sessions", "group", "name", "positions", "read",
+        "_alarm", "_busy_until", "_config", "_emit", "_fetcher", "_metadata", "_port", "_positions", "_processing_us",
+        "failed", "group", "name", "read",
     )  # fmt: skip
 
     def __init__(
@@ -59,24 +51,13 @@ class Consumer:
     ) -> None:
         self.name = name
         self.group = group
-        self.positions = dict.fromkeys(partitions, 0)
         self.read = 0
+        self.failed = ""
+        """The exception that ended the application, empty while it runs."""
         self._port = port
-        self._profile = profile
         self._config = config
         self._processing_us = processing_us
-        self._lineages = lineages
-        """Where the records that a fetch names are kept: what a real response carries as bytes."""
         self._emit = emit
-        self._correlation = 0
-        self._outstanding: dict[int, tuple[int, int]] = {}
-        """Broker → (correlation, sent at): one fetch under way to each."""
-        self._asked: dict[int, tuple[FetchPartition, ...]] = {}
-        self._sessions: dict[int, SessionHandle] = {}
-        """Broker → the fetch session there."""
-        self._resetting: dict[str, tuple[int, int, int]] = {}
-        """Partition → (correlation, broker asked, sent at) of the ListOffsets under way."""
-        self._backing_off: dict[str, int] = {}
         self._busy_until = 0
         self._alarm = Alarm(port, "poll")
         self._metadata = Metadata(
@@ -85,10 +66,24 @@ class Consumer:
             age_us=config.metadata_age_us,
             backoff_us=config.backoff_us,
             timeout_us=config.request_timeout_us,
-            busy=self._outstanding.__contains__,
+            busy=self._busy,
         )
-        self._preferred = PreferredReplicas(self._metadata, config.metadata_age_us)
-        self._rack = config.rack if profile.reads_from_followers else ""
+        self._positions = Positions(
+            port, (name, group), profile, reset_policy(profile, config.reset),
+            (config.backoff_us, config.request_timeout_us), self._metadata, emit,
+        )  # fmt: skip
+        self._fetcher = Fetcher(port, profile, config, self._metadata, self._positions, lineages)
+        self._positions.assign(partitions)
+        for partition in partitions:
+            self._positions.seek(partition, 0)
+
+    @property
+    def positions(self) -> dict[str, int]:
+        """Partition → the next offset to be read, where that is known."""
+        return self._positions.offsets
+
+    def _busy(self, broker: int) -> bool:
+        return self._fetcher.busy(broker)
 
     def begin(self, states: tuple[PartitionState, ...]) -> None:
         """Start with knowledge of the cluster's first instant, at the start of every log."""
@@ -98,11 +93,14 @@ class Consumer:
     def receive(self, source: int, message: Message) -> None:
         """Handle a message."""
         if isinstance(message, FetchResponse):
-            self._fetched(source, message)
+            self._fetcher.answered(source, message)
         elif isinstance(message, ListOffsetsResponse):
-            self._reset(message)
-        elif isinstance(message, MetadataResponse) and self._metadata.answered(message):
-            self._poll()
+            self._positions.listed(message)
+        elif isinstance(message, EpochEndResponse):
+            self._positions.ended(message)
+        elif isinstance(message, MetadataResponse) and not self._metadata.answered(message):
+            return
+        self._poll()
 
     def on_timer(self, timer: Payload) -> None:
         """Handle a timer by its name."""
@@ -110,177 +108,78 @@ class Consumer:
             self._metadata.rang()
         elif self._alarm.rang():
             now = self._port.now
-            asked = [(leader, sent_at) for leader, (_correlation, sent_at) in self._outstanding.items()]
-            asked += [(leader, sent_at) for _correlation, leader, sent_at in self._resetting.values()]
-            for leader in dict.fromkeys(at for at, sent in asked if now - sent >= self._config.request_timeout_us):
-                self._connection_lost(leader)
+            for broker in dict.fromkeys([*self._fetcher.overdue(now), *self._positions.overdue(now)]):
+                self._connection_lost(broker)
             self._poll()
 
     def on_disconnect(self, peer: int) -> None:
-        """A fetch under way to ``peer`` will not be answered."""
+        """What is under way to ``peer`` will not be answered."""
         self._metadata.disconnected(peer)
         self._connection_lost(peer)
         self._poll()
 
-    def _connection_lost(self, leader: int) -> None:
-        if self._outstanding.pop(leader, None) is not None:
-            self._sessions[leader].lost()
-            for asked in self._asked.pop(leader, ()):
-                self._preferred.clear(asked.partition)
-                self._back_off(asked.partition)
-        for partition, (_correlation, asked_of, _sent_at) in tuple(self._resetting.items()):
-            if asked_of == leader:
-                del self._resetting[partition]
-                self._back_off(partition)
-        self._metadata.avoid(leader)
+    def _connection_lost(self, broker: int) -> None:
+        self._fetcher.lost(broker)
+        self._positions.lost(broker)
+        self._metadata.avoid(broker)
         self._metadata.refresh()
-
-    def _back_off(self, partition: str) -> None:
-        self._backing_off[partition] = self._port.now + self._config.backoff_us
 
     def _poll(self) -> None:
-        """Fetch from every broker to be read that has no fetch under way, unless still busy with records."""
-        now = self._port.now
-        if now < self._busy_until:
-            self._alarm.want(self._busy_until)
-            return
-        by_source: dict[int, list[FetchPartition]] = {}
-        for partition, position in self.positions.items():
-            leader = self._metadata.leader(partition)
-            if leader == NOBODY:
-                self._metadata.refresh()
-            elif self._backing_off.get(partition, 0) > now:
-                self._alarm.want(self._backing_off[partition])
-            elif partition not in self._resetting:
-                source = self._preferred.source(partition, leader, now)
-                if source not in self._outstanding:
-                    epoch = self._metadata.epoch(partition) if self._profile.kip_320 else -1
-                    by_source.setdefault(source, []).append(FetchPartition(partition, position, epoch, -1))
-        for source, asked in by_source.items():
-            self._correlation += 1
-            self._outstanding[source] = (self._correlation, now)
-            self._asked[source] = tuple(asked)
-            session = self._sessions.get(source)
-            if session is None:
-                session = self._sessions[source] = SessionHandle(uses_sessions=self._profile.fetch_sessions)
-            request = FetchRequest(
-                self._correlation, CONSUMER, -1, self._config.fetch_wait_us, self._config.fetch_bytes, tuple(asked),
-                rack=self._rack, session_id=session.id, session_epoch=session.epoch,
-            )  # fmt: skip
-            self._port.send(source, request)
-        sent = [sent_at for _correlation, sent_at in self._outstanding.values()]
-        sent += [sent_at for _correlation, _leader, sent_at in self._resetting.values()]
-        if sent:
-            self._alarm.want(min(sent) + self._config.request_timeout_us)
+        """Go on with the poll that the application waits in, and with the next ones while there are records.
 
-    def _fetched(self, source: int, response: FetchResponse) -> None:
-        if self._outstanding.get(source, (0, 0))[0] != response.correlation:
+        The next fetches are sent before records are handed out, so that they are under way meanwhile.
+        """
+        now = self._port.now
+        while now >= self._busy_until and not self.failed:
+            self._positions.poll()
+            handed = self._fetcher.collect(self._config.max_poll_records)
+            if self._positions.failure and not handed:
+                self._fail(self._positions.failure)
+                return
+            self._positions.poll()
+            self._fetcher.send()
+            if not handed:
+                break
+            self._hand_out(handed)
+        self._set_alarm()
+
+    def _set_alarm(self) -> None:
+        if self.failed:
             return
-        del self._outstanding[source]
-        self._asked.pop(source, None)
-        if not self._sessions[source].answered(response):
-            self._poll()
-            return
+        times = [self._fetcher.due(), self._positions.due()]
+        if self._busy_until > self._port.now:
+            times.append(self._busy_until)
+        due = [at for at in times if at >= 0]
+        if due:
+            self._alarm.want(min(due))
+
+    def _hand_out(self, handed: list[Handed]) -> None:
+        now = self._port.now
         taken = 0
-        for data in response.partitions:
-            if data.offset != self.positions[data.partition]:
-                continue
-            if data.error:
-                self._refused(source, data)
-            elif data.preferred != NOBODY:
-                self._preferred.set(data.partition, data.preferred, self._port.now)
-            elif data.records.end > data.records.start and taken < self._config.max_poll_records:
-                taken += self._hand_out(source, data, self._config.max_poll_records - taken)
-        if taken and self._processing_us:
-            self._busy_until = self._port.now + taken * self._processing_us
-        self._poll()
-
-    def _hand_out(self, source: int, data: FetchData, most: int) -> int:
-        records = data.records
-        end = min(records.end, records.start + most)
-        count, last = end - records.start, end - 1
-        if records.cleaned is not None:
-            end, count, last = records.cleaned.take(records.start, records.end, most)
-        self.positions[data.partition] = end
-        if not count:
-            return 0
-        last_lineage = next(lineage for start, lineage in reversed(records.extents) if start <= last)
-        written_us = self._lineages[data.partition].by_id[last_lineage].appended_at(last)
-        self.read += count
-        now = self._port.now
-        self._emit(
-            RecordsRead(
-                now,
-                self.name,
-                self.group,
-                data.partition,
-                source,
-                data.leader_epoch,
-                records.start,
-                count,
-                now - written_us,
-            )
-        )
-        return count
-
-    def _refused(self, source: int, data: FetchData) -> None:
-        from_follower = self._preferred.clear(data.partition)
-        if data.error == KafkaError.OFFSET_OUT_OF_RANGE:
-            if from_follower:
-                return  # Only the leader's word on that counts: it is asked next.
-            self._correlation += 1
-            self._resetting[data.partition] = (self._correlation, source, self._port.now)
-            epoch = self._metadata.epoch(data.partition) if self._profile.kip_320 else -1
-            self._port.send(
-                source,
-                ListOffsetsRequest(
-                    self._correlation, data.partition, EARLIEST if self._config.reset_to_earliest else LATEST, epoch
-                ),
-            )
-            return
-        self._back_off(data.partition)
-        self._metadata.refresh()
-
-    def _reset(self, response: ListOffsetsResponse) -> None:
-        if self._resetting.get(response.partition, (0, 0, 0))[0] != response.correlation:
-            return
-        del self._resetting[response.partition]
-        if response.error:
-            self._back_off(response.partition)
-            self._metadata.refresh()
-        else:
-            before = self.positions[response.partition]
-            self.positions[response.partition] = response.log_offset
+        for partition, source, leader_epoch, start, count, _last, written_us in handed:
+            taken += count
             self._emit(
-                ConsumerReset(self._port.now, self.name, self.group, response.partition, response.log_offset, before)
+                RecordsRead(now, self.name, self.group, partition, source, leader_epoch, start, count, now - written_us)
             )
-        self._poll()
+        self.read += taken
+        self._busy_until = now + taken * self._processing_us
+
+    def _fail(self, error: str) -> None:
+        """The application does not handle what a poll throws: it ends."""
+        self.failed = error
+        self._emit(ConsumerFailed(self._port.now, self.name, self.group, error))
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
-            tuple(self.positions.items()), self.read, self._correlation, tuple(self._outstanding.items()),
-            tuple(self._asked.items()), tuple(self._resetting.items()), tuple(self._backing_off.items()),
-            self._busy_until, self._alarm.save(), self._metadata.save(), self._preferred.save(),
-            tuple((broker, session.save()) for broker, session in self._sessions.items()),
+            self.read, self.failed, self._busy_until, self._alarm.save(), self._metadata.save(),
+            self._positions.save(), self._fetcher.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        (
-            positions, self.read, self._correlation, outstanding, asked, resetting, backing_off, self._busy_until,
-            alarm, metadata, preferred, sessions,
-        ) = saved  # fmt: skip
-        self.positions = dict(positions)
-        self._outstanding.clear()
-        self._outstanding.update(outstanding)
-        self._asked = dict(asked)
-        self._resetting = dict(resetting)
-        self._backing_off = dict(backing_off)
+        self.read, self.failed, self._busy_until, alarm, metadata, positions, fetcher = saved
         self._alarm.load(alarm)
         self._metadata.load(metadata)
-        self._preferred.load(preferred)
-        self._sessions.clear()
-        for broker, session in sessions:
-            self._sessions[broker] = SessionHandle(uses_sessions=self._profile.fetch_sessions)
-            self._sessions[broker].load(session)
+        self._positions.load(positions)
+        self._fetcher.load(fetcher)

@@ -162,8 +162,9 @@ class ConsumerRig(Rig):
         super().__init__()
         self.partitions = tuple(f"t-{index}" for index in range(len(leaders)))
         self.lineages = {name: Lineages() for name in self.partitions}
+        profile = Profile.of(kafka)
         self.consumer = Consumer(
-            Port(self.network, CLIENT), "g/0", "g", Profile.of(kafka), ConsumerConfig.of(config or {}),
+            Port(self.network, CLIENT), "g/0", "g", profile, ConsumerConfig.of(profile, config or {}),
             self.partitions, BROKERS, processing_us, self.lineages, self.events.append,
         )  # fmt: skip
         self.network.add(CLIENT, "g/0", self.consumer)

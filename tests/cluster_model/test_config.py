@@ -100,7 +100,7 @@ def test_other_acks_are_refused(wrong: object) -> None:
 
 
 def test_minus_one_means_all_for_acks_alone() -> None:
-    with pytest.raises(ModelError, match=r"auto\.offset\.reset takes earliest, latest, found -1"):
+    with pytest.raises(ModelError, match=r"auto\.offset\.reset takes earliest, latest, none or .*, found -1"):
         check("consumer", "auto.offset.reset", -1)
 
 
@@ -412,7 +412,9 @@ CONSUMER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | str]] = {
     "fetch.max.wait.ms": (7, "fetch_wait_us", 7_000),
     "max.partition.fetch.bytes": (7, "fetch_bytes", 7),
     "max.poll.records": (7, "max_poll_records", 7),
-    "auto.offset.reset": ("earliest", "reset_to_earliest", True),
+    "fetch.min.bytes": (7, "fetch_min_bytes", 7),
+    "fetch.max.bytes": (7, "fetch_max_bytes", 7),
+    "auto.offset.reset": ("earliest", "reset", "earliest"),
     "request.timeout.ms": (7, "request_timeout_us", 7_000),
     "retry.backoff.ms": (7, "backoff_us", 7_000),
     "metadata.max.age.ms": (7, "metadata_age_us", 7_000),
@@ -423,19 +425,27 @@ CONSUMER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | str]] = {
 @pytest.mark.parametrize("name", CONSUMER)
 def test_a_consumer_setting_changes_its_own_field(name: str) -> None:
     value, field, expected = CONSUMER_FIELDS[name]
-    before, after = ConsumerConfig.of({}), ConsumerConfig.of({name: value})
+    profile = Profile.of("3.9")
+    before, after = ConsumerConfig.of(profile, {}), ConsumerConfig.of(profile, {name: value})
     changed = {f.name for f in fields(ConsumerConfig) if getattr(before, f.name) != getattr(after, f.name)}
     assert getattr(after, field) == expected
     assert changed == {field}
 
 
 def test_a_consumers_defaults() -> None:
-    assert ConsumerConfig.of({}) == ConsumerConfig(
+    assert ConsumerConfig.of(Profile.of("3.9"), {}) == ConsumerConfig(
         fetch_wait_us=SECOND // 2,
         fetch_bytes=1_048_576,
+        fetch_min_bytes=1,
+        fetch_max_bytes=52_428_800,
         max_poll_records=500,
-        reset_to_earliest=False,
+        reset="latest",
         request_timeout_us=30 * SECOND,
         backoff_us=100_000,
         metadata_age_us=5 * MINUTE,
     )
+
+
+def test_a_fetch_has_no_limit_in_all_before_kip_74() -> None:
+    assert ConsumerConfig.of(Profile.of("0.10.0"), {"fetch.max.bytes": 7}).fetch_max_bytes == 0
+    assert ConsumerConfig.of(Profile.of("0.10.1"), {"fetch.max.bytes": 7}).fetch_max_bytes == 7

@@ -1,0 +1,22 @@
+"""What happens to consumers and their groups, in the words of the feed."""
+
+from typing import Any, Final
+
+from tui import glyphs
+
+Words = tuple[str, str, tuple[object, ...], str]
+"""Glyph, role, what must be equal to merge, and the line."""
+
+KINDS: Final = ("truncation_detected", "consumer_failed")
+"""The events that are told here."""
+
+
+def told(event: Any) -> Words:
+    """What happened to a consumer or to its group."""
+    key = (event.client, event.at_us)
+    if event.kind == "consumer_failed":
+        return glyphs.DOWN, "alarm", key, f"{event.client} ends with {event.error}"
+    where = f"{event.partition}, epoch {event.leader_epoch}"
+    ends = "is unknown to its leader" if event.end_offset < 0 else f"ends at {event.end_offset}"
+    said = f"{event.client} has read up to {event.log_offset} of {where}, which {ends} now"
+    return glyphs.TRUNCATING, "warning", key, said
