@@ -73,6 +73,12 @@ class GroupSpec:
     members: int = 1
     processing_us: int = 0
     config: dict[str, int | str | bool] = field(default_factory=dict)
+    coordinated: bool = False
+    """Whether the group's coordinator shares the partitions out; else they are shared out once, in ranges."""
+    commit: str = "auto"
+    """When its applications commit, of a coordinated group (``clients.application.COMMIT_MODES``)."""
+    pattern: str = ""
+    """A regular expression: a coordinated group's topics are all that match it, instead of ``topics``."""
 
 
 @dataclass(frozen=True, slots=True)

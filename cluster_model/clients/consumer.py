@@ -1,19 +1,26 @@
-"""A consumer: the poll loop over positions and fetches (``KafkaConsumer.poll``).
+"""A consumer and its application: the poll loop over group, positions and fetches (``KafkaConsumer.poll``).
 
-Its partitions are given once and for all; membership changes are not part of it. A position moves when records are
-handed out, not when they are fetched, and not when they have been processed. An exception that a poll throws ends the
-application, and the consumer with it.
+Partitions are the group's to give, or are given once and for all. A position moves when records are handed out, not
+when they are fetched, and not when they have been processed. An exception that a poll throws ends the application,
+which closes its consumer.
 """
 
+import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
+from cluster_model.clients.application import Application
+from cluster_model.clients.assigning import topic_of
+from cluster_model.clients.commits import ASYNC, SYNC, Outcome
+from cluster_model.clients.coordination import Coordination
 from cluster_model.clients.fetching import Fetcher, Handed
+from cluster_model.clients.group_settings import GroupSettings
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.positions import Positions
 from cluster_model.clients.reset_policy import reset_policy
 from cluster_model.config import ConsumerConfig
 from cluster_model.events import ConsumerFailed, Event, RecordsRead
+from cluster_model.internal_topics import INTERNAL
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Alarm, Port
 from cluster_model.log.lineage import Lineages
@@ -27,13 +34,24 @@ from cluster_model.messages import (
 )
 from cluster_model.profiles import Profile
 
+POLLING: Final = 0
+"""The application waits in a poll ..."""
+PROCESSING: Final = 1
+"""... has records in hand ..."""
+COMMITTING: Final = 2
+"""... waits in a commitSync ..."""
+CLOSING: Final = 3
+"""... or in a close ..."""
+CLOSED: Final = 4
+"""... and is done with it."""
+
 
 class Consumer:
     """The node: one member of a group."""
 
     __slots__ = (
-        "_alarm", "_busy_until", "_config", "_emit", "_fetcher", "_metadata", "_port", "_positions", "_processing_us",
-        "failed", "group", "name", "read",
+        "_alarm", "_application", "_busy_until", "_config", "_emit", "_fetcher", "_metadata", "_phase", "_port",
+        "_positions", "_profile", "_taken", "coordination", "failed", "group", "name", "read",
     )  # fmt: skip
 
     def __init__(
@@ -45,10 +63,11 @@ class Consumer:
         config: ConsumerConfig,
         partitions: tuple[str, ...],
         brokers: tuple[int, ...],
-        processing_us: int,
+        application: Application,
         lineages: dict[str, Lineages],
         emit: Callable[[Event], None],
     ) -> None:
+        """``partitions`` are those given for good, none for a member that :meth:`subscribe` makes one of a group."""
         self.name = name
         self.group = group
         self.read = 0
@@ -56,8 +75,13 @@ class Consumer:
         """The exception that ended the application, empty while it runs."""
         self._port = port
         self._config = config
-        self._processing_us = processing_us
+        self._profile = profile
+        self._application = application
         self._emit = emit
+        self._phase = POLLING
+        self._taken = 0
+        """Records of the last poll."""
+        self.coordination: Coordination | None = None
         self._busy_until = 0
         self._alarm = Alarm(port, "poll")
         self._metadata = Metadata(
@@ -77,13 +101,34 @@ class Consumer:
         for partition in partitions:
             self._positions.seek(partition, 0)
 
+    def subscribe(self, settings: GroupSettings, topics: tuple[str, ...], pattern: str = "") -> None:
+        """Be a member of the group: of these topics, or of all that match ``pattern``; before :meth:`begin`."""
+
+        def subscription() -> tuple[str, ...]:
+            if not pattern:
+                return topics
+            known = dict.fromkeys(topic_of(name) for name in self._metadata.states)
+            # Internal topics are left out of patterns (``exclude.internal.topics``).
+            return tuple(sorted(name for name in known if name not in INTERNAL and re.fullmatch(pattern, name)))
+
+        self.coordination = Coordination(
+            self._port, (self.name, self.group), self._profile, settings, self._metadata, self._positions,
+            subscription, self._config.rack, self._emit,
+        )  # fmt: skip
+        self.coordination.on_outcome = self._commit_ended
+
     @property
     def positions(self) -> dict[str, int]:
         """Partition → the next offset to be read, where that is known."""
         return self._positions.offsets
 
+    @property
+    def assignment(self) -> tuple[str, ...]:
+        """Its partitions, as it knows."""
+        return tuple(sorted(self._positions.assigned))
+
     def _busy(self, broker: int) -> bool:
-        return self._fetcher.busy(broker)
+        return self._fetcher.busy(broker) or (self.coordination is not None and self.coordination.link.busy(broker))
 
     def begin(self, states: tuple[PartitionState, ...]) -> None:
         """Start with knowledge of the cluster's first instant, at the start of every log."""
@@ -98,9 +143,12 @@ class Consumer:
             self._positions.listed(message)
         elif isinstance(message, EpochEndResponse):
             self._positions.ended(message)
-        elif isinstance(message, MetadataResponse) and not self._metadata.answered(message):
-            return
-        self._poll()
+        elif isinstance(message, MetadataResponse):
+            if not self._metadata.answered(message):
+                return
+        elif self.coordination is not None:
+            self.coordination.receive(message)
+        self._go_on()
 
     def on_timer(self, timer: Payload) -> None:
         """Handle a timer by its name."""
@@ -108,53 +156,68 @@ class Consumer:
             self._metadata.rang()
         elif self._alarm.rang():
             now = self._port.now
-            for broker in dict.fromkeys([*self._fetcher.overdue(now), *self._positions.overdue(now)]):
+            overdue = [*self._fetcher.overdue(now), *self._positions.overdue(now)]
+            if self.coordination is not None:
+                overdue += self.coordination.overdue(now)
+            for broker in dict.fromkeys(overdue):
                 self._connection_lost(broker)
-            self._poll()
+            self._go_on()
 
     def on_disconnect(self, peer: int) -> None:
         """What is under way to ``peer`` will not be answered."""
         self._metadata.disconnected(peer)
         self._connection_lost(peer)
-        self._poll()
+        self._go_on()
 
     def _connection_lost(self, broker: int) -> None:
         self._fetcher.lost(broker)
         self._positions.lost(broker)
+        if self.coordination is not None:
+            self.coordination.lost(broker)
         self._metadata.avoid(broker)
         self._metadata.refresh()
 
-    def _poll(self) -> None:
-        """Go on with the poll that the application waits in, and with the next ones while there are records.
+    # --- the application's thread, and the heartbeat's
+
+    def _go_on(self) -> None:
+        """Both threads go on as far as they can."""
+        if self._phase == CLOSED:
+            return
+        now = self._port.now
+        coordination = self.coordination
+        if coordination is not None and self._phase != CLOSING:
+            coordination.background(now, polling=self._phase == POLLING)
+        while True:
+            if self._phase == PROCESSING and now >= self._busy_until:
+                self._processed(now)
+            if coordination is not None and self._phase == COMMITTING:
+                coordination.wait(now)
+            if self._phase == CLOSING and (coordination is None or coordination.closed(now)):
+                self._phase = CLOSED
+            if self._phase != POLLING or not self._poll(now):
+                break
+        self._set_alarm(now)
+
+    def _poll(self, now: int) -> bool:
+        """Go on with the poll that the application waits in; whether it ends with records.
 
         The next fetches are sent before records are handed out, so that they are under way meanwhile.
         """
-        now = self._port.now
-        while now >= self._busy_until and not self.failed:
+        ready = self.coordination is None or self.coordination.poll(now)
+        if ready:
             self._positions.poll()
-            handed = self._fetcher.collect(self._config.max_poll_records)
-            if self._positions.failure and not handed:
-                self._fail(self._positions.failure)
-                return
+        handed = self._fetcher.collect(self._config.max_poll_records)
+        if self._positions.failure and not handed:
+            self._fail(self._positions.failure)
+            return False
+        if ready:
             self._positions.poll()
-            self._fetcher.send()
-            if not handed:
-                break
-            self._hand_out(handed)
-        self._set_alarm()
+        self._fetcher.send()
+        if handed:
+            self._hand_out(handed, now)
+        return bool(handed)
 
-    def _set_alarm(self) -> None:
-        if self.failed:
-            return
-        times = [self._fetcher.due(), self._positions.due()]
-        if self._busy_until > self._port.now:
-            times.append(self._busy_until)
-        due = [at for at in times if at >= 0]
-        if due:
-            self._alarm.want(min(due))
-
-    def _hand_out(self, handed: list[Handed]) -> None:
-        now = self._port.now
+    def _hand_out(self, handed: list[Handed], now: int) -> None:
         taken = 0
         for partition, source, leader_epoch, start, count, _last, written_us in handed:
             taken += count
@@ -162,24 +225,87 @@ class Consumer:
                 RecordsRead(now, self.name, self.group, partition, source, leader_epoch, start, count, now - written_us)
             )
         self.read += taken
-        self._busy_until = now + taken * self._processing_us
+        self._taken = taken
+        if self._application.commits_before and self.coordination is not None:
+            self._commit_sync(now)
+        else:
+            self._process(now)
+
+    def _process(self, now: int) -> None:
+        self._phase = PROCESSING
+        self._busy_until = now + self._taken * self._application.processing_us
+
+    def _processed(self, now: int) -> None:
+        """The records of the last poll are done with."""
+        self._phase = POLLING
+        if self.coordination is None:
+            return
+        if self._application.commit == SYNC:
+            self._commit_sync(now)
+        elif self._application.commit == ASYNC:
+            self.coordination.commits.commit(ASYNC, self.coordination.commits.consumed(), now)
+
+    def _commit_sync(self, now: int) -> None:
+        if self.coordination is not None:
+            self._phase = COMMITTING
+            self.coordination.commits.commit(SYNC, self.coordination.commits.consumed(), now)
+
+    def _commit_ended(self, outcome: Outcome) -> None:
+        """The application's commitSync returned. What was to be processed after it is not, if it threw."""
+        if self._phase != COMMITTING or outcome.kind != SYNC:
+            return
+        if outcome.error or not self._application.commits_before:
+            self._phase = POLLING
+        else:
+            self._process(self._port.now)
+
+    def _set_alarm(self, now: int) -> None:
+        if self._phase == CLOSED:
+            return
+        times = [self._fetcher.due(), self._positions.due()]
+        if self._phase == PROCESSING:
+            times.append(self._busy_until)
+        if self.coordination is not None:
+            polling = self._phase == POLLING
+            times.append(self.coordination.due(now, polling=polling, idle=self._phase != PROCESSING))
+        # What is due and was not done waits for something else, which will be heard of.
+        due = [at for at in times if at > now]
+        if due:
+            self._alarm.want(min(due))
+
+    def close(self) -> None:
+        """The application ends: a last automatic commit, and the group is left (``KafkaConsumer.close``)."""
+        if self._phase in (CLOSING, CLOSED):
+            return
+        now = self._port.now
+        self._phase = CLOSING
+        if self.coordination is None or self.coordination.close(now):
+            self._phase = CLOSED
+        self._set_alarm(now)
 
     def _fail(self, error: str) -> None:
         """The application does not handle what a poll throws: it ends."""
         self.failed = error
         self._emit(ConsumerFailed(self._port.now, self.name, self.group, error))
+        self.close()
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
-            self.read, self.failed, self._busy_until, self._alarm.save(), self._metadata.save(),
-            self._positions.save(), self._fetcher.save(),
+            self.read, self.failed, self._phase, self._taken, self._busy_until, self._alarm.save(),
+            self._metadata.save(), self._positions.save(), self._fetcher.save(),
+            None if self.coordination is None else self.coordination.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self.read, self.failed, self._busy_until, alarm, metadata, positions, fetcher = saved
+        (
+            self.read, self.failed, self._phase, self._taken, self._busy_until, alarm, metadata, positions, fetcher,
+            coordination,
+        ) = saved  # fmt: skip
         self._alarm.load(alarm)
         self._metadata.load(metadata)
         self._positions.load(positions)
         self._fetcher.load(fetcher)
+        if self.coordination is not None:
+            self.coordination.load(coordination)

@@ -100,11 +100,15 @@ class Metadata:
         elif self._wanted_at >= 0:
             self._alarm.want(self._wanted_at)
 
-    def _ask(self, now: int) -> None:
+    def least_loaded(self) -> int:
+        """Whom to ask what any broker can answer (``leastLoadedNode``): they take turns."""
         count = len(self._brokers)
         order = [self._brokers[(self._turn + step) % count] for step in range(count)]
         self._turn += 1
-        self._node = min(order, key=lambda broker: (broker in self._silent, self._busy(broker)))
+        return min(order, key=lambda broker: (broker in self._silent, self._busy(broker)))
+
+    def _ask(self, now: int) -> None:
+        self._node = self.least_loaded()
         self._wanted_at = -1
         self._asked_at = now
         self._correlation += 1

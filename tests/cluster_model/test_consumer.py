@@ -18,12 +18,12 @@ from cluster_model.messages import (
     ListOffsetsResponse,
     MetadataRequest,
 )
-from tests.cluster_model.rigs import LATENCY, MS, SECOND, ConsumerRig, state
+from tests.cluster_model.rigs import LATENCY, MS, SECOND, ConsumerRig, ReadingRig, state
 
 E = KafkaError
 
 
-def fill(rig: ConsumerRig, partition: str, *batches: int) -> None:
+def fill(rig: ReadingRig, partition: str, *batches: int) -> None:
     """Write batches in a new stint at the end of what is there."""
     lineages = rig.lineages[partition]
     start = lineages.by_id[-1].end if lineages.by_id else 0
@@ -32,7 +32,7 @@ def fill(rig: ConsumerRig, partition: str, *batches: int) -> None:
         lineage.append(Batch(lineage.end, records, 10, rig.now, "p", -1, 0, 1))
 
 
-def data(rig: ConsumerRig, partition: str, start: int, end: int, *, error: KafkaError = E.NONE) -> FetchData:
+def data(rig: ReadingRig, partition: str, start: int, end: int, *, error: KafkaError = E.NONE) -> FetchData:
     """Records ``[start, end)`` as a broker finds them."""
     extents = tuple(
         (max(start, lineage.start), lineage.id)
@@ -42,7 +42,7 @@ def data(rig: ConsumerRig, partition: str, start: int, end: int, *, error: Kafka
     return FetchData(partition, start, error, end, 0, 4, Slice(start, end, extents))
 
 
-def answer(rig: ConsumerRig, *found: FetchData, broker: int = 1, request: FetchRequest | None = None) -> None:
+def answer(rig: ReadingRig, *found: FetchData, broker: int = 1, request: FetchRequest | None = None) -> None:
     """Answer a broker's newest fetch, and let the answer and what follows from it arrive."""
     asked = request or rig.asked(FetchRequest, broker)[-1]
     rig.reply(broker, FetchResponse(asked.correlation, found))

@@ -7,7 +7,12 @@ from tui import glyphs
 Words = tuple[str, str, tuple[object, ...], str]
 """Glyph, role, what must be equal to merge, and the line."""
 
-KINDS: Final = ("truncation_detected", "consumer_failed")
+_PARTITIONS: Final = {
+    "partitions_assigned": (glyphs.OK, "calm", "is given"),
+    "partitions_revoked": (glyphs.MORE_RIGHT, "text", "gives up"),
+    "partitions_lost": (glyphs.DOWN, "warning", "has lost"),
+}
+KINDS: Final = ("truncation_detected", "consumer_failed", "group_rebalanced", "commit_failed", *_PARTITIONS)
 """The events that are told here."""
 
 
@@ -16,6 +21,13 @@ def told(event: Any) -> Words:
     key = (event.client, event.at_us)
     if event.kind == "consumer_failed":
         return glyphs.DOWN, "alarm", key, f"{event.client} ends with {event.error}"
+    if event.kind == "commit_failed":
+        return glyphs.DOWN, "warning", key, f"{event.client} cannot commit ({event.by}): {event.error}"
+    if event.kind == "group_rebalanced":
+        return glyphs.OK, "calm", key, f"group {event.group_id} rebalanced: {event.count} members, {event.detail}"
+    if event.kind in _PARTITIONS:
+        glyph, role, verb = _PARTITIONS[event.kind]
+        return glyph, role, key, f"{event.client} {verb} {event.count} partitions: {event.detail}"
     where = f"{event.partition}, epoch {event.leader_epoch}"
     ends = "is unknown to its leader" if event.end_offset < 0 else f"ends at {event.end_offset}"
     said = f"{event.client} has read up to {event.log_offset} of {where}, which {ends} now"

@@ -256,12 +256,16 @@ def _unknown(event: Any) -> Said:
     )
 
 
+def _jump(event: Any) -> str:
+    return "begins at" if event.end_offset < 0 else f"jumped from {event.end_offset} to"
+
+
 def _reset(event: Any) -> Said:
     return (
         glyphs.TRUNCATING,
         "warning",
         (event.group_id, event.partition),
-        lambda e: f"{e.event.client} jumped from {e.event.end_offset} to {e.event.log_offset} on {e.where()}",
+        lambda e: f"{e.event.client} {_jump(e.event)} {e.event.log_offset} on {e.where()}",
     )
 
 
