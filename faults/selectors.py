@@ -11,6 +11,7 @@ from typing import Final
 
 from cluster_model.clients.admin import ADMIN
 from cluster_model.cluster import Cluster
+from cluster_model.internal_topics import OFFSETS, coordinator_partition
 from cluster_model.messages import NOBODY
 from cluster_model.spec import FIRST_CONTROLLER, FIRST_ZOOKEEPER
 
@@ -35,6 +36,7 @@ SELECTORS: Final = {
     "controllers": "controllers: every node that is or may become the controller; in ZooKeeper mode every broker",
     "zookeeper": "zookeeper(N): one server of the ZooKeeper ensemble, from 1",
     "zookeepers": "zookeepers: every server of the ZooKeeper ensemble",
+    "coordinator": "coordinator(GROUP): the broker that leads the group's partition of __consumer_offsets",
     "broker": "broker(ID): one broker",
     "rack": "rack(NAME): all brokers of a rack",
     "client": "client(NAME): a producer, a member of a group as in billing/0, or admin",
@@ -188,6 +190,8 @@ def _resolve(selector: Selector, cluster: Cluster) -> list[int]:
         return list(dict.fromkeys(node for part in selector.parts for node in _resolve(part, cluster)))
     if kind in CONTROL_SELECTORS:
         return _of_control_plane(selector, cluster)
+    if kind == "coordinator":
+        return _coordinator(selector, cluster)
     if kind == "clients":
         return list(_clients(cluster).values())
     if kind == "broker":
@@ -252,6 +256,20 @@ def _of_partition(selector: Selector, cluster: Cluster) -> list[int]:
     if selector.kind == "isr":
         return [broker for broker in record.assignment if broker in record.isr]
     return list(record.assignment)
+
+
+def _coordinator(selector: Selector, cluster: Cluster) -> list[int]:
+    """By Java's hash of the group's id, as many partitions as the topic has now (``GroupMetadataManager``)."""
+    group = selector.argument
+    known = [spec.name for spec in cluster.spec.groups]
+    if group not in known:
+        raise SelectorError(f"no group {group!r}; there are {known}", selector.column)
+    partitions = sum(name.rpartition("-")[0] == OFFSETS for name in cluster.world.records)
+    if not partitions:
+        why = f"there is no topic {OFFSETS}, which needs offsets.topic.replication.factor brokers"
+        raise SelectorError(f"group {group!r} has no coordinator: {why}", selector.column)
+    leader = cluster.query.leader(f"{OFFSETS}-{coordinator_partition(group, partitions)}")
+    return [] if leader == NOBODY else [leader]
 
 
 def _draw(candidates: list[int], count: int, cluster: Cluster) -> list[int]:

@@ -144,7 +144,7 @@ class Tenants:
         """
         log = self._replicas[partition].log
         for _lineage, batch, _size, start, end in log.kept_between(log.log_start, log.leo):
-            for low, high in log.left(start, end):
+            for low, high in log.left(start, end) if batch.name else ():  # Only strangers write nameless ones.
                 for offset in range(low, high):
                     yield offset, batch.name[offset - batch.base]
 

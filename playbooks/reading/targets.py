@@ -66,6 +66,8 @@ def _wrong(selector: Selector, facts: Facts) -> str:
         return "found clients, but the playbook has no clients"
     if kind == "broker":
         return facts.wrong_broker(int(argument)) if BrokerId.is_one(argument) else "found no broker id"
+    if kind == "coordinator":
+        return facts.wrong_name("group", argument)
     if kind == "rack":
         return facts.wrong_name("rack", argument)
     if kind == "controller" and argument:

@@ -135,7 +135,7 @@ class Protocol:
             return False
         request = FetchRequest(0, CONSUMER, -1, 0, MOST_BYTES, ())
         asked = FetchPartition(P, min(offset, replica.hw), -1, -1)
-        self.promises.read(replica, serve_fetch(replica, request, asked, self.now, book=False).records)
+        self.promises.read(replica, serve_fetch(replica, request, asked, self.now, (), book=False).records)
         return True
 
     # -- following --------------------------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ class Protocol:
         answer: FetchData | EpochEnd
         if isinstance(flight.question, FetchPartition):
             request = FetchRequest(0, follower, flight.broker_epoch, 0, MOST_BYTES, (flight.question,))
-            answer = serve_fetch(replica, request, flight.question, self.now, book=True)
+            answer = serve_fetch(replica, request, flight.question, self.now, (), book=True)
         else:
             answer = epoch_end(replica, *flight.question)
         self._flights[follower, leader] = flight._replace(answer=answer)

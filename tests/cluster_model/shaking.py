@@ -217,10 +217,11 @@ Place = tuple[int, int]
 def advance(cluster: Cluster, step: Step) -> Place:
     """Go on for as long as a step says; returns where that ends, maybe in the middle of an instant.
 
-    Where messages take no time, orders go up and down within an instant, and it is gone through to its end.
+    Where messages take no time, orders go up and down within an instant, and in a quorum they differ by what was left
+    out (see :func:`state`): then it is gone through to its end.
     """
     cluster.run(cluster.now_us + step.pause_us, step.events)
-    if not cluster.spec.network.latency_us:
+    if not cluster.spec.network.latency_us or _peers(cluster):
         cluster.run(cluster.now_us)
     return cluster.now_us, cluster.network.kernel.order
 

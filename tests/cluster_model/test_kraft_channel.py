@@ -192,3 +192,35 @@ def test_a_refusal_of_everything_is_answered_by_the_same_after_50_ms(rig: Rig) -
     rig.manager.propose(proposal("b"))
     rig.run(100 * MS)
     assert batches(rig.old) == [(1 * MS, ["a/1"]), (54 * MS, ["a/1", "b/1"])]
+
+
+def test_what_the_answers_make_leaders_propose_anew_goes_together_and_nothing_twice(rig: Rig) -> None:
+    def take(answer: AlterPartitionResponse) -> None:
+        rig.answers.append(answer)
+        if answer.error:
+            rig.manager.propose(proposal(answer.partition, answer.correlation + 1))
+
+    rig.manager = AlterPartitionManager(Port(rig.network, BROKER), rig.channel, lambda: 7, take)
+    rig.manager.propose(proposal("a"))
+    for partition in ("b", "c", "d"):
+        rig.manager.propose(proposal(partition))
+    rig.run(5 * MS)
+    taken(rig, 1, ("a", 1))
+    ineligible = KafkaError.INELIGIBLE_REPLICA
+    told = [("b", ineligible), ("c", KafkaError.NONE), ("d", ineligible)]
+    answers = tuple(AlterPartitionResponse(name, error, 0, (1,), 1, 1) for name, error in told)
+    rig.reply(OLD, AlterPartitionBatchResponse(2, KafkaError.NONE, answers))
+    rig.run(5 * MS)
+    assert [names for _at, names in batches(rig.old)] == [["a/1"], ["b/1", "c/1", "d/1"], ["b/2", "d/2"]]
+
+
+def test_a_stale_broker_epoch_is_followed_by_the_one_that_the_broker_has_by_then(rig: Rig) -> None:
+    epochs = [7]
+    rig.manager = AlterPartitionManager(Port(rig.network, BROKER), rig.channel, lambda: epochs[-1], rig.answers.append)
+    rig.manager.propose(proposal("a"))
+    rig.run(2 * MS)
+    rig.reply(OLD, AlterPartitionBatchResponse(1, KafkaError.STALE_BROKER_EPOCH, ()))
+    epochs.append(12)
+    rig.run(100 * MS)
+    told = [(message.broker_epoch, message.partitions[0].broker_epoch) for _at, message in rig.old.got]
+    assert told == [(7, 7), (12, 12)]

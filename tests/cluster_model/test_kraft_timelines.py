@@ -11,16 +11,35 @@ from pathlib import Path
 import pytest
 
 from cluster_model.clients.admin_messages import (
+    AlterableConfig,
+    AlterConfigsResource,
     AlterPartitionReassignmentsRequest,
     CreatableTopic,
     CreateTopicsRequest,
     DeleteTopicsRequest,
     ElectLeadersRequest,
+    IncrementalAlterConfigsRequest,
     ReassignablePartition,
 )
+from cluster_model.errors import KafkaError
 from tests.cluster_model.timelines import Watched
 
 FILES = Path(__file__).parent / "kraft_timelines"
+
+
+MINIMUM = "min.insync.replicas"
+
+
+def refused(watched: Watched, request: ElectLeadersRequest) -> KafkaError:
+    """What an election on demand is answered."""
+    return KafkaError(watched.ask(request, node=2).partitions[0].error)
+
+
+def set_topic(watched: Watched, key: str, value: str) -> None:
+    resource = AlterConfigsResource("topic", "orders", (AlterableConfig(key, value),))
+    node = 1 if watched.cluster.brokers[1].control.registered else 2
+    answer = watched.ask(IncrementalAlterConfigsRequest(0, (resource,)), node=node)
+    assert answer.resources[0].error == KafkaError.NONE
 
 
 def broker_crash(kafka: str) -> Watched:
@@ -157,6 +176,92 @@ def eligible_leaders(kafka: str) -> Watched:
     return watched
 
 
+def minimum_changed(kafka: str) -> Watched:
+    """Another minimum: who was eligible is not any more, and nobody can be elected when the last member goes."""
+    watched = Watched(kafka, config={MINIMUM: 2})
+    watched.run(2)
+    watched.cluster.crash(3)
+    watched.run(10)
+    watched.cluster.crash(2)
+    watched.run(10)
+    set_topic(watched, MINIMUM, "3")
+    watched.cluster.crash(1)
+    watched.run(10)
+    return watched
+
+
+def preferred_election(kafka: str) -> Watched:
+    """Asked for before the preferred replica is in sync, once it is, and then brought by the timer."""
+    watched = Watched(kafka, config={"leader.imbalance.check.interval.seconds": 30})
+    for _round in range(2):
+        watched.run(2)
+        watched.cluster.shutdown(1)
+        watched.run(4)
+        assert (
+            refused(watched, ElectLeadersRequest(0, False, ("orders-0",))) is KafkaError.PREFERRED_LEADER_NOT_AVAILABLE
+        )
+        watched.cluster.restart(1)
+        watched.run(5)
+        if _round == 0:
+            assert refused(watched, ElectLeadersRequest(0, False, ("orders-0",))) is KafkaError.NONE
+    watched.run(10)
+    return watched
+
+
+def no_hand_over(kafka: str) -> Watched:
+    """SIGTERM with controlled.shutdown.enable=false: nobody is told, and the next life waits for the old session."""
+    watched = Watched(kafka, config={"controlled.shutdown.enable": False})
+    watched.run(5)
+    watched.cluster.shutdown(1)
+    watched.run(1)
+    watched.cluster.restart(1)
+    watched.run(14)
+    return watched
+
+
+def proposal_at_failover(kafka: str) -> Watched:
+    """The controller dies between a leader's proposal and its commit."""
+    watched = Watched(kafka, config={"replica.lag.time.max.ms": 2_000}, produce=True)
+    watched.run(5)
+    watched.cluster.pause(3)
+    while "AlterPartition" not in watched.text():
+        watched.run(0.001)
+    watched.cluster.crash(1001)
+    watched.run(5)
+    watched.cluster.resume(3)
+    watched.run(2)
+    return watched
+
+
+def quorum_loss(kafka: str) -> Watched:
+    """Without a majority proposals wait and nobody is fenced; with one again sessions begin anew."""
+    watched = Watched(kafka, config={"replica.lag.time.max.ms": 2_000}, produce=True)
+    watched.run(2)
+    for voter in (1001, 1002):
+        watched.cluster.crash(voter)
+    watched.run(3)
+    watched.cluster.crash(3)
+    watched.run(15)
+    watched.cluster.restart(1002)
+    watched.run(15)
+    return watched
+
+
+def unclean_timer(kafka: str) -> Watched:
+    """Allowed once nobody leads, the unclean election comes with the timer."""
+    watched = Watched(kafka, placement=((1, 2),), config={"unclean.leader.election.interval.ms": 20_000})
+    watched.run(2)
+    watched.cluster.crash(2)
+    watched.run(10)
+    watched.cluster.crash(1)
+    watched.run(10)
+    watched.cluster.restart(2)
+    watched.run(5)
+    set_topic(watched, "unclean.leader.election.enable", "true")
+    watched.run(15)
+    return watched
+
+
 CASES: list[tuple[Callable[[str], Watched], str]] = [
     (broker_crash, "3.9"),
     (follower_crash, "3.5"),
@@ -172,6 +277,12 @@ CASES: list[tuple[Callable[[str], Watched], str]] = [
     (reassignment, "3.9"),
     (unclean_election, "3.9"),
     (eligible_leaders, "4.1"),
+    (minimum_changed, "4.1"),
+    (preferred_election, "3.9"),
+    (no_hand_over, "3.9"),
+    (proposal_at_failover, "3.9"),
+    (quorum_loss, "3.9"),
+    (unclean_timer, "3.9"),
 ]
 
 

@@ -161,6 +161,14 @@ def test_the_last_known_leader_is_elected_uncleanly_once_it_is_active() -> None:
     assert (made.state.leader, made.state.isr, made.state.recovering, made.clean) == (2, (2,), True, False)
 
 
+def test_a_preferred_election_gives_nobody_the_lead_that_is_not_in_sync_or_eligible() -> None:
+    assert change(LAST, 1, 2, 3, profile=NEW, election=Election.PREFERRED) is None
+    asked = asked_kraft(
+        LAST, unclean=False, active=(1, 2, 3).__contains__, profile=NEW, topic=topic(NEW), by="administrator"
+    )
+    assert asked is KafkaError.PREFERRED_LEADER_NOT_AVAILABLE
+
+
 def test_the_last_known_leader_is_not_asked_while_anybody_is_eligible() -> None:
     assert change(LAST._replace(elr=(3,)), 1, 2, profile=NEW) is None
 

@@ -63,12 +63,13 @@ class AlterPartitionManager:
         if response.error != KafkaError.NONE:
             self._port.timer(RETRY_US, AGAIN, self._correlation)
             return
-        self._flying = False
         for answer in response.partitions:
             waiting = self._waiting.get(answer.partition)
             if waiting is not None and waiting.correlation == answer.correlation:
                 del self._waiting[answer.partition]
                 self._take(answer)
+        # Only now: what the answers made leaders propose anew goes together, and nothing that was answered goes again.
+        self._flying = False
         self.propagate()
 
     def on_timer(self, timer: tuple[Any, ...]) -> None:

@@ -79,7 +79,7 @@ class Session:
 
     def save(self) -> tuple[Any, ...]:
         """All state; whether the exchange sleeps is the exchange's."""
-        return (self.asker, self.parked, self.armed, self._arrived)
+        return (self.asker, self.parked, self.armed, -1 if self.parked is None else self._arrived)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`, after the exchange's."""

@@ -105,7 +105,8 @@ def _elect(target: _Target, active: Brokers, election: Election, *, elr_on: bool
     elif not valid(target.leader):
         target.leader = next((broker for broker in target.replicas if valid(broker)), NOBODY)
     if target.leader == NOBODY:
-        _elect_unclean(target, active, elr_on=elr_on, may_be_unclean=may_be_unclean)
+        if election is not Election.PREFERRED:
+            _elect_unclean(target, active, elr_on=elr_on, may_be_unclean=may_be_unclean)
     elif target.leader in target.elr and not target.isr:
         target.isr = (target.leader,)
         target.elr = tuple(broker for broker in target.elr if broker != target.leader)

@@ -40,8 +40,12 @@ def broker_back(
     by: str,
     elr: bool | None = None,
 ) -> Change | None:
-    """A broker is unfenced: a partition without a leader may have found one. It counts as active."""
-    if state.leader != NOBODY or broker not in state.replicas:
+    """A broker is unfenced: a partition without a leader may have found one. It counts as active.
+
+    Every such partition is looked at, also where that broker has no replica: before the timer of 3.9 such an event
+    brings about the unclean election that has been allowed meanwhile.
+    """
+    if state.leader != NOBODY:
         return None
     return build(
         state, active=lambda other: other == broker or active(other), profile=profile, topic=topic, by=by, elr=elr

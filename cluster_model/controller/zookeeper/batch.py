@@ -70,6 +70,10 @@ class RequestBatch:
         for broker in sorted(self._stop):
             stopped = tuple(self._stop[broker].values())
             self._to(send, broker, StopReplicaRequest(0, self._broker_id, self._context.epoch, -1, stopped))
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget what was gathered: who gathered it has failed half-way."""
         self._leader_and_isr.clear()
         self._metadata.clear()
         self._told.clear()

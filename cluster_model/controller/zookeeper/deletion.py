@@ -1,9 +1,10 @@
 """Topics are deleted: every replica is told to delete, and only when all have does the topic's node go.
 
-A dead broker makes its topics ineligible until it is back (``TopicDeletionManager``). So does a reassignment, until it
-is over.
+A dead broker makes its topics ineligible until it is back (``TopicDeletionManager``); then there is another try. So
+does a reassignment, until it is over.
 """
 
+from cluster_model.controller.rules.reassignment import in_progress
 from cluster_model.controller.zookeeper import zk
 from cluster_model.controller.zookeeper.context import Where
 from cluster_model.controller.zookeeper.work import Doing, Work
@@ -34,10 +35,12 @@ def enqueue(work: Work, topics: list[str]) -> None:
     context = work.context
     for topic in topics:
         context.deleting[topic] = None
-        names = context.topics[topic]
-        moving = any(context.partitions[name].adding or context.partitions[name].removing for name in names)
-        if moving:
+        if _is_moving(work, topic):
             context.deletion_ineligible[topic] = None
+
+
+def _is_moving(work: Work, topic: str) -> bool:
+    return any(in_progress(work.context.partitions[name]) for name in work.context.topics[topic])
 
 
 def enqueue_at_failover(work: Work, topics: list[str]) -> None:
@@ -123,14 +126,14 @@ def failed(work: Work, replicas: list[tuple[str, int]]) -> Doing:
 
 
 def resume(work: Work, replicas: list[tuple[str, int]]) -> Doing:
-    """Replicas of topics to delete are within reach again."""
-    for name, broker in replicas:
-        topic = topic_of(name)
-        others = [pair[1] for pair in _replicas(work, topic)]
-        if all(other in work.context.brokers for other in others):
-            work.context.deletion_ineligible.pop(topic, None)
-        elif broker in work.context.brokers:
-            work.context.replicas[name, broker] = Where.OFFLINE
+    """Replicas of topics to delete are within reach again: try, whoever else is still dead.
+
+    A topic on the move goes on waiting for that, which ``resumeDeletionForTopics`` forgets.
+    """
+    context = work.context
+    for topic in dict.fromkeys(topic_of(name) for name, _broker in replicas):
+        if not _is_moving(work, topic):
+            context.deletion_ineligible.pop(topic, None)
     if replicas:
         yield from proceed(work)
 

@@ -137,6 +137,7 @@ def _load(work: Work) -> Doing:
 def resign(work: Work) -> None:
     """Not the controller any more: everything it knew as one is forgotten (``onControllerResignation``)."""
     work.context.clear()
+    work.batch.clear()
     work.hands.do(work.channels.clear)
 
 

@@ -171,6 +171,7 @@ class KafkaController:
         self.lane.abandon()
         self._given = ()
         self.channels.stopped()
+        self.work.batch.clear()
         self.work.context.load(ControllerContext().save())
 
     def watched(self, path: str) -> bool:
@@ -226,5 +227,6 @@ class KafkaController:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         lane, channels, self._given = saved
+        self.work.batch.clear()
         self.lane.load(lane)
         self.channels.load(channels)

@@ -20,7 +20,7 @@ from cluster_model.controller.zookeeper.plane import ZooKeeperPlane
 from cluster_model.controller.zookeeper.znodes import StateNode, TopicNode
 from cluster_model.errors import KafkaError
 from cluster_model.events import describe
-from cluster_model.messages import PartitionState
+from cluster_model.messages import AlterPartitionResponse, PartitionState
 from cluster_model.spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
 
 SECOND = 1_000_000
@@ -78,6 +78,8 @@ class Watched:
         for process in cluster.network.processes.values():
             if process.id in cluster.brokers:
                 self._tap(process)
+        for control in self.plane.controls.values():
+            self._tell_refusals(control)
         committed = self.plane.service.on_commit
 
         def commit(path: str, data: Any, version: int, zxid: int, kind: str) -> None:
@@ -100,6 +102,17 @@ class Watched:
             receive(source, message)
 
         process.receive = tapped
+
+    def _tell_refusals(self, control: ZooKeeperControl) -> None:
+        """Writes of an ISR that ZooKeeper refused, which nobody but the leader hears of."""
+        answered, broker = control.writer._answered, control.controller.work.broker_id
+
+        def tapped(response: AlterPartitionResponse) -> Any:
+            if response.error:
+                self._line(f"{broker} fails to write the ISR of {response.partition}{error_of(response.error)}")
+            return answered(response)
+
+        control.writer._answered = tapped
 
     def _line(self, text: str) -> None:
         self._traced()

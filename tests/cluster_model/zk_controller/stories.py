@@ -16,6 +16,7 @@ from cluster_model.clients.admin_messages import (
     ReassignablePartition,
 )
 from cluster_model.controller.zookeeper import zk
+from tests.cluster_model.zk_controller import other_stories
 from tests.cluster_model.zk_controller.rigs import Watched
 
 ONE = ((1, 2, 3),)
@@ -231,7 +232,7 @@ STORIES: dict[str, tuple[Callable[[str], Watched], tuple[str, ...]]] = {
     "failover": (failover, ("0.10.2", "2.3", "3.9")),
     "zombie": (zombie, ("2.0", "2.8")),
     "controlled-shutdown": (controlled_shutdown, ("0.10.2", "2.8")),
-    "isr-change": (isr_change, ("0.8.2", "2.3", "2.8")),
+    "isr-change": (isr_change, ("0.8.2", "2.3", "2.6", "2.7", "2.8")),
     "topics": (topics, ("2.5", "3.9")),
     "reassignment": (reassignment, ("2.5", "3.9")),
     "preferred": (preferred, ("2.3",)),
@@ -239,4 +240,10 @@ STORIES: dict[str, tuple[Callable[[str], Watched], tuple[str, ...]]] = {
     "rebalance": (rebalance, ("2.8",)),
     "quorum-loss": (quorum_loss, ("2.3", "2.8")),
     "unclean": (unclean, ("1.0", "3.9")),
+    "follower-crash": (other_stories.follower_crash, ("0.10.2", "2.3", "2.8", "3.9")),
+    "last-in-sync": (other_stories.last_in_sync, ("1.0", "2.8")),
+    "unclean-on-demand": (other_stories.unclean_on_demand, ("2.4", "3.9")),
+    "unclean-by-default": (other_stories.unclean_by_default, ("1.1", "3.9")),
+    "cancelled": (other_stories.cancelled, ("2.4", "3.9")),
+    "shutdown-in-vain": (other_stories.shutdown_in_vain, ("0.10.2", "2.8")),
 }

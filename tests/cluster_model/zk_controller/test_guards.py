@@ -125,6 +125,28 @@ def test_a_topic_with_a_dead_replica_may_not_be_deleted_from_the_start(kafka: st
 
 
 @pytest.mark.parametrize("kafka", ["1.0", "2.8"])
+def test_a_broker_that_is_back_deletes_its_replica_whoever_else_is_dead(kafka: str) -> None:
+    """``onBrokerStartup`` takes the deletion up again; who is still dead makes the topic ineligible once more."""
+    rig = Watched.of(kafka, placement=((2, 3, 4),), brokers=4)
+    rig.run(1)
+    rig.cluster.crash(3)
+    rig.cluster.crash(4)
+    rig.run(rig.plane.session_us / SECOND + 3)
+    assert not rig.ask(1, DeleteTopicsRequest(1, ("orders",))).topics[0].error
+    rig.run(1)
+    rig.cluster.restart(3)
+    rig.run(5)
+    context = rig.control(1).controller.work.context
+    assert ["orders-0" in rig.cluster.brokers[broker].replicas for broker in (2, 3, 4)] == [False, False, True]
+    assert tuple(context.deletion_ineligible) == ("orders",)
+    assert "orders-0" in rig.cluster.committed.records
+    rig.cluster.restart(4)
+    rig.run(5)
+    assert "orders-0" not in rig.cluster.brokers[4].replicas
+    assert "orders-0" not in rig.cluster.committed.records
+
+
+@pytest.mark.parametrize("kafka", ["1.0", "2.8"])
 def test_a_new_controller_begins_no_deletion_while_a_replica_is_dead(kafka: str) -> None:
     """``fetchTopicDeletionsInProgress``: topics with offline replicas are ineligible from its first moment on."""
     rig = with_doomed_topic(kafka)

@@ -108,6 +108,17 @@ def test_a_topic_being_deleted_waits_for_its_reassignment() -> None:
     assert not any("orders-0" in broker.replicas for broker in rig.cluster.brokers.values())
 
 
+def test_a_broker_that_is_back_does_not_end_that_wait() -> None:
+    rig = moving("2.8")
+    rig.ask(1, DeleteTopicsRequest(1, ("orders",)))
+    rig.cluster.shutdown(3)
+    rig.run(1)
+    rig.cluster.restart(3)
+    rig.run(4)
+    assert rig.plane.is_live(3)
+    assert not any("delete" in line.split("StopReplica")[-1] for line in rig.lines if "StopReplica" in line)
+
+
 def error(rig: Watched, request: Any) -> KafkaError:
     answer = rig.ask(rig.plane.active(), request)
     return KafkaError((answer.topics if hasattr(answer, "topics") else answer.resources)[0].error)

@@ -34,17 +34,6 @@ def test_an_idle_cluster_costs_session_pings_and_little_else() -> None:
     assert rig.cluster.executed - before < 900
 
 
-@pytest.mark.parametrize("kafka", ["0.10.2", "2.3", "2.8", "3.9"])
-def test_a_dead_follower_raises_the_leader_epoch(kafka: str) -> None:
-    rig = Watched.of(kafka, placement=ONE)
-    rig.run(1)
-    rig.cluster.crash(3)
-    rig.run(rig.plane.session_us / SECOND + 3)
-    state = rig.record("orders-0")
-    assert (state.leader, state.leader_epoch, state.partition_epoch, state.isr) == (1, 1, 1, (1, 2))
-    assert rig.cluster.brokers[1].replicas["orders-0"].leader_epoch == 1
-
-
 @pytest.mark.parametrize(("kafka", "seen"), [("1.0", False), ("2.1", False), ("2.2", True), ("3.9", True)])
 def test_a_bounce_between_two_looks_is_seen_since_2_2(kafka: str, seen: bool) -> None:
     rig = STORIES["bounce"][0](kafka)

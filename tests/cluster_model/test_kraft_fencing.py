@@ -1,0 +1,107 @@
+"""When a crashed broker is fenced, whatever the phase of its heartbeats, and what goes on while nobody can fence it."""
+
+import random
+
+import pytest
+
+from cluster_model.cluster import Cluster
+from cluster_model.config import ConfigValue
+from cluster_model.events import BrokerFenced, ElrChanged, Event, IsrChanged, LeaderElected, PartitionOffline
+from cluster_model.messages import NOBODY
+from cluster_model.spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
+from tests.cluster_model.timelines import MS, SECOND
+
+P = "orders-0"
+
+
+def build(kafka: str, seed: int, acks: str = "1", **config: int) -> Cluster:
+    named: dict[str, ConfigValue] = {key.replace("_", "."): value for key, value in config.items()}
+    return Cluster.build(
+        ClusterSpec(
+            kafka, "kraft", tuple(BrokerSpec(number) for number in (1, 2, 3)),
+            (TopicSpec("orders", placement=((1, 2, 3),)),),
+            producers=(ProducerSpec("checkout", "orders", 100 * MS, config={"acks": acks}),),
+            config=named,
+        ),
+        seed,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_crashed_broker_is_fenced_seven_to_nine_seconds_later_at_any_phase(seed: int) -> None:
+    """Some instants are drawn, the others lie just before and just after a heartbeat of that broker."""
+    draw = random.Random(seed)
+    kafka, broker = draw.choice(("3.3", "3.6", "3.9", "4.1")), draw.choice((1, 2, 3))
+    beat = 1_000 * MS + broker * 125 * MS + 2 * SECOND * draw.randrange(4)
+    for crashed in (
+        beat - draw.randrange(1, 2 * MS),
+        beat + draw.randrange(2 * MS),
+        draw.randrange(SECOND, 11 * SECOND),
+    ):
+        cluster = build(kafka, seed)
+        cluster.run(crashed)
+        cluster.crash(broker)
+        cluster.run(crashed + 7 * SECOND - 10 * MS)
+        assert cluster.plane.is_live(broker)
+        # The session counts from the last heartbeat's arrival, and the record has to be committed.
+        cluster.run(crashed + 9 * SECOND + 40 * MS)
+        assert not cluster.plane.is_live(broker)
+        assert broker not in cluster.query.isr(P)
+        assert cluster.query.leader(P) not in (broker, NOBODY)
+
+
+def test_sessions_and_heartbeats_go_by_their_settings() -> None:
+    cluster = build("3.9", 1, broker_session_timeout_ms=4_000, broker_heartbeat_interval_ms=500)
+    cluster.run(5 * SECOND)
+    cluster.crash(2)
+    cluster.run(8 * SECOND + 490 * MS)
+    assert cluster.plane.is_live(2)
+    cluster.run(9 * SECOND + 40 * MS)
+    assert not cluster.plane.is_live(2)
+
+
+def changes(cluster: Cluster) -> list[Event]:
+    kinds = (BrokerFenced, LeaderElected, IsrChanged, ElrChanged, PartitionOffline)
+    return [event for event in cluster.drain() if isinstance(event, kinds)]
+
+
+@pytest.mark.parametrize("kafka", ["3.3", "3.9", "4.1"])
+@pytest.mark.parametrize(
+    ("acks", "follower_dies", "goes_on"), [("1", True, True), ("all", False, True), ("all", True, False)]
+)
+def test_without_a_quorum_leaders_serve_what_needs_nobody_else(
+    kafka: str, acks: str, follower_dies: bool, goes_on: bool
+) -> None:
+    """acks=1 always, acks=all for as long as the ISR that stands is whole; a dead member cannot be taken out of it."""
+    cluster = build(kafka, 5, acks, replica_lag_time_max_ms=2_000)
+    cluster.run(5 * SECOND)
+    for voter in (1001, 1003):
+        cluster.crash(voter)
+    if follower_dies:
+        cluster.crash(3)
+    cluster.run(8 * SECOND)
+    cluster.drain()
+    acked = cluster.query.acked()
+    cluster.run(40 * SECOND)
+    assert changes(cluster) == []
+    assert (cluster.query.leader(P), cluster.query.isr(P), cluster.query.epoch(P)) == (1, [1, 2, 3], 0)
+    assert (cluster.query.acked() > acked + 300) == goes_on
+    assert goes_on or cluster.query.acked() == acked
+
+
+@pytest.mark.parametrize("kafka", ["3.9", "4.1"])
+def test_without_a_quorum_nobody_takes_over_from_a_dead_leader(kafka: str) -> None:
+    cluster = build(kafka, 6, replica_lag_time_max_ms=2_000)
+    cluster.run(5 * SECOND)
+    for voter in (1001, 1002):
+        cluster.crash(voter)
+    cluster.crash(1)
+    cluster.drain()
+    acked = cluster.query.acked()
+    cluster.run(40 * SECOND)
+    assert changes(cluster) == []
+    assert cluster.query.acked() <= acked + 1, "an answer may have been on its way"
+    cluster.restart(1002)
+    cluster.run(60 * SECOND)
+    assert (cluster.query.leader(P), cluster.query.isr(P)) == (2, [2, 3])
+    assert cluster.query.acked() > acked

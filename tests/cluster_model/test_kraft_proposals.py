@@ -1,0 +1,92 @@
+"""A leader's proposal goes to whoever is the controller by then, until it is answered, and counts once (KIP-497)."""
+
+import pytest
+
+from cluster_model.controller.kraft.messages import AlterPartitionBatchRequest, AlterPartitionBatchResponse
+from cluster_model.errors import KafkaError
+from cluster_model.kernel.port import Port
+from cluster_model.messages import AlterPartitionRequest
+from tests.cluster_model.timelines import ADMIN, Watched
+
+P = "orders-0"
+ASKED = f"broker 1 > controller 1001: AlterPartition {P} (1, 2) at 0/0"
+
+
+def asked_to_shrink(kafka: str = "3.9") -> Watched:
+    """The instant at which the old controller hears that broker 3 is to leave: nothing is committed of it."""
+    watched = Watched(kafka, config={"replica.lag.time.max.ms": 2_000}, produce=True)
+    watched.run(5)
+    watched.cluster.pause(3)
+    while ASKED not in watched.text():
+        watched.run(0.001)
+        assert watched.cluster.now_us < 12_000_000
+    return watched
+
+
+def said_to_new(watched: Watched) -> list[str]:
+    """What passed about it between broker 1 and any other controller than the first."""
+    lines = [line for _at, line in watched.messages if "AlterPartition" in line and "broker 1" in line]
+    return [line for line in lines if "1001" not in line]
+
+
+def shrinks(watched: Watched) -> list[int]:
+    """Partition epochs that the ISR 1, 2 was committed with."""
+    text = [line for _at, line in watched.messages if "isr_changed" in line]
+    assert all("isr=1,2 previous_isr=1,2,3 by=leader" in line for line in text)
+    return [watched.cluster.world.records[P].state.partition_epoch for _line in text]
+
+
+@pytest.mark.parametrize("kafka", ["3.3", "3.9", "4.1"])
+def test_a_controller_that_crashes_with_it_leaves_it_to_the_next(kafka: str) -> None:
+    watched = asked_to_shrink(kafka)
+    watched.cluster.crash(1001)
+    watched.run(6)
+    asked, answered = said_to_new(watched)
+    new = watched.cluster.plane.active()
+    assert asked == ASKED.replace("1001", str(new))
+    epoch = int(kafka == "3.3")
+    assert answered == f"controller {new} > broker 1: AlterPartition: {P} NONE (1, 2) at {epoch}/1"
+    assert shrinks(watched) == [1]
+
+
+def test_a_controller_that_stood_still_says_that_it_is_none_any_more() -> None:
+    watched = asked_to_shrink()
+    watched.cluster.pause(1001)
+    watched.run(8)
+    assert said_to_new(watched) == [], "the connection stands, so the broker waits"
+    watched.cluster.resume(1001)
+    watched.run(2)
+    assert "controller 1001 > broker 1: AlterPartition: NOT_CONTROLLER" in watched.text()
+    asked, answered = said_to_new(watched)
+    assert asked.endswith(f"AlterPartition {P} (1, 2) at 0/0")
+    assert answered.endswith(f"{P} NONE (1, 2) at 0/1")
+    assert shrinks(watched) == [1]
+
+
+def test_without_a_controller_it_waits_for_one() -> None:
+    watched = asked_to_shrink()
+    for voter in (1001, 1002):
+        watched.cluster.crash(voter)
+    watched.run(20)
+    assert shrinks(watched) == []
+    watched.cluster.restart(1002)
+    watched.run(6)
+    assert said_to_new(watched)[-1].endswith(f"{P} NONE (1, 2) at 0/1")
+    assert shrinks(watched) == [1]
+
+
+def test_a_wrong_broker_epoch_refuses_all_of_it_and_another_one_stands() -> None:
+    watched = Watched()
+    watched.run(2)
+    good = AlterPartitionRequest(P, 1, 0, 0, 0, (1, 2), (0, 0), 1)
+    answers = []
+    for number, (broker, epoch) in enumerate(((1, 5), (9, 0), (1, -1), (1, 0)), 1):
+        request = AlterPartitionBatchRequest(number, broker, epoch, (good,))
+        Port(watched.cluster.network, ADMIN).send(1001, request)
+        watched.run(0.1)
+        answer = watched.admin.got[-1]
+        assert isinstance(answer, AlterPartitionBatchResponse)
+        answers.append((KafkaError(answer.error), len(answer.partitions)))
+    stale = (KafkaError.STALE_BROKER_EPOCH, 0)
+    assert answers == [stale, stale, stale, (KafkaError.NONE, 1)]
+    assert watched.cluster.world.records[P].state.isr == (1, 2)

@@ -1,0 +1,99 @@
+"""Unclean elections in KRaft mode, allowed only once nobody leads: by the next event, and by a timer since 3.9."""
+
+import pytest
+
+from cluster_model.clients.admin_messages import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from cluster_model.config import ConfigValue
+from cluster_model.errors import KafkaError
+from cluster_model.messages import NOBODY
+from tests.cluster_model.timelines import MS, SECOND, Watched
+
+P = "orders-0"
+
+
+def leaderless(kafka: str, **config: int | bool) -> Watched:
+    """Broker 2 is back, but only broker 1, which is down, was in sync; nobody leads, at 34 s. Broker 3 has none."""
+    named: dict[str, ConfigValue] = {key.replace("_", "."): value for key, value in config.items()}
+    watched = Watched(kafka, placement=((1, 2),), brokers=3, config=named)
+    for step in (
+        lambda: watched.cluster.crash(2),
+        lambda: watched.cluster.crash(1),
+        lambda: watched.cluster.restart(2),
+    ):
+        watched.run(10)
+        step()
+    watched.run(4)
+    assert watched.cluster.query.leader(P) == NOBODY
+    return watched
+
+
+def allow_unclean(watched: Watched, type_: str, name: str, value: str = "true") -> None:
+    change = AlterableConfig("unclean.leader.election.enable", value)
+    resource = AlterConfigsResource(type_, name, (change,))
+    assert watched.ask(IncrementalAlterConfigsRequest(0, (resource,)), node=2).resources[0].error == KafkaError.NONE
+
+
+@pytest.mark.parametrize("kafka", ["3.3", "3.8"])
+def test_before_3_9_the_next_broker_that_comes_back_brings_the_unclean_election(kafka: str) -> None:
+    """Also one that has no replica of the partition."""
+    watched = leaderless(kafka)
+    allow_unclean(watched, "topic", "orders")
+    watched.cluster.crash(3)
+    watched.run(10)
+    assert watched.cluster.query.leader(P) == NOBODY
+    watched.cluster.restart(3)
+    watched.run(4)
+    assert watched.cluster.query.leader(P) == 2
+    assert watched.cluster.world.records[P].state.recovering
+    assert "isr=2 clean=False by=broker 3 is back" in watched.text()
+
+
+@pytest.mark.parametrize(("type_", "name"), [("topic", "orders"), ("broker", "")])
+def test_the_timer_goes_by_its_interval_and_by_what_is_allowed_for_the_topic_or_for_all(type_: str, name: str) -> None:
+    watched = leaderless("3.9", unclean_leader_election_interval_ms=20_000)
+    allow_unclean(watched, type_, name)
+    watched.run(4.9)
+    assert watched.cluster.now_us == 39_900_000
+    assert watched.cluster.query.leader(P) == NOBODY
+    watched.run(0.2)
+    assert watched.cluster.query.leader(P) == 2
+    assert "isr=2 clean=False by=unclean election timer" in watched.text()
+
+
+def test_the_timer_elects_nobody_where_the_topic_forbids_it_or_nobody_lives() -> None:
+    watched = leaderless("3.9", unclean_leader_election_interval_ms=20_000)
+    allow_unclean(watched, "topic", "orders", "false")
+    allow_unclean(watched, "broker", "")
+    watched.run(30)
+    assert watched.cluster.query.leader(P) == NOBODY
+    watched.cluster.crash(2)
+    watched.run(12)
+    resource = AlterConfigsResource("topic", "orders", (AlterableConfig("unclean.leader.election.enable", "true"),))
+    watched.ask(IncrementalAlterConfigsRequest(0, (resource,)), node=3)
+    watched.run(45)
+    assert watched.cluster.query.leader(P) == NOBODY
+
+
+def test_a_controller_that_leads_once_more_goes_by_a_new_timer_only() -> None:
+    watched = leaderless("3.9", unclean_leader_election_interval_ms=60_000)
+    plane = watched.cluster.plane
+    lost = plane.active()
+    assert lost == 1001
+    while plane.active() != lost or watched.cluster.now_us == 34 * SECOND:
+        active = plane.active()
+        watched.cluster.pause(active)
+        watched.run(5)
+        watched.cluster.resume(active)
+        watched.run(0.5)
+        assert watched.cluster.now_us < 58 * SECOND
+    allow_unclean(watched, "topic", "orders")
+    elected = [at for at, line in watched.messages if "controller_changed" in line][-1]
+    watched.cluster.run(elected + 60 * SECOND - 100 * MS)
+    assert watched.cluster.now_us > 80 * SECOND
+    assert watched.cluster.query.leader(P) == NOBODY, "the timer of its first epoch would have rung at 60 s"
+    watched.cluster.run(elected + 60 * SECOND + 100 * MS)
+    assert watched.cluster.query.leader(P) == 2
