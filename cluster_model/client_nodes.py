@@ -55,7 +55,7 @@ def make_consumers(
     for each in spec.groups:
         # Groups have members since 0.9: before that a consumer's partitions are always given.
         coordinated = each.coordinated and parts.profile.group_membership
-        application = Application(each.processing_us, each.commit)
+        application = Application(each.processing_us, each.commit, each.fails, each.retries, each.retry_pause_us)
         config = ConsumerConfig.of(parts.profile, each.config)
         for member in range(each.members):
             name = f"{each.name}/{member}"

@@ -782,6 +782,19 @@ class OffsetsCommitted(TraceEvent):
 
 
 @_event
+class HandlerFailed(TraceEvent):
+    """An application skipped ``count`` records, the first at ``log_offset``, that its handler could not process."""
+
+    kind: ClassVar[str] = "handler_failed"
+    at_us: int
+    client: str
+    group_id: str
+    partition: str
+    log_offset: int
+    count: int
+
+
+@_event
 class CommitFailed(TraceEvent):
     """A member's commit came to nothing, or its outcome is unknown; ``error`` is the exception's name."""
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from cluster_model.clients.application import Application
+from cluster_model.clients.application import Application, Failing
 from cluster_model.clients.assigning import topic_of
 from cluster_model.clients.commits import ASYNC, SYNC, Outcome
 from cluster_model.clients.coordination import Coordination
@@ -19,7 +19,7 @@ from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.positions import Positions
 from cluster_model.clients.reset_policy import reset_policy
 from cluster_model.config import ConsumerConfig
-from cluster_model.events import ConsumerFailed, Event, RecordsRead
+from cluster_model.events import ConsumerFailed, Event, HandlerFailed, RecordsRead
 from cluster_model.internal_topics import INTERNAL
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Alarm, Port
@@ -50,8 +50,8 @@ class Consumer:
     """The node: one member of a group."""
 
     __slots__ = (
-        "_alarm", "_application", "_busy_until", "_config", "_emit", "_fetcher", "_metadata", "_phase", "_port",
-        "_positions", "_profile", "_taken", "coordination", "failed", "group", "name", "read",
+        "_alarm", "_application", "_busy_until", "_config", "_emit", "_failing", "_fetcher", "_metadata", "_phase",
+        "_port", "_positions", "_profile", "_taken", "coordination", "failed", "group", "name", "read",
     )  # fmt: skip
 
     def __init__(
@@ -81,6 +81,7 @@ class Consumer:
         self._phase = POLLING
         self._taken = 0
         """Records of the last poll."""
+        self._failing: tuple[Failing, ...] = ()
         self.coordination: Coordination | None = None
         self._busy_until = 0
         self._alarm = Alarm(port, "poll")
@@ -226,6 +227,8 @@ class Consumer:
             )
         self.read += taken
         self._taken = taken
+        found = [self._application.failing(each.partition, each.start, each.last) for each in handed]
+        self._failing = tuple([each for each in found if each is not None])
         if self._application.commits_before and self.coordination is not None:
             self._commit_sync(now)
         else:
@@ -233,11 +236,15 @@ class Consumer:
 
     def _process(self, now: int) -> None:
         self._phase = PROCESSING
-        self._busy_until = now + self._taken * self._application.processing_us
+        failing = sum(count for _partition, _first, count in self._failing)
+        self._busy_until = now + self._application.duration(self._taken, failing)
 
     def _processed(self, now: int) -> None:
         """The records of the last poll are done with."""
         self._phase = POLLING
+        for partition, first, count in self._failing:
+            self._emit(HandlerFailed(now, self.name, self.group, partition, first, count))
+        self._failing = ()
         if self.coordination is None:
             return
         if self._application.commit == SYNC:
@@ -292,7 +299,7 @@ class Consumer:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
-            self.read, self.failed, self._phase, self._taken, self._busy_until, self._alarm.save(),
+            self.read, self.failed, self._phase, self._taken, self._failing, self._busy_until, self._alarm.save(),
             self._metadata.save(), self._positions.save(), self._fetcher.save(),
             None if self.coordination is None else self.coordination.save(),
         )  # fmt: skip
@@ -300,8 +307,8 @@ class Consumer:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
-            self.read, self.failed, self._phase, self._taken, self._busy_until, alarm, metadata, positions, fetcher,
-            coordination,
+            self.read, self.failed, self._phase, self._taken, self._failing, self._busy_until, alarm, metadata,
+            positions, fetcher, coordination,
         ) = saved  # fmt: skip
         self._alarm.load(alarm)
         self._metadata.load(metadata)

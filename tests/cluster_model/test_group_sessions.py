@@ -216,3 +216,31 @@ def test_an_idle_member_costs_few_events() -> None:
     a_second = (cluster.executed - with_member) / 60
     # Three brokers' fetches every half second, a heartbeat every three, a commit every five, and its replication.
     assert a_second < 60
+
+
+# --- what is seen from outside
+
+
+def test_views_and_questions_tell_of_members_generation_assignment_and_what_is_committed() -> None:
+    cluster = Cluster.build(spec(stop_us=15 * SECOND), 1)
+    assert (cluster.query.members("g"), cluster.query.committed("g", "t-0")) == (0, -1)
+    cluster.run(25 * SECOND)
+    (group,) = cluster.view().groups
+    assert (group.members, group.generation, group.lag) == (2, 1, 0)
+    assert group.assignment == (("g/0", ("t-0", "t-1")), ("g/1", ("t-2", "t-3")))
+    assert dict(group.committed) == {name: cluster.query.hw(name) for name in ALL}
+    assert cluster.query.generation("g") == 1
+    assert cluster.query.committed("g", "t-3") == cluster.query.hw("t-3") > 0
+
+
+def test_lag_counts_from_what_is_committed_and_may_be_negative() -> None:
+    cluster = Cluster.build(spec(commit="none", stop_us=15 * SECOND), 1)
+    cluster.run(20 * SECOND)
+    assert cluster.query.lag("g") == 0
+    coordination = cluster.consumers["g/0"].coordination
+    assert coordination is not None
+    end = cluster.query.hw("t-0")
+    for offset, lag in ((end - 10, 10), (end + 7, -7)):
+        coordination.commits.commit("async", coordination.commits.named({"t-0": offset}), cluster.now_us)
+        cluster.run(cluster.now_us + SECOND)
+        assert (cluster.query.committed("g", "t-0"), cluster.query.lag("g")) == (offset, lag)

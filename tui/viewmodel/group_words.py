@@ -12,7 +12,14 @@ _PARTITIONS: Final = {
     "partitions_revoked": (glyphs.MORE_RIGHT, "text", "gives up"),
     "partitions_lost": (glyphs.DOWN, "warning", "has lost"),
 }
-KINDS: Final = ("truncation_detected", "consumer_failed", "group_rebalanced", "commit_failed", *_PARTITIONS)
+KINDS: Final = (
+    "truncation_detected",
+    "consumer_failed",
+    "group_rebalanced",
+    "commit_failed",
+    "handler_failed",
+    *_PARTITIONS,
+)
 """The events that are told here."""
 
 
@@ -23,6 +30,9 @@ def told(event: Any) -> Words:
         return glyphs.DOWN, "alarm", key, f"{event.client} ends with {event.error}"
     if event.kind == "commit_failed":
         return glyphs.DOWN, "warning", key, f"{event.client} cannot commit ({event.by}): {event.error}"
+    if event.kind == "handler_failed":
+        said = f"{event.client} skips {event.count} records of {event.partition} from {event.log_offset} on"
+        return glyphs.BULLET, "warning", key, said
     if event.kind == "group_rebalanced":
         return glyphs.OK, "calm", key, f"group {event.group_id} rebalanced: {event.count} members, {event.detail}"
     if event.kind in _PARTITIONS:
