@@ -166,7 +166,7 @@ class Fetcher:
     def collect(self, most: int) -> list[Handed]:
         """Up to ``most`` records, oldest first (``collectFetch``).
 
-        An error that the application must be told of waits for the next poll where this one has records already.
+        An error that the application must be told of ends it; where there are records already, the next poll throws.
         """
         positions = self._positions
         handed: list[Handed] = []
@@ -177,8 +177,6 @@ class Fetcher:
             if not positions.fetchable(partition) or positions.offsets[partition] != entry.at:
                 self._buffered.pop(0)
             elif data.error:
-                if handed:
-                    break
                 self._buffered.pop(0)
                 self._refused(data)
                 positions.put_last(partition)
