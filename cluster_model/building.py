@@ -99,7 +99,9 @@ def _key_models(spec: ClusterSpec, topic: str, partition: str) -> dict[str, KeyM
     first = 0
     for producer in spec.producers:
         if producer.topic == topic and producer.keys:
-            models[producer.name] = key_model(producer.name, partition, first, producer.keys, producer.tombstones)
+            models[producer.name] = key_model(
+                producer.name, partition, first, producer.keys, producer.tombstones, producer.skew
+            )
             first += producer.keys
     return models
 

@@ -32,15 +32,15 @@ def partitions_of(parts: Parts, topic: str) -> tuple[str, ...]:
 
 
 def make_producers(
-    spec: ClusterSpec, parts: Parts, network: Network, emit: Callable[[Event], None]
+    spec: ClusterSpec, parts: Parts, network: Network, emit: Callable[[Event], None], seed: int
 ) -> dict[str, Producer]:
-    """Every producer by name, added to the network."""
+    """Every producer by name, added to the network; ``seed`` is the session's."""
     brokers = tuple(broker.id for broker in spec.brokers)
     producers: dict[str, Producer] = {}
     for index, each in enumerate(spec.producers):
         config = ProducerConfig.of(parts.profile, each.config)
         node = FIRST_PRODUCER + index
-        producer = Producer(Port(network, node), each, config, partitions_of(parts, each.topic), brokers, emit)
+        producer = Producer(Port(network, node), each, config, partitions_of(parts, each.topic), brokers, emit, seed)
         producers[each.name] = producer
         network.add(node, each.name, producer)
     return producers

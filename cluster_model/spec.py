@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
+from cluster_model.load_spec import ClosedLoop, KeySkew, RateProfile, Sizes
 from cluster_model.log.rules import WRITEBACK_US
 from cluster_model.profiles import ELR_FEATURE, Profile, with_elr
 
@@ -46,7 +47,7 @@ class TopicSpec:
 
 @dataclass(frozen=True, slots=True)
 class ProducerSpec:
-    """A producer that makes ``batch`` records every ``interval_us``; ``records`` describes what they hold."""
+    """A producer that makes ``batch`` records every ``interval_us``; ``records`` names what they hold."""
 
     name: str
     topic: str
@@ -62,6 +63,16 @@ class ProducerSpec:
     """Distinct keys of its records in each partition; 0: records without keys."""
     tombstones: int = 0
     """One record in so many deletes its key; 0: none."""
+    profile: RateProfile | None = None
+    """A rate that changes with time, or that no whole interval gives; instead of ``interval_us``."""
+    loop: ClosedLoop | None = None
+    """None: an open loop, at the rate. Otherwise the rate means nothing."""
+    sizes: Sizes | None = None
+    """Sizes that are drawn, instead of ``record_bytes``."""
+    skew: KeySkew | None = None
+    """None: all keys are alike often."""
+    fields: tuple[tuple[str, str], ...] = ()
+    """Fields of its records with what each is made of, instead of ``records``; for whoever looks at them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,13 +49,7 @@ def replay(recorded: Recorded, progress: Progress = lambda done, total: None) ->
         SessionError: it holds nothing to compare with.
         PlaybookError: the session's playbook is not one that this version runs.
     """
-    playbook = loads(recorded.playbook, str(recorded.path / layout.PLAYBOOK))
-    if not recorded.count:
-        raise SessionError(f"{recorded.path / layout.EVENTS} holds no whole event: there is nothing to compare with")
-    session = start_session(
-        playbook, seed=recorded.start.seed, until_us=recorded.until_us, open_ended=recorded.start.live
-    )
-    comparison = _Comparison(recorded, session, progress)
+    comparison = _begin(recorded, progress)
     for action in recorded.actions:
         comparison.repeat(action)
         if comparison.done:
@@ -64,12 +58,47 @@ def replay(recorded: Recorded, progress: Progress = lambda done, total: None) ->
     return Replayed(comparison.compared, digest, recorded.notes)
 
 
+def rerun(
+    recorded: Recorded, at_us: int = -1, progress: Progress = lambda done, total: None
+) -> Session | ManualSession:
+    """Run ``recorded`` again up to a virtual time, to its end by default, and look at what is there then.
+
+    A session stepped by hand has one instant only: it is run to its end.
+
+    Raises:
+        ReplayMismatchError: it came out differently up to there.
+        SessionError: it holds nothing to compare with.
+        PlaybookError: the session's playbook is not one that this version runs.
+    """
+    comparison = _begin(recorded, progress)
+    timed = at_us >= 0 and isinstance(comparison.session, Session)
+    for action in recorded.actions:
+        if comparison.done or (timed and action.at_us > at_us):
+            break
+        comparison.repeat(action)
+    if timed:
+        comparison.to(at_us)
+    else:
+        comparison.to_the_end()
+    return comparison.session
+
+
+def _begin(recorded: Recorded, progress: Progress) -> "_Comparison":
+    playbook = loads(recorded.playbook, str(recorded.path / layout.PLAYBOOK))
+    if not recorded.count:
+        raise SessionError(f"{recorded.path / layout.EVENTS} holds no whole event: there is nothing to compare with")
+    session = start_session(
+        playbook, seed=recorded.start.seed, until_us=recorded.until_us, open_ended=recorded.start.live
+    )
+    return _Comparison(recorded, session, progress)
+
+
 class _Comparison:
     """A rerun beside its recording."""
 
     def __init__(self, recorded: Recorded, session: Session | ManualSession, progress: Progress) -> None:
         self._recorded = recorded
-        self._session = session
+        self.session = session
         self._progress = progress
         self._at = 0
         self.compared = 0
@@ -81,7 +110,7 @@ class _Comparison:
 
     def repeat(self, action: RecordedAction) -> None:
         """Bring the rerun to where the operator acted, and act."""
-        session = self._session
+        session = self.session
         wanted = {"at_us": action.at_us, "executed": action.executed, "steps": action.steps}
         reach(session, **wanted)
         self._compare(session.drain())
@@ -95,9 +124,17 @@ class _Comparison:
         repeat(session, action.verb, action.action())
         self._compare(session.drain())
 
+    def to(self, at_us: int) -> None:
+        """Run on to a virtual time, or to the end if that comes first."""
+        session = self.session
+        running = True
+        while running and not self.done and session.cluster.now_us < at_us:
+            running = session.advance(min(at_us, session.cluster.now_us + SLICE_US))
+            self._compare(session.drain())
+
     def to_the_end(self) -> str:
         """Run what is left; the digest of the whole, empty for a torn recording."""
-        session = self._session
+        session = self.session
         running = True
         while running and not self.done:
             running = session.advance(session.cluster.now_us + SLICE_US)

@@ -4,6 +4,8 @@ import re
 from fractions import Fraction
 from typing import Final
 
+from cluster_model.load_spec import HOUR_US, RATE_UNITS
+
 MICROSECONDS: Final[dict[str, int]] = {"us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
 """Unit of time → microseconds."""
 
@@ -18,10 +20,14 @@ LARGEST_BYTES: Final = 1024 * BYTES["GiB"]
 DURATION_PATTERN: Final = r"[0-9]{1,15}(?:\.[0-9]{1,9})?(?:us|ms|s|m|h)"
 RATE_PATTERN: Final = r"[0-9]{1,12}(?:\.[0-9]{1,6})?/(?:us|ms|s|m|h)"
 SIZE_PATTERN: Final = r"[0-9]{1,15}(?:\.[0-9]{1,9})?(?:B|KiB|MiB|GiB)?"
+SHARE_PATTERN: Final = r"[0-9]{1,2}(?:\.[0-9]{1,4})?%"
+EXPONENT_PATTERN: Final = r"[0-9](?:\.[0-9]{1,3})?"
 
 DURATION_ALLOWED: Final = "a duration such as 250us, 5ms, 1.5s, 2m or 1h"
 RATE_ALLOWED: Final = "a rate such as 200/s, 5/ms or 30/m"
 SIZE_ALLOWED: Final = "a size such as 512, 64KiB or 1MiB"
+SHARE_ALLOWED: Final = "a share above 0% and below 100%, such as 80% or 0.5%"
+EXPONENT_ALLOWED: Final = "a number above 0 and up to 5 with at most three decimals, such as 1.1"
 
 _NUMBER_AND_UNIT: Final = re.compile(r"([0-9.]+)([A-Za-z]*)")
 
@@ -59,6 +65,30 @@ def per_second(text: str) -> Fraction:
     if rate == 0:
         raise UnitError("a rate above 0")
     return rate
+
+
+def rate_units(text: str) -> int:
+    """A rate in the model's whole units, exactly; 0 is one here. Raises :class:`UnitError`."""
+    if not re.fullmatch(RATE_PATTERN, text, re.ASCII):
+        raise UnitError(RATE_ALLOWED)
+    count, unit = text.split("/")
+    return int(Fraction(count) * RATE_UNITS * (HOUR_US // MICROSECONDS[unit]))
+
+
+def share_ppm(text: str) -> int:
+    """Millionths of ``80%``, more than none and less than all; raises :class:`UnitError`."""
+    share = Fraction(text[:-1]) * 10_000 if re.fullmatch(SHARE_PATTERN, text, re.ASCII) else Fraction(0)
+    if not share:
+        raise UnitError(SHARE_ALLOWED)
+    return int(share)
+
+
+def thousandths(text: str) -> int:
+    """Thousandths of an exponent such as ``1.1``, above 0 and up to 5; raises :class:`UnitError`."""
+    exponent = Fraction(text) * 1_000 if re.fullmatch(EXPONENT_PATTERN, text, re.ASCII) else Fraction(0)
+    if not 0 < exponent <= 5_000:
+        raise UnitError(EXPONENT_ALLOWED)
+    return int(exponent)
 
 
 def interval_us(text: str, batch: int = 1) -> int:

@@ -12,6 +12,7 @@ from typing import Final, Protocol
 from cluster_model.events import Event
 from cluster_model.views import ClusterView, FaultView, LogView, OperationView
 from faults.action import Action
+from playbooks.peeking import Peekable
 from tui.frameclock import FrameClock
 from tui.viewmodel.feed import Feed
 from tui.viewmodel.rates import Rates
@@ -31,7 +32,7 @@ SEEK_LIMIT_US: Final = 120_000_000
 """How far ahead a search for the next notable event looks."""
 
 
-class ClusterLike(Protocol):
+class ClusterLike(Peekable, Protocol):
     """What the screen needs of a cluster."""
 
     @property

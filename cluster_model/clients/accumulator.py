@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from cluster_model.clients.sizes import RecordSizes
+
 
 class Outgoing:
     """A batch on its way. ``written`` stays True once an attempt may have reached a log."""
@@ -47,15 +49,18 @@ class Accumulator:
     number of partitions.
     """
 
-    __slots__ = ("_next_sequence", "queues", "waiting")
+    __slots__ = ("_limit", "_next_sequence", "_sizes", "queues", "waiting")
 
-    def __init__(self, partitions: tuple[str, ...]) -> None:
+    def __init__(self, partitions: tuple[str, ...], sizes: RecordSizes, limit: int) -> None:
+        """``limit`` is the bytes that a batch of several handovers has at most (``batch.size``)."""
+        self._sizes = sizes
+        self._limit = limit
         self.queues: dict[str, list[Outgoing]] = {}
         self.waiting = 0
         """Batches that are not under way."""
         self._next_sequence = dict.fromkeys(partitions, 0)
 
-    def add(self, partition: str, records: int, room: int, now: int) -> int:
+    def add(self, partition: str, records: int, now: int) -> int:
         """Put records into the last batch if it still has room, else into a new one; returns their first sequence."""
         sequence = self._next_sequence.get(partition, 0)
         self._next_sequence[partition] = sequence + records
@@ -63,13 +68,16 @@ class Accumulator:
         if queue is None:
             queue = self.queues[partition] = []
         last = queue[-1] if queue else None
-        if last is not None and last.attempts == 0 and last.records + records <= room:
+        if last is not None and last.attempts == 0 and self._fits(last, last.records + records):
             last.records += records
             last.newest_us = now
         else:
             queue.append(Outgoing(partition, sequence, records, now))
             self.waiting += 1
         return sequence
+
+    def _fits(self, batch: Outgoing, records: int) -> bool:
+        return self._sizes.of(batch.partition, batch.sequence, records) <= self._limit
 
     def remove(self, batch: Outgoing) -> None:
         """A batch is settled."""

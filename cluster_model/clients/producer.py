@@ -11,6 +11,8 @@ from typing import Any, Final
 
 from cluster_model.clients.accumulator import Accumulator, Outgoing
 from cluster_model.clients.metadata import Metadata
+from cluster_model.clients.pacing import pacing_of
+from cluster_model.clients.sizes import sizes_of
 from cluster_model.config import ProducerConfig
 from cluster_model.errors import INVALID_METADATA, PROVES_NOT_WRITTEN, RETRIABLE, WHILE_WAITING_TOO, KafkaError
 from cluster_model.events import Event, ProduceRefused, RecordsAcked, RecordsFailed, RecordsSent, RecordsUnknown
@@ -38,9 +40,8 @@ class Producer:
 
     __slots__ = (
         "_accumulator", "_alarm", "_at_once", "_available", "_available_as_of", "_blocked_at", "_config",
-        "_correlation", "_emit", "_in_flight", "_metadata", "_partitions", "_patience_us", "_pid", "_port",
-        "_pumped_as_of", "_room", "_running", "_spec", "_turn", "_under_way", "_usual_size", "acked",
-        "acks", "failed", "last_error",
+        "_correlation", "_emit", "_in_flight", "_metadata", "_pace", "_partitions", "_patience_us", "_pid", "_port",
+        "_pumped_as_of", "_running", "_sizes", "_spec", "_turn", "_under_way", "acked", "acks", "failed", "last_error",
         "refused", "sent", "unknown",
     )  # fmt: skip
 
@@ -52,22 +53,21 @@ class Producer:
         partitions: tuple[str, ...],
         brokers: tuple[int, ...],
         emit: Callable[[Event], None],
+        seed: int = 0,
     ) -> None:
         self.sent = self.acked = self.failed = self.unknown = self.refused = 0
         self.last_error = ""
         self._port = port
+        self._pace = pacing_of(port, spec)
         self._spec = spec
         self._config = config
         self.acks = config.acks
         """-1 for all."""
-        self._room = max(spec.batch, config.batch_bytes // max(1, spec.record_bytes))
-        """Records that a batch takes."""
-        self._at_once = config.linger_us == 0 and config.codec.cost_us(spec.batch * spec.record_bytes) == 0
-        """A batch of the usual size that has a free connection is sent without waiting for anything."""
+        self._sizes = sizes_of(spec, seed)
+        self._at_once = config.linger_us == 0 and config.codec.nanos_per_byte == 0
+        """A batch that has a free connection is sent without waiting for anything."""
         self._patience_us = min(config.request_timeout_us, config.delivery_timeout_us)
-        self._usual_size = spec.batch * spec.record_bytes
-        self._partitions = partitions
-        self._available = partitions
+        self._partitions = self._available = partitions
         self._blocked_at = -1
         """Since when the application waits in ``send``, -1 if it does not."""
         self._available_as_of = -1
@@ -76,7 +76,7 @@ class Producer:
         """Version of the metadata by which every batch's partition had a leader, -1 if one had none."""
         self._emit = emit
         self._pid = port.node_id if config.idempotent else -1
-        self._accumulator = Accumulator(partitions)
+        self._accumulator = Accumulator(partitions, self._sizes, config.batch_bytes)
         self._correlation = 0
         self._in_flight: dict[int, tuple[int, int, Outgoing]] = {}
         """Correlation → (broker, sent at, batch), oldest first."""
@@ -107,7 +107,7 @@ class Producer:
     def begin(self, states: tuple[PartitionState, ...]) -> None:
         """Start with knowledge of the cluster's first instant."""
         self._metadata.begin(states)
-        self._port.timer(self._spec.start_us + self._spec.interval_us, "make")
+        self._pace.begin()
 
     def stop(self) -> None:
         """Make no more records; what is on its way goes on."""
@@ -144,7 +144,7 @@ class Producer:
         now = self._port.clock.now
         if not self._running or 0 <= spec.stop_us <= now:
             return
-        self._port.timer(spec.interval_us, "make")
+        self._pace.made()
         if self._available_as_of != self._metadata.version:
             self._see_partitions()
         if not self._partitions:
@@ -153,7 +153,7 @@ class Producer:
         self._blocked_at = -1
         partition = self._next_partition()
         quiet = self._accumulator.waiting == 0 and self._pumped_as_of == self._metadata.version
-        sequence = self._accumulator.add(partition, spec.batch, self._room, now)
+        sequence = self._accumulator.add(partition, spec.batch, now)
         self.sent += spec.batch
         self._emit(RecordsSent(now, spec.name, partition, sequence, spec.batch, self.acks))
         if quiet:
@@ -189,6 +189,7 @@ class Producer:
 
         The application's thread waits with it, so that of all the records of that time only the first are made.
         """
+        self._pace.blocked()
         self._metadata.refresh()
         if self._blocked_at < 0:
             self._blocked_at = now
@@ -203,9 +204,8 @@ class Producer:
 
     def _next_partition(self) -> str:
         """In turn over the partitions that have a leader, over all when none has (``RoundRobinPartitioner``)."""
-        available = self._available
         self._turn += 1
-        return available[(self._turn - 1) % len(available)]
+        return self._available[(self._turn - 1) % len(self._available)]
 
     def _pump(self) -> None:
         """Send what may be sent, and see to the next deadline."""
@@ -238,10 +238,11 @@ class Producer:
                     return -1
                 continue
             ready_at = batch.retry_at if batch.attempts else batch.created_us + config.linger_us
-            closed = index + 1 < len(waiting) or batch.records * self._spec.record_bytes >= config.batch_bytes
+            size = self._sizes.of(batch.partition, batch.sequence, batch.records)
+            closed = index + 1 < len(waiting) or size >= config.batch_bytes
             if ready_at > now and (batch.attempts or not closed):
                 return ready_at
-            packed_at = batch.newest_us + config.codec.cost_us(batch.records * self._spec.record_bytes)
+            packed_at = batch.newest_us + config.codec.cost_us(size)
             if packed_at > now:
                 return packed_at
             if stale and not batch.attempts:
@@ -263,7 +264,8 @@ class Producer:
         request = ProduceRequest(
             self._correlation, batch.partition, self.acks, self._config.request_timeout_us, self._spec.name,
             batch.producer_id, batch.sequence, batch.records,
-            self._config.codec.size(self._size(batch.records)), (), batch.newest_us, self._config.codec.code,
+            self._config.codec.size(self._sizes.of(batch.partition, batch.sequence, batch.records)), (),
+            batch.newest_us, self._config.codec.code,
         )  # fmt: skip
         self._port.send(leader, request)
         if self.acks == 0:
@@ -274,25 +276,20 @@ class Producer:
         self._under_way[leader] = self._under_way.get(leader, 0) + 1
         self._in_flight[self._correlation] = (leader, now, batch)
 
-    def _size(self, records: int) -> int:
-        """Bytes of that many records; one number serves all batches of the usual size."""
-        return self._usual_size if records == self._spec.batch else records * self._spec.record_bytes
-
     def _rearm(self, wake: int) -> None:
         """See to it that the alarm rings at the next deadline.
 
         While it is armed, it is for no later than the deadline of any batch that was there when it was: those only
         need to be searched when it is not.
         """
-        config = self._config
         at = wake
         if self._alarm.at < 0:
             oldest = self._accumulator.oldest()
-            if oldest >= 0 and (at < 0 or oldest + config.delivery_timeout_us < at):
-                at = oldest + config.delivery_timeout_us
+            if oldest >= 0 and (at < 0 or oldest + self._config.delivery_timeout_us < at):
+                at = oldest + self._config.delivery_timeout_us
         for _broker, sent_at, _batch in self._in_flight.values():
-            if at < 0 or sent_at + config.request_timeout_us < at:
-                at = sent_at + config.request_timeout_us
+            if at < 0 or sent_at + self._config.request_timeout_us < at:
+                at = sent_at + self._config.request_timeout_us
             break
         if at >= 0:
             self._alarm.want(at)
@@ -336,6 +333,7 @@ class Producer:
     def _ack(self, batch: Outgoing, broker: int, epoch: int, offset: int, lineage: int) -> None:
         now = self._port.clock.now
         self.acked += batch.records
+        self._pace.settled(batch.records, now - batch.created_us)
         self._emit(
             RecordsAcked(
                 now, self._spec.name, batch.partition, batch.sequence, batch.records, self.acks, broker, epoch, offset,
@@ -380,6 +378,7 @@ class Producer:
             self._under_way[self._in_flight.pop(correlation)[0]] -= 1
         self._accumulator.remove(batch)
         latency = now - batch.created_us
+        self._pace.settled(batch.records, latency)
         if batch.written or batch.in_flight:
             self.unknown += batch.records
             ended: type[RecordsUnknown] | type[RecordsFailed] = RecordsUnknown
@@ -398,14 +397,14 @@ class Producer:
         books = (self.sent, self.acked, self.failed, self.unknown, self.refused, self.last_error)
         return (
             books, self._accumulator.save(), self._correlation, flight, self._turn, self._running, self._pid,
-            self._alarm.save(), self._metadata.save(), self._blocked_at,
+            self._alarm.save(), self._metadata.save(), self._blocked_at, self._pace.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
             books, accumulator, self._correlation, flight, self._turn, self._running, self._pid, alarm, metadata,
-            self._blocked_at,
+            self._blocked_at, pace,
         ) = saved  # fmt: skip
         self.sent, self.acked, self.failed, self.unknown, self.refused, self.last_error = books
         self._accumulator.load(accumulator)
@@ -416,5 +415,6 @@ class Producer:
         self._under_way = dict(Counter(broker for broker, _sent_at, _batch in self._in_flight.values()))
         self._alarm.load(alarm)
         self._metadata.load(metadata)
+        self._pace.load(pace)
         self._available_as_of = -1
         self._pumped_as_of = -1

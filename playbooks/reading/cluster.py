@@ -22,9 +22,8 @@ from cluster_model.spec import (
 )
 from playbooks.problems import counted, listed, shown
 from playbooks.reading.kinds import Fields
+from playbooks.reading.load import read_keys, read_loop, read_rate, read_sizes
 from playbooks.reading.notes import Notes
-from playbooks.units import UnitError, interval_us
-from playbooks.yamlpos import found
 
 DEFAULT_BROKERS: Final = 3
 
@@ -259,12 +258,10 @@ def _names(clients: list[Fields]) -> tuple[str, ...] | None:
 
 
 def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
-    batch, rate, interval = fields.get("batch", 1), fields.get("rate"), 1
-    if rate is not None:
-        try:
-            interval = interval_us(rate, batch)
-        except UnitError as error:
-            notes.problem(fields.at("rate"), fields.path("rate"), f"found {found(fields.at('rate'))}, {error}")
+    batch = fields.get("batch", 1)
+    interval, changing = read_rate(fields, batch, notes)
+    keys, skew = read_keys(fields, notes)
+    given_bytes, given_records = fields.get("bytes", 200), fields.get("records", "")
     config = fields.get("config", {})
     if fields.given("tombstones") and not fields.given("keys"):
         notes.problem(
@@ -282,13 +279,18 @@ def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
         topic=fields.get("topic", ""),
         interval_us=interval,
         batch=batch,
-        records=fields.get("records", ""),
-        record_bytes=fields.get("bytes", 200),
-        keys=fields.get("keys", 0),
+        records=given_records if isinstance(given_records, str) else "",
+        record_bytes=given_bytes if isinstance(given_bytes, int) else 200,
+        keys=keys,
         tombstones=fields.get("tombstones", 0),
         start_us=start,
         stop_us=stop,
         config=config,
+        profile=changing,
+        loop=read_loop(fields, batch, notes),
+        sizes=read_sizes(fields, notes),
+        skew=skew,
+        fields=() if isinstance(given_records, str) else given_records,
     )
 
 

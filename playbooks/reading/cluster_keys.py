@@ -14,22 +14,21 @@ from playbooks.reading.kinds import (
     BAD,
     DURATION,
     NAME,
-    RATE,
     ByShape,
     Choice,
     Integer,
     Key,
     Kind,
     ListOf,
-    Quantity,
     Record,
     Schema,
     Text,
     Truth,
 )
+from playbooks.reading.load_keys import KEYS, LOOP, RATE_OF_RECORDS, SIZES
 from playbooks.reading.notes import Notes
+from playbooks.reading.records import RECORDS
 from playbooks.reading.references import BrokerId, Reference
-from playbooks.units import SIZE_ALLOWED, SIZE_PATTERN, size_bytes, size_text
 from playbooks.yamlpos import Mapping, Node, Scalar, found
 
 MAX_BROKERS: Final = 100
@@ -187,28 +186,23 @@ TOPIC: Final = Record(
     }
 )
 
-RECORD_KINDS: Final = r"faker:[a-z][a-z_]{0,40}"
-
 PRODUCER: Final = Record(
     {
         "name": Key(NAME, "The producer's name.", required=True),
         "topic": Key(Reference("topic"), "The topic it writes to.", required=True),
-        "rate": Key(RATE, "Records a second, or another unit: 200/s.", required=True),
+        "rate": Key(RATE_OF_RECORDS, "Records a second, or another unit: 200/s; or a ramp, steps, or bursts."),
+        "loop": Key(LOOP, "open, at the rate whatever happens, unless given; or a closed one, by what was answered."),
         "batch": Key(Integer(1, 100_000), "Records handed over at a time; 1 unless given."),
-        "bytes": Key(
-            Quantity(size_bytes, SIZE_PATTERN, SIZE_ALLOWED, high=1024**2, numbers=True, write=size_text),
-            "Size of a record; 200 unless given.",
-        ),
+        "bytes": Key(SIZES, "Size of a record, or how sizes are drawn; 200 unless given."),
         "keys": Key(
-            Integer(1, 10_000_000),
-            "Distinct keys of its records in each partition, which compaction needs; without keys unless given.",
+            KEYS, "Distinct keys of its records in each partition, which compaction needs; without keys unless given."
         ),
         "tombstones": Key(
             Integer(1, 1_000_000), "One record in so many is a tombstone, which deletes its key; none unless given."
         ),
         "records": Key(
-            Text(RECORD_KINDS, "a kind of fake record such as faker:order"),
-            "A label for what the records hold; without effect so far.",
+            RECORDS,
+            "What the records hold, for whoever looks at them: faker: and a template, or fields with their providers.",
         ),
         "start": Key(DURATION, "When it begins; at once unless given."),
         "stop": Key(DURATION, "When it ends; when the settling begins unless given."),

@@ -163,7 +163,7 @@ def test_version(tmp_path: Path) -> None:
 
 def test_help_names_every_command(tmp_path: Path) -> None:
     text = floodmark("--help", cwd=tmp_path).out
-    for command in ("run", "check", "library", "faults", "profiles", "replay", "report", "demo"):
+    for command in ("run", "check", "library", "faults", "profiles", "replay", "peek", "report", "demo"):
         assert f" {command} " in text
 
 

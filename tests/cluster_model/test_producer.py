@@ -236,7 +236,7 @@ def test_a_batch_that_backs_off_holds_up_those_behind_it() -> None:
     rig = ProducerRig(batches=1, config=dict(PLAIN))
     rig.make_all()
     rig.answer(rig.produced()[0], E.NOT_ENOUGH_REPLICAS)
-    rig.producer._accumulator.add("t-0", 1, 1, rig.now)
+    rig.producer._accumulator.add("t-0", 1, rig.now)
     rig.producer._pump()
     rig.run(99 * MS)
     assert rig.sequences() == [0]
@@ -322,7 +322,7 @@ def test_another_partition_takes_the_new_identity_only_when_its_old_batches_are_
     rig.make_all()
     first, other = rig.produced()
     rig.answer(first, E.OUT_OF_ORDER_SEQUENCE_NUMBER)
-    rig.producer._accumulator.add("t-1", 1, 1, rig.now)
+    rig.producer._accumulator.add("t-1", 1, rig.now)
     rig.run(SECOND)
     assert [request.sequence for request in rig.produced() if request.partition == "t-1"] == [0]
     rig.answer(other)

@@ -150,6 +150,26 @@ def _replay(
     _end(lambda: run_replay(session, json=json))
 
 
+@app.command("peek")
+def _peek(
+    session: Annotated[str, typer.Argument(help="Directory of a recorded session, or its id.")],
+    partition: Annotated[str, typer.Argument(help="Such as orders-0.")],
+    offset: Annotated[int, typer.Argument(min=0, help="Offset of the record.")],
+    at: Annotated[
+        str | None, typer.Option(metavar="TIME", help="As it was at this virtual time, as in 12s; the end by default.")
+    ] = None,
+    records: Annotated[int, typer.Option(min=1, max=1_000, help="How many offsets to show.")] = 1,
+    json: JsonOption = False,
+) -> None:
+    """Show the record at an offset of a recorded session: key, contents, producer, and who still holds it.
+
+    Exit code 0: there is one. 1: nothing was ever written there. 2: bad input.
+    """
+    from tui.cli.peeking import run_peek  # noqa: PLC0415
+
+    _end(lambda: run_peek(session, partition, offset, at=at, records=records, json=json))
+
+
 @app.command("report")
 def _report(
     sessions: Annotated[list[str], typer.Argument(metavar="SESSION...", help="Directories of sessions, or ids.")],

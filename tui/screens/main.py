@@ -235,6 +235,18 @@ class MainScreen(Screen[None]):
         self.lanes.follow()
         self.present()
 
+    def action_peek(self) -> None:
+        """Show a record: the first one of a log that was scrolled, else the newest of the replica under the cursor."""
+        from tui.screens.record import RecordScreen  # noqa: PLC0415 - first paint does without it
+
+        if not self.bridge.view.partitions or self.toosmall.display:
+            return
+        partition = self.bridge.view.partitions[self.matrix.cursor[0]]
+        broker = self.bridge.view.brokers[self.matrix.cursor[1]].id
+        newest = next((each.leo for each in partition.replicas if each.broker == broker), partition.leo) - 1
+        offset = newest if self.lanes.start is None else self.lanes.start
+        self.app.push_screen(RecordScreen(self.look, self.bridge.session.cluster, partition.name, max(0, offset)))
+
     # -- acting -----------------------------------------------------------------------------------------------------
 
     @property

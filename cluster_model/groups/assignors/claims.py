@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cluster_model.groups.assignors.interface import Member, TopicPartition, Topics
+from cluster_model.groups.assignors.interface import Member, TopicPartition
 
 
 class Claims(NamedTuple):
@@ -15,14 +15,14 @@ class Claims(NamedTuple):
     """Claimed by two members of the same, newest generation: neither keeps them."""
 
 
-def claims(members: Sequence[Member], partitions: Sequence[TopicPartition], topics: Topics) -> Claims:
-    """Settle claims: among several the newest generation has it. Partitions that nobody may have are left out."""
+def claims(members: Sequence[Member], partitions: Sequence[TopicPartition]) -> Claims:
+    """Settle claims on ``partitions``: among several the newest generation has it. Claims on others are left out."""
     wanted = dict.fromkeys(partitions)
     by_id = sorted(members, key=lambda member: member.id)
     newest: dict[TopicPartition, list[Member]] = {}
     for member in by_id:
         for partition in dict.fromkeys(member.owned):
-            if partition not in wanted or not topics.has(partition):
+            if partition not in wanted:
                 continue
             rivals = newest.get(partition)
             if rivals is None or member.generation > rivals[0].generation:

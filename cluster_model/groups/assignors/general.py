@@ -59,19 +59,15 @@ class General:
                     self._lost_some = True
 
     def _balance(self, free: list[TopicPartition]) -> None:
-        fresh = self._by_size[-1][0] == 0
         left = [partition for partition in free if not self._given(partition, near=True)] if self._racks else free
         for partition in left:
             self._given(partition, near=False)
         fixed = self._set_fixed_aside()
         free = [partition for partition in free if self._is_movable(partition)]
         movable = [partition for partition in self._partitions if self._is_movable(partition)]
-        before = {member: dict(share) for member, share in self.shares.items()}
         if not self._lost_some:
             self._move(free)
-        moved = self._move(movable)
-        if not fresh and moved and _unevenness(self.shares) >= _unevenness(before):
-            self.shares = before
+        self._move(movable)
         self.shares.update(fixed)
 
     def _given(self, partition: TopicPartition, *, near: bool) -> bool:
@@ -94,20 +90,18 @@ class General:
                 fixed[member] = self.shares.pop(member)
         return fixed
 
-    def _move(self, partitions: list[TopicPartition]) -> bool:
-        """Move partitions to members that have at least two fewer, until nothing is left to gain; whether any was."""
-        ever = False
-        while True:
+    def _move(self, partitions: list[TopicPartition]) -> None:
+        """Move partitions to members that have at least two fewer, until nothing is left to gain."""
+        moved = True
+        while moved:
             moved = False
             balanced = self._is_balanced()
             for partition in partitions:
                 if balanced:
-                    break
+                    return
                 if self._moved(partition):
-                    moved = ever = True
+                    moved = True
                     balanced = self._is_balanced()
-            if not moved:
-                return ever
 
     def _moved(self, partition: TopicPartition) -> bool:
         """Move a partition, to the member that had it before if that is one to gain by, else to the least loaded."""
@@ -125,8 +119,8 @@ class General:
     def _move_to(self, partition: TopicPartition, target: str) -> None:
         """Move a partition, or in its place one whose earlier move that undoes.
 
-        The other one may belong to somebody else by now: it is taken only where that is a gain too, so that balancing
-        comes to an end.
+        The other one may belong to somebody else by now: it is taken only where that is a gain too. So every move makes
+        the group more even: balancing comes to an end, and need not be taken back, as Kafka does if it was for nothing.
         """
         instead = self._movements.better(partition, self._owner[partition], target)
         if len(self.shares[self._owner[instead]]) > len(self.shares[target]) + 1:
@@ -172,9 +166,3 @@ def _previous(members: Sequence[Member]) -> Previous:
                 if partition not in found or found[partition][0] < member.generation:
                     found[partition] = (member.generation, member.id)
     return found
-
-
-def _unevenness(shares: Shares) -> int:
-    """The differences in size between every two members, added up (``getBalanceScore``)."""
-    sizes = sorted(len(share) for share in shares.values())
-    return sum(size * (2 * place - len(sizes) + 1) for place, size in enumerate(sizes))

@@ -95,12 +95,9 @@ def _match_racks(sharings: list[_Sharing], shares: dict[str, list[TopicPartition
 
 def _match_together(together: list[_Sharing], size: int, shares: dict[str, list[TopicPartition]]) -> None:
     """The partitions of one number in all these topics go to the first member that all of them are near to."""
-    remaining = list(together[0].members)
     for number in range(size):
-        for member in remaining:
+        for member in together[0].members:
             if all(sharing.near(member, number) and sharing.room(member) > 0 for sharing in together):
                 for sharing in together:
                     sharing.give(member, [number], shares)
-                if all(sharing.room(member) == 0 for sharing in together):
-                    remaining.remove(member)
                 break

@@ -57,7 +57,7 @@ def _outcome(members: Sequence[Member], topics: Topics) -> _Outcome:
     by_id = sorted(members, key=lambda member: member.id)
     who = subscribers(by_id, topics)
     partitions = [partition for topic in who for partition in topics.partitions(topic)]
-    settled = claims(members, partitions, topics)
+    settled = claims(members, partitions)
     racks = Racks(members, partitions, topics)
     if same_subscriptions(members):
         constrained = Constrained(partitions, settled, racks)

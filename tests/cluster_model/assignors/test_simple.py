@@ -168,6 +168,22 @@ def test_range_keeps_topics_of_the_same_size_together(
     assert mismatched(members, topics, assignment) == apart
 
 
+def test_a_member_without_a_rack_is_near_to_everything() -> None:
+    topics = Topics({"t": 2}, dict(zip(parts("t-0 t-1"), (("b",), ("a",)), strict=True)))
+    members = [member("m0", "t"), member("m1", "t", rack="b")]
+    assert shown(RANGE.assign(members, topics)) == {"m0": "t-0", "m1": "t-1"}
+
+
+def test_a_topic_that_has_all_its_replicas_in_the_same_racks_is_shared_out_as_ever() -> None:
+    placed = dict.fromkeys(parts("t0-0 t0-1"), ("a",)) | {
+        parts(f"t1-{number}")[0]: (("a", "b")[number % 2],) for number in range(4)
+    }
+    members = [member("m0", "t0 t1", rack="b"), member("m1", "t0 t1", rack="a")]
+    assert shown(RANGE.assign(members, Topics({"t0": 2, "t1": 4}, placed))) == {
+        "m0": "t0-0 t1-1 t1-3", "m1": "t0-1 t1-0 t1-2",
+    }  # fmt: skip
+
+
 def test_when_racks_matter() -> None:
     (one, two) = parts("t-0 t-1")
     assert racks_matter(["a"], {one: ("a", "b"), two: ("a",)})

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.groups.assignors.interface import Assignment, Assignor, Member, Topics
+from cluster_model.groups.assignors.movements import Movements
 from cluster_model.groups.assignors.sticky import CooperativeStickyAssignor, StickyAssignor
 from tests.cluster_model.assignors.groups import (
     TOPICS,
@@ -18,6 +19,7 @@ from tests.cluster_model.assignors.groups import (
     is_valid,
     member,
     mismatched,
+    parts,
     same,
     shown,
     spread,
@@ -284,6 +286,65 @@ def test_a_partition_goes_back_to_who_had_it_in_an_older_generation() -> None:
     assert "t0-0" in shown(STICKY.assign(forgot, topics))["b"]
 
 
+def test_partitions_that_were_free_move_before_those_that_were_owned() -> None:
+    members = [member("a", "t1", "t1-1 t1-3", 1), member("b", "t0 t1", "t0-0", 1), member("c", "t0", "t0-1", 1)]
+    # The free t0-2 and t1-2 make three for b, and c has one: c gets t0-2, though t0-0 comes first in the list.
+    assert shown(STICKY.assign(members, Topics({"t0": 3, "t1": 4}))) == {
+        "a": "t1-0 t1-1 t1-3", "b": "t0-0 t1-2", "c": "t0-1 t0-2",
+    }  # fmt: skip
+
+
+def test_where_a_subscription_took_something_away_all_partitions_move_alike() -> None:
+    members = [
+        member("a", "t0 t1 t2", "t0-1 t2-2", 1), member("b", "t1 t2", "t0-3 t1-0 t1-1 t2-0", 1),
+        member("c", "t0", "t0-0", 1),
+    ]  # fmt: skip
+    # a ends up with four, two of them from t0: t0-1, its own, is the first that can go.
+    assert shown(STICKY.assign(members, Topics({"t0": 4, "t1": 2, "t2": 3}))) == {
+        "a": "t0-3 t2-1 t2-2", "b": "t1-0 t1-1 t2-0", "c": "t0-0 t0-1 t0-2",
+    }  # fmt: skip
+
+
+def test_an_earlier_move_is_undone_rather_than_a_second_one_made() -> None:
+    members = [
+        member("a", "t0 t1", "t0-3", 2), member("b", "t1", "", 2),
+        member("c", "t0 t1", "t0-1 t0-4 t0-5 t1-0 t1-1", 3),
+    ]  # fmt: skip
+    # c gives t0-1 to a, loses t1 to b, and can then have one of t0 back: its own again, not t0-0.
+    assert shown(STICKY.assign(members, Topics({"t0": 6, "t1": 2}))) == {
+        "a": "t0-0 t0-2 t0-3", "b": "t1-0 t1-1", "c": "t0-1 t0-4 t0-5",
+    }  # fmt: skip
+
+
+def test_the_way_back_counts_from_the_first_owner() -> None:
+    movements = Movements()
+    first, second, third = parts("t-0 t-1 t-2")
+    assert movements.better(first, "b", "c") == first
+    movements.moved(first, "a", "b")
+    movements.moved(second, "c", "a")
+    assert movements.better(third, "b", "c") == third
+    assert movements.better(third, "a", "c") == second
+    # The first came from a: for it to go on from b to c is as if it went from a to c, and undoes the second's.
+    assert movements.better(first, "b", "c") == second
+    movements.moved(second, "a", "c")
+    assert movements.better(first, "b", "c") == first
+
+
+def test_two_moves_of_one_partition_count_as_one() -> None:
+    movements = Movements()
+    first, second = parts("t-0 t-1")
+    movements.moved(first, "a", "b")
+    movements.moved(first, "b", "c")
+    assert movements.better(second, "c", "a") == first
+    assert movements.better(second, "b", "a") == second
+
+
+def test_of_two_claims_where_subscriptions_differ_one_is_kept() -> None:
+    members = [member("a", "t0", "t0-0", 1), member("b", "t0 t1", "t0-0 t1-0", 1)]
+    topics = Topics({"t0": 1, "t1": 1})
+    assert shown(COOPERATIVE.assign(members, topics)) == {"a": "t0-0", "b": "t1-0"}
+
+
 def test_claims_are_settled_the_same_way() -> None:
     topics = Topics({"t0": 2, "t1": 2})
     members = [member("a", "t0", "t0-0", 3), member("b", "t0 t1", "t0-0 t1-0", 2), member("c", "t1", "t1-1", 3)]
@@ -336,6 +397,36 @@ def test_sticky_looks_for_members_near_by(
     assert shown(assignment) == as_written(shares)
     assert mismatched(fresh, topics, assignment) == apart
     assert settled(in_racks(third, racks, shares), topics) == assignment
+
+
+def racked(placed: str, *members: Member) -> dict[str, str]:
+    """Sticky over one topic, given the rack of each partition's only replica, or of its replicas."""
+    words = placed.split()
+    return shown(
+        STICKY.assign(
+            members, Topics({"t": len(words)}, {parts(f"t-{at}")[0]: tuple(word) for at, word in enumerate(words)})
+        )
+    )
+
+
+def test_members_of_one_rack_get_its_partitions_in_turn() -> None:
+    members = [member("m0", "t", rack="a"), member("m1", "t", rack="a"), member("m2", "t", rack="b")]
+    assert racked("a a a a b b", *members) == {"m0": "t-0 t-2", "m1": "t-1 t-3", "m2": "t-4 t-5"}
+
+
+def test_partitions_with_few_members_nearby_are_given_out_first() -> None:
+    members = [member("m0", "t", rack="a"), member("m1", "t", rack="b")]
+    assert racked("ab a", *members) == {"m0": "t-1", "m1": "t-0"}
+
+
+def test_a_rack_gives_no_extra_when_there_is_none_left() -> None:
+    # m0 has the only extra; t-3 is near m1, who has its share, but m2 still has nothing.
+    members = [
+        member("m0", "t", "t-0 t-1", 1, rack="a"), member("m1", "t", "t-2", 1, rack="b"), member("m2", "t", rack="c"),
+    ]  # fmt: skip
+    assert racked("a a b b", *members) == {"m0": "t-0 t-1", "m1": "t-2", "m2": "t-3"}
+    members[1] = member("m1", "t", rack="b")
+    assert racked("a a b b", *members) == {"m0": "t-0 t-1", "m1": "t-2", "m2": "t-3"}
 
 
 def test_what_is_far_from_its_owner_is_taken_away_where_all_subscribe_to_the_same() -> None:

@@ -50,6 +50,11 @@ CASES = {
         [member("A", BOTH, "t1-0 t1-2 t2-0"), member("B", BOTH, "t1-1 t2-1 t2-2"), member("C", BOTH)],
         {"A": "t1-0 t1-2", "B": "t1-1 t2-1", "C": "t2-0 t2-2"},
     ),
+    "nobody's go before what is over": (
+        {"t": 5},
+        [member("A", "t", "t-0 t-1 t-2"), member("B", "t"), member("C", "t")],
+        {"A": "t-0 t-1", "B": "t-3 t-4", "C": "t-2"},
+    ),
     "one left": (
         {"t1": 3, "t2": 3},
         [member("A", BOTH, "t1-0 t2-0"), member("B", BOTH, "t1-1 t2-1")],

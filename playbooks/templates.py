@@ -1,0 +1,66 @@
+"""The records that ``records: faker:NAME`` names: fields, each with what it is made of."""
+
+from typing import Final
+
+TEMPLATES: Final[dict[str, dict[str, str]]] = {
+    "order": {
+        "order_id": "uuid4",
+        "customer": "pyint(1, 50000)",
+        "product": "ean13",
+        "quantity": "pyint(1, 9)",
+        "amount": "pyfloat(1, 500)",
+        "currency": "currency_code",
+        "city": "city",
+        "status": "random_element('new', 'paid', 'shipped', 'cancelled')",
+        "at": "timestamp",
+    },
+    "payment": {
+        "payment_id": "uuid4",
+        "order_id": "uuid4",
+        "account": "iban",
+        "card": "credit_card_provider",
+        "amount": "pyfloat(1, 500)",
+        "currency": "currency_code",
+        "approved": "boolean(97)",
+        "at": "timestamp",
+    },
+    "click": {
+        "user": "pyint(1, 100000)",
+        "session": "md5",
+        "page": "uri_path",
+        "referrer": "url",
+        "address": "ipv4",
+        "country": "country_code",
+        "at": "timestamp",
+    },
+    "user": {
+        "user_id": "uuid4",
+        "name": "name",
+        "account": "user_name",
+        "email": "email",
+        "city": "city",
+        "country": "country_code",
+        "job": "job",
+        "active": "boolean(90)",
+    },
+    "log_line": {
+        "at": "timestamp",
+        "level": "random_element('DEBUG', 'INFO', 'INFO', 'INFO', 'WARN', 'ERROR')",
+        "host": "hostname",
+        "thread": "numerify('worker-#')",
+        "request": "http_method",
+        "path": "uri_path",
+        "status": "http_status_code",
+        "millis": "pyint(1, 3000)",
+        "message": "sentence(8)",
+    },
+    "sensor": {
+        "device": "bothify('sensor-####')",
+        "temperature": "pyfloat(-20, 45)",
+        "humidity": "pyfloat(0, 100, right_digits=1)",
+        "battery": "pyint(0, 100)",
+        "latitude": "latitude",
+        "longitude": "longitude",
+        "at": "timestamp",
+    },
+}

@@ -1,0 +1,81 @@
+"""Keys that come more often than others: shares as asked for, the same for everybody, by whole numbers."""
+
+from bisect import bisect_right
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cluster_model.load_spec import HotKey, KeySkew, ZipfKeys
+from cluster_model.log.keys import drawn, key_model
+from cluster_model.log.skew import rank
+
+TOP = 1 << 64
+skews = st.one_of(
+    st.none(),
+    st.builds(ZipfKeys, st.integers(1, 5_000)),
+    st.builds(HotKey, st.integers(1, 999_999)),
+)
+
+
+def share(skew: KeySkew, distinct: int, key: int) -> Fraction:
+    """Which part of all draws gives keys up to and including ``key``."""
+
+    class Draws:
+        def __len__(self) -> int:
+            return 1 << 62
+
+        def __getitem__(self, index: int) -> int:
+            return rank(skew, distinct, index << 2)
+
+    return Fraction(bisect_right(Draws(), key) << 2, TOP)
+
+
+@given(skews, st.integers(1, 10_000_000), st.integers(0, TOP - 1))
+def test_every_draw_is_a_key(skew: KeySkew | None, distinct: int, draw: int) -> None:
+    assert 0 <= rank(skew, distinct, draw) < distinct
+
+
+@given(skews, st.integers(1, 10_000_000), st.integers(0, TOP - 1), st.integers(0, TOP - 1))
+def test_higher_draws_are_rarer_keys(skew: KeySkew | None, distinct: int, one: int, other: int) -> None:
+    low, high = sorted((one, other))
+    assert rank(skew, distinct, low) <= rank(skew, distinct, high)
+
+
+@pytest.mark.parametrize("exponent", [500, 1_000, 1_100, 2_000])
+@pytest.mark.parametrize("distinct", [2, 100, 5_000, 200_000])
+def test_zipf_shares_are_those_of_the_law(exponent: int, distinct: int) -> None:
+    whole = sum((key + 1) ** (-exponent / 1_000) for key in range(distinct))
+    for key in sorted({0, 1, 9, 255, 256, 999, distinct // 2, distinct - 1}):
+        if key < distinct:
+            expected = sum((each + 1) ** (-exponent / 1_000) for each in range(key + 1)) / whole
+            assert float(share(ZipfKeys(exponent), distinct, key)) == pytest.approx(expected, rel=2e-3)
+
+
+def test_the_hot_key_has_its_share_and_the_others_are_alike() -> None:
+    skew = HotKey(800_000)
+    assert float(share(skew, 101, 0)) == pytest.approx(0.8)
+    for key in (1, 50, 99):
+        assert float(share(skew, 101, key) - share(skew, 101, key - 1)) == pytest.approx(0.002)
+
+
+def test_one_key_is_always_drawn() -> None:
+    assert {rank(skew, 1, draw) for skew in (None, ZipfKeys(1_000), HotKey(1)) for draw in (0, TOP - 1)} == {0}
+
+
+def test_a_producers_keys_follow_the_skew_and_stay_apart_from_others() -> None:
+    model = key_model("checkout", "orders-0", 1_000, 50, 0, ZipfKeys(1_000))
+    counted = Counter(key for start in range(0, 20_000, 100) for key in drawn(model, start, 100).keys)
+    assert min(map(int, counted)) >= 1_000
+    assert max(map(int, counted)) < 1_050
+    assert counted[1_000] > 1.8 * counted[1_001] > 2 * counted[1_009]
+
+
+def test_a_record_has_its_key_whatever_batch_it_is_in() -> None:
+    model = key_model("checkout", "orders-0", 0, 50, 7, HotKey(500_000))
+    alone = [drawn(model, number, 1) for number in range(40)]
+    together = drawn(model, 0, 40)
+    assert [each.keys[0] for each in alone] == list(together.keys)
+    assert {number for number, each in enumerate(alone) if each.deletes} == set(together.deletes)

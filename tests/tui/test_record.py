@@ -1,0 +1,62 @@
+"""The record under the log, on the screen."""
+
+import json
+import re
+from dataclasses import replace
+
+from tests.tui.driving import driving
+from tests.tui.fake_views import session
+from tui.screens.record import RecordScreen
+
+
+async def test_p_shows_the_newest_record_of_the_replica_under_the_cursor():
+    async with driving() as driver:
+        await driver.seconds(3)
+        await driver.press("space", "right")
+        broker = driver.bridge.view.brokers[driver.main.matrix.cursor[1]].id
+        (newest,) = [each.leo - 1 for each in driver.bridge.view.partitions[0].replicas if each.broker == broker]
+        await driver.press("p")
+        assert isinstance(driver.app.screen, RecordScreen)
+        assert driver.app.screen.log_offset == newest > 0
+        assert f"offset {newest}, leader epoch 0" in driver.text()
+        assert "held by" in driver.text()
+        await driver.press("escape")
+        assert not isinstance(driver.app.screen, RecordScreen)
+
+
+async def test_arrows_go_to_other_offsets_and_stop_at_the_first():
+    async with driving() as driver:
+        await driver.seconds(3)
+        await driver.press("shift+left", "p")
+        screen = driver.app.screen
+        first = screen.log_offset
+        assert first == driver.main.lanes.start
+        await driver.press("right", "right", "left", "shift+right")
+        assert screen.log_offset == first + 11
+        for _ in range(first // 10 + 2):
+            await driver.press("shift+left")
+        assert screen.log_offset == 0
+        assert "offset 0, leader epoch 0" in driver.text()
+        for _ in range(40):
+            await driver.press("shift+right")
+        assert "nothing was written here so far" in driver.text()
+
+
+async def test_contents_are_those_of_the_playbook():
+    async with driving() as driver:
+        cluster = driver.bridge.session.cluster
+        spec = cluster.spec
+        fields = (("n", "sequence"), ("who", "producer"))
+        cluster.spec = replace(spec, producers=tuple(replace(each, fields=fields) for each in spec.producers))
+        await driver.seconds(3)
+        await driver.press("shift+left", "p")
+        value = json.loads(re.findall(r'\{"n".*?\}', driver.text())[0])
+        assert value["who"] in {each.name for each in spec.producers}
+
+
+async def test_the_session_goes_on_behind_it():
+    async with driving(session=session()) as driver:
+        await driver.press("p")
+        before = driver.bridge.session.cluster.now_us
+        await driver.seconds(1)
+        assert driver.bridge.session.cluster.now_us > before

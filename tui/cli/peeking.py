@@ -1,0 +1,80 @@
+"""``floodmark peek``: what stands, or stood, at an offset of a recorded session."""
+
+from cluster_model.errors import ModelError
+from cluster_model.internal_topics import INTERNAL
+from cluster_model.log.lineage import Lineages
+from playbooks.layout import sessions_root
+from playbooks.loader import PlaybookError
+from playbooks.manual_session import ManualSession
+from playbooks.peeking import Peeked, peek
+from playbooks.problems import listed, nearest, shown
+from playbooks.reading_sessions import Recorded, SessionError, find_session, read_session
+from playbooks.replay import ReplayMismatchError, rerun
+from playbooks.session import Session
+from playbooks.units import UnitError, duration_us
+from tui.cli.console import BAD_INPUT, FAILED, OK, answers, complain, complain_of, people, print_document, say
+from tui.cli.progress import Telling
+from tui.cli.run import to_text
+from tui.viewmodel.record import LABEL, heading, rows
+
+
+def run_peek(text: str, partition: str, offset: int, *, at: str | None, records: int, json: bool) -> int:
+    """Show the records at ``offset`` and the ``records`` - 1 after it; 0 when there is any, 1 when there is none."""
+    try:
+        at_us = -1 if at is None else duration_us(at)
+        recorded = read_session(find_session(text, sessions_root()))
+        session = _rerun(recorded, at_us)
+        _check_partition(session, partition)
+        found = [each for place in range(offset, offset + records) for each in peek(session.cluster, partition, place)]
+    except UnitError as error:
+        complain(f"--at takes {error}, found {at!r}")
+        return BAD_INPUT
+    except (SessionError, ModelError) as error:
+        complain(str(error))
+        return BAD_INPUT
+    except PlaybookError as error:
+        complain_of(error)
+        return BAD_INPUT
+    except ReplayMismatchError as error:
+        complain(str(error))
+        return FAILED
+    if json:
+        print_document(to_text([each.to_json() for each in found]))
+    else:
+        for each in found:
+            _print(each)
+    if not found:
+        end = _end(session.cluster.world.lineages[partition])
+        complain(f"nothing was written at offset {offset} of {partition}, which goes up to {end}, exclusive")
+    return OK if found else FAILED
+
+
+def _rerun(recorded: Recorded, at_us: int) -> Session | ManualSession:
+    console = people()
+    for note in recorded.notes:
+        say(console, f"note: {note}", "yellow")
+    with Telling(console) as telling:
+        return rerun(
+            recorded,
+            at_us,
+            lambda done, total: telling.tell(lambda: f"running again: {done} of {total} events are the same"),
+        )
+
+
+def _check_partition(session: Session | ManualSession, partition: str) -> None:
+    """Refuse a partition that is not there; Kafka's own are too many to name."""
+    known = list(session.cluster.world.records)
+    if partition not in known:
+        told = [name for name in known if name.rpartition("-")[0] not in INTERNAL]
+        raise ModelError(f"no partition {shown(partition)}; there are {listed(told, 'and')}{nearest(partition, known)}")
+
+
+def _end(lineages: Lineages) -> int:
+    return max((lineage.end for lineage in lineages.by_id), default=0)
+
+
+def _print(peeked: Peeked) -> None:
+    console = answers()
+    say(console, heading(peeked), "bold")
+    for name, words in rows(peeked):
+        say(console, f"  {name:<{LABEL}}{words}")

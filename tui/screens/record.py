@@ -1,0 +1,67 @@
+"""The records at an offset, over the main screen: contents, producer, and who holds them."""
+
+from typing import ClassVar, Final
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.style import Style
+from textual.widgets import Static
+
+from playbooks.peeking import Peekable, peek
+from tui import glyphs
+from tui.theme import Look
+from tui.viewmodel import record
+
+KEYS_WORDS: Final = f"left, right: other offset {glyphs.NOTHING} shift: ten on {glyphs.NOTHING} esc"
+
+
+class RecordScreen(ModalScreen[None]):
+    """What was written at an offset by now. The session goes on behind it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,p,q", "app.pop_screen", "close"),
+        Binding("left,h", "move(-1)", "one offset back", show=False),
+        Binding("right,l", "move(1)", "one offset on", show=False),
+        Binding("shift+left", "move(-10)", "ten offsets back", show=False),
+        Binding("shift+right", "move(10)", "ten offsets on", show=False),
+    ]
+
+    def __init__(self, look: Look, cluster: Peekable, partition: str, offset: int) -> None:
+        super().__init__()
+        self._look = look
+        self._cluster = cluster
+        self._partition = partition
+        self._page = Static()
+        self.log_offset = offset
+
+    def compose(self) -> ComposeResult:
+        """One scrolling page."""
+        with VerticalScroll(id="record"):
+            yield self._page
+
+    def on_mount(self) -> None:
+        """The first look."""
+        self.action_move(0)
+
+    def action_move(self, offsets: int) -> None:
+        """Look at another offset; there is none before 0."""
+        self.log_offset = max(0, self.log_offset + offsets)
+        found = peek(self._cluster, self._partition, self.log_offset)
+        lines: list[Content] = []
+        for each in found:
+            lines.append(self._styled(record.heading(each), "calm"))
+            lines += [self._line(label, words) for label, words in record.rows(each)]
+        if not found:
+            lines.append(self._styled(f"{self._partition} offset {self.log_offset}", "calm"))
+            lines.append(self._styled("nothing was written here so far", "text"))
+        lines.append(self._styled(KEYS_WORDS, "quiet"))
+        self._page.update(Content("\n").join(lines))
+
+    def _line(self, label: str, words: str) -> Content:
+        return Content.assemble(self._styled(label.ljust(record.LABEL), "key"), self._styled(words, "text"))
+
+    def _styled(self, text: str, role: str) -> Content:
+        return Content.styled(self._look.text(text), Style.from_rich_style(self._look.style(role)))
