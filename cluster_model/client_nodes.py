@@ -4,7 +4,9 @@ from collections.abc import Callable
 from typing import Final
 
 from cluster_model.building import Parts, range_share
+from cluster_model.clients.application import AUTO, Application
 from cluster_model.clients.consumer import Consumer
+from cluster_model.clients.group_settings import GroupSettings
 from cluster_model.clients.producer import Producer
 from cluster_model.clients.producer_config import ProducerConfig
 from cluster_model.config import ConsumerConfig
@@ -13,7 +15,7 @@ from cluster_model.events import Event
 from cluster_model.kernel.port import Port
 from cluster_model.kernel.processes import Network
 from cluster_model.kernel.streams import Streams
-from cluster_model.spec import ClusterSpec
+from cluster_model.spec import ClusterSpec, GroupSpec
 
 FIRST_PRODUCER: Final = 2_000
 FIRST_CONSUMER: Final = 3_000
@@ -56,19 +58,39 @@ def make_consumers(
     brokers = tuple(broker.id for broker in spec.brokers)
     consumers: dict[str, Consumer] = {}
     for each in spec.groups:
-        config = ConsumerConfig.of(each.config)
+        # Groups have members since 0.9: before that a consumer's partitions are always given.
+        coordinated = each.coordinated and parts.profile.group_membership
+        application = Application(each.processing_us, each.commit, each.fails, each.retries, each.retry_pause_us)
+        config = ConsumerConfig.of(parts.profile, each.config)
         for member in range(each.members):
             name = f"{each.name}/{member}"
             node = FIRST_CONSUMER + len(consumers)
-            share = tuple(
-                partition
-                for topic in each.topics
-                for partition in range_share(partitions_of(parts, topic), member, each.members)
-            )
+            share = () if coordinated else _share(parts, each, member)
             consumer = Consumer(
-                Port(network, node), name, each.name, parts.profile, config, share, brokers, each.processing_us,
+                Port(network, node), name, each.name, parts.profile, config, share, brokers, application,
                 parts.lineages, emit,
             )  # fmt: skip
+            if coordinated:
+                consumer.subscribe(_settings(parts, each, member), each.topics, each.pattern)
             consumers[name] = consumer
             network.add(node, name, consumer)
     return consumers
+
+
+def _share(parts: Parts, group: GroupSpec, member: int) -> tuple[str, ...]:
+    """What a member of a group without a coordinator has: each topic in ranges over the members."""
+    return tuple(
+        partition
+        for topic in group.topics
+        for partition in range_share(partitions_of(parts, topic), member, group.members)
+    )
+
+
+def _settings(parts: Parts, group: GroupSpec, member: int) -> GroupSettings:
+    """A member's settings. ``group.instance.id`` gets its number: no two have the same one.
+
+    Who commits by itself does not have it done automatically.
+    """
+    config = {"enable.auto.commit": group.commit == AUTO, **group.config}
+    instance = str(config.get("group.instance.id", ""))
+    return GroupSettings.of(parts.profile, config, f"{instance}-{member}" if instance else "")

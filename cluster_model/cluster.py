@@ -7,7 +7,7 @@ Slices never change what happens: the same spec, seed and actions give the same 
 from collections.abc import Callable, Mapping
 from enum import Enum
 
-from cluster_model import viewing
+from cluster_model import group_truth, viewing
 from cluster_model.building import build_parts, settings_of
 from cluster_model.checker.checker import Checker
 from cluster_model.client_nodes import make_consumers, make_producers
@@ -29,7 +29,7 @@ from cluster_model.log.lineage import Lineages
 from cluster_model.messages import NOBODY, PartitionState
 from cluster_model.overview import overview
 from cluster_model.planes import make_plane, share
-from cluster_model.query import Query
+from cluster_model.query import GroupFacts, Query
 from cluster_model.replication.broker import Broker
 from cluster_model.spec import ClusterSpec
 from cluster_model.trace import Trace
@@ -344,11 +344,14 @@ class Cluster:
         """End of the session: the ledger becomes final."""
         self.checker.ledger.close(self.now_us)
 
-    def _groups(self) -> dict[str, tuple[int, dict[str, int]]]:
-        found: dict[str, tuple[int, dict[str, int]]] = {spec.name: (spec.members, {}) for spec in self.spec.groups}
-        for consumer in self.consumers.values():
-            found[consumer.group][1].update(consumer.positions)
-        return found
+    def _groups(self) -> dict[str, GroupFacts]:
+        return {
+            spec.name: GroupFacts(
+                group_truth.members(self, spec), group_truth.places(self, spec), group_truth.committed(self, spec),
+                group_truth.generation(self, spec),
+            )
+            for spec in self.spec.groups
+        }  # fmt: skip
 
     def _count_operations(self) -> int:
         return self.operations()

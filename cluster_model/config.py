@@ -162,21 +162,27 @@ class ConsumerConfig:
 
     fetch_wait_us: int
     fetch_bytes: int
+    fetch_min_bytes: int
+    fetch_max_bytes: int
+    """0 before 0.10.1 (KIP-74): no limit."""
     max_poll_records: int
-    reset_to_earliest: bool
+    reset: str
+    """``auto.offset.reset`` as configured."""
     request_timeout_us: int
     backoff_us: int
     metadata_age_us: int
     rack: str = ""
 
     @staticmethod
-    def of(config: Mapping[str, ConfigValue]) -> "ConsumerConfig":
-        """Settings of a consumer, Kafka's defaults beneath."""
+    def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ConsumerConfig":
+        """Settings for a client of the cluster's own version, Kafka's defaults beneath."""
         return ConsumerConfig(
             fetch_wait_us=int(config.get("fetch.max.wait.ms", 500)) * MS,
             fetch_bytes=int(config.get("max.partition.fetch.bytes", 1_048_576)),
+            fetch_min_bytes=int(config.get("fetch.min.bytes", 1)),
+            fetch_max_bytes=int(config.get("fetch.max.bytes", 52_428_800)) if profile.number >= (0, 10, 1) else 0,
             max_poll_records=int(config.get("max.poll.records", 500)),
-            reset_to_earliest=config.get("auto.offset.reset", "latest") == "earliest",
+            reset=str(config.get("auto.offset.reset", "latest")),
             request_timeout_us=int(config.get("request.timeout.ms", 30_000)) * MS,
             backoff_us=int(config.get("retry.backoff.ms", 100)) * MS,
             metadata_age_us=int(config.get("metadata.max.age.ms", 300_000)) * MS,

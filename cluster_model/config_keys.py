@@ -279,14 +279,51 @@ PRODUCER: Final = _table(
 )
 """Producer configurations."""
 
+_RESET: Final = (
+    r"(earliest|latest|none|"
+    r"by_duration:P(?=[0-9T])([0-9]{1,5}D)?(T(?=[0-9])([0-9]{1,5}H)?([0-9]{1,7}M)?([0-9]{1,9}(\.[0-9]{1,6})?S)?)?)"
+)
+
+_STRATEGY: Final = (
+    r"(org\.apache\.kafka\.clients\.consumer\.)?(Range|RoundRobin|Sticky|CooperativeSticky)Assignor|"
+    r"range|roundrobin|sticky|cooperative-sticky"
+)
+
+_MEMBER: Final = (
+    ConfigKey("session.timeout.ms", "int", "Silence after which a member is out of its group.", 1),
+    ConfigKey("heartbeat.interval.ms", "int", "How often a member tells its coordinator that it lives.", 1),
+    ConfigKey("max.poll.interval.ms", "int", "Time between two polls after which a member leaves (0.10.1).", 1),
+    ConfigKey("enable.auto.commit", "bool", "Whether polls commit what earlier polls handed out."),
+    ConfigKey("auto.commit.interval.ms", "int", "How often they do."),
+    ConfigKey("default.api.timeout.ms", "int", "How long a commitSync tries."),
+    ConfigKey(
+        "partition.assignment.strategy", "str", "Assignors, the preferred one first.",
+        pattern=rf"({_STRATEGY})( *, *({_STRATEGY}))*", form="assignors separated by commas, as in RangeAssignor",
+    ),
+    ConfigKey(
+        "group.instance.id", "str", "Makes members static ones; each gets its number behind it (2.3).",
+        pattern="[a-zA-Z0-9._-]{1,200}", form="a name",
+    ),
+)  # fmt: skip
+"""Of members of a group that its coordinator shares partitions out to."""
+
 CONSUMER: Final = _table(
+    ConfigKey("fetch.min.bytes", "int", "Bytes that a fetch waits for."),
+    ConfigKey("fetch.max.bytes", "int", "Bytes that a fetch takes in all (0.10.1).", 1),
     ConfigKey("fetch.max.wait.ms", "int", "How long a broker parks an empty fetch.", 1),
     ConfigKey("max.partition.fetch.bytes", "int", "Bytes a fetch takes from a partition.", 1),
     ConfigKey("max.poll.records", "int", "Records handed out by one poll.", 1),
-    ConfigKey("auto.offset.reset", "str", "Where to go when the position is gone.", choices=("earliest", "latest")),
+    ConfigKey(
+        "auto.offset.reset",
+        "str",
+        "Where to go without a position, or when it is gone.",
+        pattern=_RESET,
+        form="earliest, latest, none or by_duration:P1DT2H3M4S",
+    ),
     ConfigKey("request.timeout.ms", "int", "How long to wait for an answer.", 1),
     ConfigKey("retry.backoff.ms", "int", "Pause after a fetch error."),
     ConfigKey("metadata.max.age.ms", "int", "Age at which metadata is asked for again.", 1),
+    *_MEMBER,
     ConfigKey(
         "client.rack", "str", "The rack to read from where there is a choice (2.4).", pattern=".+", form="a name"
     ),

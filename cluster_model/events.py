@@ -564,7 +564,10 @@ class RecordsRead(TraceEvent):
 
 @_event
 class ConsumerReset(TraceEvent):
-    """``auto.offset.reset`` moved a consumer whose position was out of range from ``end_offset`` to ``log_offset``."""
+    """``auto.offset.reset`` moved a consumer from ``end_offset`` to ``log_offset``.
+
+    Its position was out of range; or it had none, and ``end_offset`` is -1.
+    """
 
     kind: ClassVar[str] = "consumer_reset"
     at_us: int
@@ -685,6 +688,124 @@ class ExpectationChecked(TraceEvent):
     detail: str
 
 
+@_event
+class TruncationDetected(TraceEvent):
+    """A consumer found that what it has read was truncated (KIP-320).
+
+    It had read up to ``log_offset``, last a record of ``leader_epoch``; the new leader's log has that epoch up to
+    ``end_offset`` only, -1 if not at all.
+    """
+
+    kind: ClassVar[str] = "truncation_detected"
+    at_us: int
+    client: str
+    group_id: str
+    partition: str
+    leader_epoch: int
+    log_offset: int
+    end_offset: int
+
+
+@_event
+class ConsumerFailed(TraceEvent):
+    """A consumer's application ended by an exception that the client threw; ``error`` is its name."""
+
+    kind: ClassVar[str] = "consumer_failed"
+    at_us: int
+    client: str
+    group_id: str
+    error: str
+
+
+@_event
+class GroupRebalanced(TraceEvent):
+    """A group's leader has brought an assignment that is in force; ``count`` is how many members it has."""
+
+    kind: ClassVar[str] = "group_rebalanced"
+    at_us: int
+    client: str
+    group_id: str
+    count: int
+    detail: str
+
+
+@_event
+class PartitionsAssigned(TraceEvent):
+    """A member got ``count`` partitions more (``onPartitionsAssigned``); ``detail`` names generation and partitions."""
+
+    kind: ClassVar[str] = "partitions_assigned"
+    at_us: int
+    client: str
+    group_id: str
+    count: int
+    detail: str
+
+
+@_event
+class PartitionsRevoked(TraceEvent):
+    """A member gave ``count`` partitions up while they were still its own (``onPartitionsRevoked``)."""
+
+    kind: ClassVar[str] = "partitions_revoked"
+    at_us: int
+    client: str
+    group_id: str
+    count: int
+    detail: str
+
+
+@_event
+class PartitionsLost(TraceEvent):
+    """A member found that ``count`` partitions are its own no more (``onPartitionsLost``)."""
+
+    kind: ClassVar[str] = "partitions_lost"
+    at_us: int
+    client: str
+    group_id: str
+    count: int
+    detail: str
+
+
+@_event
+class OffsetsCommitted(TraceEvent):
+    """A member's commit of ``log_offset``, the next to be read, was accepted; told where it differs from its last one.
+
+    ``by``: auto, sync, async, rebalance or close.
+    """
+
+    kind: ClassVar[str] = "offsets_committed"
+    at_us: int
+    client: str
+    group_id: str
+    partition: str
+    log_offset: int
+    by: str
+
+
+@_event
+class HandlerFailed(TraceEvent):
+    """An application skipped ``count`` records, the first at ``log_offset``, that its handler could not process."""
+
+    kind: ClassVar[str] = "handler_failed"
+    at_us: int
+    client: str
+    group_id: str
+    partition: str
+    log_offset: int
+    count: int
+
+
+@_event
+class CommitFailed(TraceEvent):
+    """A member's commit came to nothing, or its outcome is unknown; ``error`` is the exception's name."""
+
+    kind: ClassVar[str] = "commit_failed"
+    at_us: int
+    client: str
+    group_id: str
+    error: str
+    by: str
+
+
 Event = TraceEvent
 """Any trace event."""
 
@@ -697,7 +818,7 @@ FIELDS: Final[dict[str, tuple[str, ...]]] = {kind: tuple(cls.__annotations__)[1:
 _VALUES: Final = {kind: attrgetter(*names) for kind, names in FIELDS.items()}
 
 DATA_KINDS: Final = frozenset(
-    {"appended", "hw_advanced", "records_sent", "records_acked", "records_read", "produce_refused"}
+    {"appended", "hw_advanced", "records_sent", "records_acked", "records_read", "produce_refused", "offsets_committed"}
 )
 """Kinds that come with every batch; all others are rare, worth a line on a screen and an immediate flush."""
 

@@ -171,10 +171,14 @@ class FetchResponse(NamedTuple):
 
 
 class EpochEndRequest(NamedTuple):
-    """OffsetsForLeaderEpoch for several partitions: (partition, epoch asked, current leader epoch or -1)."""
+    """OffsetsForLeaderEpoch for several partitions: (partition, epoch asked, current leader epoch or -1).
+
+    ``replica`` is -1 from a consumer (KIP-320), which is answered on its ordinary connection.
+    """
 
     correlation: int
     partitions: tuple[tuple[str, int, int], ...]
+    replica: int = 0
 
 
 class EpochEnd(NamedTuple):

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from cluster_model import beliefs, viewing
+from cluster_model import beliefs, group_truth, viewing
 from cluster_model.kernel.processes import ProcessState
 from cluster_model.messages import NOBODY
 from cluster_model.views import BrokerView, ClusterView, GroupView, PartitionView, ProducerView
@@ -75,4 +75,14 @@ def _group_view(cluster: "Cluster", name: str) -> GroupView:
     members = [consumer for consumer in cluster.consumers.values() if consumer.group == name]
     positions = tuple(item for consumer in members for item in consumer.positions.items())
     read = sum(consumer.read for consumer in members)
-    return GroupView(name, spec.topics, spec.members, read, cluster.query.lag(name), positions)
+    return GroupView(
+        name,
+        spec.topics,
+        group_truth.members(cluster, spec),
+        read,
+        cluster.query.lag(name),
+        positions,
+        generation=group_truth.generation(cluster, spec),
+        assignment=group_truth.assignment(cluster, spec),
+        committed=tuple(group_truth.committed(cluster, spec).items()),
+    )

@@ -5,6 +5,7 @@ of its ISR where a log is asked for.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from cluster_model.beliefs import Governing
 from cluster_model.checker.checker import Checker
@@ -13,6 +14,16 @@ from cluster_model.log.compare import differing, length, union
 from cluster_model.query_control import ControlQuery
 from cluster_model.replication.replica import Replica
 from cluster_model.world import World
+
+
+class GroupFacts(NamedTuple):
+    """A group at one instant."""
+
+    members: int
+    places: dict[str, int]
+    """Partition → what is committed, else where a consumer reads."""
+    committed: dict[str, int]
+    generation: int = -1
 
 
 class Query(ControlQuery):
@@ -25,11 +36,11 @@ class Query(ControlQuery):
         world: World,
         checker: Checker,
         now: Callable[[], int],
-        groups: Callable[[], dict[str, tuple[int, dict[str, int]]]],
+        groups: Callable[[], dict[str, "GroupFacts"]],
         governing: Governing,
         operations: Callable[[], int] = lambda: 0,
     ) -> None:
-        """``groups`` tells each group's members and positions by partition; ``governing`` is the control plane.
+        """``groups`` tells what there is to know of each group; ``governing`` is the control plane.
 
         ``operations`` tells how many operations of the administrator are under way.
         """
@@ -103,16 +114,28 @@ class Query(ControlQuery):
         return self._world.is_up(broker)
 
     def lag(self, group: str) -> int:
-        """Records that a group has yet to read, over its partitions; against the HW, so it can be negative."""
-        _members, positions = self._group(group)
-        there = [(name, position) for name, position in positions.items() if name in self._world.records]
+        """Records between what a group has committed and the HW, over its partitions, so it can be negative.
+
+        Where it has committed nothing its consumers' position counts.
+        """
+        places = self._group(group).places
+        there = [(name, position) for name, position in places.items() if name in self._world.records]
         return sum(self.hw(partition) - position for partition, position in there)
 
     def members(self, group: str) -> int:
         """Consumers in a group."""
-        return self._group(group)[0]
+        return self._group(group).members
 
-    def _group(self, group: str) -> tuple[int, dict[str, int]]:
+    def committed(self, group: str, partition: str) -> int:
+        """The offset that a group has committed for a partition, -1 for none."""
+        self._world.record(partition)
+        return self._group(group).committed.get(partition, -1)
+
+    def generation(self, group: str) -> int:
+        """A group's generation by its coordinator, -1 while nobody knows."""
+        return self._group(group).generation
+
+    def _group(self, group: str) -> "GroupFacts":
         groups = self._groups()
         if group not in groups:
             known = ", ".join(groups) or "none"

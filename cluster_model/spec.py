@@ -88,6 +88,18 @@ class GroupSpec:
     members: int = 1
     processing_us: int = 0
     config: dict[str, int | str | bool] = field(default_factory=dict)
+    coordinated: bool = False
+    """Whether the group's coordinator shares the partitions out; else they are shared out once, in ranges."""
+    commit: str = "auto"
+    """When its applications commit, of a coordinated group (``clients.application.COMMIT_MODES``)."""
+    fails: int = 0
+    """The handler cannot process one record in so many; 0: it can process all."""
+    retries: int = 0
+    """How often it is tried again before the record is skipped ..."""
+    retry_pause_us: int = 0
+    """... and how long after."""
+    pattern: str = ""
+    """A regular expression: a coordinated group's topics are all that match it, instead of ``topics``."""
 
 
 @dataclass(frozen=True, slots=True)

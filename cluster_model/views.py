@@ -177,7 +177,13 @@ class GroupView:
     members: int
     read: int
     lag: int
+    """Of what is committed, else of the positions; negative after a truncation or a bad commit."""
     positions: tuple[tuple[str, int], ...]
+    generation: int = -1
+    """By its coordinator; -1 while nobody knows, and for a group without one."""
+    assignment: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Each consumer with the partitions that it takes for its own."""
+    committed: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

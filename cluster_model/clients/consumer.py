@@ -1,47 +1,57 @@
-"""A consumer of a fixed share of a group's partitions: fetches up to the high watermark, hands records out in order.
+"""A consumer and its application: the poll loop over group, positions and fetches (``KafkaConsumer.poll``).
 
-Partitions are shared out once, each topic in ranges over the members; membership changes are not part of it. The
-position moves when records are handed out (``KafkaConsumer``); an offset that its leader no longer has is reset by
-``auto.offset.reset``.
+Partitions are the group's to give, or are given once and for all. A position moves when records are handed out, not
+when they are fetched, and not when they have been processed. An exception that a poll throws ends the application,
+which closes its consumer.
 """
 
+import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
+from cluster_model.clients.application import Application, Failing
+from cluster_model.clients.assigning import topic_of
+from cluster_model.clients.commits import ASYNC, SYNC, Outcome
+from cluster_model.clients.coordination import Coordination
+from cluster_model.clients.fetching import Fetcher, Handed
+from cluster_model.clients.group_settings import GroupSettings
 from cluster_model.clients.metadata import Metadata
-from cluster_model.clients.preferred import PreferredReplicas
+from cluster_model.clients.positions import Positions
+from cluster_model.clients.reset_policy import reset_policy
 from cluster_model.config import ConsumerConfig
-from cluster_model.errors import KafkaError
-from cluster_model.events import ConsumerReset, Event, RecordsRead
+from cluster_model.events import ConsumerFailed, Event, HandlerFailed, RecordsRead
+from cluster_model.internal_topics import INTERNAL
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Alarm, Port
 from cluster_model.log.lineage import Lineages
 from cluster_model.messages import (
-    CONSUMER,
-    EARLIEST,
-    LATEST,
-    NOBODY,
-    FetchData,
-    FetchPartition,
-    FetchRequest,
+    EpochEndResponse,
     FetchResponse,
-    ListOffsetsRequest,
     ListOffsetsResponse,
     Message,
     MetadataResponse,
     PartitionState,
 )
 from cluster_model.profiles import Profile
-from cluster_model.replication.session_handle import SessionHandle
+
+POLLING: Final = 0
+"""The application waits in a poll ..."""
+PROCESSING: Final = 1
+"""... has records in hand ..."""
+COMMITTING: Final = 2
+"""... waits in a commitSync ..."""
+CLOSING: Final = 3
+"""... or in a close ..."""
+CLOSED: Final = 4
+"""... and is done with it."""
 
 
 class Consumer:
     """The node: one member of a group."""
 
     __slots__ = (
-        "_alarm", "_asked", "_backing_off", "_busy_until", "_config", "_correlation", "_emit", "_lineages",
-        "_metadata", "_outstanding", "_port", "_preferred", "_processing_us", "_profile", "_rack",
-        "_resetting", "_sessions", "group", "name", "positions", "read",
+        "_alarm", "_application", "_busy_until", "_config", "_emit", "_failing", "_fetcher", "_metadata", "_phase",
+        "_port", "_positions", "_profile", "_taken", "coordination", "failed", "group", "name", "read",
     )  # fmt: skip
 
     def __init__(
@@ -53,30 +63,26 @@ class Consumer:
         config: ConsumerConfig,
         partitions: tuple[str, ...],
         brokers: tuple[int, ...],
-        processing_us: int,
+        application: Application,
         lineages: dict[str, Lineages],
         emit: Callable[[Event], None],
     ) -> None:
+        """``partitions`` are those given for good, none for a member that :meth:`subscribe` makes one of a group."""
         self.name = name
         self.group = group
-        self.positions = dict.fromkeys(partitions, 0)
         self.read = 0
+        self.failed = ""
+        """The exception that ended the application, empty while it runs."""
         self._port = port
-        self._profile = profile
         self._config = config
-        self._processing_us = processing_us
-        self._lineages = lineages
-        """Where the records that a fetch names are kept: what a real response carries as bytes."""
+        self._profile = profile
+        self._application = application
         self._emit = emit
-        self._correlation = 0
-        self._outstanding: dict[int, tuple[int, int]] = {}
-        """Broker → (correlation, sent at): one fetch under way to each."""
-        self._asked: dict[int, tuple[FetchPartition, ...]] = {}
-        self._sessions: dict[int, SessionHandle] = {}
-        """Broker → the fetch session there."""
-        self._resetting: dict[str, tuple[int, int, int]] = {}
-        """Partition → (correlation, broker asked, sent at) of the ListOffsets under way."""
-        self._backing_off: dict[str, int] = {}
+        self._phase = POLLING
+        self._taken = 0
+        """Records of the last poll."""
+        self._failing: tuple[Failing, ...] = ()
+        self.coordination: Coordination | None = None
         self._busy_until = 0
         self._alarm = Alarm(port, "poll")
         self._metadata = Metadata(
@@ -85,10 +91,45 @@ class Consumer:
             age_us=config.metadata_age_us,
             backoff_us=config.backoff_us,
             timeout_us=config.request_timeout_us,
-            busy=self._outstanding.__contains__,
+            busy=self._busy,
         )
-        self._preferred = PreferredReplicas(self._metadata, config.metadata_age_us)
-        self._rack = config.rack if profile.reads_from_followers else ""
+        self._positions = Positions(
+            port, (name, group), profile, reset_policy(profile, config.reset),
+            (config.backoff_us, config.request_timeout_us), self._metadata, emit,
+        )  # fmt: skip
+        self._fetcher = Fetcher(port, profile, config, self._metadata, self._positions, lineages)
+        self._positions.assign(partitions)
+        for partition in partitions:
+            self._positions.seek(partition, 0)
+
+    def subscribe(self, settings: GroupSettings, topics: tuple[str, ...], pattern: str = "") -> None:
+        """Be a member of the group: of these topics, or of all that match ``pattern``; before :meth:`begin`."""
+
+        def subscription() -> tuple[str, ...]:
+            if not pattern:
+                return topics
+            known = dict.fromkeys(topic_of(name) for name in self._metadata.states)
+            # Internal topics are left out of patterns (``exclude.internal.topics``).
+            return tuple(sorted(name for name in known if name not in INTERNAL and re.fullmatch(pattern, name)))
+
+        self.coordination = Coordination(
+            self._port, (self.name, self.group), self._profile, settings, self._metadata, self._positions,
+            subscription, self._config.rack, self._emit,
+        )  # fmt: skip
+        self.coordination.on_outcome = self._commit_ended
+
+    @property
+    def positions(self) -> dict[str, int]:
+        """Partition → the next offset to be read, where that is known."""
+        return self._positions.offsets
+
+    @property
+    def assignment(self) -> tuple[str, ...]:
+        """Its partitions, as it knows."""
+        return tuple(sorted(self._positions.assigned))
+
+    def _busy(self, broker: int) -> bool:
+        return self._fetcher.busy(broker) or (self.coordination is not None and self.coordination.link.busy(broker))
 
     def begin(self, states: tuple[PartitionState, ...]) -> None:
         """Start with knowledge of the cluster's first instant, at the start of every log."""
@@ -98,11 +139,17 @@ class Consumer:
     def receive(self, source: int, message: Message) -> None:
         """Handle a message."""
         if isinstance(message, FetchResponse):
-            self._fetched(source, message)
+            self._fetcher.answered(source, message)
         elif isinstance(message, ListOffsetsResponse):
-            self._reset(message)
-        elif isinstance(message, MetadataResponse) and self._metadata.answered(message):
-            self._poll()
+            self._positions.listed(message)
+        elif isinstance(message, EpochEndResponse):
+            self._positions.ended(message)
+        elif isinstance(message, MetadataResponse):
+            if not self._metadata.answered(message):
+                return
+        elif self.coordination is not None:
+            self.coordination.receive(message)
+        self._go_on()
 
     def on_timer(self, timer: Payload) -> None:
         """Handle a timer by its name."""
@@ -110,177 +157,162 @@ class Consumer:
             self._metadata.rang()
         elif self._alarm.rang():
             now = self._port.now
-            asked = [(leader, sent_at) for leader, (_correlation, sent_at) in self._outstanding.items()]
-            asked += [(leader, sent_at) for _correlation, leader, sent_at in self._resetting.values()]
-            for leader in dict.fromkeys(at for at, sent in asked if now - sent >= self._config.request_timeout_us):
-                self._connection_lost(leader)
-            self._poll()
+            overdue = [*self._fetcher.overdue(now), *self._positions.overdue(now)]
+            if self.coordination is not None:
+                overdue += self.coordination.overdue(now)
+            for broker in dict.fromkeys(overdue):
+                self._connection_lost(broker)
+            self._go_on()
 
     def on_disconnect(self, peer: int) -> None:
-        """A fetch under way to ``peer`` will not be answered."""
+        """What is under way to ``peer`` will not be answered."""
         self._metadata.disconnected(peer)
         self._connection_lost(peer)
-        self._poll()
+        self._go_on()
 
-    def _connection_lost(self, leader: int) -> None:
-        if self._outstanding.pop(leader, None) is not None:
-            self._sessions[leader].lost()
-            for asked in self._asked.pop(leader, ()):
-                self._preferred.clear(asked.partition)
-                self._back_off(asked.partition)
-        for partition, (_correlation, asked_of, _sent_at) in tuple(self._resetting.items()):
-            if asked_of == leader:
-                del self._resetting[partition]
-                self._back_off(partition)
-        self._metadata.avoid(leader)
+    def _connection_lost(self, broker: int) -> None:
+        self._fetcher.lost(broker)
+        self._positions.lost(broker)
+        if self.coordination is not None:
+            self.coordination.lost(broker)
+        self._metadata.avoid(broker)
         self._metadata.refresh()
 
-    def _back_off(self, partition: str) -> None:
-        self._backing_off[partition] = self._port.now + self._config.backoff_us
+    # --- the application's thread, and the heartbeat's
 
-    def _poll(self) -> None:
-        """Fetch from every broker to be read that has no fetch under way, unless still busy with records."""
+    def _go_on(self) -> None:
+        """Both threads go on as far as they can."""
+        if self._phase == CLOSED:
+            return
         now = self._port.now
-        if now < self._busy_until:
-            self._alarm.want(self._busy_until)
-            return
-        by_source: dict[int, list[FetchPartition]] = {}
-        for partition, position in self.positions.items():
-            leader = self._metadata.leader(partition)
-            if leader == NOBODY:
-                self._metadata.refresh()
-            elif self._backing_off.get(partition, 0) > now:
-                self._alarm.want(self._backing_off[partition])
-            elif partition not in self._resetting:
-                source = self._preferred.source(partition, leader, now)
-                if source not in self._outstanding:
-                    epoch = self._metadata.epoch(partition) if self._profile.kip_320 else -1
-                    by_source.setdefault(source, []).append(FetchPartition(partition, position, epoch, -1))
-        for source, asked in by_source.items():
-            self._correlation += 1
-            self._outstanding[source] = (self._correlation, now)
-            self._asked[source] = tuple(asked)
-            session = self._sessions.get(source)
-            if session is None:
-                session = self._sessions[source] = SessionHandle(uses_sessions=self._profile.fetch_sessions)
-            request = FetchRequest(
-                self._correlation, CONSUMER, -1, self._config.fetch_wait_us, self._config.fetch_bytes, tuple(asked),
-                rack=self._rack, session_id=session.id, session_epoch=session.epoch,
-            )  # fmt: skip
-            self._port.send(source, request)
-        sent = [sent_at for _correlation, sent_at in self._outstanding.values()]
-        sent += [sent_at for _correlation, _leader, sent_at in self._resetting.values()]
-        if sent:
-            self._alarm.want(min(sent) + self._config.request_timeout_us)
+        coordination = self.coordination
+        if coordination is not None and self._phase != CLOSING:
+            coordination.background(now, polling=self._phase == POLLING)
+        while True:
+            if self._phase == PROCESSING and now >= self._busy_until:
+                self._processed(now)
+            if coordination is not None and self._phase == COMMITTING:
+                coordination.wait(now)
+            if self._phase == CLOSING and (coordination is None or coordination.closed(now)):
+                self._phase = CLOSED
+            if self._phase != POLLING or not self._poll(now):
+                break
+        self._set_alarm(now)
 
-    def _fetched(self, source: int, response: FetchResponse) -> None:
-        if self._outstanding.get(source, (0, 0))[0] != response.correlation:
-            return
-        del self._outstanding[source]
-        self._asked.pop(source, None)
-        if not self._sessions[source].answered(response):
-            self._poll()
-            return
+    def _poll(self, now: int) -> bool:
+        """Go on with the poll that the application waits in; whether it ends with records.
+
+        The next fetches are sent before records are handed out, so that they are under way meanwhile.
+        """
+        ready = self.coordination is None or self.coordination.poll(now)
+        if ready:
+            self._positions.poll()
+        handed = self._fetcher.collect(self._config.max_poll_records)
+        if self._positions.failure and not handed:
+            self._fail(self._positions.failure)
+            return False
+        if ready:
+            self._positions.poll()
+        self._fetcher.send()
+        if handed:
+            self._hand_out(handed, now)
+        return bool(handed)
+
+    def _hand_out(self, handed: list[Handed], now: int) -> None:
         taken = 0
-        for data in response.partitions:
-            if data.offset != self.positions[data.partition]:
-                continue
-            if data.error:
-                self._refused(source, data)
-            elif data.preferred != NOBODY:
-                self._preferred.set(data.partition, data.preferred, self._port.now)
-            elif data.records.end > data.records.start and taken < self._config.max_poll_records:
-                taken += self._hand_out(source, data, self._config.max_poll_records - taken)
-        if taken and self._processing_us:
-            self._busy_until = self._port.now + taken * self._processing_us
-        self._poll()
-
-    def _hand_out(self, source: int, data: FetchData, most: int) -> int:
-        records = data.records
-        end = min(records.end, records.start + most)
-        count, last = end - records.start, end - 1
-        if records.cleaned is not None:
-            end, count, last = records.cleaned.take(records.start, records.end, most)
-        self.positions[data.partition] = end
-        if not count:
-            return 0
-        last_lineage = next(lineage for start, lineage in reversed(records.extents) if start <= last)
-        written_us = self._lineages[data.partition].by_id[last_lineage].appended_at(last)
-        self.read += count
-        now = self._port.now
-        self._emit(
-            RecordsRead(
-                now,
-                self.name,
-                self.group,
-                data.partition,
-                source,
-                data.leader_epoch,
-                records.start,
-                count,
-                now - written_us,
-            )
-        )
-        return count
-
-    def _refused(self, source: int, data: FetchData) -> None:
-        from_follower = self._preferred.clear(data.partition)
-        if data.error == KafkaError.OFFSET_OUT_OF_RANGE:
-            if from_follower:
-                return  # Only the leader's word on that counts: it is asked next.
-            self._correlation += 1
-            self._resetting[data.partition] = (self._correlation, source, self._port.now)
-            epoch = self._metadata.epoch(data.partition) if self._profile.kip_320 else -1
-            self._port.send(
-                source,
-                ListOffsetsRequest(
-                    self._correlation, data.partition, EARLIEST if self._config.reset_to_earliest else LATEST, epoch
-                ),
-            )
-            return
-        self._back_off(data.partition)
-        self._metadata.refresh()
-
-    def _reset(self, response: ListOffsetsResponse) -> None:
-        if self._resetting.get(response.partition, (0, 0, 0))[0] != response.correlation:
-            return
-        del self._resetting[response.partition]
-        if response.error:
-            self._back_off(response.partition)
-            self._metadata.refresh()
-        else:
-            before = self.positions[response.partition]
-            self.positions[response.partition] = response.log_offset
+        for partition, source, leader_epoch, start, count, _last, written_us in handed:
+            taken += count
             self._emit(
-                ConsumerReset(self._port.now, self.name, self.group, response.partition, response.log_offset, before)
+                RecordsRead(now, self.name, self.group, partition, source, leader_epoch, start, count, now - written_us)
             )
-        self._poll()
+        self.read += taken
+        self._taken = taken
+        found = [self._application.failing(each.partition, each.start, each.last) for each in handed]
+        self._failing = tuple([each for each in found if each is not None])
+        if self._application.commits_before and self.coordination is not None:
+            self._commit_sync(now)
+        else:
+            self._process(now)
+
+    def _process(self, now: int) -> None:
+        self._phase = PROCESSING
+        failing = sum(count for _partition, _first, count in self._failing)
+        self._busy_until = now + self._application.duration(self._taken, failing)
+
+    def _processed(self, now: int) -> None:
+        """The records of the last poll are done with."""
+        self._phase = POLLING
+        for partition, first, count in self._failing:
+            self._emit(HandlerFailed(now, self.name, self.group, partition, first, count))
+        self._failing = ()
+        if self.coordination is None:
+            return
+        if self._application.commit == SYNC:
+            self._commit_sync(now)
+        elif self._application.commit == ASYNC:
+            self.coordination.commits.commit(ASYNC, self.coordination.commits.consumed(), now)
+
+    def _commit_sync(self, now: int) -> None:
+        if self.coordination is not None:
+            self._phase = COMMITTING
+            self.coordination.commits.commit(SYNC, self.coordination.commits.consumed(), now)
+
+    def _commit_ended(self, outcome: Outcome) -> None:
+        """The application's commitSync returned. What was to be processed after it is not, if it threw."""
+        if self._phase != COMMITTING or outcome.kind != SYNC:
+            return
+        if outcome.error or not self._application.commits_before:
+            self._phase = POLLING
+        else:
+            self._process(self._port.now)
+
+    def _set_alarm(self, now: int) -> None:
+        if self._phase == CLOSED:
+            return
+        times = [self._fetcher.due(), self._positions.due()]
+        if self._phase == PROCESSING:
+            times.append(self._busy_until)
+        if self.coordination is not None:
+            polling = self._phase == POLLING
+            times.append(self.coordination.due(now, polling=polling, idle=self._phase != PROCESSING))
+        # What is due and was not done waits for something else, which will be heard of.
+        due = [at for at in times if at > now]
+        if due:
+            self._alarm.want(min(due))
+
+    def close(self) -> None:
+        """The application ends: a last automatic commit, and the group is left (``KafkaConsumer.close``)."""
+        if self._phase in (CLOSING, CLOSED):
+            return
+        now = self._port.now
+        self._phase = CLOSING
+        if self.coordination is None or self.coordination.close(now):
+            self._phase = CLOSED
+        self._set_alarm(now)
+
+    def _fail(self, error: str) -> None:
+        """The application does not handle what a poll throws: it ends."""
+        self.failed = error
+        self._emit(ConsumerFailed(self._port.now, self.name, self.group, error))
+        self.close()
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
-            tuple(self.positions.items()), self.read, self._correlation, tuple(self._outstanding.items()),
-            tuple(self._asked.items()), tuple(self._resetting.items()), tuple(self._backing_off.items()),
-            self._busy_until, self._alarm.save(), self._metadata.save(), self._preferred.save(),
-            tuple((broker, session.save()) for broker, session in self._sessions.items()),
+            self.read, self.failed, self._phase, self._taken, self._failing, self._busy_until, self._alarm.save(),
+            self._metadata.save(), self._positions.save(), self._fetcher.save(),
+            None if self.coordination is None else self.coordination.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
-            positions, self.read, self._correlation, outstanding, asked, resetting, backing_off, self._busy_until,
-            alarm, metadata, preferred, sessions,
+            self.read, self.failed, self._phase, self._taken, self._failing, self._busy_until, alarm, metadata,
+            positions, fetcher, coordination,
         ) = saved  # fmt: skip
-        self.positions = dict(positions)
-        self._outstanding.clear()
-        self._outstanding.update(outstanding)
-        self._asked = dict(asked)
-        self._resetting = dict(resetting)
-        self._backing_off = dict(backing_off)
         self._alarm.load(alarm)
         self._metadata.load(metadata)
-        self._preferred.load(preferred)
-        self._sessions.clear()
-        for broker, session in sessions:
-            self._sessions[broker] = SessionHandle(uses_sessions=self._profile.fetch_sessions)
-            self._sessions[broker].load(session)
+        self._positions.load(positions)
+        self._fetcher.load(fetcher)
+        if self.coordination is not None:
+            self.coordination.load(coordination)

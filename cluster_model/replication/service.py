@@ -98,14 +98,23 @@ class Service:
             self._fetch_as_follower(request)
             return
         now = self._port.clock.now
-        found = [
-            serve_fetch(self._replicas.get(asked.partition), request, asked, now, self._known, book=False)
-            for asked in request.partitions
-        ]
-        if request.max_wait_us <= 0 or any(map(says_something, found)):
-            self._respond(source, request, found, len(found))
+        found = self._for_consumer(request)
+        if request.max_wait_us <= 0 or self._satisfies(request, found):
+            self._respond_to_consumer(source, request, found)
         else:
             self._purgatory.park_fetch(ParkedFetch(source, request, now + request.max_wait_us))
+
+    def _satisfies(self, request: FetchRequest, found: list[FetchData]) -> bool:
+        """Whether a consumer is answered at once: by enough bytes, or by news of any other kind."""
+        if request.min_bytes == 1:
+            return any(map(says_something, found))
+        others = any(says_something(data) and not data.records.extents for data in found)
+        return others or enough(request, self._replicas, found)
+
+    def _respond_to_consumer(self, source: int, request: FetchRequest, found: list[FetchData]) -> None:
+        if not fits(request, len(found)):
+            found = cut_to_fit(request, self._replicas, found)
+        self._respond(source, request, found, len(found))
 
     def _send(self, source: int, request: FetchRequest, response: FetchResponse) -> None:
         """Answer by the way that the fetch came: a follower's has a connection of its own."""
@@ -299,19 +308,23 @@ class Service:
             if asked.partition == replica.partition:
                 if not serves_consumers(replica) or check_epoch(replica, asked.current_leader_epoch):
                     return True
-                return replica.hw > asked.offset or asked.offset > replica.log.leo
+                if replica.hw <= asked.offset <= replica.log.leo:
+                    return False
+                return request.min_bytes <= 1 or self._satisfies(request, self._for_consumer(request))
         return False
+
+    def _for_consumer(self, request: FetchRequest) -> list[FetchData]:
+        """What there is to answer to a consumer now."""
+        now = self._port.clock.now
+        return [
+            serve_fetch(self._replicas.get(asked.partition), request, asked, now, self._known, book=False)
+            for asked in request.partitions
+        ]
 
     def _answer_consumer(self, token: int) -> None:
         parked = self._purgatory.take_fetch(token)
         if parked is not None:
-            request = parked.request
-            now = self._port.clock.now
-            found = [
-                serve_fetch(self._replicas.get(asked.partition), request, asked, now, self._known, book=False)
-                for asked in request.partitions
-            ]
-            self._respond(parked.source, request, found, len(found))
+            self._respond_to_consumer(parked.source, parked.request, self._for_consumer(parked.request))
 
     def _answer_follower(self, session: FetchSession) -> None:
         request = session.take()
@@ -388,6 +401,9 @@ class Service:
             for partition, epoch, current in request.partitions
         )
         response = EpochEndResponse(request.correlation, answers)
+        if request.replica == CONSUMER:
+            self._port.send(source, response)
+            return
         exchange = self._port.asked(source, fetcher_of(request.correlation))
         exchange.answer(request.correlation, response, idle=False)
 

@@ -4,8 +4,10 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any, Final
 
+from cluster_model.clients.group_settings import GroupSettings
 from cluster_model.clients.producer_config import ProducerConfig
-from cluster_model.config import TopicConfig
+from cluster_model.clients.reset_policy import reset_policy
+from cluster_model.config import ConsumerConfig, TopicConfig
 from cluster_model.errors import ConfigConflictError, ModelError
 from cluster_model.log.rules import WRITEBACK_US
 from cluster_model.profiles import NEWEST, Profile, modes_of
@@ -248,7 +250,7 @@ def build_clients(clients: Fields | None, spec: ClusterSpec, notes: Notes, *, br
     return replace(
         spec,
         producers=tuple(_producer(fields, profile, notes) for fields in producers),
-        groups=tuple(_group(fields) for fields in groups),
+        groups=tuple(_group(fields, profile, notes) for fields in groups),
     )
 
 
@@ -298,8 +300,17 @@ def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
     )
 
 
-def _group(fields: Fields) -> GroupSpec:
+def _group(fields: Fields, profile: Profile, notes: Notes) -> GroupSpec:
+    try:
+        settings = fields.get("config", {})
+        reset_policy(profile, ConsumerConfig.of(profile, settings).reset)
+        if fields.get("coordinated", False) and profile.group_membership:
+            GroupSettings.of(profile, settings, str(settings.get("group.instance.id", "")))
+    except ModelError as error:
+        notes.problem(fields.at("config"), fields.path("config"), f"found settings that exclude each other: {error}")
     topics = tuple(dict.fromkeys(fields.get("topics", ())))
     return GroupSpec(
-        fields.get("name", ""), topics, fields.get("members", 1), fields.get("processing", 0), fields.get("config", {})
-    )
+        fields.get("name", ""), topics, fields.get("members", 1), fields.get("processing", 0),
+        fields.get("config", {}), fields.get("coordinated", False), fields.get("commit", "auto"),
+        fields.get("fails", 0), fields.get("retries", 0), fields.get("retry_pause", 0),
+    )  # fmt: skip

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
+from cluster_model.clients.application import COMMIT_MODES
 from cluster_model.config import SCOPES, ConfigKey, ConfigValue, Scope, check
 from cluster_model.errors import ModelError
 from cluster_model.profiles import PROFILE_VERSIONS
@@ -22,6 +23,7 @@ from playbooks.reading.kinds import (
     Record,
     Schema,
     Text,
+    Truth,
 )
 from playbooks.reading.load_keys import KEYS, LOOP, RATE_OF_RECORDS, SIZES
 from playbooks.reading.notes import Notes
@@ -218,6 +220,15 @@ GROUP: Final = Record(
         "topics": Key(ListOf(Reference("topic"), 1, 100), "The topics it reads.", required=True),
         "members": Key(Integer(1, 100), "Number of consumers; 1 unless given."),
         "processing": Key(DURATION, "Time a consumer spends on the records of one poll; none unless given."),
+        "coordinated": Key(
+            Truth(), "Whether its coordinator shares partitions out, as in Kafka; else they are shared out once."
+        ),
+        "commit": Key(
+            Choice(tuple(COMMIT_MODES)), "When a coordinated group's applications commit; auto unless given."
+        ),
+        "fails": Key(Integer(1, 1_000_000), "Its handler cannot process one record in so many; all unless given."),
+        "retries": Key(Integer(1, 1_000), "How often it is tried again before the record is skipped; 0 unless given."),
+        "retry_pause": Key(DURATION, "How long after; at once unless given."),
         "config": Key(Config("consumer"), "Consumer configuration by Kafka's names."),
     }
 )

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from cluster_model.clients.application import Application
 from cluster_model.clients.consumer import Consumer
 from cluster_model.clients.producer import Producer
 from cluster_model.clients.producer_config import ProducerConfig
@@ -166,7 +167,18 @@ class ProducerRig(Rig):
         return {"acked": producer.acked, "failed": producer.failed, "unknown": producer.unknown}
 
 
-class ConsumerRig(Rig):
+class ReadingRig(Rig):
+    """Records for a consumer of ``partitions`` are put into ``lineages`` by the test."""
+
+    consumer: Consumer
+
+    def __init__(self, partitions: int) -> None:
+        super().__init__()
+        self.partitions = tuple(f"t-{index}" for index in range(partitions))
+        self.lineages = {name: Lineages() for name in self.partitions}
+
+
+class ConsumerRig(ReadingRig):
     """A consumer of some partitions; their records are put into ``lineages`` by the test."""
 
     def __init__(
@@ -177,12 +189,11 @@ class ConsumerRig(Rig):
         leaders: Sequence[int] = (1,),
         processing_us: int = 0,
     ) -> None:
-        super().__init__()
-        self.partitions = tuple(f"t-{index}" for index in range(len(leaders)))
-        self.lineages = {name: Lineages() for name in self.partitions}
+        super().__init__(len(leaders))
+        profile = Profile.of(kafka)
         self.consumer = Consumer(
-            Port(self.network, CLIENT), "g/0", "g", Profile.of(kafka), ConsumerConfig.of(config or {}),
-            self.partitions, BROKERS, processing_us, self.lineages, self.events.append,
+            Port(self.network, CLIENT), "g/0", "g", profile, ConsumerConfig.of(profile, config or {}),
+            self.partitions, BROKERS, Application(processing_us), self.lineages, self.events.append,
         )  # fmt: skip
         self.network.add(CLIENT, "g/0", self.consumer)
         states = [state(name, leader) for name, leader in zip(self.partitions, leaders, strict=True)]

@@ -5,6 +5,7 @@ from dataclasses import fields
 import pytest
 
 from cluster_model.clients.era import Era
+from cluster_model.clients.group_settings import GroupSettings
 from cluster_model.clients.producer_config import ProducerConfig
 from cluster_model.config import (
     BROKER,
@@ -101,7 +102,7 @@ def test_other_acks_are_refused(wrong: object) -> None:
 
 
 def test_minus_one_means_all_for_acks_alone() -> None:
-    with pytest.raises(ModelError, match=r"auto\.offset\.reset takes earliest, latest, found -1"):
+    with pytest.raises(ModelError, match=r"auto\.offset\.reset takes earliest, latest, none or .*, found -1"):
         check("consumer", "auto.offset.reset", -1)
 
 
@@ -479,7 +480,9 @@ CONSUMER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | str]] = {
     "fetch.max.wait.ms": (7, "fetch_wait_us", 7_000),
     "max.partition.fetch.bytes": (7, "fetch_bytes", 7),
     "max.poll.records": (7, "max_poll_records", 7),
-    "auto.offset.reset": ("earliest", "reset_to_earliest", True),
+    "fetch.min.bytes": (7, "fetch_min_bytes", 7),
+    "fetch.max.bytes": (7, "fetch_max_bytes", 7),
+    "auto.offset.reset": ("earliest", "reset", "earliest"),
     "request.timeout.ms": (7, "request_timeout_us", 7_000),
     "retry.backoff.ms": (7, "backoff_us", 7_000),
     "metadata.max.age.ms": (7, "metadata_age_us", 7_000),
@@ -487,22 +490,104 @@ CONSUMER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | str]] = {
 }
 
 
-@pytest.mark.parametrize("name", CONSUMER)
+MEMBER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | str | tuple[str, ...]]] = {
+    "session.timeout.ms": (7_000, "session_us", 7 * SECOND),
+    "heartbeat.interval.ms": (7, "heartbeat_us", 7_000),
+    "max.poll.interval.ms": (7, "max_poll_us", 7_000),
+    "enable.auto.commit": (False, "auto_commit", False),
+    "auto.commit.interval.ms": (7, "auto_commit_us", 7_000),
+    "default.api.timeout.ms": (7, "api_timeout_us", 7_000),
+    "partition.assignment.strategy": ("RoundRobinAssignor, range", "assignors", ("roundrobin", "range")),
+}
+
+
+@pytest.mark.parametrize("name", [*MEMBER_FIELDS, "group.instance.id"])
+def test_a_members_setting_changes_its_own_field(name: str) -> None:
+    profile = Profile.of("3.9")
+    before = GroupSettings.of(profile, {})
+    if name == "group.instance.id":
+        assert GroupSettings.of(profile, {}, "a").instance == "a"
+        return
+    value, field, expected = MEMBER_FIELDS[name]
+    after = GroupSettings.of(profile, {name: check("consumer", name, value)})
+    changed = {f.name for f in fields(GroupSettings) if getattr(before, f.name) != getattr(after, f.name)}
+    assert getattr(after, field) == expected
+    assert changed == {field} | ({"rebalance_us"} if name == "max.poll.interval.ms" else set())
+
+
+@pytest.mark.parametrize(
+    ("kafka", "session_us", "assignors", "own_thread", "version"),
+    [
+        ("0.9", 30 * SECOND, ("range",), False, 0),
+        ("0.10.1", 10 * SECOND, ("range",), True, 1),
+        ("2.2", 10 * SECOND, ("range",), True, 4),
+        ("2.8", 10 * SECOND, ("range",), True, 5),
+        ("3.0", 45 * SECOND, ("range", "cooperative-sticky"), True, 5),
+        ("4.1", 45 * SECOND, ("range", "cooperative-sticky"), True, 9),
+    ],
+)
+def test_a_members_defaults_by_version(
+    kafka: str, session_us: int, assignors: tuple[str, ...], own_thread: bool, version: int
+) -> None:
+    found = GroupSettings.of(Profile.of(kafka), {})
+    assert (found.session_us, found.assignors, found.own_thread, found.version) == (
+        session_us, assignors, own_thread, version,
+    )  # fmt: skip
+    assert found.rebalance_us == (300 * SECOND if own_thread else session_us)
+    assert not found.cooperative
+
+
+def test_a_member_is_cooperative_if_all_its_assignors_are() -> None:
+    of = {
+        text: GroupSettings.of(Profile.of("3.9"), {"partition.assignment.strategy": text}).cooperative
+        for text in ("CooperativeStickyAssignor", "cooperative-sticky,range")
+    }
+    assert list(of.values()) == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("kafka", "config", "instance", "said"),
+    [
+        ("3.9", {"heartbeat.interval.ms": 9_000, "session.timeout.ms": 9_000}, "", "must be below"),
+        ("2.2", {}, "a", r"since Kafka 2\.3"),
+        ("2.3", {"partition.assignment.strategy": "CooperativeStickyAssignor"}, "", r"is not in Kafka 2\.3"),
+    ],
+)
+def test_a_member_that_cannot_be_is_refused(
+    kafka: str, config: dict[str, ConfigValue], instance: str, said: str
+) -> None:
+    with pytest.raises(ModelError, match=said):
+        GroupSettings.of(Profile.of(kafka), config, instance)
+
+
+@pytest.mark.parametrize("name", [name for name in CONSUMER if name in CONSUMER_FIELDS])
 def test_a_consumer_setting_changes_its_own_field(name: str) -> None:
     value, field, expected = CONSUMER_FIELDS[name]
-    before, after = ConsumerConfig.of({}), ConsumerConfig.of({name: value})
+    profile = Profile.of("3.9")
+    before, after = ConsumerConfig.of(profile, {}), ConsumerConfig.of(profile, {name: value})
     changed = {f.name for f in fields(ConsumerConfig) if getattr(before, f.name) != getattr(after, f.name)}
     assert getattr(after, field) == expected
     assert changed == {field}
 
 
+def test_every_consumer_setting_is_somebodys() -> None:
+    assert set(CONSUMER) == {*CONSUMER_FIELDS, *MEMBER_FIELDS, "group.instance.id"}
+
+
 def test_a_consumers_defaults() -> None:
-    assert ConsumerConfig.of({}) == ConsumerConfig(
+    assert ConsumerConfig.of(Profile.of("3.9"), {}) == ConsumerConfig(
         fetch_wait_us=SECOND // 2,
         fetch_bytes=1_048_576,
+        fetch_min_bytes=1,
+        fetch_max_bytes=52_428_800,
         max_poll_records=500,
-        reset_to_earliest=False,
+        reset="latest",
         request_timeout_us=30 * SECOND,
         backoff_us=100_000,
         metadata_age_us=5 * MINUTE,
     )
+
+
+def test_a_fetch_has_no_limit_in_all_before_kip_74() -> None:
+    assert ConsumerConfig.of(Profile.of("0.10.0"), {"fetch.max.bytes": 7}).fetch_max_bytes == 0
+    assert ConsumerConfig.of(Profile.of("0.10.1"), {"fetch.max.bytes": 7}).fetch_max_bytes == 7

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from cluster_model.errors import KafkaError
-from cluster_model.events import ConsumerReset, RecordsRead
+from cluster_model.events import ConsumerFailed, ConsumerReset, RecordsRead
 from cluster_model.log.lineage import Batch
 from cluster_model.log.replica_log import Slice
 from cluster_model.messages import (
@@ -18,12 +18,12 @@ from cluster_model.messages import (
     ListOffsetsResponse,
     MetadataRequest,
 )
-from tests.cluster_model.rigs import LATENCY, MS, SECOND, ConsumerRig, state
+from tests.cluster_model.rigs import LATENCY, MS, SECOND, ConsumerRig, ReadingRig, state
 
 E = KafkaError
 
 
-def fill(rig: ConsumerRig, partition: str, *batches: int) -> None:
+def fill(rig: ReadingRig, partition: str, *batches: int) -> None:
     """Write batches in a new stint at the end of what is there."""
     lineages = rig.lineages[partition]
     start = lineages.by_id[-1].end if lineages.by_id else 0
@@ -32,7 +32,7 @@ def fill(rig: ConsumerRig, partition: str, *batches: int) -> None:
         lineage.append(Batch(lineage.end, records, 10, rig.now, "p", -1, 0, 1))
 
 
-def data(rig: ConsumerRig, partition: str, start: int, end: int, *, error: KafkaError = E.NONE) -> FetchData:
+def data(rig: ReadingRig, partition: str, start: int, end: int, *, error: KafkaError = E.NONE) -> FetchData:
     """Records ``[start, end)`` as a broker finds them."""
     extents = tuple(
         (max(start, lineage.start), lineage.id)
@@ -42,7 +42,7 @@ def data(rig: ConsumerRig, partition: str, start: int, end: int, *, error: Kafka
     return FetchData(partition, start, error, end, 0, 4, Slice(start, end, extents))
 
 
-def answer(rig: ConsumerRig, *found: FetchData, broker: int = 1, request: FetchRequest | None = None) -> None:
+def answer(rig: ReadingRig, *found: FetchData, broker: int = 1, request: FetchRequest | None = None) -> None:
     """Answer a broker's newest fetch, and let the answer and what follows from it arrive."""
     asked = request or rig.asked(FetchRequest, broker)[-1]
     rig.reply(broker, FetchResponse(asked.correlation, found))
@@ -107,16 +107,20 @@ def test_only_one_fetch_is_under_way_to_each_leader() -> None:
     assert (len(rig.asked(FetchRequest, 1)), len(rig.asked(FetchRequest, 2))) == (1, 2)
 
 
-def test_a_poll_hands_out_no_more_than_its_limit_and_goes_on_from_there() -> None:
-    rig = ConsumerRig(config={"max.poll.records": 3})
+def test_what_a_poll_does_not_hand_out_stays_buffered_for_the_next_one() -> None:
+    rig = ConsumerRig(config={"max.poll.records": 3}, processing_us=10 * MS)
     fill(rig, "t-0", 5)
     answer(rig, data(rig, "t-0", 0, 5))
     assert [(read.log_offset, read.count) for read in rig.of(RecordsRead)] == [(0, 3)]
-    assert rig.asked(FetchRequest, 1)[-1].partitions[0].offset == 3
+    assert (rig.consumer.positions, len(rig.asked(FetchRequest, 1))) == ({"t-0": 3}, 1)
+    rig.run(40 * MS)
+    first, second = rig.of(RecordsRead)
+    assert (second.log_offset, second.count, second.at_us - first.at_us) == (3, 2, 30 * MS)
+    assert rig.asked(FetchRequest, 1)[-1].partitions[0].offset == 5
 
 
 def test_the_limit_of_a_poll_is_for_all_partitions_together() -> None:
-    rig = ConsumerRig(leaders=(1, 1, 1), config={"max.poll.records": 4})
+    rig = ConsumerRig(leaders=(1, 1, 1), config={"max.poll.records": 4}, processing_us=10 * MS)
     for partition in rig.partitions:
         fill(rig, partition, 3)
     answer(rig, *(data(rig, partition, 0, 3) for partition in rig.partitions))
@@ -124,7 +128,7 @@ def test_the_limit_of_a_poll_is_for_all_partitions_together() -> None:
 
 
 def test_records_cut_off_by_the_limit_get_the_age_of_the_newest_that_was_handed_out() -> None:
-    rig = ConsumerRig(config={"max.poll.records": 2})
+    rig = ConsumerRig(config={"max.poll.records": 2}, processing_us=10 * MS)
     fill(rig, "t-0", 2)
     written = rig.now
     rig.run(9 * MS)
@@ -134,15 +138,68 @@ def test_records_cut_off_by_the_limit_get_the_age_of_the_newest_that_was_handed_
     assert read.latency_us == read.at_us - written
 
 
-def test_processing_holds_up_the_next_fetch() -> None:
+def test_processing_holds_up_the_next_poll_and_not_the_next_fetch() -> None:
     rig = ConsumerRig(processing_us=50 * MS)
-    fill(rig, "t-0", 4)
+    fill(rig, "t-0", 4, 1)
     answer(rig, data(rig, "t-0", 0, 4))
     handed = rig.of(RecordsRead)[0].at_us
+    assert rig.times(FetchRequest, 1)[1] == handed + LATENCY
+    answer(rig, data(rig, "t-0", 4, 5))
     rig.run(handed + 200 * MS - 1 - rig.now)
-    assert len(rig.asked(FetchRequest, 1)) == 1
+    assert (rig.consumer.read, len(rig.asked(FetchRequest, 1))) == (4, 2)
     rig.run(1 + LATENCY)
-    assert rig.times(FetchRequest, 1)[1] == handed + 200 * MS + LATENCY
+    assert [read.at_us for read in rig.of(RecordsRead)] == [handed, handed + 200 * MS]
+    assert len(rig.asked(FetchRequest, 1)) == 3
+
+
+def test_a_partition_with_anything_buffered_is_not_fetched_and_the_others_are() -> None:
+    rig = ConsumerRig(leaders=(1, 1), config={"max.poll.records": 2}, processing_us=10 * MS)
+    fill(rig, "t-0", 3)
+    fill(rig, "t-1", 1)
+    answer(rig, data(rig, "t-0", 0, 3))
+    assert [asked.partition for asked in rig.asked(FetchRequest, 1)[-1].partitions] == ["t-1"]
+    answer(rig, data(rig, "t-1", 0, 1))
+    rig.run(20 * MS)
+    assert [(read.partition, read.log_offset) for read in rig.of(RecordsRead)] == [("t-0", 0), ("t-0", 2), ("t-1", 0)]
+    assert rig.of(RecordsRead)[1].at_us == rig.of(RecordsRead)[2].at_us
+
+
+def test_who_was_read_is_fetched_after_the_others() -> None:
+    rig = ConsumerRig(leaders=(1, 1, 1))
+    fill(rig, "t-0", 1)
+    answer(rig, data(rig, "t-0", 0, 1))
+    assert [asked.partition for asked in rig.asked(FetchRequest, 1)[-1].partitions] == ["t-1", "t-2", "t-0"]
+
+
+def test_what_was_fetched_for_a_position_that_was_left_is_thrown_away() -> None:
+    rig = ConsumerRig(config={"max.poll.records": 2}, processing_us=10 * MS)
+    fill(rig, "t-0", 6)
+    answer(rig, data(rig, "t-0", 0, 4))
+    rig.consumer._positions.seek("t-0", 5)
+    rig.run(25 * MS)
+    assert (rig.consumer.read, rig.consumer.positions) == (2, {"t-0": 5})
+    assert rig.asked(FetchRequest, 1)[-1].partitions[0].offset == 5
+
+
+def test_fetches_carry_their_limits() -> None:
+    rig = ConsumerRig(config={"fetch.min.bytes": 10, "fetch.max.bytes": 20, "max.partition.fetch.bytes": 30})
+    (request,) = rig.asked(FetchRequest, 1)
+    assert (request.min_bytes, request.response_max_bytes, request.max_bytes) == (10, 20, 30)
+
+
+def test_an_exception_waits_for_the_next_poll_where_this_one_has_records() -> None:
+    rig = ConsumerRig(leaders=(1, 1), config={"auto.offset.reset": "none"}, processing_us=10 * MS)
+    fill(rig, "t-0", 2)
+    empty = Slice(0, 0, ())
+    answer(rig, data(rig, "t-0", 0, 2), FetchData("t-1", 0, E.OFFSET_OUT_OF_RANGE, -1, -1, -1, empty))
+    assert (rig.consumer.read, rig.consumer.failed) == (2, "")
+    rig.run(20 * MS)
+    assert rig.consumer.failed == "OffsetOutOfRangeException"
+    (failed,) = rig.of(ConsumerFailed)
+    assert failed.at_us == rig.of(RecordsRead)[0].at_us + 20 * MS
+    asked = len(rig.asked(FetchRequest, 1))
+    rig.run(5 * SECOND)
+    assert len(rig.asked(FetchRequest, 1)) == asked
 
 
 def test_an_answer_to_another_fetch_is_not_taken() -> None:
@@ -163,7 +220,6 @@ def test_an_answer_to_another_fetch_is_not_taken() -> None:
         E.NOT_LEADER_OR_FOLLOWER,
         E.UNKNOWN_TOPIC_OR_PARTITION,
         E.FENCED_LEADER_EPOCH,
-        E.UNKNOWN_LEADER_EPOCH,
         E.OFFSET_NOT_AVAILABLE,
         E.REPLICA_NOT_AVAILABLE,
     ],
@@ -178,6 +234,13 @@ def test_an_error_is_backed_off_from_and_metadata_asked_for(error: KafkaError) -
     rig.run(10 * MS)
     assert len(rig.asked(FetchRequest, 1)) == 2
     assert rig.consumer.positions == {"t-0": 0}
+
+
+def test_a_broker_that_is_behind_is_asked_again_without_asking_for_metadata() -> None:
+    rig = ConsumerRig()
+    refuse(rig, "t-0", E.UNKNOWN_LEADER_EPOCH)
+    rig.run(105 * MS)
+    assert (rig.metadata_asked(), len(rig.asked(FetchRequest, 1))) == ([], 2)
 
 
 def test_an_error_in_one_partition_does_not_hold_up_the_others() -> None:
@@ -245,7 +308,7 @@ def test_a_reset_that_is_refused_is_tried_again_after_the_back_off() -> None:
     rig.run(2 * LATENCY)
     assert (rig.consumer.positions, len(rig.metadata_asked())) == ({"t-0": 0}, 1)
     rig.run(110 * MS)
-    assert len(rig.asked(FetchRequest, 1)) == 2
+    assert (len(rig.asked(FetchRequest, 1)), len(rig.asked(ListOffsetsRequest, 1))) == (1, 2)
     assert rig.of(ConsumerReset) == []
 
 
@@ -253,7 +316,8 @@ def test_a_reset_that_is_never_answered_is_given_up_at_the_request_timeout() -> 
     rig = ConsumerRig(config={"request.timeout.ms": 2_000})
     refuse(rig, "t-0", E.OFFSET_OUT_OF_RANGE)
     rig.run(3 * SECOND)
-    assert len(rig.asked(FetchRequest, 1)) >= 2
+    first, second = rig.times(ListOffsetsRequest, 1)
+    assert second - first == 2 * SECOND + 100 * MS
 
 
 def test_a_reset_ends_with_the_connection_even_if_the_leader_has_changed_since() -> None:
@@ -270,8 +334,7 @@ def test_a_reset_ends_with_the_connection_even_if_the_leader_has_changed_since()
     rig.run(SECOND)
     asked = {asked.partition for fetch in rig.asked(FetchRequest, 2) for asked in fetch.partitions}
     assert "t-1" in asked
-    answer(rig, data(rig, "t-1", 0, 0), broker=2)
-    assert "t-0" in {asked.partition for asked in rig.asked(FetchRequest, 2)[-1].partitions}
+    assert [request.partition for request in rig.asked(ListOffsetsRequest, 2)] == ["t-0"]
 
 
 def test_a_late_answer_to_a_reset_that_was_given_up_changes_nothing() -> None:

@@ -6,11 +6,11 @@ import pytest
 
 from cluster_model.cluster import Cluster
 from cluster_model.config import ConfigValue
-from cluster_model.events import RecordsAcked
+from cluster_model.events import RecordsAcked, RecordsRead
 from cluster_model.messages import FetchRequest, FetchResponse
 from cluster_model.replication.service import Service
 from cluster_model.replication.throttling import slice_bytes
-from cluster_model.spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 
 SECOND = 1_000_000
 BATCH = 1_000
@@ -127,3 +127,50 @@ def test_slices_and_keyframes_leave_no_mark() -> None:
             sliced.run(step * 10_000 + 7_777)
             sliced.load(keyframe)
     assert whole.digest() == sliced.digest()
+
+
+# --- consumers
+
+
+def reads(config: dict[str, ConfigValue], *, partitions: int = 4, batches: int = 1_000) -> list[RecordsRead]:
+    """What a consumer is handed of a batch of 1 000 bytes every millisecond."""
+    producer = ProducerSpec("p", "t", 1_000, 1, record_bytes=BATCH, stop_us=batches * 1_000, config={"linger.ms": 0})
+    spec = ClusterSpec(
+        "3.9",
+        None,
+        (BrokerSpec(1), BrokerSpec(2)),
+        (TopicSpec("t", partitions, 2, ((1, 2),) * partitions),),
+        (producer,),
+        (GroupSpec("g", ("t",), 1, config=config),),
+        NetworkSpec(500, 0),
+    )
+    found = Cluster.build(spec, 1)
+    found.run(3 * SECOND)
+    return [event for event in found.drain() if isinstance(event, RecordsRead)]
+
+
+def per_answer(read: list[RecordsRead]) -> list[int]:
+    """Records of each answer, which is handed out at once."""
+    counts: dict[int, int] = {}
+    for event in read:
+        counts[event.at_us] = counts.get(event.at_us, 0) + event.count
+    return list(counts.values())
+
+
+def test_a_consumers_fetch_waits_for_as_many_bytes_over_all_partitions_or_for_its_time() -> None:
+    answers = per_answer(reads({"fetch.min.bytes": 50 * BATCH}))
+    assert sum(answers) == 999
+    assert min(answers[:-1]) >= 50
+    late = reads({"fetch.min.bytes": 50 * BATCH, "fetch.max.wait.ms": 20})
+    assert max(per_answer(late)) < 50
+
+
+def test_a_consumers_answer_has_no_more_than_its_bound_but_at_least_one_batch() -> None:
+    assert max(per_answer(reads({"fetch.max.bytes": 10 * BATCH, "fetch.min.bytes": 40 * BATCH}))) == 10
+    assert max(per_answer(reads({"fetch.max.bytes": 1}))) == 1
+
+
+def test_a_bound_starves_no_partition() -> None:
+    last = {event.partition: event.log_offset for event in reads({"fetch.max.bytes": 3 * BATCH}, batches=200)}
+    assert sorted(last) == ["t-0", "t-1", "t-2", "t-3"]
+    assert min(last.values()) > 40

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tui import glyphs
-from tui.viewmodel import operation_words
+from tui.viewmodel import group_words, operation_words
 from tui.viewmodel.words import names, parameters, records
 
 
@@ -256,12 +256,16 @@ def _unknown(event: Any) -> Said:
     )
 
 
+def _jump(event: Any) -> str:
+    return "begins at" if event.end_offset < 0 else f"jumped from {event.end_offset} to"
+
+
 def _reset(event: Any) -> Said:
     return (
         glyphs.TRUNCATING,
         "warning",
         (event.group_id, event.partition),
-        lambda e: f"{e.event.client} jumped from {e.event.end_offset} to {e.event.log_offset} on {e.where()}",
+        lambda e: f"{e.event.client} {_jump(e.event)} {e.event.log_offset} on {e.where()}",
     )
 
 
@@ -306,6 +310,11 @@ def _step(event: Any) -> Said:
 
 def _operation(event: Any) -> Said:
     glyph, role, key, said = operation_words.told(event)
+    return glyph, role, key, lambda _entry: said
+
+
+def _group(event: Any) -> Said:
+    glyph, role, key, said = group_words.told(event)
     return glyph, role, key, lambda _entry: said
 
 
@@ -376,4 +385,5 @@ _TELLERS: Final[dict[str, Callable[[Any], Said]]] = {
     "admin_requested": _asked,
     "admin_progress": _went_on,
     "admin_answered": _answered,
+    **dict.fromkeys(group_words.KINDS, _group),
 }

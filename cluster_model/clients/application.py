@@ -1,0 +1,49 @@
+"""What an application does with the records that its consumer hands it, and when it commits them."""
+
+from dataclasses import dataclass
+from typing import Final
+
+AUTO: Final = "auto"
+BEFORE: Final = "before"
+COMMIT_MODES: Final = {
+    AUTO: "enable.auto.commit: inside of polls, what earlier ones handed out",
+    "sync": "commitSync when the records of a poll have been processed",
+    "async": "commitAsync then",
+    BEFORE: "commitSync before they are processed: at most once",
+    "none": "never",
+}
+"""How a group commits, with what that means."""
+
+Failing = tuple[str, int, int]
+"""(partition, first offset, how many) of records that the handler cannot process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """``processing_us`` is spent on every record; ``commit`` is one of :data:`COMMIT_MODES`.
+
+    The handler fails for the last of every ``fails`` offsets of a partition (0: never), whoever reads it. It is tried
+    ``retries`` times more, each after ``pause_us``, without a poll meanwhile; then the record is skipped.
+    """
+
+    processing_us: int = 0
+    commit: str = AUTO
+    fails: int = 0
+    retries: int = 0
+    pause_us: int = 0
+
+    @property
+    def commits_before(self) -> bool:
+        """Whether a crash loses what was being processed, rather than have it processed again."""
+        return self.commit == BEFORE
+
+    def failing(self, partition: str, start: int, last: int) -> Failing | None:
+        """Which of the records from ``start`` to ``last`` the handler cannot process."""
+        if not self.fails:
+            return None
+        first = start + (self.fails - 1 - start) % self.fails
+        return (partition, first, (last - first) // self.fails + 1) if first <= last else None
+
+    def duration(self, records: int, failing: int) -> int:
+        """How long it takes."""
+        return records * self.processing_us + failing * self.retries * (self.pause_us + self.processing_us)

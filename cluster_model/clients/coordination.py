@@ -1,0 +1,272 @@
+"""What a consumer does about its group in a poll, and between polls (``ConsumerCoordinator``).
+
+In a poll: find the coordinator, take over what the last rebalance brought, join if need be, commit automatically, ask
+what is committed for new partitions. Between polls heartbeats go on, by a thread of their own since 0.10.1 (KIP-62),
+which also leaves the group when the application has not polled for ``max.poll.interval.ms``.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from cluster_model.clients.assigning import topic_of
+from cluster_model.clients.commits import CLOSE, PREPARE, Commits, Outcome
+from cluster_model.clients.coordinator_link import CoordinatorLink
+from cluster_model.clients.group_settings import GroupSettings
+from cluster_model.clients.membership import STABLE, UNJOINED, Membership
+from cluster_model.clients.metadata import Metadata
+from cluster_model.clients.positions import Positions
+from cluster_model.events import (
+    CommitFailed,
+    Event,
+    GroupRebalanced,
+    OffsetsCommitted,
+    PartitionsAssigned,
+    PartitionsLost,
+    PartitionsRevoked,
+)
+from cluster_model.groups.messages import (
+    Assignment,
+    FindCoordinatorResponse,
+    HeartbeatResponse,
+    JoinGroupResponse,
+    LeaveGroupResponse,
+    OffsetCommitResponse,
+    OffsetFetchResponse,
+    SyncGroupResponse,
+)
+from cluster_model.kernel.port import Port
+from cluster_model.profiles import Profile
+
+Told = type[PartitionsAssigned] | type[PartitionsRevoked] | type[PartitionsLost]
+
+CLOSE_US = 30_000_000
+"""How long a close waits for its commit."""
+
+
+class Coordination:
+    """A member's side of its group."""
+
+    __slots__ = (
+        "_emit", "_last", "_named", "_polled_at", "_port", "_positions", "_preparing", "_settings", "_told", "commits",
+        "link", "member", "on_outcome",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        port: Port,
+        named: tuple[str, str],
+        profile: Profile,
+        settings: GroupSettings,
+        metadata: Metadata,
+        positions: Positions,
+        subscribe: Callable[[], tuple[str, ...]],
+        rack: str,
+        emit: Callable[[Event], None],
+    ) -> None:
+        """``named``: the member's and the group's name."""
+        self._port = port
+        self._named = named
+        self._settings = settings
+        self._positions = positions
+        self._emit = emit
+        self.link = CoordinatorLink(port, metadata, named[1], (settings.backoff_us, settings.request_timeout_us))
+        self.member = Membership(named, settings, self.link, metadata, subscribe, rack)
+        self.commits = Commits(profile, settings, self.link, self.member, positions, self._done)
+        self.on_outcome: Callable[[Outcome], None] = _nothing
+        """Told how the application's own commits end."""
+        self._polled_at = 0
+        self._preparing = False
+        self._last: tuple[tuple[str, ...], int] = ((), -1)
+        """What the member was given last, and in which generation."""
+        self._told: dict[str, int] = {}
+        """What this member knows to be committed by itself."""
+
+    # --- a poll
+
+    def poll(self, now: int) -> bool:
+        """One round; False while there is no coordinator, or a rebalance: then positions are left alone."""
+        self._polled_at = now
+        member = self.member
+        self.link.find()
+        self.commits.poll(now)
+        if member.failure:
+            self._positions.failure = member.failure
+            return False
+        outcome = member.taken_over()
+        if outcome is not None:
+            self._take_over(outcome, now)
+        if not self.link.known:
+            return False
+        if member.wants_to_join() and (not member.must_prepare or self._prepare(now)):
+            member.join(now, tuple(self._positions.assigned), *self._last)
+        if not self._settings.own_thread:
+            member.beat(now)
+        if member.state != STABLE or self._preparing:
+            return False
+        self.commits.auto(now)
+        self.commits.fetch(self._positions.initializing(), now)
+        return True
+
+    def _prepare(self, now: int) -> bool:
+        """Before a join: commit automatically and wait for it, then give partitions up (``onJoinPrepare``)."""
+        if not self._preparing:
+            self._preparing = True
+            if self._settings.auto_commit:
+                consumed = self.commits.consumed()
+                # What is about to be revoked is not handed out any more.
+                self._positions.frozen = not self._settings.cooperative
+                self.commits.commit(PREPARE, consumed, now, self._settings.rebalance_us)
+        if self.commits.busy(PREPARE):
+            return False
+        self._preparing = False
+        self._positions.frozen = False
+        owned = tuple(self._positions.assigned)
+        if self.member.reset:
+            self._tell(PartitionsLost if self._settings.tells_lost else PartitionsRevoked, owned)
+            self._positions.assign(())
+        elif not self._settings.cooperative:
+            self._tell(PartitionsRevoked, owned)
+            self._positions.assign(())
+        else:
+            kept = tuple([name for name in owned if topic_of(name) in self.member.subscription()])
+            self._tell(PartitionsRevoked, [name for name in owned if name not in kept])
+            self._positions.assign(kept)
+        self.member.prepared()
+        return True
+
+    def _take_over(self, assignment: Assignment, now: int) -> None:
+        """The assignment of a new generation (``onJoinComplete``)."""
+        member = self.member
+        if member.assigned_beyond(assignment):
+            member.request_rejoin()
+            return
+        owned, given = tuple(self._positions.assigned), assignment.partitions
+        revoked = [name for name in owned if name not in given]
+        if revoked:
+            self._tell(PartitionsRevoked, revoked)
+            member.request_rejoin()
+        self.commits.rearm(now)
+        self._positions.assign(given)
+        self._told = {name: offset for name, offset in self._told.items() if name in given}
+        self._last = (given, member.generation)
+        if member.leads:
+            detail = f"generation {member.generation} by {member.protocol}"
+            self._emit(GroupRebalanced(now, *self._named, member.led, detail))
+        self._tell(PartitionsAssigned, [name for name in given if name not in owned])
+
+    def _tell(self, kind: Told, partitions: Iterable[str]) -> None:
+        names = tuple(partitions)
+        if names:
+            generation = self.member.generation
+            words = (f"generation {generation}: " if generation >= 0 else "") + ", ".join(names)
+            self._emit(kind(self._port.now, *self._named, len(names), words))
+
+    def _done(self, outcome: Outcome) -> None:
+        """A commit came to its end."""
+        now = self._port.now
+        if outcome.error:
+            self._emit(CommitFailed(now, *self._named, outcome.error, outcome.kind))
+        else:
+            for each in outcome.offsets:
+                if self._told.get(each.partition) != each.offset:
+                    self._told[each.partition] = each.offset
+                    self._emit(OffsetsCommitted(now, *self._named, each.partition, each.offset, outcome.kind))
+        self.on_outcome(outcome)
+
+    # --- between polls
+
+    def background(self, now: int, *, polling: bool) -> None:
+        """The heartbeat's thread; ``polling``: the application waits in a poll."""
+        if not self._settings.own_thread or self.member.failure:
+            return
+        member = self.member
+        if member.state != UNJOINED:
+            self.link.find()
+        if not polling and member.state != UNJOINED and now - self._polled_at >= self._settings.max_poll_us:
+            member.leave()
+        member.beat(now)
+
+    def wait(self, now: int) -> None:
+        """The application waits in a commit."""
+        self.link.find()
+        self.commits.poll(now)
+        if not self._settings.own_thread:
+            self.member.beat(now)
+
+    def close(self, now: int) -> bool:
+        """Begin to leave: with automatic commits after a last one. True when that has ended, and the member left."""
+        if self._settings.auto_commit and not self.commits.busy(CLOSE):
+            self.commits.commit(CLOSE, self.commits.consumed(), now, CLOSE_US)
+        return self.closed(now)
+
+    def closed(self, now: int) -> bool:
+        """Whether the last commit has ended; then the member leaves."""
+        self.commits.poll(now)
+        if self.commits.busy(CLOSE):
+            return False
+        self.member.leave()
+        return True
+
+    # --- messages
+
+    def receive(self, message: Any) -> bool:
+        """Handle an answer; False if it is none of a coordinator's."""
+        now = self._port.now
+        if isinstance(message, FindCoordinatorResponse):
+            self.link.found(message)
+        elif isinstance(message, JoinGroupResponse):
+            self.member.joined(message, now)
+        elif isinstance(message, SyncGroupResponse):
+            self.member.synced(message, now)
+        elif isinstance(message, HeartbeatResponse):
+            self.member.beaten(message, now)
+        elif isinstance(message, OffsetCommitResponse):
+            self.commits.committed(message, now)
+        elif isinstance(message, OffsetFetchResponse):
+            self.commits.fetched(message, now)
+        elif isinstance(message, LeaveGroupResponse):
+            self.link.take(message.correlation)
+        else:
+            return False
+        return True
+
+    def lost(self, broker: int) -> None:
+        """What was asked of a broker will not be answered."""
+        now = self._port.now
+        for kind, correlation in self.link.lost(broker):
+            self.member.lost(kind, correlation, now)
+            self.commits.lost(kind, correlation, now)
+
+    def overdue(self, now: int) -> list[int]:
+        """Brokers that have not answered in time."""
+        return self.link.overdue(now)
+
+    def due(self, now: int, *, polling: bool, idle: bool) -> int:
+        """When something is to be done, -1 never. ``idle``: the application's thread is in the client."""
+        times: list[int] = []
+        if idle or self._settings.own_thread:
+            times += [self.link.due(), self.member.due(now)]
+        if idle:
+            times.append(self.commits.due(now))
+        elif self._settings.own_thread and not polling and self.member.state != UNJOINED:
+            times.append(self._polled_at + self._settings.max_poll_us)
+        return min([at for at in times if at >= 0], default=-1)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            self.link.save(), self.member.save(), self.commits.save(), self._polled_at, self._preparing, self._last,
+            tuple(self._told.items()),
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        link, member, commits, self._polled_at, self._preparing, self._last, told = saved
+        self.link.load(link)
+        self.member.load(member)
+        self.commits.load(commits)
+        self._told = dict(told)
+
+
+def _nothing(_outcome: Outcome) -> None:
+    """Nobody wants to know."""

@@ -1,0 +1,245 @@
+"""A consumer's fetches and what came of them until it is handed out (``Fetcher``, ``FetchCollector``).
+
+There is at most one fetch under way to each broker. What a poll does not hand out stays buffered, and a partition with
+anything buffered is not fetched again; the others are, so the next records are on their way while the application is
+busy with the last ones. Errors too are dealt with by the poll that comes to them, in the order of arrival. What was
+fetched for a position that the partition has left since is thrown away.
+"""
+
+from typing import Any, Final, NamedTuple
+
+from cluster_model.clients.metadata import Metadata
+from cluster_model.clients.positions import Positions
+from cluster_model.clients.preferred import PreferredReplicas
+from cluster_model.config import ConsumerConfig
+from cluster_model.errors import KafkaError
+from cluster_model.kernel.port import Port
+from cluster_model.log.lineage import Lineages
+from cluster_model.messages import CONSUMER, NOBODY, FetchData, FetchPartition, FetchRequest, FetchResponse
+from cluster_model.profiles import Profile
+from cluster_model.replication.session_handle import SessionHandle
+
+_STAYS: Final = KafkaError.UNKNOWN_LEADER_EPOCH
+"""The one error after which metadata is not asked for: the broker is behind, not the client."""
+
+
+class Handed(NamedTuple):
+    """Records that a poll hands out: ``records`` of them from ``start`` on, the newest at ``last``."""
+
+    partition: str
+    source: int
+    leader_epoch: int
+    start: int
+    records: int
+    last: int
+    written_us: int
+    """When the newest was appended."""
+
+
+class _Buffered:
+    """An answer of which ``[at, ...)`` has not been handed out."""
+
+    __slots__ = ("at", "data", "source")
+
+    def __init__(self, source: int, data: FetchData, at: int) -> None:
+        self.source = source
+        self.data = data
+        self.at = at
+
+
+class Fetcher:
+    """Fetches for one consumer."""
+
+    __slots__ = (
+        "_asked", "_backing_off", "_buffered", "_config", "_correlation", "_lineages", "_metadata", "_outstanding",
+        "_port", "_positions", "_profile", "_rack", "_sessions", "preferred",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        port: Port,
+        profile: Profile,
+        config: ConsumerConfig,
+        metadata: Metadata,
+        positions: Positions,
+        lineages: dict[str, Lineages],
+    ) -> None:
+        """``lineages`` is where the records that a fetch names are kept: what a real answer carries as bytes."""
+        self._port = port
+        self._profile = profile
+        self._config = config
+        self._metadata = metadata
+        self._positions = positions
+        self._lineages = lineages
+        self._rack = config.rack if profile.reads_from_followers else ""
+        self._correlation = 0
+        self._outstanding: dict[int, tuple[int, int]] = {}
+        """Broker → (correlation, sent at): one fetch under way to each."""
+        self._asked: dict[int, tuple[FetchPartition, ...]] = {}
+        self._sessions: dict[int, SessionHandle] = {}
+        """Broker → the fetch session there."""
+        self._backing_off: dict[str, int] = {}
+        self._buffered: list[_Buffered] = []
+        """Oldest first."""
+        self.preferred = PreferredReplicas(metadata, config.metadata_age_us)
+        positions.on_new_leader = self.preferred.clear
+
+    def busy(self, broker: int) -> bool:
+        """Whether a fetch is under way to a broker."""
+        return broker in self._outstanding
+
+    # --- asking
+
+    def send(self) -> None:
+        """Fetch from every broker to be read that has no fetch under way (``prepareFetchRequests``)."""
+        now = self._port.now
+        positions, metadata = self._positions, self._metadata
+        waiting = {entry.data.partition for entry in self._buffered}
+        by_source: dict[int, list[FetchPartition]] = {}
+        for partition in positions.assigned:
+            leader = metadata.leader(partition)
+            if leader == NOBODY:
+                metadata.refresh()
+                continue
+            if partition in waiting or not positions.fetchable(partition) or self._backing_off.get(partition, 0) > now:
+                continue
+            source = self.preferred.source(partition, leader, now)
+            if source not in self._outstanding:
+                epoch = metadata.epoch(partition) if self._profile.kip_320 else -1
+                asked = FetchPartition(partition, positions.offsets[partition], epoch, -1)
+                by_source.setdefault(source, []).append(asked)
+        for source, partitions in by_source.items():
+            self._fetch(source, tuple(partitions), now)
+
+    def _fetch(self, source: int, partitions: tuple[FetchPartition, ...], now: int) -> None:
+        self._correlation += 1
+        self._outstanding[source] = (self._correlation, now)
+        self._asked[source] = partitions
+        session = self._sessions.get(source)
+        if session is None:
+            session = self._sessions[source] = SessionHandle(uses_sessions=self._profile.fetch_sessions)
+        config = self._config
+        request = FetchRequest(
+            self._correlation, CONSUMER, -1, config.fetch_wait_us, config.fetch_bytes, partitions, rack=self._rack,
+            session_id=session.id, session_epoch=session.epoch, min_bytes=config.fetch_min_bytes,
+            response_max_bytes=config.fetch_max_bytes,
+        )  # fmt: skip
+        self._port.send(source, request)
+
+    def due(self) -> int:
+        """When a fetch is to be sent, or given up, -1 never."""
+        now, timeout = self._port.now, self._config.request_timeout_us
+        times = [sent_at + timeout for _correlation, sent_at in self._outstanding.values()]
+        times += [at for at in self._backing_off.values() if at > now]
+        return min(times, default=-1)
+
+    def overdue(self, now: int) -> list[int]:
+        """Brokers that have not answered in time."""
+        timeout = self._config.request_timeout_us
+        return [broker for broker, (_correlation, sent_at) in self._outstanding.items() if now - sent_at >= timeout]
+
+    def lost(self, broker: int) -> None:
+        """A fetch under way to a broker will not be answered."""
+        if self._outstanding.pop(broker, None) is not None:
+            self._sessions[broker].lost()
+            for asked in self._asked.pop(broker, ()):
+                self.preferred.clear(asked.partition)
+                self._back_off(asked.partition)
+
+    def _back_off(self, partition: str) -> None:
+        self._backing_off[partition] = self._port.now + self._config.backoff_us
+
+    # --- answers
+
+    def answered(self, source: int, response: FetchResponse) -> bool:
+        """Buffer an answer; False if it is not the one waited for."""
+        if self._outstanding.get(source, (0, 0))[0] != response.correlation:
+            return False
+        del self._outstanding[source]
+        self._asked.pop(source, None)
+        if self._sessions[source].answered(response):
+            for data in response.partitions:
+                if data.error or data.preferred != NOBODY or data.records.end > data.records.start:
+                    self._buffered.append(_Buffered(source, data, data.offset))
+        return True
+
+    def collect(self, most: int) -> list[Handed]:
+        """Up to ``most`` records, oldest first (``collectFetch``).
+
+        An error that the application must be told of ends it; where there are records already, the next poll throws.
+        """
+        positions = self._positions
+        handed: list[Handed] = []
+        while self._buffered and most > 0 and not positions.failure:
+            entry = self._buffered[0]
+            data = entry.data
+            partition = data.partition
+            if not positions.fetchable(partition) or positions.offsets[partition] != entry.at:
+                self._buffered.pop(0)
+            elif data.error:
+                self._buffered.pop(0)
+                self._refused(data)
+                positions.put_last(partition)
+            elif data.preferred != NOBODY:
+                self._buffered.pop(0)
+                self.preferred.set(partition, data.preferred, self._port.now)
+            else:
+                taken = self._take(entry, most)
+                if taken is not None:
+                    handed.append(taken)
+                    most -= taken.records
+                if entry.at >= data.records.end:
+                    self._buffered.pop(0)
+                    positions.put_last(partition)
+        return handed
+
+    def _take(self, entry: _Buffered, most: int) -> Handed | None:
+        data = entry.data
+        records = data.records
+        start = entry.at
+        end = min(records.end, start + most)
+        count, last = end - start, end - 1
+        if records.cleaned is not None:
+            end, count, last = records.cleaned.take(start, records.end, most)
+        lineages = self._lineages[data.partition].by_id
+        newest = next(lineage for first, lineage in reversed(records.extents) if first <= end - 1)
+        entry.at = end
+        self._positions.advance(data.partition, end, lineages[newest].epoch)
+        if not count:
+            return None
+        owner = next(lineage for first, lineage in reversed(records.extents) if first <= last)
+        written_us = lineages[owner].appended_at(last)
+        return Handed(data.partition, entry.source, data.leader_epoch, start, count, last, written_us)
+
+    def _refused(self, data: FetchData) -> None:
+        """``handleInitializeErrors``."""
+        from_follower = self.preferred.clear(data.partition)
+        if data.error == KafkaError.OFFSET_OUT_OF_RANGE:
+            if not from_follower:  # Only the leader's word on that counts: else it is asked next.
+                self._positions.out_of_range(data.partition)
+            return
+        self._back_off(data.partition)
+        if data.error != _STAYS:
+            self._metadata.refresh()
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            self._correlation, tuple(self._outstanding.items()), tuple(self._asked.items()),
+            tuple([(broker, session.save()) for broker, session in self._sessions.items()]),
+            tuple(self._backing_off.items()),
+            tuple([(entry.source, entry.data, entry.at) for entry in self._buffered]), self.preferred.save(),
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self._correlation, outstanding, asked, sessions, backing_off, buffered, preferred = saved
+        self._outstanding = dict(outstanding)
+        self._asked = dict(asked)
+        self._backing_off = dict(backing_off)
+        self._buffered = [_Buffered(*entry) for entry in buffered]
+        self.preferred.load(preferred)
+        self._sessions.clear()
+        for broker, session in sessions:
+            self._sessions[broker] = SessionHandle(uses_sessions=self._profile.fetch_sessions)
+            self._sessions[broker].load(session)

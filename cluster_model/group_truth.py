@@ -1,0 +1,66 @@
+"""Groups as an observer sees them: who is in, who has what, what is committed."""
+
+from typing import TYPE_CHECKING
+
+from cluster_model.groups.group import Group, State
+from cluster_model.internal_topics import OFFSETS, coordinator_partition
+from cluster_model.spec import GroupSpec
+
+if TYPE_CHECKING:
+    from cluster_model.cluster import Cluster
+
+
+def coordinator(cluster: "Cluster", group: str) -> int:
+    """The broker that is to coordinate a group by the controller's state, -1 for none."""
+    count = sum(name.rpartition("-")[0] == OFFSETS for name in cluster.world.records)
+    return cluster.query.leader(f"{OFFSETS}-{coordinator_partition(group, count)}") if count else -1
+
+
+def known(cluster: "Cluster", group: str) -> Group | None:
+    """What its coordinator knows of a group; None while that is down or loading, or knows nothing."""
+    broker = coordinator(cluster, group)
+    if broker < 0 or not cluster.is_up(broker):
+        return None
+    return cluster.coordinators[broker].registry.groups.get(group)
+
+
+def is_coordinated(cluster: "Cluster", spec: GroupSpec) -> bool:
+    """Whether a group's partitions are its coordinator's to give."""
+    return spec.coordinated and cluster.profile.group_membership
+
+
+def members(cluster: "Cluster", spec: GroupSpec) -> int:
+    """How many members a group has by its coordinator, 0 while nobody knows."""
+    if not is_coordinated(cluster, spec):
+        return spec.members
+    found = known(cluster, spec.name)
+    return 0 if found is None or found.state is State.DEAD else len(found.members)
+
+
+def committed(cluster: "Cluster", spec: GroupSpec) -> dict[str, int]:
+    """Partition → the offset that the group has committed, by its coordinator."""
+    found = known(cluster, spec.name) if is_coordinated(cluster, spec) else None
+    return {} if found is None else {name: value.offset for name, value in sorted(found.offsets.committed.items())}
+
+
+def generation(cluster: "Cluster", spec: GroupSpec) -> int:
+    """The group's generation by its coordinator, -1 while nobody knows."""
+    found = known(cluster, spec.name) if is_coordinated(cluster, spec) else None
+    return -1 if found is None else found.generation
+
+
+def assignment(cluster: "Cluster", spec: GroupSpec) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Each consumer with what it takes for its own: during a rebalance two may claim the same."""
+    return tuple(
+        (consumer.name, consumer.assignment) for consumer in cluster.consumers.values() if consumer.group == spec.name
+    )
+
+
+def places(cluster: "Cluster", spec: GroupSpec) -> dict[str, int]:
+    """Partition → where the group is: what it has committed, else where a consumer of it reads."""
+    found: dict[str, int] = {}
+    for consumer in cluster.consumers.values():
+        if consumer.group == spec.name:
+            found.update(consumer.positions)
+    found.update(committed(cluster, spec))
+    return found
