@@ -15,6 +15,7 @@ from cluster_model.clients.admin import ADMIN, NAME, AdminClient
 from cluster_model.clients.consumer import Consumer
 from cluster_model.clients.producer import Producer
 from cluster_model.controller.plane import Plane
+from cluster_model.coordinators import host_coordinators
 from cluster_model.errors import KafkaError, ModelError
 from cluster_model.events import Event, NodeDown, NodePaused, NodeResumed, NodeUp
 from cluster_model.internal_topics import with_internal_topics
@@ -75,6 +76,9 @@ class Cluster:
         for each in spec.brokers:
             node = self.brokers[each.id]
             node.join(self.plane.join(node, self._port(each.id), each.rack))
+        nodes = [(self.brokers[number], self._port(number)) for number in ids]
+        self.coordinators = host_coordinators(spec, parts.profile, nodes, self.streams)
+        """Of groups, by broker."""
         self.lineages = parts.lineages
         self.topics = parts.registry
         """Told of topics that come, go and change, by whoever commits it."""

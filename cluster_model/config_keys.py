@@ -78,6 +78,17 @@ _SELECTORS: Final = tuple(
     for package in ("org.apache.kafka.common.replica.", "")
 )
 
+_GROUPS: Final = (
+    ConfigKey("offsets.retention.minutes", "int", "How long offsets of an empty group are kept.", 1),
+    ConfigKey("offsets.retention.check.interval.ms", "int", "How often such offsets are looked for.", 1, LONG_MAX),
+    ConfigKey("offsets.commit.timeout.ms", "int", "How long a commit waits for the in-sync replicas.", 1),
+    ConfigKey("offset.metadata.max.bytes", "int", "Longest note beside a committed offset."),
+    ConfigKey("group.initial.rebalance.delay.ms", "int", "Wait for more members of an empty group (0.11)."),
+    ConfigKey("group.min.session.timeout.ms", "int", "Shortest session that a member may ask for."),
+    ConfigKey("group.max.session.timeout.ms", "int", "Longest session that a member may ask for."),
+    ConfigKey("group.max.size", "int", "Most members of a group (2.2).", 1),
+)
+
 _BROKER_FETCHING: Final = (
     ConfigKey("num.replica.fetchers", "int", "Threads with which a broker fetches from each other broker.", 1, 255),
     ConfigKey("replica.selector.class", "str", "Who chooses the replica a consumer reads (2.4).", choices=_SELECTORS),
@@ -194,6 +205,7 @@ BROKER: Final = _table(
     ),
     ConfigKey("offsets.topic.num.partitions", "int", "Partitions of __consumer_offsets.", 1, 1_000),
     ConfigKey("offsets.topic.replication.factor", "int", "Replicas of __consumer_offsets.", 1, 100),
+    *_GROUPS,
     ConfigKey("default.replication.factor", "int", "Replicas of a topic that names no number.", 1),
     *_BROKER_FETCHING,
     *_QUORUM,

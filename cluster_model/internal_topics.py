@@ -44,9 +44,14 @@ def offsets_topic(spec: ClusterSpec) -> TopicSpec | None:
 
 
 def coordinator_partition(group: str, partitions: int) -> int:
-    """Which partition of ``__consumer_offsets`` is a group's: Java's hash of its id (``GroupMetadataManager``)."""
+    """Which partition of ``__consumer_offsets`` is a group's: Java's hash of its id (``GroupMetadataManager``).
+
+    Of a negative hash the absolute value counts, and 0 of the one that has none (``Utils.abs``).
+    """
     number = 0
     units = group.encode("utf-16-be")
     for at in range(0, len(units), 2):
         number = (31 * number + (units[at] << 8 | units[at + 1])) & 0xFFFFFFFF
-    return (number & 0x7FFFFFFF) % partitions
+    if number > 0x7FFFFFFF:
+        number = (1 << 32) - number
+    return number % partitions if number <= 0x7FFFFFFF else 0

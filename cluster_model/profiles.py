@@ -70,6 +70,17 @@ FLAGS: Final = (
     Flag("pre_vote", "a KRaft voter asks whether it would be elected before it raises the epoch (KIP-996)", (4, 0, 0)),
     Flag("dynamic_config", "some of a broker's settings may change while it runs (KIP-226)", (1, 1, 0)),
     Flag("topic_ids", "a topic created again under its old name is told from the former one (KIP-516)", (2, 8, 0)),
+    Flag("group_membership", "groups have members, whom the coordinator joins and syncs", (0, 9, 0)),
+    Flag("rebalance_timeout", "a member names how long it may take to join again (KIP-62)", (0, 10, 1)),
+    Flag("initial_rebalance_delay", "the first join of an empty group waits for others (KIP-134)", (0, 11, 0)),
+    Flag("delete_groups", "an administrator may delete groups (KIP-229)", (1, 1, 0)),
+    Flag("group_retention", "offsets expire by their group's state, not by commit alone (KIP-211)", (2, 1, 0)),
+    Flag("member_id_required", "a new member is first given an id, and joins with that (KIP-394)", (2, 2, 0)),
+    Flag("static_members", "members may have instance ids that outlive their process (KIP-345)", (2, 3, 0)),
+    Flag("offset_delete", "an administrator may delete offsets, and remove several members", (2, 4, 0)),
+    Flag("stable_offsets", "OffsetFetch may ask for offsets that no transaction has pending (KIP-447)", (2, 5, 0)),
+    Flag("sync_timeout", "members that joined and do not sync within the rebalance timeout are removed", (3, 0, 0)),
+    Flag("skip_assignment", "a static leader that comes back is told not to assign anew (KIP-814)", (3, 2, 0)),
     Flag("keeps_last_isr", "the last member of an ISR always stays in it", (1, 1, 0)),
 )
 """Every rule that a cluster model looks at."""
@@ -146,6 +157,17 @@ class Profile:
     pre_vote: bool
     dynamic_config: bool
     topic_ids: bool
+    group_membership: bool
+    rebalance_timeout: bool
+    initial_rebalance_delay: bool
+    delete_groups: bool
+    group_retention: bool
+    member_id_required: bool
+    static_members: bool
+    offset_delete: bool
+    stable_offsets: bool
+    sync_timeout: bool
+    skip_assignment: bool
     keeps_last_isr: bool
 
     @property

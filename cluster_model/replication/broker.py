@@ -31,8 +31,7 @@ from cluster_model.messages import (
 from cluster_model.profiles import Profile
 from cluster_model.replication.control import Control, Decisions, Handlers, is_older
 from cluster_model.replication.deleting import Deletions
-from cluster_model.replication.fetcher import Fetcher
-from cluster_model.replication.fetcher_ids import fetcher_id, fetcher_of
+from cluster_model.replication.fetchers import Fetchers
 from cluster_model.replication.hosting import Hosting, ReplicaSource
 from cluster_model.replication.log_manager import LogManager
 from cluster_model.replication.purgatory import Purgatory
@@ -40,6 +39,7 @@ from cluster_model.replication.replica import BrokerMetadata, Replica
 from cluster_model.replication.service import Service
 from cluster_model.replication.serving import absent
 from cluster_model.replication.session_cache import SessionCache
+from cluster_model.replication.tenants import Tenant, Tenants
 from cluster_model.replication.throttling import Throttle
 from cluster_model.replication.topic_settings import TopicSettings, said
 from cluster_model.replication.touched import Touched
@@ -51,7 +51,7 @@ class Broker:
     __slots__ = (
         "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_profile", "_service", "_touched",
         "control", "delete_strays", "follower_quota", "id", "leader_quota", "logs", "metadata", "purgatory",
-        "refusal", "replicas", "sessions", "states", "strays",
+        "refusal", "replicas", "sessions", "states", "strays", "tenants",
     )  # fmt: skip
 
     def __init__(
@@ -80,30 +80,35 @@ class Broker:
         self._config = config
         self.states: dict[str, PartitionState] = {}
         """Its metadata cache: what it was last told of each partition, its own and others'."""
-        self._fetchers: dict[tuple[int, int], Fetcher] = {}
-        """By leader and number (``num.replica.fetchers``)."""
         self.logs = LogManager(port, self.replicas, config, emit)
         self._touched = Touched(self.replicas)
+        self._fetchers = Fetchers(
+            port, profile, config, self.replicas, metadata, self._touched.fresh, self.follower_quota,
+            lambda: self.control.broker_epoch if profile.fetch_broker_epoch else -1,
+        )  # fmt: skip
         self._service = Service(
             port, profile, self.replicas, self.purgatory, self.settle, self._touched.fresh, self.sessions,
             self.leader_quota, self.states,
         )  # fmt: skip
         self._hosting = Hosting(
             port, profile, self.replicas, self.logs, self._service, self._touched,
-            (self.leader_quota, self.follower_quota), settings, source, emit, self._leave,
+            (self.leader_quota, self.follower_quota), settings, source, emit, self._fetchers.leave,
         )  # fmt: skip
         self.refusal = self._hosting.refusal
         self.strays = self._hosting.strays
         self.delete_strays = self._hosting.delete_strays
         self.purgatory.deletions = Deletions(port, self.replicas, self.metadata, self._touched.fresh)
+        self.tenants = self.purgatory.tenants = Tenants(
+            port, self.replicas, self.purgatory, self.settle, self.states, metadata
+        )
         self._handlers: Handlers = {
             FetchRequest: self._service.fetch,
             FetchResponse: self._fetched,
             ProduceRequest: self._service.produce,
             EpochEndRequest: self._service.epoch_ends,
-            EpochEndResponse: self._epochs_ended,
+            EpochEndResponse: self._fetchers.epochs_ended,
             ListOffsetsRequest: self._service.list_offsets,
-            ListOffsetsResponse: self._offset_listed,
+            ListOffsetsResponse: self._fetchers.offset_listed,
             MetadataRequest: self._metadata_asked,
             DeleteRecordsRequest: self.purgatory.deletions.asked,
         }
@@ -113,6 +118,11 @@ class Broker:
         self.control = control
         self._handlers.update(control.handlers)
 
+    def host(self, tenant: Tenant) -> None:
+        """Take a coordinator in; once, before anything happens."""
+        self.tenants.add(tenant)
+        self._handlers.update(tenant.handlers)
+
     def serve(self) -> None:
         """The process has registered: its periodic tasks begin."""
         # Brokers do not start in the same instant: their periodic tasks are spread by a share of the period.
@@ -120,6 +130,7 @@ class Broker:
         self._port.timer(self._config.shrink_period_us * (8 + share) // 16, "shrink")
         self._port.timer(self._config.hw_checkpoint_us * (8 + share) // 16, "checkpoint")
         self.logs.start_timers()
+        self.tenants.started()
 
     def stopped(self) -> None:
         """The process died: memory is gone."""
@@ -127,16 +138,15 @@ class Broker:
         for replica in self.replicas.values():
             replica.stopped()
         self.purgatory.clear()
-        for fetcher in self._fetchers.values():
-            fetcher.stopped()
+        self._fetchers.stopped()
         self.sessions.clear()
         self.leader_quota.rate.clear()
         self.follower_quota.rate.clear()
-        self._fetchers.clear()
         self.states.clear()
         self.metadata.live.clear()
         self.metadata.racks.clear()
         self.control.stopped()
+        self.tenants.stopped()
 
     def disk_lost(self) -> None:
         """The log directory is gone, whether the process has just died of it or was down."""
@@ -165,9 +175,7 @@ class Broker:
         """Handle a timer by its name."""
         name = timer[0]
         if name == "fetcher":
-            fetcher = self._fetchers.get((timer[1], timer[2]))
-            if fetcher is not None:
-                fetcher.rang()
+            self._fetchers.rang(timer[1], timer[2])
         elif name == "fetch wait":
             self._service.waited(*timer[1:])
         elif name == "purgatory":
@@ -176,19 +184,17 @@ class Broker:
             self._shrink()
         elif name == "checkpoint":
             self._checkpoint()
-        elif not self.control.on_timer(timer):
+        elif not self.control.on_timer(timer) and not self.tenants.on_timer(timer):
             changed = self.logs.on_timer(name)
             if changed:
                 self._touched.fresh.update(changed)
-                for fetcher in self._fetchers.values():
-                    fetcher.tell_log_starts(changed)
+                self._fetchers.tell_log_starts(changed)
 
     def on_disconnect(self, peer: int) -> None:
         """Whatever was asked of ``peer`` will not be answered."""
-        for fetcher in self._fetchers.values():
-            if fetcher.leader == peer:
-                fetcher.disconnected()
+        self._fetchers.disconnected(peer)
         self.control.on_disconnect(peer)
+        self.tenants.on_disconnect(peer)
 
     def _shrink(self) -> None:
         late = self.purgatory.sessions.late(self._port.now, self._config.lag_time_us)
@@ -221,13 +227,15 @@ class Broker:
             if know and (known is None or not is_older(state, known)):
                 self.states[state.partition] = state
             if act and (replica := self._hosting.host(state)) and replica.apply(state, self._port.now):
-                self._follow_or_lead(replica)
+                self._fetchers.follow_or_lead(replica)
                 self.settle(replica)
-        self._start_waiting_followers()
+                self.tenants.applied(replica)
+        self._fetchers.start_waiting()
 
     def forget(self, partition: str) -> None:
         """The metadata cache lists a partition no longer: its topic is deleted, as far as this broker has heard."""
         self.states.pop(partition, None)
+        self.tenants.deleted(partition)
 
     def stop_replica(self, partition: str, *, delete: bool) -> None:
         """StopReplica: lead and fetch a partition no more; ``delete``: give up the log too.
@@ -256,15 +264,14 @@ class Broker:
         self._reconfigured(self._hosting.reconfigure(overrides))
         self._unsettle()
         if before.fetchers != self._config.fetchers:
-            for fetcher in self._fetchers.values():
-                fetcher.remove_all()
-            self._start_waiting_followers()
+            self._fetchers.share_anew()
         self._emit(BrokerConfigChanged(self._port.now, self.id, said(overrides)))
         return KafkaError.NONE
 
     def _reconfigured(self, config: BrokerConfig) -> None:
         self._config = config
         self.logs.reconfigure(config)
+        self._fetchers.reconfigure(config)
         self.leader_quota.limit(config.leader_rate)
         self.follower_quota.limit(config.follower_rate)
 
@@ -272,45 +279,7 @@ class Broker:
         """Something is about to change, or has just changed, that fetches and checkpoints were left alone for."""
         self._touched.everything()
         self._service.disturb()
-        for fetcher in self._fetchers.values():
-            fetcher.disturb()
-
-    def _leave(self, partition: str) -> None:
-        for fetcher in self._fetchers.values():
-            fetcher.remove(partition)
-
-    def _follow_or_lead(self, replica: Replica) -> None:
-        for fetcher in self._fetchers.values():
-            if fetcher.leader != replica.leader:
-                fetcher.remove(replica.partition)
-        if replica.following is not None and replica.leader in self.metadata.live:
-            self._fetcher(replica).add(replica.partition)
-
-    def _start_waiting_followers(self) -> None:
-        """A leader that was not alive when its followers heard of it may be by now."""
-        for replica in self.replicas.values():
-            following = replica.following
-            if following is not None and not following.failed and replica.leader in self.metadata.live:
-                fetcher = self._fetcher(replica)
-                if not fetcher.has(replica.partition):
-                    fetcher.add(replica.partition)
-
-    def _fetcher(self, replica: Replica) -> Fetcher:
-        index = fetcher_id(replica.partition, self._config.fetchers)
-        fetcher = self._fetchers.get((replica.leader, index))
-        return self._new_fetcher(replica.leader, index) if fetcher is None else fetcher
-
-    def _new_fetcher(self, leader: int, index: int) -> Fetcher:
-        fetcher = Fetcher(
-            self._port, leader, self.replicas, self._profile, self._config, self._fetch_broker_epoch,
-            self._touched.fresh,
-            self.follower_quota, index,
-        )  # fmt: skip
-        self._fetchers[leader, index] = fetcher
-        return fetcher
-
-    def _fetch_broker_epoch(self) -> int:
-        return self.control.broker_epoch if self._profile.fetch_broker_epoch else -1
+        self._fetchers.disturb()
 
     def settle(self, replica: Replica) -> None:
         """After anything that may have changed a leader's state: answer who waited, send what it proposes."""
@@ -348,32 +317,18 @@ class Broker:
 
     def registered_anew(self) -> None:
         """The broker epoch has changed: fetches carry another one from now on."""
-        for fetcher in self._fetchers.values():
-            fetcher.disturb()
+        self._fetchers.disturb()
 
     def leads(self) -> int:
         """How many partitions it believes to lead."""
         return sum(replica.leadership is not None for replica in self.replicas.values())
 
     def _fetched(self, source: int, response: FetchResponse) -> None:
-        fetcher = self._fetchers.get((source, fetcher_of(response.correlation)))
-        if fetcher is not None:
-            fetcher.fetched(response)
-            if self._profile.reads_from_followers and self.purgatory.readers:
-                # ReplicaFetcherThread completes the consumers' fetches that wait for its partitions' HW.
-                for data in response.partitions:
-                    if self.purgatory.readers.get(data.partition) and data.partition in self.replicas:
-                        self._service.answer_waiting(self.replicas[data.partition])
-
-    def _epochs_ended(self, source: int, response: EpochEndResponse) -> None:
-        fetcher = self._fetchers.get((source, fetcher_of(response.correlation)))
-        if fetcher is not None:
-            fetcher.epochs_ended(response)
-
-    def _offset_listed(self, source: int, response: ListOffsetsResponse) -> None:
-        fetcher = self._fetchers.get((source, fetcher_of(response.correlation)))
-        if fetcher is not None:
-            fetcher.offset_listed(response)
+        if self._fetchers.fetched(source, response) and self._profile.reads_from_followers and self.purgatory.readers:
+            # ReplicaFetcherThread completes the consumers' fetches that wait for its partitions' HW.
+            for data in response.partitions:
+                if self.purgatory.readers.get(data.partition) and data.partition in self.replicas:
+                    self._service.answer_waiting(self.replicas[data.partition])
 
     def delete_records(self, partition: str, before: int) -> KafkaError:
         """DeleteRecords for one partition; followers hear of the new log start with their next fetch."""
@@ -392,14 +347,14 @@ class Broker:
         return (
             self._hosting.save(), self.control.save(), tuple(self.metadata.live.items()),
             tuple(self.metadata.racks.items()), tuple(self.states.values()), self.purgatory.save(),
-            tuple((key, fetcher.save()) for key, fetcher in self._fetchers.items()),
+            self._fetchers.save(),
             self._touched.save(), self.logs.save(), self.sessions.save(),
-            self.leader_quota.rate.save(), self.follower_quota.rate.save(),
+            self.leader_quota.rate.save(), self.follower_quota.rate.save(), self.tenants.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`; the partitions' lineages are loaded first."""
-        (hosting, control, live, racks, states, purgatory, fetchers, replicas, logs, sessions, *rates) = saved
+        (hosting, control, live, racks, states, purgatory, fetchers, replicas, logs, sessions, *rates, tenants) = saved
         self._touched.forget_all()
         self._reconfigured(self._hosting.load(hosting))
         self.control.load(control)
@@ -408,9 +363,7 @@ class Broker:
         self.states.clear()
         self.states.update((state.partition, state) for state in states)
         self.purgatory.load(purgatory)
-        self._fetchers.clear()
-        for (leader, index), state in fetchers:
-            self._new_fetcher(leader, index).load(state)
+        self._fetchers.load(fetchers)
         self.sessions.load(sessions)
         self.leader_quota.rate.load(rates[0])
         self.follower_quota.rate.load(rates[1])
@@ -418,3 +371,4 @@ class Broker:
             replica.load(state, self.purgatory.sessions)
         self._touched.everything()
         self.logs.load(logs)
+        self.tenants.load(tenants)

@@ -4,13 +4,16 @@ A parked follower fetch waits for records beyond its offset; a rise of the HW do
 (``DelayedFetch``). A parked consumer fetch waits for the HW. Both are read anew when they end.
 """
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cluster_model.kernel.port import Alarm, Port
 from cluster_model.messages import FetchRequest
 from cluster_model.replication.deleting import Deletions
 from cluster_model.replication.session_cache import SessionCache
 from cluster_model.replication.sessions import FetchSessions
+
+if TYPE_CHECKING:
+    from cluster_model.replication.tenants import Tenants
 
 
 class ParkedFetch(NamedTuple):
@@ -22,7 +25,10 @@ class ParkedFetch(NamedTuple):
 
 
 class ParkedProduce(NamedTuple):
-    """A produce with acks=all that waits for ``required``."""
+    """A produce with acks=all that waits for ``required``.
+
+    That of a tenant has ``source`` LOCAL, its token for ``correlation`` and its place for ``lineage``.
+    """
 
     source: int
     correlation: int
@@ -36,11 +42,13 @@ class ParkedProduce(NamedTuple):
 class Purgatory:
     """Fetches and produces by token, and deletions of records."""
 
-    __slots__ = ("_alarm", "_token", "deletions", "fetches", "produces", "readers", "sessions")
+    __slots__ = ("_alarm", "_token", "deletions", "fetches", "produces", "readers", "sessions", "tenants")
 
     def __init__(self, port: Port, cache: SessionCache) -> None:
         self.deletions: Deletions
         """Those that wait for the low watermark; given by the broker."""
+        self.tenants: Tenants
+        """Who waits for appends of their own; given by the broker."""
         self.fetches: dict[int, ParkedFetch] = {}
         self.produces: dict[int, ParkedProduce] = {}
         self.sessions = FetchSessions(port.asked, cache)

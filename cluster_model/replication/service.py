@@ -35,6 +35,7 @@ from cluster_model.replication.serving import (
 )
 from cluster_model.replication.session_cache import FULL, SessionCache
 from cluster_model.replication.sessions import FetchSession
+from cluster_model.replication.tenants import LOCAL
 from cluster_model.replication.throttling import Throttle, slice_bytes
 
 
@@ -348,6 +349,7 @@ class Service:
             self._answer_follower(session)
         for token in tuple(self._purgatory.readers.get(partition, ())):
             self._answer_consumer(token)
+        self._purgatory.tenants.retired(partition)
 
     def disturb(self) -> None:
         """Roles or the live brokers are about to change: every fetch must be looked at in full again."""
@@ -360,6 +362,9 @@ class Service:
         parked = self._purgatory.produces.pop(token, None)
         if parked is not None:
             source, correlation, partition, base, epoch, stint, _deadline = parked
+            if source == LOCAL:
+                self._purgatory.tenants.appended(stint, correlation, error, base)
+                return
             if error:
                 base = epoch = stint = -1
             self._port.send(source, ProduceResponse(correlation, partition, error, base, epoch, stint))

@@ -143,7 +143,9 @@ def test_replication_is_the_same_through_crashes_and_pauses(kafka: str, fetchers
 def test_a_thread_that_must_wait_holds_up_only_its_own_partitions() -> None:
     found = cluster(2, acks="1")
     found.run(2 * SECOND)
-    mine = [fetcher for (leader, index), fetcher in found.brokers[2]._fetchers.items() if (leader, index) == (1, 0)]
+    mine = [
+        fetcher for (leader, index), fetcher in found.brokers[2]._fetchers.running.items() if (leader, index) == (1, 0)
+    ]
     for fetcher in mine:
         fetcher._outstanding = -1  # as if its answer never came
     led = [name for name in found.world.records if found.query.leader(name) == 1]

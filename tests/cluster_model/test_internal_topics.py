@@ -64,5 +64,17 @@ def test_a_groups_partition_is_javas_hash_of_its_id(group: str, number: int) -> 
 
 
 def test_the_hash_overflows_as_an_int_does() -> None:
-    # "polygenelubricants".hashCode() is -2147483648, the one int without an absolute value: the sign bit is cut off.
+    # "polygenelubricants".hashCode() is -2147483648, the one int without an absolute value: 0 takes its place.
     assert coordinator_partition("polygenelubricants", 50) == 0
+
+
+@pytest.mark.parametrize(
+    ("group", "number"),
+    [
+        ("group", 47), ("my-group", 12), ("console-consumer-12345", 6), ("payments", 13), ("test", 48), ("billing", 9),
+        ("orders-service", 17), ("DESIGNING WORKHOUSES", 0),
+    ],
+)  # fmt: skip
+def test_of_a_negative_hash_the_absolute_value_counts(group: str, number: int) -> None:
+    # Hashes: 98629247, -1906497762, 158455506, 1382682413, 3556498, -109829509, 23943117, -2147483648.
+    assert coordinator_partition(group, 50) == number

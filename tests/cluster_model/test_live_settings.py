@@ -169,11 +169,12 @@ def test_more_fetchers_share_the_partitions_anew() -> None:
     at.create("late", *[(1, 2, 3)] * 6)
     at.run(1)
     follower = at.cluster.brokers[2]
-    assert {index for _leader, index in follower._fetchers} == {0}
+    assert {index for _leader, index in follower._fetchers.running} == {0}
     assert follower.update_config({"num.replica.fetchers": 2}) is KafkaError.NONE
-    assert {index for _leader, index in follower._fetchers} == {0, 1}
+    assert {index for _leader, index in follower._fetchers.running} == {0, 1}
     assert all(
-        sum(fetcher.has(f"late-{number}") for fetcher in follower._fetchers.values()) == 1 for number in range(6)
+        sum(fetcher.has(f"late-{number}") for fetcher in follower._fetchers.running.values()) == 1
+        for number in range(6)
     )
     at.run(3)
     assert at.cluster.query.under_replicated() == 0

@@ -1,0 +1,335 @@
+"""A broker's group coordinator, of groups whose partition of ``__consumer_offsets`` it leads (``GroupCoordinator``).
+
+It is a tenant of its broker. What it knows of a group is in that partition's log and, between two generations, in its
+memory only: a rebalance under way dies with it. A new coordinator reads the log before it answers.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from cluster_model.errors import KafkaError
+from cluster_model.groups.committing import deletable, expired, fetched, judged, may_commit, to_commit
+from cluster_model.groups.config import GroupConfig
+from cluster_model.groups.describing import described, listed
+from cluster_model.groups.finding import find
+from cluster_model.groups.group import Group, State
+from cluster_model.groups.member import Caller
+from cluster_model.groups.membership import Membership
+from cluster_model.groups.messages import (
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribedGroup,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    FindCoordinatorRequest,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from cluster_model.groups.rebalancing import join_error
+from cluster_model.groups.registry import LOADED, WAKE, Registry
+from cluster_model.internal_topics import OFFSETS
+from cluster_model.kernel.kernel import Payload
+from cluster_model.kernel.port import Alarm, Port
+from cluster_model.kernel.streams import Stream
+from cluster_model.profiles import Profile
+from cluster_model.replication.control import Handlers
+from cluster_model.replication.tenants import Tenants
+
+EXPIRY: Final = "group expiry"
+
+NONE: Final = KafkaError.NONE
+UNSUPPORTED: Final = KafkaError.UNSUPPORTED_VERSION
+
+
+class GroupCoordinator:
+    """The tenant. Requests of kinds that the version lacks are answered UNSUPPORTED_VERSION."""
+
+    __slots__ = (
+        "_config", "_expiry", "_partitions", "_port", "_profile", "_since", "_stream", "_tenants", "handlers",
+        "members", "registry", "topic",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        port: Port,
+        profile: Profile,
+        config: GroupConfig,
+        tenants: Tenants,
+        partitions: Mapping[str, int],
+        stream: Stream,
+    ) -> None:
+        """``partitions`` is how many each internal topic has; member ids are drawn from ``stream``."""
+        self.topic = OFFSETS
+        self._port = port
+        self._profile = profile
+        self._config = config
+        self._tenants = tenants
+        self._partitions = partitions
+        self._stream = stream
+        self.members = Membership(profile, config, self._uuid)
+        self.registry = Registry(
+            port, tenants, self.members.rebalancing, partitions.get(OFFSETS, 1), config.commit_timeout_us,
+            config.max_size,
+        )  # fmt: skip
+        self._since = 0
+        """When the process registered."""
+        self._expiry = Alarm(port, EXPIRY)
+        self.handlers: Handlers = {
+            FindCoordinatorRequest: self._find,
+            JoinGroupRequest: self._join,
+            SyncGroupRequest: self._sync,
+            HeartbeatRequest: self._heartbeat,
+            LeaveGroupRequest: self._leave,
+            OffsetCommitRequest: self._commit,
+            OffsetFetchRequest: self._fetch,
+            DescribeGroupsRequest: self._describe,
+            ListGroupsRequest: self._list,
+            DeleteGroupsRequest: self._delete,
+            OffsetDeleteRequest: self._delete_offsets,
+        }
+
+    def _uuid(self) -> str:
+        """A random UUID (``UUID.randomUUID``), drawn from the stream."""
+        bits = self._stream.next64() << 64 | self._stream.next64()
+        bits = bits & ~(0xF << 76) | 0x4 << 76
+        bits = bits & ~(0x3 << 62) | 0x2 << 62
+        text = f"{bits:032x}"
+        return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+    def _find(self, source: int, request: FindCoordinatorRequest) -> None:
+        self._port.send(source, find(request, self._partitions, self._tenants.states, self._tenants.metadata.live))
+
+    # -- members ----------------------------------------------------------------------------------------------------
+
+    def _refused(self, group_id: str, instance: str = "") -> KafkaError:
+        """Why a member's request goes no further."""
+        if not self._profile.group_membership or (instance and not self._profile.static_members):
+            return UNSUPPORTED
+        return self.registry.status(group_id)
+
+    def _join(self, source: int, request: JoinGroupRequest) -> None:
+        group = self.registry.groups.get(request.group_id)
+        error = self._refused(request.group_id, request.group_instance_id)
+        if not error and not self._config.min_session_us <= request.session_timeout_us <= self._config.max_session_us:
+            error = KafkaError.INVALID_SESSION_TIMEOUT
+        if not error and group is None and request.member_id:
+            error = KafkaError.UNKNOWN_MEMBER_ID
+        if error:
+            self._port.send(source, join_error(Caller(source, request.correlation), request.member_id, error))
+            return
+        group = group or self._create(request.group_id)
+        self.members.join(group, self._port.now, source, request)
+        self.registry.settle(group)
+
+    def _create(self, group_id: str) -> Group:
+        self._await_expiry()
+        return self.registry.create(group_id)
+
+    def _sync(self, source: int, request: SyncGroupRequest) -> None:
+        error = self._refused(request.group_id, request.group_instance_id)
+        if error is KafkaError.COORDINATOR_LOAD_IN_PROGRESS:
+            # The rebalance that this belongs to is lost, and old clients do not know what loading means.
+            error = KafkaError.REBALANCE_IN_PROGRESS
+        group = self.registry.groups.get(request.group_id)
+        if error or group is None:
+            error = error or KafkaError.UNKNOWN_MEMBER_ID
+            self._port.send(source, SyncGroupResponse(request.correlation, error))
+            return
+        self.members.sync(group, self._port.now, source, request)
+        self.registry.settle(group)
+
+    def _heartbeat(self, source: int, request: HeartbeatRequest) -> None:
+        error = self._refused(request.group_id, request.group_instance_id)
+        group = self.registry.groups.get(request.group_id)
+        if error is KafkaError.COORDINATOR_LOAD_IN_PROGRESS:
+            error = NONE
+        elif not error and group is None:
+            error = KafkaError.UNKNOWN_MEMBER_ID
+        elif not error and group is not None:
+            error = self.members.heartbeat(group, self._port.now, request)
+            self.registry.settle(group)
+        self._port.send(source, HeartbeatResponse(request.correlation, error))
+
+    def _leave(self, source: int, request: LeaveGroupRequest) -> None:
+        instances = [member.group_instance_id for member in request.members]
+        error = self._refused(request.group_id, "".join(instances))
+        if not self._profile.offset_delete and len(instances) != 1:
+            error = UNSUPPORTED
+        group = self.registry.groups.get(request.group_id)
+        if error:
+            self._port.send(source, LeaveGroupResponse(request.correlation, error))
+            return
+        outcomes: list[int] = []
+        for leaving in request.members:
+            outcome = KafkaError.UNKNOWN_MEMBER_ID
+            if group is not None:
+                outcome = self.members.leave(group, self._port.now, leaving)
+            outcomes.append(outcome)
+        if group is not None:
+            self.registry.settle(group)
+        self._port.send(source, LeaveGroupResponse(request.correlation, NONE, tuple(outcomes)))
+
+    # -- offsets ----------------------------------------------------------------------------------------------------
+
+    def _commit(self, source: int, request: OffsetCommitRequest) -> None:
+        error = self.registry.status(request.group_id, nameless=True)
+        group = self.registry.groups.get(request.group_id)
+        if not error and group is None:
+            if request.generation_id < 0:
+                group = self._create(request.group_id)
+            else:
+                error = KafkaError.ILLEGAL_GENERATION
+        if not error and group is not None:
+            error = may_commit(group, request)
+        verdicts = judged(request, self._tenants.states, self._config.metadata_bytes)
+        if not error and group is not None:
+            now = self._port.now
+            if request.member_id in group.members:
+                group.stay_alive(group.members[request.member_id], now)
+            offsets = to_commit(request, verdicts, now, self._profile, self._config)
+            self.registry.settle(group)
+            if offsets:
+                self.registry.commit(group, Caller(source, request.correlation), verdicts, offsets)
+                return
+        else:
+            verdicts = tuple([(partition, before or error) for partition, before in verdicts])
+        self._port.send(source, OffsetCommitResponse(request.correlation, verdicts))
+
+    def _fetch(self, source: int, request: OffsetFetchRequest) -> None:
+        error = self.registry.status(request.group_id, nameless=True)
+        group = self.registry.groups.get(request.group_id)
+        stable = request.require_stable and self._profile.stable_offsets
+        answers = () if error else fetched(group, request, stable=stable)
+        self._port.send(source, OffsetFetchResponse(request.correlation, error, answers))
+
+    # -- administration ---------------------------------------------------------------------------------------------
+
+    def _describe(self, source: int, request: DescribeGroupsRequest) -> None:
+        found: list[DescribedGroup] = []
+        for group_id in request.groups:
+            error = self.registry.status(group_id, nameless=True) if self._profile.group_membership else UNSUPPORTED
+            if error:
+                found.append(DescribedGroup(group_id, error, ""))
+            else:
+                found.append(described(group_id, self.registry.groups.get(group_id)))
+        self._port.send(source, DescribeGroupsResponse(request.correlation, tuple(found)))
+
+    def _list(self, source: int, request: ListGroupsRequest) -> None:
+        error = KafkaError.COORDINATOR_LOAD_IN_PROGRESS if self.registry.loading else NONE
+        if not self._profile.group_membership:
+            error = UNSUPPORTED
+        found = listed(self.registry.groups.values(), request.states)
+        self._port.send(source, ListGroupsResponse(request.correlation, error, found))
+
+    def _delete(self, source: int, request: DeleteGroupsRequest) -> None:
+        outcomes = tuple([(group_id, self._delete_one(group_id)) for group_id in request.groups])
+        self._port.send(source, DeleteGroupsResponse(request.correlation, outcomes))
+
+    def _delete_one(self, group_id: str) -> KafkaError:
+        error = self.registry.status(group_id, nameless=True) if self._profile.delete_groups else UNSUPPORTED
+        if error:
+            return error
+        group = self.registry.groups.get(group_id)
+        if group is None:
+            return KafkaError.GROUP_ID_NOT_FOUND
+        if group.state is not State.EMPTY:
+            return KafkaError.NON_EMPTY_GROUP
+        self.registry.clean(group, group.offsets.clear())
+        return NONE
+
+    def _delete_offsets(self, source: int, request: OffsetDeleteRequest) -> None:
+        error = self.registry.status(request.group_id, nameless=True) if self._profile.offset_delete else UNSUPPORTED
+        group = self.registry.groups.get(request.group_id)
+        verdicts: tuple[tuple[str, int], ...] = ()
+        if not error and group is None:
+            error = KafkaError.GROUP_ID_NOT_FOUND
+        elif not error and group is not None:
+            error, verdicts = deletable(group, request.partitions, self._tenants.states)
+            self.registry.clean(group, group.offsets.remove([name for name, refused in verdicts if not refused]))
+        self._port.send(source, OffsetDeleteResponse(request.correlation, error, verdicts))
+
+    # -- a tenant's life --------------------------------------------------------------------------------------------
+
+    def started(self) -> None:
+        """The process has registered."""
+        self._since = self._port.now
+
+    def stopped(self) -> None:
+        """The process died."""
+        self.registry.stopped()
+        self._expiry.forget()
+
+    def on_timer(self, timer: Payload) -> bool:
+        """A group's deadline, a partition that has been read, or offsets that may be too old."""
+        if timer[0] == WAKE:
+            self.registry.rang()
+        elif timer[0] == LOADED:
+            self.registry.read(timer[1], timer[2])
+            if self.registry.groups:
+                self._await_expiry()
+        elif timer[0] == EXPIRY:
+            self._expire()
+        else:
+            return False
+        return True
+
+    def _await_expiry(self) -> None:
+        """Have offsets looked at when the task that does it is due next; without groups it finds nothing."""
+        period = self._config.retention_check_us
+        runs = (self._port.now - self._since) // period + 1
+        self._expiry.want(self._since + runs * period)
+
+    def _expire(self) -> None:
+        if not self._expiry.rang():
+            return
+        for group in list(self.registry.groups.values()):
+            old = expired(group, self._port.now, self._profile, self._config.retention_us)
+            self.registry.clean(group, group.offsets.remove(old))
+        if self.registry.groups:
+            self._await_expiry()
+
+    def on_disconnect(self, peer: int) -> None:
+        """Whoever is gone is found out by its session only."""
+
+    def leads(self, partition: str, leader_epoch: int) -> None:
+        """The broker leads a partition of ``__consumer_offsets``."""
+        self.registry.leads(_number(partition))
+
+    def resigned(self, partition: str) -> None:
+        """It does not."""
+        self.registry.resigned(_number(partition))
+
+    def deleted(self, partition: str) -> None:
+        """A partition is gone, and what was committed for it."""
+        self.registry.deleted(partition)
+
+    def appended(self, token: int, error: KafkaError, base: int) -> None:
+        """How a write went."""
+        self.registry.appended(token, error, base)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self.registry.save(), self._since, self._expiry.save())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        registry, self._since, expiry = saved
+        self.registry.load(registry)
+        self._expiry.load(expiry)
+
+
+def _number(partition: str) -> int:
+    return int(partition.rpartition("-")[2])

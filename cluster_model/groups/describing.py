@@ -1,0 +1,36 @@
+"""What an administrator is told of groups (``GroupCoordinator.handleDescribeGroup``, ``handleListGroups``)."""
+
+from collections.abc import Iterable
+
+from cluster_model.errors import KafkaError
+from cluster_model.groups.group import Group, State
+from cluster_model.groups.messages import DescribedGroup, DescribedMember, ListedGroup
+
+
+def described(group_id: str, group: Group | None) -> DescribedGroup:
+    """A group; members' metadata and assignments, and the assignor, only while it is Stable."""
+    if group is None:
+        return DescribedGroup(group_id, KafkaError.NONE, State.DEAD)
+    stable = group.state is State.STABLE
+    members = tuple(
+        [
+            DescribedMember(
+                member.member_id, member.instance, member.says.client_id, member.says.host,
+                member.metadata(group.protocol) if stable else None, member.assignment,
+            )
+            for member in group.members.values()
+        ]
+    )  # fmt: skip
+    protocol = group.protocol if stable else ""
+    return DescribedGroup(group_id, KafkaError.NONE, group.state, group.protocol_type, protocol, members)
+
+
+def listed(groups: Iterable[Group], states: tuple[str, ...]) -> tuple[ListedGroup, ...]:
+    """The groups in one of these states, in any if none is named."""
+    return tuple(
+        [
+            ListedGroup(group.group_id, group.protocol_type, group.state)
+            for group in groups
+            if not states or group.state in states
+        ]
+    )

@@ -1,0 +1,33 @@
+"""FindCoordinator: who leads the partition that a group's or a transaction's state is in (``KafkaApis``).
+
+A broker answers from its own metadata cache. A stale one names the old leader, who then says NOT_COORDINATOR.
+"""
+
+from collections.abc import Container, Mapping
+
+from cluster_model.errors import KafkaError
+from cluster_model.groups.messages import GROUP, TRANSACTION, FindCoordinatorRequest, FindCoordinatorResponse
+from cluster_model.internal_topics import OFFSETS, TRANSACTIONS, coordinator_partition
+from cluster_model.messages import NOBODY, PartitionState
+
+TOPIC_OF = {GROUP: OFFSETS, TRANSACTION: TRANSACTIONS}
+
+
+def find(
+    request: FindCoordinatorRequest,
+    partitions: Mapping[str, int],
+    states: Mapping[str, PartitionState],
+    live: Container[int],
+) -> FindCoordinatorResponse:
+    """The answer. COORDINATOR_NOT_AVAILABLE: there is no such topic, or its partition has no leader that lives.
+
+    ``partitions`` is how many each internal topic has.
+    """
+    topic = TOPIC_OF.get(request.key_type)
+    if topic is None:
+        return FindCoordinatorResponse(request.correlation, KafkaError.INVALID_REQUEST, NOBODY)
+    count = partitions.get(topic, 0)
+    state = states.get(f"{topic}-{coordinator_partition(request.key, count)}") if count else None
+    if state is None or state.leader == NOBODY or state.leader not in live:
+        return FindCoordinatorResponse(request.correlation, KafkaError.COORDINATOR_NOT_AVAILABLE, NOBODY)
+    return FindCoordinatorResponse(request.correlation, KafkaError.NONE, state.leader)

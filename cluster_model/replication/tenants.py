@@ -1,0 +1,212 @@
+"""Who else lives in a broker's process: coordinators, whose state is a topic of Kafka's own.
+
+A tenant is told when its broker leads or leaves a partition of its topic, reads that partition's log to learn its
+state, and writes to it through the broker's own leadership with acks=all (``ReplicaManager.appendRecords`` as the
+coordinators call it). What befalls the process befalls its tenants.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, Protocol
+
+from cluster_model.errors import KafkaError
+from cluster_model.kernel.kernel import Payload
+from cluster_model.kernel.port import Port
+from cluster_model.messages import ALL, PartitionState, ProduceRequest
+from cluster_model.replication.control import Handlers
+from cluster_model.replication.purgatory import ParkedProduce, Purgatory
+from cluster_model.replication.replica import BrokerMetadata, Replica
+from cluster_model.replication.serving import absent
+from cluster_model.replication.topic_settings import topic_of
+
+LOCAL: Final = -1
+"""``source`` of a parked append that a tenant waits for."""
+BATCH_OVERHEAD: Final = 61
+"""Bytes of a batch without its records (``DefaultRecordBatch.RECORD_BATCH_OVERHEAD``)."""
+_RECORD_OVERHEAD: Final = 9
+
+
+class Tenant(Protocol):
+    """A coordinator in a broker's process."""
+
+    topic: str
+    """The topic whose partitions are its state."""
+    handlers: Handlers
+    """Messages that are for it."""
+
+    def started(self) -> None:
+        """The process has registered."""
+
+    def stopped(self) -> None:
+        """The process died: memory is gone."""
+
+    def on_timer(self, timer: Payload) -> bool:
+        """Handle one of its timers; False if the timer is not its own."""
+
+    def on_disconnect(self, peer: int) -> None:
+        """A connection to ``peer`` broke."""
+
+    def leads(self, partition: str, leader_epoch: int) -> None:
+        """The broker leads a partition of the topic from this epoch on, or goes on leading it in a newer one."""
+
+    def resigned(self, partition: str) -> None:
+        """The broker does not lead a partition of the topic, whether it did before or not."""
+
+    def deleted(self, partition: str) -> None:
+        """A partition of any topic is gone, as far as the broker has heard."""
+
+    def appended(self, token: int, error: KafkaError, base: int) -> None:
+        """The last word on an append: NONE, the HW has passed it; else it may be in the log all the same."""
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`; replicas and parked appends are loaded by the broker."""
+
+
+class Tenants:
+    """The tenants of one broker, and what they may do with its partitions."""
+
+    __slots__ = ("_all", "_of_topic", "_port", "_purgatory", "_replicas", "_settle", "metadata", "states")
+
+    def __init__(
+        self,
+        port: Port,
+        replicas: dict[str, Replica],
+        purgatory: Purgatory,
+        settle: Callable[[Replica], None],
+        states: Mapping[str, PartitionState],
+        metadata: BrokerMetadata,
+    ) -> None:
+        self._port = port
+        self._replicas = replicas
+        self._purgatory = purgatory
+        self._settle = settle
+        self.states = states
+        """The broker's metadata cache: tenants know of the cluster what it knows."""
+        self.metadata = metadata
+        self._all: list[Tenant] = []
+        self._of_topic: dict[str, Tenant] = {}
+
+    def add(self, tenant: Tenant) -> None:
+        """Take one in; once, before anything happens."""
+        self._all.append(tenant)
+        self._of_topic[tenant.topic] = tenant
+
+    # -- what a tenant may do ---------------------------------------------------------------------------------------
+
+    def append(self, topic: str, partition: str, names: tuple[str, ...], token: int, timeout_us: int) -> None:
+        """Write a batch of records, ``KEY=VALUE`` each, with acks=all, for the tenant of ``topic``.
+
+        Its :meth:`Tenant.appended` gets ``token``: when every in-sync replica has the batch, leadership is lost, or
+        ``timeout_us`` is over; or at once, before this returns, where it is refused or the leader is alone.
+        """
+        tenant = self._of_topic[topic]
+        replica = self._replicas.get(partition)
+        leadership = None if replica is None else replica.leadership
+        if replica is None or leadership is None:
+            error = absent(partition, self.states) if replica is None else KafkaError.NOT_LEADER_OR_FOLLOWER
+            tenant.appended(token, error, -1)
+            return
+        now = self._port.now
+        written = leadership.append(now, self._request(partition, names, ALL, timeout_us))
+        if written.waits:
+            place, epoch = self._all.index(tenant), replica.leader_epoch
+            parked = ParkedProduce(LOCAL, token, partition, written.base, epoch, place, now + timeout_us)
+            leadership.wait(written.required, self._purgatory.park_produce(parked))
+        self._settle(replica)
+        if not written.waits:
+            tenant.appended(token, written.error, written.base)
+
+    def write(self, partition: str, names: tuple[str, ...]) -> bool:
+        """Write a batch that nobody waits for, as tombstones are; False if this broker does not lead the partition."""
+        replica = self._replicas.get(partition)
+        leadership = None if replica is None else replica.leadership
+        if replica is None or leadership is None:
+            return False
+        # The clients' books count what was sent with acks=0 as acknowledged, so this says 1: it is nobody's record.
+        written = leadership.append(self._port.now, self._request(partition, names, 1, 0))
+        self._settle(replica)
+        return not written.error
+
+    def _request(self, partition: str, names: tuple[str, ...], acks: int, timeout_us: int) -> ProduceRequest:
+        size = BATCH_OVERHEAD + sum([len(name.encode()) + _RECORD_OVERHEAD for name in names])
+        client = topic_of(partition)
+        return ProduceRequest(
+            0, partition, acks, timeout_us, client, -1, -1, len(names), size, names, self._port.now
+        )  # fmt: skip
+
+    def read(self, partition: str) -> Iterator[tuple[int, str]]:
+        """(offset, record) of all that the log of a partition holds, to its end and beyond the high watermark.
+
+        A new leader's high watermark may be behind what its predecessor acknowledged; its log is not
+        (``GroupMetadataManager.doLoadGroupsAndOffsets``, ``TransactionStateManager.loadTransactionMetadata``).
+        """
+        log = self._replicas[partition].log
+        for _lineage, batch, _size, start, end in log.kept_between(log.log_start, log.leo):
+            for low, high in log.left(start, end):
+                for offset in range(low, high):
+                    yield offset, batch.name[offset - batch.base]
+
+    def size(self, partition: str) -> int:
+        """Bytes of a partition's log."""
+        return self._replicas[partition].log.segments.total
+
+    def leader_epoch(self, partition: str) -> int:
+        """In which this broker leads a partition; -1 while it does not."""
+        replica = self._replicas.get(partition)
+        return -1 if replica is None or replica.leadership is None else replica.leader_epoch
+
+    # -- what tenants are told --------------------------------------------------------------------------------------
+
+    def applied(self, replica: Replica) -> None:
+        """A decision on a partition has been taken up."""
+        tenant = self._of_topic.get(topic_of(replica.partition))
+        if tenant is not None:
+            if replica.leadership is None:
+                tenant.resigned(replica.partition)
+            else:
+                tenant.leads(replica.partition, replica.leader_epoch)
+
+    def retired(self, partition: str) -> None:
+        """A replica leads no more, and may be gone."""
+        tenant = self._of_topic.get(topic_of(partition))
+        if tenant is not None:
+            tenant.resigned(partition)
+
+    def appended(self, place: int, token: int, error: KafkaError, base: int) -> None:
+        """An append that was waited for is settled."""
+        self._all[place].appended(token, error, -1 if error else base)
+
+    def deleted(self, partition: str) -> None:
+        """The metadata cache lists a partition no longer."""
+        for tenant in self._all:
+            tenant.deleted(partition)
+
+    def started(self) -> None:
+        """The process has registered."""
+        for tenant in self._all:
+            tenant.started()
+
+    def stopped(self) -> None:
+        """The process died."""
+        for tenant in self._all:
+            tenant.stopped()
+
+    def on_timer(self, timer: Payload) -> bool:
+        """Hand a timer to whose it is; False if it is nobody's."""
+        return any(tenant.on_timer(timer) for tenant in self._all)
+
+    def on_disconnect(self, peer: int) -> None:
+        """A connection to ``peer`` broke."""
+        for tenant in self._all:
+            tenant.on_disconnect(peer)
+
+    def save(self) -> tuple[Any, ...]:
+        """Every tenant's state."""
+        return tuple([tenant.save() for tenant in self._all])
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        for tenant, state in zip(self._all, saved, strict=True):
+            tenant.load(state)
