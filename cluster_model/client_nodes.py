@@ -6,7 +6,8 @@ from typing import Final
 from cluster_model.building import Parts, range_share
 from cluster_model.clients.consumer import Consumer
 from cluster_model.clients.producer import Producer
-from cluster_model.config import ConsumerConfig, ProducerConfig
+from cluster_model.clients.producer_config import ProducerConfig
+from cluster_model.config import ConsumerConfig
 from cluster_model.errors import ModelError
 from cluster_model.events import Event
 from cluster_model.kernel.port import Port

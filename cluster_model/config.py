@@ -20,15 +20,13 @@ from cluster_model.config_keys import (
     Scope,
     check,
 )
-from cluster_model.errors import ModelError
-from cluster_model.log.codecs import Codec, codec_of
 from cluster_model.log.rules import NEVER, LogRules
 from cluster_model.log_config import duration_us, log_rules
 from cluster_model.profiles import Profile
 
 __all__ = [
     "BROKER", "CONSUMER", "INT_MAX", "LONG_MAX", "MS", "PRODUCER", "SCOPES", "TOPIC", "BrokerConfig", "ConfigKey",
-    "ConfigValue", "ConsumerConfig", "ProducerConfig", "Scope", "TopicConfig", "check",
+    "ConfigValue", "ConsumerConfig", "Scope", "TopicConfig", "check",
 ]  # fmt: skip
 
 MS: Final = 1_000
@@ -74,6 +72,8 @@ class BrokerConfig:
     leader_rate: int
     """Bytes a second to and from throttled replicas, LONG_MAX for no limit."""
     follower_rate: int
+    producer_expiry_us: int
+    """Silence after which an idempotent producer is forgotten."""
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "BrokerConfig":
@@ -119,6 +119,7 @@ class BrokerConfig:
             session_slots=number("max.incremental.fetch.session.cache.slots", 1_000),
             leader_rate=number("leader.replication.throttled.rate", LONG_MAX),
             follower_rate=number("follower.replication.throttled.rate", LONG_MAX),
+            producer_expiry_us=number("producer.id.expiration.ms", 86_400_000) * MS,
         )
 
 
@@ -153,75 +154,6 @@ class TopicConfig:
     def effective_min_isr(self, profile: Profile, replicas: int) -> int:
         """What acks=all needs: since 3.7 at most the number of replicas (``Partition.effectiveMinIsr``)."""
         return min(self.min_isr, replicas) if profile.effective_min_isr else self.min_isr
-
-
-@dataclass(frozen=True, slots=True)
-class ProducerConfig:
-    """A producer's settings in model units; ``acks`` is -1 for all."""
-
-    acks: int
-    retries: int
-    backoff_us: int
-    backoff_max_us: int
-    request_timeout_us: int
-    delivery_timeout_us: int
-    max_in_flight: int
-    linger_us: int
-    batch_bytes: int
-    idempotent: bool
-    metadata_age_us: int
-    codec: Codec
-
-    @staticmethod
-    def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ProducerConfig":
-        """Settings for a client of the cluster's own version.
-
-        Raises:
-            ModelError: idempotence asked for together with what it rules out (``ProducerConfig`` of Kafka refuses too),
-                or a codec that the version lacks.
-        """
-        acks_text = str(config.get("acks", "all" if profile.number >= (3, 0, 0) else "1"))
-        acks = -1 if acks_text == "all" else int(acks_text)
-        retries = int(config.get("retries", INT_MAX if profile.number >= (2, 1, 0) else 0))
-        in_flight = int(config.get("max.in.flight.requests.per.connection", 5))
-        backoff_us = int(config.get("retry.backoff.ms", 100)) * MS
-        grows = profile.number >= (3, 7, 0)
-        return ProducerConfig(
-            acks=acks,
-            retries=retries,
-            backoff_us=backoff_us,
-            backoff_max_us=int(config.get("retry.backoff.max.ms", 1_000)) * MS if grows else backoff_us,
-            request_timeout_us=int(config.get("request.timeout.ms", 30_000)) * MS,
-            delivery_timeout_us=int(config.get("delivery.timeout.ms", 120_000)) * MS,
-            max_in_flight=in_flight,
-            linger_us=int(config.get("linger.ms", 5 if profile.number >= (4, 0, 0) else 0)) * MS,
-            batch_bytes=int(config.get("batch.size", 16_384)),
-            idempotent=_idempotent(profile, config, acks, retries, in_flight),
-            metadata_age_us=int(config.get("metadata.max.age.ms", 300_000)) * MS,
-            codec=codec_of(profile, str(config.get("compression.type", "none"))),
-        )
-
-
-def _idempotent(profile: Profile, config: Mapping[str, ConfigValue], acks: int, retries: int, in_flight: int) -> bool:
-    """Idempotence by ``ProducerConfig.postProcessAndValidateIdempotenceConfigs``: a default gives way, a wish does not.
-
-    It exists since 0.11 (KIP-98) and is the default since 3.0: a release line stands for its last patch, and
-    KAFKA-13598, which kept it off at first, was mended in 3.0.1 and 3.1.1.
-    """
-    asked = config.get("enable.idempotence")
-    conflict = (
-        "acks must be all" if acks != -1
-        else "retries must be above 0" if retries == 0
-        else "max.in.flight.requests.per.connection must be at most 5" if in_flight > 5
-        else ""
-    )  # fmt: skip
-    if asked is True:
-        if profile.number < (0, 11, 0):
-            raise ModelError(f"enable.idempotence exists since Kafka 0.11, this is {profile.version}")
-        if conflict:
-            raise ModelError(f"enable.idempotence is true, so {conflict}")
-        return True
-    return asked is None and profile.number >= (3, 0, 0) and not conflict
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from cluster_model.errors import ModelError
-from cluster_model.profiles import ELR_FEATURE
+from cluster_model.profiles import ELR_FEATURE, PROFILE_VERSIONS
 
 ConfigValue = int | str | bool
 Scope = Literal["broker", "topic", "producer", "consumer"]
@@ -207,6 +207,7 @@ BROKER: Final = _table(
     ConfigKey("offsets.topic.replication.factor", "int", "Replicas of __consumer_offsets.", 1, 100),
     *_GROUPS,
     ConfigKey("default.replication.factor", "int", "Replicas of a topic that names no number.", 1),
+    ConfigKey("producer.id.expiration.ms", "int", "Silence after which an idempotent producer is forgotten.", 1),
     *_BROKER_FETCHING,
     *_QUORUM,
     *_CONTROLLER,
@@ -248,6 +249,14 @@ TOPIC: Final = _table(
 )
 """Topic configurations."""
 
+FLAWED_CLIENTS: Final = ("3.0.0", "3.1.0")
+"""Patches whose producers were idempotent only if told to (KAFKA-13598, mended in 3.0.1 and 3.1.1)."""
+_CLIENT_VERSION: Final = ConfigKey(
+    "client.version", "str", "Release of the client; the cluster's own unless given.",
+    choices=(*PROFILE_VERSIONS, *FLAWED_CLIENTS),
+)  # fmt: skip
+"""No configuration of Kafka's: there it is the library that the application has been built with."""
+
 PRODUCER: Final = _table(
     ConfigKey("acks", "str", "Who must have the record before it counts as sent.", choices=("0", "1", "all")),
     ConfigKey("retries", "int", "How often a failed request is tried again."),
@@ -263,6 +272,10 @@ PRODUCER: Final = _table(
     ),
     ConfigKey("enable.idempotence", "bool", "Whether the broker removes duplicates of retried batches."),
     ConfigKey("metadata.max.age.ms", "int", "Age at which metadata is asked for again.", 1),
+    ConfigKey("max.request.size", "int", "Bytes that one request, and so one record, may have."),
+    ConfigKey("buffer.memory", "int", "Bytes for batches that are not settled yet.", 0, LONG_MAX),
+    ConfigKey("max.block.ms", "int", "How long send waits for metadata and memory.", 0, LONG_MAX // 1_000),
+    _CLIENT_VERSION,
 )
 """Producer configurations."""
 

@@ -47,11 +47,13 @@ class KafkaError(IntEnum):
     INVALID_REQUEST = 42
     POLICY_VIOLATION = 44
     OUT_OF_ORDER_SEQUENCE_NUMBER = 45
+    DUPLICATE_SEQUENCE_NUMBER = 46
     INVALID_PRODUCER_EPOCH = 47
     OPERATION_NOT_ATTEMPTED = 55
     KAFKA_STORAGE_ERROR = 56
     NON_EMPTY_GROUP = 68
     GROUP_ID_NOT_FOUND = 69
+    UNKNOWN_PRODUCER_ID = 59
     FETCH_SESSION_ID_NOT_FOUND = 70
     INVALID_FETCH_SESSION_EPOCH = 71
     FENCED_LEADER_EPOCH = 74
@@ -118,6 +120,8 @@ PROVES_NOT_WRITTEN: Final = frozenset(
         KafkaError.MESSAGE_TOO_LARGE,
         KafkaError.RECORD_LIST_TOO_LARGE,
         KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        KafkaError.INVALID_PRODUCER_EPOCH,
+        KafkaError.UNKNOWN_PRODUCER_ID,
         KafkaError.INVALID_REQUIRED_ACKS,
     }
 )
@@ -130,3 +134,11 @@ WHILE_WAITING_TOO: Final = frozenset({KafkaError.NOT_LEADER_OR_FOLLOWER, KafkaEr
 
 class ModelError(Exception):
     """The caller asked the model for something it cannot do; the message says what and what is possible."""
+
+
+class ConfigConflictError(ModelError):
+    """Settings that exclude each other; ``key`` is the one to blame."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(message)
+        self.key = key

@@ -49,6 +49,8 @@ class PartitionState(NamedTuple):
 class ProduceRequest(NamedTuple):
     """One batch for one partition. ``producer_id`` -1: no idempotence. ``sequence`` numbers records from 0.
 
+    Kafka's own sequence (baseSequence) is ``sequence - origin``: it begins anew with every ``producer_epoch``.
+
     ``timestamp_us`` is when its newest record was made, -1 untold; ``size`` is as compressed with ``codec``.
     """
 
@@ -64,10 +66,15 @@ class ProduceRequest(NamedTuple):
     names: tuple[str, ...] = ()
     timestamp_us: int = -1
     codec: int = 0
+    producer_epoch: int = -1
+    origin: int = 0
 
 
 class ProduceResponse(NamedTuple):
-    """``log_offset`` and ``leader_epoch`` are -1 with an error."""
+    """``log_offset`` and ``leader_epoch`` are -1 with an error.
+
+    One for a request with acks=0 stands for the broker's closing of the connection (``handleProduceRequest``).
+    """
 
     correlation: int
     partition: str
@@ -76,6 +83,23 @@ class ProduceResponse(NamedTuple):
     leader_epoch: int
     lineage: int
     """Which stint wrote it: identity for the observer, no client looks at it."""
+    log_start: int = -1
+    """Where the log begins, told with UNKNOWN_PRODUCER_ID; -1 untold."""
+
+
+class InitProducerIdRequest(NamedTuple):
+    """A producer without a transactional id wants an id; any broker has some (KIP-98)."""
+
+    correlation: int
+
+
+class InitProducerIdResponse(NamedTuple):
+    """``producer_id`` and ``producer_epoch`` are -1 with an error."""
+
+    correlation: int
+    error: int
+    producer_id: int
+    producer_epoch: int
 
 
 class FetchPartition(NamedTuple):
@@ -263,6 +287,8 @@ class AlterPartitionResponse(NamedTuple):
 Message = (
     ProduceRequest
     | ProduceResponse
+    | InitProducerIdRequest
+    | InitProducerIdResponse
     | FetchRequest
     | FetchResponse
     | EpochEndRequest

@@ -97,14 +97,15 @@ _FIRST_KRAFT: Final[Version] = (3, 3, 0)
 _LAST_ZOOKEEPER: Final[Version] = (3, 9, 0)
 
 
-def _parse(version: str) -> Version:
+def parse_version(version: str) -> Version:
+    """The numbers of a release; a line without a patch counts as patch 0."""
     numbers = [int(part) for part in version.split(".")]
     return (numbers[0], numbers[1], numbers[2] if len(numbers) > 2 else 0)
 
 
 def modes_of(version: str) -> tuple[Mode, ...]:
     """The controller modes of a release line, its usual one first. KRaft counts from its first production release."""
-    parsed = _parse(version)
+    parsed = parse_version(version)
     modes: list[Mode] = []
     if parsed >= _FIRST_KRAFT:
         modes.append("kraft")
@@ -192,7 +193,7 @@ class Profile:
         chosen = modes[0] if mode is None else next((known for known in modes if known == mode), None)
         if chosen is None:
             raise ModelError(f"Kafka {version} has no mode {mode!r}; it has {' and '.join(modes)}")
-        number = _parse(version)
+        number = parse_version(version)
         flags = {name: flag.holds(number) for name, flag in _FLAG_BY_NAME.items()}
         return Profile(version, chosen, number, chosen == "kraft", **flags)
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from cluster_model.clients.accumulator import Accumulator, Outgoing
 from cluster_model.clients.metadata import Metadata
-from cluster_model.config import ProducerConfig
+from cluster_model.clients.producer_config import ProducerConfig
 from cluster_model.errors import INVALID_METADATA, PROVES_NOT_WRITTEN, RETRIABLE, WHILE_WAITING_TOO, KafkaError
 from cluster_model.events import Event, ProduceRefused, RecordsAcked, RecordsFailed, RecordsSent, RecordsUnknown
 from cluster_model.kernel.kernel import Payload

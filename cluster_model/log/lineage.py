@@ -22,7 +22,8 @@ class Batch(NamedTuple):
 
     ``producer_id`` is -1 without idempotence. ``name`` labels the records of a hand-stepped trace. ``timestamp_us`` is
     that of its newest record, by the producer's clock (CreateTime, KIP-32) or the leader's (LogAppendTime); -1 in the
-    formats before. ``size`` is as compressed with ``codec`` (bits 0 to 2 of a batch's attributes).
+    formats before. ``size`` is as compressed with ``codec`` (bits 0 to 2 of a batch's attributes). Kafka's
+    own sequence is ``sequence - origin``: it begins anew with every ``producer_epoch``.
     """
 
     base: int
@@ -36,6 +37,8 @@ class Batch(NamedTuple):
     name: tuple[str, ...] = ()
     timestamp_us: int = -1
     codec: int = 0
+    producer_epoch: int = -1
+    origin: int = 0
 
     @property
     def end(self) -> int:
@@ -43,8 +46,8 @@ class Batch(NamedTuple):
         return self.base + self.records
 
 
-_Manner = tuple[str, int, int, int]
-"""(client, producer id, acks, codec): what most batches of a stint have in common with others."""
+_Manner = tuple[str, int, int, int, int, int]
+"""(client, producer id, acks, codec, producer epoch, origin): what most of a stint's batches share."""
 
 _LONG_AGO: Final = -(1 << 62)
 
@@ -88,7 +91,10 @@ class Lineage:
 
     def append(self, batch: Batch) -> None:
         """Write a batch at the end."""
-        base, records, size, appended_us, client, producer_id, sequence, acks, name, timestamp_us, codec = batch
+        (
+            base, records, size, appended_us, client, producer_id, sequence, acks, name, timestamp_us, codec, epoch,
+            origin,
+        ) = batch  # fmt: skip
         if name:
             self._names[self.length] = name
         self.length += 1
@@ -102,7 +108,7 @@ class Lineage:
         self._appended.append(appended_us)
         self._stamps.append(timestamp_us)
         self._sequences.append(sequence)
-        manner = (client, producer_id, acks, codec)
+        manner = (client, producer_id, acks, codec, epoch, origin)
         place = self._manner_of.get(manner)
         if place is None:
             place = self._manner_of[manner] = len(self._manners)
@@ -153,10 +159,11 @@ class Lineage:
     def batch(self, index: int) -> Batch:
         """A batch by its index, from 0."""
         base = self._bases[index]
-        client, producer_id, acks, codec = self._manners[self._places[index]]
+        client, producer_id, acks, codec, epoch, origin = self._manners[self._places[index]]
         return Batch(
             base, self._end_of(index) - base, self._size_of(index), self._appended[index], client, producer_id,
             self._sequences[index], acks, self._names.get(index, ()), self._stamps[index], codec,
+            epoch, origin,
         )  # fmt: skip
 
     def _end_of(self, index: int) -> int:

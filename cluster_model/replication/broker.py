@@ -20,6 +20,7 @@ from cluster_model.messages import (
     EpochEndResponse,
     FetchRequest,
     FetchResponse,
+    InitProducerIdRequest,
     ListOffsetsRequest,
     ListOffsetsResponse,
     Message,
@@ -34,6 +35,7 @@ from cluster_model.replication.deleting import Deletions
 from cluster_model.replication.fetchers import Fetchers
 from cluster_model.replication.hosting import Hosting, ReplicaSource
 from cluster_model.replication.log_manager import LogManager
+from cluster_model.replication.producer_ids import ProducerIds
 from cluster_model.replication.purgatory import Purgatory
 from cluster_model.replication.replica import BrokerMetadata, Replica
 from cluster_model.replication.service import Service
@@ -49,9 +51,9 @@ class Broker:
     """A broker node. ``replicas`` are its disks: they outlive the process."""
 
     __slots__ = (
-        "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_profile", "_service", "_touched",
-        "control", "delete_strays", "follower_quota", "id", "leader_quota", "logs", "metadata", "purgatory",
-        "refusal", "replicas", "sessions", "states", "strays", "tenants",
+        "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_producer_ids", "_profile", "_service",
+        "_touched", "control", "delete_strays", "follower_quota", "id", "leader_quota", "logs", "metadata",
+        "purgatory", "refusal", "replicas", "sessions", "states", "strays", "tenants",
     )  # fmt: skip
 
     def __init__(
@@ -73,6 +75,7 @@ class Broker:
         """Its side of the control plane, given by :meth:`join`."""
         self.sessions = SessionCache(config.session_slots)
         self.purgatory = Purgatory(port, self.sessions)
+        self._producer_ids = ProducerIds(port, metadata)
         self.leader_quota = Throttle(config.leader_rate, exists=profile.throttles)
         self.follower_quota = Throttle(config.follower_rate, exists=profile.throttles)
         self._port = port
@@ -105,6 +108,7 @@ class Broker:
             FetchRequest: self._service.fetch,
             FetchResponse: self._fetched,
             ProduceRequest: self._service.produce,
+            InitProducerIdRequest: self._producer_ids.asked,
             EpochEndRequest: self._service.epoch_ends,
             EpochEndResponse: self._fetchers.epochs_ended,
             ListOffsetsRequest: self._service.list_offsets,
@@ -139,6 +143,7 @@ class Broker:
             replica.stopped()
         self.purgatory.clear()
         self._fetchers.stopped()
+        self._producer_ids.stopped()
         self.sessions.clear()
         self.leader_quota.rate.clear()
         self.follower_quota.rate.clear()
@@ -199,15 +204,11 @@ class Broker:
     def _shrink(self) -> None:
         late = self.purgatory.sessions.late(self._port.now, self._config.lag_time_us)
         suspects = {**self._touched.may_lag(), **late}
-        if suspects:
-            self._shrink_among(suspects)
-        self._port.timer(self._config.shrink_period_us, "shrink")
-
-    def _shrink_among(self, suspects: dict[str, None]) -> None:
-        for partition, replica in self.replicas.items():
+        for partition, replica in self.replicas.items() if suspects else ():
             if partition in suspects and replica.leadership is not None:
                 replica.leadership.shrink(self._port.now)
                 self.settle(replica)
+        self._port.timer(self._config.shrink_period_us, "shrink")
 
     def _checkpoint(self) -> None:
         self._touched.checkpoint(self._port.now)
@@ -349,22 +350,25 @@ class Broker:
             tuple(self.metadata.racks.items()), tuple(self.states.values()), self.purgatory.save(),
             self._fetchers.save(),
             self._touched.save(), self.logs.save(), self.sessions.save(),
-            self.leader_quota.rate.save(), self.follower_quota.rate.save(), self.tenants.save(),
+            self._producer_ids.save(), self.leader_quota.rate.save(), self.follower_quota.rate.save(),
+            self.tenants.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`; the partitions' lineages are loaded first."""
-        (hosting, control, live, racks, states, purgatory, fetchers, replicas, logs, sessions, *rates, tenants) = saved
+        (
+            hosting, control, live, racks, states, purgatory, fetchers, replicas, logs, sessions, ids, *rates, tenants,
+        ) = saved  # fmt: skip
         self._touched.forget_all()
         self._reconfigured(self._hosting.load(hosting))
         self.control.load(control)
-        self.metadata.live = dict(live)
-        self.metadata.racks = dict(racks)
+        self.metadata.live, self.metadata.racks = dict(live), dict(racks)
         self.states.clear()
         self.states.update((state.partition, state) for state in states)
         self.purgatory.load(purgatory)
         self._fetchers.load(fetchers)
         self.sessions.load(sessions)
+        self._producer_ids.load(ids)
         self.leader_quota.rate.load(rates[0])
         self.follower_quota.rate.load(rates[1])
         for replica, state in zip(self.replicas.values(), replicas, strict=True):

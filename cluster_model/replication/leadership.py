@@ -85,9 +85,9 @@ class Leadership:
         """An ISR change to be sent to the controller; taken by :meth:`take_proposal`."""
         self.epoch_start = replica.log.leo
         self.remotes = {broker: self._unheard(broker, now) for broker in state.replicas if broker != replica.broker}
-        self.producers = ProducerMemory()
+        self.producers = ProducerMemory(replica.config.producer_expiry_us)
         if anew:
-            self.producers.rebuild(replica.log)
+            self.producers.rebuild(replica.log, replica.producer_snapshot)
         self._waiting: list[tuple[int, int]] = []
         self._lineage: Lineage | None = None
         self._needed: tuple[Remote, ...] = ()
@@ -173,11 +173,13 @@ class Leadership:
             refused = refusal(replica.profile, replica.log, request, now)
             if refused is not KafkaError.NONE:
                 return AppendResult(refused, -1, -1, -1, waits=False)
-        if request.producer_id >= 0 and not self.producers.follows(request.producer_id, request.sequence):
-            original = self.producers.duplicate_of(request.producer_id, request.sequence, request.records)
-            if original >= 0:
-                return self._result(request.acks, original, request.records)
-            return AppendResult(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, -1, -1, -1, waits=False)
+        pid, epoch, first = request.producer_id, request.producer_epoch, request.sequence - request.origin
+        if pid >= 0 and not self.producers.follows(pid, epoch, first, now):
+            refused, twin = self.producers.judge(replica.profile, pid, epoch, first, request.records, now)
+            if twin >= 0:
+                return self._result(request.acks, twin, request.records)
+            if refused is not NONE:
+                return AppendResult(refused, -1, -1, -1, waits=False)
         base = self._write(now, request)
         self.maybe_advance_hw(now)
         return self._result(request.acks, base, request.records)
@@ -192,14 +194,14 @@ class Leadership:
         lineage = self._lineage
         if lineage is None:
             lineage = self._lineage = log.lineages.begin(replica.broker, replica.leader_epoch, base, replica.topic_id)
-        _number, partition, acks, _wait, client, producer_id, sequence, records, size, names, stamp, codec = request
+        _, partition, acks, _, client, pid, sequence, records, size, names, stamp, codec, epoch, origin = request
         if stamp < 0 or not replica.keeps_stamps:
             stamp = replica.timestamp_of(request, now)
         log.append_batch(
-            lineage, Batch(base, records, size, now, client, producer_id, sequence, acks, names, stamp, codec)
+            lineage, Batch(base, records, size, now, client, pid, sequence, acks, names, stamp, codec, epoch, origin)
         )
-        if producer_id >= 0:
-            self.producers.note(producer_id, sequence, records, base)
+        if pid >= 0:
+            self.producers.note(pid, epoch, sequence - origin, records, base, now)
         replica.emit(
             Appended(now, partition, replica.broker, replica.leader_epoch, base, records, client, sequence, acks)
         )

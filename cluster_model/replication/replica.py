@@ -56,7 +56,8 @@ class Replica:
     __slots__ = (
         "assignment", "broker", "by_hand", "checkpointed_hw", "checkpointed_recovery", "checkpointed_start",
         "cleaner_offset", "config", "done", "emit", "following", "hw", "keeps_stamps", "leader", "leader_epoch",
-        "leadership", "log", "metadata", "min_isr", "partition", "partition_epoch", "profile", "topic",
+        "leadership", "log", "metadata", "min_isr", "partition", "partition_epoch", "producer_snapshot",
+        "profile", "topic",
         "topic_id", "usual_size",
     )  # fmt: skip
 
@@ -100,6 +101,8 @@ class Replica:
         self.checkpointed_start = 0
         self.cleaner_offset = 0
         """First dirty offset in the cleaner-offset-checkpoint, written by each cleaning."""
+        self.producer_snapshot = 0
+        """Up to here producers are known from a snapshot file only (``ProducerStateManager.truncateAndReload``)."""
         self.leader = NOBODY
         self.leader_epoch = -1
         self.partition_epoch = -1
@@ -202,11 +205,17 @@ class Replica:
         end = self.log.leo
         self.log.truncate(offset, now)
         if offset < end:
+            self._producers_reloaded()
             self.hw = min(self.hw, self.log.leo)
             self.cleaner_offset = min(self.cleaner_offset, self.log.leo)
             self.emit(
                 Truncated(now, self.partition, self.broker, self.leader_epoch, offset, end, self.hw, rule),
             )
+
+    def _producers_reloaded(self) -> None:
+        """From the newest snapshot file that the log still reaches: each roll writes one, and each clean shutdown."""
+        before = self.producer_snapshot if self.producer_snapshot <= self.log.leo else 0
+        self.producer_snapshot = max(before, self.log.segments.base)
 
     def checkpoint(self, now: int) -> None:
         """Write the HW to the replication-offset-checkpoint, and age the dirty pages."""
@@ -326,6 +335,9 @@ class Replica:
         self.log.torn = 0
         self.log.reload(self.checkpointed_start, self.log.leo if clean else self.checkpointed_recovery)
         self.hw = max(self.log.log_start, min(self.checkpointed_hw, self.log.leo))
+        self._producers_reloaded()
+        if clean:
+            self.producer_snapshot = self.log.leo
         return checked
 
     def save(self) -> tuple[Any, ...]:
@@ -333,7 +345,7 @@ class Replica:
         return (
             self.topic_id, self.assignment, self.log.save(), self.hw, self.checkpointed_hw, self.checkpointed_recovery,
             self.checkpointed_start, self.cleaner_offset, self.leader, self.leader_epoch, self.partition_epoch,
-            tuple(self.done),
+            self.producer_snapshot, tuple(self.done),
             None if self.leadership is None else self.leadership.save(),
             None if self.following is None else self.following.save(),
         )  # fmt: skip
@@ -343,7 +355,8 @@ class Replica:
         (
             self.topic_id, assignment, log, self.hw, self.checkpointed_hw, self.checkpointed_recovery,
             self.checkpointed_start,
-            self.cleaner_offset, self.leader, self.leader_epoch, self.partition_epoch, done, leadership, following,
+            self.cleaner_offset, self.leader, self.leader_epoch, self.partition_epoch, self.producer_snapshot, done,
+            leadership, following,
         ) = saved  # fmt: skip
         self._assign(assignment)
         self.done = list(done)

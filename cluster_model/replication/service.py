@@ -68,14 +68,13 @@ class Service:
         self._touched = touched
 
     def produce(self, source: int, request: ProduceRequest) -> None:
-        """Append, and answer now, later, or for acks=0 never."""
+        """Append, and answer now, later, or for acks=0 only an error: by closing the connection."""
         partition = request.partition
         replica = self._replicas.get(partition)
         leadership = None if replica is None else replica.leadership
         if replica is None or leadership is None:
             error = absent(partition, self._known) if replica is None else KafkaError.NOT_LEADER_OR_FOLLOWER
-            if request.acks:
-                self._port.send(source, ProduceResponse(request.correlation, partition, error, -1, -1, -1))
+            self._port.send(source, ProduceResponse(request.correlation, partition, error, -1, -1, -1))
             return
         now = self._port.clock.now
         error, base, stint, required, waits = leadership.append(now, request)
@@ -83,9 +82,9 @@ class Service:
             deadline = now + request.timeout_us
             parked = ParkedProduce(source, request.correlation, partition, base, replica.leader_epoch, stint, deadline)
             leadership.wait(required, self._purgatory.park_produce(parked))
-        elif request.acks:
-            epoch = replica.leader_epoch if base >= 0 else -1
-            self._port.send(source, ProduceResponse(request.correlation, partition, error, base, epoch, stint))
+        elif request.acks or error:
+            epoch, begins = (replica.leader_epoch, -1) if base >= 0 else (-1, replica.log.log_start)
+            self._port.send(source, ProduceResponse(request.correlation, partition, error, base, epoch, stint, begins))
         self._settle(replica)
 
     def fetch(self, source: int, request: FetchRequest) -> None:

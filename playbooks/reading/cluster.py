@@ -4,8 +4,9 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any, Final
 
-from cluster_model.config import ProducerConfig, TopicConfig
-from cluster_model.errors import ModelError
+from cluster_model.clients.producer_config import ProducerConfig
+from cluster_model.config import TopicConfig
+from cluster_model.errors import ConfigConflictError, ModelError
 from cluster_model.log.rules import WRITEBACK_US
 from cluster_model.profiles import NEWEST, Profile, modes_of
 from cluster_model.spec import (
@@ -22,7 +23,7 @@ from playbooks.problems import counted, listed, shown
 from playbooks.reading.kinds import Fields
 from playbooks.reading.notes import Notes
 from playbooks.units import UnitError, interval_us
-from playbooks.yamlpos import found
+from playbooks.yamlpos import Mapping, found
 
 DEFAULT_BROKERS: Final = 3
 
@@ -271,7 +272,10 @@ def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
     try:
         ProducerConfig.of(profile, config)
     except ModelError as error:
-        notes.problem(fields.at("config"), fields.path("config"), f"found settings that exclude each other: {error}")
+        node, path = fields.at("config"), fields.path("config")
+        if isinstance(error, ConfigConflictError) and isinstance(node, Mapping) and error.key in node.entries:
+            node, path = node.entries[error.key][1], f"{path}.{error.key}"
+        notes.problem(node, path, f"found settings that exclude each other: {error}")
     start, stop = fields.get("start", 0), fields.get("stop", -1)
     if -1 < stop <= start:
         notes.problem(fields.at("stop"), fields.path("stop"), "found a stop that is not after the start")

@@ -5,7 +5,8 @@ from typing import Any, TypeVar
 
 from cluster_model.clients.consumer import Consumer
 from cluster_model.clients.producer import Producer
-from cluster_model.config import ConfigValue, ConsumerConfig, ProducerConfig
+from cluster_model.clients.producer_config import ProducerConfig
+from cluster_model.config import ConfigValue, ConsumerConfig
 from cluster_model.errors import KafkaError
 from cluster_model.events import TraceEvent
 from cluster_model.kernel.kernel import Payload

@@ -4,6 +4,8 @@ from dataclasses import fields
 
 import pytest
 
+from cluster_model.clients.era import Era
+from cluster_model.clients.producer_config import ProducerConfig
 from cluster_model.config import (
     BROKER,
     CONSUMER,
@@ -16,12 +18,11 @@ from cluster_model.config import (
     ConfigKey,
     ConfigValue,
     ConsumerConfig,
-    ProducerConfig,
     Scope,
     TopicConfig,
     check,
 )
-from cluster_model.errors import ModelError
+from cluster_model.errors import ConfigConflictError, ModelError
 from cluster_model.log.codecs import CODECS, Codec
 from cluster_model.log.rules import LogRules
 from cluster_model.profiles import Profile
@@ -219,6 +220,7 @@ BROKER_FIELDS = {
     "max.incremental.fetch.session.cache.slots": ("session_slots", 7_000),
     "leader.replication.throttled.rate": ("leader_rate", 7_000),
     "follower.replication.throttled.rate": ("follower_rate", 7_000),
+    "producer.id.expiration.ms": ("producer_expiry_us", 7_000_000),
 }
 
 
@@ -383,7 +385,68 @@ def test_idempotence_exists_since_0_11_and_needs_acks_all_and_retries_there() ->
     assert producer("0.11", enable_idempotence=True, acks="all", retries=3).idempotent
 
 
-PRODUCER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | Codec]] = {
+def test_since_4_0_more_than_five_in_flight_are_an_error_even_where_idempotence_is_only_the_default() -> None:
+    with pytest.raises(ConfigConflictError, match=r"max.in.flight.requests.per.connection must be at most 5") as caught:
+        producer("4.0", max_in_flight_requests_per_connection=6)
+    assert caught.value.key == "max.in.flight.requests.per.connection"
+    assert not producer("4.0", max_in_flight_requests_per_connection=6, enable_idempotence=False).idempotent
+    assert not producer("4.0", acks="1").idempotent
+
+
+@pytest.mark.parametrize("version", ["3.0", "3.1"])
+def test_the_first_patches_of_3_0_and_3_1_are_idempotent_only_if_told_to(version: str) -> None:
+    assert producer(version).idempotent
+    first = producer(version, client_version=f"{version}.0")
+    assert (first.acks, first.idempotent) == (-1, False)
+    assert producer(version, client_version=f"{version}.0", enable_idempotence=True).idempotent
+
+
+def test_a_client_has_the_defaults_of_its_own_version() -> None:
+    old = producer("4.1", client_version="2.0")
+    assert (old.acks, old.retries, old.linger_us, old.idempotent, old.backoff_max_us) == (1, 0, 0, False, 100_000)
+    new = producer("2.0", client_version="4.1")
+    assert (new.acks, new.retries, new.linger_us, new.idempotent, new.backoff_max_us) == (
+        -1, INT_MAX, 5_000, True, SECOND
+    )  # fmt: skip
+
+
+def test_brokers_before_0_11_know_no_idempotence() -> None:
+    with pytest.raises(ConfigConflictError, match=r"brokers of Kafka 0.10.2 know no idempotence"):
+        producer("0.10.2", client_version="3.9")
+    assert not producer("0.10.2", client_version="3.9", enable_idempotence=False).idempotent
+
+
+def test_a_delivery_timeout_too_short_is_refused_if_given_and_raised_if_not() -> None:
+    with pytest.raises(ConfigConflictError) as caught:
+        producer("3.9", delivery_timeout_ms=30_009, linger_ms=10)
+    assert str(caught.value) == (
+        "delivery.timeout.ms must be at least linger.ms + request.timeout.ms, 30010, found 30009"
+    )
+    assert producer("3.9", delivery_timeout_ms=30_010, linger_ms=10).delivery_timeout_us == 30_010_000
+    assert producer("3.9", request_timeout_ms=130_000, linger_ms=10).delivery_timeout_us == 130_010_000
+
+
+@pytest.mark.parametrize(
+    ("version", "unkeyed", "session_ms", "assignors", "fencing", "bumps"),
+    [
+        ("2.3", "round robin", 10_000, ("range",), "none", False),
+        ("2.4", "sticky", 10_000, ("range",), "none", False),
+        ("2.5", "sticky", 10_000, ("range",), "generation", True),
+        ("3.2", "sticky", 45_000, ("range", "cooperative-sticky"), "generation", True),
+        ("3.3", "uniform sticky", 45_000, ("range", "cooperative-sticky"), "generation", True),
+        ("3.6", "uniform sticky", 45_000, ("range", "cooperative-sticky"), "verified", True),
+        ("4.0", "uniform sticky", 45_000, ("range", "cooperative-sticky"), "transactions 2", True),
+    ],
+)
+def test_what_else_changed_with_the_era(
+    version: str, unkeyed: str, session_ms: int, assignors: tuple[str, ...], fencing: str, bumps: bool
+) -> None:
+    era = Era.of(version)
+    assert (era.unkeyed, era.session_timeout_ms, era.assignors) == (unkeyed, session_ms, assignors)
+    assert (era.offset_fencing, era.bumps_epoch) == (fencing, bumps)
+
+
+PRODUCER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | Codec | Era]] = {
     "acks": ("1", "acks", 1),
     "retries": (7, "retries", 7),
     "retry.backoff.ms": (7, "backoff_us", 7_000),
@@ -396,6 +459,10 @@ PRODUCER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | Codec]] = {
     "batch.size": (7, "batch_bytes", 7),
     "enable.idempotence": (False, "idempotent", False),
     "metadata.max.age.ms": (7, "metadata_age_us", 7_000),
+    "max.request.size": (7, "request_bytes", 7),
+    "buffer.memory": (7, "memory_bytes", 7),
+    "max.block.ms": (7, "block_us", 7_000),
+    "client.version": ("3.8", "era", Era.of("3.8")),
 }
 
 

@@ -6,54 +6,125 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cluster_model.errors import KafkaError
 from cluster_model.log.lineage import Batch, Lineages
 from cluster_model.log.replica_log import ReplicaLog
+from cluster_model.profiles import Profile
 from cluster_model.replication.idempotence import REMEMBERED, ProducerMemory
 
+E = KafkaError
 PID = 7
+MINUTE = 60_000_000
+EXPIRY = 24 * 60 * MINUTE
+TAKEN = (E.NONE, -1)
+OUT_OF_ORDER = (E.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
 
 
-def remembering(*batches: tuple[int, int]) -> ProducerMemory:
+def remembering(*batches: tuple[int, int], epoch: int = 0, now: int = 0) -> ProducerMemory:
     """After batches of (first sequence, records), appended one behind the other from offset 100."""
-    memory = ProducerMemory()
+    memory = ProducerMemory(EXPIRY)
     base = 100
     for sequence, count in batches:
-        memory.note(PID, sequence, count, base)
+        memory.note(PID, epoch, sequence, count, base, now)
         base += count
     return memory
 
 
+def said(
+    memory: ProducerMemory,
+    first: int,
+    count: int,
+    *,
+    pid: int = PID,
+    epoch: int = 0,
+    kafka: str = "3.9",
+    now: int = 0,
+) -> tuple[KafkaError, int]:
+    """What a leader says of a batch; the short way must agree with the long one."""
+    verdict = memory.judge(Profile.of(kafka), pid, epoch, first, count, now)
+    if memory.follows(pid, epoch, first, now):
+        assert verdict == TAKEN
+    return verdict
+
+
 def test_the_very_same_batch_is_a_duplicate_with_its_first_offset() -> None:
     memory = remembering((0, 3), (3, 2))
-    assert (memory.duplicate_of(PID, 0, 3), memory.duplicate_of(PID, 3, 2)) == (100, 103)
+    assert said(memory, 0, 3) == (E.NONE, 100)
+    assert said(memory, 3, 2) == (E.NONE, 103)
 
 
-@pytest.mark.parametrize(("sequence", "count"), [(0, 2), (1, 2), (0, 5), (3, 1), (4, 1), (2, 2), (5, 1)])
-def test_a_batch_that_only_overlaps_is_none(sequence: int, count: int) -> None:
-    assert remembering((0, 3), (3, 2)).duplicate_of(PID, sequence, count) == -1
+@pytest.mark.parametrize(("first", "count"), [(0, 2), (1, 2), (0, 5), (3, 1), (4, 1), (2, 2), (6, 1), (4, 2), (0, 9)])
+def test_a_batch_that_only_overlaps_or_leaves_a_gap_is_out_of_order(first: int, count: int) -> None:
+    memory = remembering((0, 3), (3, 2))
+    assert said(memory, first, count) == OUT_OF_ORDER
+    assert not memory.follows(PID, 0, first, 0)
 
 
+def test_a_new_batch_must_follow_on() -> None:
+    memory = remembering((0, 3), (3, 2))
+    assert said(memory, 5, 7) == TAKEN
+    assert memory.follows(PID, 0, 5, 0)
+
+
+@pytest.mark.parametrize("first", [0, 1, 4_711])
 @pytest.mark.parametrize(
-    ("sequence", "follows"),
-    [(5, True), (6, False), (4, False), (0, False), (3, False)],
+    ("kafka", "strict"), [("0.11", False), ("1.0", True), ("2.4", True), ("2.5", False), ("4.1", False)]
 )
-def test_a_new_batch_must_follow_on(sequence: int, follows: bool) -> None:
-    assert remembering((0, 3), (3, 2)).follows(PID, sequence) is follows
+def test_an_unknown_producer_may_begin_anywhere_but_from_1_0_to_2_4(kafka: str, strict: bool, first: int) -> None:
+    verdict = said(remembering((0, 3)), first, 1, pid=PID + 1, kafka=kafka)
+    assert verdict == ((E.UNKNOWN_PRODUCER_ID, -1) if strict and first else TAKEN)
 
 
-@pytest.mark.parametrize("sequence", [0, 1, 4_711])
-def test_an_unknown_producer_may_begin_anywhere(sequence: int) -> None:
-    memory = remembering((0, 3))
-    assert memory.follows(PID + 1, sequence)
-    assert memory.duplicate_of(PID + 1, 0, 3) == -1
+def test_an_older_epoch_is_fenced_before_its_sequence_is_looked_at() -> None:
+    memory = remembering((0, 3), epoch=4)
+    assert said(memory, 3, 1, epoch=3) == (E.INVALID_PRODUCER_EPOCH, -1)
+    assert said(memory, 0, 3, epoch=3) == (E.INVALID_PRODUCER_EPOCH, -1)
+
+
+def test_a_newer_epoch_begins_at_0_and_forgets_the_batches_of_the_former() -> None:
+    memory = remembering((0, 3), (3, 2))
+    assert said(memory, 5, 1, epoch=1) == OUT_OF_ORDER
+    assert said(memory, 0, 3, epoch=1) == TAKEN
+    memory.note(PID, 1, 0, 3, 105, 0)
+    assert said(memory, 0, 3, epoch=1) == (E.NONE, 105)
+    assert said(memory, 3, 2, epoch=1) == TAKEN
+    assert said(memory, 3, 2, epoch=0) == (E.INVALID_PRODUCER_EPOCH, -1)
 
 
 def test_five_batches_are_remembered_and_an_older_duplicate_is_out_of_order() -> None:
     memory = remembering(*((sequence, 1) for sequence in range(6)))
     assert REMEMBERED == 5
-    assert memory.duplicate_of(PID, 0, 1) == -1
-    assert not memory.follows(PID, 0)
-    assert [memory.duplicate_of(PID, sequence, 1) for sequence in range(1, 6)] == [101, 102, 103, 104, 105]
+    assert said(memory, 0, 1) == OUT_OF_ORDER
+    assert [said(memory, sequence, 1) for sequence in range(1, 6)] == [(E.NONE, 100 + n) for n in range(1, 6)]
+
+
+@pytest.mark.parametrize(("kafka", "error"), [("0.11", 45), ("1.0", 46), ("1.1", 45), ("3.9", 45)])
+def test_1_0_alone_calls_an_older_duplicate_a_duplicate(kafka: str, error: int) -> None:
+    memory = remembering(*((sequence, 1) for sequence in range(6)))
+    assert said(memory, 0, 1, kafka=kafka) == (KafkaError(error), -1)
+    assert said(memory, 7, 1, kafka=kafka) == OUT_OF_ORDER
+
+
+def test_sequences_go_on_at_0_behind_the_largest() -> None:
+    memory = remembering((2**31 - 2, 2))
+    assert said(memory, 0, 1) == TAKEN
+    assert memory.follows(PID, 0, 0, 0)
+    straddling = remembering((2**31 - 2, 4))
+    assert said(straddling, 2, 1) == TAKEN
+    assert said(straddling, 2**31 - 2, 4) == (E.NONE, 100)
+
+
+def test_a_producer_silent_for_too_long_is_forgotten_at_the_next_look() -> None:
+    memory = remembering((0, 3), now=MINUTE)
+    for now, verdict in ((EXPIRY + 9 * MINUTE, OUT_OF_ORDER), (EXPIRY + 10 * MINUTE, TAKEN)):
+        assert said(memory, 7, 1, now=now) == verdict
+    assert said(memory, 0, 3, now=EXPIRY + 10 * MINUTE) == TAKEN
+
+
+def test_who_writes_again_is_remembered_from_then_on() -> None:
+    memory = remembering((0, 3))
+    memory.note(PID, 0, 3, 1, 200, EXPIRY - MINUTE)
+    assert said(memory, 9, 1, now=EXPIRY + 10 * MINUTE) == OUT_OF_ORDER
 
 
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 4)), max_size=20))
@@ -62,13 +133,13 @@ def test_memory_is_the_last_five_of_each_producer(appends: list[tuple[int, int]]
     sequences = dict.fromkeys((1, 2, 3), 0)
     base = 0
     for producer, count in appends:
-        assert memory.follows(producer, sequences[producer])
-        memory.note(producer, sequences[producer], count, base)
+        assert said(memory, sequences[producer], count, pid=producer) == TAKEN
+        memory.note(producer, 0, sequences[producer], count, base, 0)
         plain[producer].append((sequences[producer], count, base))
         sequences[producer] += count
         base += count
     for producer, kept in plain.items():
-        assert [memory.duplicate_of(producer, *entry[:2]) for entry in kept] == [entry[2] for entry in kept]
+        assert [said(memory, *entry[:2], pid=producer)[1] for entry in kept] == [entry[2] for entry in kept]
     again = ProducerMemory()
     again.load(memory.save())
     assert again.save() == memory.save()
@@ -79,17 +150,39 @@ def log_of(*batches: tuple[int, int, int]) -> ReplicaLog:
     log = ReplicaLog(Lineages(), uses_epochs=True, replaces=True)
     lineage = log.lineages.begin(1, 0, 0)
     for producer, sequence, count in batches:
-        log.append_batch(lineage, Batch(log.leo, count, 10, 0, "p", producer, sequence, -1))
+        epoch = -1 if producer < 0 else 0
+        log.append_batch(lineage, Batch(log.leo, count, 10, 0, "p", producer, sequence, -1, (), 0, 0, epoch))
     return log
 
 
 def test_a_new_leader_reads_its_memory_from_the_log() -> None:
     memory = remembering((90, 9))
     memory.rebuild(log_of((PID, 0, 3), (-1, 0, 2), (8, 0, 4), (PID, 3, 1)))
-    assert (memory.duplicate_of(PID, 0, 3), memory.duplicate_of(PID, 3, 1)) == (0, 9)
-    assert memory.duplicate_of(8, 0, 4) == 5
-    assert (memory.follows(PID, 4), memory.follows(PID, 99)) == (True, False)
-    assert memory.duplicate_of(-1, 0, 2) == -1
+    assert (said(memory, 0, 3), said(memory, 3, 1)) == ((E.NONE, 0), (E.NONE, 9))
+    assert said(memory, 0, 4, pid=8) == (E.NONE, 5)
+    assert (said(memory, 4, 1), said(memory, 99, 1)) == (TAKEN, OUT_OF_ORDER)
+    assert said(memory, 0, 2, pid=-1) == TAKEN
+
+
+def test_a_new_leader_reads_epochs_and_kafkas_own_sequences() -> None:
+    log = log_of((PID, 0, 3))
+    lineage = log.lineages.begin(1, 1, 3)
+    log.append_batch(lineage, Batch(3, 2, 10, 0, "p", PID, 3, -1, (), 0, 0, 1, 3))
+    memory = ProducerMemory()
+    memory.rebuild(log)
+    assert said(memory, 0, 2, epoch=1) == (E.NONE, 3)
+    assert said(memory, 2, 1, epoch=1) == TAKEN
+    assert said(memory, 3, 1) == (E.INVALID_PRODUCER_EPOCH, -1)
+
+
+def test_a_snapshot_file_keeps_the_last_batch_of_each_producer_only() -> None:
+    log = log_of((PID, 0, 1), (8, 0, 1), (PID, 1, 1), (8, 1, 1), (PID, 2, 1))
+    memory = ProducerMemory()
+    memory.rebuild(log, 4)
+    assert [said(memory, first, 1)[1] for first in range(3)] == [-1, 2, 4]
+    assert [said(memory, first, 1, pid=8)[1] for first in range(2)] == [-1, 3]
+    memory.rebuild(log, 5)
+    assert [said(memory, first, 1)[1] for first in range(3)] == [-1, -1, 4]
 
 
 def test_what_was_truncated_is_forgotten() -> None:
@@ -97,16 +190,15 @@ def test_what_was_truncated_is_forgotten() -> None:
     log.truncate(3)
     memory = ProducerMemory()
     memory.rebuild(log)
-    assert memory.duplicate_of(PID, 3, 2) == -1
-    assert memory.follows(PID, 3)
+    assert said(memory, 3, 2) == TAKEN
 
 
 def test_a_batch_of_which_a_part_is_gone_is_not_remembered() -> None:
     log = log_of((PID, 0, 3), (PID, 3, 4))
     log.truncate(5)
     other = log.lineages.begin(2, 1, 5)
-    log.append_batch(other, Batch(5, 6, 10, 0, "q", 9, 0, -1))
+    log.append_batch(other, Batch(5, 6, 10, 0, "q", 9, 0, -1, (), 0, 0, 0))
     memory = ProducerMemory()
     memory.rebuild(log)
-    assert memory.duplicate_of(PID, 3, 4) == -1
-    assert memory.duplicate_of(9, 0, 6) == 5
+    assert said(memory, 3, 4) == TAKEN
+    assert said(memory, 0, 6, pid=9) == (E.NONE, 5)

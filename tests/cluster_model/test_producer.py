@@ -110,7 +110,7 @@ def test_a_batch_that_was_never_sent_fails_when_its_time_is_over() -> None:
 
 
 def test_a_batch_in_flight_when_its_time_is_over_is_unknown_and_a_late_answer_changes_nothing() -> None:
-    rig = ProducerRig(config={"delivery.timeout.ms": 2_000, "request.timeout.ms": 30_000})
+    rig = ProducerRig(config={"delivery.timeout.ms": 2_000, "request.timeout.ms": 2_000})
     rig.make_all()
     rig.run(2 * SECOND)
     assert rig.books() == {"acked": 0, "failed": 0, "unknown": 1}
@@ -199,7 +199,14 @@ def test_a_first_pause_above_the_longest_is_cut_to_it() -> None:
 
 
 def test_a_batch_whose_time_is_over_is_not_tried_again() -> None:
-    rig = ProducerRig(config={"delivery.timeout.ms": 300, "retry.backoff.ms": 1_000, "retry.backoff.max.ms": 1_000})
+    rig = ProducerRig(
+        config={
+            "delivery.timeout.ms": 300,
+            "request.timeout.ms": 200,
+            "retry.backoff.ms": 1_000,
+            "retry.backoff.max.ms": 1_000,
+        }
+    )
     rig.make_all()
     rig.answer(rig.produced()[0], E.NOT_ENOUGH_REPLICAS)
     rig.run(5 * SECOND)

@@ -1,0 +1,121 @@
+"""A producer's settings in model units, by the defaults of its era and Kafka's rules for what goes together."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from cluster_model.clients.era import Era
+from cluster_model.config_keys import ConfigValue
+from cluster_model.errors import ConfigConflictError
+from cluster_model.log.codecs import Codec, codec_of
+from cluster_model.profiles import Profile
+
+MS: Final = 1_000
+IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
+MOST_IN_FLIGHT: Final = 5
+"""With idempotence: as many batches as a broker remembers of a producer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerConfig:
+    """A producer's settings in model units; ``acks`` is -1 for all."""
+
+    era: Era
+    acks: int
+    retries: int
+    backoff_us: int
+    backoff_max_us: int
+    request_timeout_us: int
+    delivery_timeout_us: int
+    max_in_flight: int
+    linger_us: int
+    batch_bytes: int
+    request_bytes: int
+    """The most that one request, and so one record, has."""
+    memory_bytes: int
+    block_us: int
+    """How long ``send`` waits for metadata and memory together."""
+    idempotent: bool
+    metadata_age_us: int
+    codec: Codec
+
+    @staticmethod
+    def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ProducerConfig":
+        """Settings for a client of the cluster's own version, or of its ``client.version``.
+
+        Raises:
+            ConfigConflictError: settings that Kafka's ``ProducerConfig`` refuses together, or that the cluster is too
+                old for.
+            ModelError: a codec that the version lacks.
+        """
+        era = Era.of(str(config.get("client.version", profile.version)))
+        acks_text = str(config.get("acks", "all" if era.acks_all else "1"))
+        acks = -1 if acks_text == "all" else int(acks_text)
+        retries = int(config.get("retries", era.retries))
+        in_flight = int(config.get(IN_FLIGHT, 5))
+        backoff_us = int(config.get("retry.backoff.ms", 100)) * MS
+        linger_us = int(config.get("linger.ms", era.linger_ms)) * MS
+        request_us = int(config.get("request.timeout.ms", 30_000)) * MS
+        return ProducerConfig(
+            era=era,
+            acks=acks,
+            retries=retries,
+            backoff_us=backoff_us,
+            backoff_max_us=int(config.get("retry.backoff.max.ms", 1_000)) * MS if era.backoff_grows else backoff_us,
+            request_timeout_us=request_us,
+            delivery_timeout_us=_delivery_timeout(config, linger_us + request_us),
+            max_in_flight=in_flight,
+            linger_us=linger_us,
+            batch_bytes=int(config.get("batch.size", 16_384)),
+            request_bytes=int(config.get("max.request.size", 1_048_576)),
+            memory_bytes=int(config.get("buffer.memory", 33_554_432)),
+            block_us=int(config.get("max.block.ms", 60_000)) * MS,
+            idempotent=_idempotent(profile, era, config, acks, retries, in_flight),
+            metadata_age_us=int(config.get("metadata.max.age.ms", 300_000)) * MS,
+            codec=codec_of(profile, str(config.get("compression.type", "none"))),
+        )
+
+
+def _delivery_timeout(config: Mapping[str, ConfigValue], least_us: int) -> int:
+    """``delivery.timeout.ms``; a default that is too short is raised (``KafkaProducer.configureDeliveryTimeout``)."""
+    given = config.get("delivery.timeout.ms")
+    if given is None:
+        return max(120_000 * MS, least_us)
+    if int(given) * MS < least_us:
+        raise ConfigConflictError(
+            "delivery.timeout.ms",
+            f"delivery.timeout.ms must be at least linger.ms + request.timeout.ms, {least_us // MS}, found {given}",
+        )
+    return int(given) * MS
+
+
+def _idempotent(
+    profile: Profile, era: Era, config: Mapping[str, ConfigValue], acks: int, retries: int, in_flight: int
+) -> bool:
+    """Idempotence by ``ProducerConfig.postProcessAndValidateIdempotenceConfigs``: a default gives way, a wish does not.
+
+    Since 4.0 more than five requests in flight do not make the default give way either (KIP-1030).
+    """
+    asked = config.get("enable.idempotence")
+    conflict, key = (
+        ("acks must be all", "acks") if acks != -1
+        else ("retries must be above 0", "retries") if retries == 0
+        else (f"{IN_FLIGHT} must be at most {MOST_IN_FLIGHT}", IN_FLIGHT) if in_flight > MOST_IN_FLIGHT
+        else ("", "")
+    )  # fmt: skip
+    if asked is True:
+        if not era.idempotence_exists:
+            raise ConfigConflictError(
+                "enable.idempotence", f"enable.idempotence exists since Kafka 0.11, this is {era.version}"
+            )
+        if conflict:
+            raise ConfigConflictError(key, f"enable.idempotence is true, so {conflict}")
+    elif asked is None and era.idempotent and era.strict_in_flight and key == IN_FLIGHT:
+        raise ConfigConflictError(key, f"enable.idempotence is the default of Kafka {era.version}, so {conflict}")
+    wanted = asked is True or (asked is None and era.idempotent and not conflict)
+    if wanted and profile.number < (0, 11, 0):
+        raise ConfigConflictError(
+            "enable.idempotence",
+            f"brokers of Kafka {profile.version} know no idempotence: enable.idempotence must be false",
+        )
+    return wanted
