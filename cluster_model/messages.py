@@ -68,6 +68,10 @@ class ProduceRequest(NamedTuple):
     codec: int = 0
     producer_epoch: int = -1
     origin: int = 0
+    kind: int = 0
+    """Of the batch, see :mod:`cluster_model.log.lineage`; markers come from coordinators only."""
+    coordinator_epoch: int = -1
+    """Of a marker's sender."""
 
 
 class ProduceResponse(NamedTuple):
