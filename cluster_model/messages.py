@@ -18,6 +18,11 @@ EARLIEST: Final = -2
 MAX_TIMESTAMP: Final = -3
 """... for the record with the largest timestamp."""
 
+READ_UNCOMMITTED: Final = 0
+"""``isolation`` of a consumer that reads whatever is replicated ..."""
+READ_COMMITTED: Final = 1
+"""... and of one that reads nothing behind an open transaction, and nothing aborted."""
+
 ALL: Final = -1
 """``acks`` of all in-sync replicas."""
 
@@ -126,6 +131,7 @@ class FetchRequest(NamedTuple):
     consumer's, empty where it has none to tell (KIP-392). ``fetcher`` numbers the follower's threads, each of which has
     a connection of its own. ``session_epoch`` counts the fetches of session ``session_id`` (KIP-227): 0 asks for a new
     one, -1 for none. It waits for ``min_bytes``; an answer has at most ``response_max_bytes``, 0 for no limit (KIP-74).
+    ``isolation`` is a consumer's (KIP-98).
     """
 
     correlation: int
@@ -141,6 +147,7 @@ class FetchRequest(NamedTuple):
     session_epoch: int = -1
     min_bytes: int = 1
     response_max_bytes: int = 0
+    isolation: int = READ_UNCOMMITTED
 
 
 class FetchData(NamedTuple):
@@ -160,6 +167,10 @@ class FetchData(NamedTuple):
     records: Slice
     diverging: EpochEntry | None = None
     preferred: int = NOBODY
+    last_stable_offset: int = -1
+    """To consumers; -1 with an error."""
+    aborted: tuple[tuple[int, int], ...] = ()
+    """(producer id, first offset) of aborted transactions in the records, to who reads committed data only."""
 
 
 class FetchResponse(NamedTuple):
@@ -202,7 +213,7 @@ class ListOffsetsRequest(NamedTuple):
     """Somebody asks for the offset of the first record that is not older than ``timestamp_us`` (KIP-79).
 
     :data:`LATEST`, :data:`EARLIEST` and :data:`MAX_TIMESTAMP` (KIP-734) stand for other questions. ``replica`` is the
-    follower's broker id, -1 for a consumer: the latest readable offset is another one for each.
+    follower's broker id, -1 for a consumer: the latest readable offset is another one for each, and by ``isolation``.
     """
 
     correlation: int
@@ -210,6 +221,7 @@ class ListOffsetsRequest(NamedTuple):
     timestamp_us: int
     current_leader_epoch: int
     replica: int = CONSUMER
+    isolation: int = READ_UNCOMMITTED
 
 
 class ListOffsetsResponse(NamedTuple):

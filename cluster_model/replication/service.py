@@ -7,6 +7,7 @@ from cluster_model.kernel.port import Port
 from cluster_model.log.replica_log import Slice
 from cluster_model.messages import (
     CONSUMER,
+    READ_COMMITTED,
     EpochEndRequest,
     EpochEndResponse,
     FetchData,
@@ -299,7 +300,8 @@ class Service:
             if asked.partition == replica.partition:
                 if not serves_consumers(replica) or check_epoch(replica, asked.current_leader_epoch):
                     return True
-                return replica.hw > asked.offset or asked.offset > replica.log.leo
+                bound = replica.lso if request.isolation == READ_COMMITTED else replica.hw
+                return bound > asked.offset or asked.offset > replica.log.leo
         return False
 
     def _answer_consumer(self, token: int) -> None:
