@@ -77,6 +77,9 @@ class ProduceRequest(NamedTuple):
     """Of the batch, see :mod:`cluster_model.log.lineage`; markers come from coordinators only."""
     coordinator_epoch: int = -1
     """Of a marker's sender."""
+    transactional_id: str = ""
+    version: int = 9
+    """Of the request, where its rules differ (KIP-890)."""
 
 
 class ProduceResponse(NamedTuple):
@@ -97,9 +100,16 @@ class ProduceResponse(NamedTuple):
 
 
 class InitProducerIdRequest(NamedTuple):
-    """A producer without a transactional id wants an id; any broker has some (KIP-98)."""
+    """A producer wants an id and an epoch (KIP-98): without a transactional id any broker gives a new one.
+
+    ``producer_id`` and ``producer_epoch`` are those that the producer believes to have, -1 for none (KIP-360).
+    """
 
     correlation: int
+    transactional_id: str | None = None
+    timeout_us: int = 60_000_000
+    producer_id: int = -1
+    producer_epoch: int = -1
 
 
 class InitProducerIdResponse(NamedTuple):

@@ -312,6 +312,10 @@ class GroupCoordinator:
         """It does not."""
         self.registry.resigned(_number(partition))
 
+    def transaction_ended(self, partition: str, producer_id: int, *, committed: bool) -> None:
+        """A marker is replicated in a partition of ``__consumer_offsets`` (``onTransactionCompleted``)."""
+        self.registry.transaction_ended(_number(partition), producer_id, committed=committed)
+
     def deleted(self, partition: str) -> None:
         """A partition is gone, and what was committed for it."""
         self.registry.deleted(partition)

@@ -170,6 +170,12 @@ class Registry:
         if records:
             self._tenants.write(f"{OFFSETS}-{self.partition_of(group.group_id)}", tuple(records))
 
+    def transaction_ended(self, number: int, producer_id: int, *, committed: bool) -> None:
+        """What a transaction has committed in a partition's groups counts from now on, or never did."""
+        for group in self.groups.values():
+            if self.partition_of(group.group_id) == number:
+                group.offsets.end_transaction(producer_id, committed=committed)
+
     def deleted(self, partition: str) -> None:
         """A topic's partition is gone: nobody needs what was committed for it."""
         for group in list(self.groups.values()):

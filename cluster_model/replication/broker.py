@@ -51,9 +51,30 @@ class Broker:
     """A broker node. ``replicas`` are its disks: they outlive the process."""
 
     __slots__ = (
-        "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_producer_ids", "_profile", "_service",
-        "_touched", "control", "delete_strays", "follower_quota", "id", "leader_quota", "logs", "metadata",
-        "purgatory", "refusal", "replicas", "sessions", "states", "strays", "tenants",
+        "_config",
+        "_emit",
+        "_fetchers",
+        "_handlers",
+        "_hosting",
+        "_port",
+        "_profile",
+        "_service",
+        "_touched",
+        "control",
+        "delete_strays",
+        "follower_quota",
+        "id",
+        "leader_quota",
+        "logs",
+        "metadata",
+        "producer_ids",
+        "purgatory",
+        "refusal",
+        "replicas",
+        "sessions",
+        "states",
+        "strays",
+        "tenants",
     )  # fmt: skip
 
     def __init__(
@@ -75,7 +96,7 @@ class Broker:
         """Its side of the control plane, given by :meth:`join`."""
         self.sessions = SessionCache(config.session_slots)
         self.purgatory = Purgatory(port, self.sessions)
-        self._producer_ids = ProducerIds(port, metadata)
+        self.producer_ids = ProducerIds(port, metadata)
         self.leader_quota = Throttle(config.leader_rate, exists=profile.throttles)
         self.follower_quota = Throttle(config.follower_rate, exists=profile.throttles)
         self._port = port
@@ -108,7 +129,7 @@ class Broker:
             FetchRequest: self._service.fetch,
             FetchResponse: self._fetched,
             ProduceRequest: self._service.produce,
-            InitProducerIdRequest: self._producer_ids.asked,
+            InitProducerIdRequest: self.producer_ids.asked,
             EpochEndRequest: self._service.epoch_ends,
             EpochEndResponse: self._fetchers.epochs_ended,
             ListOffsetsRequest: self._service.list_offsets,
@@ -143,7 +164,7 @@ class Broker:
             replica.stopped()
         self.purgatory.clear()
         self._fetchers.stopped()
-        self._producer_ids.stopped()
+        self.producer_ids.stopped()
         self.sessions.clear()
         self.leader_quota.rate.clear()
         self.follower_quota.rate.clear()
@@ -350,7 +371,7 @@ class Broker:
             tuple(self.metadata.racks.items()), tuple(self.states.values()), self.purgatory.save(),
             self._fetchers.save(),
             self._touched.save(), self.logs.save(), self.sessions.save(),
-            self._producer_ids.save(), self.leader_quota.rate.save(), self.follower_quota.rate.save(),
+            self.producer_ids.save(), self.leader_quota.rate.save(), self.follower_quota.rate.save(),
             self.tenants.save(),
         )  # fmt: skip
 
@@ -368,7 +389,7 @@ class Broker:
         self.purgatory.load(purgatory)
         self._fetchers.load(fetchers)
         self.sessions.load(sessions)
-        self._producer_ids.load(ids)
+        self.producer_ids.load(ids)
         self.leader_quota.rate.load(rates[0])
         self.follower_quota.rate.load(rates[1])
         for replica, state in zip(self.replicas.values(), replicas, strict=True):

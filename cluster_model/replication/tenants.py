@@ -93,6 +93,10 @@ class Tenants:
         self._all.append(tenant)
         self._of_topic[tenant.topic] = tenant
 
+    def of(self, topic: str) -> Tenant:
+        """The tenant of a topic, for whoever looks in from outside."""
+        return self._of_topic[topic]
+
     # -- what a tenant may do ---------------------------------------------------------------------------------------
 
     def append(self, topic: str, partition: str, names: tuple[str, ...], token: int, timeout_us: int) -> None:
@@ -101,7 +105,12 @@ class Tenants:
         Its :meth:`Tenant.appended` gets ``token``: when every in-sync replica has the batch, leadership is lost, or
         ``timeout_us`` is over; or at once, before this returns, where it is refused or the leader is alone.
         """
+        self.submit(topic, self._request(partition, names, ALL, timeout_us), token)
+
+    def submit(self, topic: str, request: ProduceRequest, token: int) -> None:
+        """Write a batch that needs more than names, a marker or what belongs to a transaction, likewise."""
         tenant = self._of_topic[topic]
+        partition, timeout_us = request.partition, request.timeout_us
         replica = self._replicas.get(partition)
         leadership = None if replica is None else replica.leadership
         if replica is None or leadership is None:
@@ -109,7 +118,7 @@ class Tenants:
             tenant.appended(token, error, -1)
             return
         now = self._port.now
-        written = leadership.append(now, self._request(partition, names, ALL, timeout_us))
+        written = leadership.append(now, request)
         if written.waits:
             place, epoch = self._all.index(tenant), replica.leader_epoch
             parked = ParkedProduce(LOCAL, token, partition, written.base, epoch, place, now + timeout_us)
@@ -145,7 +154,7 @@ class Tenants:
         log = self._replicas[partition].log
         for _lineage, batch, _size, start, end in log.kept_between(log.log_start, log.leo):
             for low, high in log.left(start, end):
-                for offset in range(low, high):
+                for offset in range(low, high) if batch.name else ():
                     yield offset, batch.name[offset - batch.base]
 
     def size(self, partition: str) -> int:

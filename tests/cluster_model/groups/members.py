@@ -148,9 +148,7 @@ class Member(Hand):
             self.ask(self.coordinator, request)
 
     def _goes_on(self, error: int) -> bool:
-        if error in LOST:
-            self._lose()
-        elif error == KafkaError.COORDINATOR_LOAD_IN_PROGRESS:
+        if error in LOST or error == KafkaError.COORDINATOR_LOAD_IN_PROGRESS:
             self._lose()
         elif error in _REJOIN:
             if error == KafkaError.UNKNOWN_MEMBER_ID:
