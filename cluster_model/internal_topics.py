@@ -61,16 +61,22 @@ def transactions_topic(spec: ClusterSpec) -> TopicSpec | None:
 
 
 def coordinator_partition(group: str, partitions: int) -> int:
-    """Which partition of ``__consumer_offsets`` is a group's: Java's hash of its id (``GroupMetadataManager``).
+    """Which partition of ``__consumer_offsets`` is a group's (``GroupMetadataManager.partitionFor``).
 
     That of a transactional id in ``__transaction_state`` is found likewise (``TransactionStateManager.partitionFor``).
-
-    Of a negative hash the absolute value counts, and 0 of the one that has none (``Utils.abs``).
     """
+    return absolute(java_hash(group)) % partitions
+
+
+def java_hash(text: str) -> int:
+    """``String.hashCode``: a signed number of 32 bits over the UTF-16 code units."""
     number = 0
-    units = group.encode("utf-16-be")
+    units = text.encode("utf-16-be")
     for at in range(0, len(units), 2):
         number = (31 * number + (units[at] << 8 | units[at + 1])) & 0xFFFFFFFF
-    if number > 0x7FFFFFFF:
-        number = (1 << 32) - number
-    return number % partitions if number <= 0x7FFFFFFF else 0
+    return number - (1 << 32) if number >> 31 else number
+
+
+def absolute(number: int) -> int:
+    """Kafka's own ``Utils.abs`` of an int: the least one, which has no counterpart, counts as 0."""
+    return 0 if number == -(1 << 31) else abs(number)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from cluster_model.errors import KafkaError
 from cluster_model.groups.group import Group, State
-from cluster_model.groups.messages import DescribedGroup, DescribedMember, ListedGroup
+from cluster_model.groups.messages import NOTHING, DescribedGroup, DescribedMember, ListedGroup
 
 
 def described(group_id: str, group: Group | None) -> DescribedGroup:
@@ -16,7 +16,7 @@ def described(group_id: str, group: Group | None) -> DescribedGroup:
         [
             DescribedMember(
                 member.member_id, member.instance, member.says.client_id, member.says.host,
-                member.metadata(group.protocol) if stable else None, member.assignment,
+                member.metadata(group.protocol) if stable else None, member.assignment if stable else NOTHING,
             )
             for member in group.members.values()
         ]

@@ -153,8 +153,8 @@ class Tenants:
         """
         log = self._replicas[partition].log
         for _lineage, batch, _size, start, end in log.kept_between(log.log_start, log.leo):
-            for low, high in log.left(start, end):
-                for offset in range(low, high) if batch.name else ():
+            for low, high in log.left(start, end) if batch.name else ():  # Markers have none.
+                for offset in range(low, high):
                     yield offset, batch.name[offset - batch.base]
 
     def size(self, partition: str) -> int:

@@ -146,8 +146,9 @@ class SingleController:
     def _fence(self, broker: int, why: str) -> None:
         now = self._port.now
         self.brokers[broker].fenced = True
-        self._emit(BrokerFenced(now, broker, why))
-        self._publish(self._decider.fence(broker, self.live, now))
+        changed = self._decider.fence(broker, self.live, now)
+        self._emit(BrokerFenced(now, broker, why))  # Its partitions are decided with it.
+        self._publish(changed)
 
     def _publish(self, changed: list[PartitionRecord]) -> None:
         """Tell every broker that has a connection to hear it, the fenced ones included: they may only be slow."""

@@ -10,7 +10,8 @@ from tui.viewmodel import matrix
 
 
 def bridge() -> SimBridge:
-    return SimBridge(Session.start(loads(CLUSTER + "settle: 2s\n", "live.yaml"), open_ended=True), StepClock())
+    text = CLUSTER.replace("num.partitions: 1", "num.partitions: 50") + "settle: 2s\n"
+    return SimBridge(Session.start(loads(text, "live.yaml"), open_ended=True), StepClock())
 
 
 def test_they_are_set_apart_until_asked_for() -> None:

@@ -74,6 +74,8 @@ class Member(Hand):
         self.coordinator = -1
         self.assignment: Assignment | None = None
         self.stopped = False
+        self.sent_commits: dict[int, int] = {}
+        """Number of a commit → its offset."""
         self._asked = self.port.node_id
         self._finding = -1
 
@@ -154,6 +156,8 @@ class Member(Hand):
             if error == KafkaError.UNKNOWN_MEMBER_ID:
                 self.member_id = ""
             self.join()
+        elif error == KafkaError.FENCED_INSTANCE_ID:
+            self.stopped = True  # For good, as a consumer does.
         return not error
 
     def commit(self, partition: str, offset: int) -> None:
@@ -161,6 +165,7 @@ class Member(Hand):
         offsets = (CommittedOffset(partition, offset),)
         request = OffsetCommitRequest(0, self.group, self.generation, self.member_id, offsets, self.instance)
         self.ask(self.coordinator, request)
+        self.sent_commits[self._number] = offset
 
 
 class Talk:

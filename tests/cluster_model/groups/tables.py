@@ -52,6 +52,11 @@ class Table:
         self.answers: dict[int, Any] = {}
         self._number = 0
 
+    @property
+    def state(self) -> State:
+        """The group's."""
+        return self.group.state
+
     def _uuid(self) -> str:
         self._drawn += 1
         return str(self._drawn)
@@ -111,7 +116,7 @@ class Table:
         assert isinstance(answer, JoinGroupResponse)
         return answer
 
-    def enter(self, client: str = "app", *, offers: tuple[MemberProtocol, ...] = RANGE, **more: int) -> tuple[str, int]:
+    def enter(self, client: str = "app", *, offers: tuple[MemberProtocol, ...] = RANGE, **more: Any) -> tuple[str, int]:
         """A new member in two steps; returns its id and the number of its second request."""
         member_id = self.joined(self.join(client=client, offers=offers, **more)).member_id
         return member_id, self.join(member_id, client=client, offers=offers, **more)
@@ -146,7 +151,7 @@ class Table:
         error: KafkaError = self._do(lambda: self.members.leave(self.group, self.now, leaving))
         return error
 
-    def settled(self, count: int, **more: int) -> list[str]:
+    def settled(self, count: int, **more: Any) -> list[str]:
         """A stable group of so many members, the leader first."""
         entered = [self.enter(f"app{index}", **more) for index in range(count)]
         self.run(10 * SECOND)

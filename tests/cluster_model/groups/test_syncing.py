@@ -10,12 +10,12 @@ from tests.cluster_model.groups.tables import REBALANCE, SECOND, SESSION, Table,
 ONE = Assignment(("orders-0",))
 
 
-def joined(count: int = 2, **config: int) -> tuple[Table, list[str]]:
+def joined(count: int = 2) -> tuple[Table, list[str]]:
     """A group in its first generation whose leader, the first member, has not assigned yet."""
-    table = Table(holds=True, **config)
+    table = Table(holds=True)
     ids = [table.enter(f"app{index}")[0] for index in range(count)]
     table.run(3 * SECOND * count)
-    assert (table.group.state, table.group.leader) == (State.COMPLETING, ids[0])
+    assert (table.state, table.group.leader) == (State.COMPLETING, ids[0])
     return table, ids
 
 
@@ -27,7 +27,7 @@ def test_everybody_waits_until_the_leaders_assignment_is_stored() -> None:
     assert [member.assignment for member in table.written[-1].members] == [NOTHING, ONE]
     table.wrote()
     assert (table.synced(first).assignment, table.synced(second).assignment) == (NOTHING, ONE)
-    assert table.group.state is State.STABLE
+    assert table.state is State.STABLE
 
 
 def test_who_syncs_later_gets_its_assignment_at_once() -> None:
@@ -35,7 +35,7 @@ def test_who_syncs_later_gets_its_assignment_at_once() -> None:
     table.sync(one, gives={two: ONE})
     table.wrote()
     assert table.synced(table.sync(two)).assignment == ONE
-    assert table.group.state is State.STABLE
+    assert table.state is State.STABLE
 
 
 def test_an_assignment_that_cannot_be_stored_starts_another_rebalance() -> None:
@@ -43,8 +43,29 @@ def test_an_assignment_that_cannot_be_stored_starts_another_rebalance() -> None:
     first, second = table.sync(one, gives={two: ONE}), table.sync(two)
     table.wrote(KafkaError.NOT_COORDINATOR)
     assert [table.synced(number).error for number in (first, second)] == [KafkaError.NOT_COORDINATOR] * 2
-    assert table.group.state is State.PREPARING
+    assert table.state is State.PREPARING
     assert table.group.members[two].assignment == NOTHING
+
+
+def test_what_could_not_be_stored_leaves_nobody_with_an_old_assignment() -> None:
+    table = Table()
+    one, two = table.settled(2)
+    assert table.group.members[two].assignment != NOTHING
+    table.join(one)
+    table.join(two)
+    table.holds = True
+    table.sync(one, gives={two: ONE})
+    table.wrote(KafkaError.REQUEST_TIMED_OUT)
+    assert [member.assignment for member in table.group.members.values()] == [NOTHING, NOTHING]
+
+
+def test_a_session_begins_with_the_answer_to_the_join() -> None:
+    table, (one, two) = joined()
+    table.run(SESSION - 1)
+    table.beat(one)
+    assert set(table.group.members) == {one, two}
+    table.run(1)
+    assert set(table.group.members) == {one}
 
 
 def test_an_assignment_of_an_earlier_generation_changes_nothing() -> None:
@@ -53,9 +74,9 @@ def test_an_assignment_of_an_earlier_generation_changes_nothing() -> None:
     table.enter("third")
     table.join(one)
     table.join(two)
-    assert (table.group.state, table.group.generation) == (State.COMPLETING, 2)
+    assert (table.state, table.group.generation) == (State.COMPLETING, 2)
     table.wrote()
-    assert table.group.state is State.COMPLETING
+    assert table.state is State.COMPLETING
     assert table.group.members[two].assignment == NOTHING
 
 
@@ -76,7 +97,7 @@ def test_who_never_syncs_is_removed_when_the_rebalance_timeout_is_over(state: St
     table.run(SECOND)
     assert list(table.group.members) == [other]
     assert table.beat(silent) == KafkaError.UNKNOWN_MEMBER_ID
-    assert table.group.state is State.PREPARING
+    assert table.state is State.PREPARING
 
 
 def test_before_3_0_nobody_is() -> None:
@@ -87,7 +108,7 @@ def test_before_3_0_nobody_is() -> None:
         table.run(SECOND)
         table.beat(one)
         table.beat(two)
-    assert table.group.state is State.COMPLETING
+    assert table.state is State.COMPLETING
 
 
 def test_whoever_waits_for_its_assignment_need_not_send_heartbeats() -> None:
@@ -146,7 +167,7 @@ def test_an_empty_group_knows_no_members() -> None:
     table = Table()
     (one,) = table.settled(1)
     table.leave(one)
-    assert table.group.state is State.EMPTY
+    assert table.state is State.EMPTY
     assert table.synced(table.sync(one)).error == table.beat(one) == KafkaError.UNKNOWN_MEMBER_ID
     assert table.joined(table.join(one)).error == KafkaError.UNKNOWN_MEMBER_ID
 
@@ -163,9 +184,9 @@ def test_a_session_without_a_sign_of_life_ends_in_a_rebalance() -> None:
     one, two = table.settled(2)
     table.run(SESSION - 1)
     table.beat(one)
-    assert table.group.state is State.STABLE
+    assert table.state is State.STABLE
     table.run(1)
-    assert (table.group.state, list(table.group.members)) == (State.PREPARING, [one])
+    assert (table.state, list(table.group.members)) == (State.PREPARING, [one])
     assert table.joined(table.join(two)).error == KafkaError.UNKNOWN_MEMBER_ID
 
 
@@ -191,7 +212,7 @@ def test_the_record_is_written_by_the_leaders_sync_and_when_the_last_member_goes
     table.leave(one)
     last = table.written[-1]
     assert (last.generation, last.members, last.protocol, last.leader) == (3, (), "", "")
-    assert table.group.state is State.EMPTY
+    assert table.state is State.EMPTY
 
 
 def test_leaving() -> None:
@@ -199,7 +220,7 @@ def test_leaving() -> None:
     one, two = table.settled(2)
     assert table.leave("somebody") == KafkaError.UNKNOWN_MEMBER_ID
     assert table.leave(two) == KafkaError.NONE
-    assert (table.group.state, list(table.group.members)) == (State.PREPARING, [one])
+    assert (table.state, list(table.group.members)) == (State.PREPARING, [one])
     pending = table.joined(table.join()).member_id
     number = table.join(one)
     assert number not in table.answers
@@ -217,7 +238,7 @@ def static(kafka: str = "3.9", *, holds: bool = False) -> tuple[Table, str, str]
     table.run(3 * SECOND)
     table.sync(two)
     table.sync(one, gives={one: ONE})
-    assert table.group.state is State.STABLE
+    assert table.state is State.STABLE
     table.holds = holds
     return table, one, two
 
@@ -237,7 +258,7 @@ def test_a_static_member_that_is_back_gets_its_place_without_a_rebalance() -> No
     assert (answer.skip_assignment, len(answer.members)) == (True, 2)
     new = answer.member_id
     assert new != old
-    assert table.group.state is State.STABLE
+    assert table.state is State.STABLE
     assert table.synced(table.sync(new, group_instance_id="pod-0")).assignment == ONE
     assert table.beat(old, instance="pod-0") == KafkaError.FENCED_INSTANCE_ID
     assert table.beat(old) == KafkaError.UNKNOWN_MEMBER_ID
@@ -268,12 +289,12 @@ def test_another_assignor_makes_it_a_rebalance() -> None:
     table.run(9 * SECOND)
     for member_id in list(table.group.members):
         table.sync(member_id)
-    assert (table.group.state, table.group.protocol) == (State.STABLE, "range")
+    assert (table.state, table.group.protocol) == (State.STABLE, "range")
     back = protocols("sticky", "range")
     table.join(instance="a", offers=back)
-    assert table.group.state is State.STABLE
+    assert str(table.state) == State.STABLE
     table.join(instance="b", offers=back)
-    assert table.group.state is State.PREPARING
+    assert table.state is State.PREPARING
 
 
 def test_a_static_member_that_is_back_before_the_assignment_starts_a_rebalance() -> None:
@@ -313,5 +334,5 @@ def test_an_administrator_removes_a_static_member_by_its_instance() -> None:
     assert table.leave(two, "pod-0") == KafkaError.FENCED_INSTANCE_ID
     assert table.leave("", "pod-0") == KafkaError.NONE
     assert one not in table.group.members
-    assert table.group.state is State.PREPARING
+    assert table.state is State.PREPARING
     assert "pod-0" not in table.group.instances
