@@ -8,7 +8,15 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from cluster_model.errors import KafkaError
-from cluster_model.groups.committing import deletable, expired, fetched, judged, may_commit, to_commit
+from cluster_model.groups.committing import (
+    deletable,
+    expired,
+    fetched,
+    judged,
+    may_commit,
+    may_commit_in_transaction,
+    to_commit,
+)
 from cluster_model.groups.config import GroupConfig
 from cluster_model.groups.describing import described, listed
 from cluster_model.groups.finding import find
@@ -37,6 +45,8 @@ from cluster_model.groups.messages import (
     OffsetFetchResponse,
     SyncGroupRequest,
     SyncGroupResponse,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
 )
 from cluster_model.groups.rebalancing import join_error
 from cluster_model.groups.registry import LOADED, WAKE, Registry
@@ -95,6 +105,7 @@ class GroupCoordinator:
             LeaveGroupRequest: self._leave,
             OffsetCommitRequest: self._commit,
             OffsetFetchRequest: self._fetch,
+            TxnOffsetCommitRequest: self._commit_in_transaction,
             DescribeGroupsRequest: self._describe,
             ListGroupsRequest: self._list,
             DeleteGroupsRequest: self._delete,
@@ -207,6 +218,21 @@ class GroupCoordinator:
         else:
             verdicts = tuple([(partition, before or error) for partition, before in verdicts])
         self._port.send(source, OffsetCommitResponse(request.correlation, verdicts))
+
+    def _commit_in_transaction(self, source: int, request: TxnOffsetCommitRequest) -> None:
+        """``doTxnCommitOffsets``: a group that nobody knows is made; whoever names a member must be that."""
+        error = self.registry.status(request.group_id, nameless=True) if self._profile.transactions else UNSUPPORTED
+        verdicts = judged(request, self._tenants.states, self._config.metadata_bytes)
+        if not error:
+            group = self.registry.groups.get(request.group_id) or self._create(request.group_id)
+            error = may_commit_in_transaction(group, request)
+            offsets = to_commit(request, verdicts, self._port.now, self._profile, self._config)
+            if not error and offsets:
+                transaction = (request.producer_id, request.producer_epoch)
+                self.registry.commit(group, Caller(source, request.correlation), verdicts, offsets, transaction)
+                return
+        verdicts = tuple([(partition, before or error) for partition, before in verdicts])
+        self._port.send(source, TxnOffsetCommitResponse(request.correlation, verdicts))
 
     def _fetch(self, source: int, request: OffsetFetchRequest) -> None:
         error = self.registry.status(request.group_id, nameless=True)

@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 from cluster_model.errors import KafkaError
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
+from cluster_model.log.lineage import TRANSACTIONAL, Batch
 from cluster_model.messages import ALL, PartitionState, ProduceRequest
 from cluster_model.replication.control import Handlers
 from cluster_model.replication.purgatory import ParkedProduce, Purgatory
@@ -99,13 +100,27 @@ class Tenants:
 
     # -- what a tenant may do ---------------------------------------------------------------------------------------
 
-    def append(self, topic: str, partition: str, names: tuple[str, ...], token: int, timeout_us: int) -> None:
+    def append(
+        self,
+        topic: str,
+        partition: str,
+        names: tuple[str, ...],
+        token: int,
+        timeout_us: int,
+        transaction: tuple[int, int] | None = None,
+    ) -> None:
         """Write a batch of records, ``KEY=VALUE`` each, with acks=all, for the tenant of ``topic``.
 
         Its :meth:`Tenant.appended` gets ``token``: when every in-sync replica has the batch, leadership is lost, or
-        ``timeout_us`` is over; or at once, before this returns, where it is refused or the leader is alone.
+        ``timeout_us`` is over; or at once, before this returns, where it is refused or the leader is alone. What is
+        part of a ``transaction``, (producer id, epoch), counts from its marker on.
         """
-        self.submit(topic, self._request(partition, names, ALL, timeout_us), token)
+        request = self._request(partition, names, ALL, timeout_us)
+        if transaction is not None:
+            request = request._replace(
+                producer_id=transaction[0], producer_epoch=transaction[1], kind=TRANSACTIONAL
+            )  # fmt: skip
+        self.submit(topic, request, token)
 
     def submit(self, topic: str, request: ProduceRequest, token: int) -> None:
         """Write a batch that needs more than names, a marker or what belongs to a transaction, likewise."""
@@ -145,17 +160,21 @@ class Tenants:
             0, partition, acks, timeout_us, client, -1, -1, len(names), size, names, self._port.now
         )  # fmt: skip
 
+    def batches(self, partition: str) -> Iterator[tuple[Batch, list[tuple[int, str]]]]:
+        """Every batch that :meth:`read` reads, markers included, with (offset, record) of what is left of it."""
+        log = self._replicas[partition].log
+        for _lineage, batch, _size, start, end in log.kept_between(log.log_start, log.leo):
+            parts = log.left(start, end) if batch.name else ()  # Markers have none.
+            yield batch, [(at, batch.name[at - batch.base]) for low, high in parts for at in range(low, high)]
+
     def read(self, partition: str) -> Iterator[tuple[int, str]]:
         """(offset, record) of all that the log of a partition holds, to its end and beyond the high watermark.
 
         A new leader's high watermark may be behind what its predecessor acknowledged; its log is not
         (``GroupMetadataManager.doLoadGroupsAndOffsets``, ``TransactionStateManager.loadTransactionMetadata``).
         """
-        log = self._replicas[partition].log
-        for _lineage, batch, _size, start, end in log.kept_between(log.log_start, log.leo):
-            for low, high in log.left(start, end) if batch.name else ():  # Markers have none.
-                for offset in range(low, high):
-                    yield offset, batch.name[offset - batch.base]
+        for _batch, records in self.batches(partition):
+            yield from records
 
     def size(self, partition: str) -> int:
         """Bytes of a partition's log."""
