@@ -4,7 +4,7 @@ It is a tenant of its broker. What it knows of a group is in that partition's lo
 memory only: a rebalance under way dies with it. A new coordinator reads the log before it answers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from cluster_model.errors import KafkaError
@@ -68,8 +68,19 @@ class GroupCoordinator:
     """The tenant. Requests of kinds that the version lacks are answered UNSUPPORTED_VERSION."""
 
     __slots__ = (
-        "_config", "_expiry", "_partitions", "_port", "_profile", "_since", "_stream", "_tenants", "handlers",
-        "members", "registry", "topic",
+        "_config",
+        "_expiry",
+        "_partitions",
+        "_port",
+        "_profile",
+        "_since",
+        "_stream",
+        "_tenants",
+        "gate",
+        "handlers",
+        "members",
+        "registry",
+        "topic",
     )  # fmt: skip
 
     def __init__(
@@ -94,6 +105,8 @@ class GroupCoordinator:
             port, tenants, self.members.rebalancing, partitions.get(OFFSETS, 1), config.commit_timeout_us,
             config.max_size,
         )  # fmt: skip
+        self.gate: Callable[[int, str, TxnOffsetCommitRequest], bool] | None = None
+        """Keeps back a transaction's first commit until it has been looked up (KIP-890)."""
         self._since = 0
         """When the process registered."""
         self._expiry = Alarm(port, EXPIRY)
@@ -220,8 +233,17 @@ class GroupCoordinator:
         self._port.send(source, OffsetCommitResponse(request.correlation, verdicts))
 
     def _commit_in_transaction(self, source: int, request: TxnOffsetCommitRequest) -> None:
-        """``doTxnCommitOffsets``: a group that nobody knows is made; whoever names a member must be that."""
         error = self.registry.status(request.group_id, nameless=True) if self._profile.transactions else UNSUPPORTED
+        partition = f"{OFFSETS}-{self.registry.partition_of(request.group_id)}"
+        if error or self.gate is None or not self.gate(source, partition, request):
+            self.commit_in_transaction(source, request, error)
+
+    def commit_in_transaction(self, source: int, request: TxnOffsetCommitRequest, error: KafkaError) -> None:
+        """``doTxnCommitOffsets``: a group that nobody knows is made; whoever names a member must be that.
+
+        ``error`` is what refuses it already.
+        """
+        error = error or self.registry.status(request.group_id, nameless=True)
         verdicts = judged(request, self._tenants.states, self._config.metadata_bytes)
         if not error:
             group = self.registry.groups.get(request.group_id) or self._create(request.group_id)

@@ -28,6 +28,7 @@ from cluster_model.messages import (
     MetadataResponse,
     PartitionState,
     ProduceRequest,
+    ProduceResponse,
 )
 from cluster_model.profiles import Profile
 from cluster_model.replication.control import Control, Decisions, Handlers, is_older
@@ -147,6 +148,17 @@ class Broker:
         """Take a coordinator in; once, before anything happens."""
         self.tenants.add(tenant)
         self._handlers.update(tenant.handlers)
+
+    def check_writes(self, gate: Callable[[int, str, ProduceRequest], bool]) -> None:
+        """Have what transactions write looked at first; once. True: it waits for :meth:`go_on`."""
+        self._service.gate = gate
+
+    def go_on(self, source: int, request: ProduceRequest, error: KafkaError) -> None:
+        """Write what had to wait, or refuse it."""
+        if error:
+            self._port.send(source, ProduceResponse(request.correlation, request.partition, error, -1, -1, -1))
+        else:
+            self._service.produce(source, request, checked=True)
 
     def serve(self) -> None:
         """The process has registered: its periodic tasks begin."""

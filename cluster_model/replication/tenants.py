@@ -176,6 +176,17 @@ class Tenants:
         for _batch, records in self.batches(partition):
             yield from records
 
+    def is_open(self, partition: str, producer_id: int, epoch: int) -> bool:
+        """Whether a producer's transaction in this epoch has written to a partition that this broker leads."""
+        replica = self._replicas.get(partition)
+        leadership = None if replica is None else replica.leadership
+        if leadership is None:
+            return False
+        producers = leadership.producers
+        return (
+            producer_id in producers.transactions.ongoing and producers.epoch_of(producer_id, self._port.now) == epoch
+        )
+
     def size(self, partition: str) -> int:
         """Bytes of a partition's log."""
         return self._replicas[partition].log.segments.total

@@ -35,6 +35,8 @@ from cluster_model.transactions.messages import (
 from cluster_model.transactions.records import NO_EPOCH, NO_ID, TxnValue
 from cluster_model.transactions.registry import LOADED, RETRY, After, Registry, Write
 from cluster_model.transactions.state import PREPARED, Metadata, Transit, TxnState
+from cluster_model.transactions.verifying import OVERDUE, Verifier
+from cluster_model.transactions.verifying import Write as Checked
 
 TIMEOUTS: Final = "transaction timeouts"
 EXPIRY: Final = "transactional id expiry"
@@ -47,7 +49,7 @@ class TransactionCoordinator:
 
     __slots__ = (
         "_config", "_expiry", "_ids", "_partitions", "_port", "_profile", "_since", "_tenants", "_timeouts",
-        "handlers", "marking", "registry", "sender", "topic",
+        "handlers", "marking", "registry", "sender", "topic", "verifier",
     )  # fmt: skip
 
     def __init__(
@@ -59,8 +61,12 @@ class TransactionCoordinator:
         partitions: Mapping[str, int],
         ids: ProducerIds,
         written: Callable[[str, TxnMarker], None],
+        resume: Callable[[int, Checked, KafkaError], None],
     ) -> None:
-        """``partitions`` is how many each internal topic has; ``written``: see :class:`Marking`."""
+        """``partitions`` is how many each internal topic has; ``written``: see :class:`Marking`.
+
+        ``resume``: see :class:`Verifier`.
+        """
         self.topic = TRANSACTIONS
         self._port = port
         self._profile = profile
@@ -69,10 +75,17 @@ class TransactionCoordinator:
         self._partitions = partitions
         self._ids = ids
         self.registry = Registry(port, tenants, partitions.get(TRANSACTIONS, 1), self._written)
-        self.marking = Marking(tenants, config.request_timeout_us, self.registry.new_token, self._marked, written)
+        own = port.node_id
+        self.verifier = Verifier(
+            port, tenants, partitions.get(TRANSACTIONS, 1), config.request_timeout_us,
+            lambda request: self._add_partitions(own, request), resume, v2=profile.transactions_v2,
+        )  # fmt: skip
+        self.marking = Marking(
+            tenants, config.request_timeout_us, self.registry.new_token, self._marked, self.verifier.marked, written
+        )  # fmt: skip
         self.sender = MarkerSender(
             port, tenants, config.request_timeout_us, self._all_marked,
-            lambda request: self.marking.asked(port.node_id, request),
+            lambda request: self.marking.asked(own, request),
         )  # fmt: skip
         self._since = 0
         """When the process registered."""
@@ -81,6 +94,7 @@ class TransactionCoordinator:
         self.handlers: Handlers = {
             InitProducerIdRequest: self._init,
             AddPartitionsToTxnRequest: self._add_partitions,
+            AddPartitionsToTxnResponse: self.verifier.answered,
             AddOffsetsToTxnRequest: self._add_offsets,
             EndTxnRequest: self._end,
             WriteTxnMarkersRequest: self.marking.asked,
@@ -158,7 +172,9 @@ class TransactionCoordinator:
         error = self._refused(request.transactional_id)
         missing: tuple[str, ...] = ()
         if not error and request.verify_only:
-            error, missing = self._verify(request)
+            error, missing = self.registry.verify(
+                request.transactional_id, request.producer_id, request.producer_epoch, request.partitions
+            )
         elif not error and any(partition not in self._tenants.states for partition in request.partitions):
             error = KafkaError.UNKNOWN_TOPIC_OR_PARTITION
         elif not error:
@@ -168,7 +184,13 @@ class TransactionCoordinator:
             ):
                 return
             error = self._why_not(request.transactional_id, request.producer_id, request.producer_epoch)
-        self._port.send(source, AddPartitionsToTxnResponse(request.correlation, error, missing))
+        self._added(source, AddPartitionsToTxnResponse(request.correlation, error, missing))
+
+    def _added(self, source: int, response: AddPartitionsToTxnResponse) -> None:
+        if source == self._port.node_id:
+            self.verifier.answered(source, response)
+        else:
+            self._port.send(source, response)
 
     def _why_not(self, transactional_id: str, producer_id: int, epoch: int) -> KafkaError:
         metadata = self.registry.ids.get(transactional_id)
@@ -187,15 +209,6 @@ class TransactionCoordinator:
         transit = metadata.prepare_partitions(partitions, self._port.now)
         self.registry.write(metadata, transit, after)
         return True
-
-    def _verify(self, request: AddPartitionsToTxnRequest) -> tuple[KafkaError, tuple[str, ...]]:
-        metadata = self.registry.ids.get(request.transactional_id)
-        if metadata is None:
-            return KafkaError.INVALID_PRODUCER_ID_MAPPING, ()
-        error = metadata.may_write(request.producer_id, request.producer_epoch)
-        known = metadata.value.partitions if metadata.state is TxnState.ONGOING else ()
-        missing = tuple([each for each in request.partitions if each not in known])
-        return (error, ()) if error else (KafkaError.TRANSACTION_ABORTABLE if missing else NONE, missing)
 
     def _add_offsets(self, source: int, request: AddOffsetsToTxnRequest) -> None:
         error = self._refused(request.transactional_id)
@@ -258,7 +271,7 @@ class TransactionCoordinator:
             told = error or KafkaError.CONCURRENT_TRANSACTIONS
             self._port.send(source, InitProducerIdResponse(correlation, told, NO_ID, NO_EPOCH))
         elif kind == "add":
-            self._port.send(source, AddPartitionsToTxnResponse(correlation, error))
+            self._added(source, AddPartitionsToTxnResponse(correlation, error))
         elif kind == "offsets":
             self._port.send(source, AddOffsetsToTxnResponse(correlation, error))
         elif kind == "end":
@@ -297,6 +310,7 @@ class TransactionCoordinator:
         self.registry.stopped()
         self.sender.stopped()
         self.marking.stopped()
+        self.verifier.stopped()
         self._timeouts.forget()
         self._expiry.forget()
 
@@ -312,6 +326,8 @@ class TransactionCoordinator:
             self.registry.retry(timer[1])
         elif timer[0] == AGAIN:
             self.sender.rang()
+        elif timer[0] == OVERDUE:
+            self.verifier.rang()
         elif timer[0] == TIMEOUTS:
             self._abort_timed_out()
         elif timer[0] == EXPIRY:
@@ -348,6 +364,7 @@ class TransactionCoordinator:
     def on_disconnect(self, peer: int) -> None:
         """Markers that were asked of it are not confirmed."""
         self.sender.on_disconnect(peer)
+        self.verifier.on_disconnect(peer)
 
     def leads(self, partition: str, leader_epoch: int) -> None:
         """The broker leads a partition of ``__transaction_state``: in each epoch it is another coordinator."""
@@ -374,12 +391,13 @@ class TransactionCoordinator:
         """All state."""
         return (
             self.registry.save(), self.sender.save(), self.marking.save(), self._since, self._timeouts.save(),
-            self._expiry.save(),
+            self._expiry.save(), self.verifier.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        registry, sender, marking, self._since, timeouts, expiry = saved
+        registry, sender, marking, self._since, timeouts, expiry, verifier = saved
+        self.verifier.load(verifier)
         self.registry.load(registry)
         self.sender.load(sender)
         self.marking.load(marking)

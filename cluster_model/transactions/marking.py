@@ -24,7 +24,7 @@ class _Asked(NamedTuple):
 class Marking:
     """Markers that this broker writes for coordinators."""
 
-    __slots__ = ("_answer", "_asked", "_next", "_number", "_tenants", "_timeout_us", "_tokens", "written")
+    __slots__ = ("_answer", "_asked", "_begins", "_next", "_number", "_tenants", "_timeout_us", "_tokens", "written")
 
     def __init__(
         self,
@@ -32,13 +32,18 @@ class Marking:
         timeout_us: int,
         next_token: Callable[[], int],
         answer: Callable[[int, WriteTxnMarkersResponse], None],
+        begins: Callable[[str, int], None],
         written: Callable[[str, TxnMarker], None],
     ) -> None:
-        """``written`` is told of each marker that is replicated: offsets of a transaction count from then on."""
+        """``begins`` is told of each before it is written, by partition and producer id.
+
+        ``written`` is told of each that is replicated: offsets of a transaction count from then on.
+        """
         self._tenants = tenants
         self._timeout_us = timeout_us
         self._next = next_token
         self._answer = answer
+        self._begins = begins
         self.written = written
         self._asked: dict[int, _Asked] = {}
         self._tokens: dict[int, tuple[int, str]] = {}
@@ -59,6 +64,7 @@ class Marking:
                 producer_epoch=marker.producer_epoch, kind=COMMIT if marker.committed else ABORT,
                 coordinator_epoch=marker.coordinator_epoch,
             )  # fmt: skip
+            self._begins(partition, marker.producer_id)
             self._tenants.submit(TRANSACTIONS, batch, token)
 
     def appended(self, token: int, error: KafkaError) -> bool:

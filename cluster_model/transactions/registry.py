@@ -13,7 +13,7 @@ from cluster_model.kernel.port import Port
 from cluster_model.log.recovery import reading_us
 from cluster_model.replication.tenants import Tenants
 from cluster_model.transactions.records import TxnValue, decode, encode
-from cluster_model.transactions.state import Metadata, Transit
+from cluster_model.transactions.state import Metadata, Transit, TxnState
 
 LOAD_US: Final = 10_000
 """What reading a partition takes at least, as for groups."""
@@ -91,6 +91,20 @@ class Registry:
         if number in self.loading:
             return KafkaError.COORDINATOR_LOAD_IN_PROGRESS
         return KafkaError.NONE if number in self.owned else KafkaError.NOT_COORDINATOR
+
+    def verify(
+        self, transactional_id: str, producer_id: int, epoch: int, partitions: tuple[str, ...]
+    ) -> tuple[KafkaError, tuple[str, ...]]:
+        """Whether partitions are part of the open transaction, and which are not (KIP-890)."""
+        metadata = self.ids.get(transactional_id)
+        if metadata is None:
+            return KafkaError.INVALID_PRODUCER_ID_MAPPING, ()
+        error = metadata.may_write(producer_id, epoch)
+        if error:
+            return error, ()
+        known = metadata.value.partitions if metadata.state is TxnState.ONGOING else ()
+        missing = tuple([each for each in partitions if each not in known])
+        return (KafkaError.TRANSACTION_ABORTABLE if missing else KafkaError.NONE), missing
 
     # -- writing ----------------------------------------------------------------------------------------------------
 

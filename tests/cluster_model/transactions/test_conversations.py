@@ -31,6 +31,25 @@ def two_transactions(kafka: str) -> Talk:
     return talk
 
 
+def version_2(kafka: str) -> Talk:
+    """Writes add their partitions, and every end raises the epoch, which fences what is late (KIP-890)."""
+    talk = Talk(kafka)
+    talk.run(3)
+    producer = talk.producer("pay")
+    producer.init()
+    producer.write("orders-1", version=12)
+    late = producer.batch("orders-1", version=12)
+    producer.end(commit=True, version=5)
+    producer.write("orders-0", version=12)
+    talk.run(0.1)
+    producer.write("orders-0", version=12)
+    talk.note("a batch of the first transaction arrives")
+    producer.ask(2, late)
+    producer.end(commit=False, version=5)
+    talk.run(1)
+    return talk
+
+
 def takeover(kafka: str) -> Talk:
     """A second process begins with the same id while the first one's transaction is open."""
     talk = Talk(kafka)
@@ -79,6 +98,8 @@ def coordinator_crash(kafka: str) -> Talk:
 CASES = [
     (two_transactions, "0.11"),
     (two_transactions, "3.5"),
+    (two_transactions, "3.9"),
+    (version_2, "4.1"),
     (takeover, "2.8"),
     (takeover, "3.5"),
     (coordinator_crash, "2.8"),
