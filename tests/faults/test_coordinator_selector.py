@@ -10,7 +10,7 @@ from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, TopicSpec
 from faults.selectors import SELECTORS, Selector, SelectorError, parse, resolve
 from tests.faults.rigs import SECOND, board_of, busy_cluster, inject
 
-GROUPS = ("billing", "audit", "shipping.v2", "a/b")
+GROUPS = ("billing", "audits", "shipping.v2", "a/b")
 
 
 def cluster_of(kafka: str = "3.9", mode: str = "kraft", *, brokers: int = 3, partitions: int = 7) -> Cluster:
@@ -66,7 +66,7 @@ def test_there_is_nobody_while_nobody_leads() -> None:
 
 
 def test_a_group_that_is_not_there_is_refused_with_those_that_are() -> None:
-    with pytest.raises(SelectorError, match=r"no group 'biling'; there are \['billing', 'audit'") as caught:
+    with pytest.raises(SelectorError, match=r"no group 'biling'; there are \['billing', 'audits'") as caught:
         resolve("broker(1) + coordinator(biling)", cluster_of())
     assert caught.value.column == 24
 
