@@ -12,6 +12,7 @@ from cluster_model.errors import ModelError
 from cluster_model.events import Event
 from cluster_model.kernel.port import Port
 from cluster_model.kernel.processes import Network
+from cluster_model.kernel.streams import Streams
 from cluster_model.spec import ClusterSpec
 
 FIRST_PRODUCER: Final = 2_000
@@ -31,7 +32,7 @@ def partitions_of(parts: Parts, topic: str) -> tuple[str, ...]:
 
 
 def make_producers(
-    spec: ClusterSpec, parts: Parts, network: Network, emit: Callable[[Event], None]
+    spec: ClusterSpec, parts: Parts, network: Network, emit: Callable[[Event], None], streams: Streams
 ) -> dict[str, Producer]:
     """Every producer by name, added to the network."""
     brokers = tuple(broker.id for broker in spec.brokers)
@@ -39,7 +40,10 @@ def make_producers(
     for index, each in enumerate(spec.producers):
         config = ProducerConfig.of(parts.profile, each.config)
         node = FIRST_PRODUCER + index
-        producer = Producer(Port(network, node), each, config, partitions_of(parts, each.topic), brokers, emit)
+        producer = Producer(
+            Port(network, node), each, config, partitions_of(parts, each.topic), brokers, emit,
+            streams.named(f"retry:{each.name}"),
+        )  # fmt: skip
         producers[each.name] = producer
         network.add(node, each.name, producer)
     return producers

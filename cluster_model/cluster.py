@@ -86,7 +86,7 @@ class Cluster:
             for broker, replica in replicas.items():
                 self.brokers[broker].replicas[name] = replica
         self._add_nodes(ids)
-        self.producers = make_producers(spec, parts, self.network, self.emit)
+        self.producers = make_producers(spec, parts, self.network, self.emit, self.streams)
         self.consumers = make_consumers(spec, parts, self.network, self.emit)
         self.admin = AdminClient(self._port(ADMIN), ids, self.streams.named("admin"))
         self.network.add(ADMIN, NAME, self.admin)

@@ -13,6 +13,8 @@ FIRST_CONTROLLER: Final = 1_001
 FIRST_ZOOKEEPER: Final = 1_501
 """Node id of the first ZooKeeper server."""
 DEFAULT_QUORUM: Final = 3
+SEND_MODES: Final = ("async", "sync", "fire_and_forget")
+"""How an application sends: with callbacks, one record after the other (``send().get()``), without looking back."""
 QUORUM_SIZES: Final = (1, 3, 5)
 """How many voters a quorum may have here."""
 
@@ -62,6 +64,8 @@ class ProducerSpec:
     """Distinct keys of its records in each partition; 0: records without keys."""
     tombstones: int = 0
     """One record in so many deletes its key; 0: none."""
+    send: str = "async"
+    """One of :data:`SEND_MODES`."""
 
 
 @dataclass(frozen=True, slots=True)

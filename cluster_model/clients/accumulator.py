@@ -1,4 +1,8 @@
-"""A producer's batches: one queue per partition, in the order of their sequences (``RecordAccumulator``)."""
+"""A producer's batches that wait to be sent: one queue per partition, and the memory that they take together.
+
+It is Kafka's ``RecordAccumulator`` with its ``BufferPool``: memory comes back when a batch is settled, not when it is
+sent.
+"""
 
 from typing import Any
 
@@ -7,111 +11,255 @@ class Outgoing:
     """A batch on its way. ``written`` stays True once an attempt may have reached a log."""
 
     __slots__ = (
-        "attempts", "created_us", "in_flight", "newest_us", "partition", "producer_id", "records", "retry_at",
-        "sequence", "written",
+        "attempts", "created_us", "done", "epoch", "first", "in_flight", "leader_epoch", "newest_us", "partition",
+        "producer_id", "records", "renumbered", "retry_at", "sequence", "split", "written",
     )  # fmt: skip
 
     def __init__(self, partition: str, sequence: int, records: int, created_us: int) -> None:
         self.partition = partition
         self.sequence = sequence
+        """Number of the first record: the application's count in this partition."""
         self.records = records
         self.created_us = created_us
         self.newest_us = created_us
         """When the last record joined."""
         self.producer_id = -1
-        """Stamped at the first attempt and kept by retries, so that the broker can tell a duplicate."""
+        """Stamped at the first attempt with epoch and sequence; retries keep them, so a broker can tell a duplicate."""
+        self.epoch = -1
+        self.first = 0
+        """Kafka's sequence of the first record."""
         self.attempts = 0
         self.retry_at = 0
+        self.leader_epoch = -1
+        """What was known of the partition at the last attempt."""
         self.in_flight = False
+        self.done = False
+        """Settled. A request with it may still be under way."""
         self.written = False
+        self.renumbered = False
+        """Its sequence has been reset while it was under way (``ProducerBatch.sequenceHasBeenReset``)."""
+        self.split = False
+        """It takes no more records: it is a piece of a batch that was too large."""
+
+    def pieces(self, room: int) -> list["Outgoing"]:
+        """Batches of at most ``room`` records each in its stead (``ProducerBatch.split``)."""
+        pieces: list[Outgoing] = []
+        for start in range(0, self.records, room):
+            piece = Outgoing(
+                self.partition, self.sequence + start, min(room, self.records - start), self.created_us
+            )  # fmt: skip
+            piece.newest_us = self.newest_us
+            piece.producer_id, piece.epoch, piece.first = self.producer_id, self.epoch, self.first + start
+            piece.written, piece.split = self.written, True
+            pieces.append(piece)
+        return pieces
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
             self.partition, self.sequence, self.records, self.created_us, self.attempts, self.retry_at,
-            self.in_flight, self.written, self.producer_id, self.newest_us,
+            self.in_flight, self.written, self.producer_id, self.newest_us, self.epoch, self.first, self.leader_epoch,
+            self.done, self.renumbered, self.split,
         )  # fmt: skip
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "Outgoing":
         """Undo of :meth:`save`."""
         batch = cls(*saved[:4])
-        batch.attempts, batch.retry_at, batch.in_flight, batch.written, batch.producer_id, batch.newest_us = saved[4:]
+        (
+            batch.attempts, batch.retry_at, batch.in_flight, batch.written, batch.producer_id, batch.newest_us,
+            batch.epoch, batch.first, batch.leader_epoch, batch.done, batch.renumbered, batch.split,
+        ) = saved[4:]  # fmt: skip
         return batch
 
 
-class Accumulator:
-    """Batches that are not settled yet, oldest first per partition; those under way stay in their place.
+class Line:
+    """One partition's batches, and its numbering."""
 
-    ``queues`` has the partitions with something in them only, so that the work goes with the traffic and not with the
+    __slots__ = (
+        "drained", "epoch", "last_acked", "last_offset", "muted", "name", "next_number", "next_sequence",
+        "producer_id", "unresolved", "waiting",
+    )  # fmt: skip
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.waiting: list[Outgoing] = []
+        """Not under way, oldest first."""
+        self.drained: list[Outgoing] = []
+        """Idempotence: those with a sequence that are not settled, in its order, whether under way or not."""
+        self.muted = False
+        """With one request in flight: nothing is sent while an answer is due."""
+        self.next_number = 0
+        """Of the next record."""
+        self.producer_id = -1
+        self.epoch = -1
+        self.next_sequence = 0
+        self.last_acked = -1
+        """Sequence of the last record that was acknowledged in this epoch, -1 for none."""
+        self.last_offset = -1
+        self.unresolved = -1
+        """Sequence behind a batch that was given up after it had been sent, -1 for none: nobody knows if it is in the
+        log, and nothing new is sent until the others under way tell."""
+
+    def save(self) -> tuple[Any, ...]:
+        """All state but the batches."""
+        return (
+            self.name, self.muted, self.next_number, self.producer_id, self.epoch, self.next_sequence,
+            self.last_acked, self.last_offset, self.unresolved,
+        )  # fmt: skip
+
+    @classmethod
+    def loaded(cls, saved: tuple[Any, ...]) -> "Line":
+        """Undo of :meth:`save`."""
+        line = cls(saved[0])
+        (
+            line.muted, line.next_number, line.producer_id, line.epoch, line.next_sequence, line.last_acked,
+            line.last_offset, line.unresolved,
+        ) = saved[1:]  # fmt: skip
+        return line
+
+
+class Accumulator:
+    """All lines of a producer.
+
+    ``busy`` has the partitions with something waiting only, so that the work goes with the traffic and not with the
     number of partitions.
     """
 
-    __slots__ = ("_next_sequence", "queues", "waiting")
+    __slots__ = ("_batch_bytes", "_record_bytes", "busy", "lines", "unsettled", "used", "waiting")
 
-    def __init__(self, partitions: tuple[str, ...]) -> None:
-        self.queues: dict[str, list[Outgoing]] = {}
+    def __init__(self, batch_bytes: int = 16_384, record_bytes: int = 200) -> None:
+        self.lines: dict[str, Line] = {}
+        self.busy: dict[str, Line] = {}
         self.waiting = 0
         """Batches that are not under way."""
-        self._next_sequence = dict.fromkeys(partitions, 0)
+        self.unsettled = 0
+        """Batches without an outcome."""
+        self.used = 0
+        """Bytes of memory that they take."""
+        self._batch_bytes = batch_bytes
+        self._record_bytes = record_bytes
+
+    def line(self, partition: str) -> Line:
+        """The line of a partition."""
+        line = self.lines.get(partition)
+        if line is None:
+            line = self.lines[partition] = Line(partition)
+        return line
+
+    def _memory(self, records: int) -> int:
+        return max(self._batch_bytes, records * self._record_bytes)
+
+    def needs(self, partition: str, records: int, room: int) -> int:
+        """Bytes that :meth:`add` would take from the pool."""
+        line = self.lines.get(partition)
+        last = line.waiting[-1] if line is not None and line.waiting else None
+        joins = last is not None and last.attempts == 0 and not last.split and last.records + records <= room
+        return 0 if joins else self._memory(records)
 
     def add(self, partition: str, records: int, room: int, now: int) -> int:
-        """Put records into the last batch if it still has room, else into a new one; returns their first sequence."""
-        sequence = self._next_sequence.get(partition, 0)
-        self._next_sequence[partition] = sequence + records
-        queue = self.queues.get(partition)
-        if queue is None:
-            queue = self.queues[partition] = []
-        last = queue[-1] if queue else None
-        if last is not None and last.attempts == 0 and last.records + records <= room:
-            last.records += records
-            last.newest_us = now
+        """Put records into the last batch if it still has room, else into a new one; returns their first number."""
+        line = self.lines.get(partition)
+        if line is None:
+            line = self.lines[partition] = Line(partition)
+        number = line.next_number
+        line.next_number = number + records
+        waiting = line.waiting
+        if waiting:
+            last = waiting[-1]
+            if last.attempts == 0 and not last.split and last.records + records <= room:
+                last.records += records
+                last.newest_us = now
+                return number
         else:
-            queue.append(Outgoing(partition, sequence, records, now))
-            self.waiting += 1
-        return sequence
-
-    def remove(self, batch: Outgoing) -> None:
-        """A batch is settled."""
-        queue = self.queues[batch.partition]
-        queue.remove(batch)
-        if not queue:
-            del self.queues[batch.partition]
-        if not batch.in_flight:
-            self.waiting -= 1
-
-    def under_way(self, batch: Outgoing) -> None:
-        """A request with the batch was sent."""
-        batch.in_flight = True
-        self.waiting -= 1
-
-    def came_back(self, batch: Outgoing) -> None:
-        """The request failed."""
-        batch.in_flight = False
+            self.busy[partition] = line
+        waiting.append(Outgoing(partition, number, records, now))
         self.waiting += 1
+        self.unsettled += 1
+        size = records * self._record_bytes
+        self.used += size if size > self._batch_bytes else self._batch_bytes
+        return number
+
+    def back(self, batch: Outgoing) -> None:
+        """It is to be sent again: at the front, with idempotence in the order of the sequences."""
+        line = self.lines[batch.partition]
+        batch.in_flight = False
+        self._insert(line, batch)
+
+    def _insert(self, line: Line, batch: Outgoing) -> None:
+        waiting = line.waiting
+        place = 0
+        if batch.producer_id >= 0:
+            while place < len(waiting) and waiting[place].producer_id >= 0 and waiting[place].sequence < batch.sequence:
+                place += 1
+        waiting.insert(place, batch)
+        self.busy[line.name] = line
+        self.waiting += 1
+
+    def replace(self, batch: Outgoing, pieces: list[Outgoing]) -> None:
+        """A batch that came back is split."""
+        line = self.lines[batch.partition]
+        if batch in line.drained:
+            place = line.drained.index(batch)
+            line.drained[place : place + 1] = pieces
+        self.settle(batch)
+        for piece in reversed(pieces):
+            self._insert(line, piece)
+            self.unsettled += 1
+            self.used += self._memory(piece.records)
+
+    def drop(self, batch: Outgoing) -> None:
+        """Take a batch out of its queue, if it waits there."""
+        line = self.lines[batch.partition]
+        if batch in line.waiting:
+            line.waiting.remove(batch)
+            self.waiting -= 1
+            if not line.waiting:
+                del self.busy[line.name]
+
+    def settle(self, batch: Outgoing) -> None:
+        """A batch has its outcome, and its memory is free."""
+        batch.done = True
+        self.unsettled -= 1
+        size = batch.records * self._record_bytes
+        self.used -= size if size > self._batch_bytes else self._batch_bytes
 
     @property
     def queued(self) -> int:
         """Records that are not under way."""
-        return sum(batch.records for queue in self.queues.values() for batch in queue if not batch.in_flight)
-
-    @property
-    def in_flight(self) -> int:
-        """Batches under way."""
-        return sum(batch.in_flight for queue in self.queues.values() for batch in queue)
+        return sum(batch.records for line in self.busy.values() for batch in line.waiting)
 
     def oldest(self) -> int:
-        """When the oldest unsettled batch was created, -1 when there is none."""
-        return min((queue[0].created_us for queue in self.queues.values()), default=-1)
+        """When the oldest waiting batch was created, -1 when there is none."""
+        return min((batch.created_us for line in self.busy.values() for batch in line.waiting[:1]), default=-1)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
-        queues = tuple((name, tuple(batch.save() for batch in queue)) for name, queue in self.queues.items())
-        return (queues, self._next_sequence.copy())
+        """All state but what is under way."""
+        lines = tuple(
+            (
+                line.save(),
+                tuple([batch.save() for batch in line.waiting]),
+                tuple([batch.sequence for batch in line.drained]),
+            )
+            for line in self.lines.values()
+        )
+        return lines, tuple(self.busy), self.unsettled, self.used
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
-        queues, sequences = saved
-        self.queues = {name: [Outgoing.loaded(batch) for batch in queue] for name, queue in queues}
-        self._next_sequence = dict(sequences)
-        self.waiting = sum(not batch.in_flight for queue in self.queues.values() for batch in queue)
+        """Undo of :meth:`save`; :meth:`loaded_flights` is to follow."""
+        lines, busy, self.unsettled, self.used = saved
+        self.lines = {}
+        for state, waiting, _drained in lines:
+            line = Line.loaded(state)
+            line.waiting = [Outgoing.loaded(batch) for batch in waiting]
+            self.lines[line.name] = line
+        self.busy = {name: self.lines[name] for name in busy}
+        self.waiting = sum(len(line.waiting) for line in self.busy.values())
+
+    def loaded_flights(self, saved: tuple[Any, ...], flights: list[Outgoing]) -> None:
+        """What is under way is loaded, too: each line knows again which of its batches have a sequence."""
+        under_way = {(batch.partition, batch.sequence): batch for batch in flights if not batch.done}
+        for state, _waiting, drained in saved[0]:
+            line = self.lines[state[0]]
+            known = {batch.sequence: batch for batch in line.waiting}
+            line.drained = [known.get(number) or under_way[line.name, number] for number in drained]

@@ -42,6 +42,8 @@ class Era:
     """Pauses between attempts double, and vary by a fifth (KIP-580)."""
     skips_backoff: bool
     """A batch whose partition has a new leader epoch is tried again at once (KAFKA-15415)."""
+    splits: bool
+    """A batch that is too large for the broker is sent again in pieces (KIP-126)."""
     bumps_epoch: bool
     """A gap in the sequence raises the producer's epoch (KIP-360); before, it cost the producer its id."""
     session_timeout_ms: int
@@ -69,6 +71,7 @@ class Era:
             linger_ms=5 if number >= (4, 0, 0) else 0,
             backoff_grows=number >= (3, 7, 0),
             skips_backoff=number >= (3, 7, 0),
+            splits=number >= (0, 11, 0),
             bumps_epoch=number >= (2, 5, 0),
             session_timeout_ms=45_000 if number >= (3, 0, 0) else 10_000,
             assignors=("range", "cooperative-sticky") if number >= (3, 0, 0) else ("range",),

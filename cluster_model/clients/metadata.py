@@ -101,15 +101,19 @@ class Metadata:
             self._alarm.want(self._wanted_at)
 
     def _ask(self, now: int) -> None:
-        count = len(self._brokers)
-        order = [self._brokers[(self._turn + step) % count] for step in range(count)]
-        self._turn += 1
-        self._node = min(order, key=lambda broker: (broker in self._silent, self._busy(broker)))
+        self._node = self.pick()
         self._wanted_at = -1
         self._asked_at = now
         self._correlation += 1
         self._port.send(self._node, MetadataRequest(self._correlation))
         self._alarm.want(now + self._timeout_us)
+
+    def pick(self) -> int:
+        """Whom to ask what any broker knows, in turn (``leastLoadedNode``)."""
+        count = len(self._brokers)
+        order = [self._brokers[(self._turn + step) % count] for step in range(count)]
+        self._turn += 1
+        return min(order, key=lambda broker: (broker in self._silent, self._busy(broker)))
 
     def avoid(self, broker: int) -> None:
         """A broker did not answer: others are asked first until it does (``leastLoadedNode`` prefers connections)."""

@@ -73,7 +73,8 @@ class ProducerMemory:
     def note(self, producer_id: int, epoch: int, first: int, count: int, base: int, now: int) -> None:
         """A batch was appended; a new epoch begins with nothing remembered."""
         entry = self._last.get(producer_id)
-        one = (first, (first + count - 1) % SEQUENCES, base)
+        last = first + count - 1
+        one = (first, last if last < SEQUENCES else last - SEQUENCES, base)
         coordinator = _NO_COORDINATOR if entry is None else entry[3]
         kept = entry[2][1 - REMEMBERED :] if entry is not None and entry[0] == epoch else ()
         self._last[producer_id] = (epoch, now, (*kept, one), coordinator)
@@ -81,13 +82,10 @@ class ProducerMemory:
     def follows(self, producer_id: int, epoch: int, first: int, now: int) -> bool:
         """Whether a batch is plainly the next one of its producer; any other needs :meth:`judge`."""
         entry = self._last.get(producer_id)
-        return (
-            entry is not None
-            and entry[0] == epoch
-            and first == _next(entry[2])
-            and now - entry[1] < self._expiry_us
-            and producer_id not in self.transactions.ongoing
-        )
+        if entry is None or producer_id in self.transactions.ongoing:
+            return False
+        stored, at, kept, _coordinator = entry
+        return bool(kept) and first == kept[-1][1] + 1 and stored == epoch and now - at < self._expiry_us
 
     def judge(
         self, profile: Profile, producer_id: int, epoch: int, first: int, count: int, now: int

@@ -288,6 +288,7 @@ def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
         record_bytes=fields.get("bytes", 200),
         keys=fields.get("keys", 0),
         tombstones=fields.get("tombstones", 0),
+        send=fields.get("send", "async"),
         start_us=start,
         stop_us=stop,
         config=config,

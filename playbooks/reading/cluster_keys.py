@@ -7,7 +7,7 @@ from typing import Any, Final
 from cluster_model.config import SCOPES, ConfigKey, ConfigValue, Scope, check
 from cluster_model.errors import ModelError
 from cluster_model.profiles import PROFILE_VERSIONS
-from cluster_model.spec import MAX_BROKER, QUORUM_SIZES
+from cluster_model.spec import MAX_BROKER, QUORUM_SIZES, SEND_MODES
 from playbooks.problems import nearest, shown
 from playbooks.reading.kinds import (
     BAD,
@@ -203,6 +203,10 @@ PRODUCER: Final = Record(
         ),
         "tombstones": Key(
             Integer(1, 1_000_000), "One record in so many is a tombstone, which deletes its key; none unless given."
+        ),
+        "send": Key(
+            Choice(SEND_MODES),
+            "How it sends: async (unless given), sync (one record at a time) or fire_and_forget.",
         ),
         "records": Key(
             Text(RECORD_KINDS, "a kind of fake record such as faker:order"),

@@ -15,6 +15,8 @@ from cluster_model.kernel.processes import Network
 from cluster_model.kernel.streams import Streams
 from cluster_model.log.lineage import Lineages
 from cluster_model.messages import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
     MetadataRequest,
     MetadataResponse,
     PartitionState,
@@ -29,6 +31,8 @@ SECOND = 1_000_000
 LATENCY = MS
 CLIENT = 2_000
 BROKERS = (1, 2, 3)
+PID = 7_000
+"""The first producer id that a broker gives."""
 
 T = TypeVar("T")
 
@@ -36,12 +40,18 @@ T = TypeVar("T")
 class StubBroker:
     """Notes every request with the time it came."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, number: int) -> None:
         self._network = network
+        self.number = number
+        self.gives_ids = True
         self.got: list[tuple[int, Any]] = []
 
     def receive(self, source: int, message: Any) -> None:
         assert source == CLIENT
+        if isinstance(message, InitProducerIdRequest) and self.gives_ids:
+            Port(self._network, self.number).send(
+                CLIENT, InitProducerIdResponse(message.correlation, 0, PID + message.correlation - 1, 0)
+            )
         self.got.append((self._network.kernel.now, message))
 
     def on_timer(self, timer: Payload) -> None:
@@ -55,8 +65,9 @@ class Rig:
     """Three stub brokers and room for one client."""
 
     def __init__(self) -> None:
-        self.network = Network(Streams(0), LATENCY, 0, lambda _target, _payload: None)
-        self.brokers = {broker: StubBroker(self.network) for broker in BROKERS}
+        self.streams = Streams(0)
+        self.network = Network(self.streams, LATENCY, 0, lambda _target, _payload: None)
+        self.brokers = {broker: StubBroker(self.network, broker) for broker in BROKERS}
         for broker, node in self.brokers.items():
             self.network.add(broker, f"broker {broker}", node)
         self.events: list[TraceEvent] = []
@@ -112,14 +123,20 @@ class ProducerRig(Rig):
         interval: int = 10 * MS,
         batch: int = 1,
         record_bytes: int = 200,
+        send: str = "async",
+        gives_ids: bool = True,
     ) -> None:
         super().__init__()
+        for broker in self.brokers.values():
+            broker.gives_ids = gives_ids
         stop = (batches + 1) * interval
-        spec = ProducerSpec("p", "t", interval, batch, record_bytes=record_bytes, stop_us=stop)
+        spec = ProducerSpec("p", "t", interval, batch, record_bytes=record_bytes, stop_us=stop, send=send)
         self.config = ProducerConfig.of(Profile.of(kafka), config or {})
         self.partitions = tuple(f"t-{index}" for index in range(len(leaders)))
         port = Port(self.network, CLIENT)
-        self.producer = Producer(port, spec, self.config, self.partitions, BROKERS, self.events.append)
+        self.producer = Producer(
+            port, spec, self.config, self.partitions, BROKERS, self.events.append, self.streams.named("retry:p")
+        )
         self.network.add(CLIENT, "p", self.producer)
         self.producer.begin(tuple(state(name, leader) for name, leader in zip(self.partitions, leaders, strict=True)))
 

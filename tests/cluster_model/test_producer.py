@@ -1,17 +1,20 @@
 """A producer against brokers that answer as the test says: fates, retries, order, limits, metadata."""
 
-from itertools import pairwise
-
 import pytest
 
-from cluster_model.errors import INVALID_METADATA, RETRIABLE, KafkaError
+from cluster_model.errors import RETRIABLE, KafkaError
 from cluster_model.events import ProduceRefused, RecordsAcked, RecordsFailed, RecordsSent, RecordsUnknown
-from cluster_model.messages import MetadataRequest, MetadataResponse, ProduceRequest
-from tests.cluster_model.rigs import LATENCY, MS, SECOND, ProducerRig, state
+from cluster_model.messages import ProduceRequest
+from tests.cluster_model.rigs import LATENCY, MS, PID, SECOND, ProducerRig
 
 E = KafkaError
 ONCE = {"retries": 0}
 PLAIN = {"enable.idempotence": False}
+
+
+def identity(request: ProduceRequest) -> tuple[int, int, int]:
+    """(producer id, epoch, Kafka's sequence) of a batch."""
+    return request.producer_id, request.producer_epoch, request.sequence - request.origin
 
 
 # --- fates ----------------------------------------------------------------------------------------------------------
@@ -184,18 +187,36 @@ def pauses(kafka: str, config: dict[str, int | str | bool]) -> list[int]:
     return found
 
 
-def test_since_3_7_pauses_double_up_to_the_longest() -> None:
-    assert pauses("3.7", {}) == [100, 200, 400, 800, 1_000, 1_000, 1_000]
-    assert pauses("4.1", {"retry.backoff.ms": 10, "retry.backoff.max.ms": 50}) == [10, 20, 40, 50, 50, 50, 50]
+@pytest.mark.parametrize(
+    ("kafka", "config", "middle"),
+    [
+        ("3.7", {}, [100, 200, 400, 800, 1_000, 1_000, 1_000]),
+        ("4.1", {"retry.backoff.ms": 10, "retry.backoff.max.ms": 50}, [10, 20, 40, 50, 50, 50, 50]),
+        ("3.9", {"retry.backoff.ms": 500, "retry.backoff.max.ms": 200}, [200] * 7),
+    ],
+)
+def test_since_3_7_pauses_double_up_to_the_longest_and_vary_by_a_fifth(
+    kafka: str, config: dict[str, int | str | bool], middle: list[int]
+) -> None:
+    found = pauses(kafka, config)
+    longest = middle[-1]
+    assert all(
+        each * 8 // 10 <= pause <= min(each * 12 // 10, longest) for pause, each in zip(found, middle, strict=True)
+    )
+    assert found != [min(each, longest) for each in middle]
+
+
+def test_pauses_are_spread_over_the_whole_fifth() -> None:
+    rig = ProducerRig()
+    drawn = [rig.producer._sender._pause(1) for _each in range(2_000)]
+    assert (min(drawn), max(drawn)) == (80 * MS, 120 * MS)
+    assert 99 * MS < sum(drawn) // len(drawn) < 101 * MS
+    assert max(rig.producer._sender._pause(9) for _each in range(100)) == SECOND
 
 
 def test_before_3_7_pauses_are_all_alike() -> None:
     assert pauses("3.6", {}) == [100] * 7
     assert pauses("2.8", {"retry.backoff.ms": 30}) == [30] * 7
-
-
-def test_a_first_pause_above_the_longest_is_cut_to_it() -> None:
-    assert pauses("3.9", {"retry.backoff.ms": 500, "retry.backoff.max.ms": 200}) == [200] * 7
 
 
 def test_a_batch_whose_time_is_over_is_not_tried_again() -> None:
@@ -240,11 +261,11 @@ def test_without_idempotence_a_retry_comes_behind_the_batches_that_overtook_it()
 
 
 def test_a_batch_that_backs_off_holds_up_those_behind_it() -> None:
-    rig = ProducerRig(batches=1, config=dict(PLAIN))
+    rig = ProducerRig(kafka="3.6", batches=1, config=dict(PLAIN))
     rig.make_all()
     rig.answer(rig.produced()[0], E.NOT_ENOUGH_REPLICAS)
     rig.producer._accumulator.add("t-0", 1, 1, rig.now)
-    rig.producer._pump()
+    rig.producer._sender.pump()
     rig.run(99 * MS)
     assert rig.sequences() == [0]
     rig.run(10 * MS)
@@ -260,7 +281,7 @@ def test_with_idempotence_retries_go_one_at_a_time_in_order_of_their_sequences()
     rig.answer(third, E.OUT_OF_ORDER_SEQUENCE_NUMBER)
     for expected in ([0], [0, 1], [0, 1, 2]):
         rig.run(SECOND)
-        rig.producer._pump()
+        rig.producer._sender.pump()
         rig.run(LATENCY)
         assert rig.sequences()[3:] == expected
         rig.answer(rig.produced()[-1], offset=expected[-1])
@@ -309,7 +330,7 @@ def test_an_out_of_order_batch_behind_one_that_is_retried_is_retried_unchanged()
     assert {request.producer_id for request in rig.produced()} == {first.producer_id}
 
 
-def test_an_out_of_order_batch_that_is_next_in_line_goes_on_under_a_new_identity() -> None:
+def test_an_out_of_order_batch_that_is_next_in_line_goes_on_under_a_new_epoch() -> None:
     rig = ProducerRig(batches=2)
     rig.make_all()
     first, second = rig.produced()
@@ -320,11 +341,14 @@ def test_an_out_of_order_batch_that_is_next_in_line_goes_on_under_a_new_identity
     rig.run(SECOND)
     rig.answer(rig.produced()[3])
     third, fourth = rig.produced()[2:]
-    assert third.producer_id == fourth.producer_id != first.producer_id
+    assert [identity(request) for request in rig.produced()] == [
+        (PID, 0, 0), (PID, 0, 1), (PID, 1, 0), (PID, 1, 1)
+    ]  # fmt: skip
+    assert (third.sequence, fourth.sequence) == (0, 1)
     assert rig.books() == {"acked": 2, "failed": 0, "unknown": 0}
 
 
-def test_another_partition_takes_the_new_identity_only_when_its_old_batches_are_through() -> None:
+def test_another_partition_takes_the_new_epoch_only_when_its_old_batches_are_through() -> None:
     rig = ProducerRig(leaders=(1, 1), batches=2)
     rig.make_all()
     first, other = rig.produced()
@@ -336,7 +360,7 @@ def test_another_partition_takes_the_new_identity_only_when_its_old_batches_are_
     rig.run(LATENCY)
     newest = rig.produced()[-1]
     assert (newest.partition, newest.sequence) == ("t-1", 1)
-    assert newest.producer_id not in (first.producer_id, other.producer_id)
+    assert (identity(other), identity(newest)) == ((PID, 0, 0), (PID, 1, 0))
 
 
 # --- limits ---------------------------------------------------------------------------------------------------------
@@ -489,118 +513,6 @@ def test_no_records_are_made_after_stop_and_those_on_their_way_are_settled() -> 
     assert rig.books()["acked"] == 3
 
 
-# --- metadata -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("error", sorted(RETRIABLE), ids=lambda error: error.name)
-def test_metadata_is_asked_for_exactly_after_errors_that_call_it_stale(error: KafkaError) -> None:
-    rig = ProducerRig()
-    rig.make_all()
-    rig.answer(rig.produced()[0], error)
-    rig.run(50 * MS)
-    assert len(rig.metadata_asked()) == (1 if error in INVALID_METADATA else 0)
-
-
-def test_a_retry_goes_to_the_leader_that_metadata_names() -> None:
-    rig = ProducerRig()
-    rig.make_all()
-    rig.answer(rig.produced(1)[0], E.NOT_LEADER_OR_FOLLOWER)
-    rig.run(10 * MS)
-    rig.answer_metadata(rig.metadata_asked()[-1], state("t-0", 3, 1))
-    rig.run(SECOND)
-    assert (len(rig.produced(1)), len(rig.produced(3))) == (1, 1)
-    rig.answer(rig.produced(3)[0], broker=3)
-    assert rig.books() == {"acked": 1, "failed": 0, "unknown": 0}
-
-
-def test_metadata_of_an_older_epoch_is_not_believed() -> None:
-    rig = ProducerRig()
-    rig.make_all()
-    rig.answer(rig.produced(1)[0], E.NOT_LEADER_OR_FOLLOWER)
-    rig.run(10 * MS)
-    rig.answer_metadata(rig.metadata_asked()[-1], state("t-0", 2, 5))
-    rig.run(SECOND)
-    rig.answer(rig.produced(2)[0], E.NOT_LEADER_OR_FOLLOWER, broker=2)
-    rig.run(10 * MS)
-    rig.answer_metadata(rig.metadata_asked()[-1], state("t-0", 1, 4))
-    rig.run(SECOND)
-    assert (len(rig.produced(1)), len(rig.produced(2))) == (1, 2)
-
-
-def test_a_silent_broker_is_not_asked_again_while_others_are_there() -> None:
-    rig = ProducerRig(leaders=(-1,), config={"request.timeout.ms": 500})
-    rig.make_all()
-    rig.run(3 * SECOND)
-    asked = rig.metadata_asked()
-    assert set(asked[:3]) == {1, 2, 3}
-    assert len(asked) >= 5
-
-
-def test_the_asked_broker_is_another_when_the_first_breaks_its_connection() -> None:
-    rig = ProducerRig(leaders=(-1,))
-    rig.make_all()
-    rig.run(200 * MS)
-    first = rig.metadata_asked()[0]
-    rig.network.crash(first)
-    rig.run(300 * MS)
-    assert rig.metadata_asked()[-1] != first
-
-
-def test_a_broker_that_leaves_produces_unanswered_is_asked_last() -> None:
-    rig = ProducerRig(leaders=(1,), config={"request.timeout.ms": 500})
-    rig.make_all()
-    rig.network.power_off(1)
-    rig.run(600 * MS)
-    assert rig.metadata_asked()
-    assert rig.metadata_asked()[0] != 1
-
-
-def test_metadata_requests_keep_the_back_off_between_them() -> None:
-    rig = ProducerRig(leaders=(-1,))
-    rig.make_all()
-    for _round in range(4):
-        rig.run(110 * MS)
-        rig.answer_metadata(rig.metadata_asked()[-1], state("t-0", -1))
-    times = sorted(at for broker in (1, 2, 3) for at in rig.times(MetadataRequest, broker))
-    assert len(times) >= 3
-    assert all(later - earlier >= 100 * MS for earlier, later in pairwise(times))
-
-
-def test_an_answer_that_knows_nothing_is_not_taken() -> None:
-    rig = ProducerRig()
-    rig.make_all()
-    rig.answer(rig.produced()[0], E.NOT_LEADER_OR_FOLLOWER)
-    rig.run(10 * MS)
-    before = len(rig.metadata_asked())
-    asked = rig.metadata_asked()[-1]
-    number = rig.asked(MetadataRequest, asked)[-1].correlation
-    rig.reply(asked, MetadataResponse(number, (), ()))
-    rig.run(200 * MS)
-    assert len(rig.metadata_asked()) == before + 1
-    assert len(rig.produced()) == 2
-
-
-def test_metadata_is_asked_for_again_when_it_is_old() -> None:
-    rig = ProducerRig(config={"metadata.max.age.ms": 5_000, "acks": "0"})
-    rig.run(5 * SECOND - 1)
-    assert rig.metadata_asked() == []
-    rig.run(1 + LATENCY)
-    asked = rig.metadata_asked()
-    assert len(asked) == 1
-    rig.answer_metadata(asked[0], state("t-0", 1))
-    rig.run(6 * SECOND)
-    assert len(rig.metadata_asked()) == 2
-
-
-def test_metadata_requests_go_round_the_brokers() -> None:
-    rig = ProducerRig(config={"metadata.max.age.ms": 1_000, "acks": "0"})
-    for _round in range(4):
-        rig.run(SECOND + 10 * MS)
-        rig.answer_metadata(rig.metadata_asked()[-1], state("t-0", 1))
-        rig.run(LATENCY)
-    assert rig.metadata_asked() == [1, 2, 3, 1]
-
-
 # --- keyframes ------------------------------------------------------------------------------------------------------
 
 
@@ -609,7 +521,7 @@ def test_a_loaded_producer_goes_on_exactly_as_the_first_time() -> None:
     rig.run(65 * MS)
     rig.answer(rig.produced(1)[0], E.NOT_LEADER_OR_FOLLOWER)
     rig.answer(rig.produced(2)[0], broker=2)
-    saved = rig.network.save(), rig.producer.save()
+    saved = rig.network.save(), rig.producer.save(), rig.streams.save()
     got = {broker: len(node.got) for broker, node in rig.brokers.items()}
     told = len(rig.events)
 
@@ -626,5 +538,6 @@ def test_a_loaded_producer_goes_on_exactly_as_the_first_time() -> None:
     del rig.events[told:]
     rig.network.load(saved[0])
     rig.producer.load(saved[1])
+    rig.streams.load(saved[2])
     assert rig.producer.save() == saved[1]
     assert go_on() == first

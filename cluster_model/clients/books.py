@@ -1,0 +1,76 @@
+"""What became of a producer's records, as its application was told: counted, and told to the trace."""
+
+from collections.abc import Callable
+from typing import Any
+
+from cluster_model.clients.accumulator import Outgoing
+from cluster_model.errors import KafkaError
+from cluster_model.events import Event, ProduceRefused, RecordsAcked, RecordsFailed, RecordsSent, RecordsUnknown
+
+
+class Books:
+    """Records *acked*, *failed* (proven not to be written) and *unknown* (may be written) are never mixed."""
+
+    __slots__ = ("_acks", "_emit", "_name", "acked", "failed", "last_error", "refused", "sent", "unknown")
+
+    def __init__(self, name: str, acks: int, emit: Callable[[Event], None]) -> None:
+        self._name = name
+        self._acks = acks
+        self._emit = emit
+        self.sent = self.acked = self.failed = self.unknown = self.refused = 0
+        self.last_error = ""
+
+    def made(self, now: int, partition: str, sequence: int, count: int) -> None:
+        """Records were handed to the producer."""
+        self.sent += count
+        self._emit(RecordsSent(now, self._name, partition, sequence, count, self._acks))
+
+    def never_taken(self, now: int, where: str, count: int, error: str, waited: int) -> None:
+        """``send`` failed before the records were in any batch; they have no number."""
+        self.made(now, where, -1, count)
+        self.failed += count
+        self.last_error = error
+        self._emit(RecordsFailed(now, self._name, where, -1, count, self._acks, error, waited))
+
+    def acknowledged(self, now: int, batch: Outgoing, broker: int, epoch: int, offset: int, lineage: int) -> None:
+        """The success callback."""
+        self.acked += batch.records
+        self._emit(
+            RecordsAcked(
+                now, self._name, batch.partition, batch.sequence, batch.records, self._acks, broker, epoch, offset,
+                now - batch.created_us, lineage,
+            )
+        )  # fmt: skip
+
+    def attempt_failed(self, now: int, batch: Outgoing, broker: int, error: KafkaError) -> None:
+        """One attempt ended in an error."""
+        self.refused += 1
+        self.last_error = error.name
+        self._emit(
+            ProduceRefused(
+                now, self._name, batch.partition, broker, self._acks, error.name, batch.sequence, batch.records
+            )
+        )
+
+    def gave_up(self, now: int, batch: Outgoing, error: KafkaError) -> None:
+        """The error callback: failed only if nothing can have been written."""
+        if batch.written:
+            self.unknown += batch.records
+            ended: type[RecordsUnknown] | type[RecordsFailed] = RecordsUnknown
+        else:
+            self.failed += batch.records
+            ended = RecordsFailed
+        self._emit(
+            ended(
+                now, self._name, batch.partition, batch.sequence, batch.records, self._acks, error.name,
+                now - batch.created_us,
+            )
+        )  # fmt: skip
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self.sent, self.acked, self.failed, self.unknown, self.refused, self.last_error)
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self.sent, self.acked, self.failed, self.unknown, self.refused, self.last_error = saved

@@ -1,0 +1,120 @@
+"""When a producer asks for metadata, whom it asks, and what it believes."""
+
+from itertools import pairwise
+
+import pytest
+
+from cluster_model.errors import INVALID_METADATA, RETRIABLE, KafkaError
+from cluster_model.messages import MetadataRequest, MetadataResponse
+from tests.cluster_model.rigs import LATENCY, MS, SECOND, ProducerRig, state
+
+E = KafkaError
+
+
+@pytest.mark.parametrize("error", sorted(RETRIABLE), ids=lambda error: error.name)
+def test_metadata_is_asked_for_exactly_after_errors_that_call_it_stale(error: KafkaError) -> None:
+    rig = ProducerRig()
+    rig.make_all()
+    rig.answer(rig.produced()[0], error)
+    rig.run(50 * MS)
+    assert len(rig.metadata_asked()) == (1 if error in INVALID_METADATA else 0)
+
+
+def test_a_retry_goes_to_the_leader_that_metadata_names() -> None:
+    rig = ProducerRig()
+    rig.make_all()
+    rig.answer(rig.produced(1)[0], E.NOT_LEADER_OR_FOLLOWER)
+    rig.run(10 * MS)
+    rig.answer_metadata(rig.metadata_asked()[-1], state("t-0", 3, 1))
+    rig.run(SECOND)
+    assert (len(rig.produced(1)), len(rig.produced(3))) == (1, 1)
+    rig.answer(rig.produced(3)[0], broker=3)
+    assert rig.books() == {"acked": 1, "failed": 0, "unknown": 0}
+
+
+def test_metadata_of_an_older_epoch_is_not_believed() -> None:
+    rig = ProducerRig()
+    rig.make_all()
+    rig.answer(rig.produced(1)[0], E.NOT_LEADER_OR_FOLLOWER)
+    rig.run(10 * MS)
+    rig.answer_metadata(rig.metadata_asked()[-1], state("t-0", 2, 5))
+    rig.run(SECOND)
+    rig.answer(rig.produced(2)[0], E.NOT_LEADER_OR_FOLLOWER, broker=2)
+    rig.run(10 * MS)
+    rig.answer_metadata(rig.metadata_asked()[-1], state("t-0", 1, 4))
+    rig.run(SECOND)
+    assert (len(rig.produced(1)), len(rig.produced(2))) == (1, 2)
+
+
+def test_a_silent_broker_is_not_asked_again_while_others_are_there() -> None:
+    rig = ProducerRig(leaders=(-1,), config={"request.timeout.ms": 500})
+    rig.make_all()
+    rig.run(3 * SECOND)
+    asked = rig.metadata_asked()
+    assert set(asked[:3]) == {1, 2, 3}
+    assert len(asked) >= 5
+
+
+def test_the_asked_broker_is_another_when_the_first_breaks_its_connection() -> None:
+    rig = ProducerRig(leaders=(-1,))
+    rig.make_all()
+    rig.run(200 * MS)
+    first = rig.metadata_asked()[0]
+    rig.network.crash(first)
+    rig.run(300 * MS)
+    assert rig.metadata_asked()[-1] != first
+
+
+def test_a_broker_that_leaves_produces_unanswered_is_asked_last() -> None:
+    rig = ProducerRig(leaders=(1,), config={"request.timeout.ms": 500})
+    rig.make_all()
+    rig.network.power_off(1)
+    rig.run(600 * MS)
+    assert rig.metadata_asked()
+    assert rig.metadata_asked()[0] != 1
+
+
+def test_metadata_requests_keep_the_back_off_between_them() -> None:
+    rig = ProducerRig(leaders=(-1,))
+    rig.make_all()
+    for _round in range(4):
+        rig.run(110 * MS)
+        rig.answer_metadata(rig.metadata_asked()[-1], state("t-0", -1))
+    times = sorted(at for broker in (1, 2, 3) for at in rig.times(MetadataRequest, broker))
+    assert len(times) >= 3
+    assert all(later - earlier >= 100 * MS for earlier, later in pairwise(times))
+
+
+def test_an_answer_that_knows_nothing_is_not_taken() -> None:
+    rig = ProducerRig()
+    rig.make_all()
+    rig.answer(rig.produced()[0], E.NOT_LEADER_OR_FOLLOWER)
+    rig.run(10 * MS)
+    before = len(rig.metadata_asked())
+    asked = rig.metadata_asked()[-1]
+    number = rig.asked(MetadataRequest, asked)[-1].correlation
+    rig.reply(asked, MetadataResponse(number, (), ()))
+    rig.run(200 * MS)
+    assert len(rig.metadata_asked()) == before + 1
+    assert len(rig.produced()) == 2
+
+
+def test_metadata_is_asked_for_again_when_it_is_old() -> None:
+    rig = ProducerRig(config={"metadata.max.age.ms": 5_000, "acks": "0"})
+    rig.run(5 * SECOND - 1)
+    assert rig.metadata_asked() == []
+    rig.run(1 + LATENCY)
+    asked = rig.metadata_asked()
+    assert len(asked) == 1
+    rig.answer_metadata(asked[0], state("t-0", 1))
+    rig.run(6 * SECOND)
+    assert len(rig.metadata_asked()) == 2
+
+
+def test_metadata_requests_go_round_the_brokers() -> None:
+    rig = ProducerRig(config={"metadata.max.age.ms": 1_000, "acks": "0"})
+    for _round in range(4):
+        rig.run(SECOND + 10 * MS)
+        rig.answer_metadata(rig.metadata_asked()[-1], state("t-0", 1))
+        rig.run(LATENCY)
+    assert rig.metadata_asked() == [1, 2, 3, 1]
