@@ -159,6 +159,13 @@ def test_the_next_transaction_waits_until_the_last_one_s_markers_are_written(tal
     assert producer.init() is E.CONCURRENT_TRANSACTIONS
 
 
+def test_what_is_decided_and_not_marked_is_never_initialized(talk: Talk) -> None:
+    producer = begun(talk, "pay", "orders-0")
+    metadata = talk.transactions(producer.coordinator).registry.ids["pay"]
+    metadata.value = metadata.value._replace(state=S.PREPARE_ABORT)
+    assert producer.init() is E.CONCURRENT_TRANSACTIONS
+
+
 def test_a_partition_that_is_in_already_costs_no_record(talk: Talk) -> None:
     producer = begun(talk, "pay", "orders-0")
     assert producer.add("orders-0") is E.NONE
