@@ -97,6 +97,12 @@ def test_without_an_answer_an_error_closes_the_connection() -> None:
     assert at.send(1, acks=0, pid=-1).error == E.NOT_LEADER_OR_FOLLOWER
 
 
+def test_a_batch_that_is_refused_closes_the_connection_too() -> None:
+    at = Idempotent(max_message_bytes=100)
+    assert at.send(0, 2, acks=0, pid=-1).error == E.MESSAGE_TOO_LARGE
+    assert at.send(0, 1, acks=0, pid=-1) is None
+
+
 # --- snapshot files -------------------------------------------------------------------------------------------------
 
 

@@ -281,6 +281,15 @@ def test_a_request_has_no_more_bytes_than_allowed_but_one_batch_at_least() -> No
     assert len(lingering(max_request_size=400).produced()) == 2
 
 
+def test_a_batch_larger_than_a_request_may_be_goes_alone() -> None:
+    rig = ProducerRig(leaders=(1, 1), batch=2, batches=2, config={"max.request.size": 399})
+    rig.make_all()
+    assert [(request.partition, request.size) for request in rig.produced()] == [("t-0", 400), ("t-1", 400)]
+    lingerer = ProducerRig(leaders=(1, 1), batch=2, batches=2, config={"max.request.size": 399, "linger.ms": 100})
+    lingerer.run(110 * MS + LATENCY)
+    assert [request.partition for request in lingerer.produced()] == ["t-0"]
+
+
 def test_a_request_is_answered_when_its_last_partition_is() -> None:
     rig = lingering(**{"max.in.flight.requests.per.connection": 1})
     first, second = rig.produced()
