@@ -1,4 +1,4 @@
-"""Transactional ids and their partitions by themselves: how writes end, and what a change of leadership does to them."""
+"""Transactional ids and their partitions by themselves: how writes end, and what a change of leadership does."""
 
 from typing import Any
 
