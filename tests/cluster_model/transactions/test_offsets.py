@@ -3,6 +3,7 @@
 import pytest
 
 from cluster_model.errors import KafkaError
+from cluster_model.groups.committing import may_commit_in_transaction
 from cluster_model.groups.loading import found_in
 from cluster_model.groups.messages import (
     CommittedOffset,
@@ -16,6 +17,7 @@ from cluster_model.groups.records import OffsetAndMetadata, OffsetRecord, encode
 from cluster_model.internal_topics import OFFSETS
 from cluster_model.log.lineage import ABORT, COMMIT, TRANSACTIONAL, Batch
 from tests.cluster_model.again import comes_out_again
+from tests.cluster_model.groups.tables import Table
 from tests.cluster_model.transactions.talks import Script, Talk
 
 E = KafkaError
@@ -168,3 +170,18 @@ def test_what_a_log_says(story: list[tuple[int, int, int]], committed: int | Non
     values = [value.offset for value, _at in found.offsets.values()]
     staged = [value.offset for each in found.pending.values() for value, _at in each.values()]
     assert (values, staged) == ([] if committed is None else [committed], [] if pending is None else [pending])
+
+
+def test_a_group_with_members_takes_them_and_whoever_names_none() -> None:
+    table = Table()
+    (member_id,) = table.settled(1)
+    generation = table.group.generation
+
+    def may(*named: int | str) -> KafkaError:
+        return may_commit_in_transaction(table.group, TxnOffsetCommitRequest(0, "pay", "g", 7, 0, (), *named))  # type: ignore[arg-type]
+
+    assert may() is E.NONE, "as clients before 2.5 do"
+    assert may(generation, member_id) is E.NONE
+    assert may(generation + 1, member_id) is E.ILLEGAL_GENERATION
+    assert may(generation, "stranger") is E.UNKNOWN_MEMBER_ID
+    assert may(-1, "stranger") is E.UNKNOWN_MEMBER_ID
