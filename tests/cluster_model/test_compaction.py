@@ -203,7 +203,9 @@ def test_records_without_keys_are_refused(kafka: str, error: str) -> None:
     cluster.stop_producers()
     cluster.run(300 * SECOND)
     producer = cluster.producers["checkout"]
-    assert (producer.acked, producer.unknown, producer.failed) == (0, 0, producer.sent)
+    assert (producer.acked, producer.unknown + producer.failed) == (0, producer.sent)
+    # Only CORRUPT_MESSAGE is tried again, from 2.1 for so long that a last attempt may be under way at the end.
+    assert producer.unknown == 0 or kafka == "2.3"
     assert (producer.last_error, log_of(cluster, 1).leo) == (error, 0)
 
 
