@@ -89,6 +89,26 @@ _GROUPS: Final = (
     ConfigKey("group.max.size", "int", "Most members of a group (2.2).", 1),
 )
 
+_TRANSACTIONS: Final = (
+    ConfigKey("transaction.state.log.num.partitions", "int", "Partitions of __transaction_state.", 1, 1_000),
+    ConfigKey("transaction.state.log.replication.factor", "int", "Replicas of __transaction_state.", 1, 100),
+    ConfigKey("transaction.state.log.min.isr", "int", "In-sync replicas that __transaction_state needs.", 1),
+    ConfigKey("transaction.max.timeout.ms", "int", "Longest timeout that a transaction may ask for.", 1),
+    ConfigKey("transactional.id.expiration.ms", "int", "Silence after which a transactional id is forgotten.", 1),
+    ConfigKey(
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms", "int",
+        "How often transactions are looked for that have been open for too long.", 1,
+    ),
+    ConfigKey(
+        "transaction.remove.expired.transaction.cleanup.interval.ms", "int",
+        "How often transactional ids are looked for that nobody uses.", 1,
+    ),
+    ConfigKey(
+        "transaction.partition.verification.enable", "bool",
+        "Whether leaders check that a partition is part of a transaction (3.6).",
+    ),
+)  # fmt: skip
+
 _BROKER_FETCHING: Final = (
     ConfigKey("num.replica.fetchers", "int", "Threads with which a broker fetches from each other broker.", 1, 255),
     ConfigKey("replica.selector.class", "str", "Who chooses the replica a consumer reads (2.4).", choices=_SELECTORS),
@@ -206,6 +226,7 @@ BROKER: Final = _table(
     ConfigKey("offsets.topic.num.partitions", "int", "Partitions of __consumer_offsets.", 1, 1_000),
     ConfigKey("offsets.topic.replication.factor", "int", "Replicas of __consumer_offsets.", 1, 100),
     *_GROUPS,
+    *_TRANSACTIONS,
     ConfigKey("default.replication.factor", "int", "Replicas of a topic that names no number.", 1),
     ConfigKey("producer.id.expiration.ms", "int", "Silence after which an idempotent producer is forgotten.", 1),
     *_BROKER_FETCHING,

@@ -1,15 +1,21 @@
 """The coordinators that live in every broker's process."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
+from cluster_model.errors import KafkaError
 from cluster_model.groups.config import GroupConfig
 from cluster_model.groups.coordinator import GroupCoordinator
-from cluster_model.internal_topics import INTERNAL
+from cluster_model.internal_topics import INTERNAL, OFFSETS
 from cluster_model.kernel.port import Port
 from cluster_model.kernel.streams import Streams
+from cluster_model.messages import ProduceRequest
 from cluster_model.profiles import Profile
 from cluster_model.replication.broker import Broker
 from cluster_model.spec import ClusterSpec
+from cluster_model.transactions.config import TransactionConfig
+from cluster_model.transactions.coordinator import TransactionCoordinator
+from cluster_model.transactions.messages import TxnMarker
+from cluster_model.transactions.verifying import Write
 
 
 def host_coordinators(
@@ -28,5 +34,37 @@ def host_coordinators(
         config = GroupConfig.of(profile, spec.config)
         coordinator = GroupCoordinator(port, profile, config, broker.tenants, partitions, stream)
         broker.host(coordinator)
+        transactions = TransactionConfig.of(profile, spec.config)
+        written = _tell_groups(coordinator)
+        host = TransactionCoordinator(
+            port, profile, transactions, broker.tenants, partitions, broker.producer_ids, written,
+            _going_on(broker, coordinator),
+        )  # fmt: skip
+        broker.host(host)
+        if transactions.verifies:
+            broker.check_writes(host.verifier.holds)
+            coordinator.gate = host.verifier.holds
         found[broker.id] = coordinator
     return found
+
+
+def _going_on(broker: Broker, groups: GroupCoordinator) -> Callable[[int, Write, KafkaError], None]:
+    """What a coordinator was asked about goes on where it came from."""
+
+    def go_on(source: int, write: Write, error: KafkaError) -> None:
+        if isinstance(write, ProduceRequest):
+            broker.go_on(source, write, error)
+        else:
+            groups.commit_in_transaction(source, write, error)
+
+    return go_on
+
+
+def _tell_groups(groups: GroupCoordinator) -> Callable[[str, TxnMarker], None]:
+    """Markers in ``__consumer_offsets`` end what transactions have committed there."""
+
+    def written(partition: str, marker: TxnMarker) -> None:
+        if partition.rpartition("-")[0] == OFFSETS:
+            groups.transaction_ended(partition, marker.producer_id, committed=marker.committed)
+
+    return written

@@ -49,6 +49,11 @@ class KafkaError(IntEnum):
     OUT_OF_ORDER_SEQUENCE_NUMBER = 45
     DUPLICATE_SEQUENCE_NUMBER = 46
     INVALID_PRODUCER_EPOCH = 47
+    INVALID_TXN_STATE = 48
+    INVALID_PRODUCER_ID_MAPPING = 49
+    INVALID_TRANSACTION_TIMEOUT = 50
+    CONCURRENT_TRANSACTIONS = 51
+    TRANSACTION_COORDINATOR_FENCED = 52
     OPERATION_NOT_ATTEMPTED = 55
     KAFKA_STORAGE_ERROR = 56
     UNKNOWN_PRODUCER_ID = 59
@@ -70,12 +75,14 @@ class KafkaError(IntEnum):
     GROUP_SUBSCRIBED_TO_TOPIC = 86
     INVALID_RECORD = 87
     UNSTABLE_OFFSET_COMMIT = 88
+    PRODUCER_FENCED = 90
     INVALID_UPDATE_VERSION = 95
     DUPLICATE_BROKER_REGISTRATION = 101
     BROKER_ID_NOT_REGISTERED = 102
     INCONSISTENT_TOPIC_ID = 103
     INELIGIBLE_REPLICA = 107
     NEW_LEADER_ELECTED = 108
+    TRANSACTION_ABORTABLE = 120
 
 
 RETRIABLE: Final = frozenset(
@@ -95,6 +102,7 @@ RETRIABLE: Final = frozenset(
         KafkaError.UNKNOWN_LEADER_EPOCH,
         KafkaError.KAFKA_STORAGE_ERROR,
         KafkaError.UNSTABLE_OFFSET_COMMIT,
+        KafkaError.CONCURRENT_TRANSACTIONS,
     }
 )
 """What a client may try again: the subclasses of ``RetriableException`` among the codes above."""
@@ -123,6 +131,8 @@ PROVES_NOT_WRITTEN: Final = frozenset(
         KafkaError.INVALID_PRODUCER_EPOCH,
         KafkaError.UNKNOWN_PRODUCER_ID,
         KafkaError.INVALID_REQUIRED_ACKS,
+        KafkaError.INVALID_TXN_STATE,
+        KafkaError.TRANSACTION_ABORTABLE,
     }
 )
 """Errors given before anything is appended, whatever the acks."""

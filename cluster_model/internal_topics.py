@@ -22,10 +22,12 @@ def with_internal_topics(spec: ClusterSpec) -> ClusterSpec:
     Up to 0.8.1 offsets were kept in ZooKeeper, and a group of 0.8.2 may use either: here the topic.
     """
     names = [topic.name for topic in spec.topics]
-    if spec.manual or not spec.groups or OFFSETS in names:
+    if spec.manual:
         return spec
-    topic = offsets_topic(spec)
-    return spec if topic is None else replace(spec, topics=(*spec.topics, topic))
+    made = [offsets_topic(spec)] if spec.groups and OFFSETS not in names else []
+    if any("transactional.id" in each.config for each in spec.producers) and TRANSACTIONS not in names:
+        made.append(transactions_topic(spec))
+    return replace(spec, topics=(*spec.topics, *[topic for topic in made if topic is not None]))
 
 
 def offsets_topic(spec: ClusterSpec) -> TopicSpec | None:
@@ -43,8 +45,26 @@ def offsets_topic(spec: ClusterSpec) -> TopicSpec | None:
     return TopicSpec(OFFSETS, partitions, replication, (), config)
 
 
+def transactions_topic(spec: ClusterSpec) -> TopicSpec | None:
+    """``__transaction_state``, None before 0.11 and while there are too few brokers for it."""
+    replication = int(spec.config.get("transaction.state.log.replication.factor", 3))
+    if not Profile.of(spec.kafka, spec.mode).transactions or replication > len(spec.brokers):
+        return None
+    partitions = int(spec.config.get("transaction.state.log.num.partitions", 50))
+    config: dict[str, int | str | bool] = {
+        "cleanup.policy": "compact",
+        "segment.bytes": SEGMENT_BYTES,
+        "min.insync.replicas": int(spec.config.get("transaction.state.log.min.isr", 2)),
+        "unclean.leader.election.enable": False,
+    }
+    return TopicSpec(TRANSACTIONS, partitions, replication, (), config)
+
+
 def coordinator_partition(group: str, partitions: int) -> int:
-    """Which partition of ``__consumer_offsets`` is a group's (``GroupMetadataManager.partitionFor``)."""
+    """Which partition of ``__consumer_offsets`` is a group's (``GroupMetadataManager.partitionFor``).
+
+    That of a transactional id in ``__transaction_state`` is found likewise (``TransactionStateManager.partitionFor``).
+    """
     return absolute(java_hash(group)) % partitions
 
 

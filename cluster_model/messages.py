@@ -18,6 +18,11 @@ EARLIEST: Final = -2
 MAX_TIMESTAMP: Final = -3
 """... for the record with the largest timestamp."""
 
+READ_UNCOMMITTED: Final = 0
+"""``isolation`` of a consumer that reads whatever is replicated ..."""
+READ_COMMITTED: Final = 1
+"""... and of one that reads nothing behind an open transaction, and nothing aborted."""
+
 ALL: Final = -1
 """``acks`` of all in-sync replicas."""
 
@@ -68,6 +73,13 @@ class ProduceRequest(NamedTuple):
     codec: int = 0
     producer_epoch: int = -1
     origin: int = 0
+    kind: int = 0
+    """Of the batch, see :mod:`cluster_model.log.lineage`; markers come from coordinators only."""
+    coordinator_epoch: int = -1
+    """Of a marker's sender."""
+    transactional_id: str = ""
+    version: int = 9
+    """Of the request, where its rules differ (KIP-890)."""
 
 
 class ProduceResponse(NamedTuple):
@@ -88,9 +100,16 @@ class ProduceResponse(NamedTuple):
 
 
 class InitProducerIdRequest(NamedTuple):
-    """A producer without a transactional id wants an id; any broker has some (KIP-98)."""
+    """A producer wants an id and an epoch (KIP-98): without a transactional id any broker gives a new one.
+
+    ``producer_id`` and ``producer_epoch`` are those that the producer believes to have, -1 for none (KIP-360).
+    """
 
     correlation: int
+    transactional_id: str | None = None
+    timeout_us: int = 60_000_000
+    producer_id: int = -1
+    producer_epoch: int = -1
 
 
 class InitProducerIdResponse(NamedTuple):
@@ -122,6 +141,7 @@ class FetchRequest(NamedTuple):
     consumer's, empty where it has none to tell (KIP-392). ``fetcher`` numbers the follower's threads, each of which has
     a connection of its own. ``session_epoch`` counts the fetches of session ``session_id`` (KIP-227): 0 asks for a new
     one, -1 for none. It waits for ``min_bytes``; an answer has at most ``response_max_bytes``, 0 for no limit (KIP-74).
+    ``isolation`` is a consumer's (KIP-98).
     """
 
     correlation: int
@@ -137,6 +157,7 @@ class FetchRequest(NamedTuple):
     session_epoch: int = -1
     min_bytes: int = 1
     response_max_bytes: int = 0
+    isolation: int = READ_UNCOMMITTED
 
 
 class FetchData(NamedTuple):
@@ -156,6 +177,10 @@ class FetchData(NamedTuple):
     records: Slice
     diverging: EpochEntry | None = None
     preferred: int = NOBODY
+    last_stable_offset: int = -1
+    """To consumers; -1 with an error."""
+    aborted: tuple[tuple[int, int], ...] = ()
+    """(producer id, first offset) of aborted transactions in the records, to who reads committed data only."""
 
 
 class FetchResponse(NamedTuple):
@@ -202,7 +227,7 @@ class ListOffsetsRequest(NamedTuple):
     """Somebody asks for the offset of the first record that is not older than ``timestamp_us`` (KIP-79).
 
     :data:`LATEST`, :data:`EARLIEST` and :data:`MAX_TIMESTAMP` (KIP-734) stand for other questions. ``replica`` is the
-    follower's broker id, -1 for a consumer: the latest readable offset is another one for each.
+    follower's broker id, -1 for a consumer: the latest readable offset is another one for each, and by ``isolation``.
     """
 
     correlation: int
@@ -210,6 +235,7 @@ class ListOffsetsRequest(NamedTuple):
     timestamp_us: int
     current_leader_epoch: int
     replica: int = CONSUMER
+    isolation: int = READ_UNCOMMITTED
 
 
 class ListOffsetsResponse(NamedTuple):

@@ -16,6 +16,7 @@ from cluster_model.groups.messages import (
     FetchedOffset,
     OffsetCommitRequest,
     OffsetFetchRequest,
+    TxnOffsetCommitRequest,
 )
 from cluster_model.groups.offsets import Offsets
 from cluster_model.groups.records import OffsetAndMetadata
@@ -65,7 +66,20 @@ def may_commit(group: Group, request: OffsetCommitRequest) -> KafkaError:
     return KafkaError.REBALANCE_IN_PROGRESS if group.state is State.COMPLETING else KafkaError.NONE
 
 
-def judged(request: OffsetCommitRequest, known: Container[str], metadata_bytes: int) -> tuple[tuple[str, int], ...]:
+def may_commit_in_transaction(group: Group, request: TxnOffsetCommitRequest) -> KafkaError:
+    """The same for a transaction's: whoever says to be a member must be one (KIP-447), others are let through."""
+    generation, member_id, instance = request.generation_id, request.member_id, request.group_instance_id
+    if generation < 0 and (group.state is State.EMPTY or not (member_id or instance)):
+        return KafkaError.NONE
+    error = member_error(group, member_id, instance)
+    if error:
+        return error
+    return KafkaError.NONE if generation == group.generation else KafkaError.ILLEGAL_GENERATION
+
+
+def judged(
+    request: OffsetCommitRequest | TxnOffsetCommitRequest, known: Container[str], metadata_bytes: int
+) -> tuple[tuple[str, int], ...]:
     """(partition, error) for each offset: unknown partitions and overlong notes stay out, the others go on."""
     return tuple(
         [
@@ -81,10 +95,14 @@ def judged(request: OffsetCommitRequest, known: Container[str], metadata_bytes: 
 
 
 def to_commit(
-    request: OffsetCommitRequest, verdicts: tuple[tuple[str, int], ...], now: int, profile: Profile, config: GroupConfig
+    request: OffsetCommitRequest | TxnOffsetCommitRequest,
+    verdicts: tuple[tuple[str, int], ...],
+    now: int,
+    profile: Profile,
+    config: GroupConfig,
 ) -> Offsets:
     """What is to be written. Before KIP-211 (2.1) every offset had a time of its own until which it was kept."""
-    retention_us = request.retention_us
+    retention_us = request.retention_us if isinstance(request, OffsetCommitRequest) else -1
     if retention_us < 0 and not profile.group_retention:
         retention_us = config.retention_us
     expires_us = now + retention_us if retention_us >= 0 else -1

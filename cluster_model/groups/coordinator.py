@@ -4,11 +4,19 @@ It is a tenant of its broker. What it knows of a group is in that partition's lo
 memory only: a rebalance under way dies with it. A new coordinator reads the log before it answers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from cluster_model.errors import KafkaError
-from cluster_model.groups.committing import deletable, expired, fetched, judged, may_commit, to_commit
+from cluster_model.groups.committing import (
+    deletable,
+    expired,
+    fetched,
+    judged,
+    may_commit,
+    may_commit_in_transaction,
+    to_commit,
+)
 from cluster_model.groups.config import GroupConfig
 from cluster_model.groups.describing import described, listed
 from cluster_model.groups.finding import find
@@ -37,6 +45,8 @@ from cluster_model.groups.messages import (
     OffsetFetchResponse,
     SyncGroupRequest,
     SyncGroupResponse,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
 )
 from cluster_model.groups.rebalancing import join_error
 from cluster_model.groups.registry import LOADED, WAKE, Registry
@@ -58,8 +68,19 @@ class GroupCoordinator:
     """The tenant. Requests of kinds that the version lacks are answered UNSUPPORTED_VERSION."""
 
     __slots__ = (
-        "_config", "_expiry", "_partitions", "_port", "_profile", "_since", "_stream", "_tenants", "handlers",
-        "members", "registry", "topic",
+        "_config",
+        "_expiry",
+        "_partitions",
+        "_port",
+        "_profile",
+        "_since",
+        "_stream",
+        "_tenants",
+        "gate",
+        "handlers",
+        "members",
+        "registry",
+        "topic",
     )  # fmt: skip
 
     def __init__(
@@ -84,6 +105,8 @@ class GroupCoordinator:
             port, tenants, self.members.rebalancing, partitions.get(OFFSETS, 1), config.commit_timeout_us,
             config.max_size,
         )  # fmt: skip
+        self.gate: Callable[[int, str, TxnOffsetCommitRequest], bool] | None = None
+        """Keeps back a transaction's first commit until it has been looked up (KIP-890)."""
         self._since = 0
         """When the process registered."""
         self._expiry = Alarm(port, EXPIRY)
@@ -95,6 +118,7 @@ class GroupCoordinator:
             LeaveGroupRequest: self._leave,
             OffsetCommitRequest: self._commit,
             OffsetFetchRequest: self._fetch,
+            TxnOffsetCommitRequest: self._commit_in_transaction,
             DescribeGroupsRequest: self._describe,
             ListGroupsRequest: self._list,
             DeleteGroupsRequest: self._delete,
@@ -208,6 +232,30 @@ class GroupCoordinator:
             verdicts = tuple([(partition, before or error) for partition, before in verdicts])
         self._port.send(source, OffsetCommitResponse(request.correlation, verdicts))
 
+    def _commit_in_transaction(self, source: int, request: TxnOffsetCommitRequest) -> None:
+        error = self.registry.status(request.group_id, nameless=True) if self._profile.transactions else UNSUPPORTED
+        partition = f"{OFFSETS}-{self.registry.partition_of(request.group_id)}"
+        if error or self.gate is None or not self.gate(source, partition, request):
+            self.commit_in_transaction(source, request, error)
+
+    def commit_in_transaction(self, source: int, request: TxnOffsetCommitRequest, error: KafkaError) -> None:
+        """``doTxnCommitOffsets``: a group that nobody knows is made; whoever names a member must be that.
+
+        ``error`` is what refuses it already.
+        """
+        error = error or self.registry.status(request.group_id, nameless=True)
+        verdicts = judged(request, self._tenants.states, self._config.metadata_bytes)
+        if not error:
+            group = self.registry.groups.get(request.group_id) or self._create(request.group_id)
+            error = may_commit_in_transaction(group, request)
+            offsets = to_commit(request, verdicts, self._port.now, self._profile, self._config)
+            if not error and offsets:
+                transaction = (request.producer_id, request.producer_epoch)
+                self.registry.commit(group, Caller(source, request.correlation), verdicts, offsets, transaction)
+                return
+        verdicts = tuple([(partition, before or error) for partition, before in verdicts])
+        self._port.send(source, TxnOffsetCommitResponse(request.correlation, verdicts))
+
     def _fetch(self, source: int, request: OffsetFetchRequest) -> None:
         error = self.registry.status(request.group_id, nameless=True)
         group = self.registry.groups.get(request.group_id)
@@ -311,6 +359,10 @@ class GroupCoordinator:
     def resigned(self, partition: str) -> None:
         """It does not."""
         self.registry.resigned(_number(partition))
+
+    def transaction_ended(self, partition: str, producer_id: int, *, committed: bool) -> None:
+        """A marker is replicated in a partition of ``__consumer_offsets`` (``onTransactionCompleted``)."""
+        self.registry.transaction_ended(_number(partition), producer_id, committed=committed)
 
     def deleted(self, partition: str) -> None:
         """A partition is gone, and what was committed for it."""

@@ -203,6 +203,28 @@ class OffsetCommitResponse(NamedTuple):
     partitions: tuple[tuple[str, int], ...]
 
 
+class TxnOffsetCommitRequest(NamedTuple):
+    """Commit offsets as part of a transaction (KIP-98), since KIP-447 (2.5) in a member's name."""
+
+    correlation: int
+    transactional_id: str
+    group_id: str
+    producer_id: int
+    producer_epoch: int
+    offsets: tuple[CommittedOffset, ...]
+    generation_id: int = NO_GENERATION
+    member_id: str = ""
+    group_instance_id: str = ""
+    version: int = 3
+
+
+class TxnOffsetCommitResponse(NamedTuple):
+    """(partition, error) each: they are written, and wait for the transaction's end."""
+
+    correlation: int
+    partitions: tuple[tuple[str, int], ...]
+
+
 class OffsetFetchRequest(NamedTuple):
     """Ask what is committed; ``partitions`` None: everything the group has (0.10.2).
 

@@ -9,11 +9,12 @@ from typing import Any, Final, NamedTuple
 from cluster_model.errors import KafkaError
 from cluster_model.groups.committing import commit_error, store_error
 from cluster_model.groups.group import NEVER, Answer, Group, Purpose, Replaced, State, Store
+from cluster_model.groups.loading import found_in
 from cluster_model.groups.member import Caller
-from cluster_model.groups.messages import OffsetCommitResponse, SyncGroupResponse
+from cluster_model.groups.messages import OffsetCommitResponse, SyncGroupResponse, TxnOffsetCommitResponse
 from cluster_model.groups.offsets import Offsets
 from cluster_model.groups.rebalancing import Rebalancing, join_error
-from cluster_model.groups.records import GroupRecord, GroupValue, OffsetAndMetadata, OffsetRecord, decode, encode
+from cluster_model.groups.records import GroupRecord, OffsetRecord, encode
 from cluster_model.internal_topics import OFFSETS, coordinator_partition
 from cluster_model.kernel.port import Alarm, Port
 from cluster_model.log.recovery import reading_us
@@ -41,6 +42,8 @@ class _Committed(NamedTuple):
     caller: Caller
     verdicts: tuple[tuple[str, int], ...]
     offsets: Offsets
+    producer_id: int = -1
+    """Of the transaction that it is part of."""
 
 
 class Registry:
@@ -109,17 +112,36 @@ class Registry:
     def _store(self, group: Group, effect: Store) -> None:
         self._write(group, (effect.record,), _Stored(group.group_id, group.serial, effect.purpose))
 
-    def commit(self, group: Group, caller: Caller, verdicts: tuple[tuple[str, int], ...], offsets: Offsets) -> None:
-        """Write offsets, and answer when they are replicated."""
-        group.offsets.prepare(offsets)
+    def commit(
+        self,
+        group: Group,
+        caller: Caller,
+        verdicts: tuple[tuple[str, int], ...],
+        offsets: Offsets,
+        transaction: tuple[int, int] | None = None,
+    ) -> None:
+        """Write offsets, and answer when they are replicated; those of a ``transaction`` wait for its marker then."""
+        producer_id = -1
+        if transaction is None:
+            group.offsets.prepare(offsets)
+        else:
+            producer_id = transaction[0]
+            group.offsets.prepare_in_transaction(producer_id, offsets)
         records = tuple([encode(OffsetRecord(group.group_id, partition, value)) for partition, value in offsets])
-        self._write(group, records, _Committed(group.group_id, group.serial, caller, verdicts, offsets))
+        wait = _Committed(group.group_id, group.serial, caller, verdicts, offsets, producer_id)
+        self._write(group, records, wait, transaction)
 
-    def _write(self, group: Group, records: tuple[str, ...], wait: _Stored | _Committed) -> None:
+    def _write(
+        self,
+        group: Group,
+        records: tuple[str, ...],
+        wait: _Stored | _Committed,
+        transaction: tuple[int, int] | None = None,
+    ) -> None:
         self._token += 1
         self._waits[self._token] = wait
         partition = f"{OFFSETS}-{self.partition_of(group.group_id)}"
-        self._tenants.append(OFFSETS, partition, records, self._token, self._timeout_us)
+        self._tenants.append(OFFSETS, partition, records, self._token, self._timeout_us, transaction)
 
     def appended(self, token: int, error: KafkaError, base: int) -> None:
         """How a write went. Its group may be gone by now, or another one of its name may be there."""
@@ -141,6 +163,13 @@ class Registry:
         if error:
             told = commit_error(error)
             verdicts = tuple([(partition, before or told) for partition, before in verdicts])
+        if wait.producer_id >= 0:
+            if group is not None and error:
+                group.offsets.failed_in_transaction(wait.producer_id, wait.offsets)
+            elif group is not None:
+                group.offsets.appended_in_transaction(wait.producer_id, wait.offsets, base)
+            self._port.send(wait.caller.source, TxnOffsetCommitResponse(wait.caller.correlation, verdicts))
+            return
         if group is not None and error:
             group.offsets.failed(wait.offsets)
         elif group is not None:
@@ -169,6 +198,12 @@ class Registry:
                 records.append(encode(GroupRecord(group.group_id, None)))
         if records:
             self._tenants.write(f"{OFFSETS}-{self.partition_of(group.group_id)}", tuple(records))
+
+    def transaction_ended(self, number: int, producer_id: int, *, committed: bool) -> None:
+        """What a transaction has committed in a partition's groups counts from now on, or never did."""
+        for group in self.groups.values():
+            if self.partition_of(group.group_id) == number:
+                group.offsets.end_transaction(producer_id, committed=committed)
 
     def deleted(self, partition: str) -> None:
         """A topic's partition is gone: nobody needs what was committed for it."""
@@ -199,23 +234,17 @@ class Registry:
             return
         del self.loading[number]
         self.owned[number] = None
-        groups: dict[str, GroupValue] = {}
-        offsets: dict[tuple[str, str], tuple[OffsetAndMetadata, int]] = {}
-        for offset, text in self._tenants.read(f"{OFFSETS}-{number}"):
-            record = decode(text)
-            if isinstance(record, GroupRecord):
-                groups.pop(record.group_id, None)
-                if record.value is not None:
-                    groups[record.group_id] = record.value
-            else:
-                offsets.pop((record.group_id, record.partition), None)
-                if record.value is not None:
-                    offsets[record.group_id, record.partition] = (record.value, offset)
-        for group_id, value in groups.items():
+        found = found_in(self._tenants.batches(f"{OFFSETS}-{number}"))
+        for group_id, value in found.groups.items():
             self.create(group_id).restore(value, self._port.now)
-        for (group_id, partition), (committed, offset) in offsets.items():
+        for (group_id, partition), (committed, offset) in found.offsets.items():
             group = self.groups.get(group_id) or self.create(group_id)
             group.offsets.put(partition, committed, offset)
+        for producer_id, staged in found.pending.items():
+            for (group_id, partition), (committed, offset) in staged.items():
+                group = self.groups.get(group_id) or self.create(group_id)
+                group.offsets.prepare_in_transaction(producer_id, ((partition, committed),))
+                group.offsets.appended_in_transaction(producer_id, ((partition, committed),), offset)
         for group in list(self.groups.values()):
             if self.partition_of(group.group_id) == number:
                 self._loaded(group)

@@ -1,6 +1,6 @@
 """Compaction of one replica's log: what may be cleaned, and cleaning it (``LogCleanerManager``, ``Cleaner``).
 
-Nothing at or above the high watermark is cleaned, nothing in the active segment, nothing younger than
+Nothing at or above the last stable offset is cleaned, nothing in the active segment, nothing younger than
 ``min.compaction.lag.ms``. A pass maps the newest offset of every key in the dirty part, then leaves out of all older
 segments what the map has a newer record for. Offsets, log end, high watermark and epoch cache stay as they are.
 """
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from cluster_model.log.cleaned import Cleaned, Range
 from cluster_model.log.keys import Key, keys_of
-from cluster_model.log.lineage import Batch
+from cluster_model.log.lineage import ABORT, Batch
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.segments import INT32_MAX, NO_TIMESTAMP, Segment
 
@@ -50,15 +50,16 @@ def _newest(segment: Segment) -> int:
     return segment.newest_us if segment.newest_us > NO_TIMESTAMP else segment.modified_us
 
 
-def to_clean(log: ReplicaLog, hw: int, checkpoint: int, now: int) -> ToClean | None:
+def to_clean(log: ReplicaLog, stable: int, checkpoint: int, now: int) -> ToClean | None:
     """What there is to clean, None when it is not worth it yet (``grabFilthiestCompactedLog``).
 
+    ``stable`` is the last stable offset.
     ``checkpoint`` is the first dirty offset of ``cleaner-offset-checkpoint``; one outside the log counts as its start.
     """
     rules = log.rules
     first_dirty = checkpoint if log.log_start <= checkpoint <= log.leo else log.log_start
     sealed = log.segments.sealed
-    bound = min(hw, log.segments.base)
+    bound = min(stable, log.segments.base)
     if rules.min_lag_us:
         young = (one.base for one in _from(sealed, first_dirty) if _newest(one) > now - rules.min_lag_us)
         bound = min(bound, next(young, bound))
@@ -122,6 +123,8 @@ def _offset_map(log: ReplicaLog, work: ToClean, room: int) -> tuple[dict[Key, in
     newest: dict[Key, int] = {}
     models = log.lineages.keys
     for batch, parts in _records(log, work.first_dirty, work.first_uncleanable):
+        if batch.kind and (batch.kind >= ABORT or log.transactions.is_aborted(batch)):
+            continue
         keys, base = keys_of(models, batch).keys, batch.base
         for low, high in parts:
             for offset, key in enumerate(keys[low - base : high - base], low):
@@ -157,14 +160,21 @@ class _Sweep:
                 self.horizons.append((batch.base, due))
 
     def _batch(self, batch: Batch, parts: list[Range], keeps_deletes: bool) -> bool:
-        """Leave out what has a newer record, or no key (``Cleaner.shouldRetainRecord``); True if a tombstone stays."""
+        """Leave out what has a newer record, or no key (``Cleaner.shouldRetainRecord``); True if a tombstone stays.
+
+        What was aborted goes; markers stay for good, where Kafka drops those whose transaction has nothing left.
+        """
+        if batch.kind >= ABORT:
+            return False
+        aborted = batch.kind and self._log.transactions.is_aborted(batch)
         keys, deletes = keys_of(self._log.lineages.keys, batch)
         newest, base = self._newest, batch.base
         stays = False
         for low, high in parts:
             mapped = max(low, min(high, self._end))
             for offset, key in enumerate(keys[low - base : mapped - base], low):
-                if key is None or offset < newest.get(key, -1) or (not keeps_deletes and offset - base in deletes):
+                gone = aborted or key is None or offset < newest.get(key, -1)
+                if gone or (not keeps_deletes and offset - base in deletes):
                     self.holes.append((offset, offset + 1))
                     self.removed += 1
                 elif deletes and offset - base in deletes:

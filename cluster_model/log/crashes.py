@@ -47,7 +47,7 @@ def wipe(log: ReplicaLog, now: int) -> None:
     """The files are gone, those included that were only renamed so far."""
     cut = tuple(log.pieces(log.log_start, log.leo))
     log.restart_at(0, now)
-    log.unlink_all()
+    log.unlink()
     log.cut = cut
 
 

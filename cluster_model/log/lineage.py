@@ -10,11 +10,19 @@ the lost records from those that took their offsets.
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from cluster_model.log.keys import KeyModel
+
+
+PLAIN: Final = 0
+TRANSACTIONAL: Final = 1
+ABORT: Final = 2
+COMMIT: Final = 3
+"""Kinds of batches (bits 4 and 5 of a batch's attributes, KIP-98). From ABORT on they are control batches: markers,
+one offset each."""
 
 
 class Batch(NamedTuple):
@@ -23,7 +31,8 @@ class Batch(NamedTuple):
     ``producer_id`` is -1 without idempotence. ``name`` labels the records of a hand-stepped trace. ``timestamp_us`` is
     that of its newest record, by the producer's clock (CreateTime, KIP-32) or the leader's (LogAppendTime); -1 in the
     formats before. ``size`` is as compressed with ``codec`` (bits 0 to 2 of a batch's attributes). Kafka's
-    own sequence is ``sequence - origin``: it begins anew with every ``producer_epoch``.
+    own sequence is ``sequence - origin``: it begins anew with every ``producer_epoch``. ``coordinator_epoch`` is a
+    marker's, -1 of any other ``kind``.
     """
 
     base: int
@@ -39,6 +48,8 @@ class Batch(NamedTuple):
     codec: int = 0
     producer_epoch: int = -1
     origin: int = 0
+    kind: int = PLAIN
+    coordinator_epoch: int = -1
 
     @property
     def end(self) -> int:
@@ -46,8 +57,9 @@ class Batch(NamedTuple):
         return self.base + self.records
 
 
-_Manner = tuple[str, int, int, int, int, int]
-"""(client, producer id, acks, codec, producer epoch, origin): what most of a stint's batches share."""
+_Manner = tuple[str, int, int, int, int, int, int, int]
+"""(client, producer id, acks, codec, producer epoch, origin, kind, coordinator epoch): what most of a stint's batches
+share."""
 
 _LONG_AGO: Final = -(1 << 62)
 
@@ -58,7 +70,7 @@ class Lineage:
     __slots__ = (
         "_appended", "_bases", "_manner_of", "_manners", "_names", "_newest", "_newest_so_far", "_places",
         "_sequences", "_stamps", "_written", "_written_so_far", "broker", "end", "epoch", "id", "length",
-        "start", "topic_id",
+        "start", "topic_id", "transactional",
     )  # fmt: skip
 
     def __init__(self, lineage_id: int, broker: int, epoch: int, start: int, topic_id: int = 0) -> None:
@@ -88,12 +100,14 @@ class Lineage:
         """By index; few batches have any."""
         self._written_so_far = 0
         self._newest_so_far = _LONG_AGO
+        self.transactional = False
+        """Whether any batch has ever been of a transaction."""
 
     def append(self, batch: Batch) -> None:
         """Write a batch at the end."""
         (
             base, records, size, appended_us, client, producer_id, sequence, acks, name, timestamp_us, codec, epoch,
-            origin,
+            origin, kind, coordinator_epoch,
         ) = batch  # fmt: skip
         if name:
             self._names[self.length] = name
@@ -108,9 +122,10 @@ class Lineage:
         self._appended.append(appended_us)
         self._stamps.append(timestamp_us)
         self._sequences.append(sequence)
-        manner = (client, producer_id, acks, codec, epoch, origin)
+        manner = (client, producer_id, acks, codec, epoch, origin, kind, coordinator_epoch)
         place = self._manner_of.get(manner)
         if place is None:
+            self.transactional = self.transactional or kind != PLAIN
             place = self._manner_of[manner] = len(self._manners)
             self._manners.append(manner)
         self._places.append(place)
@@ -120,6 +135,7 @@ class Lineage:
         self._bases, self._written, self._newest = whole._bases, whole._written, whole._newest
         self._appended, self._stamps, self._sequences = whole._appended, whole._stamps, whole._sequences
         self._places, self._manners, self._names = whole._places, whole._manners, whole._names
+        self.transactional = whole.transactional
 
     def unshare(self) -> None:
         """Have columns of its own again, with the batches that it has by now."""
@@ -159,11 +175,11 @@ class Lineage:
     def batch(self, index: int) -> Batch:
         """A batch by its index, from 0."""
         base = self._bases[index]
-        client, producer_id, acks, codec, epoch, origin = self._manners[self._places[index]]
+        client, producer_id, acks, codec, epoch, origin, kind, coordinator_epoch = self._manners[self._places[index]]
         return Batch(
             base, self._end_of(index) - base, self._size_of(index), self._appended[index], client, producer_id,
             self._sequences[index], acks, self._names.get(index, ()), self._stamps[index], codec,
-            epoch, origin,
+            epoch, origin, kind, coordinator_epoch,
         )  # fmt: skip
 
     def _end_of(self, index: int) -> int:
@@ -237,6 +253,10 @@ class Lineages:
         lineage = Lineage(len(self.by_id), broker, epoch, start, topic_id)
         self.by_id.append(lineage)
         return lineage
+
+    def any_transactional(self, extents: Iterable[tuple[int, int]]) -> bool:
+        """Whether stretches, given as (first offset, stint) each, may have batches of transactions."""
+        return any(self.by_id[stint].transactional for _start, stint in extents)
 
     def batches_of(self, extents: tuple[tuple[int, int], ...], end: int) -> Iterator[tuple[Batch, int]]:
         """Batches of a stretch up to ``end``, given as (first offset, stint) each, with where each ends in it."""

@@ -27,6 +27,7 @@ class PastLineage(Lineage):
         whole = self._whole
         if whole is not None:
             if self.length < whole.length and whole.batch(self.length) == batch:
+                self.transactional = whole.transactional
                 self.stand_at(whole, self.length + 1)
                 return
             self._whole = None

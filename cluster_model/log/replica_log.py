@@ -8,26 +8,17 @@ to be there because it flushed it (``recovery_point``), above which a start afte
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from cluster_model.log.cleaned import Cleaned, joined
 from cluster_model.log.epochs import EpochCache
 from cluster_model.log.lineage import Batch, Lineage, Lineages
-from cluster_model.log.rules import DEFAULT_RULES, LogRules
+from cluster_model.log.rules import DEFAULT_RULES, NEVER, LogRules
 from cluster_model.log.segments import BY_RETENTION, Segment, Segments
+from cluster_model.log.slices import Extent, Slice
+from cluster_model.log.transactions import Transactions
 
-Extent = tuple[int, int]
-"""(first offset, lineage id); it ends where the next begins."""
-
-
-class Slice(NamedTuple):
-    """Records as a read found them: extents over ``[start, end)``, frozen when the fetch was served."""
-
-    start: int
-    end: int
-    extents: tuple[Extent, ...]
-    cleaned: Cleaned | None = None
-    """Which of them compaction had removed."""
+__all__ = ["Extent", "ReplicaLog", "Slice"]
 
 
 class ReplicaLog:
@@ -35,7 +26,8 @@ class ReplicaLog:
 
     __slots__ = (
         "_marks", "_unlinked", "cleaned", "cut", "dropped", "durable", "epochs", "extents", "flushed_us", "leo",
-        "lineages", "log_start", "on_roll", "recovery_point", "rules", "segments", "torn", "uses_epochs",
+        "lineages", "log_start", "on_roll", "recovery_point", "rules", "segments", "torn", "transactions",
+        "uses_epochs",
     )  # fmt: skip
 
     def __init__(
@@ -54,6 +46,7 @@ class ReplicaLog:
         self.segments = Segments(rules)
         self.cleaned: Cleaned | None = None
         """What compaction removed. Extents, ends and epochs do not know of it; sizes and readers do."""
+        self.transactions = Transactions()
         self.flushed_us = 0
         """When everything was last forced to disk (``UnifiedLog.lastFlushTime``)."""
         self.torn = 0
@@ -115,6 +108,8 @@ class ReplicaLog:
         if not extents or extents[-1][1] != lineage.id:
             extents.append((base, lineage.id))
         lineage.append(batch)
+        if batch.kind:
+            self.transactions.note(batch, base)
         self.leo = base + records
         if self.uses_epochs:
             entries = self.epochs.entries
@@ -153,8 +148,9 @@ class ReplicaLog:
         extents = records.extents
         if len(extents) == 1 and self.extents and self.extents[-1][1] == extents[0][1] and records.cleaned is None:
             end = records.end
-            size, first_us, newest_us = self.lineages.by_id[extents[0][1]].measure(records.start, end)
-            if size <= self.rules.segment_bytes:
+            lineage = self.lineages.by_id[extents[0][1]]
+            size, first_us, newest_us = lineage.measure(records.start, end)
+            if size <= self.rules.segment_bytes and not lineage.transactional:
                 self._admit(records.start, end, size, first_us, newest_us, now)
                 self.leo = end
                 if end - self.recovery_point >= self.rules.flush_messages:
@@ -167,6 +163,8 @@ class ReplicaLog:
                 if self.uses_epochs:
                     self.epochs.assign(self.lineages.by_id[lineage_id].epoch, start)
         self.leo = records.end
+        if self.lineages.any_transactional(extents):
+            self.transactions.read(self.batches_between(records.start, records.end))
         if self.leo - self.recovery_point >= self.rules.flush_messages:
             self.flush(now)
 
@@ -268,6 +266,9 @@ class ReplicaLog:
             base = self.segments.reopen(offset, now)
             for _lineage, batch, size, _start, _end in self.kept_between(base, offset):
                 self.segments.book(size, batch.timestamp_us, batch.timestamp_us, now)
+            self.transactions.clear()
+            if self.lineages.any_transactional(self.extents):
+                self.transactions.read(self.batches_between(self.segments.first_base, offset))
         self.epochs.truncate_from_end(self.leo)
 
     def restart_at(self, offset: int, now: int = 0) -> None:
@@ -278,6 +279,7 @@ class ReplicaLog:
         self.torn = 0
         self.leo = self.log_start = self.durable = self.recovery_point = offset
         self._marks.clear()
+        self.transactions.clear()
         self.epochs.clear()
         self.segments.restart_at(offset, now)
 
@@ -313,6 +315,7 @@ class ReplicaLog:
         self._unlinked.append((now + self.rules.delete_delay_us, segments.drop_first(count)))
         base = segments.first_base
         self.cleaned = self.cleaned and self.cleaned.clip(base, self.leo)
+        self.transactions.forget_below(base)
         self.move_start(base)
         if base >= self.leo:
             self.extents.clear()
@@ -325,14 +328,10 @@ class ReplicaLog:
         self._unlinked.append((now + self.rules.delete_delay_us, self.segments.drop_first(count)))
         self.segments.sealed[:0] = fresh
 
-    def unlink(self, now: int) -> None:
-        """Remove the files of segments that were deleted ``file.delete.delay.ms`` ago."""
+    def unlink(self, now: int = NEVER) -> None:
+        """Remove the files of segments that were deleted ``file.delete.delay.ms`` ago; by default all."""
         if self._unlinked and self._unlinked[0][0] <= now:
             self._unlinked = [entry for entry in self._unlinked if entry[0] > now]
-
-    def unlink_all(self) -> None:
-        """Remove them now."""
-        self._unlinked.clear()
 
     @property
     def disk_bytes(self) -> int:
@@ -403,14 +402,16 @@ class ReplicaLog:
         return (
             tuple(self.extents), self.leo, self.log_start, self.durable, self.recovery_point, self.epochs.entries,
             tuple(self._marks), tuple(self._unlinked), self.segments.save(), self.cleaned, self.flushed_us, self.torn,
+            self.transactions.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
             extents, self.leo, self.log_start, self.durable, self.recovery_point, self.epochs.entries, marks, unlinked,
-            segments, self.cleaned, self.flushed_us, self.torn,
+            segments, self.cleaned, self.flushed_us, self.torn, transactions,
         ) = saved  # fmt: skip
+        self.transactions.load(transactions)
         self.extents = list(extents)
         self._marks = list(marks)
         self._unlinked = list(unlinked)

@@ -2,6 +2,7 @@
 
 from cluster_model.errors import KafkaError
 from cluster_model.log.keys import lacks_key
+from cluster_model.log.lineage import ABORT
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.rules import NEVER
 from cluster_model.messages import ProduceRequest
@@ -19,8 +20,10 @@ def refusal(profile: Profile, log: ReplicaLog, request: ProduceRequest, now: int
 
     Before message format 2 (0.11) uncompressed records are messages of their own, each measured by itself; a
     compressed set was one message. A record without a key in a compacted topic is INVALID_RECORD since 2.4 (KIP-467)
-    and CORRUPT_MESSAGE before; 0.8.2 took it, to the cleaner's harm.
+    and CORRUPT_MESSAGE before; 0.8.2 took it, to the cleaner's harm. Markers are taken as they are.
     """
+    if request.kind >= ABORT:
+        return KafkaError.NONE
     rules = log.rules
     alone = not profile.epoch_truncation and request.codec == 0
     message = -(-request.size // max(1, request.records)) if alone else request.size

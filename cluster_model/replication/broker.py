@@ -28,6 +28,7 @@ from cluster_model.messages import (
     MetadataResponse,
     PartitionState,
     ProduceRequest,
+    ProduceResponse,
 )
 from cluster_model.profiles import Profile
 from cluster_model.replication.control import Control, Decisions, Handlers, is_older
@@ -51,8 +52,8 @@ class Broker:
     """A broker node. ``replicas`` are its disks: they outlive the process."""
 
     __slots__ = (
-        "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_producer_ids", "_profile", "_service",
-        "_touched", "control", "delete_strays", "follower_quota", "id", "leader_quota", "logs", "metadata",
+        "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_profile", "_service", "_touched",
+        "control", "delete_strays", "follower_quota", "id", "leader_quota", "logs", "metadata", "producer_ids",
         "purgatory", "refusal", "replicas", "sessions", "states", "strays", "tenants",
     )  # fmt: skip
 
@@ -75,7 +76,7 @@ class Broker:
         """Its side of the control plane, given by :meth:`join`."""
         self.sessions = SessionCache(config.session_slots)
         self.purgatory = Purgatory(port, self.sessions)
-        self._producer_ids = ProducerIds(port, metadata)
+        self.producer_ids = ProducerIds(port, metadata)
         self.leader_quota = Throttle(config.leader_rate, exists=profile.throttles)
         self.follower_quota = Throttle(config.follower_rate, exists=profile.throttles)
         self._port = port
@@ -108,7 +109,7 @@ class Broker:
             FetchRequest: self._service.fetch,
             FetchResponse: self._fetched,
             ProduceRequest: self._service.produce,
-            InitProducerIdRequest: self._producer_ids.asked,
+            InitProducerIdRequest: self.producer_ids.asked,
             EpochEndRequest: self._service.epoch_ends,
             EpochEndResponse: self._fetchers.epochs_ended,
             ListOffsetsRequest: self._service.list_offsets,
@@ -127,6 +128,17 @@ class Broker:
         self.tenants.add(tenant)
         self._handlers.update(tenant.handlers)
 
+    def check_writes(self, gate: Callable[[int, str, ProduceRequest], bool]) -> None:
+        """Have what transactions write looked at first; once. True: it waits for :meth:`go_on`."""
+        self._service.gate = gate
+
+    def go_on(self, source: int, request: ProduceRequest, error: KafkaError) -> None:
+        """Write what had to wait, or refuse it."""
+        if error:
+            self._port.send(source, ProduceResponse(request.correlation, request.partition, error, -1, -1, -1))
+        else:
+            self._service.produce(source, request, checked=True)
+
     def serve(self) -> None:
         """The process has registered: its periodic tasks begin."""
         # Brokers do not start in the same instant: their periodic tasks are spread by a share of the period.
@@ -142,8 +154,8 @@ class Broker:
         for replica in self.replicas.values():
             replica.stopped()
         self.purgatory.clear()
-        self._producer_ids.stopped()
         self._fetchers.stopped()
+        self.producer_ids.stopped()
         self.sessions.clear()
         self.leader_quota.rate.clear()
         self.follower_quota.rate.clear()
@@ -350,7 +362,7 @@ class Broker:
             tuple(self.metadata.racks.items()), tuple(self.states.values()), self.purgatory.save(),
             self._fetchers.save(),
             self._touched.save(), self.logs.save(), self.sessions.save(),
-            self._producer_ids.save(), self.leader_quota.rate.save(), self.follower_quota.rate.save(),
+            self.producer_ids.save(), self.leader_quota.rate.save(), self.follower_quota.rate.save(),
             self.tenants.save(),
         )  # fmt: skip
 
@@ -368,7 +380,7 @@ class Broker:
         self.purgatory.load(purgatory)
         self._fetchers.load(fetchers)
         self.sessions.load(sessions)
-        self._producer_ids.load(ids)
+        self.producer_ids.load(ids)
         self.leader_quota.rate.load(rates[0])
         self.follower_quota.rate.load(rates[1])
         for replica, state in zip(self.replicas.values(), replicas, strict=True):

@@ -138,6 +138,8 @@ class Following:
         else:
             self.lag = hw - leo
             replica.hw = leo
+        if log.transactions.ended:
+            log.transactions.replicated(replica.hw)
         if data.log_start > log.log_start and not replica.follow_start(data.log_start, now):
             self.failed = True
             return Outcome.FAILED

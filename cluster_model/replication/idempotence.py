@@ -1,10 +1,15 @@
-"""What a leader remembers of idempotent producers (``ProducerStateManager``, KIP-98): their last five batches each."""
+"""What a leader remembers of idempotent producers (``ProducerStateManager``, KIP-98): their last five batches each.
+
+Of transactional ones it also knows the coordinator's epoch that their last marker carried.
+"""
 
 from typing import Final
 
 from cluster_model.errors import KafkaError
+from cluster_model.log.lineage import ABORT, Batch
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.rules import NEVER
+from cluster_model.log.transactions import Transactions
 from cluster_model.profiles import Profile
 
 REMEMBERED: Final = 5
@@ -16,8 +21,9 @@ EXPIRY_CHECK_US: Final = 600_000_000
 
 _Kept = tuple[int, int, int]
 """(first sequence, last sequence, base offset)."""
-_Entry = tuple[int, int, tuple[_Kept, ...]]
-"""(epoch, when it last wrote, its last batches in that epoch)."""
+_Entry = tuple[int, int, tuple[_Kept, ...], int]
+"""(epoch, when it last wrote, its last batches in that epoch, epoch of the coordinator whose marker was the last)."""
+_NO_COORDINATOR: Final = -1
 
 NONE: Final = KafkaError.NONE
 
@@ -25,12 +31,16 @@ NONE: Final = KafkaError.NONE
 class ProducerMemory:
     """Epochs and sequences by producer id, rebuilt from the log by each new leader."""
 
-    __slots__ = ("_expiry_us", "_last")
+    __slots__ = ("_expiry_us", "_last", "transactions")
 
-    def __init__(self, expiry_us: int = NEVER) -> None:
-        """``expiry_us``: silence after which a producer is forgotten (``producer.id.expiration.ms``)."""
+    def __init__(self, expiry_us: int = NEVER, transactions: Transactions | None = None) -> None:
+        """``expiry_us``: silence after which a producer is forgotten (``producer.id.expiration.ms``).
+
+        ``transactions`` are those of the log: who has one open is not forgotten.
+        """
         self._last: dict[int, _Entry] = {}
         self._expiry_us = expiry_us
+        self.transactions = transactions or Transactions()
 
     def rebuild(self, log: ReplicaLog, snapshot: int = 0) -> None:
         """Read what the log says. Below ``snapshot`` a file said it: it keeps the last batch of each producer only."""
@@ -41,34 +51,41 @@ class ProducerMemory:
                 self._keep_last_only()
                 reading_file = False
             if batch.producer_id >= 0 and batch.end == end:
-                first = (batch.sequence - batch.origin) % SEQUENCES
-                self.note(
-                    batch.producer_id, batch.producer_epoch, first, batch.records, batch.base, batch.appended_us
-                )  # fmt: skip
+                self.written(batch, batch.appended_us)
         if reading_file:
             self._keep_last_only()
 
     def _keep_last_only(self) -> None:
-        for producer_id, (epoch, at, kept) in self._last.items():
-            self._last[producer_id] = (epoch, at, kept[-1:])
+        for producer_id, (epoch, at, kept, coordinator) in self._last.items():
+            self._last[producer_id] = (epoch, at, kept[-1:], coordinator)
+
+    def written(self, batch: Batch, now: int) -> None:
+        """A batch with a producer id was appended. Markers and what coordinators write have no sequence."""
+        producer_id, epoch = batch.producer_id, batch.producer_epoch
+        if batch.sequence >= 0:
+            self.note(producer_id, epoch, (batch.sequence - batch.origin) % SEQUENCES, batch.records, batch.base, now)
+            return
+        entry = self._last.get(producer_id)
+        kept = entry[2] if entry is not None and entry[0] == epoch else ()
+        coordinator = _NO_COORDINATOR if entry is None else entry[3]
+        self._last[producer_id] = (epoch, now, kept, batch.coordinator_epoch if batch.kind >= ABORT else coordinator)
 
     def note(self, producer_id: int, epoch: int, first: int, count: int, base: int, now: int) -> None:
         """A batch was appended; a new epoch begins with nothing remembered."""
         entry = self._last.get(producer_id)
         last = first + count - 1
         one = (first, last if last < SEQUENCES else last - SEQUENCES, base)
-        if entry is None or entry[0] != epoch:
-            self._last[producer_id] = (epoch, now, (one,))
-        else:
-            self._last[producer_id] = (epoch, now, (*entry[2][1 - REMEMBERED :], one))
+        coordinator = _NO_COORDINATOR if entry is None else entry[3]
+        kept = entry[2][1 - REMEMBERED :] if entry is not None and entry[0] == epoch else ()
+        self._last[producer_id] = (epoch, now, (*kept, one), coordinator)
 
     def follows(self, producer_id: int, epoch: int, first: int, now: int) -> bool:
         """Whether a batch is plainly the next one of its producer; any other needs :meth:`judge`."""
         entry = self._last.get(producer_id)
-        if entry is None:
+        if entry is None or producer_id in self.transactions.ongoing:
             return False
-        stored, at, kept = entry
-        return first == kept[-1][1] + 1 and stored == epoch and now - at < self._expiry_us
+        stored, at, kept, _coordinator = entry
+        return bool(kept) and first == kept[-1][1] + 1 and stored == epoch and now - at < self._expiry_us
 
     def judge(
         self, profile: Profile, producer_id: int, epoch: int, first: int, count: int, now: int
@@ -83,7 +100,7 @@ class ProducerMemory:
         if entry is None:
             strict = (1, 0, 0) <= profile.number < (2, 5, 0)
             return (KafkaError.UNKNOWN_PRODUCER_ID if strict and first else NONE), -1
-        stored, _at, kept = entry
+        stored, _at, kept, _coordinator = entry
         last = (first + count - 1) % SEQUENCES
         if epoch == stored:
             for known_first, known_last, base in kept:
@@ -91,17 +108,28 @@ class ProducerMemory:
                     return NONE, base
         if epoch < stored:
             return KafkaError.INVALID_PRODUCER_EPOCH, -1
-        if first == (0 if epoch > stored else (kept[-1][1] + 1) % SEQUENCES):
+        if first == (0 if epoch > stored else _next(kept)):
             return NONE, -1
-        if profile.number[:2] == (1, 0) and epoch == stored and last < kept[0][0]:
+        if profile.number[:2] == (1, 0) and epoch == stored and kept and last < kept[0][0]:
             return KafkaError.DUPLICATE_SEQUENCE_NUMBER, -1
         return KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
+
+    def epoch_of(self, producer_id: int, now: int) -> int:
+        """The epoch last seen of a producer, -1 of one that is not known."""
+        entry = self._known(producer_id, now)
+        return -1 if entry is None else entry[0]
+
+    def coordinator_epoch_of(self, producer_id: int) -> int:
+        """That of the coordinator whose marker for it was the last here, -1 without one."""
+        entry = self._last.get(producer_id)
+        return _NO_COORDINATOR if entry is None else entry[3]
 
     def _known(self, producer_id: int, now: int) -> _Entry | None:
         """What is known of a producer that has not been silent for too long at the last look."""
         entry = self._last.get(producer_id)
         looked_at = now - now % EXPIRY_CHECK_US
-        if entry is not None and looked_at - entry[1] >= self._expiry_us:
+        silent = entry is not None and looked_at - entry[1] >= self._expiry_us
+        if silent and producer_id not in self.transactions.ongoing:
             del self._last[producer_id]
             return None
         return entry
@@ -113,3 +141,8 @@ class ProducerMemory:
     def load(self, saved: tuple[tuple[int, _Entry], ...]) -> None:
         """Undo of :meth:`save`."""
         self._last = dict(saved)
+
+
+def _next(kept: tuple[_Kept, ...]) -> int:
+    """The sequence that follows; 0 where an epoch has begun with a marker."""
+    return (kept[-1][1] + 1) % SEQUENCES if kept else 0

@@ -32,6 +32,7 @@ from cluster_model.replication.rules import (
     out_of_sync,
 )
 from cluster_model.replication.sessions import FetchSession, FetchSessions
+from cluster_model.replication.transactional import admit
 
 if TYPE_CHECKING:
     from cluster_model.replication.replica import Replica
@@ -50,7 +51,6 @@ _STAY_PENDING: Final = frozenset(
 
 _REVERT: Final = frozenset({KafkaError.OPERATION_NOT_ATTEMPTED, KafkaError.INELIGIBLE_REPLICA})
 """AlterPartition answers after which a leader goes by the committed ISR again; any other is asked again."""
-
 
 NONE: Final = KafkaError.NONE
 """Looking a member up costs more than the rest of some of these lines."""
@@ -85,7 +85,7 @@ class Leadership:
         """An ISR change to be sent to the controller; taken by :meth:`take_proposal`."""
         self.epoch_start = replica.log.leo
         self.remotes = {broker: self._unheard(broker, now) for broker in state.replicas if broker != replica.broker}
-        self.producers = ProducerMemory(replica.config.producer_expiry_us)
+        self.producers = ProducerMemory(replica.config.producer_expiry_us, replica.log.transactions)
         if anew:
             self.producers.rebuild(replica.log, replica.producer_snapshot)
         self._waiting: list[tuple[int, int]] = []
@@ -174,8 +174,8 @@ class Leadership:
             if refused is not KafkaError.NONE:
                 return AppendResult(refused, -1, -1, -1, waits=False)
         pid, epoch, first = request.producer_id, request.producer_epoch, request.sequence - request.origin
-        if pid >= 0 and not self.producers.follows(pid, epoch, first, now):
-            refused, twin = self.producers.judge(replica.profile, pid, epoch, first, request.records, now)
+        if pid >= 0 and (request.kind or not self.producers.follows(pid, epoch, first, now)):
+            refused, twin = admit(self.producers, replica.profile, request, now)
             if twin >= 0:
                 return self._result(request.acks, twin, request.records)
             if refused is not NONE:
@@ -194,14 +194,13 @@ class Leadership:
         lineage = self._lineage
         if lineage is None:
             lineage = self._lineage = log.lineages.begin(replica.broker, replica.leader_epoch, base, replica.topic_id)
-        _, partition, acks, _, client, pid, sequence, records, size, names, stamp, codec, epoch, origin = request
+        _, partition, acks, _, client, pid, sequence, records, size, names, stamp, *more, _, _ = request
         if stamp < 0 or not replica.keeps_stamps:
             stamp = replica.timestamp_of(request, now)
-        log.append_batch(
-            lineage, Batch(base, records, size, now, client, pid, sequence, acks, names, stamp, codec, epoch, origin)
-        )
+        batch = Batch(base, records, size, now, client, pid, sequence, acks, names, stamp, *more)
+        log.append_batch(lineage, batch)
         if pid >= 0:
-            self.producers.note(pid, epoch, sequence - origin, records, base, now)
+            self.producers.written(batch, now)
         replica.emit(
             Appended(now, partition, replica.broker, replica.leader_epoch, base, records, client, sequence, acks)
         )
@@ -249,8 +248,7 @@ class Leadership:
 
     def resign(self) -> None:
         """Leadership is lost: every waiting produce ends in NOT_LEADER_OR_FOLLOWER."""
-        lost = KafkaError.NOT_LEADER_OR_FOLLOWER
-        self.replica.done.extend(Completed(token, lost) for _required, token in self._waiting)
+        self.replica.done.extend(Completed(token, KafkaError.NOT_LEADER_OR_FOLLOWER) for _at, token in self._waiting)
         self._waiting = []
 
     def book(self, now: int, follower: int, remote: Remote, broker_epoch: int, asked: FetchPartition) -> None:
@@ -280,6 +278,8 @@ class Leadership:
             if remote.rests:
                 remote.disturb()
         replica.hw = candidate
+        if replica.log.transactions.ended:
+            replica.log.transactions.replicated(candidate)
         replica.emit(HwAdvanced(now, replica.partition, replica.broker, replica.leader_epoch, candidate))
         if self._waiting:
             self._complete_waiting()

@@ -2,7 +2,15 @@
 
 from cluster_model.errors import KafkaError
 from cluster_model.log.indexes import largest_timestamp, offset_before, offset_for_timestamp
-from cluster_model.messages import CONSUMER, EARLIEST, LATEST, MAX_TIMESTAMP, ListOffsetsRequest, ListOffsetsResponse
+from cluster_model.messages import (
+    CONSUMER,
+    EARLIEST,
+    LATEST,
+    MAX_TIMESTAMP,
+    READ_COMMITTED,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+)
 from cluster_model.replication.replica import Replica
 
 Answer = tuple[KafkaError, int, int]
@@ -14,9 +22,9 @@ _UNKNOWN: Answer = (KafkaError.NONE, -1, -1)
 def list_offset(replica: Replica | None, refused: KafkaError, request: ListOffsetsRequest, now: int) -> Answer:
     """The answer for one partition; ``refused`` is what the check of the asker's epoch gave.
 
-    Consumers are told nothing at or above the high watermark, a follower the end of the log. A leader whose high
-    watermark is still below the start of its own epoch does not know yet what is committed, and tells consumers so
-    instead (KIP-207, 2.2).
+    Consumers are told nothing at or above the high watermark, or by isolation the last stable offset, a follower the
+    end of the log. A leader whose high watermark is still below the start of its own epoch does not know yet what is
+    committed, and tells consumers so instead (KIP-207, 2.2).
     """
     if replica is None:
         return (KafkaError.UNKNOWN_TOPIC_OR_PARTITION, -1, -1)
@@ -32,19 +40,20 @@ def list_offset(replica: Replica | None, refused: KafkaError, request: ListOffse
         return (KafkaError.NONE, replica.log.leo, -1)
     catching_up = replica.profile.offset_not_available and replica.hw < leadership.epoch_start
     late: Answer = (KafkaError.OFFSET_NOT_AVAILABLE, -1, -1)
+    bound = replica.lso if request.isolation == READ_COMMITTED else replica.hw
     if timestamp == LATEST:
-        return late if catching_up else (KafkaError.NONE, replica.hw, -1)
-    found = _by_time(replica, timestamp, now)
+        return late if catching_up else (KafkaError.NONE, bound, -1)
+    found = _by_time(replica, timestamp, bound, now)
     return late if found == _UNKNOWN and catching_up else found
 
 
-def _by_time(replica: Replica, timestamp: int, now: int) -> Answer:
+def _by_time(replica: Replica, timestamp: int, bound: int, now: int) -> Answer:
     log = replica.log
     if replica.profile.number < (0, 10, 1):
         # Version 0 of the request (before KIP-79) knows segments only, by their files' age.
-        return (KafkaError.NONE, min(offset_before(log, timestamp, now), replica.hw), -1)
+        return (KafkaError.NONE, min(offset_before(log, timestamp, now), bound), -1)
     found = largest_timestamp(log) if timestamp == MAX_TIMESTAMP else offset_for_timestamp(log, timestamp)
-    if found is None or found.offset >= replica.hw:
+    if found is None or found.offset >= bound:
         return _UNKNOWN
     return (KafkaError.NONE, found.offset, found.timestamp_us)
 

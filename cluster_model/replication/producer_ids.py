@@ -36,17 +36,24 @@ class ProducerIds:
 
     def asked(self, source: int, request: InitProducerIdRequest) -> None:
         """InitProducerId without a transactional id: a new id, epoch 0."""
-        if not self._metadata.live:  # It has just started, and has been told nothing yet.
+        producer_id = self.generate()
+        if producer_id < 0:
             error = KafkaError.COORDINATOR_LOAD_IN_PROGRESS
             self._port.send(source, InitProducerIdResponse(request.correlation, error, -1, -1))
             return
+        self._port.send(source, InitProducerIdResponse(request.correlation, KafkaError.NONE, producer_id, 0))
+
+    def generate(self) -> int:
+        """A new id, -1 if there is none: the broker has just started, and has been told nothing yet."""
+        if not self._metadata.live:
+            return -1
         if not self._left:
             self._blocks += 1
             self._left = BLOCK
         block = (self._blocks - 1) * _BROKERS + self._port.node_id
         producer_id = (block + 1) * BLOCK - self._left
         self._left -= 1
-        self._port.send(source, InitProducerIdResponse(request.correlation, KafkaError.NONE, producer_id, 0))
+        return producer_id
 
     def save(self) -> tuple[Any, ...]:
         """All state."""

@@ -6,7 +6,7 @@ follower serves consumers from then on, sent or not: up to its own high watermar
 
 from cluster_model.errors import KafkaError
 from cluster_model.log.replica_log import Slice
-from cluster_model.messages import NOBODY, FetchData, FetchPartition, FetchRequest
+from cluster_model.messages import NOBODY, READ_COMMITTED, FetchData, FetchPartition, FetchRequest
 from cluster_model.replication.replica import Replica
 from cluster_model.replication.selectors import ReplicaView, rack_aware
 
@@ -20,7 +20,8 @@ def serve_consumer(replica: Replica, request: FetchRequest, asked: FetchPartitio
     """Answer a consumer, as leader or as follower; its epoch has been checked.
 
     Below the log's start or above its end is out of range, at a follower as at a leader. Between HW and end there is
-    nothing, and no error (``LocalLog.read``).
+    nothing, and no error (``LocalLog.read``). Who reads committed data only gets what is below the last stable offset,
+    aborted records included, and which those are.
     """
     preferred = preferred_replica(replica, request.rack, asked.offset, now)
     log = replica.log
@@ -33,8 +34,17 @@ def serve_consumer(replica: Replica, request: FetchRequest, asked: FetchPartitio
     if not log.log_start <= asked.offset <= log.leo:
         error = KafkaError.OFFSET_OUT_OF_RANGE
         return FetchData(asked.partition, asked.offset, error, -1, -1, replica.leader_epoch, nothing)
-    records = log.read(asked.offset, replica.hw, request.max_bytes)
-    return FetchData(asked.partition, asked.offset, 0, replica.hw, log.log_start, replica.leader_epoch, records)
+    stable = replica.lso
+    committed = request.isolation == READ_COMMITTED
+    records = log.read(asked.offset, stable if committed else replica.hw, request.max_bytes)
+    aborted: tuple[tuple[int, int], ...] = ()
+    if committed and records.extents:
+        found = log.transactions.aborted_between(asked.offset, records.end)
+        aborted = tuple([(each.producer_id, each.first_offset) for each in found])
+    return FetchData(
+        asked.partition, asked.offset, 0, replica.hw, log.log_start, replica.leader_epoch, records,
+        last_stable_offset=stable, aborted=aborted,
+    )  # fmt: skip
 
 
 def preferred_replica(replica: Replica, rack: str, offset: int, now: int) -> int:

@@ -128,6 +128,12 @@ class Replica:
         """Whether somebody waits for an answer that is ready, or an ISR change for being sent."""
         return bool(self.done) or (self.leadership is not None and self.leadership.proposal is not None)
 
+    @property
+    def lso(self) -> int:
+        """The last stable offset: below it every transaction has ended (``UnifiedLog.lastStableOffset``)."""
+        log = self.log
+        return max(log.log_start, min(self.hw, log.transactions.first_unstable(self.hw)))
+
     def apply(self, state: PartitionState, now: int) -> bool:
         """Take up a decision of the controller; False when it is older than what this replica knows.
 
@@ -264,7 +270,7 @@ class Replica:
 
     def clean(self, now: int, keys: int) -> int:
         """One pass of the cleaner, mapping up to ``keys`` keys; returns the bytes read, -1 if nothing was to do."""
-        work = to_clean(self.log, self.hw, self.cleaner_offset, now)
+        work = to_clean(self.log, self.lso, self.cleaner_offset, now)
         if work is None:
             return -1
         done = clean(self.log, work, now, room=keys, horizons=self.profile.delete_horizon)

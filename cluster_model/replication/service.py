@@ -7,6 +7,7 @@ from cluster_model.kernel.port import Port
 from cluster_model.log.replica_log import Slice
 from cluster_model.messages import (
     CONSUMER,
+    READ_COMMITTED,
     EpochEndRequest,
     EpochEndResponse,
     FetchData,
@@ -42,7 +43,9 @@ from cluster_model.replication.throttling import Throttle, slice_bytes
 class Service:
     """Answers requests of one broker; what must wait goes to the purgatory."""
 
-    __slots__ = ("_cache", "_known", "_port", "_profile", "_purgatory", "_replicas", "_settle", "_throttle", "_touched")
+    __slots__ = (
+        "_cache", "_known", "_port", "_profile", "_purgatory", "_replicas", "_settle", "_throttle", "_touched", "gate",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -57,6 +60,8 @@ class Service:
         known: Container[str] = (),
     ) -> None:
         """``touched`` takes the partitions whose saved state is out of date; ``known``: see :func:`serve_fetch`."""
+        self.gate: Callable[[int, str, ProduceRequest], bool] | None = None
+        """Keeps back what must be looked up first, a transaction's first write (KIP-890); it comes again, checked."""
         self._known = known
         self._cache = cache
         self._throttle = throttle
@@ -67,7 +72,7 @@ class Service:
         self._settle = settle
         self._touched = touched
 
-    def produce(self, source: int, request: ProduceRequest) -> None:
+    def produce(self, source: int, request: ProduceRequest, *, checked: bool = False) -> None:
         """Append, and answer now, later, or for acks=0 only an error: by closing the connection."""
         partition = request.partition
         replica = self._replicas.get(partition)
@@ -75,6 +80,8 @@ class Service:
         if replica is None or leadership is None:
             error = absent(partition, self._known) if replica is None else KafkaError.NOT_LEADER_OR_FOLLOWER
             self._port.send(source, ProduceResponse(request.correlation, partition, error, -1, -1, -1))
+            return
+        if request.kind and not checked and self.gate is not None and self.gate(source, partition, request):
             return
         now = self._port.clock.now
         error, base, stint, required, waits = leadership.append(now, request)
@@ -308,7 +315,8 @@ class Service:
             if asked.partition == replica.partition:
                 if not serves_consumers(replica) or check_epoch(replica, asked.current_leader_epoch):
                     return True
-                if replica.hw <= asked.offset <= replica.log.leo:
+                bound = replica.lso if request.isolation == READ_COMMITTED else replica.hw
+                if bound <= asked.offset <= replica.log.leo:
                     return False
                 return request.min_bytes <= 1 or self._satisfies(request, self._for_consumer(request))
         return False

@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 from cluster_model.errors import KafkaError
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
+from cluster_model.log.lineage import TRANSACTIONAL, Batch
 from cluster_model.messages import ALL, PartitionState, ProduceRequest
 from cluster_model.replication.control import Handlers
 from cluster_model.replication.purgatory import ParkedProduce, Purgatory
@@ -93,15 +94,38 @@ class Tenants:
         self._all.append(tenant)
         self._of_topic[tenant.topic] = tenant
 
+    def of(self, topic: str) -> Tenant:
+        """The tenant of a topic, for whoever looks in from outside."""
+        return self._of_topic[topic]
+
     # -- what a tenant may do ---------------------------------------------------------------------------------------
 
-    def append(self, topic: str, partition: str, names: tuple[str, ...], token: int, timeout_us: int) -> None:
+    def append(
+        self,
+        topic: str,
+        partition: str,
+        names: tuple[str, ...],
+        token: int,
+        timeout_us: int,
+        transaction: tuple[int, int] | None = None,
+    ) -> None:
         """Write a batch of records, ``KEY=VALUE`` each, with acks=all, for the tenant of ``topic``.
 
         Its :meth:`Tenant.appended` gets ``token``: when every in-sync replica has the batch, leadership is lost, or
-        ``timeout_us`` is over; or at once, before this returns, where it is refused or the leader is alone.
+        ``timeout_us`` is over; or at once, before this returns, where it is refused or the leader is alone. What is
+        part of a ``transaction``, (producer id, epoch), counts from its marker on.
         """
+        request = self._request(partition, names, ALL, timeout_us)
+        if transaction is not None:
+            request = request._replace(
+                producer_id=transaction[0], producer_epoch=transaction[1], kind=TRANSACTIONAL
+            )  # fmt: skip
+        self.submit(topic, request, token)
+
+    def submit(self, topic: str, request: ProduceRequest, token: int) -> None:
+        """Write a batch that needs more than names, a marker or what belongs to a transaction, likewise."""
         tenant = self._of_topic[topic]
+        partition, timeout_us = request.partition, request.timeout_us
         replica = self._replicas.get(partition)
         leadership = None if replica is None else replica.leadership
         if replica is None or leadership is None:
@@ -109,7 +133,7 @@ class Tenants:
             tenant.appended(token, error, -1)
             return
         now = self._port.now
-        written = leadership.append(now, self._request(partition, names, ALL, timeout_us))
+        written = leadership.append(now, request)
         if written.waits:
             place, epoch = self._all.index(tenant), replica.leader_epoch
             parked = ParkedProduce(LOCAL, token, partition, written.base, epoch, place, now + timeout_us)
@@ -136,17 +160,32 @@ class Tenants:
             0, partition, acks, timeout_us, client, -1, -1, len(names), size, names, self._port.now
         )  # fmt: skip
 
+    def batches(self, partition: str) -> Iterator[tuple[Batch, list[tuple[int, str]]]]:
+        """Every batch that :meth:`read` reads, markers included, with (offset, record) of what is left of it."""
+        log = self._replicas[partition].log
+        for _lineage, batch, _size, start, end in log.kept_between(log.log_start, log.leo):
+            parts = log.left(start, end) if batch.name else ()  # Markers have none.
+            yield batch, [(at, batch.name[at - batch.base]) for low, high in parts for at in range(low, high)]
+
     def read(self, partition: str) -> Iterator[tuple[int, str]]:
         """(offset, record) of all that the log of a partition holds, to its end and beyond the high watermark.
 
         A new leader's high watermark may be behind what its predecessor acknowledged; its log is not
         (``GroupMetadataManager.doLoadGroupsAndOffsets``, ``TransactionStateManager.loadTransactionMetadata``).
         """
-        log = self._replicas[partition].log
-        for _lineage, batch, _size, start, end in log.kept_between(log.log_start, log.leo):
-            for low, high in log.left(start, end) if batch.name else ():  # Only strangers write nameless ones.
-                for offset in range(low, high):
-                    yield offset, batch.name[offset - batch.base]
+        for _batch, records in self.batches(partition):
+            yield from records
+
+    def is_open(self, partition: str, producer_id: int, epoch: int) -> bool:
+        """Whether a producer's transaction in this epoch has written to a partition that this broker leads."""
+        replica = self._replicas.get(partition)
+        leadership = None if replica is None else replica.leadership
+        if leadership is None:
+            return False
+        producers = leadership.producers
+        return (
+            producer_id in producers.transactions.ongoing and producers.epoch_of(producer_id, self._port.now) == epoch
+        )
 
     def size(self, partition: str) -> int:
         """Bytes of a partition's log."""

@@ -1,8 +1,16 @@
+from dataclasses import replace
+
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.internal_topics import OFFSETS, coordinator_partition, java_hash, with_internal_topics
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, TopicSpec
+from cluster_model.internal_topics import (
+    OFFSETS,
+    TRANSACTIONS,
+    coordinator_partition,
+    java_hash,
+    with_internal_topics,
+)
+from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 
 SECOND = 1_000_000
 
@@ -35,6 +43,35 @@ def test_the_offsets_topic_is_made_by_the_rules_of_the_version(
     assert (None if topic is None else (topic.partitions, topic.replication)) == made
     if topic is not None:
         assert topic.config["cleanup.policy"] == "compact"
+
+
+@pytest.mark.parametrize(
+    ("kafka", "brokers", "config", "made"),
+    [
+        ("3.9", 3, {}, (50, 3, 2)),
+        ("3.9", 2, {}, None),
+        (
+            "0.11", 2,
+            {
+                "transaction.state.log.num.partitions": 5, "transaction.state.log.replication.factor": 2,
+                "transaction.state.log.min.isr": 1,
+            },
+            (5, 2, 1),
+        ),
+        ("0.10.2", 3, {}, None),
+    ],
+)  # fmt: skip
+def test_the_transactions_topic_is_made_for_transactional_producers(
+    kafka: str, brokers: int, config: dict[str, int | str | bool], made: tuple[int, int, int] | None
+) -> None:
+    plain = spec(kafka, brokers, groups=0, **config)
+    assert TRANSACTIONS not in [topic.name for topic in with_internal_topics(plain).topics]
+    producers = (ProducerSpec("pay", "orders", SECOND, config={"transactional.id": "pay"}),)
+    found = {topic.name: topic for topic in with_internal_topics(replace(plain, producers=producers)).topics}
+    topic = found.get(TRANSACTIONS)
+    assert made == (
+        None if topic is None else (topic.partitions, topic.replication, topic.config["min.insync.replicas"])
+    )
 
 
 def test_without_groups_there_is_none() -> None:

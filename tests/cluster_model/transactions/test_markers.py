@@ -1,0 +1,153 @@
+"""The sender of markers by itself: what it asks whom, what it asks again, and what ends it."""
+
+from typing import Any
+
+from cluster_model.errors import KafkaError
+from cluster_model.messages import PartitionState
+from cluster_model.transactions.markers import RETRY_US, MarkerSender
+from cluster_model.transactions.messages import TxnMarker, WriteTxnMarkersRequest, WriteTxnMarkersResponse
+from tests.cluster_model.leaders import Wire
+
+E = KafkaError
+SECOND = 1_000_000
+
+
+class Known:
+    """What a broker's metadata cache says; broker 1 is the coordinator's own."""
+
+    def __init__(self) -> None:
+        self.states = {
+            f"t-{index}": PartitionState(f"t-{index}", leader, 0, (), 0, ()) for index, leader in enumerate((2, 2, 3))
+        }
+        self.live = {1: 0, 2: 0, 3: 0}
+        self.metadata = self
+
+
+class Rig:
+    """A sender, what it has sent, and what it says is done."""
+
+    def __init__(self) -> None:
+        self.wire: Any = Wire(1)
+        self.known: Any = Known()
+        self.done: list[str] = []
+        self.own: list[WriteTxnMarkersRequest] = []
+        self.sender = MarkerSender(self.wire, self.known, 30 * SECOND, self.done.append, self.own.append)
+
+    def begin(self, *partitions: str, coordinator: int = 4) -> None:
+        self.sender.begin("pay", TxnMarker(7, 0, coordinator, True, partitions))
+
+    @property
+    def asked(self) -> list[tuple[int, tuple[str, ...]]]:
+        return [(to, message.marker.partitions) for to, message in self.wire.sent]
+
+    def answer(self, index: int, *errors: KafkaError) -> None:
+        """The answer to the request of that number."""
+        to, request = self.wire.sent[index]
+        verdicts = tuple(zip(request.marker.partitions, errors, strict=True))
+        self.sender.answered(to, WriteTxnMarkersResponse(request.correlation, verdicts))
+
+    def wait(self, duration: int = RETRY_US) -> None:
+        """Time passes, and the sender's timer rings if it is due."""
+        self.wire.now += duration
+        if any(at <= self.wire.now for at, _timer in self.wire.timers):
+            self.wire.timers = [each for each in self.wire.timers if each[0] > self.wire.now]
+            self.sender.rang()
+
+
+def test_one_request_for_each_leader_and_done_when_all_have_answered() -> None:
+    rig = Rig()
+    rig.begin("t-0", "t-1", "t-2")
+    assert rig.asked == [(2, ("t-0", "t-1")), (3, ("t-2",))]
+    rig.answer(0, E.NONE, E.NONE)
+    assert rig.done == []
+    rig.answer(1, E.NONE)
+    assert rig.done == ["pay"]
+    assert not rig.sender.sending
+
+
+def test_what_its_own_broker_leads_goes_there_directly() -> None:
+    rig = Rig()
+    rig.known.states["t-0"] = PartitionState("t-0", 1, 0, (), 0, ())
+    rig.begin("t-0")
+    assert rig.asked == []
+    assert [request.marker.partitions for request in rig.own] == [("t-0",)]
+
+
+def test_only_what_was_refused_is_asked_again_and_of_whoever_leads_then() -> None:
+    rig = Rig()
+    rig.begin("t-0", "t-1")
+    rig.answer(0, E.NOT_LEADER_OR_FOLLOWER, E.NONE)
+    rig.known.states["t-0"] = PartitionState("t-0", 3, 1, (), 0, ())
+    rig.wait(RETRY_US - 1)
+    assert len(rig.asked) == 1
+    rig.wait(1)
+    assert rig.asked[1:] == [(3, ("t-0",))]
+    rig.answer(1, E.NONE)
+    assert rig.done == ["pay"]
+
+
+def test_who_has_no_leader_that_lives_is_waited_for() -> None:
+    rig = Rig()
+    del rig.known.live[3]
+    rig.begin("t-0", "t-2")
+    assert rig.asked == [(2, ("t-0",))]
+    rig.wait()
+    assert rig.asked == [(2, ("t-0",))], "what is under way is not sent twice"
+    rig.known.live[3] = 1
+    rig.wait()
+    assert rig.asked == [(2, ("t-0",)), (3, ("t-2",))]
+
+
+def test_a_partition_that_is_deleted_needs_no_marker() -> None:
+    rig = Rig()
+    rig.begin("gone-0")
+    assert rig.done == ["pay"]
+    rig.begin("t-0", "t-2")
+    rig.answer(0, E.NONE)
+    rig.answer(1, E.UNKNOWN_TOPIC_OR_PARTITION)
+    del rig.known.states["t-2"]
+    rig.wait()
+    assert rig.done == ["pay", "pay"]
+
+
+def test_what_was_lost_on_the_way_is_sent_again() -> None:
+    rig = Rig()
+    rig.begin("t-0", "t-2")
+    rig.sender.on_disconnect(2)
+    rig.wait()
+    assert rig.asked[2:] == [(2, ("t-0",))]
+    rig.wait(30 * SECOND)
+    assert rig.asked[3:] == [(2, ("t-0",)), (3, ("t-2",))], "nobody answered in time"
+
+
+def test_a_newer_coordinator_or_epoch_ends_it() -> None:
+    for error in (E.TRANSACTION_COORDINATOR_FENCED, E.INVALID_PRODUCER_EPOCH):
+        rig = Rig()
+        rig.begin("t-0", "t-2")
+        rig.answer(0, error)
+        rig.answer(1, E.NONE)
+        rig.wait(60 * SECOND)
+        assert (len(rig.asked), rig.done) == (2, [])
+
+
+def test_an_answer_to_a_former_epoch_of_the_coordinator_says_nothing() -> None:
+    rig = Rig()
+    rig.begin("t-0")
+    rig.sender.forget(["pay"])
+    rig.begin("t-0", coordinator=5)
+    assert len(rig.asked) == 2
+    rig.answer(0, E.NONE)
+    assert rig.done == []
+    rig.answer(1, E.NONE)
+    assert rig.done == ["pay"]
+
+
+def test_state_saved_is_state_loaded() -> None:
+    rig, copy = Rig(), Rig()
+    rig.begin("t-0", "t-2")
+    rig.answer(1, E.NOT_ENOUGH_REPLICAS)
+    copy.sender.load(rig.sender.save())
+    assert copy.sender.save() == rig.sender.save()
+    copy.wire = rig.wire
+    rig.sender.stopped()
+    assert not rig.sender.sending

@@ -1,0 +1,204 @@
+"""A transactional id's states by themselves: legal changes, epochs, fences, and what requests are told."""
+
+import pytest
+
+from cluster_model.errors import KafkaError
+from cluster_model.transactions.records import TxnValue, decode, encode
+from cluster_model.transactions.state import IDLE, LAST_EPOCH, PREDECESSORS, Metadata, Transit, TxnState
+
+E = KafkaError
+S = TxnState
+MS = 1_000
+
+
+def known(state: TxnState, *, epoch: int = 5, last: int = -1, previous: int = -1, partitions: bool = False) -> Metadata:
+    value = TxnValue(7, epoch, 60_000 * MS, state, ("orders-0",) if partitions else (), 100, 100, previous)
+    return Metadata("pay", value, last)
+
+
+def done(metadata: Metadata, transit: Transit | None) -> TxnValue:
+    assert transit is not None
+    metadata.complete(transit)
+    return metadata.value
+
+
+@pytest.mark.parametrize("before", list(TxnState))
+@pytest.mark.parametrize("after", list(TxnState))
+def test_only_legal_changes_can_be_prepared(before: TxnState, after: TxnState) -> None:
+    metadata = known(before)
+    wanted = metadata.value._replace(state=after)
+    legal = {
+        (0, 0), (4, 0), (5, 0), (0, 1), (1, 1), (4, 1), (5, 1), (1, 2), (1, 3), (7, 3), (2, 4), (3, 5), (0, 6),
+        (4, 6), (5, 6), (1, 7),
+    }  # fmt: skip
+    if (before, after) in legal:
+        metadata.prepare(wanted, -1)
+        assert metadata.pending is after
+        assert metadata.state is before, "not before it is written"
+    else:
+        with pytest.raises(ValueError, match="pay"):
+            metadata.prepare(wanted, -1)
+    assert set(PREDECESSORS) == set(TxnState)
+
+
+def test_one_change_at_a_time() -> None:
+    metadata = known(S.EMPTY)
+    metadata.prepare_partitions(("orders-0",), 0)
+    with pytest.raises(ValueError, match="pending"):
+        metadata.prepare_partitions(("orders-1",), 0)
+
+
+@pytest.mark.parametrize("state", IDLE)
+def test_a_new_epoch_is_one_more_and_the_first_is_zero(state: TxnState) -> None:
+    metadata = known(state)
+    value = done(metadata, metadata.prepare_epoch(9, -1, 300))
+    assert value == TxnValue(7, 6, 9, S.EMPTY, (), 300, -1)
+    assert metadata.last_epoch == -1
+    fresh = known(S.EMPTY, epoch=-1)
+    assert done(fresh, fresh.prepare_epoch(9, -1, 0)).producer_epoch == 0
+
+
+def test_who_knows_its_epoch_gets_the_next_once_however_often_it_asks() -> None:
+    metadata = known(S.EMPTY)
+    assert done(metadata, metadata.prepare_epoch(9, 5, 0)).producer_epoch == 6
+    assert metadata.last_epoch == 5
+    assert done(metadata, metadata.prepare_epoch(9, 5, 0)).producer_epoch == 6, "the same request again"
+    assert metadata.prepare_epoch(9, 4, 0) is None
+    assert done(metadata, metadata.prepare_epoch(9, 6, 0)).producer_epoch == 7
+
+
+def test_after_a_takeover_the_former_owner_is_not_taken_for_one_that_asks_again() -> None:
+    metadata = known(S.EMPTY)
+    done(metadata, metadata.prepare_epoch(9, -1, 0))
+    assert metadata.prepare_epoch(9, 5, 0) is None
+
+
+def test_who_may_ask_for_an_epoch() -> None:
+    metadata = known(S.EMPTY, previous=3)
+    assert metadata.knows(7, 1)
+    assert not metadata.knows(3, 1)
+    assert metadata.knows(3, LAST_EPOCH)
+    assert not metadata.knows(8, LAST_EPOCH)
+    assert known(S.EMPTY, epoch=-1).knows(8, 0)
+
+
+def test_an_exhausted_id_gives_way_to_a_new_one() -> None:
+    metadata = known(S.COMPLETE_COMMIT, epoch=LAST_EPOCH)
+    assert metadata.exhausted
+    assert not known(S.EMPTY, epoch=LAST_EPOCH - 1).exhausted
+    value = done(metadata, metadata.prepare_rotation(70, 9, 0, expected=True))
+    assert (value.producer_id, value.producer_epoch, value.previous_producer_id) == (70, 0, 7)
+    assert metadata.last_epoch == LAST_EPOCH
+
+
+def test_partitions_are_added_once_and_the_clock_runs_from_the_first() -> None:
+    metadata = known(S.COMPLETE_ABORT)
+    done(metadata, metadata.prepare_partitions(("a-0",), 1_000))
+    value = done(metadata, metadata.prepare_partitions(("a-0", "b-1", "b-1"), 2_000))
+    assert (value.partitions, value.start_us, value.last_update_us) == (("a-0", "b-1"), 1_000, 2_000)
+    assert not metadata.timed_out(1_000 + 60_000 * MS)
+    assert metadata.timed_out(1_001 + 60_000 * MS)
+
+
+def test_a_fence_raises_the_epoch_once_even_if_it_could_not_be_written() -> None:
+    metadata = known(S.ONGOING, partitions=True)
+    fence = metadata.prepare_fence()
+    assert (fence, metadata.pending) == (6, S.PREPARE_EPOCH_FENCE)
+    transit = metadata.prepare_end(committed=False, now=0, fence=fence)
+    assert (metadata.value.producer_epoch, metadata.pending) == (6, S.PREPARE_ABORT)
+    metadata.pending, metadata.failed_fence = None, True
+    assert metadata.prepare_fence() == 6
+    metadata.pending = None
+    metadata.complete(transit)
+    done(metadata, metadata.prepare_complete(0))
+    assert not metadata.failed_fence
+    assert metadata.value == TxnValue(7, 6, 60_000 * MS, S.COMPLETE_ABORT, (), 0, 100)
+
+
+def test_a_transaction_of_version_2_ends_with_a_new_epoch() -> None:
+    metadata = known(S.ONGOING)
+    value = done(metadata, metadata.prepare_end(committed=True, now=0, bumps=True))
+    assert (value.producer_epoch, metadata.last_epoch, value.client_version) == (6, 5, 2)
+    metadata = known(S.ONGOING, epoch=LAST_EPOCH)
+    value = done(metadata, metadata.prepare_end(committed=True, now=0, bumps=True, next_id=70))
+    assert (value.producer_id, value.producer_epoch, value.next_producer_id) == (7, LAST_EPOCH + 1, 70)
+    value = done(metadata, metadata.prepare_complete(0))
+    assert (value.producer_id, value.producer_epoch, value.previous_producer_id) == (70, 0, 7)
+    assert metadata.may_end(7, LAST_EPOCH, committed=True, bumps=True) == (E.NONE, True)
+    assert metadata.may_end(7, 3, committed=True, bumps=True)[0] is E.INVALID_PRODUCER_ID_MAPPING
+
+
+ENDS = [
+    # state, verdict, what is told
+    (S.ONGOING, True, (E.NONE, False)),
+    (S.ONGOING, False, (E.NONE, False)),
+    (S.COMPLETE_COMMIT, True, (E.NONE, True)),
+    (S.COMPLETE_COMMIT, False, (E.INVALID_TXN_STATE, False)),
+    (S.COMPLETE_ABORT, False, (E.NONE, True)),
+    (S.COMPLETE_ABORT, True, (E.INVALID_TXN_STATE, False)),
+    (S.PREPARE_COMMIT, True, (E.CONCURRENT_TRANSACTIONS, False)),
+    (S.PREPARE_COMMIT, False, (E.INVALID_TXN_STATE, False)),
+    (S.PREPARE_ABORT, False, (E.CONCURRENT_TRANSACTIONS, False)),
+    (S.PREPARE_ABORT, True, (E.INVALID_TXN_STATE, False)),
+    (S.EMPTY, True, (E.INVALID_TXN_STATE, False)),
+    (S.EMPTY, False, (E.INVALID_TXN_STATE, False)),
+]
+
+
+@pytest.mark.parametrize(("state", "committed", "told"), ENDS)
+def test_who_may_end_a_transaction(state: TxnState, committed: bool, told: tuple[KafkaError, bool]) -> None:
+    assert known(state).may_end(7, 5, committed=committed, bumps=False) == told
+
+
+@pytest.mark.parametrize(("state", "committed", "told"), ENDS)
+def test_in_version_2_only_the_epoch_before_says_that_it_is_asked_again(
+    state: TxnState, committed: bool, told: tuple[KafkaError, bool]
+) -> None:
+    again = known(state).may_end(7, 4, committed=committed, bumps=True)
+    anew = known(state).may_end(7, 5, committed=committed, bumps=True)
+    if state is S.ONGOING:
+        assert (again[0], anew) == (E.PRODUCER_FENCED, told)
+    else:
+        assert (again, anew[0]) == (told, E.INVALID_TXN_STATE)
+
+
+def test_strangers_and_former_owners_end_nothing() -> None:
+    metadata = known(S.ONGOING)
+    assert metadata.may_end(8, 5, committed=True, bumps=False)[0] is E.INVALID_PRODUCER_ID_MAPPING
+    assert metadata.may_end(7, 4, committed=True, bumps=False)[0] is E.PRODUCER_FENCED
+    assert metadata.may_end(7, 6, committed=True, bumps=False)[0] is E.PRODUCER_FENCED
+    metadata.pending = S.ONGOING
+    assert metadata.may_end(7, 5, committed=True, bumps=False)[0] is E.CONCURRENT_TRANSACTIONS
+
+
+@pytest.mark.parametrize("state", list(TxnState)[:6])
+def test_who_may_add_partitions_and_who_may_write(state: TxnState) -> None:
+    metadata = known(state)
+    busy = state in (S.PREPARE_ABORT, S.PREPARE_COMMIT)
+    for ask in (metadata.may_add, metadata.may_write):
+        assert ask(8, 5) is E.INVALID_PRODUCER_ID_MAPPING
+        assert ask(7, 4) is E.PRODUCER_FENCED
+        assert ask(7, 5) is (E.CONCURRENT_TRANSACTIONS if busy else E.NONE)
+    metadata.pending = S.ONGOING
+    assert metadata.may_add(7, 5) is E.CONCURRENT_TRANSACTIONS
+
+
+@pytest.mark.parametrize("state", list(TxnState)[:6])
+def test_an_id_expires_when_nobody_uses_it(state: TxnState) -> None:
+    metadata = known(state)
+    assert metadata.expired(150, 50) is (state in IDLE)
+    assert not metadata.expired(149, 50)
+    metadata.pending = S.EMPTY
+    assert not metadata.expired(1_000, 50)
+
+
+def test_records_and_state_survive_their_text() -> None:
+    value = TxnValue(7, 5, 60, S.ONGOING, ("orders-0", "__consumer_offsets-3"), 9, 8, 6, 5, 2)
+    assert decode(encode("a=b", value)) == ("a=b", value)
+    assert decode(encode("a=b", None)) == ("a=b", None)
+    assert encode("a=b", None).count("=") == 1
+    with pytest.raises(ValueError, match="transaction"):
+        decode('[1,"g"]=')
+    metadata = Metadata("pay", value, 4)
+    metadata.pending, metadata.failed_fence = S.PREPARE_ABORT, True
+    assert Metadata.loaded(metadata.save()).save() == metadata.save()
