@@ -4,7 +4,10 @@ A leader sends a consumer that told its rack to an in-sync follower of that rack
 follower serves consumers from then on, sent or not: up to its own high watermark, which is behind its leader's.
 """
 
+from enum import Enum
+
 from cluster_model.errors import KafkaError
+from cluster_model.log.epochs import UNDEFINED
 from cluster_model.log.replica_log import Slice
 from cluster_model.messages import NOBODY, READ_COMMITTED, FetchData, FetchPartition, FetchRequest
 from cluster_model.replication.replica import Replica
@@ -14,6 +17,22 @@ from cluster_model.replication.selectors import ReplicaView, rack_aware
 def serves_consumers(replica: Replica) -> bool:
     """Whether consumers may read here: at the leader, since 2.4 at a follower too (``FetchParams.fetchOnlyLeader``)."""
     return replica.leadership is not None or (replica.profile.reads_from_followers and replica.following is not None)
+
+
+class News(Enum):
+    """What there is for a consumer's fetch that waits."""
+
+    NOTHING = "nothing that it could read"
+    READABLE = "records, or an offset out of range"
+    REFUSAL = "this is no longer where to read, or not in that epoch"
+
+
+def news_for_consumer(replica: Replica, request: FetchRequest, asked: FetchPartition) -> News:
+    """Whether anything below its bound is new to a consumer (``DelayedFetch.tryComplete``)."""
+    if not serves_consumers(replica) or asked.current_leader_epoch not in (UNDEFINED, replica.leader_epoch):
+        return News.REFUSAL
+    bound = replica.lso if request.isolation == READ_COMMITTED else replica.hw
+    return News.NOTHING if bound <= asked.offset <= replica.log.leo else News.READABLE
 
 
 def serve_consumer(replica: Replica, request: FetchRequest, asked: FetchPartition, now: int) -> FetchData:

@@ -7,7 +7,6 @@ from cluster_model.kernel.port import Port
 from cluster_model.log.replica_log import Slice
 from cluster_model.messages import (
     CONSUMER,
-    READ_COMMITTED,
     EpochEndRequest,
     EpochEndResponse,
     FetchData,
@@ -23,7 +22,7 @@ from cluster_model.replication.fetcher_ids import fetcher_of
 from cluster_model.replication.limits import cut_to_fit, enough, fits
 from cluster_model.replication.offsets import answer
 from cluster_model.replication.purgatory import ParkedFetch, ParkedProduce, Purgatory
-from cluster_model.replication.reading_from_followers import serves_consumers
+from cluster_model.replication.reading_from_followers import News, news_for_consumer
 from cluster_model.replication.replica import Replica
 from cluster_model.replication.serving import (
     absent,
@@ -31,6 +30,7 @@ from cluster_model.replication.serving import (
     caught_up_answer,
     check_epoch,
     epoch_end,
+    news_of_hw,
     says_something,
     serve_fetch,
 )
@@ -104,12 +104,12 @@ class Service:
         if request.replica != CONSUMER:
             self._fetch_as_follower(request)
             return
-        now = self._port.clock.now
         found = self._for_consumer(request)
         if request.max_wait_us <= 0 or self._satisfies(request, found):
             self._respond_to_consumer(source, request, found)
         else:
-            self._purgatory.park_fetch(ParkedFetch(source, request, now + request.max_wait_us))
+            deadline = self._port.clock.now + request.max_wait_us
+            self._purgatory.park_fetch(ParkedFetch(source, request, deadline))
 
     def _satisfies(self, request: FetchRequest, found: list[FetchData]) -> bool:
         """Whether a consumer is answered at once: by enough bytes, or by news of any other kind."""
@@ -240,11 +240,6 @@ class Service:
     def _throttled(self, replica: Replica) -> bool:
         return self._throttle.concerns(replica.partition, replica.topic.leader_throttled, replica.broker)
 
-    def _news_of_hw(self, replica: Replica, follower: int) -> bool:
-        """KIP-392 in 2.4 and 2.5: whether the HW is newer than the one a follower has been sent."""
-        remote = None if replica.leadership is None else replica.leadership.remotes.get(follower)
-        return remote is not None and replica.hw > remote.told_hw
-
     def _answer(self, session: FetchSession, request: FetchRequest, places: list[int], found: list[FetchData]) -> None:
         """Send a follower its answer, and let rest what has no more news for it."""
         follower = session.source[0]
@@ -306,20 +301,16 @@ class Service:
             return (
                 parked is None or parked.min_bytes <= 1 or enough(parked, self._replicas, self._found(session, parked))
             )
-        if self._profile.hw_push and self._news_of_hw(replica, follower):
+        if self._profile.hw_push and news_of_hw(replica, follower):
             return True
         return replica.leadership is None or check_epoch(replica, asked.current_leader_epoch) != 0
 
     def _wakes_consumer(self, replica: Replica, request: FetchRequest) -> bool:
-        for asked in request.partitions:
-            if asked.partition == replica.partition:
-                if not serves_consumers(replica) or check_epoch(replica, asked.current_leader_epoch):
-                    return True
-                bound = replica.lso if request.isolation == READ_COMMITTED else replica.hw
-                if bound <= asked.offset <= replica.log.leo:
-                    return False
-                return request.min_bytes <= 1 or self._satisfies(request, self._for_consumer(request))
-        return False
+        asked = next(each for each in request.partitions if each.partition == replica.partition)
+        found = news_for_consumer(replica, request, asked)
+        if found is News.READABLE and request.min_bytes > 1:
+            return self._satisfies(request, self._for_consumer(request))
+        return found is not News.NOTHING
 
     def _for_consumer(self, request: FetchRequest) -> list[FetchData]:
         """What there is to answer to a consumer now."""
@@ -351,7 +342,7 @@ class Service:
         return found
 
     def waited(self, follower: int, fetcher: int, serial: int) -> None:
-        """A timer: perhaps a follower's fetch has waited long enough, and is answered with what there is."""
+        """A timer: perhaps a follower's fetch has waited long enough."""
         session = self._purgatory.sessions.of((follower, fetcher))
         if session is not None and session.serial == serial and session.rang(self._port.clock.now):
             self._answer_follower(session)

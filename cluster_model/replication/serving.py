@@ -153,3 +153,9 @@ def says_something(data: FetchData) -> bool:
         or data.records.end > data.records.start
         or data.preferred != NOBODY
     )
+
+
+def news_of_hw(replica: Replica, follower: int) -> bool:
+    """KIP-392 in 2.4 and 2.5: whether the HW is newer than the one a follower has been sent."""
+    remote = None if replica.leadership is None else replica.leadership.remotes.get(follower)
+    return remote is not None and replica.hw > remote.told_hw
