@@ -268,7 +268,7 @@ def test_an_unclean_start_takes_as_long_as_there_is_to_check() -> None:
     record = 2 * 1024 * 1024
     cluster = build(
         broker={"replica.fetch.max.bytes": record, "message.max.bytes": record},
-        producer={"batch.size": record},
+        producer={"batch.size": record, "max.request.size": 2 * record},
         record_bytes=record,
     )
     cluster.run(3 * SECOND)
