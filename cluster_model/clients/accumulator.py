@@ -236,10 +236,6 @@ class Accumulator:
         """Records that are not under way."""
         return sum(batch.records for line in self.busy.values() for batch in line.waiting)
 
-    def oldest(self) -> int:
-        """When the oldest waiting batch was created, -1 when there is none."""
-        return min((batch.created_us for line in self.busy.values() for batch in line.waiting[:1]), default=-1)
-
     def save(self) -> tuple[Any, ...]:
         """All state but what is under way."""
         lines = tuple(

@@ -57,7 +57,7 @@ class Books:
             )
         )
 
-    def gave_up(self, now: int, batch: Outgoing, error: KafkaError) -> None:
+    def gave_up(self, now: int, batch: Outgoing, error: str) -> None:
         """The error callback: failed only if nothing can have been written."""
         self._pace.settled(batch.records, now - batch.created_us)
         if batch.written:
@@ -68,7 +68,7 @@ class Books:
             ended = RecordsFailed
         self._emit(
             ended(
-                now, self._name, batch.partition, batch.sequence, batch.records, self._acks, error.name,
+                now, self._name, batch.partition, batch.sequence, batch.records, self._acks, error,
                 now - batch.created_us,
             )
         )  # fmt: skip

@@ -4,9 +4,10 @@ from typing import Any
 
 from cluster_model.clients.accumulator import Accumulator, Line, Outgoing
 from cluster_model.clients.books import Books
+from cluster_model.clients.expiry import NEVER, Expiry
 from cluster_model.clients.in_flight import InFlight
 from cluster_model.clients.metadata import Metadata
-from cluster_model.clients.producer_config import ProducerConfig
+from cluster_model.clients.producer_config import ProducerConfig, pause_us
 from cluster_model.clients.producer_id import IdRequest
 from cluster_model.clients.sequences import GAP, Sequences
 from cluster_model.clients.sizes import RecordSizes
@@ -21,9 +22,9 @@ class Sender:
     """Sends what the accumulator has, and tells the books how it ended."""
 
     __slots__ = (
-        "_accumulator", "_alarm", "_books", "_config", "_correlation", "_flight", "_id_request", "_jitter", "_metadata",
-        "_muting", "_name", "_next_line", "_patience_us", "_port", "_pumped_as_of", "_sequences", "_sizes", "_spec",
-        "acks", "at_once", "hurry",
+        "_accumulator", "_alarm", "_books", "_config", "_correlation", "_expiry", "_flight", "_id_request", "_jitter",
+        "_metadata", "_muting", "_name", "_next_line", "_patience_us", "_port", "_pumped_as_of", "_sequences", "_sizes",
+        "_spec", "acks", "at_once", "hurry",
     )  # fmt: skip
 
     def __init__(
@@ -45,6 +46,7 @@ class Sender:
         self._books = books
         self._jitter = jitter
         self._flight = InFlight()
+        self._expiry = Expiry(config, sizes)
         self._metadata = Metadata(
             port,
             brokers,
@@ -255,17 +257,14 @@ class Sender:
         """See to it that the alarm rings at the next deadline.
 
         While it is armed, it is for no later than the deadline of any batch that was there when it was: those only
-        need to be searched when it is not.
+        need to be searched when it is not. Before KIP-91 a batch's deadline comes nearer when it becomes full.
         """
         config = self._config
         at = wake
-        if self._alarm.at < 0:
-            oldest = self._accumulator.oldest()
-            for batch in self._flight.batches():
-                if not batch.done and (oldest < 0 or batch.created_us < oldest):
-                    oldest = batch.created_us
-            if oldest >= 0 and (at < 0 or oldest + config.delivery_timeout_us < at):
-                at = oldest + config.delivery_timeout_us
+        if self._alarm.at < 0 or not self._expiry.bounds_flights:
+            first = self._expiry.first(self._accumulator, self._flight.batches())
+            if first < NEVER and (at < 0 or first < at):
+                at = first
         sent_at = self._flight.oldest
         if sent_at >= 0 and (at < 0 or sent_at + config.request_timeout_us < at):
             at = sent_at + config.request_timeout_us
@@ -287,13 +286,18 @@ class Sender:
         now = self._port.clock.now
         for broker, request in self._flight.overdue(now - self._config.request_timeout_us).items():
             self._connection_lost(broker, request)
-        before = now - self._config.delivery_timeout_us
+        self.expire_batches(now)
+
+    def expire_batches(self, now: int) -> None:
+        """Batches whose time is over fail (``sendProducerData``)."""
+        expiry = self._expiry
         for line in tuple(self._accumulator.busy.values()):
-            while line.waiting and line.waiting[0].created_us <= before:
+            while line.waiting and expiry.waiting(line) <= now:
                 self._give_up(line.waiting[0], KafkaError.REQUEST_TIMED_OUT, for_good=False)
-        for batch in self._flight.batches():
-            if not batch.done and batch.created_us <= before:
-                self._give_up(batch, KafkaError.REQUEST_TIMED_OUT, for_good=False)
+        if expiry.bounds_flights:
+            for batch in self._flight.batches():
+                if not batch.done and expiry.under_way(batch) <= now:
+                    self._give_up(batch, KafkaError.REQUEST_TIMED_OUT, for_good=False)
 
     def identified(self, response: InitProducerIdResponse) -> None:
         """A broker answered with an id, or why not."""
@@ -373,16 +377,8 @@ class Sender:
         if not (in_time and self._sequences.may_retry(line, batch, error, log_start)):
             self._give_up(batch, error, for_good=in_time)
             return
-        batch.retry_at = now + self._pause(batch.attempts)
+        batch.retry_at = now + pause_us(config, batch.attempts, self._jitter)
         self._accumulator.back(batch)
-
-    def _pause(self, attempts: int) -> int:
-        """Time to the next attempt; where pauses grow they vary by a fifth (``ExponentialBackoff``)."""
-        config = self._config
-        pause = min(config.backoff_us << min(attempts - 1, 20), config.backoff_max_us)
-        if not config.era.backoff_grows:
-            return pause
-        return min(pause * (800 + self._jitter.below(401)) // 1_000, config.backoff_max_us)
 
     def _give_up(self, batch: Outgoing, error: KafkaError, *, for_good: bool) -> None:
         self._accumulator.drop(batch)
@@ -390,7 +386,7 @@ class Sender:
         if batch.in_flight:
             batch.written = True
         self._sequences.gave_up(self._accumulator.lines[batch.partition], batch, error, for_good=for_good)
-        self._books.gave_up(self._port.clock.now, batch, error)
+        self._books.gave_up(self._port.clock.now, batch, error.name)
 
     def save(self) -> tuple[Any, ...]:
         """All state, the accumulator's included."""
