@@ -806,6 +806,19 @@ class CommitFailed(TraceEvent):
     by: str
 
 
+@_event
+class InterceptorFailed(TraceEvent):
+    """A producer's interceptor threw at ``count`` records, the first numbered ``sequence``: they go on without it."""
+
+    kind: ClassVar[str] = "interceptor_failed"
+    at_us: int
+    client: str
+    by: str
+    partition: str
+    sequence: int
+    count: int
+
+
 Event = TraceEvent
 """Any trace event."""
 

@@ -25,6 +25,7 @@ from playbooks.problems import counted, listed, shown
 from playbooks.reading.kinds import Fields
 from playbooks.reading.load import read_keys, read_loop, read_rate, read_sizes
 from playbooks.reading.notes import Notes
+from playbooks.reading.sending import read_sending
 from playbooks.yamlpos import Mapping
 
 DEFAULT_BROKERS: Final = 3
@@ -297,6 +298,7 @@ def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
         sizes=read_sizes(fields, notes),
         skew=skew,
         fields=() if isinstance(given_records, str) else given_records,
+        **read_sending(fields, notes),
     )
 
 
