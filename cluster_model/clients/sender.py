@@ -319,6 +319,8 @@ class Sender:
     def _take_word(self, broker: int, batch: Outgoing, word: ProduceResponse) -> None:
         if word.error and word.error != KafkaError.DUPLICATE_SEQUENCE_NUMBER:
             self._ended(batch, broker, KafkaError(word.error), word.log_start)
+            if word.current is not None and self._config.era.learns_leaders:
+                self._metadata.learn(batch.partition, word.current)
             return
         accumulator = self._accumulator
         line = accumulator.lines[batch.partition]
