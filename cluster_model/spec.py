@@ -77,6 +77,8 @@ class ProducerSpec:
     """None: all keys are alike often."""
     fields: tuple[tuple[str, str], ...] = ()
     """Fields of its records with what each is made of, instead of ``records``; for whoever looks at them."""
+    resends: bool = False
+    """Whether a restarted application sends again what the process before it was not told the outcome of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,8 @@ class GroupSpec:
     """... and how long after."""
     pattern: str = ""
     """A regular expression: a coordinated group's topics are all that match it, instead of ``topics``."""
+    instances: tuple[str, ...] = ()
+    """``group.instance.id`` of each member, instead of one with the members' numbers; two may be the same."""
 
 
 @dataclass(frozen=True, slots=True)
