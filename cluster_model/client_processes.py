@@ -12,13 +12,44 @@ that ``resends`` hands both over again when it is started.
 from typing import Any, Final
 
 from cluster_model.client_nodes import FIRST_CONSUMER, FIRST_PRODUCER, Ground, make_consumer, make_producer
+from cluster_model.clients.commits import CLOSE
 from cluster_model.clients.consumer import Consumer
 from cluster_model.clients.producer import Producer, Unconfirmed
-from cluster_model.messages import PartitionState
+from cluster_model.kernel.kernel import Payload
+from cluster_model.kernel.port import Port
+from cluster_model.messages import Message, PartitionState
 from cluster_model.spec import GroupSpec, ProducerSpec
 
 CLOSE_US: Final = 30_000_000
 """How long a clean end may take."""
+
+
+class Leaving:
+    """An application that has closed its producer, and does nothing but wait for that: then its process ends."""
+
+    def __init__(self, port: Port, producer: Producer) -> None:
+        self._port = port
+        self._producer = producer
+
+    def look(self) -> None:
+        """Something may have been settled."""
+        if self._producer.closed:
+            self._port.exit(CLOSE)
+
+    def receive(self, source: int, message: Message) -> None:
+        """Handle a message."""
+        self._producer.receive(source, message)
+        self.look()
+
+    def on_timer(self, timer: Payload) -> None:
+        """Handle a timer."""
+        self._producer.on_timer(timer)
+        self.look()
+
+    def on_disconnect(self, peer: int) -> None:
+        """A connection broke."""
+        self._producer.on_disconnect(peer)
+        self.look()
 
 
 class ClientProcesses:
@@ -117,7 +148,7 @@ class ClientProcesses:
         else:
             self.consumers[name].begin(())
 
-    def shut_down(self, node: int, timeout_us: int = CLOSE_US) -> None:
+    def shut_down(self, node: int, timeout_us: int) -> None:
         """End a process in order: ``Producer.close`` and ``Consumer.close`` do what they do first."""
         if node in self._leaving:
             return
@@ -125,8 +156,16 @@ class ClientProcesses:
         name = self.names[node]
         if node in self._producer_specs:
             self.producers[name].close(timeout_us)
+            self._leave(node)
         else:
             self.consumers[name].shut_down()
+
+    def _leave(self, node: int) -> None:
+        """A producer's process ends when its client is closed."""
+        process = self._ground.network.processes[node]
+        leaving = Leaving(Port(self._ground.network, node), self.producers[self.names[node]])
+        process.run(leaving)
+        leaving.look()
 
     def is_leaving(self, node: int) -> bool:
         """Whether a process is about to end in order."""
@@ -167,6 +206,11 @@ class ClientProcesses:
             consumer.load(state)
         self._unconfirmed, self._stalls = dict(unconfirmed), dict(stalls)
         self._leaving, self._again = dict.fromkeys(leaving), dict.fromkeys(again)
+        for node in self._producer_specs:
+            if node in self._leaving:
+                self._leave(node)
+            else:
+                self._ground.network.processes[node].run(self.producers[self.names[node]])
         for node in self._members:
             self.consumers[self.names[node]].leaving = node in self._leaving
             self._tell_stall(node)

@@ -11,7 +11,7 @@ from cluster_model import group_truth, viewing
 from cluster_model.building import build_parts, settings_of
 from cluster_model.checker.checker import Checker
 from cluster_model.client_nodes import Ground
-from cluster_model.client_processes import ClientProcesses
+from cluster_model.client_processes import CLOSE_US, ClientProcesses
 from cluster_model.clients.admin import ADMIN, NAME, AdminClient
 from cluster_model.controller.plane import Plane
 from cluster_model.coordinators import host_coordinators
@@ -270,8 +270,10 @@ class Cluster:
             self.emit(NodeDown(self.now_us, self.name_of(node), node, "disk_loss"))
         broker.disk_lost()
 
-    def shutdown(self, node: int) -> None:
+    def shutdown(self, node: int, timeout_us: int = CLOSE_US) -> None:
         """Stop a running broker or client in order (SIGTERM): a broker leaves as its version does, flushes and exits.
+
+        ``timeout_us`` is how long a producer may take to deliver what it has.
 
         Raises:
             ModelError: no such broker or client, or one that does not run.
@@ -282,7 +284,7 @@ class Cluster:
         if node in self.brokers:
             self.brokers[node].shut_down()
         else:
-            self.clients.shut_down(node)
+            self.clients.shut_down(node, timeout_us)
 
     def restart(self, node: int) -> None:
         """Start a process that is down."""
