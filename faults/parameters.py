@@ -79,8 +79,8 @@ def _wrong(param: Param, value: Any, brokers: Collection[int]) -> str:
         return "" if good else "takes a list of configurations"
     if param.type in LISTS:
         pattern, example = LISTS[param.type]
-        good = isinstance(value, tuple) and value and all(isinstance(each, str) for each in value)
-        right = good and all(re.fullmatch(pattern, each, re.ASCII) for each in value)
+        texts = isinstance(value, tuple) and value and all(isinstance(each, str) for each in value)
+        right = texts and all(re.fullmatch(pattern, each, re.ASCII) for each in value)
         return "" if right else f"takes a list such as [{example!r}]"
     return "" if isinstance(value, str) and value else "takes a name"
 

@@ -5,6 +5,7 @@ from typing import Any
 from cluster_model.clients.admin_routing import AtBroker
 from cluster_model.groups.group import State
 from cluster_model.groups.messages import (
+    DescribedGroup,
     FindCoordinatorRequest,
     ListedGroup,
     ListGroupsRequest,
@@ -21,7 +22,7 @@ from cluster_model.groups.tables import (
 )
 from cluster_model.messages import LATEST, NOBODY
 from faults.procedures.job import Hands, Job
-from faults.procedures.looking import Looking, committed_in, the_group
+from faults.procedures.looking import Looking, committed_in, counted, the_group
 from faults.procedures.planning import PlanError
 from faults.procedures.scopes import partitions_in, topics_asked
 
@@ -55,7 +56,7 @@ class Describing(Looking):
             hands.progress(job, told)
         if job.params["show"] == "members":
             self.tell(hands, job, member_table(group, hands.cluster.name_of, verbose=job.params["verbose"]))
-            hands.end(job, "", f"{len(group.members)} members, {group.state}")
+            hands.end(job, "", summary(group))
         elif job.params["show"] == "state":
             job.stage = "coordinator"
             hands.ask(job, FindCoordinatorRequest(0, group.group_id))
@@ -65,7 +66,7 @@ class Describing(Looking):
     def _coordinator(self, hands: Hands, job: Job, answer: Any) -> None:
         group = job.memo["group"]
         self.tell(hands, job, state_table(group, answer.node_id, hands.cluster.name_of))
-        hands.end(job, "", f"{len(group.members)} members, {group.state}")
+        hands.end(job, "", summary(group))
 
     def _metadata(self, hands: Hands, job: Job, answer: Any) -> None:
         """Where nobody leads, nobody is asked for the end."""
@@ -95,8 +96,13 @@ class Describing(Looking):
         if rows:
             self.tell(hands, job, table)
         lags = [int(row[5]) for row in rows if row[5] != "-"]
-        told = f"{group.state}, {len(group.members)} members, {len(rows)} partitions, lag {sum(lags)}"
-        hands.end(job, "", told)
+        lag = f", lag {sum(lags)}" if lags else ""
+        hands.end(job, "", f"{summary(group)}, {counted(len(rows), 'partition')}{lag}")
+
+
+def summary(group: DescribedGroup) -> str:
+    """A group in a few words."""
+    return f"{group.state}, {counted(len(group.members), 'member')}"
 
 
 class Listing(Looking):
@@ -126,7 +132,7 @@ class Listing(Looking):
         found: dict[str, ListedGroup] = {each.group_id: each for each in job.memo["found"]}
         if found:
             self.tell(hands, job, list_table(found.values()))
-        hands.end(job, "", "1 group" if len(found) == 1 else f"{len(found)} groups")
+        hands.end(job, "", counted(len(found), "group"))
 
 
 class DeletingOffsets(Looking):
@@ -150,4 +156,4 @@ class DeletingOffsets(Looking):
         hands.ask(job, OffsetDeleteRequest(0, job.params["group"], partitions))
 
     def _removed(self, hands: Hands, job: Job, answer: Any) -> None:
-        hands.end(job, "", f"{len(answer.partitions)} partitions")
+        hands.end(job, "", f"{counted(len(answer.partitions), 'partition')} deleted")

@@ -45,7 +45,8 @@ class Looking(Procedure):
         """Take one answer; True when all are there."""
         found = (*job.memo[job.stage], (answer.partition, answer.log_offset))
         job.memo[job.stage] = found
-        return len(found) == job.memo["asked"]
+        asked: int = job.memo["asked"]
+        return len(found) == asked
 
     def tell(self, hands: Hands, job: Job, table: Table) -> None:
         """Tell a table, its headings too."""
@@ -56,6 +57,11 @@ class Looking(Procedure):
 def committed_in(answer: OffsetFetchResponse) -> tuple[tuple[str, int], ...]:
     """What a group has committed, as plain pairs."""
     return tuple((each.partition, each.offset) for each in answer.partitions if each.offset >= 0)
+
+
+def counted(number: int, thing: str) -> str:
+    """``1 partition``, ``3 partitions``."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def the_group(answer: Any) -> DescribedGroup:

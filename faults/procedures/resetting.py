@@ -14,7 +14,7 @@ from cluster_model.groups.tables import reset_table
 from cluster_model.messages import EARLIEST, LATEST
 from faults.catalogue import FaultError
 from faults.procedures.job import Hands, Job, verdict
-from faults.procedures.looking import Looking, committed_in, the_group
+from faults.procedures.looking import Looking, committed_in, counted, the_group
 from faults.procedures.planning import PlanError
 from faults.procedures.scopes import offsets_in, partitions_in, topics_asked
 
@@ -131,7 +131,7 @@ class Resetting(Looking):
         self.tell(hands, job, reset_table(job.params["group"], offsets))
         job.memo["new"] = len(offsets)
         if not job.params["execute"]:
-            hands.end(job, "", f"a dry run: nothing is committed, {_count(len(offsets))} would be reset")
+            hands.end(job, "", f"a dry run: nothing is committed, {counted(len(offsets), 'partition')} would be reset")
             return
         job.stage = "commit"
         commits = tuple(CommittedOffset(partition, offset) for partition, offset in offsets.items())
@@ -143,7 +143,7 @@ class Resetting(Looking):
             super().answered(hands, job, answer)
             return
         error, detail = verdict(answer)
-        hands.end(job, error, detail or ("" if error else f"{_count(job.memo['new'])} reset"))
+        hands.end(job, error, detail or ("" if error else f"{counted(job.memo['new'], 'partition')} reset"))
 
 
 def strategy_of(job: Job) -> Strategy:
@@ -171,7 +171,3 @@ def worked_out(job: Job) -> tuple[dict[str, int], list[str]]:
         offsets[each] = reset.offset
         warnings += [reset.warning] if reset.warning else []
     return offsets, warnings
-
-
-def _count(partitions: int) -> str:
-    return "1 partition" if partitions == 1 else f"{partitions} partitions"
