@@ -6,7 +6,15 @@ from typing import Any, Final
 from cluster_model.clients.accumulator import Accumulator, Outgoing
 from cluster_model.clients.pacing import Pacing
 from cluster_model.errors import KafkaError
-from cluster_model.events import Event, ProduceRefused, RecordsAcked, RecordsFailed, RecordsSent, RecordsUnknown
+from cluster_model.events import (
+    Event,
+    ProduceRefused,
+    ProduceRetried,
+    RecordsAcked,
+    RecordsFailed,
+    RecordsSent,
+    RecordsUnknown,
+)
 
 DIED: Final = "process died"
 """Why a record has no outcome whose application was killed; no error of Kafka's."""
@@ -59,6 +67,10 @@ class Books:
                 now, self._name, batch.partition, broker, self._acks, error.name, batch.sequence, batch.records
             )
         )
+
+    def tried_again(self, now: int, batch: Outgoing, broker: int) -> None:
+        """An attempt beyond the first."""
+        self._emit(ProduceRetried(now, self._name, batch.partition, broker, batch.sequence, batch.records))
 
     def gave_up(self, now: int, batch: Outgoing, error: str) -> None:
         """The error callback: failed only if nothing can have been written."""

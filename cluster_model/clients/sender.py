@@ -218,6 +218,8 @@ class Sender:
             batch.sequence, records, size, (), batch.newest_us, codec.code, batch.epoch, batch.sequence - batch.first,
         )  # fmt: skip
         self._port.send(leader, request)
+        if batch.attempts > 1:
+            self._books.tried_again(self._port.clock.now, batch, leader)
         line.muted = self._muting
         return batch
 
