@@ -99,6 +99,8 @@ class ProducerSpec:
     """One record in so many cannot be serialized; 0: all can."""
     interceptors: tuple[Interceptor, ...] = ()
     """In the order in which they see a record."""
+    resends: bool = False
+    """Whether a restarted application sends again what the process before it was not told the outcome of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,8 @@ class GroupSpec:
     """... and how long after."""
     pattern: str = ""
     """A regular expression: a coordinated group's topics are all that match it, instead of ``topics``."""
+    instances: tuple[str, ...] = ()
+    """``group.instance.id`` of each member, instead of one with the members' numbers; two may be the same."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,8 @@ RECORD_OVERHEAD: Final = 61 + 21
 """The most that a record needs beside key and value: a batch's header, its own lengths (``ensureValidRecordSize``)."""
 EXHAUSTED: Final = "BufferExhaustedException"
 """The error of records for which there was no memory in time; Kafka gives it no code."""
+Unconfirmed = tuple[str, int, int]
+"""(partition, number of the first, how many) of records whose application was never told what became of them."""
 
 
 class Producer(Counted):
@@ -116,12 +118,36 @@ class Producer(Counted):
         return self._sender.under_way
 
     def begin(self, states: tuple[PartitionState, ...]) -> None:
-        """Start with knowledge of the cluster's first instant."""
+        """Start with knowledge of the cluster's first instant; with none if it starts later."""
         self._metadata.begin(states)
         self._sender.begin()
         self._pace.begin()
         if self._spec.close_us >= 0 and self._spec.stop_us >= 0:
             self._port.timer(self._spec.stop_us, "stop")
+
+    def died(self) -> tuple[Unconfirmed, ...]:
+        """The process was killed. What its application had not been told the outcome of, in the order of sending."""
+        now = self._port.now
+        accumulator = self._accumulator
+        waiting = [batch for line in accumulator.busy.values() for batch in line.waiting]
+        place = {name: index for index, name in enumerate(accumulator.lines)}
+        batches = sorted((*self._sender.flights(), *waiting), key=lambda each: (place[each.partition], each.sequence))
+        for batch in batches:
+            self._books.died(now, batch)
+        return tuple([(batch.partition, batch.sequence, batch.records) for batch in batches])
+
+    def succeed(self, former: "Producer") -> None:
+        """Be the next process of the same application: of the former one it has nothing but what is counted."""
+        self._books.load(former._books.save())
+        self._accumulator.number_on(former._accumulator)
+
+    def send_again(self, records: tuple[Unconfirmed, ...]) -> None:
+        """``send`` what an earlier process was not told the outcome of, under the numbers that it had there."""
+        now = self._port.now
+        for partition, number, count in records:
+            self._accumulator.again(partition, number, count, now)
+            self._books.made(now, partition, number, count)
+        self._sender.pump()
 
     def stop(self) -> None:
         """Make no more records; what is on its way goes on, or is waited for if the producer is to be closed."""

@@ -60,7 +60,7 @@ class Sender:
         self._id_request = IdRequest(
             port, self._metadata, backoff_us=config.backoff_us, timeout_us=config.request_timeout_us
         )
-        self._correlation = 0
+        self._correlation = port.first_number
         self._alarm = Alarm(port, "sender")
         self.acks = config.acks
         self._name = spec.name
@@ -91,7 +91,11 @@ class Sender:
     @property
     def under_way(self) -> int:
         """Batches under way whose outcome is open."""
-        return sum(not batch.done for batch in self._flight.batches())
+        return len(self.flights())
+
+    def flights(self) -> list[Outgoing]:
+        """Batches under way whose outcome is open."""
+        return [batch for batch in self._flight.batches() if not batch.done]
 
     def begin(self) -> None:
         """The client is there: an idempotent one asks for its id at once."""
@@ -214,6 +218,8 @@ class Sender:
             batch.sequence, records, size, (), batch.newest_us, codec.code, batch.epoch, batch.sequence - batch.first,
         )  # fmt: skip
         self._port.send(leader, request)
+        if batch.attempts > 1:
+            self._books.tried_again(self._port.clock.now, batch, leader)
         line.muted = self._muting
         return batch
 
