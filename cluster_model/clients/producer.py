@@ -13,9 +13,10 @@ from typing import Any, Final
 
 from cluster_model.clients.accumulator import Accumulator
 from cluster_model.clients.before_sending import UNSERIALIZED, Chain
-from cluster_model.clients.books import Books, Counted
-from cluster_model.clients.ending import CLOSE, FORCED, FOREVER_US, Ending
+from cluster_model.clients.books import Books
+from cluster_model.clients.ending import CLOSE, Ending
 from cluster_model.clients.io_thread import CALLBACKS, BooksWithCallbacks, IoThread
+from cluster_model.clients.lifetime import STOP, Lifetime
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.pacing import pacing_of
 from cluster_model.clients.producer_config import ProducerConfig
@@ -26,31 +27,21 @@ from cluster_model.events import Event
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
 from cluster_model.kernel.streams import Stream
-from cluster_model.messages import (
-    NOBODY,
-    InitProducerIdResponse,
-    Message,
-    MetadataResponse,
-    PartitionState,
-    ProduceResponse,
-)
+from cluster_model.messages import NOBODY, InitProducerIdResponse, Message, MetadataResponse, ProduceResponse
 from cluster_model.spec import ProducerSpec
 
 RECORD_OVERHEAD: Final = 61 + 21
 """The most that a record needs beside key and value: a batch's header, its own lengths (``ensureValidRecordSize``)."""
 EXHAUSTED: Final = "BufferExhaustedException"
 """The error of records for which there was no memory in time; Kafka gives it no code."""
-Unconfirmed = tuple[str, int, int]
-"""(partition, number of the first, how many) of records whose application was never told what became of them."""
 
 
-class Producer(Counted):
+class Producer(Lifetime):
     """The node."""
 
     __slots__ = (
-        "_available", "_available_as_of", "_blocked_at", "_chain", "_config", "_ending", "_flushed", "_held", "_io",
-        "_late", "_metadata", "_most", "_owed", "_pace", "_partitions", "_plenty", "_port", "_running", "_sender",
-        "_serialized", "_single", "_sizes", "_spec", "_sync", "_taken", "_turn", "_waits", "acks",
+        "_available", "_available_as_of", "_chain", "_config", "_io", "_most", "_partitions", "_plenty", "_single",
+        "_sizes", "_taken", "_turn", "acks",
     )  # fmt: skip
 
     def __init__(
@@ -83,8 +74,6 @@ class Producer(Counted):
         if self._io is not None:
             self._io.join(self._sender, self._books)
         self._ending = Ending(port, self._accumulator, self._sender, self._books)
-        self._flushed = 0
-        """Records that were sent before the newest flush."""
         self._metadata: Metadata = self._sender.metadata
         self._sync = spec.send == "sync"
         self._single = config.batch_bytes == 0
@@ -100,87 +89,9 @@ class Producer(Counted):
         self._turn = 0
         self._running = True
         self._blocked_at = -1
-        """Since when the application waits in ``send``, -1 if it does not."""
         self._held = ""
-        """Partition of the records that wait for memory, empty for none."""
-        self._serialized = 0
-        """Records that the serializer has seen, where it may refuse some."""
-        self._owed = 0
-        """Records that were made and not handed over yet, because each waits for the one before it."""
-        self._late = False
-        """The time for the next records came while the application was waiting for an outcome."""
-        self._waits = False
-        """Whether an outcome may let the application go on."""
-
-    @property
-    def in_flight(self) -> int:
-        """Batches under way."""
-        return self._sender.under_way
-
-    def begin(self, states: tuple[PartitionState, ...]) -> None:
-        """Start with knowledge of the cluster's first instant; with none if it starts later."""
-        self._metadata.begin(states)
-        self._sender.begin()
-        self._pace.begin()
-        if self._spec.close_us >= 0 and self._spec.stop_us >= 0:
-            self._port.timer(self._spec.stop_us, "stop")
-
-    def died(self) -> tuple[Unconfirmed, ...]:
-        """The process was killed. What its application had not been told the outcome of, in the order of sending."""
-        now = self._port.now
-        accumulator = self._accumulator
-        waiting = [batch for line in accumulator.busy.values() for batch in line.waiting]
-        place = {name: index for index, name in enumerate(accumulator.lines)}
-        batches = sorted((*self._sender.flights(), *waiting), key=lambda each: (place[each.partition], each.sequence))
-        for batch in batches:
-            self._books.died(now, batch)
-        return tuple([(batch.partition, batch.sequence, batch.records) for batch in batches])
-
-    def succeed(self, former: "Producer") -> None:
-        """Be the next process of the same application: of the former one it has nothing but what is counted."""
-        self._books.load(former._books.save())
-        self._accumulator.number_on(former._accumulator)
-
-    def send_again(self, records: tuple[Unconfirmed, ...]) -> None:
-        """``send`` what an earlier process was not told the outcome of, under the numbers that it had there."""
-        now = self._port.now
-        for partition, number, count in records:
-            self._accumulator.again(partition, number, count, now)
-            self._books.made(now, partition, number, count)
-        self._sender.pump()
-
-    def stop(self) -> None:
-        """Make no more records; what is on its way goes on, or is waited for if the producer is to be closed."""
-        self._running = False
-        if self._spec.close_us >= 0:
-            self._port.timer(0, "stop")
-
-    def flush(self) -> None:
-        """Send everything at once; the application sends nothing until all of it has its outcome."""
-        self._ending.flush()
-        self._waits = self._sync or bool(self._held) or self._ending.waits
-
-    def close(self, timeout_us: int = FOREVER_US) -> None:
-        """``close(timeout)``: send what there is, and fail what has no outcome by then; 0 waits for nothing.
-
-        Nobody sends any more: whoever waits in ``send`` gets an exception. A second call changes nothing.
-        """
-        self._running = False
-        if self._ending.closing:
-            return
-        if self._held:
-            now = self._port.now
-            self._books.never_taken(now, self._held, self._owed, FORCED, now - self._blocked_at)
-            self._held = ""
-        self._owed = 0
-        self._late = False
-        self._ending.close(timeout_us)
-        self._waits = self._ending.waits
-
-    @property
-    def closed(self) -> bool:
-        """Whether it has been closed, and has nothing more to do."""
-        return self._ending.closed
+        self._serialized = self._flushed = self._owed = 0
+        self._late = self._waits = False
 
     def receive(self, source: int, message: Message) -> None:
         """Handle a message."""
@@ -212,7 +123,7 @@ class Producer(Counted):
             return
         if name == "blocked":
             self._give_way()
-        elif name == "stop":
+        elif name == STOP:
             self.close(self._spec.close_us)
         elif name == CLOSE:
             self._ending.rang()

@@ -91,11 +91,15 @@ class Sender:
     @property
     def under_way(self) -> int:
         """Batches under way whose outcome is open."""
-        return len(self.flights())
+        return sum(not batch.done for batch in self._flight.batches())
 
-    def flights(self) -> list[Outgoing]:
-        """Batches under way whose outcome is open."""
-        return [batch for batch in self._flight.batches() if not batch.done]
+    def unsettled(self) -> list[Outgoing]:
+        """Batches whose outcome is open, under way or not: partition by partition, in the order of their records."""
+        accumulator = self._accumulator
+        found = [batch for batch in self._flight.batches() if not batch.done]
+        found += [batch for line in accumulator.busy.values() for batch in line.waiting]
+        place = {name: index for index, name in enumerate(accumulator.lines)}
+        return sorted(found, key=lambda batch: (place[batch.partition], batch.sequence))
 
     def begin(self) -> None:
         """The client is there: an idempotent one asks for its id at once."""
@@ -366,8 +370,7 @@ class Sender:
     def abort(self, error: str) -> None:
         """Every batch without an outcome fails, and no answer is waited for (``abortIncompleteBatches``)."""
         now = self._port.clock.now
-        waiting = [batch for line in self._accumulator.busy.values() for batch in line.waiting]
-        for batch in [*(each for each in self._flight.batches() if not each.done), *waiting]:
+        for batch in self.unsettled():
             self._accumulator.drop(batch)
             self._accumulator.settle(batch)
             batch.written = batch.written or batch.in_flight
