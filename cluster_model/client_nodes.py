@@ -36,15 +36,20 @@ def partitions_of(parts: Parts, topic: str) -> tuple[str, ...]:
 def make_producers(
     spec: ClusterSpec, parts: Parts, network: Network, emit: Callable[[Event], None], streams: Streams
 ) -> dict[str, Producer]:
-    """Every producer by name, added to the network."""
+    """Every producer by name, added to the network.
+
+    Raises:
+        ModelError: one's topic does not exist.
+    """
     brokers = tuple(broker.id for broker in spec.brokers)
     producers: dict[str, Producer] = {}
     for index, each in enumerate(spec.producers):
         config = ProducerConfig.of(parts.profile, each.config)
         node = FIRST_PRODUCER + index
+        partitions_of(parts, each.topic)
         producer = Producer(
-            Port(network, node), each, config, partitions_of(parts, each.topic), brokers, emit,
-            streams.named(f"retry:{each.name}"), streams.seed,
+            Port(network, node), each, config, brokers, emit, streams.named(f"retry:{each.name}"),
+            streams.named(f"partitioner:{each.name}"), parts.keys.get(each.name), streams.seed,
         )  # fmt: skip
         producers[each.name] = producer
         network.add(node, each.name, producer)

@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from cluster_model.clients.era import Era
+from cluster_model.clients.partitioners.placing import KIP_794, PartitionerConfig, check_partitioner
 from cluster_model.config_keys import ConfigValue
 from cluster_model.errors import ConfigConflictError
+from cluster_model.kernel.streams import Stream
 from cluster_model.log.codecs import Codec, codec_of
+from cluster_model.partitioning_keys import ADAPTIVE, AVAILABILITY, IGNORE_KEYS, PARTITIONER_CLASS
 from cluster_model.profiles import Profile
 
 MS: Final = 1_000
@@ -38,6 +41,9 @@ class ProducerConfig:
     idempotent: bool
     metadata_age_us: int
     codec: Codec
+    partitioner: PartitionerConfig
+    availability_us: int
+    """Silence of a leader after which its partitions are left out, 0 for never."""
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ProducerConfig":
@@ -72,8 +78,17 @@ class ProducerConfig:
             block_us=int(config.get("max.block.ms", 60_000)) * MS,
             idempotent=_idempotent(profile, era, config, acks, retries, in_flight),
             metadata_age_us=int(config.get("metadata.max.age.ms", 300_000)) * MS,
+            partitioner=_partitioner(era, config),
+            availability_us=int(config.get(AVAILABILITY, 0)) * MS,
             codec=codec_of(profile, str(config.get("compression.type", "none"))),
         )
+
+    def pause_us(self, attempts: int, jitter: Stream) -> int:
+        """Time to the next attempt; where pauses grow they vary by a fifth (``ExponentialBackoff``)."""
+        pause = min(self.backoff_us << min(attempts - 1, 20), self.backoff_max_us)
+        if not self.era.backoff_grows:
+            return pause
+        return min(pause * (800 + jitter.below(401)) // 1_000, self.backoff_max_us)
 
 
 def _delivery_timeout(config: Mapping[str, ConfigValue], least_us: int) -> int:
@@ -119,3 +134,21 @@ def _idempotent(
             f"brokers of Kafka {profile.version} know no idempotence: enable.idempotence must be false",
         )
     return wanted
+
+
+def _partitioner(era: Era, config: Mapping[str, ConfigValue]) -> PartitionerConfig:
+    """Who chooses partitions; what the version does not know is refused."""
+    for key in (IGNORE_KEYS, ADAPTIVE, AVAILABILITY):
+        if key in config and era.number < KIP_794:
+            raise ConfigConflictError(key, f"{key} exists since Kafka 3.3, this is {era.version}")
+    made = PartitionerConfig(
+        str(config.get(PARTITIONER_CLASS, "")),
+        config.get(IGNORE_KEYS, False) is True,
+        config.get(ADAPTIVE, True) is True,
+        int(config.get("batch.size", 16_384)),
+    )
+    try:
+        check_partitioner(era.number, made)
+    except ValueError as error:
+        raise ConfigConflictError(PARTITIONER_CLASS, str(error)) from None
+    return made

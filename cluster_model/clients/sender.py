@@ -6,6 +6,7 @@ from cluster_model.clients.accumulator import Accumulator, Line, Outgoing
 from cluster_model.clients.books import Books
 from cluster_model.clients.in_flight import InFlight
 from cluster_model.clients.metadata import Metadata
+from cluster_model.clients.partitioners.loads import Latencies
 from cluster_model.clients.producer_config import ProducerConfig
 from cluster_model.clients.producer_id import IdRequest
 from cluster_model.clients.sequences import GAP, Sequences
@@ -21,9 +22,9 @@ class Sender:
     """Sends what the accumulator has, and tells the books how it ended."""
 
     __slots__ = (
-        "_accumulator", "_alarm", "_books", "_config", "_correlation", "_flight", "_id_request", "_jitter", "_metadata",
-        "_muting", "_name", "_next_line", "_patience_us", "_port", "_pumped_as_of", "_sequences", "_sizes", "_spec",
-        "acks", "at_once", "hurry",
+        "_accumulator", "_alarm", "_books", "_config", "_correlation", "_flight", "_id_request", "_jitter",
+        "_latencies", "_metadata", "_muting", "_name", "_next_line", "_patience_us", "_port", "_pumped_as_of",
+        "_sequences", "_sizes", "_spec", "acks", "at_once", "hurry",
     )  # fmt: skip
 
     def __init__(
@@ -36,8 +37,10 @@ class Sender:
         books: Books,
         jitter: Stream,
         sizes: RecordSizes,
+        latencies: Latencies,
     ) -> None:
         self._sizes = sizes
+        self._latencies = latencies
         self._port = port
         self._spec = spec
         self._config = config
@@ -130,7 +133,9 @@ class Sender:
                 nodes[leader] = [line]
         if sequences.ready:
             for leader, lines in nodes.items():
-                while self._flight.count(leader) < self._config.max_in_flight and self._request(leader, lines, now):
+                if self._latencies.watched and self._any_ready(lines, now):
+                    self._latencies.on_ready(leader, now, can_take=self._can_take(leader))
+                while self._can_take(leader) and self._request(leader, lines, now):
                     pass
         else:
             self._id_request.want()
@@ -150,13 +155,19 @@ class Sender:
                         wake = at
         return wake
 
+    def _can_take(self, leader: int) -> bool:
+        return self._flight.count(leader) < self._config.max_in_flight
+
+    def _any_ready(self, lines: list[Line], now: int) -> bool:
+        return any(line.waiting and not line.muted and self._ready_at(line) <= now for line in lines)
+
     def _ready_at(self, line: Line) -> int:
         """When the head of a line is ready to be sent (``RecordAccumulator.batchReady``)."""
         batch = line.waiting[0]
         config = self._config
         if batch.attempts:
             return self._backs_off_until(line, batch)
-        full = len(line.waiting) > 1 or batch.split or self._size(batch) >= config.batch_bytes
+        full = len(line.waiting) > 1 or batch.closed or self._size(batch) >= config.batch_bytes
         at = batch.created_us if full or self.hurry else batch.created_us + config.linger_us
         return max(at, self._packed_at(batch))
 
@@ -175,7 +186,7 @@ class Sender:
 
     def _request(self, leader: int, lines: list[Line], now: int) -> bool:
         """One request to a broker for whom anything is ready, with the heads of all its lines that may go along."""
-        if not any(line.waiting and not line.muted and self._ready_at(line) <= now for line in lines):
+        if not self._any_ready(lines, now):
             return False
         begin = self._next_line.pop(leader, "")
         first = next((index for index, line in enumerate(lines) if line.name == begin), 0)
@@ -373,16 +384,8 @@ class Sender:
         if not (in_time and self._sequences.may_retry(line, batch, error, log_start)):
             self._give_up(batch, error, for_good=in_time)
             return
-        batch.retry_at = now + self._pause(batch.attempts)
+        batch.retry_at = now + config.pause_us(batch.attempts, self._jitter)
         self._accumulator.back(batch)
-
-    def _pause(self, attempts: int) -> int:
-        """Time to the next attempt; where pauses grow they vary by a fifth (``ExponentialBackoff``)."""
-        config = self._config
-        pause = min(config.backoff_us << min(attempts - 1, 20), config.backoff_max_us)
-        if not config.era.backoff_grows:
-            return pause
-        return min(pause * (800 + self._jitter.below(401)) // 1_000, config.backoff_max_us)
 
     def _give_up(self, batch: Outgoing, error: KafkaError, *, for_good: bool) -> None:
         self._accumulator.drop(batch)
