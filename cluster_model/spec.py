@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from cluster_model.load_spec import ClosedLoop, KeySkew, RateProfile, Sizes
+from cluster_model.load_spec import ClosedLoop, KeySkew, OwnPartitioner, RateProfile, Sizes
 from cluster_model.log.rules import WRITEBACK_US
 from cluster_model.profiles import ELR_FEATURE, Profile, with_elr
 
@@ -74,7 +74,7 @@ class ProducerSpec:
     """-1: goes on until the settling begins."""
     config: dict[str, int | str | bool] = field(default_factory=dict)
     keys: int = 0
-    """Distinct keys of its records in each partition; 0: records without keys."""
+    """Distinct keys of its records, ``key-0`` and so on; 0: records without keys."""
     tombstones: int = 0
     """One record in so many deletes its key; 0: none."""
     send: str = "async"
@@ -101,6 +101,10 @@ class ProducerSpec:
     """In the order in which they see a record."""
     resends: bool = False
     """Whether a restarted application sends again what the process before it was not told the outcome of."""
+    partition: int = -1
+    """The partition that all its records name; -1: they leave it to the partitioner."""
+    partitioner: OwnPartitioner | None = None
+    """The application's own, for records with keys; None: Kafka's, by the configuration."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """How a producer's life goes: it begins, flushes, stops, is closed, or is killed and followed by another process."""
 
+from collections import deque
 from typing import Final
 
 from cluster_model.clients.books import Counted
@@ -41,8 +42,8 @@ class Lifetime(Counted):
     """Records that the serializer has seen, where it may refuse some."""
     _blocked_at: int
     """Since when the application waits in ``send``, -1 if it does not."""
-    _held: str
-    """Partition of the records that wait for memory, empty for none."""
+    _held: deque[tuple[str, int]]
+    """Records that wait for memory, and those behind them: partition and how many, in order."""
     _owed: int
     """Records that were made and not handed over yet, because each waits for the one before it."""
     _late: bool
@@ -102,14 +103,20 @@ class Lifetime(Counted):
         self._running = False
         if self._ending.closing:
             return
-        if self._held:
-            now = self._port.now
-            self._books.never_taken(now, self._held, self._owed, FORCED, now - self._blocked_at)
-            self._held = ""
+        self._refuse_held(FORCED)
         self._owed = 0
         self._late = False
         self._ending.close(timeout_us)
         self._waits = self._ending.waits
+
+    def _refuse_held(self, error: str) -> None:
+        """Whoever waits in ``send`` gets an exception, and so does what would have been sent next."""
+        now = self._port.now
+        held = list(self._held)
+        self._held.clear()
+        for partition, count in held:
+            self._books.never_taken(now, partition, count + self._owed, error, now - self._blocked_at)
+            self._owed = 0
 
     @property
     def closed(self) -> bool:

@@ -8,17 +8,20 @@ The application is one thread. While ``send`` blocks, for metadata or for memory
 synchronously makes none either until it has the outcome of its last record.
 """
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.clients.accumulator import Accumulator
 from cluster_model.clients.before_sending import UNSERIALIZED, Chain
 from cluster_model.clients.books import Books
+from cluster_model.clients.destinations import Destinations
 from cluster_model.clients.ending import CLOSE, Ending
 from cluster_model.clients.io_thread import CALLBACKS, BooksWithCallbacks, IoThread
 from cluster_model.clients.lifetime import STOP, Lifetime
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.pacing import pacing_of
+from cluster_model.clients.partitioners.loads import Latencies
 from cluster_model.clients.producer_config import ProducerConfig
 from cluster_model.clients.sender import Sender
 from cluster_model.clients.sizes import LARGEST, every, sizes_of
@@ -27,7 +30,8 @@ from cluster_model.events import Event
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
 from cluster_model.kernel.streams import Stream
-from cluster_model.messages import NOBODY, InitProducerIdResponse, Message, MetadataResponse, ProduceResponse
+from cluster_model.log.keys import ProducerKeys
+from cluster_model.messages import InitProducerIdResponse, Message, MetadataResponse, ProduceResponse
 from cluster_model.spec import ProducerSpec
 
 RECORD_OVERHEAD: Final = 61 + 21
@@ -40,8 +44,7 @@ class Producer(Lifetime):
     """The node."""
 
     __slots__ = (
-        "_available", "_available_as_of", "_chain", "_config", "_io", "_most", "_partitions", "_plenty", "_single",
-        "_sizes", "_taken", "_turn", "acks",
+        "_chain", "_config", "_io", "_most", "_places", "_plenty", "_single", "_sizes", "_taken", "acks",
     )  # fmt: skip
 
     def __init__(
@@ -49,13 +52,17 @@ class Producer(Lifetime):
         port: Port,
         spec: ProducerSpec,
         config: ProducerConfig,
-        partitions: tuple[str, ...],
         brokers: tuple[int, ...],
         emit: Callable[[Event], None],
         jitter: Stream,
+        partitioning: Stream,
+        keys: ProducerKeys | None = None,
         seed: int = 0,
     ) -> None:
-        """``jitter`` is the stream that pauses between attempts are drawn from, ``seed`` the session's."""
+        """``jitter`` and ``partitioning`` are the streams that pauses between attempts and partitions are drawn from.
+
+        ``keys`` are those of its records, None for records without; ``seed`` is the session's.
+        """
         self._port = port
         self._spec = spec
         self._config = config
@@ -70,11 +77,17 @@ class Producer(Lifetime):
         """None: callbacks take no time."""
         self._books = (BooksWithCallbacks if self._io else Books)(spec.name, config.acks, emit, self._pace)
         self._accumulator = Accumulator(config.batch_bytes, self._sizes)
-        self._sender = Sender(port, spec, config, brokers, self._accumulator, self._books, jitter, self._sizes)
+        latencies = Latencies(config.availability_us)
+        self._sender = Sender(
+            port, spec, config, brokers, self._accumulator, self._books, jitter, self._sizes, latencies
+        )  # fmt: skip
         if self._io is not None:
             self._io.join(self._sender, self._books)
         self._ending = Ending(port, self._accumulator, self._sender, self._books)
         self._metadata: Metadata = self._sender.metadata
+        self._places = Destinations(
+            spec, config, partitioning, self._metadata, self._accumulator, self._sizes, latencies, keys
+        )
         self._sync = spec.send == "sync"
         self._single = config.batch_bytes == 0
         """Every record has a batch of its own."""
@@ -82,14 +95,9 @@ class Producer(Lifetime):
         """Bytes of the largest record that is taken."""
         self._plenty = config.memory_bytes - max(config.batch_bytes, spec.batch * self._most)
         """With no more memory than this in use, the next batch has room in any case."""
-        self._partitions = partitions
-        self._available = partitions
-        self._available_as_of = -1
-        """Version of the metadata that :attr:`_available` was read from."""
-        self._turn = 0
         self._running = True
         self._blocked_at = -1
-        self._held = ""
+        self._held = deque()
         self._serialized = self._flushed = self._owed = 0
         self._late = self._waits = False
 
@@ -172,9 +180,10 @@ class Producer(Lifetime):
 
     def _hand_over(self, count: int, now: int) -> None:
         """``send`` that many records."""
-        if self._available_as_of != self._metadata.version:
-            self._see_partitions()
-        if not self._partitions:
+        places = self._places
+        if places.as_of != self._metadata.version:
+            places.look()
+        if not places.there:
             self._without_topic(now)
             return
         self._blocked_at = -1
@@ -182,15 +191,30 @@ class Producer(Lifetime):
             count -= self._unserialized(count, now)
             if not count:
                 return
-        partition = self._next_partition()
+        if count == 1 or places.together:
+            partition = places.next(count)
+            alone = self._accumulator.waiting == 0
+            if self._put(partition, count, now):
+                if alone:
+                    self._sender.pump_one(partition, now)
+                else:
+                    self._sender.pump()
+            return
+        for partition, records in places.runs(count):
+            self._put(partition, records, now)
+        self._sender.pump()
+
+    def _put(self, partition: str, count: int, now: int) -> bool:
+        """``send`` records to a partition; False if none of them is in a batch yet, or ever will be."""
         if self._most > self._taken and self._too_large(partition, count):
             self._books.never_taken(now, partition, count, KafkaError.MESSAGE_TOO_LARGE.name, 0)
-            return
+            return False
         if self._single and count > 1:
+            before = self._books.sent
             for _each in range(count):
                 self._append(partition, 1, now)
-        else:
-            self._append(partition, count, now)
+            return self._books.sent > before
+        return self._append(partition, count, now)
 
     def _unserialized(self, count: int, now: int) -> int:
         """How many of the next records the serializer refuses: they have no partition yet, and never get one."""
@@ -210,29 +234,31 @@ class Producer(Lifetime):
             line.next_number += count
         return True
 
-    def _append(self, partition: str, count: int, now: int) -> None:
-        """Put records into a batch, or wait for memory (``RecordAccumulator.append``)."""
+    def _append(self, partition: str, count: int, now: int) -> bool:
+        """Put records into a batch, or have them wait for memory (``RecordAccumulator.append``)."""
         accumulator = self._accumulator
-        config = self._config
+        if self._held:
+            self._held.append((partition, count))
+            return False
         if accumulator.used > self._plenty:
             need = accumulator.needs(partition, count)
-            if need and accumulator.used + need > config.memory_bytes:
+            if need and accumulator.used + need > self._config.memory_bytes:
                 self._wait_for_memory(partition, count, now)
-                return
-        alone = accumulator.waiting == 0
-        number = accumulator.add(partition, count, now)
+                return False
+        self._add(partition, count, now)
+        return True
+
+    def _add(self, partition: str, count: int, now: int) -> None:
+        number = self._accumulator.add(partition, count, now)
         self._books.made(now, partition, number, count)
         if self._chain is not None:
             self._chain.passed(now, partition, number, count)
-        if alone:
-            self._sender.pump_one(partition, now)
-        else:
-            self._sender.pump()
+        if self._places.listens:
+            self._places.appended(partition, number, count)
 
     def _wait_for_memory(self, partition: str, count: int, now: int) -> None:
         """The thread blocks until batches are settled, up to ``max.block.ms`` (``BufferPool.allocate``)."""
-        self._held = partition
-        self._owed += count
+        self._held.append((partition, count))
         self._waits = True
         if self._blocked_at < 0:
             self._blocked_at = now
@@ -242,14 +268,11 @@ class Producer(Lifetime):
 
     def _give_way(self) -> None:
         """The wait for memory is over: the records fail."""
-        now = self._port.now
-        if self._held and now - self._blocked_at >= self._config.block_us:
-            self._books.never_taken(now, self._held, self._owed, EXHAUSTED, now - self._blocked_at)
-            self._owed = 0
+        if self._held and self._port.now - self._blocked_at >= self._config.block_us:
+            self._refuse_held(EXHAUSTED)
             self._released()
 
     def _released(self) -> None:
-        self._held = ""
         self._blocked_at = -1
         draining = self._ending.waits
         self._sender.hurry(draining)
@@ -258,24 +281,25 @@ class Producer(Lifetime):
     def _go_on(self) -> None:
         """Something may have been settled: whoever waits for memory or an outcome looks again."""
         now = self._port.now
+        accumulator = self._accumulator
         if self._ending.waits:
             self._ending.look()
             if not self._ending.waits and not self._held:
                 self._released()
         if self._held:
-            accumulator = self._accumulator
-            count = 1 if self._sync or self._single else self._owed
-            need = accumulator.needs(self._held, count)
-            while self._held and accumulator.used + need <= self._config.memory_bytes:
-                partition, self._owed = self._held, self._owed - count
-                if not self._owed or self._sync:
+            while self._held:
+                partition, count = self._held[0]
+                if accumulator.used + accumulator.needs(partition, count) > self._config.memory_bytes:
+                    return
+                self._held.popleft()
+                if not self._held:
                     self._released()
-                self._append(partition, count, now)
-                need = accumulator.needs(partition, count)
+                self._add(partition, count, now)
+                self._sender.pump()
             if self._spec.flush_every:
                 self._flush_now_and_then()
             return
-        while self._sync and not self._held and self._accumulator.unsettled == 0:
+        while self._sync and not self._held and accumulator.unsettled == 0:
             if not self._owed:
                 if not self._late:
                     return
@@ -286,13 +310,6 @@ class Producer(Lifetime):
             self._hand_over(1, now)
             if self._books.sent == before and not self._held:
                 self._owed = 0
-
-    def _see_partitions(self) -> None:
-        """Which partitions the topic has, and which of them a leader, by the newest metadata."""
-        self._available_as_of = self._metadata.version
-        self._partitions = tuple(self._metadata.partitions_of(self._spec.topic))
-        led = tuple(name for name in self._partitions if self._metadata.leader(name) != NOBODY)
-        self._available = led or self._partitions
 
     def _without_topic(self, now: int) -> None:
         """There is no such topic: ``send`` waits for it to come, up to ``max.block.ms``, and then throws.
@@ -309,30 +326,25 @@ class Producer(Lifetime):
             return
         self._pace.blocked()
 
-    def _next_partition(self) -> str:
-        """In turn over the partitions that have a leader, over all when none has (``RoundRobinPartitioner``)."""
-        available = self._available
-        self._turn += 1
-        return available[(self._turn - 1) % len(available)]
-
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
-            self._books.save(), self._sender.save(), self._turn, self._running, self._blocked_at, self._held,
-            self._owed, self._late, self._waits, self._pace.save(), self._ending.save(), self._flushed,
-            self._serialized, self._io.save() if self._io else (),
+            self._books.save(), self._sender.save(), self._places.save(), self._running, self._blocked_at,
+            tuple(self._held), self._owed, self._late, self._waits, self._pace.save(), self._ending.save(),
+            self._flushed, self._serialized, self._io.save() if self._io else (),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
-            books, sender, self._turn, self._running, self._blocked_at, self._held, self._owed, self._late, self._waits,
-            pace, ending, self._flushed, self._serialized, io,
+            books, sender, places, self._running, self._blocked_at, held, self._owed, self._late, self._waits, pace,
+            ending, self._flushed, self._serialized, io,
         ) = saved  # fmt: skip
+        self._held = deque(held)
         self._pace.load(pace)
         self._ending.load(ending)
         self._books.load(books)
         self._sender.load(sender)
         if self._io:
             self._io.load(io)
-        self._available_as_of = -1
+        self._places.load(places)
