@@ -43,7 +43,8 @@ class Lifetime(Counted):
     _blocked_at: int
     """Since when the application waits in ``send``, -1 if it does not."""
     _held: deque[tuple[str, int]]
-    """Records that wait for memory, and those behind them: partition and how many, in order."""
+    """Records that wait for memory, and those behind them: partition and how many, in order. Where they wait for
+    metadata it is the topic."""
     _owed: int
     """Records that were made and not handed over yet, because each waits for the one before it."""
     _late: bool

@@ -44,7 +44,8 @@ class Producer(Lifetime):
     """The node."""
 
     __slots__ = (
-        "_chain", "_config", "_io", "_most", "_places", "_plenty", "_single", "_sizes", "_taken", "acks",
+        "_chain", "_config", "_forgotten", "_io", "_most", "_places", "_plenty", "_single", "_sizes", "_taken",
+        "_used_at", "acks",
     )  # fmt: skip
 
     def __init__(
@@ -100,6 +101,10 @@ class Producer(Lifetime):
         self._held = deque()
         self._serialized = self._flushed = self._owed = 0
         self._late = self._waits = False
+        self._used_at = 0
+        """When the application sent last."""
+        self._forgotten = False
+        """Nothing has been sent for so long that metadata has the topic no more (``ProducerMetadata.retainTopic``)."""
 
     def receive(self, source: int, message: Message) -> None:
         """Handle a message."""
@@ -115,6 +120,7 @@ class Producer(Lifetime):
                 self._sender.closed_by(source)
         elif isinstance(message, MetadataResponse):
             if self._metadata.answered(message):
+                self._forgotten = self._port.clock.now - self._used_at >= self._config.metadata_idle_us
                 self._sender.pump()
         elif isinstance(message, InitProducerIdResponse):
             self._sender.identified(message)
@@ -183,10 +189,10 @@ class Producer(Lifetime):
         places = self._places
         if places.as_of != self._metadata.version:
             places.look()
-        if not places.there:
-            self._without_topic(now)
+        if not places.there or self._forgotten:
+            self._wait_for_topic(count, now)
             return
-        self._blocked_at = -1
+        self._used_at = now
         if self._spec.serializer_fails:
             count -= self._unserialized(count, now)
             if not count:
@@ -258,18 +264,22 @@ class Producer(Lifetime):
 
     def _wait_for_memory(self, partition: str, count: int, now: int) -> None:
         """The thread blocks until batches are settled, up to ``max.block.ms`` (``BufferPool.allocate``)."""
-        self._held.append((partition, count))
+        self._wait((partition, count), now)
+        self._sender.hurry(True)
+        self._sender.pump()
+
+    def _wait(self, records: tuple[str, int], now: int) -> None:
+        self._held.append(records)
         self._waits = True
         if self._blocked_at < 0:
             self._blocked_at = now
             self._port.timer(self._config.block_us, "blocked", now)
-        self._sender.hurry(True)
-        self._sender.pump()
 
     def _give_way(self) -> None:
-        """The wait for memory is over: the records fail."""
+        """The wait for memory or metadata is over: the records fail."""
         if self._held and self._port.now - self._blocked_at >= self._config.block_us:
-            self._refuse_held(EXHAUSTED)
+            timed_out = self._held[0][0] == self._spec.topic
+            self._refuse_held(KafkaError.REQUEST_TIMED_OUT.name if timed_out else EXHAUSTED)
             self._released()
 
     def _released(self) -> None:
@@ -286,6 +296,8 @@ class Producer(Lifetime):
             self._ending.look()
             if not self._ending.waits and not self._held:
                 self._released()
+        if self._held and self._held[0][0] == self._spec.topic and not self._topic_came(now):
+            return
         if self._held:
             while self._held:
                 partition, count = self._held[0]
@@ -311,34 +323,38 @@ class Producer(Lifetime):
             if self._books.sent == before and not self._held:
                 self._owed = 0
 
-    def _without_topic(self, now: int) -> None:
-        """There is no such topic: ``send`` waits for it to come, up to ``max.block.ms``, and then throws.
-
-        The application's thread waits with it, so that of all the records of that time only the first are made.
-        """
+    def _wait_for_topic(self, count: int, now: int) -> None:
+        """The thread blocks until metadata names the topic, up to ``max.block.ms`` (``waitOnMetadata``)."""
+        self._used_at = now
         self._metadata.refresh()
-        if self._blocked_at < 0:
-            self._blocked_at = now
-        elif now - self._blocked_at >= self._config.block_us:
-            error, waited = KafkaError.REQUEST_TIMED_OUT.name, now - self._blocked_at
-            self._blocked_at = now
-            self._books.never_taken(now, self._spec.topic, self._spec.batch, error, waited)
-            return
-        self._pace.blocked()
+        self._wait((self._spec.topic, count), now)
+
+    def _topic_came(self, now: int) -> bool:
+        """Whether who waits for the topic can go on; what is left of its time is for memory."""
+        if self._places.as_of != self._metadata.version:
+            self._places.look()
+        if not self._places.there or self._forgotten:
+            self._metadata.refresh()
+            return False
+        _topic, count = self._held.popleft()
+        self._hand_over(count, now)
+        if not self._held:
+            self._released()
+        return True
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
             self._books.save(), self._sender.save(), self._places.save(), self._running, self._blocked_at,
             tuple(self._held), self._owed, self._late, self._waits, self._pace.save(), self._ending.save(),
-            self._flushed, self._serialized, self._io.save() if self._io else (),
+            self._flushed, self._serialized, self._io.save() if self._io else (), self._used_at, self._forgotten,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
             books, sender, places, self._running, self._blocked_at, held, self._owed, self._late, self._waits, pace,
-            ending, self._flushed, self._serialized, io,
+            ending, self._flushed, self._serialized, io, self._used_at, self._forgotten,
         ) = saved  # fmt: skip
         self._held = deque(held)
         self._pace.load(pace)
