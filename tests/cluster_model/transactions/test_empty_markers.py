@@ -5,6 +5,8 @@ from random import Random
 import pytest
 
 from cluster_model.clients.aborted import handed_out
+from cluster_model.errors import KafkaError
+from cluster_model.groups.messages import CommittedOffset, OffsetFetchRequest, TxnOffsetCommitRequest
 from cluster_model.log.cleaned import Cleaned
 from cluster_model.log.cleaner import clean, to_clean
 from cluster_model.log.empty_markers import empty_markers
@@ -12,6 +14,7 @@ from cluster_model.log.lineage import ABORT, PLAIN
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.rules import NEVER
 from tests.cluster_model.transactions.logs import Writer
+from tests.cluster_model.transactions.talks import Talk
 
 KEPT_US = 1_000_000
 """``delete.retention.ms``: a second."""
@@ -190,3 +193,37 @@ def test_a_reader_does_not_hear_of_a_marker_that_is_gone() -> None:
     whole = log.read(0, log.leo, 1 << 20)
     assert list(handed_out(log.lineages, whole, [(7, 0)])) == [(2, 3)]
     assert list(handed_out(log.lineages, whole._replace(cleaned=Cleaned(((0, 2),))), [(7, 0)])) == []
+
+
+def test_a_partition_of_offsets_stays_small_and_a_new_coordinator_reads_the_same_of_it() -> None:
+    cleaned: dict[str, int | str | bool] = {
+        "log.segment.bytes": 1_000, "log.cleaner.min.cleanable.ratio": "0", "log.cleaner.delete.retention.ms": 500,
+        "log.cleaner.backoff.ms": 500,
+    }  # fmt: skip
+    talk = Talk(config=cleaned)
+    talk.run(3)
+    producer = talk.producer("pay")
+    producer.init()
+    for offset in range(1, 41):
+        assert producer.add_offsets("a") is KafkaError.NONE
+        commit = TxnOffsetCommitRequest(
+            0, "pay", "a", producer.producer_id, producer.epoch, (CommittedOffset("orders-0", offset),)
+        )
+        producer.ask(talk.cluster.query.leader("__consumer_offsets-1"), commit)
+        producer.end(commit=offset % 4 > 0)
+        talk.run(0.3)
+    talk.run(3)
+    leader = talk.cluster.query.leader("__consumer_offsets-1")
+    for broker in (1, 2, 3):
+        log = talk.cluster.brokers[broker].replicas["__consumer_offsets-1"].log
+        markers = [batch.base for _l, batch, _s, _e in log.batches() if batch.kind >= ABORT]
+        assert len(markers) == 40
+        left = [base for base in markers if log.left(base, base + 1)]
+        assert 0 < len(left) < 20
+        assert sum(entry.last_offset in left for entry in log.transactions.aborted) == len(log.transactions.aborted)
+    talk.cluster.crash(leader)
+    talk.run(25)
+    now = talk.cluster.query.leader("__consumer_offsets-1")
+    assert now not in (leader, -1)
+    answer = producer.ask(now, OffsetFetchRequest(0, "a", None, True), seconds=2)
+    assert [(each.partition, each.offset) for each in answer.partitions] == [("orders-0", 39)]
