@@ -807,6 +807,19 @@ class CommitFailed(TraceEvent):
 
 
 @_event
+class InterceptorFailed(TraceEvent):
+    """A producer's interceptor threw at ``count`` records, the first numbered ``sequence``: they go on without it."""
+
+    kind: ClassVar[str] = "interceptor_failed"
+    at_us: int
+    client: str
+    by: str
+    partition: str
+    sequence: int
+    count: int
+
+
+@_event
 class ProduceRetried(TraceEvent):
     """A producer sent ``count`` records again: another attempt, after one that was refused or not answered."""
 
