@@ -323,14 +323,14 @@ def _group(fields: Fields, profile: Profile, notes: Notes) -> GroupSpec:
     try:
         settings = fields.get("config", {})
         reset_policy(profile, ConsumerConfig.of(profile, settings).reset)
-        if fields.get("coordinated", False) and profile.group_membership:
+        if fields.get("coordinated", True) and profile.group_membership:
             GroupSettings.of(profile, settings, str(settings.get("group.instance.id", "")))
     except ModelError as error:
         notes.problem(fields.at("config"), fields.path("config"), f"found settings that exclude each other: {error}")
     topics = tuple(dict.fromkeys(fields.get("topics", ())))
     return GroupSpec(
         fields.get("name", ""), topics, fields.get("members", 1), fields.get("processing", 0),
-        fields.get("config", {}), fields.get("coordinated", False), fields.get("commit", "auto"),
+        fields.get("config", {}), fields.get("coordinated", True), fields.get("commit", "auto"),
         fields.get("fails", 0), fields.get("retries", 0), fields.get("retry_pause", 0),
         instances=_instances(fields, profile, notes),
     )  # fmt: skip
