@@ -52,7 +52,7 @@ def make_producers(
 
 
 def make_consumers(
-    spec: ClusterSpec, parts: Parts, network: Network, emit: Callable[[Event], None]
+    spec: ClusterSpec, parts: Parts, network: Network, emit: Callable[[Event], None], streams: Streams
 ) -> dict[str, Consumer]:
     """Every member of every group by name, added to the network."""
     brokers = tuple(broker.id for broker in spec.brokers)
@@ -71,7 +71,9 @@ def make_consumers(
                 parts.lineages, emit,
             )  # fmt: skip
             if coordinated:
-                consumer.subscribe(_settings(parts, each, member), each.topics, each.pattern)
+                settings = _settings(parts, each, member)
+                stream = streams.named(f"member:{name}") if settings.modern else None
+                consumer.subscribe(settings, each.topics, each.pattern, stream)
             consumers[name] = consumer
             network.add(node, name, consumer)
     return consumers

@@ -77,7 +77,7 @@ class Cluster:
             node = self.brokers[each.id]
             node.join(self.plane.join(node, self._port(each.id), each.rack))
         nodes = [(self.brokers[number], self._port(number)) for number in ids]
-        self.coordinators = host_coordinators(spec, parts.profile, nodes, self.streams)
+        self.coordinators = host_coordinators(spec, parts.profile, nodes, self.streams, self.emit)
         """Of groups, by broker."""
         self.lineages = parts.lineages
         self.topics = parts.registry
@@ -87,7 +87,7 @@ class Cluster:
                 self.brokers[broker].replicas[name] = replica
         self._add_nodes(ids)
         self.producers = make_producers(spec, parts, self.network, self.emit, self.streams)
-        self.consumers = make_consumers(spec, parts, self.network, self.emit)
+        self.consumers = make_consumers(spec, parts, self.network, self.emit, self.streams)
         self.admin = AdminClient(self._port(ADMIN), ids, self.streams.named("admin"))
         self.network.add(ADMIN, NAME, self.admin)
         self.world = World(
