@@ -188,7 +188,8 @@ class ModernGroups:
         token = self._appending = self._token
         number = self._registry.partition_of(group.group_id)
         texts = [encode(record) for record in records]
-        if group.group_id not in self.groups:
+        begins = group.group_id not in self.groups
+        if begins:
             self.groups[group.group_id] = group
             texts += self._instead_of(group.group_id)
         self._writes[token] = _Write(group.group_id, group.serial, number, records, client)
@@ -198,6 +199,9 @@ class ModernGroups:
         self._appending = 0
         if token in self._writes:
             self._apply(self._writes[token])
+        classic = self._registry.groups.get(group.group_id)
+        if begins and classic is not None and group.group_id in self.groups:
+            classic.generation, classic.protocol_type = 0, ""
 
     def _instead_of(self, group_id: str) -> list[str]:
         """A classic group of that name, which is empty, ends here; what it has committed stays."""
