@@ -260,9 +260,8 @@ class Commits:
         times = [self.auto_at] if self._settings.auto_commit and self._member.state == STABLE else []
         if self._repeat is not None:
             times.append(self._repeat[2])
-        if self._retry_at > now:
-            times.append(self._retry_at)
-        return min(times, default=-1)
+        times.append(self._retry_at)
+        return min([at for at in times if at > now], default=-1)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""

@@ -180,6 +180,7 @@ class Coordination:
 
     def closed(self, now: int) -> bool:
         """Whether the last commit has ended; then the member leaves."""
+        self.link.find()
         self.commits.poll(now)
         if self.commits.busy(CLOSE):
             return False
@@ -229,7 +230,7 @@ class Coordination:
             times.append(self.commits.due(now))
         elif self._settings.own_thread and not polling and self.member.state != UNJOINED:
             times.append(self._polled_at + self._settings.max_poll_us)
-        return min([at for at in times if at >= 0], default=-1)
+        return min([at for at in times if at > now], default=-1)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""

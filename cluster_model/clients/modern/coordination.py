@@ -73,7 +73,8 @@ class ModernCoordination:
             return False
         if member.lost_all:
             self._abandon()
-        self._reconcile(now)
+        while self._reconcile(now):
+            pass
         member.beat(now, tuple(self._positions.assigned))
         self.commits.auto(now)
         self.commits.fetch(self._positions.initializing(), now)
@@ -92,28 +93,29 @@ class ModernCoordination:
         self._towards = None
         self._positions.withheld = ()
 
-    def _reconcile(self, now: int) -> None:
-        """Take up what the member is to have (``maybeReconcile``)."""
+    def _reconcile(self, now: int) -> bool:
+        """Go on with what the member is to have (``maybeReconcile``); whether it has that now."""
         member, positions = self.member, self._positions
         if self._towards is not None and self._since != member.full_requests:
             self._let_go()
         if self.commits.busy(PREPARE):
-            return
+            return False
         if self._towards is None:
             target = member.target
             if target is None:
-                return
+                return False
             if sorted(target) == sorted(positions.assigned):
                 member.target = None
-                return
+                return False
             self._towards, self._since = target, member.full_requests
             if self._settings.auto_commit:
                 self.commits.commit(PREPARE, self.commits.consumed(), now, self._settings.rebalance_us)
                 # What is about to be given up is not handed out any more; the rest is.
                 positions.withheld = tuple([name for name in positions.assigned if name not in target])
                 if self.commits.busy(PREPARE):
-                    return
+                    return False
         self._take_up(self._towards, now)
+        return True
 
     def _take_up(self, towards: tuple[str, ...], now: int) -> None:
         member, positions = self.member, self._positions
@@ -157,6 +159,7 @@ class ModernCoordination:
 
     def closed(self, now: int) -> bool:
         """Whether the last commit has ended; then the member leaves."""
+        self.link.find()
         self.commits.poll(now)
         if self.commits.busy(CLOSE):
             return False
@@ -198,7 +201,7 @@ class ModernCoordination:
             times.append(self.commits.due(now))
         elif not polling and self.member.generation > 0:
             times.append(self._polled_at + self._settings.max_poll_us)
-        return min([at for at in times if at >= 0], default=-1)
+        return min([at for at in times if at > now], default=-1)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""

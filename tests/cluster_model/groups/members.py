@@ -172,6 +172,9 @@ class Member(Hand):
 class Talk:
     """A cluster of three brokers with ``__consumer_offsets`` of three partitions, and what is said about groups."""
 
+    placement: tuple[tuple[int, ...], ...] = ((1, 2, 3), (2, 3, 1))
+    """Of the topic ``orders``."""
+
     def __init__(
         self,
         kafka: str = "3.9",
@@ -185,7 +188,7 @@ class Talk:
         spec = ClusterSpec(
             kafka, mode or ("zookeeper" if kafka < "3.3" else "kraft"), tuple(BrokerSpec(each) for each in (1, 2, 3)),
             (
-                TopicSpec("orders", placement=((1, 2, 3), (2, 3, 1))),
+                TopicSpec("orders", placement=self.placement),
                 TopicSpec(
                     OFFSETS, placement=((1, 2, 3), (2, 3, 1), (3, 1, 2)),
                     config={"cleanup.policy": "compact", **(offsets or {})},

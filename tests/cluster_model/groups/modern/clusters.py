@@ -1,5 +1,6 @@
 """A cluster with groups by the consumer protocol, whose members are real consumers that come and go."""
 
+from collections.abc import Callable
 from typing import Any
 
 from cluster_model.clients.application import Application
@@ -7,8 +8,10 @@ from cluster_model.clients.consumer import CLOSED, Consumer
 from cluster_model.clients.group_settings import GroupSettings
 from cluster_model.clients.modern.coordination import ModernCoordination
 from cluster_model.config import ConfigValue, ConsumerConfig
+from cluster_model.events import Event
 from cluster_model.groups.modern.group import ModernGroup
 from cluster_model.groups.modern.host import ModernGroups
+from cluster_model.groups.modern.messages import ConsumerGroupHeartbeatResponse
 from cluster_model.internal_topics import OFFSETS, coordinator_partition
 from cluster_model.kernel.port import Port
 from tests.cluster_model.groups.members import Talk
@@ -25,6 +28,10 @@ class ModernTalk(Talk):
         }  # fmt: skip
         super().__init__(kafka, config={**asked, **(config or {})}, **more)
         self.consumers: dict[str, Consumer] = {}
+        self.listen: Callable[[Event], None] = self.cluster.emit
+        """Told what consumers tell, at that moment."""
+        self.heard: dict[str, int] = {}
+        """Consumer → when it sent the last heartbeat that was answered well."""
 
     def consumer(
         self, name: str, *, instance: str = "", pattern: str = "", processing_us: int = 0, **config: ConfigValue
@@ -36,7 +43,7 @@ class ModernTalk(Talk):
         node = FIRST + len(self.consumers)
         consumer = Consumer(
             Port(cluster.network, node), name, "g", cluster.profile, ConsumerConfig.of(cluster.profile, given), (),
-            (1, 2, 3), Application(processing_us), cluster.lineages, cluster.emit,
+            (1, 2, 3), Application(processing_us), cluster.lineages, self._tell,
         )  # fmt: skip
         stream = cluster.streams.named(f"member:{name}")
         topics = () if pattern else ("orders",)
@@ -44,9 +51,23 @@ class ModernTalk(Talk):
         self.consumers[name] = consumer
         cluster.network.add(node, name, consumer)
         process = cluster.network.processes[node]
-        process.receive = self._watching(name, process.receive)  # type: ignore[assignment]
+        hear = self._hearing(name, process.receive)
+        process.receive = self._watching(name, hear)  # type: ignore[assignment]
         consumer.begin(tuple(cluster.brokers[1].states.values()))
         return consumer
+
+    def _tell(self, event: Event) -> None:
+        self.listen(event)
+
+    def _hearing(self, name: str, receive: Callable[[int, Any], None]) -> Callable[[int, Any], None]:
+        def hear(source: int, message: Any) -> None:
+            if isinstance(message, ConsumerGroupHeartbeatResponse) and not message.error:
+                member = member_of(self.consumers[name]).member
+                if member._asked == message.correlation:
+                    self.heard[name] = member._sent_at
+            receive(source, message)
+
+        return hear
 
     def node(self, name: str) -> int:
         """The node of a consumer."""
