@@ -81,6 +81,11 @@ class Coordination:
         self._told: dict[str, int] = {}
         """What this member knows to be committed by itself."""
 
+    @property
+    def settings(self) -> GroupSettings:
+        """What the consumer's configuration says of its group."""
+        return self._settings
+
     # --- a poll
 
     def poll(self, now: int) -> bool:
@@ -214,6 +219,8 @@ class Coordination:
         now = self._port.now
         if isinstance(message, FindCoordinatorResponse):
             self.link.found(message)
+            if self.link.known:
+                self.member.coordinator_found(now)
         elif isinstance(message, JoinGroupResponse):
             self.member.joined(message, now)
         elif isinstance(message, SyncGroupResponse):
@@ -250,7 +257,8 @@ class Coordination:
             times.append(self.commits.due(now))
         elif self._settings.own_thread and not polling and self.member.state != UNJOINED:
             times.append(self._polled_at + self._settings.max_poll_us)
-        return min([at for at in times if at >= 0], default=-1)
+        # What is overdue waits for something else, such as a coordinator, and hides nothing that is still to come.
+        return min([at for at in times if at > now], default=-1)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""

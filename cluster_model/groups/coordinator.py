@@ -345,7 +345,7 @@ class GroupCoordinator:
             return
         for group in list(self.registry.groups.values()):
             old = expired(group, self._port.now, self._profile, self._config.retention_us)
-            self.registry.clean(group, group.offsets.remove(old))
+            self.registry.clean(group, group.offsets.expire(old))
         if self.registry.groups:
             self._await_expiry()
 

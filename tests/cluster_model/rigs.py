@@ -131,7 +131,10 @@ class ProducerRig(Rig):
         turns: bool = True,
         **more: Any,
     ) -> None:
-        """``turns``: each hand-over goes to the next partition, whatever the version's partitioner would do."""
+        """``turns``: each hand-over goes to the next partition, whatever the version's partitioner would do.
+
+        ``more`` is of :class:`ProducerSpec`.
+        """
         super().__init__()
         for broker in self.brokers.values():
             broker.gives_ids = gives_ids
