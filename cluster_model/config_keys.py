@@ -8,17 +8,18 @@ import re
 from dataclasses import replace
 from typing import Final, Literal
 
-from cluster_model.config_key import ConfigKey, Dynamic
+from cluster_model.config_key import INT_MAX, LONG_MAX, ConfigKey, ConfigValue, Dynamic
 from cluster_model.errors import ModelError
 from cluster_model.modern_keys import COORDINATOR, MEMBER
+from cluster_model.partitioning_keys import PARTITIONING
 from cluster_model.profiles import ELR_FEATURE, PROFILE_VERSIONS
 
-ConfigValue = int | str | bool
+__all__ = [
+    "BROKER", "CONSUMER", "FLAWED_CLIENTS", "INT_MAX", "LONG_MAX", "MIN_ISR", "PRODUCER", "SCOPES", "THREADS", "TOPIC",
+    "ConfigKey", "ConfigValue", "Dynamic", "Scope", "check",
+]  # fmt: skip
+
 Scope = Literal["broker", "topic", "producer", "consumer"]
-
-LONG_MAX: Final = 2**63 - 1
-INT_MAX: Final = 2**31 - 1
-
 
 _PER_BROKER: Final = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 """``DynamicConfig.Broker``."""
@@ -275,9 +276,11 @@ PRODUCER: Final = _table(
     ),
     ConfigKey("enable.idempotence", "bool", "Whether the broker removes duplicates of retried batches."),
     ConfigKey("metadata.max.age.ms", "int", "Age at which metadata is asked for again.", 1),
+    ConfigKey("metadata.max.idle.ms", "int", "Idle time after which a topic's metadata is dropped (2.5).", 5_000),
     ConfigKey("max.request.size", "int", "Bytes that one request, and so one record, may have."),
     ConfigKey("buffer.memory", "int", "Bytes for batches that are not settled yet.", 0, LONG_MAX),
     ConfigKey("max.block.ms", "int", "How long send waits for metadata and memory.", 0, LONG_MAX // 1_000),
+    *PARTITIONING,
     _CLIENT_VERSION,
 )
 """Producer configurations."""

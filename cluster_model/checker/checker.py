@@ -18,6 +18,7 @@ from cluster_model.events import (
     PartitionDeleted,
     PartitionOffline,
     ProduceRefused,
+    ProduceRetried,
     RecordsAcked,
     RecordsFailed,
     RecordsRead,
@@ -48,6 +49,7 @@ class Checker:
             RecordsAcked: self.ledger.acked,
             RecordsRead: _ignored,
             ProduceRefused: _ignored,
+            ProduceRetried: _ignored,
         }
 
     def _appended(self, event: Appended) -> None:

@@ -71,6 +71,11 @@ class Coordination:
         """What the member was given last, and in which generation."""
         self._telling = Telling(port, named, "generation", emit)
 
+    @property
+    def settings(self) -> GroupSettings:
+        """What the consumer's configuration says of its group."""
+        return self._settings
+
     # --- a poll
 
     def poll(self, now: int) -> bool:

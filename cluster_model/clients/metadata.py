@@ -35,7 +35,7 @@ class Metadata:
         self._backoff_us = backoff_us
         self._timeout_us = timeout_us
         self._busy = busy
-        self._correlation = 0
+        self._correlation = port.first_number
         self._node = NOBODY
         """Broker that is being asked."""
         self._asked_at = -backoff_us
@@ -49,9 +49,9 @@ class Metadata:
         self._alarm = Alarm(port, "metadata")
 
     def begin(self, states: tuple[PartitionState, ...]) -> None:
-        """Know the cluster's first instant."""
+        """Know the cluster's first instant; with no states, as a process that starts later: ask at once."""
         self._take(states)
-        self._want(self._port.now + self._age_us)
+        self._want(self._port.now + (self._age_us if states else 0))
 
     def leader(self, partition: str) -> int:
         """Who is thought to lead, NOBODY when unknown."""
@@ -72,6 +72,17 @@ class Metadata:
         """Whether a live broker is thought to hold a replica (``Cluster.nodeIfOnline``)."""
         state = self.states.get(partition)
         return state is not None and broker in state.replicas and broker in self._online
+
+    def learn(self, partition: str, current: tuple[int, int] | None) -> bool:
+        """Somebody named (leader, epoch) of a partition; whether that is now what is believed (KIP-951)."""
+        known = self.states.get(partition)
+        if current is None or known is None:
+            return False
+        leader, epoch = current
+        if epoch > known.leader_epoch:
+            self.states[partition] = known._replace(leader=leader, leader_epoch=epoch)
+            self.version += 1
+        return epoch >= known.leader_epoch
 
     def refresh(self) -> None:
         """Ask again, after the back-off."""

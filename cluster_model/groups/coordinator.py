@@ -355,7 +355,7 @@ class GroupCoordinator:
             old = self.modern.expired(group.group_id, self._port.now, self._config.retention_us)
             if old is None:
                 old = expired(group, self._port.now, self._profile, self._config.retention_us)
-            self.registry.clean(group, group.offsets.remove(old))
+            self.registry.clean(group, group.offsets.expire(old))
         self.modern.clean()
         if self.registry.groups or self.modern.groups:
             self._await_expiry()
