@@ -25,6 +25,7 @@ from playbooks.problems import counted, listed, shown
 from playbooks.reading.kinds import Fields
 from playbooks.reading.load import read_keys, read_loop, read_rate, read_sizes
 from playbooks.reading.notes import Notes
+from playbooks.reading.protocols import check_protocol
 from playbooks.reading.sending import read_sending
 from playbooks.yamlpos import Mapping
 
@@ -248,11 +249,14 @@ def build_clients(clients: Fields | None, spec: ClusterSpec, notes: Notes, *, br
         elif name is not None:
             seen.add(name)
     profile = Profile.of(spec.kafka, spec.mode)
-    return replace(
+    built = replace(
         spec,
         producers=tuple(_producer(fields, profile, notes) for fields in producers),
         groups=tuple(_group(fields, profile, notes) for fields in groups),
     )
+    for fields, group in zip(groups, built.groups, strict=True):
+        check_protocol(fields, group, built, notes)
+    return built
 
 
 def _names(clients: list[Fields]) -> tuple[str, ...] | None:
