@@ -72,7 +72,9 @@ def make_consumer(ground: Ground, node: int, each: GroupSpec, member: int) -> Co
         application, parts.lineages, ground.emit,
     )  # fmt: skip
     if coordinated:
-        consumer.subscribe(_settings(parts, each, member), each.topics, each.pattern)
+        settings = _settings(parts, each, member)
+        stream = ground.streams.named(f"member:{consumer.name}") if settings.modern else None
+        consumer.subscribe(settings, each.topics, each.pattern, stream)
     return consumer
 
 

@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from cluster_model.config_key import INT_MAX, LONG_MAX, ConfigKey, ConfigValue, Dynamic
 from cluster_model.errors import ModelError
+from cluster_model.modern_keys import COORDINATOR, MEMBER
 from cluster_model.partitioning_keys import PARTITIONING
 from cluster_model.profiles import ELR_FEATURE, PROFILE_VERSIONS
 
@@ -68,6 +69,7 @@ _GROUPS: Final = (
     ConfigKey("group.min.session.timeout.ms", "int", "Shortest session that a member may ask for."),
     ConfigKey("group.max.session.timeout.ms", "int", "Longest session that a member may ask for."),
     ConfigKey("group.max.size", "int", "Most members of a group (2.2).", 1),
+    *COORDINATOR,
 )
 
 _TRANSACTIONS: Final = (
@@ -308,6 +310,7 @@ _MEMBER: Final = (
         "group.instance.id", "str", "Makes members static ones; each gets its number behind it (2.3).",
         pattern="[a-zA-Z0-9._-]{1,200}", form="a name",
     ),
+    *MEMBER,
 )  # fmt: skip
 """Of members of a group that its coordinator shares partitions out to."""
 
