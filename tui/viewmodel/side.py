@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from cluster_model.views import BrokerView, ClusterView, GroupView, PartitionView, ProducerView
+from playbooks.client_books import ClientBooks, GroupBook, ProducerBook
 from tui import glyphs
 from tui.viewmodel.beliefs import beliefs, conditions
 from tui.viewmodel.matrix import BROKER_STATUS, STATUS
@@ -18,13 +19,13 @@ class SideRow:
     fault: int = -1
 
 
-def clients(view: ClusterView, rates: dict[str, float]) -> tuple[SideRow, ...]:
+def clients(view: ClusterView, rates: dict[str, float], books: ClientBooks) -> tuple[SideRow, ...]:
     """Producers with their books, then groups; ``rates`` holds acked or read records per virtual second by name."""
     rows: list[SideRow] = []
     for producer in view.producers:
-        rows += _producer(producer, rates.get(producer.name))
+        rows += _producer(producer, rates.get(producer.name), books.producers.get(producer.name))
     for group in view.groups:
-        rows.append(_group(group, rates.get(group.name)))
+        rows += _group(group, rates.get(group.name), books.groups.get(group.name))
     return tuple(rows) or (SideRow((("no producers and no groups", "quiet"),)),)
 
 
@@ -119,7 +120,7 @@ def _special(home: PartitionView) -> list[SideRow]:
     return rows
 
 
-def _producer(producer: ProducerView, rate: float | None) -> list[SideRow]:
+def _producer(producer: ProducerView, rate: float | None, book: ProducerBook | None) -> list[SideRow]:
     trouble = producer.failed or producer.unknown
     glyph = glyphs.LAGGING if producer.queued > 1000 or trouble else glyphs.IN_SYNC
     per_second = f"{rate:.0f}/s" if rate is not None else ""
@@ -131,22 +132,23 @@ def _producer(producer: ProducerView, rate: float | None) -> list[SideRow]:
         ),
         (per_second, "text"),
     )
-    books = [(f"  acked {count(producer.acked)}", "text")]
+    told = [(f"  sent {count(producer.sent)} acked {count(producer.acked)}", "text")]
     if producer.failed:
-        books.append((f" failed {count(producer.failed)}", "warning"))
+        told.append((f" failed {count(producer.failed)}", "warning"))
     if producer.unknown:
-        books.append((f" unknown {count(producer.unknown)}", "warning"))
+        told.append((f" unknown {count(producer.unknown)}", "warning"))
     if producer.queued:
-        books.append((f" queued {count(producer.queued)}", "quiet"))
-    if producer.refused:
-        books.append((f" refused {count(producer.refused)}", "quiet"))
-    error = ("  last error ", "quiet"), (producer.last_error, "warning")
-    return [head, SideRow(tuple(books)), SideRow(error if producer.last_error else (("  no error", "quiet"),))]
+        told.append((f" queued {count(producer.queued)}", "quiet"))
+    retries = 0 if book is None else book.retries
+    if not (retries or producer.refused):
+        return [head, SideRow(tuple(told)), SideRow((("  no error", "quiet"),))]
+    tried = f"  retries {count(retries)} " if retries else f"  refused {count(producer.refused)} "
+    return [head, SideRow(tuple(told)), SideRow(((tried, "quiet"), (producer.last_error, "warning")))]
 
 
-def _group(group: GroupView, rate: float | None) -> SideRow:
+def _group(group: GroupView, rate: float | None, book: GroupBook | None) -> list[SideRow]:
     behind = group.lag > 1000
-    return SideRow(
+    head = SideRow(
         (
             (f"{glyphs.LAGGING if behind else glyphs.IN_SYNC} ", "lagging" if behind else "in_sync"),
             (group.name, "strong"),
@@ -154,3 +156,10 @@ def _group(group: GroupView, rate: float | None) -> SideRow:
         ),
         (f"{rate:.0f}/s" if rate is not None else "", "text"),
     )
+    members = f"  {group.members} member{'' if group.members == 1 else 's'}"
+    if group.generation < 0 and (book is None or not book.rebalances):
+        return [head, SideRow(((members, "quiet"),))]
+    generation = f" generation {group.generation}" if group.generation >= 0 else " no coordinator"
+    rebalances = 0 if book is None else book.rebalances
+    role = "quiet" if group.generation >= 0 else "warning"
+    return [head, SideRow(((members, "quiet"), (generation, role), (f" rebalances {rebalances}", "quiet")))]
