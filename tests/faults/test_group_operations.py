@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
+from cluster_model.errors import ModelError
 from cluster_model.events import AdminAnswered, AdminProgress
 from cluster_model.log.indexes import offset_for_timestamp
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
@@ -346,3 +347,27 @@ def test_what_cannot_be_asked(params: dict[str, Value], message: str) -> None:
     with pytest.raises(FaultError) as caught:
         Rig().begin("reset_offsets", **params)
     assert message in str(caught.value)
+
+
+# -- conditions -------------------------------------------------------------------------------------------------------
+
+
+def test_what_conditions_are_told_of_a_group() -> None:
+    rig = Rig()
+    query = rig.cluster.query
+    assert query.group_state("billing") == "Dead"
+    rig.run(0.5)
+    assert (query.group_state("billing"), query.members("billing")) == ("PreparingRebalance", 2)
+    rig.run(9)
+    assert (query.group_state("billing"), query.members("billing")) == ("Stable", 2)
+    lags = [query.lag("billing", f"orders-{number}") for number in range(3)]
+    assert query.lag("billing") == sum(lags) > 0
+    committed = rig.committed("billing")
+    assert lags == [query.hw(f"orders-{number}") - committed[f"orders-{number}"] for number in range(3)]
+    assert query.lag("billing", "alone-0") == 0
+    with pytest.raises(ModelError, match="no partition 'orders-9'"):
+        query.lag("billing", "orders-9")
+    with pytest.raises(ModelError, match="no group 'late'"):
+        query.group_state("late")
+    rig.cluster.crash(query.leader("__consumer_offsets-1"))
+    assert query.group_state("billing") == ""
