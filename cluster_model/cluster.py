@@ -76,7 +76,7 @@ class Cluster:
             node = self.brokers[each.id]
             node.join(self.plane.join(node, self._port(each.id), each.rack))
         nodes = [(self.brokers[number], self._port(number)) for number in ids]
-        self.coordinators = host_coordinators(spec, parts.profile, nodes, self.streams)
+        self.coordinators = host_coordinators(spec, parts.profile, nodes, self.streams, self.emit)
         """Of groups, by broker."""
         self.lineages = parts.lineages
         self.topics = parts.registry
