@@ -24,6 +24,8 @@ class GroupFacts(NamedTuple):
     """Partition → what is committed, else where a consumer reads."""
     committed: dict[str, int]
     generation: int = -1
+    owned: int = 0
+    """Partitions that a consumer that is up takes for its own."""
 
 
 class Query(ControlQuery):
@@ -134,6 +136,25 @@ class Query(ControlQuery):
     def generation(self, group: str) -> int:
         """A group's generation by its coordinator, -1 while nobody knows."""
         return self._group(group).generation
+
+    def owned(self, group: str) -> int:
+        """Partitions that a consumer of the group takes for its own; nobody reads the others."""
+        return self._group(group).owned
+
+    def read(self, group: str) -> int:
+        """Records handed to a group's applications, each time counted."""
+        self._group(group)
+        return self._checker.readings.read(group)
+
+    def reread(self, group: str) -> int:
+        """... of which had been handed to one of them before."""
+        self._group(group)
+        return self._checker.readings.reread(group)
+
+    def passed_over(self, group: str) -> int:
+        """Offsets that none of a group's applications was handed, between others that were."""
+        self._group(group)
+        return self._checker.readings.passed_over(group)
 
     def _group(self, group: str) -> "GroupFacts":
         groups = self._groups()

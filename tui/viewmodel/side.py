@@ -1,8 +1,9 @@
 """The side panes as rows of labelled pieces: producers and groups, active faults, the replica under the cursor."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cluster_model.views import BrokerView, ClusterView, GroupView, PartitionView, ProducerView
+from cluster_model.views import BrokerState, BrokerView, ClusterView, GroupView, PartitionView, ProducerView
 from tui import glyphs
 from tui.viewmodel.beliefs import beliefs, conditions
 from tui.viewmodel.matrix import BROKER_STATUS, STATUS
@@ -21,10 +22,12 @@ class SideRow:
 def clients(view: ClusterView, rates: dict[str, float]) -> tuple[SideRow, ...]:
     """Producers with their books, then groups; ``rates`` holds acked or read records per virtual second by name."""
     rows: list[SideRow] = []
+    states: dict[str, BrokerState] = {client.name: client.state for client in view.clients}
     for producer in view.producers:
-        rows += _producer(producer, rates.get(producer.name))
+        rows += _producer(producer, states.get(producer.name, "up"), rates.get(producer.name))
     for group in view.groups:
-        rows.append(_group(group, rates.get(group.name)))
+        members = [states.get(name, "up") for name, _partitions in group.assignment]
+        rows.append(_group(group, members, rates.get(group.name)))
     return tuple(rows) or (SideRow((("no producers and no groups", "quiet"),)),)
 
 
@@ -119,17 +122,19 @@ def _special(home: PartitionView) -> list[SideRow]:
     return rows
 
 
-def _producer(producer: ProducerView, rate: float | None) -> list[SideRow]:
+def _producer(producer: ProducerView, state: BrokerState, rate: float | None) -> list[SideRow]:
     trouble = producer.failed or producer.unknown
-    glyph = glyphs.LAGGING if producer.queued > 1000 or trouble else glyphs.IN_SYNC
+    glyph, role = BROKER_STATUS[state]
+    if state == "up" and (producer.queued > 1000 or trouble):
+        glyph, role = glyphs.LAGGING, "lagging"
     per_second = f"{rate:.0f}/s" if rate is not None else ""
     head = SideRow(
         (
-            (f"{glyph} ", "lagging" if glyph == glyphs.LAGGING else "in_sync"),
+            (f"{glyph} ", role),
             (producer.name, "strong"),
-            (f" acks={acks(producer.acks)}", "quiet"),
+            (f" acks={acks(producer.acks)}" if state == "up" else f" {state}", "quiet" if state == "up" else role),
         ),
-        (per_second, "text"),
+        (per_second if state == "up" else "", "text"),
     )
     books = [(f"  acked {count(producer.acked)}", "text")]
     if producer.failed:
@@ -144,13 +149,18 @@ def _producer(producer: ProducerView, rate: float | None) -> list[SideRow]:
     return [head, SideRow(tuple(books)), SideRow(error if producer.last_error else (("  no error", "quiet"),))]
 
 
-def _group(group: GroupView, rate: float | None) -> SideRow:
+def _group(group: GroupView, members: Sequence[BrokerState], rate: float | None) -> SideRow:
     behind = group.lag > 1000
+    gone = {state: members.count(state) for state in ("down", "paused") if state in members}
+    glyph, role = BROKER_STATUS[members[0] if len({*members}) == 1 else "up"]
+    if role == "in_sync" and (behind or gone):
+        glyph, role = glyphs.LAGGING, "lagging"
+    pieces = (
+        (f"{glyph} ", role),
+        (group.name, "strong"),
+        (f" lag {count(group.lag)}", "warning" if behind else "text"),
+    )
     return SideRow(
-        (
-            (f"{glyphs.LAGGING if behind else glyphs.IN_SYNC} ", "lagging" if behind else "in_sync"),
-            (group.name, "strong"),
-            (f" lag {count(group.lag)}", "warning" if behind else "text"),
-        ),
+        (*pieces, *[(f" {number} {state}", "warning") for state, number in gone.items()]),
         (f"{rate:.0f}/s" if rate is not None else "", "text"),
     )
