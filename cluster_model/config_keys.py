@@ -5,39 +5,21 @@ Only keys that change something here are listed: an unknown or misspelt key is r
 
 import difflib
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal
 
+from cluster_model.config_key import INT_MAX, LONG_MAX, ConfigKey, ConfigValue, Dynamic
 from cluster_model.errors import ModelError
+from cluster_model.modern_keys import COORDINATOR, MEMBER
+from cluster_model.partitioning_keys import PARTITIONING
 from cluster_model.profiles import ELR_FEATURE, PROFILE_VERSIONS
 
-ConfigValue = int | str | bool
+__all__ = [
+    "BROKER", "CONSUMER", "FLAWED_CLIENTS", "INT_MAX", "LONG_MAX", "MIN_ISR", "PRODUCER", "SCOPES", "THREADS", "TOPIC",
+    "ConfigKey", "ConfigValue", "Dynamic", "Scope", "check",
+]  # fmt: skip
+
 Scope = Literal["broker", "topic", "producer", "consumer"]
-Dynamic = Literal["read-only", "per-broker", "cluster-wide"]
-"""Whether a setting may change while the cluster runs, and for whom it is meant to (KIP-226)."""
-
-LONG_MAX: Final = 2**63 - 1
-INT_MAX: Final = 2**31 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class ConfigKey:
-    """One configuration: its type, the range of an ``int``, the choices of a ``str``, and what it does.
-
-    A ``str`` without choices takes what ``pattern`` matches; ``form`` says in words what that is.
-    """
-
-    name: str
-    type: Literal["int", "bool", "str", "ratio"]
-    """``ratio``: a number from 0 to 1 with at most six decimals, kept as its text."""
-    doc: str
-    low: int = 0
-    high: int = INT_MAX
-    choices: tuple[str, ...] = ()
-    pattern: str = ""
-    form: str = ""
-    dynamic: Dynamic = "read-only"
-
 
 _PER_BROKER: Final = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 """``DynamicConfig.Broker``."""
@@ -87,6 +69,7 @@ _GROUPS: Final = (
     ConfigKey("group.min.session.timeout.ms", "int", "Shortest session that a member may ask for."),
     ConfigKey("group.max.session.timeout.ms", "int", "Longest session that a member may ask for."),
     ConfigKey("group.max.size", "int", "Most members of a group (2.2).", 1),
+    *COORDINATOR,
 )
 
 _TRANSACTIONS: Final = (
@@ -293,9 +276,11 @@ PRODUCER: Final = _table(
     ),
     ConfigKey("enable.idempotence", "bool", "Whether the broker removes duplicates of retried batches."),
     ConfigKey("metadata.max.age.ms", "int", "Age at which metadata is asked for again.", 1),
+    ConfigKey("metadata.max.idle.ms", "int", "Idle time after which a topic's metadata is dropped (2.5).", 5_000),
     ConfigKey("max.request.size", "int", "Bytes that one request, and so one record, may have."),
     ConfigKey("buffer.memory", "int", "Bytes for batches that are not settled yet.", 0, LONG_MAX),
     ConfigKey("max.block.ms", "int", "How long send waits for metadata and memory.", 0, LONG_MAX // 1_000),
+    *PARTITIONING,
     _CLIENT_VERSION,
 )
 """Producer configurations."""
@@ -325,6 +310,7 @@ _MEMBER: Final = (
         "group.instance.id", "str", "Makes members static ones; each gets its number behind it (2.3).",
         pattern="[a-zA-Z0-9._-]{1,200}", form="a name",
     ),
+    *MEMBER,
 )  # fmt: skip
 """Of members of a group that its coordinator shares partitions out to."""
 

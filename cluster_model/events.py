@@ -806,6 +806,32 @@ class CommitFailed(TraceEvent):
     by: str
 
 
+@_event
+class InterceptorFailed(TraceEvent):
+    """A producer's interceptor threw at ``count`` records, the first numbered ``sequence``: they go on without it."""
+
+    kind: ClassVar[str] = "interceptor_failed"
+    at_us: int
+    client: str
+    by: str
+    partition: str
+    sequence: int
+    count: int
+
+
+@_event
+class ProduceRetried(TraceEvent):
+    """A producer sent ``count`` records again: another attempt, after one that was refused or not answered."""
+
+    kind: ClassVar[str] = "produce_retried"
+    at_us: int
+    client: str
+    partition: str
+    broker: int
+    sequence: int
+    count: int
+
+
 Event = TraceEvent
 """Any trace event."""
 
@@ -818,7 +844,10 @@ FIELDS: Final[dict[str, tuple[str, ...]]] = {kind: tuple(cls.__annotations__)[1:
 _VALUES: Final = {kind: attrgetter(*names) for kind, names in FIELDS.items()}
 
 DATA_KINDS: Final = frozenset(
-    {"appended", "hw_advanced", "records_sent", "records_acked", "records_read", "produce_refused", "offsets_committed"}
+    {
+        *("appended", "hw_advanced", "records_sent", "records_acked", "records_read", "produce_refused"),
+        *("offsets_committed", "produce_retried"),
+    }
 )
 """Kinds that come with every batch; all others are rare, worth a line on a screen and an immediate flush."""
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from cluster_model.load_spec import ClosedLoop, KeySkew, RateProfile, Sizes
+from cluster_model.load_spec import ClosedLoop, KeySkew, OwnPartitioner, RateProfile, Sizes
 from cluster_model.log.rules import WRITEBACK_US
 from cluster_model.profiles import ELR_FEATURE, Profile, with_elr
 
@@ -48,6 +48,18 @@ class TopicSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Interceptor:
+    """One of a producer's interceptors: it adds ``adds`` bytes of headers to a record, unless it throws.
+
+    It does so at one record in ``fails`` of each partition; 0: never.
+    """
+
+    name: str
+    adds: int = 0
+    fails: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ProducerSpec:
     """A producer that makes ``batch`` records every ``interval_us``; ``records`` names what they hold."""
 
@@ -62,7 +74,7 @@ class ProducerSpec:
     """-1: goes on until the settling begins."""
     config: dict[str, int | str | bool] = field(default_factory=dict)
     keys: int = 0
-    """Distinct keys of its records in each partition; 0: records without keys."""
+    """Distinct keys of its records, ``key-0`` and so on; 0: records without keys."""
     tombstones: int = 0
     """One record in so many deletes its key; 0: none."""
     send: str = "async"
@@ -77,8 +89,22 @@ class ProducerSpec:
     """None: all keys are alike often."""
     fields: tuple[tuple[str, str], ...] = ()
     """Fields of its records with what each is made of, instead of ``records``; for whoever looks at them."""
+    close_us: int = -1
+    """When it stops it closes its producer, and gives it so long; -1: what is on its way then goes on."""
+    flush_every: int = 0
+    """It flushes after so many records, and waits for all of them; 0: never."""
+    callback_us: int = 0
+    """What the callback of a record takes, on the thread that sends."""
+    serializer_fails: int = 0
+    """One record in so many cannot be serialized; 0: all can."""
+    interceptors: tuple[Interceptor, ...] = ()
+    """In the order in which they see a record."""
     resends: bool = False
     """Whether a restarted application sends again what the process before it was not told the outcome of."""
+    partition: int = -1
+    """The partition that all its records name; -1: they leave it to the partitioner."""
+    partitioner: OwnPartitioner | None = None
+    """The application's own, for records with keys; None: Kafka's, by the configuration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +116,11 @@ class GroupSpec:
     members: int = 1
     processing_us: int = 0
     config: dict[str, int | str | bool] = field(default_factory=dict)
-    coordinated: bool = False
-    """Whether the group's coordinator shares the partitions out; else they are shared out once, in ranges."""
+    coordinated: bool = True
+    """Whether the group's coordinator shares the partitions out, in versions with group membership (0.9); else they
+    are given once, in ranges, and read from the beginning (``KafkaConsumer.assign``)."""
     commit: str = "auto"
-    """When its applications commit, of a coordinated group (``clients.application.COMMIT_MODES``)."""
+    """When its applications commit, where it is coordinated (``clients.application.COMMIT_MODES``)."""
     fails: int = 0
     """The handler cannot process one record in so many; 0: it can process all."""
     retries: int = 0

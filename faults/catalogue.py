@@ -10,10 +10,11 @@ from faults.action import Value
 ParamType = Literal[
     "duration", "int", "bool", "choice", "target",
     "topic", "new topic", "partition", "broker", "brokers", "placement",
-    "topic config", "broker config", "topic keys", "broker keys", "text",
+    "topic config", "broker config", "topic keys", "broker keys", "text", "group", "scopes", "offset lines",
 ]  # fmt: skip
 """How a value is written. A list of brokers or of keys is a tuple, a placement a tuple of those, and configurations
-are a tuple of (key, value) pairs."""
+are a tuple of (key, value) pairs. Scopes are topics, ``orders`` or only some partitions, ``orders:0,2``; offset lines
+are those of a file, ``orders,0,120``."""
 
 MS: Final = 1_000
 SECOND: Final = 1_000_000

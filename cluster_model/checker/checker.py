@@ -19,6 +19,7 @@ from cluster_model.events import (
     PartitionDeleted,
     PartitionOffline,
     ProduceRefused,
+    ProduceRetried,
     RecordsAcked,
     RecordsFailed,
     RecordsRead,
@@ -50,6 +51,7 @@ class Checker:
             RecordsAcked: self.ledger.acked,
             RecordsRead: self.readings.handed,
             ProduceRefused: _ignored,
+            ProduceRetried: _ignored,
         }
 
     def _appended(self, event: Appended) -> None:

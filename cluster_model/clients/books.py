@@ -3,10 +3,18 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from cluster_model.clients.accumulator import Outgoing
+from cluster_model.clients.accumulator import Accumulator, Outgoing
 from cluster_model.clients.pacing import Pacing
 from cluster_model.errors import KafkaError
-from cluster_model.events import Event, ProduceRefused, RecordsAcked, RecordsFailed, RecordsSent, RecordsUnknown
+from cluster_model.events import (
+    Event,
+    ProduceRefused,
+    ProduceRetried,
+    RecordsAcked,
+    RecordsFailed,
+    RecordsSent,
+    RecordsUnknown,
+)
 
 DIED: Final = "process died"
 """Why a record has no outcome whose application was killed; no error of Kafka's."""
@@ -60,7 +68,11 @@ class Books:
             )
         )
 
-    def gave_up(self, now: int, batch: Outgoing, error: KafkaError) -> None:
+    def tried_again(self, now: int, batch: Outgoing, broker: int) -> None:
+        """An attempt beyond the first."""
+        self._emit(ProduceRetried(now, self._name, batch.partition, broker, batch.sequence, batch.records))
+
+    def gave_up(self, now: int, batch: Outgoing, error: str) -> None:
         """The error callback: failed only if nothing can have been written."""
         self._pace.settled(batch.records, now - batch.created_us)
         if batch.written:
@@ -71,7 +83,7 @@ class Books:
             ended = RecordsFailed
         self._emit(
             ended(
-                now, self._name, batch.partition, batch.sequence, batch.records, self._acks, error.name,
+                now, self._name, batch.partition, batch.sequence, batch.records, self._acks, error,
                 now - batch.created_us,
             )
         )  # fmt: skip
@@ -99,3 +111,47 @@ class Books:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         self.sent, self.acked, self.failed, self.unknown, self.refused, self.last_error = saved
+
+
+class Counted:
+    """What a producer's views show of it, from its books and its queue."""
+
+    __slots__ = ("_accumulator", "_books")
+
+    _accumulator: Accumulator
+    _books: Books
+
+    @property
+    def sent(self) -> int:
+        """Records handed over so far."""
+        return self._books.sent
+
+    @property
+    def acked(self) -> int:
+        """... of which were acknowledged."""
+        return self._books.acked
+
+    @property
+    def failed(self) -> int:
+        """... of which certainly were not written."""
+        return self._books.failed
+
+    @property
+    def unknown(self) -> int:
+        """... of which nobody can tell."""
+        return self._books.unknown
+
+    @property
+    def refused(self) -> int:
+        """Attempts that ended in an error."""
+        return self._books.refused
+
+    @property
+    def last_error(self) -> str:
+        """The newest error, empty for none."""
+        return self._books.last_error
+
+    @property
+    def queued(self) -> int:
+        """Records waiting."""
+        return self._accumulator.queued

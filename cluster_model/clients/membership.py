@@ -293,9 +293,14 @@ class Membership:
         if self.heartbeat.session_over(now):
             self._link.unknown()
             self.heartbeat.answered(now)
+            self._link.find()
         elif self.heartbeat.due_now(now):
             request = HeartbeatRequest(0, self.group, self.generation, self.member_id, self._settings.instance)
             self.heartbeat.sent(now, self._link.ask(HEARTBEAT, request))
+
+    def coordinator_found(self, now: int) -> None:
+        """A lookup was answered: the session is counted from here (``resetSessionTimeout``)."""
+        self.heartbeat.heard(now)
 
     def beaten(self, response: HeartbeatResponse, now: int) -> None:
         """An answer to a heartbeat."""

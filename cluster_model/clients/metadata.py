@@ -73,6 +73,17 @@ class Metadata:
         state = self.states.get(partition)
         return state is not None and broker in state.replicas and broker in self._online
 
+    def learn(self, partition: str, current: tuple[int, int] | None) -> bool:
+        """Somebody named (leader, epoch) of a partition; whether that is now what is believed (KIP-951)."""
+        known = self.states.get(partition)
+        if current is None or known is None:
+            return False
+        leader, epoch = current
+        if epoch > known.leader_epoch:
+            self.states[partition] = known._replace(leader=leader, leader_epoch=epoch)
+            self.version += 1
+        return epoch >= known.leader_epoch
+
     def refresh(self) -> None:
         """Ask again, after the back-off."""
         if self._node == NOBODY:

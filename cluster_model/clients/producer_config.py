@@ -4,16 +4,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from cluster_model.clients.era import Era
+from cluster_model.clients.era import FOREVER, Era
+from cluster_model.clients.partitioners.placing import KIP_794, PartitionerConfig, check_partitioner
 from cluster_model.config_keys import ConfigValue
 from cluster_model.errors import ConfigConflictError
+from cluster_model.kernel.streams import Stream
 from cluster_model.log.codecs import Codec, codec_of
+from cluster_model.partitioning_keys import ADAPTIVE, AVAILABILITY, IGNORE_KEYS, PARTITIONER_CLASS
 from cluster_model.profiles import Profile
 
 MS: Final = 1_000
+IDLE: Final = "metadata.max.idle.ms"
 IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
-MOST_IN_FLIGHT: Final = 5
-"""With idempotence: as many batches as a broker remembers of a producer."""
+UNBOUNDED_US: Final = 1 << 62
+"""``delivery_timeout_us`` of a client that knows no such bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,12 @@ class ProducerConfig:
     """How long ``send`` waits for metadata and memory together."""
     idempotent: bool
     metadata_age_us: int
+    metadata_idle_us: int
+    """How long the metadata of a topic is kept that nothing is sent to."""
     codec: Codec
+    partitioner: PartitionerConfig
+    availability_us: int
+    """Silence of a leader after which its partitions are left out, 0 for never."""
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ProducerConfig":
@@ -49,10 +58,11 @@ class ProducerConfig:
             ModelError: a codec that the version lacks.
         """
         era = Era.of(str(config.get("client.version", profile.version)))
-        acks_text = str(config.get("acks", "all" if era.acks_all else "1"))
+        wished = config.get("enable.idempotence") is True
+        acks_text = str(config.get("acks", "all" if era.acks_all or wished else "1"))
         acks = -1 if acks_text == "all" else int(acks_text)
-        retries = int(config.get("retries", era.retries))
-        in_flight = int(config.get(IN_FLIGHT, 5))
+        retries = int(config.get("retries", FOREVER if wished else era.retries))
+        in_flight = int(config.get(IN_FLIGHT, era.most_in_flight if wished else 5))
         backoff_us = int(config.get("retry.backoff.ms", 100)) * MS
         linger_us = int(config.get("linger.ms", era.linger_ms)) * MS
         request_us = int(config.get("request.timeout.ms", 30_000)) * MS
@@ -63,7 +73,7 @@ class ProducerConfig:
             backoff_us=backoff_us,
             backoff_max_us=int(config.get("retry.backoff.max.ms", 1_000)) * MS if era.backoff_grows else backoff_us,
             request_timeout_us=request_us,
-            delivery_timeout_us=_delivery_timeout(config, linger_us + request_us),
+            delivery_timeout_us=_delivery_timeout(era, config, linger_us + request_us),
             max_in_flight=in_flight,
             linger_us=linger_us,
             batch_bytes=int(config.get("batch.size", 16_384)),
@@ -72,13 +82,33 @@ class ProducerConfig:
             block_us=int(config.get("max.block.ms", 60_000)) * MS,
             idempotent=_idempotent(profile, era, config, acks, retries, in_flight),
             metadata_age_us=int(config.get("metadata.max.age.ms", 300_000)) * MS,
+            metadata_idle_us=int(config.get(IDLE, 300_000)) * MS if era.drops_idle_topics else UNBOUNDED_US,
+            partitioner=_partitioner(era, config),
+            availability_us=int(config.get(AVAILABILITY, 0)) * MS,
             codec=codec_of(profile, str(config.get("compression.type", "none"))),
         )
 
+    def pause_us(self, attempts: int, jitter: Stream) -> int:
+        """Time from a failed attempt, the first being 1, to the next (``ExponentialBackoff``).
 
-def _delivery_timeout(config: Mapping[str, ConfigValue], least_us: int) -> int:
+        Where pauses grow they vary by a fifth; with no room to grow they do not.
+        """
+        most = self.backoff_max_us
+        if self.backoff_us >= most:
+            return most
+        pause = min(self.backoff_us << min(attempts - 1, 20), most)
+        return min(pause * (800 + jitter.below(401)) // 1_000, most)
+
+
+def _delivery_timeout(era: Era, config: Mapping[str, ConfigValue], least_us: int) -> int:
     """``delivery.timeout.ms``; a default that is too short is raised (``KafkaProducer.configureDeliveryTimeout``)."""
     given = config.get("delivery.timeout.ms")
+    if era.expiry != "delivery":
+        if given is not None:
+            raise ConfigConflictError(
+                "delivery.timeout.ms", f"delivery.timeout.ms exists since Kafka 2.1, this is {era.version}"
+            )
+        return UNBOUNDED_US
     if given is None:
         return max(120_000 * MS, least_us)
     if int(given) * MS < least_us:
@@ -94,13 +124,15 @@ def _idempotent(
 ) -> bool:
     """Idempotence by ``ProducerConfig.postProcessAndValidateIdempotenceConfigs``: a default gives way, a wish does not.
 
-    Since 4.0 more than five requests in flight do not make the default give way either (KIP-1030).
+    A wish has already changed those defaults of acks, retries and requests in flight that stand in its way. Since 4.0
+    more than five requests in flight do not make the default give way either (KIP-1030).
     """
     asked = config.get("enable.idempotence")
+    most = era.most_in_flight
     conflict, key = (
         ("acks must be all", "acks") if acks != -1
         else ("retries must be above 0", "retries") if retries == 0
-        else (f"{IN_FLIGHT} must be at most {MOST_IN_FLIGHT}", IN_FLIGHT) if in_flight > MOST_IN_FLIGHT
+        else (f"{IN_FLIGHT} must be {'at most ' if most > 1 else ''}{most}", IN_FLIGHT) if in_flight > most
         else ("", "")
     )  # fmt: skip
     if asked is True:
@@ -119,3 +151,21 @@ def _idempotent(
             f"brokers of Kafka {profile.version} know no idempotence: enable.idempotence must be false",
         )
     return wanted
+
+
+def _partitioner(era: Era, config: Mapping[str, ConfigValue]) -> PartitionerConfig:
+    """Who chooses partitions; what the version does not know is refused."""
+    for key in (IGNORE_KEYS, ADAPTIVE, AVAILABILITY):
+        if key in config and era.number < KIP_794:
+            raise ConfigConflictError(key, f"{key} exists since Kafka 3.3, this is {era.version}")
+    made = PartitionerConfig(
+        str(config.get(PARTITIONER_CLASS, "")),
+        config.get(IGNORE_KEYS, False) is True,
+        config.get(ADAPTIVE, True) is True,
+        int(config.get("batch.size", 16_384)),
+    )
+    try:
+        check_partitioner(era.number, made)
+    except ValueError as error:
+        raise ConfigConflictError(PARTITIONER_CLASS, str(error)) from None
+    return made

@@ -25,6 +25,8 @@ from playbooks.problems import counted, listed, shown
 from playbooks.reading.kinds import Fields
 from playbooks.reading.load import read_keys, read_loop, read_rate, read_sizes
 from playbooks.reading.notes import Notes
+from playbooks.reading.protocols import check_protocol
+from playbooks.reading.sending import read_sending
 from playbooks.yamlpos import Mapping
 
 DEFAULT_BROKERS: Final = 3
@@ -247,11 +249,14 @@ def build_clients(clients: Fields | None, spec: ClusterSpec, notes: Notes, *, br
         elif name is not None:
             seen.add(name)
     profile = Profile.of(spec.kafka, spec.mode)
-    return replace(
+    built = replace(
         spec,
         producers=tuple(_producer(fields, profile, notes) for fields in producers),
         groups=tuple(_group(fields, profile, notes) for fields in groups),
     )
+    for fields, group in zip(groups, built.groups, strict=True):
+        check_protocol(fields, group, built, notes)
+    return built
 
 
 def _names(clients: list[Fields]) -> tuple[str, ...] | None:
@@ -297,6 +302,7 @@ def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
         sizes=read_sizes(fields, notes),
         skew=skew,
         fields=() if isinstance(given_records, str) else given_records,
+        **read_sending(fields, notes),
         resends=fields.get("resends", False),
     )
 
@@ -321,14 +327,14 @@ def _group(fields: Fields, profile: Profile, notes: Notes) -> GroupSpec:
     try:
         settings = fields.get("config", {})
         reset_policy(profile, ConsumerConfig.of(profile, settings).reset)
-        if fields.get("coordinated", False) and profile.group_membership:
+        if fields.get("coordinated", True) and profile.group_membership:
             GroupSettings.of(profile, settings, str(settings.get("group.instance.id", "")))
     except ModelError as error:
         notes.problem(fields.at("config"), fields.path("config"), f"found settings that exclude each other: {error}")
     topics = tuple(dict.fromkeys(fields.get("topics", ())))
     return GroupSpec(
         fields.get("name", ""), topics, fields.get("members", 1), fields.get("processing", 0),
-        fields.get("config", {}), fields.get("coordinated", False), fields.get("commit", "auto"),
+        fields.get("config", {}), fields.get("coordinated", True), fields.get("commit", "auto"),
         fields.get("fails", 0), fields.get("retries", 0), fields.get("retry_pause", 0),
         instances=_instances(fields, profile, notes),
     )  # fmt: skip

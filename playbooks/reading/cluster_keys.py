@@ -29,6 +29,7 @@ from playbooks.reading.load_keys import KEYS, LOOP, RATE_OF_RECORDS, SIZES
 from playbooks.reading.notes import Notes
 from playbooks.reading.records import RECORDS
 from playbooks.reading.references import BrokerId, Reference
+from playbooks.reading.sending import SENDING
 from playbooks.yamlpos import Mapping, Node, Scalar, found
 
 MAX_BROKERS: Final = 100
@@ -208,6 +209,7 @@ PRODUCER: Final = Record(
             RECORDS,
             "What the records hold, for whoever looks at them: faker: and a template, or fields with their providers.",
         ),
+        **SENDING,
         "resends": Key(
             Truth(), "Whether it sends again, after a restart, what it was not told the outcome of; no unless given."
         ),
@@ -228,11 +230,9 @@ GROUP: Final = Record(
         ),
         "processing": Key(DURATION, "Time a consumer spends on the records of one poll; none unless given."),
         "coordinated": Key(
-            Truth(), "Whether its coordinator shares partitions out, as in Kafka; else they are shared out once."
+            Truth(), "false: its partitions are given once and read from 0; else its coordinator shares them out."
         ),
-        "commit": Key(
-            Choice(tuple(COMMIT_MODES)), "When a coordinated group's applications commit; auto unless given."
-        ),
+        "commit": Key(Choice(tuple(COMMIT_MODES)), "When its applications commit; auto unless given."),
         "fails": Key(Integer(1, 1_000_000), "Its handler cannot process one record in so many; all unless given."),
         "retries": Key(Integer(1, 1_000), "How often it is tried again before the record is skipped; 0 unless given."),
         "retry_pause": Key(DURATION, "How long after; at once unless given."),

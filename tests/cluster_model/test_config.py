@@ -24,6 +24,7 @@ from cluster_model.config import (
     check,
 )
 from cluster_model.errors import ConfigConflictError, ModelError
+from cluster_model.groups.modern.config import ModernConfig
 from cluster_model.log.codecs import CODECS, Codec
 from cluster_model.log.rules import LogRules
 from cluster_model.profiles import Profile
@@ -378,12 +379,31 @@ def test_five_in_flight_and_one_retry_are_enough_for_idempotence() -> None:
     assert producer("3.9", enable_idempotence=True, retries=1, max_in_flight_requests_per_connection=5).idempotent
 
 
-def test_idempotence_exists_since_0_11_and_needs_acks_all_and_retries_there() -> None:
+def test_idempotence_exists_since_0_11() -> None:
     with pytest.raises(ModelError, match=r"enable.idempotence exists since Kafka 0.11, this is 0.10.2"):
         producer("0.10.2", enable_idempotence=True, acks="all", retries=3)
+    assert producer("0.11", enable_idempotence=True).idempotent
+
+
+@pytest.mark.parametrize(("version", "in_flight"), [("0.11", 1), ("1.0", 5), ("2.8", 5), ("4.1", 5)])
+def test_who_asks_for_idempotence_gets_the_defaults_that_it_needs(version: str, in_flight: int) -> None:
+    config = producer(version, enable_idempotence=True)
+    assert (config.acks, config.retries, config.max_in_flight) == (-1, INT_MAX, in_flight)
     with pytest.raises(ModelError, match="acks must be all"):
-        producer("0.11", enable_idempotence=True)
-    assert producer("0.11", enable_idempotence=True, acks="all", retries=3).idempotent
+        producer(version, enable_idempotence=True, acks="1")
+
+
+def test_in_0_11_idempotence_takes_one_request_in_flight_only() -> None:
+    wanted = {"enable_idempotence": True, "max_in_flight_requests_per_connection": 2}
+    with pytest.raises(ModelError, match=r"in.flight.requests.per.connection must be 1$"):
+        producer("0.11", **wanted)
+    assert producer("1.0", **wanted).max_in_flight == 2
+
+
+def test_a_delivery_timeout_is_refused_where_there_is_none() -> None:
+    with pytest.raises(ConfigConflictError, match=r"delivery.timeout.ms exists since Kafka 2.1, this is 2.0"):
+        producer("2.0", delivery_timeout_ms=120_000)
+    assert producer("2.0", client_version="2.1", delivery_timeout_ms=120_000).delivery_timeout_us == 120 * SECOND
 
 
 def test_since_4_0_more_than_five_in_flight_are_an_error_even_where_idempotence_is_only_the_default() -> None:
@@ -460,6 +480,7 @@ PRODUCER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | Codec | Era]] = 
     "batch.size": (7, "batch_bytes", 7),
     "enable.idempotence": (False, "idempotent", False),
     "metadata.max.age.ms": (7, "metadata_age_us", 7_000),
+    "metadata.max.idle.ms": (7_000, "metadata_idle_us", 7 * SECOND),
     "max.request.size": (7, "request_bytes", 7),
     "buffer.memory": (7, "memory_bytes", 7),
     "max.block.ms": (7, "block_us", 7_000),
@@ -499,6 +520,52 @@ MEMBER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | str | tuple[str, .
     "default.api.timeout.ms": (7, "api_timeout_us", 7_000),
     "partition.assignment.strategy": ("RoundRobinAssignor, range", "assignors", ("roundrobin", "range")),
 }
+
+
+PROTOCOL_FIELDS = ("group.protocol", "group.remote.assignor")
+
+
+def test_a_member_by_the_consumer_protocol_has_what_is_that_protocols() -> None:
+    config: dict[str, ConfigValue] = {"group.protocol": "consumer", "group.remote.assignor": "range"}
+    before, after = (GroupSettings.of(Profile.of("4.1"), each) for each in ({}, config))
+    changed = {f.name for f in fields(GroupSettings) if getattr(before, f.name) != getattr(after, f.name)}
+    assert changed == {"modern", "remote_assignor", "version"}
+    assert (after.modern, after.remote_assignor, after.version) == (True, "range", 1)
+    assert GroupSettings.of(Profile.of("3.7"), config).version == 0
+    assert not before.modern
+
+
+MODERN_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | tuple[str, ...]]] = {
+    "group.coordinator.rebalance.protocols": ("classic", "enabled", False),
+    "group.consumer.session.timeout.ms": (7, "session_us", 7_000),
+    "group.consumer.heartbeat.interval.ms": (7, "heartbeat_us", 7_000),
+    "group.consumer.max.size": (7, "max_size", 7),
+    "group.consumer.assignors": ("range, uniform", "assignors", ("range", "uniform")),
+    "offsets.commit.timeout.ms": (7, "write_timeout_us", 7_000),
+}
+
+
+@pytest.mark.parametrize("name", MODERN_FIELDS)
+def test_a_setting_of_the_consumer_protocol_changes_its_own_field(name: str) -> None:
+    value, field, expected = MODERN_FIELDS[name]
+    profile = Profile.of("4.1")
+    before, after = ModernConfig.of(profile, {}), ModernConfig.of(profile, {name: check("broker", name, value)})
+    changed = {f.name for f in fields(ModernConfig) if getattr(before, f.name) != getattr(after, f.name)}
+    assert (changed, getattr(after, field)) == ({field}, expected)
+
+
+def test_the_consumer_protocols_defaults() -> None:
+    assert ModernConfig.of(Profile.of("4.0"), {}) == ModernConfig(
+        enabled=True, session_us=45 * SECOND, heartbeat_us=5 * SECOND, max_size=2**31 - 1,
+        assignors=("uniform", "range"), write_timeout_us=5 * SECOND,
+    )  # fmt: skip
+    assert not ModernConfig.of(Profile.of("3.9"), {}).enabled
+
+
+@pytest.mark.parametrize("value", ["consumer", "classic,new", "", "classic consumer"])
+def test_the_classic_protocol_is_always_there(value: str) -> None:
+    with pytest.raises(ModelError, match=r"takes classic or classic,consumer, found"):
+        check("broker", "group.coordinator.rebalance.protocols", value)
 
 
 @pytest.mark.parametrize("name", [*MEMBER_FIELDS, "group.instance.id"])
@@ -550,6 +617,9 @@ def test_a_member_is_cooperative_if_all_its_assignors_are() -> None:
     [
         ("3.9", {"heartbeat.interval.ms": 9_000, "session.timeout.ms": 9_000}, "", "must be below"),
         ("2.2", {}, "a", r"since Kafka 2\.3"),
+        ("3.6", {"group.protocol": "consumer"}, "", r"since Kafka 3\.7 in KRaft mode, this is 3\.6-kraft"),
+        ("4.0", {"group.protocol": "consumer", "session.timeout.ms": 9}, "", "timeout.ms cannot be set with gro"),
+        ("4.0", {"group.remote.assignor": "range"}, "", "cannot be set with group.protocol classic"),
         ("2.3", {"partition.assignment.strategy": "CooperativeStickyAssignor"}, "", r"is not in Kafka 2\.3"),
     ],
 )
@@ -571,7 +641,7 @@ def test_a_consumer_setting_changes_its_own_field(name: str) -> None:
 
 
 def test_every_consumer_setting_is_somebodys() -> None:
-    assert set(CONSUMER) == {*CONSUMER_FIELDS, *MEMBER_FIELDS, "group.instance.id"}
+    assert set(CONSUMER) == {*CONSUMER_FIELDS, *MEMBER_FIELDS, *PROTOCOL_FIELDS, "group.instance.id"}
 
 
 def test_a_consumers_defaults() -> None:

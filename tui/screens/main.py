@@ -101,7 +101,7 @@ class MainScreen(Screen[None]):
         """Put the panes where they belong at this size."""
         view = self.bridge.view
         width, height = self.size
-        lines = len(side.clients(view, self.bridge.rates))
+        lines = len(side.clients(view, self.bridge.rates, self.bridge.session.client_books))
         replicas = max((len(each.replicas) for each in view.partitions), default=1)
         boxes = plan(
             width, height, partitions=len(view.partitions), replicas=replicas, clients=lines,
@@ -141,7 +141,7 @@ class MainScreen(Screen[None]):
         self.query_one("#lanes-pane", Pane).caption(self.lanes.title or "Log", legend)
         self.feed.show(bridge.feed.lines(self.feed.size.height, self.feed.size.width))
         if self.clients.size.width:
-            self.clients.show(side.clients(view, bridge.rates))
+            self.clients.show(side.clients(view, bridge.rates, bridge.session.client_books))
             self.faults.show(side.faults(view, self.faults.size.height))
             self.replica.show(side.replica(view, partition, broker))
         if self.control.size.width:
@@ -393,6 +393,12 @@ class MainScreen(Screen[None]):
         self.set_focus(self.matrix)
 
     # -- the rest ---------------------------------------------------------------------------------------------------
+
+    def action_clients(self) -> None:
+        """All clients, whatever the size."""
+        from tui.screens.clients import ClientsScreen  # noqa: PLC0415 - first paint does without it
+
+        self.app.push_screen(ClientsScreen(self.look, self.bridge))
 
     def action_help(self) -> None:
         """Keys and glyphs."""
