@@ -578,14 +578,12 @@ def test_a_member_is_cooperative_if_all_its_assignors_are() -> None:
     [
         ("3.9", {"heartbeat.interval.ms": 9_000, "session.timeout.ms": 9_000}, "", "must be below"),
         ("2.2", {}, "a", r"since Kafka 2\.3"),
-        ("3.6", {"group.protocol": "consumer"}, "", r"since Kafka 3\.7 in KRaft mode, this is 3\.6-kraft"),
         (
             "4.0",
             {"group.protocol": "consumer", "session.timeout.ms": 9},
             "",
             "session.timeout.ms cannot be set with gro",
         ),
-        ("4.0", {"group.remote.assignor": "range"}, "", "cannot be set with group.protocol classic"),
         ("2.3", {"partition.assignment.strategy": "CooperativeStickyAssignor"}, "", r"is not in Kafka 2\.3"),
     ],
 )
