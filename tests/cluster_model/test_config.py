@@ -25,7 +25,6 @@ from cluster_model.config import (
     check,
 )
 from cluster_model.errors import ConfigConflictError, ModelError
-from cluster_model.groups.modern.config import ModernConfig
 from cluster_model.log.codecs import CODECS, Codec
 from cluster_model.log.rules import LogRules
 from cluster_model.profiles import Profile
@@ -530,49 +529,6 @@ MEMBER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | str | tuple[str, .
 PROTOCOL_FIELDS = ("group.protocol", "group.remote.assignor")
 
 
-def test_a_member_by_the_consumer_protocol_has_what_is_that_protocols() -> None:
-    config: dict[str, ConfigValue] = {"group.protocol": "consumer", "group.remote.assignor": "range"}
-    before, after = (GroupSettings.of(Profile.of("4.1"), each) for each in ({}, config))
-    changed = {f.name for f in fields(GroupSettings) if getattr(before, f.name) != getattr(after, f.name)}
-    assert changed == {"modern", "remote_assignor", "version"}
-    assert (after.modern, after.remote_assignor, after.version) == (True, "range", 1)
-    assert GroupSettings.of(Profile.of("3.7"), config).version == 0
-    assert not before.modern
-
-
-MODERN_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | tuple[str, ...]]] = {
-    "group.coordinator.rebalance.protocols": ("classic", "enabled", False),
-    "group.consumer.session.timeout.ms": (7, "session_us", 7_000),
-    "group.consumer.heartbeat.interval.ms": (7, "heartbeat_us", 7_000),
-    "group.consumer.max.size": (7, "max_size", 7),
-    "group.consumer.assignors": ("range, uniform", "assignors", ("range", "uniform")),
-    "offsets.commit.timeout.ms": (7, "write_timeout_us", 7_000),
-}
-
-
-@pytest.mark.parametrize("name", MODERN_FIELDS)
-def test_a_setting_of_the_consumer_protocol_changes_its_own_field(name: str) -> None:
-    value, field, expected = MODERN_FIELDS[name]
-    profile = Profile.of("4.1")
-    before, after = ModernConfig.of(profile, {}), ModernConfig.of(profile, {name: check("broker", name, value)})
-    changed = {f.name for f in fields(ModernConfig) if getattr(before, f.name) != getattr(after, f.name)}
-    assert (changed, getattr(after, field)) == ({field}, expected)
-
-
-def test_the_consumer_protocols_defaults() -> None:
-    assert ModernConfig.of(Profile.of("4.0"), {}) == ModernConfig(
-        enabled=True, session_us=45 * SECOND, heartbeat_us=5 * SECOND, max_size=2**31 - 1,
-        assignors=("uniform", "range"), write_timeout_us=5 * SECOND,
-    )  # fmt: skip
-    assert not ModernConfig.of(Profile.of("3.9"), {}).enabled
-
-
-@pytest.mark.parametrize("value", ["consumer", "classic,new", "", "classic consumer"])
-def test_the_classic_protocol_is_always_there(value: str) -> None:
-    with pytest.raises(ModelError, match=r"takes classic or classic,consumer, found"):
-        check("broker", "group.coordinator.rebalance.protocols", value)
-
-
 @pytest.mark.parametrize("name", [*MEMBER_FIELDS, "group.instance.id"])
 def test_a_members_setting_changes_its_own_field(name: str) -> None:
     profile = Profile.of("3.9")
@@ -622,9 +578,12 @@ def test_a_member_is_cooperative_if_all_its_assignors_are() -> None:
     [
         ("3.9", {"heartbeat.interval.ms": 9_000, "session.timeout.ms": 9_000}, "", "must be below"),
         ("2.2", {}, "a", r"since Kafka 2\.3"),
-        ("3.6", {"group.protocol": "consumer"}, "", r"since Kafka 3\.7 in KRaft mode, this is 3\.6-kraft"),
-        ("4.0", {"group.protocol": "consumer", "session.timeout.ms": 9}, "", "timeout.ms cannot be set with gro"),
-        ("4.0", {"group.remote.assignor": "range"}, "", "cannot be set with group.protocol classic"),
+        (
+            "4.0",
+            {"group.protocol": "consumer", "session.timeout.ms": 9},
+            "",
+            "session.timeout.ms cannot be set with gro",
+        ),
         ("2.3", {"partition.assignment.strategy": "CooperativeStickyAssignor"}, "", r"is not in Kafka 2\.3"),
     ],
 )
