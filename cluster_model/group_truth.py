@@ -83,6 +83,11 @@ def assignment(cluster: "Cluster", spec: GroupSpec) -> tuple[tuple[str, tuple[st
     )
 
 
+def owned(cluster: "Cluster", spec: GroupSpec) -> int:
+    """Partitions that somebody takes for its own."""
+    return len(dict.fromkeys(name for _consumer, partitions in assignment(cluster, spec) for name in partitions))
+
+
 def places(cluster: "Cluster", spec: GroupSpec) -> dict[str, int]:
     """Partition → where the group is: what it has committed, else where a consumer of it reads."""
     found: dict[str, int] = {}
