@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from benchmarks.measure import cpu_seconds
 from cluster_model.cluster import Cluster
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
 
 SECOND = 1_000_000
 PRODUCERS = 4
@@ -26,27 +26,6 @@ def cluster_under(brokers: int, partitions: int, batches_per_second: float, batc
         topics=(TopicSpec("load", partitions, 3),),
         producers=producers,
         network=NetworkSpec(latency_us=500, jitter_us=200),
-    )
-    return Cluster.build(spec, 1)
-
-
-def crowd(producers: int, members: int, records_per_second: int) -> Cluster:
-    """Many clients on six brokers: producers with acks=all that share the load, and one group with ``members``.
-
-    There are as many partitions as members, 60 at least. The group is joined, and its first rebalance over, after ten
-    seconds.
-    """
-    interval_us = producers * SECOND // records_per_second
-    groups = (GroupSpec("readers", ("load",), members, config={"auto.offset.reset": "earliest"}),) if members else ()
-    spec = ClusterSpec(
-        kafka="3.9",
-        mode="kraft",
-        brokers=tuple(BrokerSpec(index + 1) for index in range(6)),
-        topics=(TopicSpec("load", max(60, members), 3),),
-        producers=tuple(
-            ProducerSpec(f"producer-{index}", "load", interval_us, config={"acks": "all"}) for index in range(producers)
-        ),
-        groups=groups,
     )
     return Cluster.build(spec, 1)
 

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from benchmarks.clients import CROWDS, FEW, Crowd, crowd_per_cpu
 from benchmarks.kernels import ours, simpys
 from benchmarks.measure import best_of
-from benchmarks.models import SECOND, cluster_under, crowd, keyframe_ms, megabytes_per_second, simulated_per_cpu
+from benchmarks.models import SECOND, cluster_under, keyframe_ms, megabytes_per_second, simulated_per_cpu
 from benchmarks.recording import recorded_per_cpu
 from benchmarks.seeking import remembered, seeks_ms
 
@@ -45,22 +46,6 @@ LOADS = (
     Load(12, 1_000, 10_000, 1, SECOND // 2, 3),
     Load(12, 1_000, 0.2, 1, 600 * SECOND, 8_000),
 )
-
-
-class Crowd(NamedTuple):
-    """So many clients at a thousand records a second, with a floor in simulated seconds per CPU second."""
-
-    producers: int
-    members: int
-    floor: float
-
-    @property
-    def name(self) -> str:
-        group = f", a group of {self.members:,}" if self.members else ""
-        return f"{self.producers:,} producers{group}, 1,000 records/s"
-
-
-CROWDS = (Crowd(1_000, 0, 5), Crowd(4, 500, 2), Crowd(1_000, 500, 2))
 KEYFRAMES = (Load(3, 12, 1_000, 10, SECOND, 0.1), Load(12, 1_000, 1_000, 10, SECOND, 3))
 MEMORY = Load(3, 12, 1_000, 10, SECOND, 0.25)
 SEEKS = (Load(3, 12, 1_000, 10, 600 * SECOND, 100), Load(12, 1_000, 1_000, 10, 600 * SECOND, 250))
@@ -80,8 +65,8 @@ def rows() -> Iterator[Row]:
     for load in LOADS:
         yield _model(load, base)
         yield _recorded(load)
-    for clients in CROWDS:
-        yield _crowd(clients, base)
+    for crowd in CROWDS:
+        yield _crowd(crowd)
     for load in KEYFRAMES:
         cluster = cluster_under(load.brokers, load.partitions, load.batches, load.batch)
         cluster.run(2 * SECOND)
@@ -104,15 +89,13 @@ def _model(load: Load, base: float) -> Row:
     return Row(load.name, figure, f"{best[1] / base:.2f}", f"{load.floor:,g} simulated s", best[0] >= load.floor)
 
 
-def _crowd(clients: Crowd, base: float) -> Row:
-    cluster = crowd(clients.producers, clients.members, 1_000)
-    cluster.run(10 * SECOND)
-    cluster.drain()
-    best = max(simulated_per_cpu(cluster, 2 * SECOND) for _ in range(TRIES))
-    figure = f"{best[0]:,.4g} simulated s, {best[1]:,.0f} events/s"
-    return Row(
-        clients.name, figure, f"{best[1] / base:.2f}", f"{clients.floor:g} simulated s", best[0] >= clients.floor
-    )
+def _crowd(crowd: Crowd) -> Row:
+    """Beside as few clients with the same load, in the same run."""
+    few = crowd_per_cpu(FEW, min(FEW, crowd.members), TRIES)
+    best = crowd_per_cpu(crowd.producers, crowd.members, TRIES)
+    figure = f"{best:,.4g} simulated s, {best / few:.2f} of that with {FEW}"
+    held = best >= crowd.floor and best >= crowd.least * few
+    return Row(crowd.name, figure, "", f"{crowd.floor:g} simulated s, {crowd.least:g}", held)
 
 
 def _recorded(load: Load) -> Row:
