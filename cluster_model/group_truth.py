@@ -60,6 +60,9 @@ def state(cluster: "Cluster", spec: GroupSpec) -> str:
     broker = coordinator(cluster, spec.name) if is_coordinated(cluster, spec) else -1
     if broker < 0 or not cluster.is_up(broker) or cluster.coordinators[broker].registry.status(spec.name):
         return ""
+    modern = known_modern(cluster, spec.name)
+    if modern is not None:
+        return str(modern.state.value)
     found = known(cluster, spec.name)
     return State.DEAD.value if found is None else str(found.state.value)
 

@@ -398,7 +398,8 @@ class MainScreen(Screen[None]):
         """All clients, whatever the size."""
         from tui.screens.clients import ClientsScreen  # noqa: PLC0415 - first paint does without it
 
-        self.app.push_screen(ClientsScreen(self.look, self.bridge))
+        if not self.toosmall.display:
+            self.app.push_screen(ClientsScreen(self.look, self.bridge))
 
     def action_help(self) -> None:
         """Keys and glyphs."""
