@@ -7,6 +7,7 @@ which closes its consumer.
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -134,7 +135,8 @@ class Consumer:
             by_server = self._profile.server_patterns
             self.coordination = ModernCoordination(
                 self._port, named, self._profile, settings, self._metadata, self._positions, subscription,
-                pattern if by_server else "", uuid(stream) if stream is not None and by_server else "", self._emit,
+                pattern if by_server else "", partial(uuid, stream) if stream is not None and by_server else None,
+                self._emit,
             )  # fmt: skip
         else:
             self.coordination = Coordination(

@@ -144,7 +144,7 @@ class Coordination:
         self._positions.assign(given)
         self._telling.keep(given)
         self._last = (given, member.generation)
-        if member.leads:
+        if member.leads and member.led:
             detail = f"generation {member.generation} by {member.protocol}"
             self._emit(GroupRebalanced(now, *self._named, member.led, detail))
         self._tell(PartitionsAssigned, [name for name in given if name not in owned])

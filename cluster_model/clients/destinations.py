@@ -54,7 +54,9 @@ class Destinations:
         self._keys = keys if hashed and self._own is None else None
         self._pool: Pool | None = None
         """Where keys go as of now, None where they do not matter."""
-        partitioner = partitioner_of(config.era.number, config.partitioner, stream)
+        partitioner = partitioner_of(
+            config.era.number, config.partitioner._replace(batch_bytes=config.batch_bytes), stream
+        )
         self._placement = Placement(partitioner)
         self._single = config.batch_bytes == 0
         self.together = self._own is not None or (

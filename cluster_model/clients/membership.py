@@ -81,7 +81,7 @@ class Membership:
         self.member_id = ""
         self.leads = False
         self.led = 0
-        """How many members the leader was told of."""
+        """How many members the leader was told of, 0 if it is not to assign: it has returned, and nothing changes."""
         self.failure = ""
         """The exception that the next poll throws."""
         self.heartbeat = Heartbeat(settings)
@@ -209,7 +209,7 @@ class Membership:
             self._snapshot = None
             assignments: tuple[tuple[str, Assignment], ...] = ()
             if self.leads:
-                self.led = len(response.members)
+                self.led = 0 if response.skip_assignment else len(response.members)
                 topics = {topic for member in response.members for topic in member.metadata.topics}
                 self._used = sizes(self._metadata, topics)
                 self._used_racks = racks(self._metadata, self._used) if self._settings.racks else {}

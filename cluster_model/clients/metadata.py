@@ -12,7 +12,7 @@ class Metadata:
 
     __slots__ = (
         "_age_us", "_alarm", "_asked_at", "_backoff_us", "_brokers", "_busy", "_correlation", "_node", "_online",
-        "_port", "_silent", "_timeout_us", "_turn", "_wanted_at", "racks", "states", "version",
+        "_port", "_silent", "_timeout_us", "_told", "_turn", "_wanted_at", "racks", "states", "version",
     )  # fmt: skip
 
     def __init__(
@@ -29,6 +29,8 @@ class Metadata:
         self.states: dict[str, PartitionState] = {}
         self.version = 0
         """Raised whenever the states may have changed."""
+        self._told: tuple[PartitionState, ...] = ()
+        """What the last answer said."""
         self._port = port
         self._brokers = brokers
         self._age_us = age_us
@@ -152,8 +154,12 @@ class Metadata:
     def _take(self, states: tuple[PartitionState, ...]) -> None:
         """Keep the newest of each: an older epoch comes from a broker that is behind (KIP-320).
 
-        What is not told of any more is gone. A topic created again is told from the former one by its id.
+        What is not told of any more is gone. A topic created again is told from the former one by its id. What is told
+        a second time changes nothing, not even where something newer has been learned meanwhile.
         """
+        if states == self._told:
+            return
+        self._told = states
         self.version += 1
         before = self.states
         self.states = {}
@@ -184,5 +190,6 @@ class Metadata:
         ) = saved  # fmt: skip
         self.racks = dict(racks)
         self.states = {state.partition: state for state in states}
+        self._told = ()
         self._silent = list(silent)
         self._alarm.load(alarm)

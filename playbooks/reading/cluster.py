@@ -22,6 +22,7 @@ from cluster_model.spec import (
     TopicSpec,
 )
 from playbooks.problems import counted, listed, shown
+from playbooks.reading.cluster_keys import MOST_CONSUMERS
 from playbooks.reading.kinds import Fields
 from playbooks.reading.load import read_keys, read_loop, read_rate, read_sizes
 from playbooks.reading.notes import Notes
@@ -241,6 +242,10 @@ def build_clients(clients: Fields | None, spec: ClusterSpec, notes: Notes, *, br
             fields.get("name", ""): None if fields.bad("members") else fields.get("members", 1) for fields in groups
         }
         notes.facts = replace(notes.facts, groups=None if _names(groups) is None else counts)
+    members = sum(fields.get("members", 1) for fields in groups)
+    if clients is not None and members > MOST_CONSUMERS:
+        message = f"found {members} members in all groups together, allowed are at most {MOST_CONSUMERS}"
+        notes.problem(clients.at("groups"), clients.path("groups"), message)
     seen: set[str] = set()
     for fields in [*producers, *groups]:
         name = fields.get("name")

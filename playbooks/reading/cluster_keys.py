@@ -36,6 +36,11 @@ from playbooks.yamlpos import Mapping, Node, Scalar, found
 MAX_BROKERS: Final = 100
 MAX_PARTITIONS: Final = 1_000
 """Of one topic."""
+MOST_PRODUCERS: Final = 1_000
+MOST_MEMBERS: Final = 500
+"""Of one group."""
+MOST_CONSUMERS: Final = 1_000
+"""Of all groups."""
 QUORUM_ALLOWED: Final = "1, 3 or 5"
 CONTROLLERS_ALLOWED: Final = "1, 3 or 5, or a list of so many brokers"
 BROKERS_ALLOWED: Final = f"a number of brokers from 1 to {MAX_BROKERS}, or a list of {{id, rack}}"
@@ -225,7 +230,7 @@ GROUP: Final = Record(
         "name": Key(NAME, "The group's id.", required=True),
         "topics": Key(ListOf(Reference("topic"), 1, 100), "The topics it reads."),
         "pattern": Key(Pattern(), "Instead of topics: all whose names match this regular expression, new ones too."),
-        "members": Key(Integer(1, 100), "Number of consumers; 1 unless given."),
+        "members": Key(Integer(1, MOST_MEMBERS), "Number of consumers; 1 unless given."),
         "instances": Key(
             ListOf(NAME, 1, 100),
             "The group.instance.id of each member, in their order; two members may claim the same one.",
@@ -245,7 +250,7 @@ GROUP: Final = Record(
 
 CLIENTS: Final = Record(
     {
-        "producers": Key(ListOf(PRODUCER, 0, 100), "Who writes."),
+        "producers": Key(ListOf(PRODUCER, 0, MOST_PRODUCERS), "Who writes."),
         "groups": Key(ListOf(GROUP, 0, 100), "Who reads."),
     }
 )

@@ -6,6 +6,7 @@ import pytest
 
 from cluster_model.clients.era import Era
 from cluster_model.clients.group_settings import GroupSettings
+from cluster_model.clients.partitioners.placing import PartitionerConfig
 from cluster_model.clients.producer_config import ProducerConfig
 from cluster_model.config import (
     BROKER,
@@ -24,7 +25,6 @@ from cluster_model.config import (
     check,
 )
 from cluster_model.errors import ConfigConflictError, ModelError
-from cluster_model.groups.modern.config import ModernConfig
 from cluster_model.log.codecs import CODECS, Codec
 from cluster_model.log.rules import LogRules
 from cluster_model.profiles import Profile
@@ -467,7 +467,7 @@ def test_what_else_changed_with_the_era(
     assert (era.offset_fencing, era.bumps_epoch) == (fencing, bumps)
 
 
-PRODUCER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | Codec | Era]] = {
+PRODUCER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | Codec | Era | PartitionerConfig]] = {
     "acks": ("1", "acks", 1),
     "retries": (7, "retries", 7),
     "retry.backoff.ms": (7, "backoff_us", 7_000),
@@ -485,6 +485,10 @@ PRODUCER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | Codec | Era]] = 
     "buffer.memory": (7, "memory_bytes", 7),
     "max.block.ms": (7, "block_us", 7_000),
     "client.version": ("3.8", "era", Era.of("3.8")),
+    "partitioner.class": ("DefaultPartitioner", "partitioner", PartitionerConfig("DefaultPartitioner")),
+    "partitioner.ignore.keys": (True, "partitioner", PartitionerConfig(ignore_keys=True)),
+    "partitioner.adaptive.partitioning.enable": (False, "partitioner", PartitionerConfig(adaptive=False)),
+    "partitioner.availability.timeout.ms": (7, "availability_us", 7_000),
 }
 
 
@@ -523,49 +527,6 @@ MEMBER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | str | tuple[str, .
 
 
 PROTOCOL_FIELDS = ("group.protocol", "group.remote.assignor")
-
-
-def test_a_member_by_the_consumer_protocol_has_what_is_that_protocols() -> None:
-    config: dict[str, ConfigValue] = {"group.protocol": "consumer", "group.remote.assignor": "range"}
-    before, after = (GroupSettings.of(Profile.of("4.1"), each) for each in ({}, config))
-    changed = {f.name for f in fields(GroupSettings) if getattr(before, f.name) != getattr(after, f.name)}
-    assert changed == {"modern", "remote_assignor", "version"}
-    assert (after.modern, after.remote_assignor, after.version) == (True, "range", 1)
-    assert GroupSettings.of(Profile.of("3.7"), config).version == 0
-    assert not before.modern
-
-
-MODERN_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | tuple[str, ...]]] = {
-    "group.coordinator.rebalance.protocols": ("classic", "enabled", False),
-    "group.consumer.session.timeout.ms": (7, "session_us", 7_000),
-    "group.consumer.heartbeat.interval.ms": (7, "heartbeat_us", 7_000),
-    "group.consumer.max.size": (7, "max_size", 7),
-    "group.consumer.assignors": ("range, uniform", "assignors", ("range", "uniform")),
-    "offsets.commit.timeout.ms": (7, "write_timeout_us", 7_000),
-}
-
-
-@pytest.mark.parametrize("name", MODERN_FIELDS)
-def test_a_setting_of_the_consumer_protocol_changes_its_own_field(name: str) -> None:
-    value, field, expected = MODERN_FIELDS[name]
-    profile = Profile.of("4.1")
-    before, after = ModernConfig.of(profile, {}), ModernConfig.of(profile, {name: check("broker", name, value)})
-    changed = {f.name for f in fields(ModernConfig) if getattr(before, f.name) != getattr(after, f.name)}
-    assert (changed, getattr(after, field)) == ({field}, expected)
-
-
-def test_the_consumer_protocols_defaults() -> None:
-    assert ModernConfig.of(Profile.of("4.0"), {}) == ModernConfig(
-        enabled=True, session_us=45 * SECOND, heartbeat_us=5 * SECOND, max_size=2**31 - 1,
-        assignors=("uniform", "range"), write_timeout_us=5 * SECOND,
-    )  # fmt: skip
-    assert not ModernConfig.of(Profile.of("3.9"), {}).enabled
-
-
-@pytest.mark.parametrize("value", ["consumer", "classic,new", "", "classic consumer"])
-def test_the_classic_protocol_is_always_there(value: str) -> None:
-    with pytest.raises(ModelError, match=r"takes classic or classic,consumer, found"):
-        check("broker", "group.coordinator.rebalance.protocols", value)
 
 
 @pytest.mark.parametrize("name", [*MEMBER_FIELDS, "group.instance.id"])
@@ -617,9 +578,12 @@ def test_a_member_is_cooperative_if_all_its_assignors_are() -> None:
     [
         ("3.9", {"heartbeat.interval.ms": 9_000, "session.timeout.ms": 9_000}, "", "must be below"),
         ("2.2", {}, "a", r"since Kafka 2\.3"),
-        ("3.6", {"group.protocol": "consumer"}, "", r"since Kafka 3\.7 in KRaft mode, this is 3\.6-kraft"),
-        ("4.0", {"group.protocol": "consumer", "session.timeout.ms": 9}, "", "timeout.ms cannot be set with gro"),
-        ("4.0", {"group.remote.assignor": "range"}, "", "cannot be set with group.protocol classic"),
+        (
+            "4.0",
+            {"group.protocol": "consumer", "session.timeout.ms": 9},
+            "",
+            "session.timeout.ms cannot be set with gro",
+        ),
         ("2.3", {"partition.assignment.strategy": "CooperativeStickyAssignor"}, "", r"is not in Kafka 2\.3"),
     ],
 )
@@ -661,3 +625,21 @@ def test_a_consumers_defaults() -> None:
 def test_a_fetch_has_no_limit_in_all_before_kip_74() -> None:
     assert ConsumerConfig.of(Profile.of("0.10.0"), {"fetch.max.bytes": 7}).fetch_max_bytes == 0
     assert ConsumerConfig.of(Profile.of("0.10.1"), {"fetch.max.bytes": 7}).fetch_max_bytes == 7
+
+
+@pytest.mark.parametrize(
+    ("version", "settings", "told"),
+    [
+        ("2.3", {"partitioner.class": "RoundRobinPartitioner"}, "of 2.3.0 has no RoundRobinPartitioner"),
+        ("4.0", {"partitioner.class": "UniformStickyPartitioner"}, "of 4.0.0 has no UniformStickyPartitioner"),
+        ("3.2", {"partitioner.ignore.keys": True}, "partitioner.ignore.keys exists since Kafka 3.3, this is 3.2"),
+        ("3.2", {"partitioner.adaptive.partitioning.enable": False}, "exists since Kafka 3.3, this is 3.2"),
+        ("2.8", {"partitioner.availability.timeout.ms": 1}, "exists since Kafka 3.3, this is 2.8"),
+    ],
+)
+def test_a_partitioner_that_the_producers_version_lacks_is_refused(
+    version: str, settings: dict[str, ConfigValue], told: str
+) -> None:
+    with pytest.raises(ConfigConflictError, match=told) as caught:
+        ProducerConfig.of(Profile.of("3.9"), {"client.version": version, **settings})
+    assert caught.value.key == next(iter(settings))

@@ -78,6 +78,24 @@ async def test_the_sheet_names_every_fault_and_what_to_expect_and_escape_leaves_
         assert driver.bridge.view.faults == ()
 
 
+async def test_the_arrows_reach_clients_and_a_dead_one_is_shown_as_down():
+    async with driving() as driver:
+        await driver.seconds(2)
+        clients = driver.bridge.view.clients
+        await driver.press("f", "left")
+        assert f"Inject a fault on {clients[-1].name}" in driver.text()
+        await driver.press(*["left"] * (len(clients) - 1))
+        assert f"Inject a fault on {clients[0].name}" in driver.text()
+        await driver.press("c")
+        assert driver.bridge.view.clients[0].state == "down"
+        assert f"✕ {clients[0].name} down" in driver.text()
+        await driver.press("f", "left", "x")
+        await driver.seconds(2)
+        assert driver.bridge.view.clients[-1].state == "down"
+        assert f"{clients[-1].name.partition('/')[0]} lag" in driver.text()
+        assert " 1 down" in driver.text()
+
+
 async def test_a_pause_counts_down_and_ends_by_itself():
     async with driving() as driver:
         await driver.seconds(1)

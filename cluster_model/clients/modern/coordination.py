@@ -41,16 +41,16 @@ class ModernCoordination:
         positions: Positions,
         subscribe: Callable[[], tuple[str, ...]],
         pattern: str,
-        member_id: str,
+        draw_id: Callable[[], str] | None,
         emit: Callable[[Event], None],
     ) -> None:
-        """``named``: the member's and the group's name; see :class:`ModernMember` for ``pattern`` and ``member_id``."""
+        """``named``: the member's and the group's name; see :class:`ModernMember` for ``pattern`` and ``draw_id``."""
         self._port = port
         self._settings = settings
         self._positions = positions
         self._telling = Telling(port, named, "epoch", emit)
         self.link = CoordinatorLink(port, metadata, named[1], (settings.backoff_us, settings.request_timeout_us))
-        self.member = ModernMember(named, settings, self.link, subscribe, pattern, member_id)
+        self.member = ModernMember(named, settings, self.link, subscribe, pattern, draw_id)
         self.commits = Commits(profile, settings, self.link, self.member, positions, self._done)
         self.on_outcome: Callable[[Outcome], None] = _nothing
         """Told how the application's own commits end."""
@@ -62,7 +62,7 @@ class ModernCoordination:
 
     @property
     def settings(self) -> GroupSettings:
-        """What the consumer's configuration says of its group."""
+        """The consumer's configuration, where it is about groups."""
         return self._settings
 
     # --- a poll

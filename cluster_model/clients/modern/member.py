@@ -36,8 +36,9 @@ class ModernMember:
     """One member. ``generation`` is its epoch, as far as it is a member."""
 
     __slots__ = (
-        "_acknowledges", "_asked", "_link", "_next_at", "_pattern", "_retry_at", "_sent_at", "_settings", "_subscribe",
-        "_topics", "epoch", "failure", "full_requests", "group", "lost_all", "member_id", "name", "target",
+        "_acknowledges", "_asked", "_draw_id", "_link", "_next_at", "_pattern", "_retry_at", "_sent_at", "_settings",
+        "_subscribe", "_topics", "epoch", "failure", "full_requests", "group", "lost_all", "member_id", "name",
+        "target",
     )  # fmt: skip
 
     def __init__(
@@ -47,18 +48,19 @@ class ModernMember:
         link: CoordinatorLink,
         subscribe: Callable[[], tuple[str, ...]],
         pattern: str,
-        member_id: str,
+        draw_id: Callable[[], str] | None,
     ) -> None:
         """``names``: the client's id and the group's; ``pattern`` is one for the coordinator to go by, else empty.
 
-        ``member_id`` is empty where the coordinator gives one (before KIP-1082, 4.0).
+        ``draw_id`` makes the id of a new process; None where the coordinator gives one (before KIP-1082, 4.0).
         """
         self.name, self.group = names
         self._settings = settings
         self._link = link
         self._subscribe = subscribe
         self._pattern = pattern
-        self.member_id = member_id
+        self._draw_id = draw_id
+        self.member_id = ""
         self.epoch = JOIN
         self.failure = ""
         """The exception that the next poll throws."""
@@ -112,6 +114,8 @@ class ModernMember:
         acknowledges = self._acknowledges and self.target is None
         if not joins and self._topics is not None and not acknowledges and now < self._next_at:
             return
+        if not self.member_id and self._draw_id is not None:
+            self.member_id = self._draw_id()
         full = joins or self._topics is None
         topics = self._subscribe()
         told = topics if full or topics != self._topics else None
