@@ -313,9 +313,12 @@ def test_other_errors_end_the_application(error: KafkaError, name: str) -> None:
 def test_a_heartbeat_that_is_not_answered_in_time_is_sent_again_in_full() -> None:
     rig = member(config={"request.timeout.ms": 2_000})
     rig.run(INTERVAL)
-    rig.run(2_300 * MS)
+    rig.run(2_010 * MS)
+    beats = len(rig.beats())
     rig.find()
+    assert len(rig.beats()) == beats, "not before the back-off is over"
     rig.run(110 * MS)
+    assert len(rig.beats()) == beats + 1
     assert (rig.last.owned, rig.last.topics, rig.last.member_epoch) == (("t-0", "t-1"), ("t",), 1)
 
 
