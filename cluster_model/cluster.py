@@ -356,7 +356,7 @@ class Cluster:
         return {
             spec.name: GroupFacts(
                 group_truth.members(self, spec), group_truth.places(self, spec), group_truth.committed(self, spec),
-                group_truth.generation(self, spec), group_truth.state(self, spec),
+                group_truth.generation(self, spec), group_truth.state(self, spec), group_truth.owned(self, spec),
             )
             for spec in self.spec.groups
         }  # fmt: skip

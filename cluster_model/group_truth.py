@@ -60,6 +60,9 @@ def state(cluster: "Cluster", spec: GroupSpec) -> str:
     broker = coordinator(cluster, spec.name) if is_coordinated(cluster, spec) else -1
     if broker < 0 or not cluster.is_up(broker) or cluster.coordinators[broker].registry.status(spec.name):
         return ""
+    modern = known_modern(cluster, spec.name)
+    if modern is not None:
+        return str(modern.state.value)
     found = known(cluster, spec.name)
     return State.DEAD.value if found is None else str(found.state.value)
 
@@ -78,6 +81,11 @@ def assignment(cluster: "Cluster", spec: GroupSpec) -> tuple[tuple[str, tuple[st
     return tuple(
         (consumer.name, consumer.assignment) for consumer in cluster.consumers.values() if consumer.group == spec.name
     )
+
+
+def owned(cluster: "Cluster", spec: GroupSpec) -> int:
+    """Partitions that somebody takes for its own."""
+    return len(dict.fromkeys(name for _consumer, partitions in assignment(cluster, spec) for name in partitions))
 
 
 def places(cluster: "Cluster", spec: GroupSpec) -> dict[str, int]:

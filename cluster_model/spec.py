@@ -116,10 +116,11 @@ class GroupSpec:
     members: int = 1
     processing_us: int = 0
     config: dict[str, int | str | bool] = field(default_factory=dict)
-    coordinated: bool = False
-    """Whether the group's coordinator shares the partitions out; else they are shared out once, in ranges."""
+    coordinated: bool = True
+    """Whether the group's coordinator shares the partitions out, in versions with group membership (0.9); else they
+    are given once, in ranges, and read from the beginning (``KafkaConsumer.assign``)."""
     commit: str = "auto"
-    """When its applications commit, of a coordinated group (``clients.application.COMMIT_MODES``)."""
+    """When its applications commit, where it is coordinated (``clients.application.COMMIT_MODES``)."""
     fails: int = 0
     """The handler cannot process one record in so many; 0: it can process all."""
     retries: int = 0
@@ -128,6 +129,8 @@ class GroupSpec:
     """... and how long after."""
     pattern: str = ""
     """A regular expression: a coordinated group's topics are all that match it, instead of ``topics``."""
+    racks: tuple[str, ...] = ()
+    """``client.rack`` of each member, where they differ."""
     instances: tuple[str, ...] = ()
     """``group.instance.id`` of each member, instead of one with the members' numbers; two may be the same."""
 

@@ -7,6 +7,7 @@ from cluster_model.checker.control_plane import Registrations
 from cluster_model.checker.history import History
 from cluster_model.checker.invariants import Invariants
 from cluster_model.checker.ledger import Ledger
+from cluster_model.checker.readings import Readings
 from cluster_model.events import (
     Appended,
     BecameLeader,
@@ -32,13 +33,14 @@ from cluster_model.world import World
 class Checker:
     """Everything omniscient in one place. ``emit`` takes the events that it adds: findings and violations."""
 
-    __slots__ = ("history", "invariants", "ledger")
+    __slots__ = ("history", "invariants", "ledger", "readings")
 
     def __init__(self, world: World, emit: Callable[[Event], None], plane: Registrations | None = None) -> None:
         """``plane`` tells what is committed of brokers; None where there is none."""
         self.history = History(world)
         self.ledger = Ledger(world, self.history, emit)
         self.invariants = Invariants(world, self.history, emit, plane)
+        self.readings = Readings()
 
     def listeners(self) -> dict[type[TraceEvent], Callable[[Any], None]]:
         """Who hears the frequent kinds of events; :meth:`observe` hears all others."""
@@ -47,7 +49,7 @@ class Checker:
             Appended: self._appended,
             HwAdvanced: self._hw_advanced,
             RecordsAcked: self.ledger.acked,
-            RecordsRead: _ignored,
+            RecordsRead: self.readings.handed,
             ProduceRefused: _ignored,
             ProduceRetried: _ignored,
         }
@@ -66,6 +68,7 @@ class Checker:
             self.ledger.created(event.partition)
         elif isinstance(event, PartitionDeleted):
             self.ledger.deleted(event)
+            self.readings.deleted(event.partition)
         self.history.observe(event)
         self.invariants.observe(event)
         if isinstance(event, RecordsFailed):
@@ -79,14 +82,15 @@ class Checker:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self.history.save(), self.ledger.save(), self.invariants.save())
+        return (self.history.save(), self.ledger.save(), self.invariants.save(), self.readings.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        history, ledger, invariants = saved
+        history, ledger, invariants, readings = saved
         self.history.load(history)
         self.ledger.load(ledger)
         self.invariants.load(invariants)
+        self.readings.load(readings)
 
 
 def _ignored(_event: TraceEvent) -> None:

@@ -144,7 +144,7 @@ class Coordination:
         self._positions.assign(given)
         self._telling.keep(given)
         self._last = (given, member.generation)
-        if member.leads:
+        if member.leads and member.led:
             detail = f"generation {member.generation} by {member.protocol}"
             self._emit(GroupRebalanced(now, *self._named, member.led, detail))
         self._tell(PartitionsAssigned, [name for name in given if name not in owned])
@@ -199,6 +199,8 @@ class Coordination:
         now = self._port.now
         if isinstance(message, FindCoordinatorResponse):
             self.link.found(message)
+            if self.link.known:
+                self.member.coordinator_found(now)
         elif isinstance(message, JoinGroupResponse):
             self.member.joined(message, now)
         elif isinstance(message, SyncGroupResponse):
@@ -235,6 +237,7 @@ class Coordination:
             times.append(self.commits.due(now))
         elif self._settings.own_thread and not polling and self.member.state != UNJOINED:
             times.append(self._polled_at + self._settings.max_poll_us)
+        # What is overdue waits for something else, such as a coordinator, and hides nothing that is still to come.
         return min([at for at in times if at > now], default=-1)
 
     def save(self) -> tuple[Any, ...]:

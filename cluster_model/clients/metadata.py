@@ -12,7 +12,7 @@ class Metadata:
 
     __slots__ = (
         "_age_us", "_alarm", "_asked_at", "_backoff_us", "_brokers", "_busy", "_correlation", "_node", "_online",
-        "_port", "_silent", "_timeout_us", "_turn", "_wanted_at", "states", "version",
+        "_port", "_silent", "_timeout_us", "_told", "_turn", "_wanted_at", "racks", "states", "version",
     )  # fmt: skip
 
     def __init__(
@@ -29,6 +29,8 @@ class Metadata:
         self.states: dict[str, PartitionState] = {}
         self.version = 0
         """Raised whenever the states may have changed."""
+        self._told: tuple[PartitionState, ...] = ()
+        """What the last answer said."""
         self._port = port
         self._brokers = brokers
         self._age_us = age_us
@@ -46,6 +48,8 @@ class Metadata:
         """Brokers that last failed to answer: asked only when there is no other."""
         self._online = brokers
         """Brokers that are alive, as last told."""
+        self.racks: dict[int, str] = {}
+        """Racks of brokers, as last told; a broker that is down keeps its own."""
         self._alarm = Alarm(port, "metadata")
 
     def begin(self, states: tuple[PartitionState, ...]) -> None:
@@ -142,6 +146,7 @@ class Metadata:
             self.refresh()
             return False
         self._online = response.brokers
+        self.racks.update(zip(response.brokers, response.racks, strict=False))
         self._take(response.partitions)
         self._want(self._port.now + self._age_us)
         return True
@@ -149,8 +154,12 @@ class Metadata:
     def _take(self, states: tuple[PartitionState, ...]) -> None:
         """Keep the newest of each: an older epoch comes from a broker that is behind (KIP-320).
 
-        What is not told of any more is gone. A topic created again is told from the former one by its id.
+        What is not told of any more is gone. A topic created again is told from the former one by its id. What is told
+        a second time changes nothing, not even where something newer has been learned meanwhile.
         """
+        if states == self._told:
+            return
+        self._told = states
         self.version += 1
         before = self.states
         self.states = {}
@@ -170,15 +179,17 @@ class Metadata:
         """All state."""
         return (
             tuple(self.states.values()), self._correlation, self._node, self._asked_at, self._wanted_at, self._turn,
-            tuple(self._silent), self._online, self._alarm.save(),
+            tuple(self._silent), self._online, tuple(self.racks.items()), self._alarm.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
             states, self._correlation, self._node, self._asked_at, self._wanted_at, self._turn, silent, self._online,
-            alarm,
+            racks, alarm,
         ) = saved  # fmt: skip
+        self.racks = dict(racks)
         self.states = {state.partition: state for state in states}
+        self._told = ()
         self._silent = list(silent)
         self._alarm.load(alarm)

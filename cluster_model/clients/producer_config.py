@@ -162,7 +162,6 @@ def _partitioner(era: Era, config: Mapping[str, ConfigValue]) -> PartitionerConf
         str(config.get(PARTITIONER_CLASS, "")),
         config.get(IGNORE_KEYS, False) is True,
         config.get(ADAPTIVE, True) is True,
-        int(config.get("batch.size", 16_384)),
     )
     try:
         check_partitioner(era.number, made)

@@ -274,9 +274,12 @@ class GroupCoordinator:
             if error:
                 found.append(DescribedGroup(group_id, error, ""))
             else:
-                modern = self.modern.described(group_id)
-                found.append(modern or described(group_id, self.registry.groups.get(group_id)))
+                found.append(self.described(group_id))
         self._port.send(source, DescribeGroupsResponse(request.correlation, tuple(found)))
+
+    def described(self, group_id: str) -> DescribedGroup:
+        """A group of either protocol as it is here now; one that is not known is Dead."""
+        return self.modern.described(group_id) or described(group_id, self.registry.groups.get(group_id))
 
     def _list(self, source: int, request: ListGroupsRequest) -> None:
         error = KafkaError.COORDINATOR_LOAD_IN_PROGRESS if self.registry.loading else NONE
@@ -308,6 +311,8 @@ class GroupCoordinator:
         error = self.registry.status(request.group_id, nameless=True) if self._profile.offset_delete else UNSUPPORTED
         group = self.registry.groups.get(request.group_id)
         verdicts: tuple[tuple[str, int], ...] = ()
+        if not error and group is None and request.group_id in self.modern.groups:
+            group = self._create(request.group_id)  # Its members have committed nothing yet.
         if not error and group is None:
             error = KafkaError.GROUP_ID_NOT_FOUND
         elif not error and group is not None:

@@ -20,7 +20,7 @@ def small(
 ) -> ClusterSpec:
     topic = TopicSpec("orders", 2, 3, ((1, 2, 3), (2, 3, 1)), {"min.insync.replicas": 2, **config})
     producer = ProducerSpec("checkout", "orders", 10_000, config={"acks": acks}, partition=partition)
-    group = GroupSpec("billing", ("orders",), 2, 500)
+    group = GroupSpec("billing", ("orders",), 2, 500, {"auto.offset.reset": "earliest"}, commit="sync")
     brokers = tuple(BrokerSpec(broker) for broker in (1, 2, 3))
     return ClusterSpec(kafka, mode, brokers, (topic,), (producer,), (group,))
 

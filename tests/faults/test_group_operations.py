@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
+from cluster_model.errors import ModelError
 from cluster_model.events import AdminAnswered, AdminProgress
 from cluster_model.log.indexes import offset_for_timestamp
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
@@ -21,11 +22,14 @@ MEMBERS = {"session.timeout.ms": 6_000, "auto.commit.interval.ms": 1_000}
 class Rig:
     """Three brokers; ``orders`` has three partitions, to which is written for ten seconds, and ``billing`` reads it."""
 
-    def __init__(self, kafka: str = "3.9", mode: str = "", members: int = 2, seed: int = 5) -> None:
+    def __init__(self, kafka: str = "3.9", mode: str = "", protocol: str = "classic") -> None:
         placement = ((1, 2, 3), (2, 3, 1), (3, 1, 2))
         config: dict[str, Value] = dict(MEMBERS)
         if kafka in ("0.9", "0.10.0"):
             config["session.timeout.ms"] = 10_000
+        if protocol == "consumer":  # Its brokers decide on sessions: 45 s.
+            config = {"group.protocol": protocol, "auto.commit.interval.ms": 1_000}
+        self.session_s = 45 if protocol == "consumer" else 11
         spec = ClusterSpec(
             kafka,
             mode or ("kraft" if kafka >= "3.3" else "zookeeper"),
@@ -36,15 +40,18 @@ class Rig:
                 TopicSpec("__consumer_offsets", placement=placement, config={"cleanup.policy": "compact"}),
             ),
             (ProducerSpec("checkout", "orders", 10 * MS, stop_us=10 * SECOND, config={"acks": "all"}),),
-            (GroupSpec("billing", ("orders",), members, config=config, coordinated=True),),  # type: ignore[arg-type]
+            (GroupSpec("billing", ("orders",), 2, config=config, coordinated=True),),  # type: ignore[arg-type]
             NetworkSpec(1_000, 300),
         )
-        self.cluster = Cluster.build(spec, seed)
+        self.cluster = Cluster.build(spec, 5)
         self.board = FaultBoard(self.cluster)
         self.events: list[Any] = []
 
     def run(self, seconds: float) -> None:
-        self.cluster.run(self.cluster.now_us + int(seconds * SECOND))
+        self.run_to(self.cluster.now_us + int(seconds * SECOND))
+
+    def run_to(self, at_us: int) -> None:
+        self.cluster.run(at_us)
         self.events += [each for each in self.cluster.drain() if isinstance(each, (AdminAnswered, AdminProgress))]
 
     def begin(self, name: str, **params: Value) -> int:
@@ -192,6 +199,38 @@ def test_members_read_from_where_a_reset_has_put_them() -> None:
     assert rig.cluster.query.lag("billing") == 0
 
 
+@pytest.mark.parametrize("at_us", [0, 2_500, 5_000, 7_500, 12_000, 20_000])
+def test_a_reset_goes_on_from_a_keyframe_and_slices_do_not_matter(at_us: int) -> None:
+    rig = Rig()
+    rig.run(12)
+    number = rig.begin("reset_offsets", group="late", topics=("orders",), shift_by=1, execute=True)
+    rig.cluster.run(rig.cluster.now_us + at_us)
+    frame, saved = rig.cluster.save(), rig.board.save()
+    twin = rig.cluster.twin()
+    board = FaultBoard(twin)
+    twin.load(frame)
+    board.load(saved)
+    assert board.save() == saved
+    while twin.now_us < 15 * SECOND:
+        twin.run(min(15 * SECOND, twin.now_us + 700))
+    rig.run_to(15 * SECOND)
+    assert rig.answer(number).error == "INVALID_REQUEST"
+    assert (twin.digest(), board.save()) == (rig.cluster.digest(), rig.board.save())
+
+
+def test_members_by_the_consumer_protocol_stand_in_the_way_too() -> None:
+    rig = Rig("4.0", protocol="consumer")
+    rig.run(8)
+    ask: dict[str, Value] = {"group": "billing", "topics": ("orders",), "execute": True}
+    assert rig.do("reset_offsets", to_earliest=True, **ask)[0] == "NON_EMPTY_GROUP"
+    assert rig.cluster.query.group_state("billing") == "Stable"
+    rig.pause(60)
+    rig.run(50)
+    assert rig.cluster.query.group_state("billing") == "Empty"
+    assert rig.do("reset_offsets", to_offset=3, **ask) == ("", "3 partitions reset")
+    assert set(rig.committed("billing").values()) == {3}
+
+
 def outcome(delay_us: int) -> tuple[str, bool]:
     """A reset that begins ``delay_us`` after 40 ms before the members wake up: its error, and whether it moved them."""
     rig = Rig()
@@ -240,9 +279,9 @@ def test_a_partition_without_a_leader_times_a_reset_out_and_is_told_without_an_e
 # -- what is told -----------------------------------------------------------------------------------------------------
 
 
-def story(kafka: str) -> str:
+def story(kafka: str, protocol: str) -> str:
     """A group described in all of its states, with what else there is to tell of groups."""
-    rig = Rig(kafka)
+    rig = Rig(kafka, protocol=protocol)
     lines: list[str] = []
 
     def tell(name: str, **params: Value) -> None:
@@ -268,18 +307,19 @@ def story(kafka: str) -> str:
     tell("delete_group", group="billing")
     tell("delete_group", group="late")
     tell("delete_group", group="late")
-    rig.pause(14)
-    rig.run(12)
+    rig.pause(rig.session_s + 3)
+    rig.run(rig.session_s + 1)
     for show in ("offsets", "members", "state"):
         tell("describe_group", group="billing", show=show)
     tell("describe_group", group="late")
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.parametrize("kafka", ["0.9", "0.10.2", "2.0", "2.4", "3.9"])
-def test_what_is_told_of_groups(kafka: str, pytestconfig: pytest.Config) -> None:
-    path = GOLDENS / f"groups@{kafka}.txt"
-    found = story(kafka)
+@pytest.mark.parametrize("name", ["0.9", "0.10.2", "2.0", "2.4", "3.9", "4.0-consumer"])
+def test_what_is_told_of_groups(name: str, pytestconfig: pytest.Config) -> None:
+    path = GOLDENS / f"groups@{name}.txt"
+    kafka, _dash, protocol = name.partition("-")
+    found = story(kafka, protocol or "classic")
     if pytestconfig.getoption("--update-goldens"):
         path.parent.mkdir(exist_ok=True)
         path.write_text(found)
@@ -307,3 +347,27 @@ def test_what_cannot_be_asked(params: dict[str, Value], message: str) -> None:
     with pytest.raises(FaultError) as caught:
         Rig().begin("reset_offsets", **params)
     assert message in str(caught.value)
+
+
+# -- conditions -------------------------------------------------------------------------------------------------------
+
+
+def test_what_conditions_are_told_of_a_group() -> None:
+    rig = Rig()
+    query = rig.cluster.query
+    assert query.group_state("billing") == "Dead"
+    rig.run(0.5)
+    assert (query.group_state("billing"), query.members("billing")) == ("PreparingRebalance", 2)
+    rig.run(9)
+    assert (query.group_state("billing"), query.members("billing")) == ("Stable", 2)
+    lags = [query.lag("billing", f"orders-{number}") for number in range(3)]
+    assert query.lag("billing") == sum(lags) > 0
+    committed = rig.committed("billing")
+    assert lags == [query.hw(f"orders-{number}") - committed[f"orders-{number}"] for number in range(3)]
+    assert query.lag("billing", "alone-0") == 0
+    with pytest.raises(ModelError, match="no partition 'orders-9'"):
+        query.lag("billing", "orders-9")
+    with pytest.raises(ModelError, match="no group 'late'"):
+        query.group_state("late")
+    rig.cluster.crash(query.leader("__consumer_offsets-1"))
+    assert query.group_state("billing") == ""

@@ -6,7 +6,6 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.message import Message
-from textual.screen import Screen
 
 from faults.action import Action
 from faults.catalogue import CATALOGUE, FaultError
@@ -17,6 +16,7 @@ from tui import glyphs
 from tui.bridge import SimBridge
 from tui.keymap import bindings
 from tui.paint import panes as paint
+from tui.screens.pages import Pages
 from tui.theme import Look
 from tui.viewmodel import control, side, status
 from tui.viewmodel.layout import SMALLEST, plan
@@ -27,6 +27,8 @@ from tui.widgets.operations import OperationSheet
 from tui.widgets.panes import FeedPane, KeyBar, Pane, SidePane, Status
 from tui.widgets.whichkey import WhichKey
 
+MOST_CLIENTS: Final = 100
+"""More are not offered as targets."""
 LANES_LEGEND: Final = (
     f"digit = epoch {glyphs.NOTHING} solid below its HW {glyphs.NOTHING} {glyphs.ABOVE_HW} above"
     f" {glyphs.NOTHING} {glyphs.DIVERGED} differs {glyphs.NOTHING} {glyphs.LOST} acked, lost"
@@ -37,7 +39,7 @@ class Wake(Message):
     """Frames may be needed again."""
 
 
-class MainScreen(Screen[None]):
+class MainScreen(Pages):
     """Matrix, lanes, feed, side panes, status and keys over one session."""
 
     AUTO_FOCUS = "#matrix"
@@ -251,20 +253,21 @@ class MainScreen(Screen[None]):
 
     @property
     def target(self) -> int:
-        """Id of the broker under the cursor, or of the node of the control plane that was aimed at."""
+        """Id of the broker under the cursor, or of the other node that was aimed at."""
         return self._aim if self._aim >= 0 else self.bridge.view.brokers[self.matrix.cursor[1]].id
 
     def targets(self) -> tuple[tuple[int, str], ...]:
-        """Whom a fault can be aimed at, with short names: the brokers, then the other nodes of the control plane."""
+        """Whom a fault can be aimed at, with short names: brokers, other nodes of the control plane, clients."""
         view = self.bridge.view
         brokers = [(each.id, f"b{each.id}") for each in view.brokers]
         ids = [broker for broker, _name in brokers]
         nodes = [(each.node, control.short(each.name, each.node)) for each in view.controllers if each.node not in ids]
-        return (*brokers, *nodes)
+        return (*brokers, *nodes, *[(each.node, each.name) for each in view.clients[:MOST_CLIENTS]])
 
     def inject(self, name: str, node: int) -> None:
-        """Inject a fault on a broker or a node of the control plane, now; a refusal is a toast with its reason."""
-        self.do(Action("inject", name, selector_of(node), for_us=CATALOGUE[name].usual_for_us))
+        """Inject a fault on a node, now; a refusal is a toast with its reason."""
+        client = next((each.name for each in self.bridge.view.clients if each.node == node), "")
+        self.do(Action("inject", name, selector_of(node, client), for_us=CATALOGUE[name].usual_for_us))
 
     def do(self, action: Action) -> None:
         """Act, and say what came of it."""
@@ -390,18 +393,6 @@ class MainScreen(Screen[None]):
         self.set_focus(self.matrix)
 
     # -- the rest ---------------------------------------------------------------------------------------------------
-
-    def action_clients(self) -> None:
-        """All clients, whatever the size."""
-        from tui.screens.clients import ClientsScreen  # noqa: PLC0415 - first paint does without it
-
-        self.app.push_screen(ClientsScreen(self.look, self.bridge))
-
-    def action_help(self) -> None:
-        """Keys and glyphs."""
-        from tui.screens.help import HelpScreen  # noqa: PLC0415 - first paint does without it
-
-        self.app.push_screen(HelpScreen(self.look))
 
     async def on_key_bar_pressed(self, message: KeyBar.Pressed) -> None:
         """A key of the bar was clicked."""
