@@ -29,6 +29,7 @@ from playbooks.reading.notes import Notes
 from playbooks.reading.placing import check_placing
 from playbooks.reading.protocols import check_protocol
 from playbooks.reading.sending import read_sending
+from playbooks.reading.subscriptions import racks, subscription
 from playbooks.yamlpos import Mapping
 
 DEFAULT_BROKERS: Final = 3
@@ -340,10 +341,10 @@ def _group(fields: Fields, profile: Profile, notes: Notes) -> GroupSpec:
             GroupSettings.of(profile, settings, str(settings.get("group.instance.id", "")))
     except ModelError as error:
         notes.problem(fields.at("config"), fields.path("config"), f"found settings that exclude each other: {error}")
-    topics = tuple(dict.fromkeys(fields.get("topics", ())))
+    topics, pattern = subscription(fields, profile, notes)
     return GroupSpec(
         fields.get("name", ""), topics, fields.get("members", 1), fields.get("processing", 0),
         fields.get("config", {}), fields.get("coordinated", True), fields.get("commit", "auto"),
         fields.get("fails", 0), fields.get("retries", 0), fields.get("retry_pause", 0),
-        instances=_instances(fields, profile, notes),
+        instances=_instances(fields, profile, notes), pattern=pattern, racks=racks(fields, notes),
     )  # fmt: skip

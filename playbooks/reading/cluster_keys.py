@@ -31,6 +31,7 @@ from playbooks.reading.placing import KeysToPartitions
 from playbooks.reading.records import RECORDS
 from playbooks.reading.references import BrokerId, Reference
 from playbooks.reading.sending import SENDING
+from playbooks.reading.subscriptions import Pattern
 from playbooks.yamlpos import Mapping, Node, Scalar, found
 
 MAX_BROKERS: Final = 100
@@ -236,12 +237,14 @@ PRODUCER: Final = Record(
 GROUP: Final = Record(
     {
         "name": Key(NAME, "The group's id.", required=True),
-        "topics": Key(ListOf(Reference("topic"), 1, 100), "The topics it reads.", required=True),
+        "topics": Key(ListOf(Reference("topic"), 1, 100), "The topics it reads."),
+        "pattern": Key(Pattern(), "Instead of topics: all whose names match this regular expression, new ones too."),
         "members": Key(Integer(1, MOST_MEMBERS), "Number of consumers; 1 unless given."),
         "instances": Key(
             ListOf(NAME, 1, 100),
             "The group.instance.id of each member, in their order; two members may claim the same one.",
         ),
+        "racks": Key(ListOf(NAME, 1, 100), "The client.rack of each member, in their order."),
         "processing": Key(DURATION, "Time a consumer spends on the records of one poll; none unless given."),
         "coordinated": Key(
             Truth(), "false: its partitions are given once and read from 0; else its coordinator shares them out."
