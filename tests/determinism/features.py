@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 from cluster_model.cluster import Cluster
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, Interceptor, NetworkSpec, ProducerSpec, TopicSpec
 
 SECOND = 1_000_000
 END = 50 * SECOND
@@ -29,9 +29,20 @@ FEATURES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         {"follower.replication.throttled.replicas": "0:3,1:3,2:3"},
     ),
     "exits": ("0.10.2", {"unclean.leader.election.enable": False}, {}),
+    "around sending": ("3.9", {}, {}),
+    "time in the queue": ("2.0", {}, {}),
     "consumer protocol": ("4.1", {"group.consumer.session.timeout.ms": 9_000, "offsets.topic.num.partitions": 3}, {}),
 }
 """Name → (version, broker configuration, topic configuration)."""
+
+AROUND_SENDING: dict[str, Any] = {
+    "interceptors": (Interceptor("tracing", 64, 50), Interceptor("audit", 24)),
+    "serializer_fails": 40,
+    "callback_us": 1_500,
+    "flush_every": 90,
+    "stop_us": 45 * SECOND,
+    "close_us": 2 * SECOND,
+}
 
 
 def build(name: str) -> Cluster:
@@ -48,7 +59,11 @@ def build(name: str) -> Cluster:
         "kraft" if kafka in ("3.9", "4.1") else "zookeeper",
         (BrokerSpec(1, "a"), BrokerSpec(2, "b"), BrokerSpec(3, "c")),
         (TopicSpec("t", 6, 3, config=topic),),
-        (ProducerSpec("p", "t", 20_000, 3, config={"acks": "1"}),),
+        (
+            ProducerSpec(
+                "p", "t", 20_000, 3, config={"acks": "1"}, **(AROUND_SENDING if name == "around sending" else {})
+            ),
+        ),
         groups,
         NetworkSpec(500, 300),
         config,
