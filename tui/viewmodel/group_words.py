@@ -30,7 +30,9 @@ def told(event: Any) -> Words:
     if event.kind == "consumer_failed":
         return glyphs.DOWN, "alarm", key, f"{event.client} ends with {event.error}"
     if event.kind == "commit_failed":
-        return glyphs.DOWN, "warning", key, f"{event.client} cannot commit ({event.by}): {event.error}"
+        # Automatic commits are tried again every retry.backoff.ms while their coordinator is away.
+        same = (event.client, event.by, event.error)
+        return glyphs.DOWN, "warning", same, f"{event.client} cannot commit ({event.by}): {event.error}"
     if event.kind == "handler_failed":
         said = f"{event.client} skips {event.count} records of {event.partition} from {event.log_offset} on"
         return glyphs.BULLET, "warning", key, said
