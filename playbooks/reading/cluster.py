@@ -26,6 +26,7 @@ from playbooks.reading.cluster_keys import MOST_CONSUMERS
 from playbooks.reading.kinds import Fields
 from playbooks.reading.load import read_keys, read_loop, read_rate, read_sizes
 from playbooks.reading.notes import Notes
+from playbooks.reading.placing import check_placing
 from playbooks.reading.protocols import check_protocol
 from playbooks.reading.sending import read_sending
 from playbooks.reading.subscriptions import racks, subscription
@@ -287,6 +288,7 @@ def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
         if isinstance(error, ConfigConflictError) and isinstance(node, Mapping) and error.key in node.entries:
             node, path = node.entries[error.key][1], f"{path}.{error.key}"
         notes.problem(node, path, f"found settings that exclude each other: {error}")
+    check_placing(fields, keys, notes)
     start, stop = fields.get("start", 0), fields.get("stop", -1)
     if -1 < stop <= start:
         notes.problem(fields.at("stop"), fields.path("stop"), "found a stop that is not after the start")
@@ -308,6 +310,8 @@ def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
         sizes=read_sizes(fields, notes),
         skew=skew,
         fields=() if isinstance(given_records, str) else given_records,
+        partition=fields.get("partition", -1),
+        partitioner=fields.get("partitioner"),
         **read_sending(fields, notes),
         resends=fields.get("resends", False),
     )
