@@ -19,6 +19,7 @@ KINDS: Final = (
     "commit_failed",
     "handler_failed",
     "interceptor_failed",
+    "records_abandoned",
     *_PARTITIONS,
 )
 """The events that are told here."""
@@ -36,6 +37,9 @@ def told(event: Any) -> Words:
     if event.kind == "handler_failed":
         said = f"{event.client} skips {event.count} records of {event.partition} from {event.log_offset} on"
         return glyphs.BULLET, "warning", key, said
+    if event.kind == "records_abandoned":
+        said = f"{event.client} does not process {event.count} records of {event.partition} from {event.log_offset} on"
+        return glyphs.BULLET, "warning", key, f"{said}: {event.by}"
     if event.kind == "interceptor_failed":
         said = f"{event.client}: interceptor {event.by} throws at {event.count} records of {event.partition}"
         return glyphs.BULLET, "warning", (*key, event.by), f"{said}, which are sent without it"
