@@ -9,6 +9,7 @@ from cluster_model.clients.consumer import Consumer
 from cluster_model.clients.group_settings import GroupSettings
 from cluster_model.clients.producer import Producer
 from cluster_model.clients.producer_config import ProducerConfig
+from cluster_model.clients.transactional_producer import TransactionalProducer
 from cluster_model.config import ConsumerConfig
 from cluster_model.errors import ModelError
 from cluster_model.events import Event
@@ -42,10 +43,11 @@ def make_producers(
     for index, each in enumerate(spec.producers):
         config = ProducerConfig.of(parts.profile, each.config)
         node = FIRST_PRODUCER + index
-        producer = Producer(
+        needs = (
             Port(network, node), each, config, partitions_of(parts, each.topic), brokers, emit,
             streams.named(f"retry:{each.name}"), streams.seed,
         )  # fmt: skip
+        producer = TransactionalProducer(parts.profile, *needs) if config.transactional_id else Producer(*needs)
         producers[each.name] = producer
         network.add(node, each.name, producer)
     return producers

@@ -5,39 +5,18 @@ Only keys that change something here are listed: an unknown or misspelt key is r
 
 import difflib
 import re
-from dataclasses import dataclass, replace
-from typing import Final, Literal
+from dataclasses import replace
+from typing import Final
 
+from cluster_model.config_key import INT_MAX, LONG_MAX, ConfigKey, ConfigValue, Dynamic, Scope
 from cluster_model.errors import ModelError
 from cluster_model.profiles import ELR_FEATURE, PROFILE_VERSIONS
+from cluster_model.transaction_keys import COORDINATOR, TRANSACTIONAL_PRODUCER
 
-ConfigValue = int | str | bool
-Scope = Literal["broker", "topic", "producer", "consumer"]
-Dynamic = Literal["read-only", "per-broker", "cluster-wide"]
-"""Whether a setting may change while the cluster runs, and for whom it is meant to (KIP-226)."""
-
-LONG_MAX: Final = 2**63 - 1
-INT_MAX: Final = 2**31 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class ConfigKey:
-    """One configuration: its type, the range of an ``int``, the choices of a ``str``, and what it does.
-
-    A ``str`` without choices takes what ``pattern`` matches; ``form`` says in words what that is.
-    """
-
-    name: str
-    type: Literal["int", "bool", "str", "ratio"]
-    """``ratio``: a number from 0 to 1 with at most six decimals, kept as its text."""
-    doc: str
-    low: int = 0
-    high: int = INT_MAX
-    choices: tuple[str, ...] = ()
-    pattern: str = ""
-    form: str = ""
-    dynamic: Dynamic = "read-only"
-
+__all__ = [
+    "BROKER", "CONSUMER", "FLAWED_CLIENTS", "INT_MAX", "LONG_MAX", "MIN_ISR", "PRODUCER", "SCOPES", "THREADS", "TOPIC",
+    "ConfigKey", "ConfigValue", "Dynamic", "Scope", "check",
+]  # fmt: skip
 
 _PER_BROKER: Final = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 """``DynamicConfig.Broker``."""
@@ -88,26 +67,6 @@ _GROUPS: Final = (
     ConfigKey("group.max.session.timeout.ms", "int", "Longest session that a member may ask for."),
     ConfigKey("group.max.size", "int", "Most members of a group (2.2).", 1),
 )
-
-_TRANSACTIONS: Final = (
-    ConfigKey("transaction.state.log.num.partitions", "int", "Partitions of __transaction_state.", 1, 1_000),
-    ConfigKey("transaction.state.log.replication.factor", "int", "Replicas of __transaction_state.", 1, 100),
-    ConfigKey("transaction.state.log.min.isr", "int", "In-sync replicas that __transaction_state needs.", 1),
-    ConfigKey("transaction.max.timeout.ms", "int", "Longest timeout that a transaction may ask for.", 1),
-    ConfigKey("transactional.id.expiration.ms", "int", "Silence after which a transactional id is forgotten.", 1),
-    ConfigKey(
-        "transaction.abort.timed.out.transaction.cleanup.interval.ms", "int",
-        "How often transactions are looked for that have been open for too long.", 1,
-    ),
-    ConfigKey(
-        "transaction.remove.expired.transaction.cleanup.interval.ms", "int",
-        "How often transactional ids are looked for that nobody uses.", 1,
-    ),
-    ConfigKey(
-        "transaction.partition.verification.enable", "bool",
-        "Whether leaders check that a partition is part of a transaction (3.6).",
-    ),
-)  # fmt: skip
 
 _BROKER_FETCHING: Final = (
     ConfigKey("num.replica.fetchers", "int", "Threads with which a broker fetches from each other broker.", 1, 255),
@@ -226,7 +185,7 @@ BROKER: Final = _table(
     ConfigKey("offsets.topic.num.partitions", "int", "Partitions of __consumer_offsets.", 1, 1_000),
     ConfigKey("offsets.topic.replication.factor", "int", "Replicas of __consumer_offsets.", 1, 100),
     *_GROUPS,
-    *_TRANSACTIONS,
+    *COORDINATOR,
     ConfigKey("default.replication.factor", "int", "Replicas of a topic that names no number.", 1),
     ConfigKey("producer.id.expiration.ms", "int", "Silence after which an idempotent producer is forgotten.", 1),
     *_BROKER_FETCHING,
@@ -296,6 +255,7 @@ PRODUCER: Final = _table(
     ConfigKey("max.request.size", "int", "Bytes that one request, and so one record, may have."),
     ConfigKey("buffer.memory", "int", "Bytes for batches that are not settled yet.", 0, LONG_MAX),
     ConfigKey("max.block.ms", "int", "How long send waits for metadata and memory.", 0, LONG_MAX // 1_000),
+    *TRANSACTIONAL_PRODUCER,
     _CLIENT_VERSION,
 )
 """Producer configurations."""
@@ -340,6 +300,12 @@ CONSUMER: Final = _table(
         "Where to go without a position, or when it is gone.",
         pattern=_RESET,
         form="earliest, latest, none or by_duration:P1DT2H3M4S",
+    ),
+    ConfigKey(
+        "isolation.level",
+        "str",
+        "Whether to read what transactions wrote only once they are committed (0.11).",
+        choices=("read_uncommitted", "read_committed"),
     ),
     ConfigKey("request.timeout.ms", "int", "How long to wait for an answer.", 1),
     ConfigKey("retry.backoff.ms", "int", "Pause after a fetch error."),

@@ -164,6 +164,10 @@ class Query(ControlQuery):
         """Records that may or may not have been written."""
         return self._book(3, producer)
 
+    def aborted(self, producer: str | None = None) -> int:
+        """Records that went with an aborted transaction."""
+        return self._book(4, producer)
+
     def missing(self, producer: str | None = None) -> int:
         """Acknowledged records that the current leaders' logs do not hold."""
         return self._checker.ledger.missing_of(producer)

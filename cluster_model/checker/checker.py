@@ -18,6 +18,7 @@ from cluster_model.events import (
     PartitionDeleted,
     PartitionOffline,
     ProduceRefused,
+    RecordsAborted,
     RecordsAcked,
     RecordsFailed,
     RecordsRead,
@@ -46,6 +47,7 @@ class Checker:
             Appended: self._appended,
             HwAdvanced: self._hw_advanced,
             RecordsAcked: self.ledger.acked,
+            RecordsAborted: self.ledger.aborted,
             RecordsRead: _ignored,
             ProduceRefused: _ignored,
         }

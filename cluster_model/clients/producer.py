@@ -69,9 +69,9 @@ class Producer:
         self._sizes = sizes_of(spec, seed)
         self._most = spec.record_bytes if spec.sizes is None else LARGEST
         """No record has more bytes."""
-        self._books = Books(spec.name, config.acks, emit, self._pace)
+        self._books = self._make_books(emit)
         self._accumulator = Accumulator(config.batch_bytes, self._sizes)
-        self._sender = Sender(port, spec, config, brokers, self._accumulator, self._books, jitter, self._sizes)
+        self._sender = self._make_sender(brokers, jitter)
         self._metadata: Metadata = self._sender.metadata
         self._sync = spec.send == "sync"
         self._single = config.batch_bytes == 0
@@ -97,6 +97,14 @@ class Producer:
         self._waits = False
         """Whether an outcome may let the application go on."""
 
+    def _make_books(self, emit: Callable[[Event], None]) -> Books:
+        return Books(self._spec.name, self._config.acks, emit, self._pace)
+
+    def _make_sender(self, brokers: tuple[int, ...], jitter: Stream) -> Sender:
+        return Sender(
+            self._port, self._spec, self._config, brokers, self._accumulator, self._books, jitter, self._sizes
+        )  # fmt: skip
+
     @property
     def sent(self) -> int:
         """Records handed over so far."""
@@ -116,6 +124,11 @@ class Producer:
     def unknown(self) -> int:
         """... of which nobody can tell."""
         return self._books.unknown
+
+    @property
+    def aborted(self) -> int:
+        """... of which went with a transaction that was aborted."""
+        return 0
 
     @property
     def refused(self) -> int:
@@ -141,6 +154,9 @@ class Producer:
         """Start with knowledge of the cluster's first instant."""
         self._metadata.begin(states)
         self._sender.begin()
+        self._begin_pace()
+
+    def _begin_pace(self) -> None:
         self._pace.begin()
 
     def stop(self) -> None:

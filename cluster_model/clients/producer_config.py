@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from cluster_model.clients.era import Era
+from cluster_model.clients.era import FOREVER, Era
 from cluster_model.config_keys import ConfigValue
 from cluster_model.errors import ConfigConflictError
 from cluster_model.log.codecs import Codec, codec_of
@@ -38,6 +38,9 @@ class ProducerConfig:
     idempotent: bool
     metadata_age_us: int
     codec: Codec
+    transactional_id: str = ""
+    """Empty for none."""
+    transaction_timeout_us: int = 60_000 * MS
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ProducerConfig":
@@ -49,9 +52,10 @@ class ProducerConfig:
             ModelError: a codec that the version lacks.
         """
         era = Era.of(str(config.get("client.version", profile.version)))
-        acks_text = str(config.get("acks", "all" if era.acks_all else "1"))
+        transactional_id = _transactional_id(profile, era, config)
+        acks_text = str(config.get("acks", "all" if era.acks_all or transactional_id else "1"))
         acks = -1 if acks_text == "all" else int(acks_text)
-        retries = int(config.get("retries", era.retries))
+        retries = int(config.get("retries", FOREVER if transactional_id else era.retries))
         in_flight = int(config.get(IN_FLIGHT, 5))
         backoff_us = int(config.get("retry.backoff.ms", 100)) * MS
         linger_us = int(config.get("linger.ms", era.linger_ms)) * MS
@@ -73,7 +77,24 @@ class ProducerConfig:
             idempotent=_idempotent(profile, era, config, acks, retries, in_flight),
             metadata_age_us=int(config.get("metadata.max.age.ms", 300_000)) * MS,
             codec=codec_of(profile, str(config.get("compression.type", "none"))),
+            transactional_id=transactional_id,
+            transaction_timeout_us=int(config.get("transaction.timeout.ms", 60_000)) * MS,
         )
+
+
+def _transactional_id(profile: Profile, era: Era, config: Mapping[str, ConfigValue]) -> str:
+    """``transactional.id``, which asks for idempotence too (``KafkaProducer.configureTransactionState``)."""
+    found = str(config.get("transactional.id", ""))
+    if found and not (era.idempotence_exists and profile.transactions):
+        raise ConfigConflictError(
+            "transactional.id",
+            f"transactions exist since Kafka 0.11, brokers are of {profile.version} and the client of {era.version}",
+        )
+    if found and config.get("enable.idempotence") is False:
+        raise ConfigConflictError(
+            "transactional.id", "transactional.id is given, so enable.idempotence must not be false"
+        )
+    return found
 
 
 def _delivery_timeout(config: Mapping[str, ConfigValue], least_us: int) -> int:
@@ -96,7 +117,7 @@ def _idempotent(
 
     Since 4.0 more than five requests in flight do not make the default give way either (KIP-1030).
     """
-    asked = config.get("enable.idempotence")
+    asked = config.get("enable.idempotence", True if config.get("transactional.id") else None)
     conflict, key = (
         ("acks must be all", "acks") if acks != -1
         else ("retries must be above 0", "retries") if retries == 0
@@ -109,7 +130,8 @@ def _idempotent(
                 "enable.idempotence", f"enable.idempotence exists since Kafka 0.11, this is {era.version}"
             )
         if conflict:
-            raise ConfigConflictError(key, f"enable.idempotence is true, so {conflict}")
+            why = "transactional.id is given" if config.get("transactional.id") else "enable.idempotence is true"
+            raise ConfigConflictError(key, f"{why}, so {conflict}")
     elif asked is None and era.idempotent and era.strict_in_flight and key == IN_FLIGHT:
         raise ConfigConflictError(key, f"enable.idempotence is the default of Kafka {era.version}, so {conflict}")
     wanted = asked is True or (asked is None and era.idempotent and not conflict)

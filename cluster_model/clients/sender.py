@@ -21,9 +21,9 @@ class Sender:
     """Sends what the accumulator has, and tells the books how it ended."""
 
     __slots__ = (
-        "_accumulator", "_alarm", "_books", "_config", "_correlation", "_flight", "_id_request", "_jitter", "_metadata",
-        "_muting", "_name", "_next_line", "_patience_us", "_port", "_pumped_as_of", "_sequences", "_sizes", "_spec",
-        "acks", "at_once", "hurry",
+        "_accumulator", "_alarm", "_books", "_config", "_correlation", "_flight", "_id_request", "_jitter", "_manner",
+        "_metadata", "_muting", "_name", "_next_line", "_patience_us", "_port", "_pumped_as_of", "_sequences",
+        "_sizes", "_spec", "acks", "at_once", "hurry",
     )  # fmt: skip
 
     def __init__(
@@ -57,6 +57,8 @@ class Sender:
         self._id_request = IdRequest(
             port, self._metadata, backoff_us=config.backoff_us, timeout_us=config.request_timeout_us
         )
+        self._manner: tuple[int, int, str, int] | tuple[()] = ()
+        """What sets its requests apart from others, in the fields' order (``TransactionalSender``)."""
         self._correlation = 0
         self._alarm = Alarm(port, "sender")
         self.acks = config.acks
@@ -85,7 +87,10 @@ class Sender:
     def begin(self) -> None:
         """The client is there: an idempotent one asks for its id at once."""
         if not self._sequences.ready:
-            self._id_request.want()
+            self._want_id()
+
+    def _want_id(self) -> None:
+        self._id_request.want()
 
     def _busy(self, broker: int) -> bool:
         return self._flight.count(broker) > 0
@@ -133,7 +138,7 @@ class Sender:
                 while self._flight.count(leader) < self._config.max_in_flight and self._request(leader, lines, now):
                     pass
         else:
-            self._id_request.want()
+            self._want_id()
         self._pumped_as_of = -1 if lost else self._metadata.version
         if lost:
             self._metadata.refresh()
@@ -235,6 +240,7 @@ class Sender:
         request = ProduceRequest(
             self._correlation, line.name, self.acks, config.request_timeout_us, self._name, batch.producer_id,
             batch.sequence, records, size, (), batch.newest_us, codec.code, batch.epoch, batch.sequence - batch.first,
+            *self._manner,
         )  # fmt: skip
         self._port.send(leader, request)
         line.muted = self._muting

@@ -25,6 +25,7 @@ from playbooks.problems import counted, listed, shown
 from playbooks.reading.kinds import Fields
 from playbooks.reading.load import read_keys, read_loop, read_rate, read_sizes
 from playbooks.reading.notes import Notes
+from playbooks.reading.transactions import read_transactions
 from playbooks.yamlpos import Mapping
 
 DEFAULT_BROKERS: Final = 3
@@ -296,6 +297,7 @@ def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
         loop=read_loop(fields, batch, notes),
         sizes=read_sizes(fields, notes),
         skew=skew,
+        transactions=read_transactions(fields, notes),
         fields=() if isinstance(given_records, str) else given_records,
     )
 

@@ -29,6 +29,7 @@ from playbooks.reading.load_keys import KEYS, LOOP, RATE_OF_RECORDS, SIZES
 from playbooks.reading.notes import Notes
 from playbooks.reading.records import RECORDS
 from playbooks.reading.references import BrokerId, Reference
+from playbooks.reading.transactions import TRANSACTIONS
 from playbooks.yamlpos import Mapping, Node, Scalar, found
 
 MAX_BROKERS: Final = 100
@@ -208,6 +209,7 @@ PRODUCER: Final = Record(
             RECORDS,
             "What the records hold, for whoever looks at them: faker: and a template, or fields with their providers.",
         ),
+        "transactions": Key(TRANSACTIONS, "When its transactions end, and how; with transactional.id in its config."),
         "start": Key(DURATION, "When it begins; at once unless given."),
         "stop": Key(DURATION, "When it ends; when the settling begins unless given."),
         "config": Key(Config("producer"), "Producer configuration by Kafka's names."),

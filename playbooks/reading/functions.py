@@ -66,6 +66,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
         _ledger("acked", "Records whose success callback came."),
         _ledger("failed", "Records that an error proves were not written."),
         _ledger("unknown", "Records that may or may not be in the log: a timeout, a lost connection."),
+        _ledger("aborted", "Records that went with an aborted transaction: neither acked nor lost."),
         _ledger("missing", "Acked records that the current leader's log does not hold right now."),
         _ledger("acked_lost", "Acked records that no replica's log holds; at the end of a run, all missing ones."),
         _ledger("committed_lost", "The same among records below the HW: a consumer could have read them."),

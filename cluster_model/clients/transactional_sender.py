@@ -1,0 +1,110 @@
+"""The I/O thread of a transactional producer: its coordinator is heard first (``Sender.runOnce``)."""
+
+from typing import Any
+
+from cluster_model.clients.accumulator import Outgoing
+from cluster_model.clients.sender import Sender
+from cluster_model.clients.transaction_manager import State, TransactionManager
+from cluster_model.clients.transactional_sequences import TransactionalSequences
+from cluster_model.clients.transactions import TIMER, Transactions, rules_of
+from cluster_model.errors import KafkaError
+from cluster_model.log.lineage import TRANSACTIONAL
+from cluster_model.messages import ProduceResponse
+from cluster_model.profiles import Profile
+
+
+class TransactionalSender(Sender):
+    """Sends nothing outside of a transaction, and says whose it is."""
+
+    __slots__ = ("control", "manager")
+
+    def __init__(self, profile: Profile, *parts: Any) -> None:
+        """``parts`` are those of every sender."""
+        super().__init__(*parts)
+        config = self._config
+        rules = rules_of(profile, config)
+        self.manager = TransactionManager(
+            config.transactional_id, config.transaction_timeout_us, config.backoff_us, rules
+        )  # fmt: skip
+        self.control = Transactions(self._port, config, self._metadata, self.manager)
+        self._sequences = TransactionalSequences(config.era, self.manager)
+        self._manner = (TRANSACTIONAL, -1, config.transactional_id, rules.versions[0])
+
+    def begin(self) -> None:
+        """The application asks for an id when it begins."""
+
+    def _want_id(self) -> None:
+        """It is the manager's business."""
+
+    def _busy(self, broker: int) -> bool:
+        return super()._busy(broker) or self.control.busy(broker)
+
+    def pump(self) -> None:
+        """Send what may be sent, requests to the coordinator first."""
+        manager, sequences = self.manager, self._sequences
+        if sequences.unsettled:
+            sequences.settle()
+        if manager.state in (State.ABORTABLE_ERROR, State.ABORTING):
+            self._abandon(manager.error, everything=False)
+        elif manager.state is State.FATAL_ERROR:
+            self._abandon(manager.error, everything=True)
+        self.control.pump(idle=self._accumulator.unsettled == 0)
+        if (manager.producer_id, manager.epoch) != (sequences.producer_id, sequences.epoch):
+            sequences.given(manager.producer_id, manager.epoch)
+        super().pump()
+
+    def _abandon(self, error: KafkaError, *, everything: bool) -> None:
+        """Give up what has not been sent yet, or all (``abortUndrainedBatches``, ``abortBatches``)."""
+        for line in tuple(self._accumulator.busy.values()):
+            for batch in tuple(line.waiting):
+                if everything or batch.producer_id < 0:
+                    self._accumulator.drop(batch)
+                    self._end(batch, error)
+        for batch in self._flight.batches() if everything else ():
+            if not batch.done:
+                batch.written = True
+                self._end(batch, error)
+
+    def _end(self, batch: Outgoing, error: KafkaError) -> None:
+        self._accumulator.settle(batch)
+        self._books.gave_up(self._port.clock.now, batch, error)
+
+    def heard(self, message: Any) -> bool:
+        """Handle an answer of a coordinator; False if it is none."""
+        if not self.control.receive(message):
+            return False
+        self.pump()
+        return True
+
+    def answered(self, response: ProduceResponse) -> None:
+        """A broker's word on a batch: behind the last one the transaction may end."""
+        super().answered(response)
+        if self._accumulator.unsettled == 0:
+            self.pump()
+
+    def rang(self, name: str) -> None:
+        """A timer of this thread."""
+        if name != TIMER:
+            super().rang(name)
+            return
+        for broker in self.control.rang():
+            self.control.lost(broker)
+            self._connection_lost(broker, -1)
+            self._metadata.avoid(broker)
+            self._metadata.refresh()
+        self.pump()
+
+    def disconnected(self, peer: int) -> None:
+        """Everything under way to ``peer`` failed without an answer."""
+        self.control.lost(peer)
+        super().disconnected(peer)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state, the accumulator's included."""
+        return (super().save(), self.control.save())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        sender, control = saved
+        super().load(sender)
+        self.control.load(control)
