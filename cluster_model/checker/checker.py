@@ -7,6 +7,7 @@ from cluster_model.checker.control_plane import Registrations
 from cluster_model.checker.history import History
 from cluster_model.checker.invariants import Invariants
 from cluster_model.checker.ledger import Ledger
+from cluster_model.checker.transacted import Transacted
 from cluster_model.events import (
     Appended,
     BecameLeader,
@@ -32,12 +33,13 @@ from cluster_model.world import World
 class Checker:
     """Everything omniscient in one place. ``emit`` takes the events that it adds: findings and violations."""
 
-    __slots__ = ("history", "invariants", "ledger")
+    __slots__ = ("history", "invariants", "ledger", "transacted")
 
     def __init__(self, world: World, emit: Callable[[Event], None], plane: Registrations | None = None) -> None:
         """``plane`` tells what is committed of brokers; None where there is none."""
         self.history = History(world)
         self.ledger = Ledger(world, self.history, emit)
+        self.transacted = Transacted(world, self.ledger.acked_in)
         self.invariants = Invariants(world, self.history, emit, plane)
 
     def listeners(self) -> dict[type[TraceEvent], Callable[[Any], None]]:
@@ -47,10 +49,14 @@ class Checker:
             Appended: self._appended,
             HwAdvanced: self._hw_advanced,
             RecordsAcked: self.ledger.acked,
-            RecordsAborted: self.ledger.aborted,
+            RecordsAborted: self._aborted,
             RecordsRead: _ignored,
             ProduceRefused: _ignored,
         }
+
+    def _aborted(self, event: RecordsAborted) -> None:
+        self.ledger.aborted(event)
+        self.transacted.aborted(event)
 
     def _appended(self, event: Appended) -> None:
         self.ledger.appended(event)
@@ -66,6 +72,7 @@ class Checker:
             self.ledger.created(event.partition)
         elif isinstance(event, PartitionDeleted):
             self.ledger.deleted(event)
+            self.transacted.deleted(event)
         self.history.observe(event)
         self.invariants.observe(event)
         if isinstance(event, RecordsFailed):
@@ -79,14 +86,15 @@ class Checker:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self.history.save(), self.ledger.save(), self.invariants.save())
+        return (self.history.save(), self.ledger.save(), self.invariants.save(), self.transacted.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        history, ledger, invariants = saved
+        history, ledger, invariants, transacted = saved
         self.history.load(history)
         self.ledger.load(ledger)
         self.invariants.load(invariants)
+        self.transacted.load(transacted)
 
 
 def _ignored(_event: TraceEvent) -> None:

@@ -1,0 +1,228 @@
+"""Transactions on a whole cluster: what producers are told, and what readers of either isolation get to see."""
+
+import pytest
+
+from cluster_model.spec import ProducerSpec, TransactionPlan
+from cluster_model.transactions.state import TxnState
+from tests.cluster_model.transacting import ANYTHING, COMMITTED, MS, SECOND, P, Run, producer
+
+VERSIONS = ("0.11", "2.4", "2.6", "3.5", "3.9", "4.0")
+
+
+@pytest.mark.parametrize("kafka", VERSIONS)
+def test_readers_of_committed_data_get_every_committed_record_once_and_no_aborted_one(kafka: str) -> None:
+    run = Run.of(kafka, [producer(plan=TransactionPlan(20, abort=4))]).run(10).end(5)
+    query = run.cluster.query
+    assert query.sent() == query.acked() + query.failed() + query.aborted()
+    assert query.aborted() > 150
+    assert sorted(run.read(COMMITTED)) == sorted(run.acked)
+    assert sorted(run.read(ANYTHING)) == sorted([*run.acked, *run.aborted])
+    assert len(run.told("transaction_begun")) > 40
+    assert (query.unknown(), query.undone(), query.leaked(), query.acked_lost()) == (0, 0, 0, 0)
+    assert query.lso(P) == query.hw(P) == query.leo(P)
+    assert run.producer().aborted == query.aborted()
+
+
+def test_markers_take_an_offset_and_are_never_handed_out() -> None:
+    run = Run.of().run(3).end(5)
+    leos = sum(run.cluster.query.leo(f"orders-{number}") for number in (0, 1))
+    ended = len(run.told("transaction_committed")) + len(run.told("transaction_aborted"))
+    assert leos == run.cluster.query.acked() + 2 * ended
+    assert run.cluster.consumers[f"{COMMITTED}/0"].read == run.cluster.query.acked()
+    assert run.cluster.query.lag(COMMITTED) == run.cluster.query.lag(ANYTHING) == 0
+
+
+def test_records_are_promised_with_the_commit_and_not_before() -> None:
+    run = Run.of(producers=[producer(plan=TransactionPlan(0, 2 * SECOND))])
+    run.until("transaction_begun")
+    run.run(1.5)
+    query = run.cluster.query
+    assert query.sent() > 140
+    assert query.acked() == 0
+    assert query.leo(P) > 70
+    assert run.read(ANYTHING)
+    assert not run.read(COMMITTED)
+    run.until("transaction_committed")
+    assert query.acked() == query.sent() - run.producer()._ledger.open_records > 190
+
+
+@pytest.mark.parametrize(("plan", "expected"), [(TransactionPlan(25), 25), (TransactionPlan(0, 500 * MS), 50)])
+def test_a_transaction_ends_after_so_many_records_or_so_long(plan: TransactionPlan, expected: int) -> None:
+    run = Run.of(producers=[producer(plan=plan)]).run(6)
+    counts = {event.count for event in run.told("transaction_committed")}
+    assert counts
+    assert all(abs(count - expected) <= 1 for count in counts)
+
+
+@pytest.mark.parametrize("abort", [1, 3])
+def test_one_in_so_many_is_aborted(abort: int) -> None:
+    run = Run.of(producers=[producer(plan=TransactionPlan(10, abort=abort))]).run(8)
+    ends = [e.kind for e in run.events if e.kind in ("transaction_committed", "transaction_aborted")]
+    assert len(ends) > 20
+    assert ends == [
+        "transaction_aborted" if number % abort == 0 else "transaction_committed" for number in range(1, len(ends) + 1)
+    ]
+
+
+@pytest.mark.parametrize("kafka", ["3.9", "4.0"])
+def test_every_transaction_has_an_epoch_of_its_own_since_4_0(kafka: str) -> None:
+    run = Run.of(kafka).run(5)
+    epochs = [event.detail.rpartition(" ")[2] for event in run.told("transaction_begun")]
+    assert len(epochs) > 10
+    assert len(set(epochs)) == (len(epochs) if kafka == "4.0" else 1)
+
+
+def test_the_feature_level_of_the_cluster_decides_on_epochs() -> None:
+    run = Run.of("4.0", config={"transaction.version": 1}).run(5)
+    assert len({event.detail for event in run.told("transaction_begun")}) == 1
+
+
+def test_a_sync_application_ends_its_transactions_between_records() -> None:
+    run = Run.of(producers=[producer(send="sync")]).run(6).end(5)
+    assert {event.count for event in run.told("transaction_committed")[:-1]} == {20}
+    assert sorted(run.read(COMMITTED)) == sorted(run.acked)
+
+
+def test_one_whose_time_is_over_commits_what_it_has_begun() -> None:
+    run = Run.of(producers=[producer(plan=TransactionPlan(10_000), stop_us=4 * SECOND)]).run(6)
+    (committed,) = run.told("transaction_committed")
+    assert committed.count == run.cluster.query.acked() == run.cluster.query.sent() > 300
+
+
+def elsewhere(run: Run) -> int:
+    """A leader that is not the coordinator too."""
+    leaders = [run.cluster.query.leader(name) for name in ("orders-0", "orders-1")]
+    return next(leader for leader in leaders if leader != run.coordinator())
+
+
+# --- errors ---------------------------------------------------------------------------------------------------------
+
+
+def zombies(kafka: str) -> Run:
+    """The second of two producers with one id begins while the first has a transaction open."""
+    first = producer("old", plan=TransactionPlan(0, 300 * MS))
+    second = producer("new", plan=TransactionPlan(20), start_us=4 * SECOND)
+    return Run.of(kafka, [first, second]).run(12)
+
+
+@pytest.mark.parametrize("kafka", VERSIONS)
+def test_who_comes_later_with_an_id_fences_who_had_it(kafka: str) -> None:
+    run = zombies(kafka)
+    (fenced,) = run.told("producer_fenced")
+    assert (fenced.client, fenced.error) == ("old", "PRODUCER_FENCED")
+    assert 4 * SECOND < fenced.at_us < 5 * SECOND
+    assert not [e for e in run.told("records_sent", "old") if e.at_us > fenced.at_us]
+    run.end(5)
+    query = run.cluster.query
+    assert query.acked("new") > 500
+    assert query.unknown() == query.undone() == query.leaked() == 0
+    assert query.sent("old") == query.acked("old") + query.aborted("old") + query.failed("old")
+    assert sorted(run.read(COMMITTED)) == sorted(run.acked)
+
+
+@pytest.mark.parametrize("kafka", VERSIONS)
+def test_a_transaction_that_is_left_open_is_aborted_when_its_time_is_over(kafka: str) -> None:
+    hanging = producer(plan=TransactionPlan(20, hang=4), config={"transaction.timeout.ms": 5_000})
+    other = ProducerSpec("plain", "orders", 10 * MS)
+    run = Run.of(kafka, [hanging, other])
+    left = run.until("transaction_left_open")
+    run.run(2)
+    query = run.cluster.query
+    stuck = query.lso(P)
+    assert stuck < query.hw(P)
+    reads = len(run.read(COMMITTED))
+    run.run(1)
+    assert query.lso(P) == stuck
+    assert len(run.read(COMMITTED)) == reads
+    run.run(5)
+    assert run.cluster.now_us - left.at_us < 9 * SECOND
+    assert run.state() is TxnState.COMPLETE_ABORT
+    assert query.lso(P) > stuck
+    run.end(5)
+    plain = [record for record in run.acked if record[0] == "plain"]
+    assert len(plain) > 800
+    assert sorted(run.read(COMMITTED)) == sorted(run.acked)
+    assert query.acked("ledger") == 60
+
+
+def test_the_owner_of_a_transaction_that_took_too_long_is_fenced() -> None:
+    slow = producer(plan=TransactionPlan(0, 20 * SECOND), config={"transaction.timeout.ms": 3_000})
+    run = Run.of("3.9", [slow])
+    fenced = run.until("producer_fenced", seconds=40)
+    assert fenced.at_us > 3 * SECOND
+    run.end(5)
+    assert run.read(COMMITTED) == []
+    assert run.cluster.query.aborted() == len(run.aborted) > 200
+    assert run.cluster.query.acked() == 0
+
+
+@pytest.mark.parametrize("kafka", ["2.4", "3.5", "3.9", "4.0"])
+def test_a_coordinator_that_dies_after_the_decision_is_replaced_and_the_commit_completed(kafka: str) -> None:
+    run = Run.of(kafka)
+    run.run(3)
+    committed = run.until("transaction_committed")
+    coordinator = run.coordinator()
+    assert run.state() is TxnState.PREPARE_COMMIT
+    run.cluster.crash(coordinator)
+    run.run(30)
+    assert run.coordinator() != coordinator
+    run.cluster.restart(coordinator)
+    run.run(20).end(10)
+    assert len([e for e in run.told("transaction_committed") if e.at_us > committed.at_us + 15 * SECOND]) > 20
+    assert sorted(run.read(COMMITTED)) == sorted(run.acked)
+    query = run.cluster.query
+    assert (query.undone(), query.leaked(), query.acked_lost(), query.unknown()) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("kafka", ["3.5", "3.9", "4.0"])
+def test_a_batch_whose_time_is_over_costs_its_transaction_and_the_producer_goes_on(kafka: str) -> None:
+    patience = {"delivery.timeout.ms": 3_000, "request.timeout.ms": 1_000, "linger.ms": 0}
+    run = Run.of(kafka, [producer(config=patience)])
+    run.run(4)
+    leader, node = elsewhere(run), run.node()
+    run.cluster.cut(node, leader, 9)
+    aborted = run.until("transaction_aborted")
+    assert aborted.error == "REQUEST_TIMED_OUT"
+    run.cluster.mend(node, leader, 9)
+    run.run(10).end(5)
+    assert len([e for e in run.told("transaction_committed") if e.at_us > aborted.at_us]) > 20
+    assert run.cluster.query.undone() == 0
+    late = [record for record in run.read(COMMITTED) if record not in run.acked]
+    assert sorted(run.read(COMMITTED)) == sorted([*run.acked, *late])
+    # What the link kept comes behind the marker; without a look at the coordinator it becomes part of the next one.
+    assert bool(late) == (kafka == "3.5")
+    assert run.cluster.query.leaked() == len(late)
+    assert all(record in run.aborted for record in late)
+
+
+def test_a_commit_that_nobody_answers_is_asked_for_again_and_told_of() -> None:
+    run = Run.of("3.9", [producer(config={"max.block.ms": 2_000})])
+    run.run(3)
+    run.until("transaction_begun")
+    coordinator, node = run.coordinator(), run.node()
+    run.cluster.cut(coordinator, node, 9)
+    overdue = run.until("transaction_overdue")
+    assert overdue.by == "commit"
+    acked = run.cluster.query.acked()
+    run.run(1)
+    assert run.cluster.query.acked() == acked
+    run.cluster.mend(coordinator, node, 9)
+    run.run(40).end(5)
+    assert run.cluster.query.acked() > acked
+    assert sorted(run.read(COMMITTED)) == sorted(run.acked)
+
+
+def test_one_partition_without_a_leader_holds_the_next_transaction_up() -> None:
+    run = Run.of("3.9", [producer(plan=TransactionPlan(20))], config={"broker.session.timeout.ms": 60_000})
+    run.run(3)
+    run.until("transaction_begun")
+    run.run(0.15)
+    leader = elsewhere(run)
+    run.until("transaction_committed")
+    run.cluster.pause(leader)
+    before = len(run.told("transaction_committed"))
+    run.run(5)
+    assert len(run.told("transaction_committed")) <= before + 1
+    run.cluster.resume(leader)
+    run.run(5)
+    assert len(run.told("transaction_committed")) > before + 5
