@@ -14,7 +14,9 @@ COMPILED = {
         "broker", "fetcher", "following", "idempotence", "leadership", "purgatory", "replica", "rules", "service",
         "serving", "session_cache", "session_handle", "sessions", "touched",
     ],
-    "cluster_model/clients": ["accumulator", "books", "in_flight", "metadata", "producer", "sender", "sequences"],
+    "cluster_model/clients": [
+        "accumulator", "books", "in_flight", "io_thread", "metadata", "producer", "readiness", "sender", "sequences",
+    ],
     "cluster_model/checker": ["acked", "checker", "history", "invariants", "ledger", "repeats"],
     "cluster_model": ["messages", "trace"],
 }  # fmt: skip

@@ -10,10 +10,9 @@ from enum import Enum
 from cluster_model import group_truth, viewing
 from cluster_model.building import build_parts, settings_of
 from cluster_model.checker.checker import Checker
-from cluster_model.client_nodes import make_consumers, make_producers
+from cluster_model.client_nodes import Ground
+from cluster_model.client_processes import CLOSE_US, ClientProcesses
 from cluster_model.clients.admin import ADMIN, NAME, AdminClient
-from cluster_model.clients.consumer import Consumer
-from cluster_model.clients.producer import Producer
 from cluster_model.controller.plane import Plane
 from cluster_model.coordinators import host_coordinators
 from cluster_model.errors import KafkaError, ModelError
@@ -86,8 +85,9 @@ class Cluster:
             for broker, replica in replicas.items():
                 self.brokers[broker].replicas[name] = replica
         self._add_nodes(ids)
-        self.producers = make_producers(spec, parts, self.network, self.emit, self.streams)
-        self.consumers = make_consumers(spec, parts, self.network, self.emit)
+        self.clients = ClientProcesses(Ground(spec, parts, self.network, self.emit, self.streams))
+        self.producers = self.clients.producers
+        self.consumers = self.clients.consumers
         self.admin = AdminClient(self._port(ADMIN), ids, self.streams.named("admin"))
         self.network.add(ADMIN, NAME, self.admin)
         self.world = World(
@@ -129,10 +129,7 @@ class Cluster:
     def _begin(self) -> None:
         self.plane.begin()
         states = tuple([record.state for record in self.committed.records.values()])
-        for producer in self.producers.values():
-            producer.begin(states)
-        for consumer in self.consumers.values():
-            consumer.begin(states)
+        self.clients.begin(states)
 
     @property
     def now_us(self) -> int:
@@ -189,7 +186,10 @@ class Cluster:
         if payload:
             incarnation, reason = payload
             if self.network.processes[target].incarnation == incarnation:
+                again = self.clients.starts_again(target)
                 self._die(target, reason)
+                if again:
+                    self.restart(target)
         elif self.on_control is not None:
             self.on_control(target)
 
@@ -228,7 +228,7 @@ class Cluster:
         return node if node in self.brokers else -1
 
     def crash(self, node: int, *, torn: bool = False) -> None:
-        """Kill the process of a broker or of the control plane (SIGKILL), ``torn``: in the middle of a write.
+        """Kill a process (SIGKILL), ``torn``: a broker's in the middle of a write.
 
         The page cache stays, peers are told by resets; a half batch is cut off by the next start.
         """
@@ -244,6 +244,8 @@ class Cluster:
             self.plane.servers[node][1].stopped()
         self.network.crash(node)
         self.emit(NodeDown(self.now_us, self.name_of(node), self._broker_id(node), detail))
+        if node in self.clients.names:
+            self.clients.died(node)
 
     def power_loss(self, node: int, keep: int = -1, tail: str = WRITTEN_BACK) -> None:
         """Take a broker's machine away: what was not yet on disk is gone, and nobody is told.
@@ -268,16 +270,21 @@ class Cluster:
             self.emit(NodeDown(self.now_us, self.name_of(node), node, "disk_loss"))
         broker.disk_lost()
 
-    def shutdown(self, node: int) -> None:
-        """Stop a running broker in order (SIGTERM): it leaves the cluster as its version does, flushes and exits.
+    def shutdown(self, node: int, timeout_us: int = CLOSE_US) -> None:
+        """Stop a running broker or client in order (SIGTERM): a broker leaves as its version does, flushes and exits.
+
+        ``timeout_us`` is how long a producer may take to deliver what it has.
 
         Raises:
-            ModelError: no such broker, or one that does not run.
+            ModelError: no such broker or client, or one that does not run.
         """
-        if node not in self.brokers or self.state_of(node) is not ProcessState.RUNNING:
-            raise ModelError(f"node {node} is not a running broker")
+        if node not in (*self.brokers, *self.clients.names) or self.state_of(node) is not ProcessState.RUNNING:
+            raise ModelError(f"node {node} is not a running broker or client")
         self.network.rouse(node)
-        self.brokers[node].shut_down()
+        if node in self.brokers:
+            self.brokers[node].shut_down()
+        else:
+            self.clients.shut_down(node, timeout_us)
 
     def restart(self, node: int) -> None:
         """Start a process that is down."""
@@ -287,6 +294,8 @@ class Cluster:
             self.brokers[node].started()
         elif node in self.plane.servers:
             self.plane.servers[node][1].started()
+        elif node in self.clients.names:
+            self.clients.started(node)
 
     def pause(self, node: int) -> None:
         """Stop a process without its noticing."""
@@ -337,8 +346,7 @@ class Cluster:
 
     def stop_producers(self) -> None:
         """No more records are made; what is on its way goes on."""
-        for producer in self.producers.values():
-            producer.stop()
+        self.clients.stop_producers()
 
     def close(self) -> None:
         """End of the session: the ledger becomes final."""
@@ -348,7 +356,7 @@ class Cluster:
         return {
             spec.name: GroupFacts(
                 group_truth.members(self, spec), group_truth.places(self, spec), group_truth.committed(self, spec),
-                group_truth.generation(self, spec),
+                group_truth.generation(self, spec), group_truth.state(self, spec),
             )
             for spec in self.spec.groups
         }  # fmt: skip
@@ -377,8 +385,7 @@ class Cluster:
             self.committed.save(),
             self.plane.save(),
             tuple(broker.save() for broker in self.brokers.values()),
-            tuple(producer.save() for producer in self.producers.values()),
-            tuple(consumer.save() for consumer in self.consumers.values()),
+            self.clients.save(),
             self.admin.save(),
             self.checker.save(),
             self.trace.save(),
@@ -390,19 +397,15 @@ class Cluster:
         Raises:
             ValueError: the keyframe is not of this history.
         """
-        network, streams, topics, committed, plane, brokers, producers, consumers, admin, checker, trace = keyframe
+        network, streams, topics, committed, plane, brokers, clients, admin, checker, trace = keyframe
         self.streams.load(streams)
         self.network.load(network)
         self.topics.load(topics)
         self.committed.load(committed)
         self.plane.load(plane)
-        nodes: tuple[Broker | Producer | Consumer, ...] = (
-            *self.brokers.values(),
-            *self.producers.values(),
-            *self.consumers.values(),
-        )
-        for node, state in zip(nodes, (*brokers, *producers, *consumers), strict=True):
+        for node, state in zip(self.brokers.values(), brokers, strict=True):
             node.load(state)
+        self.clients.load(clients)
         self.admin.load(admin)
         self.checker.load(checker)
         self.trace.load(trace)

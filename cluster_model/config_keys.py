@@ -252,6 +252,7 @@ PRODUCER: Final = _table(
     ),
     ConfigKey("enable.idempotence", "bool", "Whether the broker removes duplicates of retried batches."),
     ConfigKey("metadata.max.age.ms", "int", "Age at which metadata is asked for again.", 1),
+    ConfigKey("metadata.max.idle.ms", "int", "Idle time after which a topic's metadata is dropped (2.5).", 5_000),
     ConfigKey("max.request.size", "int", "Bytes that one request, and so one record, may have."),
     ConfigKey("buffer.memory", "int", "Bytes for batches that are not settled yet.", 0, LONG_MAX),
     ConfigKey("max.block.ms", "int", "How long send waits for metadata and memory.", 0, LONG_MAX // 1_000),

@@ -92,6 +92,7 @@ RETRIABLE: Final = frozenset(
         KafkaError.LEADER_NOT_AVAILABLE,
         KafkaError.NOT_LEADER_OR_FOLLOWER,
         KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.REPLICA_NOT_AVAILABLE,
         KafkaError.NETWORK_EXCEPTION,
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
         KafkaError.COORDINATOR_NOT_AVAILABLE,
@@ -101,7 +102,9 @@ RETRIABLE: Final = frozenset(
         KafkaError.FENCED_LEADER_EPOCH,
         KafkaError.UNKNOWN_LEADER_EPOCH,
         KafkaError.KAFKA_STORAGE_ERROR,
+        KafkaError.OFFSET_NOT_AVAILABLE,
         KafkaError.UNSTABLE_OFFSET_COMMIT,
+        KafkaError.INCONSISTENT_TOPIC_ID,
         KafkaError.CONCURRENT_TRANSACTIONS,
     }
 )
@@ -112,8 +115,11 @@ INVALID_METADATA: Final = frozenset(
         KafkaError.UNKNOWN_TOPIC_OR_PARTITION,
         KafkaError.LEADER_NOT_AVAILABLE,
         KafkaError.NOT_LEADER_OR_FOLLOWER,
+        KafkaError.REPLICA_NOT_AVAILABLE,
         KafkaError.NETWORK_EXCEPTION,
+        KafkaError.KAFKA_STORAGE_ERROR,
         KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.INCONSISTENT_TOPIC_ID,
     }
 )
 """What makes a client ask for new metadata: the subclasses of ``InvalidMetadataException``."""

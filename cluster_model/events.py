@@ -807,6 +807,32 @@ class CommitFailed(TraceEvent):
 
 
 @_event
+class InterceptorFailed(TraceEvent):
+    """A producer's interceptor threw at ``count`` records, the first numbered ``sequence``: they go on without it."""
+
+    kind: ClassVar[str] = "interceptor_failed"
+    at_us: int
+    client: str
+    by: str
+    partition: str
+    sequence: int
+    count: int
+
+
+@_event
+class ProduceRetried(TraceEvent):
+    """A producer sent ``count`` records again: another attempt, after one that was refused or not answered."""
+
+    kind: ClassVar[str] = "produce_retried"
+    at_us: int
+    client: str
+    partition: str
+    broker: int
+    sequence: int
+    count: int
+
+
+@_event
 class TransactionBegun(TraceEvent):
     """A producer began a transaction; ``detail`` names its transactional id, producer id and epoch."""
 
@@ -920,16 +946,8 @@ _VALUES: Final = {kind: attrgetter(*names) for kind, names in FIELDS.items()}
 
 DATA_KINDS: Final = frozenset(
     {
-        "appended",
-        "hw_advanced",
-        "records_sent",
-        "records_acked",
-        "records_read",
-        "produce_refused",
-        "offsets_committed",
-        "transaction_begun",
-        "transaction_committed",
-        "records_aborted",
+        *("appended", "hw_advanced", "records_sent", "records_acked", "records_read", "produce_refused"),
+        *("offsets_committed", "produce_retried", "transaction_begun", "transaction_committed", "records_aborted"),
     }
 )
 """Kinds that come with every batch; all others are rare, worth a line on a screen and an immediate flush."""

@@ -43,6 +43,15 @@ def committed(cluster: "Cluster", spec: GroupSpec) -> dict[str, int]:
     return {} if found is None else {name: value.offset for name, value in sorted(found.offsets.committed.items())}
 
 
+def state(cluster: "Cluster", spec: GroupSpec) -> str:
+    """The group's state as its coordinator tells it, Dead where that knows none; empty while nobody can tell."""
+    broker = coordinator(cluster, spec.name) if is_coordinated(cluster, spec) else -1
+    if broker < 0 or not cluster.is_up(broker) or cluster.coordinators[broker].registry.status(spec.name):
+        return ""
+    found = known(cluster, spec.name)
+    return State.DEAD.value if found is None else str(found.state.value)
+
+
 def generation(cluster: "Cluster", spec: GroupSpec) -> int:
     """The group's generation by its coordinator, -1 while nobody knows."""
     found = known(cluster, spec.name) if is_coordinated(cluster, spec) else None

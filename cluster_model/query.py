@@ -24,6 +24,8 @@ class GroupFacts(NamedTuple):
     """Partition → what is committed, else where a consumer reads."""
     committed: dict[str, int]
     generation: int = -1
+    state: str = ""
+    """As DescribeGroups tells it; empty while nobody can, and for a group without a coordinator."""
 
 
 class Query(ControlQuery):
@@ -118,12 +120,15 @@ class Query(ControlQuery):
             raise ModelError(f"no broker {broker}")
         return self._world.is_up(broker)
 
-    def lag(self, group: str) -> int:
-        """Records between what a group has committed and the HW, over its partitions, so it can be negative.
+    def lag(self, group: str, partition: str | None = None) -> int:
+        """Records between what a group has committed and the HW, so it can be negative: of one partition, or of all.
 
-        Where it has committed nothing its consumers' position counts.
+        Where it has committed nothing its consumers' position counts, and where nobody reads nothing does.
         """
         places = self._group(group).places
+        if partition is not None:
+            self._world.record(partition)
+            places = {name: position for name, position in places.items() if name == partition}
         there = [(name, position) for name, position in places.items() if name in self._world.records]
         return sum(self.hw(partition) - position for partition, position in there)
 
@@ -139,6 +144,10 @@ class Query(ControlQuery):
     def generation(self, group: str) -> int:
         """A group's generation by its coordinator, -1 while nobody knows."""
         return self._group(group).generation
+
+    def group_state(self, group: str) -> str:
+        """A group's state by its coordinator, empty while nobody can tell."""
+        return self._group(group).state
 
     def _group(self, group: str) -> "GroupFacts":
         groups = self._groups()

@@ -61,6 +61,18 @@ class TransactionPlan(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Interceptor:
+    """One of a producer's interceptors: it adds ``adds`` bytes of headers to a record, unless it throws.
+
+    It does so at one record in ``fails`` of each partition; 0: never.
+    """
+
+    name: str
+    adds: int = 0
+    fails: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ProducerSpec:
     """A producer that makes ``batch`` records every ``interval_us``; ``records`` names what they hold."""
 
@@ -92,6 +104,18 @@ class ProducerSpec:
     """Of a producer whose configuration has ``transactional.id``; None: all as usual."""
     fields: tuple[tuple[str, str], ...] = ()
     """Fields of its records with what each is made of, instead of ``records``; for whoever looks at them."""
+    close_us: int = -1
+    """When it stops it closes its producer, and gives it so long; -1: what is on its way then goes on."""
+    flush_every: int = 0
+    """It flushes after so many records, and waits for all of them; 0: never."""
+    callback_us: int = 0
+    """What the callback of a record takes, on the thread that sends."""
+    serializer_fails: int = 0
+    """One record in so many cannot be serialized; 0: all can."""
+    interceptors: tuple[Interceptor, ...] = ()
+    """In the order in which they see a record."""
+    resends: bool = False
+    """Whether a restarted application sends again what the process before it was not told the outcome of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +139,8 @@ class GroupSpec:
     """... and how long after."""
     pattern: str = ""
     """A regular expression: a coordinated group's topics are all that match it, instead of ``topics``."""
+    instances: tuple[str, ...] = ()
+    """``group.instance.id`` of each member, instead of one with the members' numbers; two may be the same."""
 
 
 @dataclass(frozen=True, slots=True)

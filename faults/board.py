@@ -9,7 +9,8 @@ from cluster_model.kernel.processes import ProcessState
 from cluster_model.spec import FIRST_ZOOKEEPER
 from cluster_model.views import FaultView, OperationView
 from faults.action import Action
-from faults.catalogue import CATALOGUE, Fault, FaultError, nearest
+from faults.catalogue import ACCEPTS, CATALOGUE, Fault, FaultError, nearest
+from faults.client_fates import client_fate
 from faults.desk import WAKINGS, Desk
 from faults.selectors import TARGETS, SelectorError, resolve
 from faults.usual import usual
@@ -95,18 +96,17 @@ class FaultBoard:
         cluster = self._cluster
         for node in nodes:
             name = cluster.name_of(node)
-            is_broker = node in cluster.brokers
-            if fault.accepts == "brokers" and not is_broker:
-                raise FaultError(f"{fault.title} is for brokers, {name} is none")
-            if fault.accepts == "brokers and controllers" and not is_broker and node not in cluster.plane.servers:
-                raise FaultError(f"{fault.title} is for brokers and controllers, {name} is a client")
+            if not _fits(fault.accepts, node, cluster):
+                raise FaultError(f"{fault.title} is for {ACCEPTS[fault.accepts]}, {name} is none")
             state = cluster.state_of(node)
             if fault.name == "restart" and state in _UP:
                 raise FaultError(f"{name} is not down, so it cannot be restarted")
-            if fault.name in ("crash", "power_loss", "gc_pause") and state not in _UP:
+            if fault.name in ("crash", "power_loss", "gc_pause", "close") and state not in _UP:
                 raise FaultError(f"{name} is down already")
-            if fault.name == "gc_pause" and state is ProcessState.PAUSED:
-                raise FaultError(f"{name} is paused already")
+            if fault.name in ("gc_pause", "close") and state is ProcessState.PAUSED:
+                raise FaultError(f"{name} is paused{' already' if fault.name == 'gc_pause' else ''}")
+            if fault.name == "close" and cluster.clients.is_leaving(node):
+                raise FaultError(f"{name} is being closed already")
 
     def _links(self, fault: Fault, nodes: tuple[int, ...], params: dict[str, Any]) -> tuple[tuple[int, int], ...]:
         others = self._targets(str(params["to"])) if params["to"] else self._cluster.nodes()
@@ -139,15 +139,20 @@ class FaultBoard:
                 self._restart(node)
             elif active.fault == "gc_pause":
                 cluster.pause(node)
+            elif active.fault == "close":
+                cluster.shutdown(node, int(params["timeout"]))
+            elif active.fault == "poll_stall":
+                cluster.clients.stall(node, active.id, int(params["extra"]))
             else:
                 self._forget(node, "gc_pause")
+                self._forget(node, "close")
                 if active.fault == "crash":
                     cluster.crash(node)
                 else:
                     cluster.power_loss(node, int(params["keep"]), str(params["tail"]))
 
     def _restart(self, node: int) -> None:
-        for fault in ("crash", "power_loss"):
+        for fault in ("crash", "power_loss", "close"):
             self._forget(node, fault)
         self._cluster.restart(node)
 
@@ -207,10 +212,15 @@ class FaultBoard:
                 cluster.mend(source, target, number)
             return
         for node in active.nodes:
-            if active.fault == "gc_pause" and cluster.state_of(node) is ProcessState.PAUSED:
-                cluster.resume(node)
-            elif active.fault != "gc_pause" and not cluster.is_up(node):
+            if active.fault == "poll_stall":
+                cluster.clients.stall(node, number, 0)
+            elif active.fault == "gc_pause":
+                if cluster.state_of(node) is ProcessState.PAUSED:
+                    cluster.resume(node)
+            elif not cluster.is_up(node):
                 cluster.restart(node)
+            elif active.fault == "close" and cluster.clients.is_leaving(node):
+                cluster.clients.start_again(node)
 
     def admin(self, action: Action, by: str = OPERATOR) -> int:
         """Begin an operation of the administrator; its number. What comes of it is told by :attr:`desk`.
@@ -243,6 +253,10 @@ class FaultBoard:
         """What this fault would do to this node now, in one line, from the state of things."""
         cluster = self._cluster
         who = cluster.name_of(node)
+        if not _fits(CATALOGUE[name].accepts, node, cluster):
+            return f"nothing: {CATALOGUE[name].title} is for {ACCEPTS[CATALOGUE[name].accepts]}, {who} is none"
+        if node in cluster.clients.names:
+            return client_fate(cluster, name, node)
         leads = sum(record.leader == node for record in cluster.world.records.values())
         if name == "restart":
             return (
@@ -251,8 +265,6 @@ class FaultBoard:
         if not cluster.is_up(node):
             return f"{who} is down already"
         if node in cluster.plane.servers:
-            if CATALOGUE[name].accepts == "brokers":
-                return f"nothing: {CATALOGUE[name].title} is for brokers, {who} is none"
             return f"{who} answers late" if name == "lag" else f"{who} {self._control_fate(node)}"
         below = sum(
             node in record.isr and len(record.isr) - 1 < cluster.world.effective_min_isr(partition)
@@ -289,6 +301,18 @@ class FaultBoard:
         self._next, active, desk = saved
         self._active = dict(active)
         self.desk.load(desk)
+
+
+def _fits(accepts: str, node: int, cluster: Cluster) -> bool:
+    """Whether a node is of a kind of targets."""
+    if accepts == "brokers":
+        return node in cluster.brokers
+    is_client = node in cluster.clients.names
+    if accepts == "consumers":
+        return is_client and cluster.clients.names[node] in cluster.consumers
+    if accepts == "clients":
+        return is_client
+    return accepts == "nodes" or is_client or node in cluster.brokers or node in cluster.plane.servers
 
 
 def _with_defaults(fault: Fault, action: Action) -> dict[str, Any]:

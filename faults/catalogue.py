@@ -10,14 +10,24 @@ from faults.action import Value
 ParamType = Literal[
     "duration", "int", "bool", "choice", "target",
     "topic", "new topic", "partition", "broker", "brokers", "placement",
-    "topic config", "broker config", "topic keys", "broker keys", "text",
+    "topic config", "broker config", "topic keys", "broker keys", "text", "group", "scopes", "offset lines",
 ]  # fmt: skip
 """How a value is written. A list of brokers or of keys is a tuple, a placement a tuple of those, and configurations
-are a tuple of (key, value) pairs."""
+are a tuple of (key, value) pairs. Scopes are topics, ``orders`` or only some partitions, ``orders:0,2``; offset lines
+are those of a file, ``orders,0,120``."""
 
 MS: Final = 1_000
 SECOND: Final = 1_000_000
 HOUR: Final = 3_600 * SECOND
+
+ACCEPTS: Final = {
+    "brokers": "brokers",
+    "processes": "brokers, nodes of the control plane, producers and consumers",
+    "clients": "producers and consumers",
+    "consumers": "consumers",
+    "nodes": "everybody, the administrator's client among them",
+}
+"""Kinds of targets, with who they are."""
 
 
 class FaultError(Exception):
@@ -49,7 +59,7 @@ class Fault:
     """What it does to its target, in one sentence."""
     params: tuple[Param, ...]
     accepts: str
-    """Whom it can be done to: ``brokers``, ``brokers and controllers``, ``nodes``."""
+    """Whom it can be done to, one of :data:`ACCEPTS`."""
     lasting: bool
     """Whether it stays until healed; ``for:`` heals it after a time."""
     heals: str
@@ -77,16 +87,17 @@ CATALOGUE: Final = _table(
         name="crash",
         letter="c",
         title="crash",
-        summary="The process dies at once (SIGKILL); the operating system keeps its page cache and resets its "
-        "connections.",
+        summary="The process dies at once (SIGKILL); the operating system keeps a broker's page cache and resets its "
+        "connections; a client loses everything that it had in memory.",
         params=(),
-        accepts="brokers and controllers",
+        accepts="processes",
         lasting=True,
-        heals="the process starts again, recovers its logs and registers",
+        heals="the process starts again; a broker recovers its logs and registers",
         glyph="✕",
         colour="alarm",
         cause="a bug, the out-of-memory killer, kill -9",
-        may_break="its leaderships until its session ends; acks=1 records that no follower had fetched",
+        may_break="its leaderships until its session ends; acks=1 records that no follower had fetched; of a producer "
+        "what was not acknowledged yet, of a consumer what it had read and not committed",
     ),
     Fault(
         name="power_loss",
@@ -123,15 +134,56 @@ CATALOGUE: Final = _table(
         name="restart",
         letter="r",
         title="restart",
-        summary="A process that is down starts again, recovers its logs and registers with the controller.",
+        summary="A process that is down starts again: a broker recovers its logs and registers with the controller, a "
+        "producer gets another producer id, a member joins its group anew.",
         params=(),
-        accepts="brokers and controllers",
+        accepts="processes",
         lasting=False,
         heals="",
         glyph="▲",
         colour="calm",
         cause="a supervisor, an operator",
-        may_break="nothing by itself; the returning replica truncates what the new leader does not have",
+        may_break="nothing by itself; the returning replica truncates what the new leader does not have, a member that "
+        "returns makes its group rebalance",
+    ),
+    Fault(
+        name="close",
+        letter="x",
+        title="close",
+        summary="A client ends in order (SIGTERM): a producer delivers what it has; a consumer processes what is in "
+        "its hands, commits as it is configured to and, unless it is a static member, leaves its group.",
+        params=(
+            Param(
+                "timeout",
+                "duration",
+                "What a producer has not delivered by then fails.",
+                default=30 * SECOND,
+            ),
+        ),
+        accepts="clients",
+        lasting=True,
+        heals="another process of the client starts, as soon as this one has ended",
+        glyph="▼",
+        colour="calm",
+        cause="a deployment, a scale-down, a rolling bounce",
+        may_break="the group, which rebalances twice for every dynamic member that goes and comes back",
+        usual_for_us=5 * SECOND,
+    ),
+    Fault(
+        name="poll_stall",
+        letter="s",
+        title="poll stall",
+        summary="The application takes longer for the records of every poll, and calls the next one so much later.",
+        params=(
+            Param("extra", "duration", "Added to the processing of each poll's records.", default=10 * SECOND, low=1),
+        ),
+        accepts="consumers",
+        lasting=True,
+        heals="records of later polls take their usual time",
+        glyph="…",
+        colour="warning",
+        cause="a slow database behind the handler, a lock, retries without end",
+        may_break="max.poll.interval.ms: its member leaves the group, and its records are read again by another",
     ),
     Fault(
         name="gc_pause",

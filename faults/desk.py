@@ -16,8 +16,10 @@ from faults.catalogue import FaultError
 from faults.operations import OPERATIONS, Operation, nearest_operation
 from faults.parameters import parameters_of, words_of
 from faults.procedures.asking import Asking
+from faults.procedures.groups import DeletingOffsets, Describing, Listing
 from faults.procedures.job import Job, Procedure
 from faults.procedures.moving import Reassigning, Refactoring
+from faults.procedures.resetting import Resetting
 from faults.procedures.stopping import Decommissioning, Rolling, ShuttingDown
 
 WAKINGS: Final = 1 << 32
@@ -29,6 +31,10 @@ _PROCEDURES: Final[Mapping[str, Procedure]] = {
     "shutdown": ShuttingDown(),
     "decommission": Decommissioning(),
     "rolling_restart": Rolling(),
+    "reset_offsets": Resetting(),
+    "describe_group": Describing(),
+    "list_groups": Listing(),
+    "delete_offsets": DeletingOffsets(),
 }
 _ASKING: Final = Asking()
 """All the others."""

@@ -1,14 +1,15 @@
 """Every operation of an administrator, declared once: the screen's sheet, the playbook language and the docs read it.
 
 Each is what a tool of Kafka's does (``kafka-topics.sh``, ``kafka-reassign-partitions.sh``, ``kafka-configs.sh``,
-``kafka-leader-election.sh``, ``kafka-delete-records.sh``, ``kafka-cluster.sh``), or what an operator does with several.
+``kafka-leader-election.sh``, ``kafka-delete-records.sh``, ``kafka-cluster.sh``,
+``kafka-consumer-groups.sh``), or what an operator does with several.
 """
 
 import difflib
 from dataclasses import dataclass
 from typing import Final
 
-from faults.catalogue import MS, SECOND, Param
+from faults.catalogue import HOUR, MS, SECOND, Param
 
 ALL: Final = -1
 """A broker that stands for all of them; a number that Kafka's own default stands for."""
@@ -69,6 +70,24 @@ _THROTTLE: Final = Param(
     default=0,
     high=1 << 40,
 )
+
+_GROUP: Final = Param("group", "group", "The consumer group; it need not be one of the playbook's.")
+_STRATEGIES: Final = (
+    Param("to_earliest", "bool", "Where each log begins.", default=False),
+    Param("to_latest", "bool", "Its high watermark.", default=False),
+    Param("to_current", "bool", "What is committed, else the high watermark.", default=False),
+    Param("to_offset", "int", "This offset, or the nearest that the log has.", ALL, 0, 1 << 62),
+    Param("shift_by", "int", "So many records on from what is committed, or back if negative.", "", -1 << 62, 1 << 62),
+    Param(
+        "to_datetime", "duration", "The first record of this time or later: virtual time since the start.", ALL, 0,
+        10_000 * HOUR,
+    ),
+    Param("by_duration", "duration", "The first record of the last so much time.", ALL, 0, 10_000 * HOUR),
+    Param("from_file", "offset lines", "Offsets as a file would say them: topic,partition,offset.", default=()),
+)  # fmt: skip
+_STATES: Final = (
+    "Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Assigning", "Reconciling", "Dead",
+)  # fmt: skip
 
 OPERATIONS: Final = _table(
     Operation(
@@ -221,6 +240,69 @@ OPERATIONS: Final = _table(
             Param("down", "duration", "How long each stays down.", default=500 * MS),
         ),
         may_break="with wait: none, two replicas of a partition may be out of its ISR at a time",
+    ),
+    Operation(
+        name="reset_offsets",
+        letter="r",
+        title="reset offsets",
+        summary="Moves what a group without members has committed, by one of the strategies; a dry run that only tells "
+        "the new offsets, unless executed.",
+        params=(
+            _GROUP,
+            Param("topics", "scopes", "Topics, or only some partitions of one, as in orders:0,2.", default=()),
+            Param("all_topics", "bool", "Every partition that the group has committed.", default=False),
+            *_STRATEGIES,
+            Param("execute", "bool", "Commit the new offsets, not only tell them.", default=False),
+        ),
+        may_break="what is skipped, or processed again, once the group has members",
+        since="0.11",
+        one_of=tuple(param.name for param in _STRATEGIES),
+    ),
+    Operation(
+        name="describe_group",
+        letter="g",
+        title="describe group",
+        summary="Tells a group's committed offsets with their lag, its members or its state.",
+        params=(
+            _GROUP,
+            Param(
+                "show",
+                "choice",
+                "Which of the tool's tables.",
+                default="offsets",
+                choices=("offsets", "members", "state"),
+            ),
+            Param("verbose", "bool", "Tell the members' partitions too.", default=False),
+        ),
+        may_break="nothing",
+        since="0.9",
+    ),
+    Operation(
+        name="list_groups",
+        letter="l",
+        title="list groups",
+        summary="Asks every broker for the groups that it coordinates.",
+        params=(Param("state", "choice", "Only groups in this state (2.6).", default="", choices=_STATES),),
+        may_break="nothing",
+        since="0.9",
+    ),
+    Operation(
+        name="delete_group",
+        letter="k",
+        title="delete group",
+        summary="Deletes a group without members, and all that it has committed.",
+        params=(_GROUP,),
+        may_break="where its members begin when it is used again: auto.offset.reset decides",
+        since="1.1",
+    ),
+    Operation(
+        name="delete_offsets",
+        letter="u",
+        title="delete offsets",
+        summary="Deletes what a group has committed for topics that none of its members subscribes to.",
+        params=(_GROUP, Param("topics", "scopes", "Topics, or only some partitions of one, as in orders:0,2.")),
+        may_break="where a member begins that subscribes to them again",
+        since="2.4",
     ),
     Operation(
         name="cancel",

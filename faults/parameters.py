@@ -1,13 +1,20 @@
 """What an operation was given, checked against its declaration; what was not given is at its default."""
 
+import re
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Final
 
 from cluster_model.config_keys import Scope, check
 from cluster_model.errors import ModelError
 from faults.action import Action
 from faults.catalogue import FaultError, Param
 from faults.operations import Operation
+
+LISTS: Final[Mapping[str, tuple[str, str]]] = {
+    "scopes": (r"[A-Za-z0-9._-]{1,249}(?::[0-9]{1,9}(?:,[0-9]{1,9})*)?", "orders:0,2"),
+    "offset lines": (r"[A-Za-z0-9._-]{1,249},[0-9]{1,9},[0-9]{1,18}", "orders,0,120"),
+}
+"""Types whose values are lists of texts: what each text is like, and an example."""
 
 
 def parameters_of(operation: Operation, action: Action, brokers: Collection[int]) -> dict[str, Any]:
@@ -30,12 +37,17 @@ def parameters_of(operation: Operation, action: Action, brokers: Collection[int]
             if wrong:
                 raise FaultError(f"{operation.name}: {param.name} {wrong}, found {value!r}")
         found[param.name] = value
-    given = [name for name in operation.one_of if found[name]]
+    given = [param.name for param in operation.params if param.name in operation.one_of and _given(param, found)]
     if operation.one_of and len(given) != 1:
         raise FaultError(
             f"{operation.name} needs one of {', '.join(operation.one_of)}, found {', '.join(given) or 'none'}"
         )
     return found
+
+
+def _given(param: Param, found: Mapping[str, Any]) -> bool:
+    """Whether a parameter says anything."""
+    return bool(found[param.name] != param.default)
 
 
 def frozen(value: Any) -> Any:
@@ -65,6 +77,11 @@ def _wrong(param: Param, value: Any, brokers: Collection[int]) -> str:
     if param.type in ("topic keys", "broker keys"):
         good = isinstance(value, tuple) and all(isinstance(key, str) for key in value)
         return "" if good else "takes a list of configurations"
+    if param.type in LISTS:
+        pattern, example = LISTS[param.type]
+        texts = isinstance(value, tuple) and value and all(isinstance(each, str) for each in value)
+        right = texts and all(re.fullmatch(pattern, each, re.ASCII) for each in value)
+        return "" if right else f"takes a list such as [{example!r}]"
     return "" if isinstance(value, str) and value else "takes a name"
 
 

@@ -40,6 +40,7 @@ SELECTORS: Final = {
     "broker": "broker(ID): one broker",
     "rack": "rack(NAME): all brokers of a rack",
     "client": "client(NAME): a producer, a member of a group as in billing/0, or admin",
+    "members": "members(GROUP): every member of a group",
     "random": "random(N, SELECTOR): N of those, drawn by the session's seed; random(SELECTOR) draws one",
     "clients": "clients: every producer and every member of a group",
     "brokers": "brokers: every broker",
@@ -162,8 +163,10 @@ def _word(tokens: list[tuple[str, int]], at: int, usage: str) -> tuple[str, int]
     return tokens[at]
 
 
-def selector_of(node: int) -> str:
-    """How a broker or a node of the control plane is written as a target."""
+def selector_of(node: int, client: str = "") -> str:
+    """How a broker, a node of the control plane, or the ``client`` of that name, is written as a target."""
+    if client:
+        return f"client({client})"
     if node >= FIRST_ZOOKEEPER:
         return f"zookeeper({node - FIRST_ZOOKEEPER + 1})"
     return f"controller({node})" if node >= FIRST_CONTROLLER - 1 else f"broker({node})"
@@ -193,7 +196,9 @@ def _resolve(selector: Selector, cluster: Cluster) -> list[int]:
     if kind == "coordinator":
         return _coordinator(selector, cluster)
     if kind == "clients":
-        return list(_clients(cluster).values())
+        return list(cluster.clients.names)
+    if kind == "members":
+        return _members(selector, cluster)
     if kind == "broker":
         broker = int(selector.argument)
         if broker not in cluster.brokers:
@@ -206,7 +211,7 @@ def _resolve(selector: Selector, cluster: Cluster) -> list[int]:
             raise SelectorError(f"no rack {selector.argument!r}; there are {racks}", selector.column)
         return found
     if kind == "client":
-        clients = {**_clients(cluster), cluster.name_of(ADMIN): ADMIN}
+        clients = {name: node for node, name in cluster.clients.names.items()} | {cluster.name_of(ADMIN): ADMIN}
         if selector.argument not in clients:
             raise SelectorError(f"no client {selector.argument!r}; there are {list(clients)}", selector.column)
         return [clients[selector.argument]]
@@ -239,9 +244,15 @@ def _one_of(number: int, known: Sequence[int], what: str, selector: Selector) ->
     return [number]
 
 
-def _clients(cluster: Cluster) -> dict[str, int]:
-    names = (*cluster.producers, *cluster.consumers)
-    return {cluster.name_of(node): node for node in cluster.nodes() if cluster.name_of(node) in names}
+def _members(selector: Selector, cluster: Cluster) -> list[int]:
+    group = selector.argument
+    known = [spec.name for spec in cluster.spec.groups]
+    if group not in known:
+        raise SelectorError(f"no group {group!r}; there are {known}", selector.column)
+    consumers = cluster.consumers
+    return [
+        node for node, name in cluster.clients.names.items() if name in consumers and consumers[name].group == group
+    ]
 
 
 def _of_partition(selector: Selector, cluster: Cluster) -> list[int]:

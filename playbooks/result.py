@@ -6,6 +6,9 @@ from typing import Any, Literal
 from cluster_model.errors import KafkaError
 from cluster_model.events import AdminAnswered, InvariantViolated, RecordsLost, StepTaken
 from cluster_model.views import ClusterView, LedgerView, PartitionView
+from playbooks.client_books import ClientBooks
+from playbooks.client_history import enter
+from playbooks.client_summary import Clients, summed_up
 
 Verdict = Literal["pass", "fail", "inconclusive"]
 
@@ -50,6 +53,8 @@ class Result:
     """All but those of Kafka's own topics."""
     refused: tuple[StepTaken | AdminAnswered, ...]
     """Steps that Kafka answered with an error, the expected ones included."""
+    clients: Clients
+    """What each client saw."""
 
     def to_json(self) -> dict[str, Any]:
         """The published document: plain dicts, lists, numbers and strings."""
@@ -67,6 +72,7 @@ class Result:
                 for each in self.expectations
             ],
             "ledger": _ledger(self.ledger),
+            "clients": self.clients.to_json(),
             "violations": [
                 {
                     "invariant": each.invariant,
@@ -89,15 +95,17 @@ class Findings:
     losses: list[RecordsLost]
     violations: list[InvariantViolated]
     refused: list[StepTaken | AdminAnswered]
+    clients: ClientBooks
 
     @classmethod
     def none(cls) -> "Findings":
         """Nothing yet."""
-        return cls(0, [], [], [])
+        return cls(0, [], [], [], ClientBooks())
 
     def take(self, events: list[Any]) -> None:
         """Count trace events and keep those that a result names."""
         self.events += len(events)
+        enter(self.clients, events)
         for event in events:
             if event.kind == "records_lost":
                 self.losses.append(event)
@@ -108,13 +116,14 @@ class Findings:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self.events, tuple(self.violations), tuple(self.losses), tuple(self.refused))
+        found = (tuple(self.violations), tuple(self.losses), tuple(self.refused))
+        return (self.events, *found, self.clients.save())
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "Findings":
         """Undo of :meth:`save`."""
-        events, violations, losses, refused = saved
-        return cls(events, list(violations), list(losses), list(refused))
+        events, violations, losses, refused, clients = saved
+        return cls(events, list(losses), list(violations), list(refused), ClientBooks.loaded(clients))
 
 
 def conclude(
@@ -159,6 +168,7 @@ def conclude(
         losses=tuple(findings.losses),
         partitions=tuple(each for each in view.partitions if not each.internal),
         refused=tuple(findings.refused),
+        clients=summed_up(findings.clients, view),
     )
 
 

@@ -14,6 +14,7 @@ from faults.action import Action
 from faults.board import OPERATOR, FaultBoard
 from faults.catalogue import FaultError
 from playbooks.answers import Answers, perform
+from playbooks.client_books import ClientBooks
 from playbooks.ending import conclude_session
 from playbooks.expecting import Expecting, holds
 from playbooks.model import Playbook, Step
@@ -105,6 +106,11 @@ class Session:
         if self._gave_up or self.steps_taken == len(self.playbook.steps):
             return None
         return self.playbook.steps[self.steps_taken]
+
+    @property
+    def client_books(self) -> ClientBooks:
+        """What the clients saw so far."""
+        return self._findings.clients
 
     def drain(self) -> list[Event]:
         """The trace events since the last call, in order, for whoever shows them. They are recorded already."""

@@ -19,6 +19,7 @@ from cluster_model.events import (
     PartitionDeleted,
     PartitionOffline,
     ProduceRefused,
+    ProduceRetried,
     RecordsAborted,
     RecordsAcked,
     RecordsFailed,
@@ -52,6 +53,7 @@ class Checker:
             RecordsAborted: self._aborted,
             RecordsRead: _ignored,
             ProduceRefused: _ignored,
+            ProduceRetried: _ignored,
         }
 
     def _aborted(self, event: RecordsAborted) -> None:

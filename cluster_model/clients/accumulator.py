@@ -188,6 +188,22 @@ class Accumulator:
         self.used += self._memory(partition, number, records)
         return number
 
+    def again(self, partition: str, number: int, records: int, now: int) -> None:
+        """Put records in a batch of their own under the numbers that they had in an earlier process."""
+        line = self.line(partition)
+        batch = Outgoing(partition, number, records, now)
+        batch.split = True
+        line.waiting.append(batch)
+        self.busy[partition] = line
+        self.waiting += 1
+        self.unsettled += 1
+        self.used += self._memory(partition, number, records)
+
+    def number_on(self, former: "Accumulator") -> None:
+        """Number records on where an earlier process of the application stopped."""
+        for line in former.lines.values():
+            self.line(line.name).next_number = line.next_number
+
     def back(self, batch: Outgoing) -> None:
         """It is to be sent again: at the front, with idempotence in the order of the sequences."""
         line = self.lines[batch.partition]
@@ -235,10 +251,6 @@ class Accumulator:
     def queued(self) -> int:
         """Records that are not under way."""
         return sum(batch.records for line in self.busy.values() for batch in line.waiting)
-
-    def oldest(self) -> int:
-        """When the oldest waiting batch was created, -1 when there is none."""
-        return min((batch.created_us for line in self.busy.values() for batch in line.waiting[:1]), default=-1)
 
     def save(self) -> tuple[Any, ...]:
         """All state but what is under way."""

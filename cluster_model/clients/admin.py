@@ -2,7 +2,8 @@
 
 It knows of the cluster what a broker's metadata told it since the oldest of its open requests was made, as a tool does
 that is started for one task. A request goes to whom that metadata names as the controller (a broker that hands it on,
-in KRaft mode), DeleteRecords to the partition's leader. NOT_CONTROLLER, a broken connection and silence bring new
+in KRaft mode), or to whoever else answers it (:mod:`cluster_model.clients.admin_routing`); a group's coordinator is
+looked for anew with every request. NOT_CONTROLLER, NOT_COORDINATOR, a broken connection and silence bring new
 metadata and another try, until ``default.api.timeout.ms`` is over: then REQUEST_TIMED_OUT stands for every part.
 
 A request whose answer was lost is made again, though it may have been carried out: a topic can turn out to exist.
@@ -11,20 +12,25 @@ A request whose answer was lost is made again, though it may have been carried o
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from cluster_model.clients.admin_messages import AdminRequest, AdminResponse, refusal
-from cluster_model.clients.admin_words import entries_of
-from cluster_model.errors import KafkaError
+from cluster_model.clients.admin_messages import AdminResponse
+from cluster_model.clients.admin_routing import (
+    Answer,
+    Describe,
+    Request,
+    group_of,
+    is_again,
+    is_still_there,
+    sent_as,
+    target_of,
+    timed_out,
+)
+from cluster_model.groups.messages import FindCoordinatorRequest, GroupResponse
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Alarm, Port
 from cluster_model.kernel.streams import Stream
-from cluster_model.messages import (
-    NOBODY,
-    DeleteRecordsRequest,
-    DeleteRecordsResponse,
-    Message,
-    MetadataRequest,
-    MetadataResponse,
-)
+from cluster_model.messages import NOBODY, Message, MetadataRequest, MetadataResponse
+
+__all__ = ["ADMIN", "NAME", "AdminClient", "Answer", "Describe", "Request"]
 
 ADMIN: Final = 4_000
 """The client's node id, apart from all brokers, controllers, producers and consumers."""
@@ -36,20 +42,6 @@ REQUEST_TIMEOUT_US: Final = 30_000_000
 """``request.timeout.ms``: one try."""
 BACKOFF_US: Final = 100_000
 """``retry.backoff.ms``."""
-
-RETRIED: Final = (KafkaError.NOT_CONTROLLER, KafkaError.NOT_LEADER_OR_FOLLOWER, KafkaError.LEADER_NOT_AVAILABLE)
-"""Answers that mean: somebody else by now."""
-
-
-class Describe(NamedTuple):
-    """What the tools ask first: metadata, no older than this question. Answered with a :class:`MetadataResponse`."""
-
-    correlation: int
-
-
-Request = AdminRequest | DeleteRecordsRequest | Describe
-Answer = AdminResponse | DeleteRecordsResponse | MetadataResponse
-"""Of a :class:`Describe` that nobody answered in time: metadata without brokers."""
 
 
 class _Call(NamedTuple):
@@ -63,6 +55,8 @@ class _Call(NamedTuple):
     """Who was asked; NOBODY between two tries."""
     correlation: int = 0
     sent_at: int = 0
+    coordinator: int = NOBODY
+    """Of the group that it is about, once a broker has named it."""
 
 
 class AdminClient:
@@ -104,7 +98,7 @@ class AdminClient:
             self._known = None
         self._alarm.want(now)
 
-    def receive(self, source: int, message: Message | AdminResponse) -> None:
+    def receive(self, source: int, message: Message | AdminResponse | GroupResponse) -> None:
         """Take an answer; one that nobody waits for any more is passed over."""
         self._silent.pop(source, None)
         if isinstance(message, MetadataResponse):
@@ -141,7 +135,7 @@ class AdminClient:
 
     def _see_to(self, token: int, call: _Call, now: int, known: MetadataResponse | None) -> None:
         if call.deadline <= now:
-            self._end(token, _timed_out(call.request))
+            self._end(token, timed_out(call.request))
         elif call.target != NOBODY:
             if call.sent_at + REQUEST_TIMEOUT_US <= now:
                 self._silent[call.target] = None
@@ -154,32 +148,42 @@ class AdminClient:
         if isinstance(request, Describe):
             self._end(token, known)
             return
-        target = _leader_of(known, request.partition) if isinstance(request, DeleteRecordsRequest) else known.controller
+        group = group_of(request)
+        if isinstance(request, FindCoordinatorRequest):
+            target = self._anyone()
+        elif group is None:
+            target = target_of(request, known)
+        elif call.coordinator == NOBODY:
+            target, request = self._anyone(), FindCoordinatorRequest(0, group)
+        else:
+            target = call.coordinator
         if target == NOBODY:
             self._known = None
             self._wanted_at = max(self._wanted_at, now + BACKOFF_US)
             return
         self._correlation += 1
-        sent = request._replace(correlation=self._correlation)
         self._calls[token] = call._replace(target=target, correlation=self._correlation, sent_at=now)
-        self._port.send(target, sent)
+        self._port.send(target, sent_as(request, self._correlation))
 
     def _answered(self, response: Any) -> None:
         for token, call in self._calls.items():
             if call.target != NOBODY and call.correlation == response.correlation:
-                error, entries = entries_of(response)
-                if error in RETRIED or any(entry.error in RETRIED for entry in entries):
-                    self._again(token, call)
-                    self._pump()
+                finding = call.coordinator == NOBODY and group_of(call.request) is not None
+                if is_again(call.request, response) or (finding and response.error):
+                    self._again(token, call, call.coordinator if is_still_there(response) else NOBODY)
+                elif finding:
+                    self._calls[token] = call._replace(target=NOBODY, coordinator=response.node_id)
                 else:
                     self._end(token, response)
                     self._rearm(self._port.now)
+                    return
+                self._pump()
                 return
 
-    def _again(self, token: int, call: _Call) -> None:
+    def _again(self, token: int, call: _Call, coordinator: int = NOBODY) -> None:
         """Another try, with metadata that is newer than this one."""
         now = self._port.now
-        self._calls[token] = call._replace(target=NOBODY, ready_at=now + BACKOFF_US)
+        self._calls[token] = call._replace(target=NOBODY, ready_at=now + BACKOFF_US, coordinator=coordinator)
         self._known = None
         self._wanted_at = max(self._wanted_at, now + BACKOFF_US)
 
@@ -201,11 +205,15 @@ class AdminClient:
             self._ask_for_metadata(now)
 
     def _ask_for_metadata(self, now: int) -> None:
-        asked = [broker for broker in self._brokers if broker not in self._silent] or self._brokers
-        broker = asked[self._stream.below(len(asked))]  # NetworkClient.leastLoadedNode begins at a random one.
+        broker = self._anyone()
         self._correlation += 1
         self._metadata_asked = (broker, self._correlation, now)
         self._port.send(broker, MetadataRequest(self._correlation))
+
+    def _anyone(self) -> int:
+        """``NetworkClient.leastLoadedNode`` begins at a random one."""
+        asked = [broker for broker in self._brokers if broker not in self._silent] or self._brokers
+        return asked[self._stream.below(len(asked))]
 
     def _metadata_answered(self, response: MetadataResponse) -> None:
         if self._metadata_asked is None or self._metadata_asked[1] != response.correlation:
@@ -257,16 +265,3 @@ class AdminClient:
 
 def _nobody_listens(_token: int, _answer: Answer) -> None:
     """What comes of a request that nobody made through a board."""
-
-
-def _leader_of(known: MetadataResponse, partition: str) -> int:
-    return next((state.leader for state in known.partitions if state.partition == partition), NOBODY)
-
-
-def _timed_out(request: Request) -> Answer:
-    error = KafkaError.REQUEST_TIMED_OUT
-    if isinstance(request, Describe):
-        return MetadataResponse(request.correlation, (), ())
-    if isinstance(request, DeleteRecordsRequest):
-        return DeleteRecordsResponse(request.correlation, request.partition, error, -1)
-    return refusal(request, error, "no controller answered in time")

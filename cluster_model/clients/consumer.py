@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from cluster_model.clients.application import Application, Failing
 from cluster_model.clients.assigning import topic_of
-from cluster_model.clients.commits import ASYNC, SYNC, Outcome
+from cluster_model.clients.commits import ASYNC, CLOSE, SYNC, Outcome
 from cluster_model.clients.coordination import Coordination
 from cluster_model.clients.fetching import Fetcher, Handed
 from cluster_model.clients.group_settings import GroupSettings
@@ -45,6 +45,8 @@ CLOSING: Final = 3
 """... or in a close ..."""
 CLOSED: Final = 4
 """... and is done with it."""
+STARTING: Final = 5
+"""A process that has just started knows of no topics yet."""
 
 
 class Consumer:
@@ -52,7 +54,8 @@ class Consumer:
 
     __slots__ = (
         "_alarm", "_application", "_busy_until", "_config", "_emit", "_failing", "_fetcher", "_metadata", "_phase",
-        "_port", "_positions", "_profile", "_taken", "coordination", "failed", "group", "name", "read",
+        "_port", "_positions", "_profile", "_taken", "coordination", "failed", "group", "leaving", "name", "read",
+        "stall_us",
     )  # fmt: skip
 
     def __init__(
@@ -82,6 +85,10 @@ class Consumer:
         self._phase = POLLING
         self._taken = 0
         """Records of the last poll."""
+        self.stall_us = 0
+        """What a fault adds to the processing of every poll's records. This and the next are kept by the cluster."""
+        self.leaving = False
+        """Its application is to end, and calls no other poll."""
         self._failing: tuple[Failing, ...] = ()
         self.coordination: Coordination | None = None
         self._busy_until = 0
@@ -135,9 +142,19 @@ class Consumer:
         return self._fetcher.busy(broker) or (self.coordination is not None and self.coordination.link.busy(broker))
 
     def begin(self, states: tuple[PartitionState, ...]) -> None:
-        """Start with knowledge of the cluster's first instant, at the start of every log."""
+        """Start with knowledge of the cluster's first instant; with none if it starts later.
+
+        Partitions that are given for good are read from the start of their logs.
+        """
         self._metadata.begin(states)
+        self.failed = ""
+        if not states:
+            self._phase = STARTING
         self._alarm.want(self._port.now)
+
+    def succeed(self, former: "Consumer") -> None:
+        """Be the next process of the same application: of the former one it has nothing but what is counted."""
+        self.read, self.failed, self.stall_us = former.read, former.failed, former.stall_us
 
     def receive(self, source: int, message: Message) -> None:
         """Handle a message."""
@@ -185,7 +202,9 @@ class Consumer:
 
     def _go_on(self) -> None:
         """Both threads go on as far as they can."""
-        if self._phase == CLOSED:
+        if self._phase == STARTING and self._metadata.states:
+            self._phase = POLLING
+        if self._phase in (STARTING, CLOSED):
             return
         now = self._port.now
         coordination = self.coordination
@@ -197,7 +216,10 @@ class Consumer:
             if coordination is not None and self._phase == COMMITTING:
                 coordination.wait(now)
             if self._phase == CLOSING and (coordination is None or coordination.closed(now)):
-                self._phase = CLOSED
+                self._end()
+            if self.leaving and self._phase == POLLING:
+                self.close()
+                return
             if self._phase != POLLING or not self._poll(now):
                 break
         self._set_alarm(now)
@@ -240,7 +262,7 @@ class Consumer:
     def _process(self, now: int) -> None:
         self._phase = PROCESSING
         failing = sum(count for _partition, _first, count in self._failing)
-        self._busy_until = now + self._application.duration(self._taken, failing)
+        self._busy_until = now + self._application.duration(self._taken, failing) + self.stall_us
 
     def _processed(self, now: int) -> None:
         """The records of the last poll are done with."""
@@ -283,6 +305,19 @@ class Consumer:
         if due:
             self._alarm.want(min(due))
 
+    def shut_down(self) -> None:
+        """End in order (SIGTERM): what is in hand is processed, the poll is left (``wakeup``), the consumer closed."""
+        self.leaving = True
+        if self._phase == STARTING:
+            self._end()
+        else:
+            self._go_on()
+
+    def _end(self) -> None:
+        """The process ends with its application."""
+        self._phase = CLOSED
+        self._port.exit(self.failed or CLOSE)
+
     def close(self) -> None:
         """The application ends: a last automatic commit, and the group is left (``KafkaConsumer.close``)."""
         if self._phase in (CLOSING, CLOSED):
@@ -290,7 +325,7 @@ class Consumer:
         now = self._port.now
         self._phase = CLOSING
         if self.coordination is None or self.coordination.close(now):
-            self._phase = CLOSED
+            self._end()
         self._set_alarm(now)
 
     def _fail(self, error: str) -> None:

@@ -81,6 +81,11 @@ class Coordination:
         self._told: dict[str, int] = {}
         """What this member knows to be committed by itself."""
 
+    @property
+    def settings(self) -> GroupSettings:
+        """What the consumer's configuration says of its group."""
+        return self._settings
+
     # --- a poll
 
     def poll(self, now: int) -> bool:

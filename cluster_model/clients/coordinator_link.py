@@ -42,7 +42,7 @@ class CoordinatorLink:
         self._key_type = key_type
         self._backoff_us, self._timeout_us = timing
         self.node = NOBODY
-        self._correlation = first
+        self._correlation = port.first_number + first
         self._looked_at = -self._backoff_us
         self._waiting: dict[int, tuple[str, int, int]] = {}
         """Correlation → (kind, broker, deadline)."""

@@ -82,7 +82,7 @@ class Fetcher:
         self._positions = positions
         self._lineages = lineages
         self._rack = config.rack if profile.reads_from_followers else ""
-        self._correlation = 0
+        self._correlation = port.first_number
         self._outstanding: dict[int, tuple[int, int]] = {}
         """Broker → (correlation, sent at): one fetch under way to each."""
         self._asked: dict[int, tuple[FetchPartition, ...]] = {}

@@ -35,7 +35,7 @@ class Metadata:
         self._backoff_us = backoff_us
         self._timeout_us = timeout_us
         self._busy = busy
-        self._correlation = 0
+        self._correlation = port.first_number
         self._node = NOBODY
         """Broker that is being asked."""
         self._asked_at = -backoff_us
@@ -49,9 +49,9 @@ class Metadata:
         self._alarm = Alarm(port, "metadata")
 
     def begin(self, states: tuple[PartitionState, ...]) -> None:
-        """Know the cluster's first instant."""
+        """Know the cluster's first instant; with no states, as a process that starts later: ask at once."""
         self._take(states)
-        self._want(self._port.now + self._age_us)
+        self._want(self._port.now + (self._age_us if states else 0))
 
     def leader(self, partition: str) -> int:
         """Who is thought to lead, NOBODY when unknown."""

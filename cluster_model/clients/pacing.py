@@ -23,7 +23,7 @@ class Pacing(Protocol):
     """Sets the producer's :data:`MAKE` timers."""
 
     def begin(self) -> None:
-        """At the beginning of the session."""
+        """The application starts: with the session, or again later."""
 
     def made(self) -> None:
         """A timer has come: a batch is about to be made."""
@@ -52,7 +52,7 @@ class Steady:
 
     def begin(self) -> None:
         """One interval after the start."""
-        self._port.timer(self._spec.start_us + self._spec.interval_us, MAKE)
+        self._port.timer(max(0, self._spec.start_us - self._port.now) + self._spec.interval_us, MAKE)
 
     def made(self) -> None:
         """The next an interval later; what a paused process missed is not made up for."""
@@ -83,12 +83,12 @@ class Profiled(Steady):
         self._curve = RateCurve(spec.profile)
 
     def begin(self) -> None:
-        """When the first batch is whole."""
-        self._make(1)
+        """When the first batch is whole that has not been before."""
+        self.made()
 
     def made(self) -> None:
         """When the next batch from now is whole."""
-        self._make(self._curve.made(self._port.now - self._spec.start_us) // self._spec.batch + 1)
+        self._make(self._curve.made(max(0, self._port.now - self._spec.start_us)) // self._spec.batch + 1)
 
     def _make(self, batch: int) -> None:
         at = self._curve.when(batch * self._spec.batch)
@@ -112,7 +112,7 @@ class Closed:
     def begin(self) -> None:
         """All that may be outstanding, at once."""
         for _ in range(self._loop.outstanding // self._spec.batch):
-            self._port.timer(self._spec.start_us, MAKE)
+            self._port.timer(max(0, self._spec.start_us - self._port.now), MAKE)
 
     def made(self) -> None:
         """Nothing comes by time."""

@@ -89,7 +89,7 @@ class Positions:
         self._timestamps: dict[str, int] = {}
         """What a reset asks for, where it is not the policy's first question."""
         self._retry_at: dict[str, int] = {}
-        self._correlation = 0
+        self._correlation = port.first_number
         self._seen = -1
 
     # --- the assignment

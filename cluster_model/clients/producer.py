@@ -12,12 +12,16 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.clients.accumulator import Accumulator
+from cluster_model.clients.before_sending import UNSERIALIZED, Chain
 from cluster_model.clients.books import Books
+from cluster_model.clients.ending import CLOSE, FORCED, FOREVER_US, Ending
+from cluster_model.clients.io_thread import CALLBACKS, BooksWithCallbacks, IoThread
 from cluster_model.clients.metadata import Metadata
+from cluster_model.clients.mortal import Mortal
 from cluster_model.clients.pacing import pacing_of
 from cluster_model.clients.producer_config import ProducerConfig
 from cluster_model.clients.sender import Sender
-from cluster_model.clients.sizes import LARGEST, sizes_of
+from cluster_model.clients.sizes import LARGEST, every, sizes_of
 from cluster_model.errors import KafkaError
 from cluster_model.events import Event
 from cluster_model.kernel.kernel import Payload
@@ -39,13 +43,13 @@ EXHAUSTED: Final = "BufferExhaustedException"
 """The error of records for which there was no memory in time; Kafka gives it no code."""
 
 
-class Producer:
+class Producer(Mortal):
     """The node."""
 
     __slots__ = (
-        "_accumulator", "_available", "_available_as_of", "_blocked_at", "_books", "_config", "_held", "_late",
-        "_metadata", "_most", "_owed", "_pace", "_partitions", "_plenty", "_port", "_running", "_sender", "_single",
-        "_sizes", "_spec", "_sync", "_taken", "_turn", "_waits", "acks",
+        "_available", "_available_as_of", "_blocked_at", "_chain", "_config", "_ending", "_flushed", "_held", "_io",
+        "_late", "_metadata", "_most", "_owed", "_pace", "_partitions", "_plenty", "_running",
+        "_serialized", "_single", "_sizes", "_spec", "_sync", "_taken", "_turn", "_waits", "acks",
     )  # fmt: skip
 
     def __init__(
@@ -67,11 +71,19 @@ class Producer:
         """-1 for all."""
         self._pace = pacing_of(port, spec)
         self._sizes = sizes_of(spec, seed)
-        self._most = spec.record_bytes if spec.sizes is None else LARGEST
+        self._chain = Chain(spec.name, spec.interceptors, emit) if spec.interceptors else None
+        self._most = (spec.record_bytes if spec.sizes is None else LARGEST) + (self._chain.most if self._chain else 0)
         """No record has more bytes."""
+        self._io = IoThread(port, spec.callback_us) if spec.callback_us else None
+        """None: callbacks take no time."""
         self._books = self._make_books(emit)
         self._accumulator = Accumulator(config.batch_bytes, self._sizes)
         self._sender = self._make_sender(brokers, jitter)
+        if self._io is not None:
+            self._io.join(self._sender, self._books)
+        self._ending = Ending(port, self._accumulator, self._sender, self._books)
+        self._flushed = 0
+        """Records that were sent before the newest flush."""
         self._metadata: Metadata = self._sender.metadata
         self._sync = spec.send == "sync"
         self._single = config.batch_bytes == 0
@@ -90,6 +102,8 @@ class Producer:
         """Since when the application waits in ``send``, -1 if it does not."""
         self._held = ""
         """Partition of the records that wait for memory, empty for none."""
+        self._serialized = 0
+        """Records that the serializer has seen, where it may refuse some."""
         self._owed = 0
         """Records that were made and not handed over yet, because each waits for the one before it."""
         self._late = False
@@ -98,7 +112,7 @@ class Producer:
         """Whether an outcome may let the application go on."""
 
     def _make_books(self, emit: Callable[[Event], None]) -> Books:
-        return Books(self._spec.name, self._config.acks, emit, self._pace)
+        return (BooksWithCallbacks if self._io else Books)(self._spec.name, self._config.acks, emit, self._pace)
 
     def _make_sender(self, brokers: tuple[int, ...], jitter: Stream) -> Sender:
         return Sender(
@@ -106,65 +120,61 @@ class Producer:
         )  # fmt: skip
 
     @property
-    def sent(self) -> int:
-        """Records handed over so far."""
-        return self._books.sent
-
-    @property
-    def acked(self) -> int:
-        """... of which were acknowledged."""
-        return self._books.acked
-
-    @property
-    def failed(self) -> int:
-        """... of which certainly were not written."""
-        return self._books.failed
-
-    @property
-    def unknown(self) -> int:
-        """... of which nobody can tell."""
-        return self._books.unknown
-
-    @property
-    def aborted(self) -> int:
-        """... of which went with a transaction that was aborted."""
-        return 0
-
-    @property
-    def refused(self) -> int:
-        """Attempts that ended in an error."""
-        return self._books.refused
-
-    @property
-    def last_error(self) -> str:
-        """The newest error, empty for none."""
-        return self._books.last_error
-
-    @property
     def in_flight(self) -> int:
         """Batches under way."""
         return self._sender.under_way
 
-    @property
-    def queued(self) -> int:
-        """Records waiting."""
-        return self._accumulator.queued
-
     def begin(self, states: tuple[PartitionState, ...]) -> None:
-        """Start with knowledge of the cluster's first instant."""
+        """Start with knowledge of the cluster's first instant; with none if it starts later."""
         self._metadata.begin(states)
         self._sender.begin()
         self._begin_pace()
 
     def _begin_pace(self) -> None:
         self._pace.begin()
+        if self._spec.close_us >= 0 and self._spec.stop_us >= 0:
+            self._port.timer(self._spec.stop_us, "stop")
 
     def stop(self) -> None:
-        """Make no more records; what is on its way goes on."""
+        """Make no more records; what is on its way goes on, or is waited for if the producer is to be closed."""
         self._running = False
+        if self._spec.close_us >= 0:
+            self._port.timer(0, "stop")
+
+    def flush(self) -> None:
+        """Send everything at once; the application sends nothing until all of it has its outcome."""
+        self._ending.flush()
+        self._waits = self._sync or bool(self._held) or self._ending.waits
+
+    def close(self, timeout_us: int = FOREVER_US) -> None:
+        """``close(timeout)``: send what there is, and fail what has no outcome by then; 0 waits for nothing.
+
+        Nobody sends any more: whoever waits in ``send`` gets an exception. A second call changes nothing.
+        """
+        self._running = False
+        if self._ending.closing:
+            return
+        if self._held:
+            now = self._port.now
+            self._books.never_taken(now, self._held, self._owed, FORCED, now - self._blocked_at)
+            self._held = ""
+        self._owed = 0
+        self._late = False
+        self._ending.close(timeout_us)
+        self._waits = self._ending.waits
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has been closed, and has nothing more to do."""
+        return self._ending.closed
 
     def receive(self, source: int, message: Message) -> None:
         """Handle a message."""
+        if self._ending.closed:
+            return
+        if self._io is not None and self._io.busy:
+            self._io.keep(source, message)
+            return
         if isinstance(message, ProduceResponse):
             if self.acks:
                 self._sender.answered(message)
@@ -180,18 +190,32 @@ class Producer:
 
     def on_timer(self, timer: Payload) -> None:
         """Handle a timer by its name."""
-        if timer[0] == "make":
+        name = timer[0]
+        if name == "make":
             self._make()
             return
-        if timer[0] == "blocked":
+        if self._ending.closed:
+            return
+        if name == "blocked":
             self._give_way()
+        elif name == "stop":
+            self.close(self._spec.close_us)
+        elif name == CLOSE:
+            self._ending.rang()
+        elif self._io is not None and (self._io.busy or name == CALLBACKS):
+            self._io.rang(timer, self)
         else:
-            self._sender.rang(timer[0])
+            self._sender.rang(name)
         if self._waits:
             self._go_on()
 
     def on_disconnect(self, peer: int) -> None:
         """Everything under way to ``peer`` failed without an answer."""
+        if self._ending.closed:
+            return
+        if self._io is not None and self._io.busy:
+            self._io.keep(peer, None)
+            return
         self._sender.disconnected(peer)
         if self._waits:
             self._go_on()
@@ -208,10 +232,18 @@ class Producer:
             self._waits = True
             if not self._held:
                 self._go_on()
-        elif not self._held:
+        elif not self._held and not self._ending.flushing:
             self._hand_over(spec.batch, now)
+            if spec.flush_every:
+                self._flush_now_and_then()
         else:
             self._pace.blocked()
+
+    def _flush_now_and_then(self) -> None:
+        """Every so many records the application waits for all of them."""
+        if not self._held and self._books.sent - self._flushed >= self._spec.flush_every:
+            self._flushed = self._books.sent
+            self.flush()
 
     def _hand_over(self, count: int, now: int) -> None:
         """``send`` that many records."""
@@ -221,6 +253,10 @@ class Producer:
             self._without_topic(now)
             return
         self._blocked_at = -1
+        if self._spec.serializer_fails:
+            count -= self._unserialized(count, now)
+            if not count:
+                return
         partition = self._next_partition()
         if self._most > self._taken and self._too_large(partition, count):
             self._books.never_taken(now, partition, count, KafkaError.MESSAGE_TOO_LARGE.name, 0)
@@ -231,13 +267,21 @@ class Producer:
         else:
             self._append(partition, count, now)
 
+    def _unserialized(self, count: int, now: int) -> int:
+        """How many of the next records the serializer refuses: they have no partition yet, and never get one."""
+        failed = every(self._spec.serializer_fails, self._serialized, count)
+        self._serialized += count
+        if failed:
+            self._books.never_taken(now, self._spec.topic, failed, UNSERIALIZED, 0)
+        return failed
+
     def _too_large(self, partition: str, count: int) -> bool:
         """Whether any of the next records is larger than is taken; drawn ones are passed over, for others to come."""
         line = self._accumulator.line(partition)
         first = line.next_number
         if all(self._sizes.of(partition, number, 1) <= self._taken for number in range(first, first + count)):
             return False
-        if self._spec.sizes is not None:
+        if self._spec.sizes is not None or self._chain is not None:
             line.next_number += count
         return True
 
@@ -253,6 +297,8 @@ class Producer:
         alone = accumulator.waiting == 0
         number = accumulator.add(partition, count, now)
         self._books.made(now, partition, number, count)
+        if self._chain is not None:
+            self._chain.passed(now, partition, number, count)
         if alone:
             self._sender.pump_one(partition, now)
         else:
@@ -266,7 +312,7 @@ class Producer:
         if self._blocked_at < 0:
             self._blocked_at = now
             self._port.timer(self._config.block_us, "blocked", now)
-        self._sender.hurry = True
+        self._sender.hurry(True)
         self._sender.pump()
 
     def _give_way(self) -> None:
@@ -280,12 +326,17 @@ class Producer:
     def _released(self) -> None:
         self._held = ""
         self._blocked_at = -1
-        self._sender.hurry = False
-        self._waits = self._sync
+        draining = self._ending.waits
+        self._sender.hurry(draining)
+        self._waits = self._sync or draining
 
     def _go_on(self) -> None:
         """Something may have been settled: whoever waits for memory or an outcome looks again."""
         now = self._port.now
+        if self._ending.waits:
+            self._ending.look()
+            if not self._ending.waits and not self._held:
+                self._released()
         if self._held:
             accumulator = self._accumulator
             count = 1 if self._sync or self._single else self._owed
@@ -296,6 +347,8 @@ class Producer:
                     self._released()
                 self._append(partition, count, now)
                 need = accumulator.needs(partition, count)
+            if self._spec.flush_every:
+                self._flush_now_and_then()
             return
         while self._sync and not self._held and self._accumulator.unsettled == 0:
             if not self._owed:
@@ -341,16 +394,20 @@ class Producer:
         """All state."""
         return (
             self._books.save(), self._sender.save(), self._turn, self._running, self._blocked_at, self._held,
-            self._owed, self._late, self._waits, self._pace.save(),
+            self._owed, self._late, self._waits, self._pace.save(), self._ending.save(), self._flushed,
+            self._serialized, self._io.save() if self._io else (),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
             books, sender, self._turn, self._running, self._blocked_at, self._held, self._owed, self._late, self._waits,
-            pace,
+            pace, ending, self._flushed, self._serialized, io,
         ) = saved  # fmt: skip
         self._pace.load(pace)
+        self._ending.load(ending)
         self._books.load(books)
         self._sender.load(sender)
+        if self._io:
+            self._io.load(io)
         self._available_as_of = -1

@@ -7,13 +7,15 @@ from typing import Final
 from cluster_model.clients.era import FOREVER, Era
 from cluster_model.config_keys import ConfigValue
 from cluster_model.errors import ConfigConflictError
+from cluster_model.kernel.streams import Stream
 from cluster_model.log.codecs import Codec, codec_of
 from cluster_model.profiles import Profile
 
 MS: Final = 1_000
+IDLE: Final = "metadata.max.idle.ms"
 IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
-MOST_IN_FLIGHT: Final = 5
-"""With idempotence: as many batches as a broker remembers of a producer."""
+UNBOUNDED_US: Final = 1 << 62
+"""``delivery_timeout_us`` of a client that knows no such bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ class ProducerConfig:
     """How long ``send`` waits for metadata and memory together."""
     idempotent: bool
     metadata_age_us: int
+    metadata_idle_us: int
+    """How long the metadata of a topic is kept that nothing is sent to."""
     codec: Codec
     transactional_id: str = ""
     """Empty for none."""
@@ -53,10 +57,11 @@ class ProducerConfig:
         """
         era = Era.of(str(config.get("client.version", profile.version)))
         transactional_id = _transactional_id(profile, era, config)
-        acks_text = str(config.get("acks", "all" if era.acks_all or transactional_id else "1"))
+        wished = bool(transactional_id) or config.get("enable.idempotence") is True
+        acks_text = str(config.get("acks", "all" if era.acks_all or wished else "1"))
         acks = -1 if acks_text == "all" else int(acks_text)
-        retries = int(config.get("retries", FOREVER if transactional_id else era.retries))
-        in_flight = int(config.get(IN_FLIGHT, 5))
+        retries = int(config.get("retries", FOREVER if wished else era.retries))
+        in_flight = int(config.get(IN_FLIGHT, era.most_in_flight if wished else 5))
         backoff_us = int(config.get("retry.backoff.ms", 100)) * MS
         linger_us = int(config.get("linger.ms", era.linger_ms)) * MS
         request_us = int(config.get("request.timeout.ms", 30_000)) * MS
@@ -67,7 +72,7 @@ class ProducerConfig:
             backoff_us=backoff_us,
             backoff_max_us=int(config.get("retry.backoff.max.ms", 1_000)) * MS if era.backoff_grows else backoff_us,
             request_timeout_us=request_us,
-            delivery_timeout_us=_delivery_timeout(config, linger_us + request_us),
+            delivery_timeout_us=_delivery_timeout(era, config, linger_us + request_us),
             max_in_flight=in_flight,
             linger_us=linger_us,
             batch_bytes=int(config.get("batch.size", 16_384)),
@@ -76,10 +81,23 @@ class ProducerConfig:
             block_us=int(config.get("max.block.ms", 60_000)) * MS,
             idempotent=_idempotent(profile, era, config, acks, retries, in_flight),
             metadata_age_us=int(config.get("metadata.max.age.ms", 300_000)) * MS,
+            metadata_idle_us=int(config.get(IDLE, 300_000)) * MS if era.drops_idle_topics else UNBOUNDED_US,
             codec=codec_of(profile, str(config.get("compression.type", "none"))),
             transactional_id=transactional_id,
             transaction_timeout_us=int(config.get("transaction.timeout.ms", 60_000)) * MS,
         )
+
+
+def pause_us(config: ProducerConfig, attempts: int, jitter: Stream) -> int:
+    """Time from a failed attempt, the first being 1, to the next (``ExponentialBackoff``).
+
+    Where pauses grow they vary by a fifth; with no room to grow they do not.
+    """
+    most = config.backoff_max_us
+    if config.backoff_us >= most:
+        return most
+    pause = min(config.backoff_us << min(attempts - 1, 20), most)
+    return min(pause * (800 + jitter.below(401)) // 1_000, most)
 
 
 def _transactional_id(profile: Profile, era: Era, config: Mapping[str, ConfigValue]) -> str:
@@ -97,9 +115,15 @@ def _transactional_id(profile: Profile, era: Era, config: Mapping[str, ConfigVal
     return found
 
 
-def _delivery_timeout(config: Mapping[str, ConfigValue], least_us: int) -> int:
+def _delivery_timeout(era: Era, config: Mapping[str, ConfigValue], least_us: int) -> int:
     """``delivery.timeout.ms``; a default that is too short is raised (``KafkaProducer.configureDeliveryTimeout``)."""
     given = config.get("delivery.timeout.ms")
+    if era.expiry != "delivery":
+        if given is not None:
+            raise ConfigConflictError(
+                "delivery.timeout.ms", f"delivery.timeout.ms exists since Kafka 2.1, this is {era.version}"
+            )
+        return UNBOUNDED_US
     if given is None:
         return max(120_000 * MS, least_us)
     if int(given) * MS < least_us:
@@ -115,13 +139,15 @@ def _idempotent(
 ) -> bool:
     """Idempotence by ``ProducerConfig.postProcessAndValidateIdempotenceConfigs``: a default gives way, a wish does not.
 
-    Since 4.0 more than five requests in flight do not make the default give way either (KIP-1030).
+    A wish has already changed those defaults of acks, retries and requests in flight that stand in its way. Since 4.0
+    more than five requests in flight do not make the default give way either (KIP-1030).
     """
     asked = config.get("enable.idempotence", True if config.get("transactional.id") else None)
+    most = era.most_in_flight
     conflict, key = (
         ("acks must be all", "acks") if acks != -1
         else ("retries must be above 0", "retries") if retries == 0
-        else (f"{IN_FLIGHT} must be at most {MOST_IN_FLIGHT}", IN_FLIGHT) if in_flight > MOST_IN_FLIGHT
+        else (f"{IN_FLIGHT} must be {'at most ' if most > 1 else ''}{most}", IN_FLIGHT) if in_flight > most
         else ("", "")
     )  # fmt: skip
     if asked is True:

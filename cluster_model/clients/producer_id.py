@@ -18,7 +18,7 @@ class IdRequest:
         self._backoff_us = backoff_us
         self._timeout_us = timeout_us
         self._alarm = Alarm(port, "producer id")
-        self._correlation = 0
+        self._correlation = port.first_number
         self._node = NOBODY
         """Broker that is being asked."""
         self._asked_at = -1

@@ -4,10 +4,12 @@ from typing import Any
 
 from cluster_model.clients.accumulator import Accumulator, Line, Outgoing
 from cluster_model.clients.books import Books
+from cluster_model.clients.expiry import NEVER, Expiry
 from cluster_model.clients.in_flight import InFlight
 from cluster_model.clients.metadata import Metadata
-from cluster_model.clients.producer_config import ProducerConfig
+from cluster_model.clients.producer_config import ProducerConfig, pause_us
 from cluster_model.clients.producer_id import IdRequest
+from cluster_model.clients.readiness import Readiness
 from cluster_model.clients.sequences import GAP, Sequences
 from cluster_model.clients.sizes import RecordSizes
 from cluster_model.errors import INVALID_METADATA, PROVES_NOT_WRITTEN, WHILE_WAITING_TOO, KafkaError
@@ -21,9 +23,9 @@ class Sender:
     """Sends what the accumulator has, and tells the books how it ended."""
 
     __slots__ = (
-        "_accumulator", "_alarm", "_books", "_config", "_correlation", "_flight", "_id_request", "_jitter", "_manner",
-        "_metadata", "_muting", "_name", "_next_line", "_patience_us", "_port", "_pumped_as_of", "_sequences",
-        "_sizes", "_spec", "acks", "at_once", "hurry",
+        "_accumulator", "_alarm", "_books", "_config", "_correlation", "_expiry", "_flight", "_id_request", "_jitter",
+        "_manner", "_metadata", "_muting", "_name", "_next_line", "_patience_us", "_port", "_pumped_as_of", "_ready",
+        "_sequences", "_spec", "_stalled", "acks", "at_once",
     )  # fmt: skip
 
     def __init__(
@@ -37,7 +39,6 @@ class Sender:
         jitter: Stream,
         sizes: RecordSizes,
     ) -> None:
-        self._sizes = sizes
         self._port = port
         self._spec = spec
         self._config = config
@@ -45,6 +46,7 @@ class Sender:
         self._books = books
         self._jitter = jitter
         self._flight = InFlight()
+        self._expiry = Expiry(config, sizes)
         self._metadata = Metadata(
             port,
             brokers,
@@ -53,21 +55,21 @@ class Sender:
             timeout_us=config.request_timeout_us,
             busy=self._busy,
         )
+        self._ready = Readiness(config, self._metadata, sizes)
         self._sequences = Sequences(config.era, on=config.idempotent)
         self._id_request = IdRequest(
             port, self._metadata, backoff_us=config.backoff_us, timeout_us=config.request_timeout_us
         )
         self._manner: tuple[int, int, str, int] | tuple[()] = ()
         """What sets its requests apart from others, in the fields' order (``TransactionalSender``)."""
-        self._correlation = 0
+        self._correlation = port.first_number
         self._alarm = Alarm(port, "sender")
         self.acks = config.acks
         self._name = spec.name
+        self._stalled = False
         self._muting = config.max_in_flight == 1 and config.acks != 0
         self.at_once = config.linger_us == 0 and config.codec.nanos_per_byte == 0
         """A batch that has a free connection is sent without waiting for anything."""
-        self.hurry = False
-        """Somebody waits for memory: nothing lingers."""
         self._patience_us = min(config.request_timeout_us, config.delivery_timeout_us)
         self._pumped_as_of = -1
         """Version of the metadata by which every batch's partition had a leader, -1 if one had none."""
@@ -79,10 +81,23 @@ class Sender:
         """What this client knows of the cluster."""
         return self._metadata
 
+    def stall(self, *, on: bool) -> None:
+        """Whether callbacks keep this thread from sending."""
+        self._stalled = on
+        self._pumped_as_of = -1
+
+    def hurry(self, on: bool) -> None:
+        """Whether somebody waits for memory, for a flush or for the end: then nothing lingers."""
+        self._ready.hurry = on
+
     @property
     def under_way(self) -> int:
         """Batches under way whose outcome is open."""
-        return sum(not batch.done for batch in self._flight.batches())
+        return len(self.flights())
+
+    def flights(self) -> list[Outgoing]:
+        """Batches under way whose outcome is open."""
+        return [batch for batch in self._flight.batches() if not batch.done]
 
     def begin(self) -> None:
         """The client is there: an idempotent one asks for its id at once."""
@@ -117,6 +132,8 @@ class Sender:
 
     def pump(self) -> None:
         """Send what may be sent, and see to the next deadline."""
+        if self._stalled:
+            return
         now = self._port.clock.now
         sequences = self._sequences
         if sequences.unsettled:
@@ -139,48 +156,14 @@ class Sender:
                     pass
         else:
             self._want_id()
-        self._pumped_as_of = -1 if lost else self._metadata.version
+        self._pumped_as_of = -1 if lost or self._stalled else self._metadata.version
         if lost:
             self._metadata.refresh()
-        self._rearm(self._next_ready(nodes, now))
-
-    def _next_ready(self, nodes: dict[int, list[Line]], now: int) -> int:
-        """When the next batch that now waits for nothing but time becomes ready, -1 for none."""
-        wake = -1
-        for lines in nodes.values():
-            for line in lines:
-                if line.waiting and not line.muted:
-                    at = self._ready_at(line)
-                    if at > now and (wake < 0 or at < wake):
-                        wake = at
-        return wake
-
-    def _ready_at(self, line: Line) -> int:
-        """When the head of a line is ready to be sent (``RecordAccumulator.batchReady``)."""
-        batch = line.waiting[0]
-        config = self._config
-        if batch.attempts:
-            return self._backs_off_until(line, batch)
-        full = len(line.waiting) > 1 or batch.split or self._size(batch) >= config.batch_bytes
-        at = batch.created_us if full or self.hurry else batch.created_us + config.linger_us
-        return max(at, self._packed_at(batch))
-
-    def _backs_off_until(self, line: Line, batch: Outgoing) -> int:
-        """A new leader epoch ends the pause (``RecordAccumulator.shouldBackoff``)."""
-        if self._config.era.skips_backoff and self._metadata.epoch(line.name) > batch.leader_epoch:
-            return 0
-        return batch.retry_at
-
-    def _packed_at(self, batch: Outgoing) -> int:
-        return batch.newest_us + self._config.codec.cost_us(self._size(batch))
-
-    def _size(self, batch: Outgoing) -> int:
-        """Bytes of its records, not compressed."""
-        return self._sizes.of(batch.partition, batch.sequence, batch.records)
+        self._rearm(self._ready.next(nodes, now))
 
     def _request(self, leader: int, lines: list[Line], now: int) -> bool:
         """One request to a broker for whom anything is ready, with the heads of all its lines that may go along."""
-        if not any(line.waiting and not line.muted and self._ready_at(line) <= now for line in lines):
+        if not any(line.waiting and not line.muted and self._ready.at(line) <= now for line in lines):
             return False
         begin = self._next_line.pop(leader, "")
         first = next((index for index, line in enumerate(lines) if line.name == begin), 0)
@@ -190,11 +173,9 @@ class Sender:
             if not line.waiting or line.muted:
                 continue
             head = line.waiting[0]
-            if (self._backs_off_until(line, head) if head.attempts else self._packed_at(head)) > now:
+            if self._ready.along_at(line) > now or not self._sequences.allows(line, head):
                 continue
-            if not self._sequences.allows(line, head):
-                continue
-            more = self._config.codec.size(self._size(head))
+            more = self._config.codec.size(self._ready.size(head))
             if chosen and size + more > self._config.request_bytes:
                 self._next_line[leader] = line.name
                 break
@@ -233,7 +214,7 @@ class Sender:
             self._sequences.stamp(line, batch)
         self._correlation += 1
         records = batch.records
-        size = self._size(batch)
+        size = self._ready.size(batch)
         codec = config.codec
         if codec.code:
             size = codec.size(size)
@@ -243,6 +224,8 @@ class Sender:
             *self._manner,
         )  # fmt: skip
         self._port.send(leader, request)
+        if batch.attempts > 1:
+            self._books.tried_again(self._port.clock.now, batch, leader)
         line.muted = self._muting
         return batch
 
@@ -261,17 +244,14 @@ class Sender:
         """See to it that the alarm rings at the next deadline.
 
         While it is armed, it is for no later than the deadline of any batch that was there when it was: those only
-        need to be searched when it is not.
+        need to be searched when it is not. Before KIP-91 a batch's deadline comes nearer when it becomes full.
         """
         config = self._config
         at = wake
-        if self._alarm.at < 0:
-            oldest = self._accumulator.oldest()
-            for batch in self._flight.batches():
-                if not batch.done and (oldest < 0 or batch.created_us < oldest):
-                    oldest = batch.created_us
-            if oldest >= 0 and (at < 0 or oldest + config.delivery_timeout_us < at):
-                at = oldest + config.delivery_timeout_us
+        if self._alarm.at < 0 or not self._expiry.bounds_flights:
+            first = self._expiry.first(self._accumulator, self._flight.batches())
+            if first < NEVER and (at < 0 or first < at):
+                at = first
         sent_at = self._flight.oldest
         if sent_at >= 0 and (at < 0 or sent_at + config.request_timeout_us < at):
             at = sent_at + config.request_timeout_us
@@ -293,13 +273,18 @@ class Sender:
         now = self._port.clock.now
         for broker, request in self._flight.overdue(now - self._config.request_timeout_us).items():
             self._connection_lost(broker, request)
-        before = now - self._config.delivery_timeout_us
+        self.expire_batches(now)
+
+    def expire_batches(self, now: int) -> None:
+        """Batches whose time is over fail (``sendProducerData``)."""
+        expiry = self._expiry
         for line in tuple(self._accumulator.busy.values()):
-            while line.waiting and line.waiting[0].created_us <= before:
+            while line.waiting and expiry.waiting(line) <= now:
                 self._give_up(line.waiting[0], KafkaError.REQUEST_TIMED_OUT, for_good=False)
-        for batch in self._flight.batches():
-            if not batch.done and batch.created_us <= before:
-                self._give_up(batch, KafkaError.REQUEST_TIMED_OUT, for_good=False)
+        if expiry.bounds_flights:
+            for batch in self._flight.batches():
+                if not batch.done and expiry.under_way(batch) <= now:
+                    self._give_up(batch, KafkaError.REQUEST_TIMED_OUT, for_good=False)
 
     def identified(self, response: InitProducerIdResponse) -> None:
         """A broker answered with an id, or why not."""
@@ -372,23 +357,28 @@ class Sender:
         batch.in_flight = False
         self._books.attempt_failed(now, batch, broker, error)
         if error is KafkaError.MESSAGE_TOO_LARGE and batch.records > 1 and config.era.splits:
-            room = max(1, config.batch_bytes * batch.records // max(1, self._size(batch)))
+            room = max(1, config.batch_bytes * batch.records // max(1, self._ready.size(batch)))
             self._accumulator.replace(batch, batch.pieces(room))
             return
         in_time = now - batch.created_us < config.delivery_timeout_us and batch.attempts <= config.retries
         if not (in_time and self._sequences.may_retry(line, batch, error, log_start)):
             self._give_up(batch, error, for_good=in_time)
             return
-        batch.retry_at = now + self._pause(batch.attempts)
+        batch.retry_at = now + pause_us(config, batch.attempts, self._jitter)
         self._accumulator.back(batch)
 
-    def _pause(self, attempts: int) -> int:
-        """Time to the next attempt; where pauses grow they vary by a fifth (``ExponentialBackoff``)."""
-        config = self._config
-        pause = min(config.backoff_us << min(attempts - 1, 20), config.backoff_max_us)
-        if not config.era.backoff_grows:
-            return pause
-        return min(pause * (800 + self._jitter.below(401)) // 1_000, config.backoff_max_us)
+    def abort(self, error: str) -> None:
+        """Every batch without an outcome fails, and no answer is waited for (``abortIncompleteBatches``)."""
+        now = self._port.clock.now
+        waiting = [batch for line in self._accumulator.busy.values() for batch in line.waiting]
+        for batch in [*(each for each in self._flight.batches() if not each.done), *waiting]:
+            self._accumulator.drop(batch)
+            self._accumulator.settle(batch)
+            batch.written = batch.written or batch.in_flight
+            self._books.gave_up(now, batch, error)
+        for line in self._accumulator.lines.values():
+            line.drained.clear()
+        self._flight = InFlight()
 
     def _give_up(self, batch: Outgoing, error: KafkaError, *, for_good: bool) -> None:
         self._accumulator.drop(batch)
@@ -396,18 +386,19 @@ class Sender:
         if batch.in_flight:
             batch.written = True
         self._sequences.gave_up(self._accumulator.lines[batch.partition], batch, error, for_good=for_good)
-        self._books.gave_up(self._port.clock.now, batch, error)
+        self._books.gave_up(self._port.clock.now, batch, error.name)
 
     def save(self) -> tuple[Any, ...]:
         """All state, the accumulator's included."""
         return (
             self._accumulator.save(), self._flight.save(), self._sequences.save(), self._id_request.save(),
-            self._metadata.save(), self._alarm.save(), self._correlation, self.hurry, tuple(self._next_line.items()),
+            self._metadata.save(), self._alarm.save(), self._correlation, self._ready.hurry,
+            tuple(self._next_line.items()),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        accumulator, flight, sequences, id_request, metadata, alarm, self._correlation, self.hurry, lines = saved
+        accumulator, flight, sequences, id_request, metadata, alarm, self._correlation, self._ready.hurry, lines = saved
         self._accumulator.load(accumulator)
         self._flight.load(flight)
         self._accumulator.loaded_flights(accumulator, self._flight.batches())

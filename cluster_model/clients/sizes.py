@@ -11,7 +11,7 @@ from typing import Final, Protocol
 from cluster_model.kernel.streams import BLOCK, draws
 from cluster_model.load_spec import Sizes, SpreadSizes, TwoSizes, UniformSizes
 from cluster_model.powers import ONE, exp2, log2
-from cluster_model.spec import ProducerSpec
+from cluster_model.spec import Interceptor, ProducerSpec
 
 MILLION: Final = 1_000_000
 SMALLEST: Final = 1
@@ -50,6 +50,28 @@ class OneSize:
     def of(self, partition: str, sequence: int, records: int) -> int:
         """All bytes of so many records."""
         return records * self._record_bytes
+
+
+def every(step: int, first: int, count: int) -> int:
+    """How many of ``count`` numbers from ``first`` on are the last of a group of ``step``; none for step 0."""
+    return (first + count) // step - first // step if step else 0
+
+
+class InterceptedSizes:
+    """Sizes of records with what interceptors have added."""
+
+    __slots__ = ("_interceptors", "_sizes")
+
+    def __init__(self, sizes: RecordSizes, interceptors: tuple[Interceptor, ...]) -> None:
+        self._sizes = sizes
+        self._interceptors = interceptors
+
+    def of(self, partition: str, sequence: int, records: int) -> int:
+        """All bytes of those records."""
+        size = self._sizes.of(partition, sequence, records)
+        for each in self._interceptors:
+            size += each.adds * (records - every(each.fails, sequence, records))
+        return size
 
 
 class DrawnSizes:
@@ -103,4 +125,7 @@ def _spread(sizes: SpreadSizes) -> tuple[int, ...]:
 
 def sizes_of(spec: ProducerSpec, seed: int) -> RecordSizes:
     """The sizes of a producer's records in a session of that seed."""
-    return OneSize(spec.record_bytes) if spec.sizes is None else DrawnSizes(spec.sizes, spec.name, seed)
+    made: RecordSizes = OneSize(spec.record_bytes)
+    if spec.sizes is not None:
+        made = DrawnSizes(spec.sizes, spec.name, seed)
+    return InterceptedSizes(made, spec.interceptors) if spec.interceptors else made

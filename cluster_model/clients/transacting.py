@@ -99,6 +99,11 @@ class Transacting:
         return manager.state is State.IN_TRANSACTION and not self.hanging
 
     @property
+    def idle(self) -> bool:
+        """Whether nothing is left to be ended."""
+        return not self._wanted and (self.hanging or self._manager.state is not State.IN_TRANSACTION)
+
+    @property
     def waiting(self) -> bool:
         """Whether the application waits for a transaction's end: nothing lingers."""
         return bool(self._wanted)
@@ -172,17 +177,22 @@ class Transacting:
             self._emit(TransactionAborted(now, self._name, self._id, count, self._reason))
         self.on_end(wanted)
 
+    def given_up(self, error: str) -> None:
+        """Nobody will hear of the open transaction's end: only where a commit was asked for can it be committed."""
+        now = self._port.now
+        if self._wanted == COMMIT and self._manager.end_sent:
+            count = self._books.undecided(now, error)
+            self._emit(TransactionUnknown(now, self._name, self._id, count, error))
+        else:
+            self._books.undone(now)
+        self._wanted = ""
+
     def _die(self) -> None:
-        """A fatal error: only where a commit has been asked for can the transaction be committed."""
+        """A fatal error."""
         self.ended = True
         manager, now = self._manager, self._port.now
         error = manager.error.name
-        if self._wanted == COMMIT and manager.end_sent:
-            count = self._books.undecided(now, error)
-            self._emit(TransactionUnknown(now, self._name, self._id, count, error))
-        elif self._began_at >= 0:
-            self._books.undone(now)
-        self._wanted = ""
+        self.given_up(error)
         detail = f"{self._id}, producer id {manager.producer_id}, epoch {manager.epoch}"
         self._emit(ProducerFenced(now, self._name, detail, error))
         self.on_end("")

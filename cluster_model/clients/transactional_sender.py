@@ -5,6 +5,7 @@ from typing import Any
 from cluster_model.clients.accumulator import Outgoing
 from cluster_model.clients.sender import Sender
 from cluster_model.clients.transaction_manager import State, TransactionManager
+from cluster_model.clients.transactional_books import BY_WISH
 from cluster_model.clients.transactional_sequences import TransactionalSequences
 from cluster_model.clients.transactions import TIMER, Transactions, rules_of
 from cluster_model.errors import KafkaError
@@ -41,6 +42,8 @@ class TransactionalSender(Sender):
 
     def pump(self) -> None:
         """Send what may be sent, requests to the coordinator first."""
+        if self._stalled:
+            return
         manager, sequences = self.manager, self._sequences
         if sequences.unsettled:
             sequences.settle()
@@ -67,7 +70,7 @@ class TransactionalSender(Sender):
 
     def _end(self, batch: Outgoing, error: KafkaError) -> None:
         self._accumulator.settle(batch)
-        self._books.gave_up(self._port.clock.now, batch, error)
+        self._books.gave_up(self._port.clock.now, batch, error.name if error else BY_WISH)
 
     def heard(self, message: Any) -> bool:
         """Handle an answer of a coordinator; False if it is none."""

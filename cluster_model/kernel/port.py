@@ -31,6 +31,12 @@ class Port:
         """Which life of the process this is, from 0."""
         return self._processes[self.node_id].incarnation
 
+    @property
+    def first_number(self) -> int:
+        """Requests of this life are numbered behind it: answers to those of an earlier life are none of its own."""
+        process = self._processes.get(self.node_id)
+        return 0 if process is None else process.incarnation << 32
+
     def send(self, target: int, message: tuple[Any, ...]) -> None:
         """Send a message to a node."""
         link = self._links.get(target)

@@ -51,3 +51,9 @@ class Process:
         self.state = RUNNING
         self.incarnation = 0
         self.held: list[tuple[int, Payload]] = []
+
+    def run(self, node: Node) -> None:
+        """Another program is to run in its next life."""
+        self.node = node
+        self.receive = node.receive
+        self.on_timer = node.on_timer

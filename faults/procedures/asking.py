@@ -17,6 +17,7 @@ from cluster_model.clients.admin_messages import (
     IncrementalAlterConfigsRequest,
     NewPartitions,
 )
+from cluster_model.groups.messages import DeleteGroupsRequest
 from cluster_model.messages import DeleteRecordsRequest
 from faults.catalogue import FaultError
 from faults.operations import ALL
@@ -59,6 +60,8 @@ def request_of(name: str, params: Mapping[str, Any]) -> Request:
     if name == "elect_leaders":
         partition = params["partition"]
         return ElectLeadersRequest(0, params["unclean"], (partition,) if partition else ())
+    if name == "delete_group":
+        return DeleteGroupsRequest(0, (params["group"],))
     if name == "delete_records":
         return DeleteRecordsRequest(0, params["partition"], params["before"])
     if name == "alter_topic_config":

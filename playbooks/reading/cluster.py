@@ -25,6 +25,7 @@ from playbooks.problems import counted, listed, shown
 from playbooks.reading.kinds import Fields
 from playbooks.reading.load import read_keys, read_loop, read_rate, read_sizes
 from playbooks.reading.notes import Notes
+from playbooks.reading.sending import read_sending
 from playbooks.reading.transactions import read_transactions
 from playbooks.yamlpos import Mapping
 
@@ -299,7 +300,25 @@ def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
         skew=skew,
         transactions=read_transactions(fields, notes),
         fields=() if isinstance(given_records, str) else given_records,
+        **read_sending(fields, notes),
+        resends=fields.get("resends", False),
     )
+
+
+def _instances(fields: Fields, profile: Profile, notes: Notes) -> tuple[str, ...]:
+    """Ids of static members: as many as there are members, and only where there are such."""
+    instances = tuple(fields.get("instances", ()))
+    members = fields.get("members", 1)
+    wrong = ""
+    if instances and len(instances) != members:
+        wrong = f"found {len(instances)} instances for members: {members}, allowed is one for each"
+    elif instances and not profile.static_members:
+        wrong = f"found instances with Kafka {profile.version}, allowed since 2.3"
+    elif instances and "group.instance.id" in fields.get("config", {}):
+        wrong = "found instances and group.instance.id in config, allowed is one of them"
+    if wrong:
+        notes.problem(fields.at("instances"), fields.path("instances"), wrong)
+    return instances
 
 
 def _group(fields: Fields, profile: Profile, notes: Notes) -> GroupSpec:
@@ -315,4 +334,5 @@ def _group(fields: Fields, profile: Profile, notes: Notes) -> GroupSpec:
         fields.get("name", ""), topics, fields.get("members", 1), fields.get("processing", 0),
         fields.get("config", {}), fields.get("coordinated", False), fields.get("commit", "auto"),
         fields.get("fails", 0), fields.get("retries", 0), fields.get("retry_pause", 0),
+        instances=_instances(fields, profile, notes),
     )  # fmt: skip

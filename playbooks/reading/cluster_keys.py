@@ -29,6 +29,7 @@ from playbooks.reading.load_keys import KEYS, LOOP, RATE_OF_RECORDS, SIZES
 from playbooks.reading.notes import Notes
 from playbooks.reading.records import RECORDS
 from playbooks.reading.references import BrokerId, Reference
+from playbooks.reading.sending import SENDING
 from playbooks.reading.transactions import TRANSACTIONS
 from playbooks.yamlpos import Mapping, Node, Scalar, found
 
@@ -209,6 +210,10 @@ PRODUCER: Final = Record(
             RECORDS,
             "What the records hold, for whoever looks at them: faker: and a template, or fields with their providers.",
         ),
+        **SENDING,
+        "resends": Key(
+            Truth(), "Whether it sends again, after a restart, what it was not told the outcome of; no unless given."
+        ),
         "transactions": Key(TRANSACTIONS, "When its transactions end, and how; with transactional.id in its config."),
         "start": Key(DURATION, "When it begins; at once unless given."),
         "stop": Key(DURATION, "When it ends; when the settling begins unless given."),
@@ -221,6 +226,10 @@ GROUP: Final = Record(
         "name": Key(NAME, "The group's id.", required=True),
         "topics": Key(ListOf(Reference("topic"), 1, 100), "The topics it reads.", required=True),
         "members": Key(Integer(1, 100), "Number of consumers; 1 unless given."),
+        "instances": Key(
+            ListOf(NAME, 1, 100),
+            "The group.instance.id of each member, in their order; two members may claim the same one.",
+        ),
         "processing": Key(DURATION, "Time a consumer spends on the records of one poll; none unless given."),
         "coordinated": Key(
             Truth(), "Whether its coordinator shares partitions out, as in Kafka; else they are shared out once."

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from playbooks.reading.types import ANYTHING, NUMBER, TIME, Type, list_of
+from playbooks.reading.types import ANYTHING, NUMBER, TEXT, TIME, Type, list_of
 
 Argument = Literal["partition", "broker", "group", "producer", "invariant"]
 
@@ -56,11 +56,13 @@ FUNCTIONS: Final[dict[str, Function]] = {
         Function("log", ("partition", "broker"), 2, list_of(list_of(ANYTHING)),
                  "The replica's records as [epoch, record]; a record is its name where a step gave it one."),
         Function("up", ("broker",), 1, Type("boolean"), "Whether the broker's process runs (a paused one does)."),
-        Function("lag", ("group",), 1, NUMBER,
+        Function("lag", ("group", "partition"), 1, NUMBER,
                  "Records between what the group has committed, else read, and the HW; negative if that is gone."),
         Function("members", ("group",), 1, NUMBER, "Members of the group, by its coordinator if it has one."),
         Function("committed", ("group", "partition"), 2, NUMBER,
                  "Offset that the group has committed for the partition, the next to be read; -1 for none."),
+        Function("group_state", ("group",), 1, TEXT,
+                 'The group\'s state by its coordinator: "Stable", "Empty" ..., "Dead" where it is not known.'),
         Function("generation", ("group",), 1, NUMBER,
                  "Generation of the group by its coordinator; -1 while nobody knows."),
         _ledger("sent", "Records handed to the producer, or to all producers."),

@@ -10,6 +10,7 @@ from faults.operations import OPERATIONS, Operation
 from faults.parameters import frozen
 from playbooks.problems import listed, shown
 from playbooks.reading.cluster_keys import Config
+from playbooks.reading.group_operations import Places, check_reset
 from playbooks.reading.kinds import BAD, NAME, Choice, Fields, Integer, Kind, ListOf, Schema
 from playbooks.reading.notes import Notes
 from playbooks.reading.references import BrokerId, PartitionName, Reference
@@ -98,6 +99,9 @@ _KINDS: Final[dict[str, Kind]] = {
     "topic keys": AsTuple(ListOf(Choice(tuple(SCOPES["topic"]), "configurations of a topic"), 1)),
     "broker keys": AsTuple(ListOf(Choice(tuple(SCOPES["broker"]), "configurations of a broker"), 1)),
     "text": Whole(),
+    "group": NAME,
+    "scopes": Places("scopes"),
+    "offset lines": Places("offset lines"),
 }
 
 
@@ -108,10 +112,11 @@ def operation_kind(param: Param) -> Kind | None:
 
 def check_operation(operation: Operation, fields: Fields, notes: Notes) -> None:
     """Note what no key alone shows, and what the playbook's cluster cannot do."""
-    given = [name for name in operation.one_of if fields.given(name)]
+    given = [name for name in operation.one_of if fields.given(name) and fields.get(name) is not False]
     if operation.one_of and len(given) != 1:
         found = listed(given, "and") + " together" if given else f"neither {listed(operation.one_of, 'nor')}"
         notes.problem(fields.node, fields.key, f"found {found}, allowed is one of {listed(operation.one_of)}")
+    check_reset(operation, fields, notes)
     if operation.name == "reassign" and fields.given("brokers") == bool(fields.get("cancel", False)):
         notes.problem(fields.node, fields.key, "allowed is either brokers to move to, or 'cancel: true'")
     if operation.param("set") is not None and not (fields.given("set") or fields.given("reset")):

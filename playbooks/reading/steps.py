@@ -5,7 +5,7 @@ from typing import Final, cast
 
 from cluster_model.errors import KafkaError
 from cluster_model.stepping.verbs import MANUAL_VERBS
-from faults.catalogue import CATALOGUE, Param
+from faults.catalogue import ACCEPTS, CATALOGUE, Param
 from faults.operations import OPERATIONS
 from playbooks.model import Position, Step, StepVerb, Trigger
 from playbooks.problems import listed, nearest, shown
@@ -62,7 +62,7 @@ def timed_record(verb: str, name: str) -> Record:
     keys = {**TRIGGERS, verb: TIMED_VERBS[verb]}
     if verb == "inject":
         fault = CATALOGUE[name]
-        keys["target"] = Key(Target(fault.accepts), f"What it strikes: {fault.accepts}.", required=True)
+        keys["target"] = Key(Target(fault.accepts), f"What it strikes: {ACCEPTS[fault.accepts]}.", required=True)
         if fault.lasting:
             keys["for"] = Key(DURATION, "How long it lasts; until it is healed unless given.")
         keys |= _parameters(fault.params)

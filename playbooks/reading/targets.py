@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cluster_model.clients.admin import NAME as ADMIN
+from faults.catalogue import ACCEPTS
 from faults.selectors import JOIN, PARTITION_SELECTORS, Selector, SelectorError, parse
 from playbooks.problems import listed, shown
 from playbooks.reading.kinds import BAD, Kind, Schema
@@ -66,7 +67,7 @@ def _wrong(selector: Selector, facts: Facts) -> str:
         return "found clients, but the playbook has no clients"
     if kind == "broker":
         return facts.wrong_broker(int(argument)) if BrokerId.is_one(argument) else "found no broker id"
-    if kind == "coordinator":
+    if kind in ("coordinator", "members"):
         return facts.wrong_name("group", argument)
     if kind == "rack":
         return facts.wrong_name("rack", argument)
@@ -104,6 +105,8 @@ def _most(selector: Selector, facts: Facts) -> int | None:
         if facts.producers is None or members is None or None in members:
             return None
         return len(facts.producers) + sum(count for count in members if count is not None)
+    if kind == "members":
+        return None if facts.groups is None else facts.groups.get(argument)
     if kind in ("all", "brokers") or (kind == "controllers" and facts.mode == "zookeeper"):
         return None if facts.brokers is None else len(facts.brokers)
     if kind in ("controllers", "zookeepers"):
@@ -130,11 +133,28 @@ def _wrong_client(name: str, facts: Facts) -> str:
     return f"found the client {shown(name)}, allowed are {group}/0 to {group}/{members - 1}"
 
 
+def _unfit_client(leaf: Selector, accepts: str, facts: Facts) -> str:
+    """The same of clients: the fault is for some of them, or for others only."""
+    if leaf.kind not in ("client", "clients", "members"):
+        if accepts not in ("clients", "consumers"):
+            return ""
+        return f"found {shown(leaf.kind)}, which are no clients; allowed are {ACCEPTS[accepts]}"
+    if accepts == "brokers":
+        return "found a client, allowed are brokers"
+    if leaf.argument == ADMIN and accepts != "nodes":
+        return f"found the administrator's client, allowed are {ACCEPTS[accepts]}"
+    produces = leaf.kind == "clients" and facts.producers != ()
+    if accepts == "consumers" and (produces or leaf.argument in (facts.producers or ())):
+        return "found a producer, allowed are consumers"
+    return ""
+
+
 def _unfit(selector: Selector, accepts: str, facts: Facts) -> str:
     """Why the fault cannot be done to such a target, by the words of the catalogue."""
     for leaf in _leaves(selector):
-        if leaf.kind in ("client", "clients") and accepts != "nodes":
-            return f"found a client, allowed are {accepts}"
+        wrong = _unfit_client(leaf, accepts, facts)
+        if wrong:
+            return wrong
         if accepts == "brokers" and leaf.kind in ("zookeeper", "zookeepers"):
             return "found a ZooKeeper server, allowed are brokers"
         own = facts.mode is not None and not facts.controllers_are_brokers

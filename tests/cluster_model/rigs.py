@@ -126,12 +126,14 @@ class ProducerRig(Rig):
         record_bytes: int = 200,
         send: str = "async",
         gives_ids: bool = True,
+        **more: Any,
     ) -> None:
+        """``more`` is of :class:`ProducerSpec`."""
         super().__init__()
         for broker in self.brokers.values():
             broker.gives_ids = gives_ids
         stop = (batches + 1) * interval
-        spec = ProducerSpec("p", "t", interval, batch, record_bytes=record_bytes, stop_us=stop, send=send)
+        spec = ProducerSpec("p", "t", interval, batch, record_bytes=record_bytes, stop_us=stop, send=send, **more)
         self.config = ProducerConfig.of(Profile.of(kafka), config or {})
         self.partitions = tuple(f"t-{index}" for index in range(len(leaders)))
         port = Port(self.network, CLIENT)

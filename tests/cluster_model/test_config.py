@@ -378,12 +378,31 @@ def test_five_in_flight_and_one_retry_are_enough_for_idempotence() -> None:
     assert producer("3.9", enable_idempotence=True, retries=1, max_in_flight_requests_per_connection=5).idempotent
 
 
-def test_idempotence_exists_since_0_11_and_needs_acks_all_and_retries_there() -> None:
+def test_idempotence_exists_since_0_11() -> None:
     with pytest.raises(ModelError, match=r"enable.idempotence exists since Kafka 0.11, this is 0.10.2"):
         producer("0.10.2", enable_idempotence=True, acks="all", retries=3)
+    assert producer("0.11", enable_idempotence=True).idempotent
+
+
+@pytest.mark.parametrize(("version", "in_flight"), [("0.11", 1), ("1.0", 5), ("2.8", 5), ("4.1", 5)])
+def test_who_asks_for_idempotence_gets_the_defaults_that_it_needs(version: str, in_flight: int) -> None:
+    config = producer(version, enable_idempotence=True)
+    assert (config.acks, config.retries, config.max_in_flight) == (-1, INT_MAX, in_flight)
     with pytest.raises(ModelError, match="acks must be all"):
-        producer("0.11", enable_idempotence=True)
-    assert producer("0.11", enable_idempotence=True, acks="all", retries=3).idempotent
+        producer(version, enable_idempotence=True, acks="1")
+
+
+def test_in_0_11_idempotence_takes_one_request_in_flight_only() -> None:
+    wanted = {"enable_idempotence": True, "max_in_flight_requests_per_connection": 2}
+    with pytest.raises(ModelError, match=r"in.flight.requests.per.connection must be 1$"):
+        producer("0.11", **wanted)
+    assert producer("1.0", **wanted).max_in_flight == 2
+
+
+def test_a_delivery_timeout_is_refused_where_there_is_none() -> None:
+    with pytest.raises(ConfigConflictError, match=r"delivery.timeout.ms exists since Kafka 2.1, this is 2.0"):
+        producer("2.0", delivery_timeout_ms=120_000)
+    assert producer("2.0", client_version="2.1", delivery_timeout_ms=120_000).delivery_timeout_us == 120 * SECOND
 
 
 def test_since_4_0_more_than_five_in_flight_are_an_error_even_where_idempotence_is_only_the_default() -> None:
@@ -460,6 +479,7 @@ PRODUCER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | str | Codec | Er
     "batch.size": (7, "batch_bytes", 7),
     "enable.idempotence": (False, "idempotent", False),
     "metadata.max.age.ms": (7, "metadata_age_us", 7_000),
+    "metadata.max.idle.ms": (7_000, "metadata_idle_us", 7 * SECOND),
     "max.request.size": (7, "request_bytes", 7),
     "buffer.memory": (7, "memory_bytes", 7),
     "max.block.ms": (7, "block_us", 7_000),

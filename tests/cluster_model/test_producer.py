@@ -2,6 +2,7 @@
 
 import pytest
 
+from cluster_model.clients.producer_config import pause_us
 from cluster_model.errors import RETRIABLE, KafkaError
 from cluster_model.events import ProduceRefused, RecordsAcked, RecordsFailed, RecordsSent, RecordsUnknown
 from cluster_model.messages import ProduceRequest
@@ -192,7 +193,6 @@ def pauses(kafka: str, config: dict[str, int | str | bool]) -> list[int]:
     [
         ("3.7", {}, [100, 200, 400, 800, 1_000, 1_000, 1_000]),
         ("4.1", {"retry.backoff.ms": 10, "retry.backoff.max.ms": 50}, [10, 20, 40, 50, 50, 50, 50]),
-        ("3.9", {"retry.backoff.ms": 500, "retry.backoff.max.ms": 200}, [200] * 7),
     ],
 )
 def test_since_3_7_pauses_double_up_to_the_longest_and_vary_by_a_fifth(
@@ -208,10 +208,15 @@ def test_since_3_7_pauses_double_up_to_the_longest_and_vary_by_a_fifth(
 
 def test_pauses_are_spread_over_the_whole_fifth() -> None:
     rig = ProducerRig()
-    drawn = [rig.producer._sender._pause(1) for _each in range(2_000)]
+    stream = rig.streams.named("retry:p")
+    drawn = [pause_us(rig.config, 1, stream) for _each in range(2_000)]
     assert (min(drawn), max(drawn)) == (80 * MS, 120 * MS)
     assert 99 * MS < sum(drawn) // len(drawn) < 101 * MS
-    assert max(rig.producer._sender._pause(9) for _each in range(100)) == SECOND
+    assert max(pause_us(rig.config, 9, stream) for _each in range(100)) == SECOND
+
+
+def test_pauses_without_room_to_grow_do_not_vary() -> None:
+    assert pauses("3.9", {"retry.backoff.ms": 500, "retry.backoff.max.ms": 200}) == [200] * 7
 
 
 def test_before_3_7_pauses_are_all_alike() -> None:

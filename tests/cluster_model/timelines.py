@@ -32,7 +32,7 @@ from cluster_model.spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
 SECOND = 1_000_000
 MS = 1_000
 ADMIN = 4_090
-SILENT = {"records_sent", "records_acked", "appended", "hw_advanced", "produce_refused"}
+SILENT = {"records_sent", "records_acked", "appended", "hw_advanced", "produce_refused", "produce_retried"}
 
 
 class Admin:

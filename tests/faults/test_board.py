@@ -55,6 +55,11 @@ HISTORIES: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
     "pause of everybody": [("gc_pause", "all", {})],
     "pause of the producer": [("gc_pause", "client(checkout)", {})],
     "pause of a consumer": [("gc_pause", "client(billing/0)", {})],
+    "crash of the clients": [("crash", "clients", {})],
+    "crash of a paused consumer": [("gc_pause", "members(billing)", {}), ("crash", "client(billing/1)", {})],
+    "close of a consumer": [("close", "client(billing/0)", {})],
+    "poll stall": [("poll_stall", "members(billing)", {"extra": 2 * SECOND})],
+    "crash of the producer and of a leader": [("crash", "client(checkout) + leader(orders-0)", {})],
     "lag of a leader": [("lag", "leader(orders-0)", {})],
     "lag beyond every timeout": [("lag", "broker(2)", {"latency": 5 * SECOND, "jitter": SECOND})],
     "lag towards the controller": [("lag", "all", {"latency": 4 * SECOND, "to": "controller", "direction": "out"})],
@@ -288,7 +293,8 @@ def test_power_loss_during_a_pause_ends_the_pause(cluster: Cluster, board: Fault
 def test_a_fault_with_a_time_heals_at_the_exact_microsecond(
     cluster: Cluster, board: FaultBoard, fault: str, for_us: int
 ) -> None:
-    number = inject(board, fault, "broker(3)", for_us)
+    client = CATALOGUE[fault].accepts in ("clients", "consumers")
+    number = inject(board, fault, "client(billing/0)" if client else "broker(3)", for_us)
     end = cluster.now_us + for_us
     assert [view.until_us for view in board.active()] == [end]
     cluster.run(end - 1)
@@ -353,7 +359,7 @@ REFUSALS = [
     pytest.param("crash", "broker(9)", {}, "target 'broker(9)': no broker 9", id="unknown broker"),
     pytest.param("crash", "leader(", {}, "target 'leader(': something is missing", id="no selector"),
     pytest.param("crash", "", {}, "target '': empty", id="no target"),
-    pytest.param("crash", "client(checkout)", {}, "crash is for brokers and controllers, checkout", id="client"),
+    pytest.param("crash", "client(admin)", {}, "crash is for brokers, nodes of the control plane, prod", id="client"),
     pytest.param("power_loss", "controller", {}, "power loss is for brokers, controller 1001 is none", id="controller"),
     pytest.param("power_loss", "client(checkout)", {}, "power loss is for brokers, checkout is none", id="power"),
     pytest.param("restart", "broker(1)", {}, "broker 1 is not down", id="restart of running"),
@@ -437,7 +443,7 @@ def test_active_faults_say_what_they_are(cluster: Cluster, board: FaultBoard) ->
         ("crash", 5, "broker 5 is down already"),
         ("lag", 1, "broker 1 leads 1 partition; acks=all waits for it while it is in an ISR"),
         ("partition", 1, "broker 1 leads 1 partition; new leaders after its session of 3 s"),
-        ("partition", 2_000, "checkout hears and is heard by nobody"),
+        ("partition", 2_000, "checkout hears and is heard by nobody; records wait until delivery.timeout.ms"),
         ("crash", 1, "broker 1 leads 1 partition; new leaders after its session of 3 s"),
     ],
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from faults.catalogue import CATALOGUE, Fault, Param, nearest
+from faults.catalogue import ACCEPTS, CATALOGUE, Fault, Param, nearest
 from faults.operations import OPERATIONS, Operation, nearest_operation
 
 FAULTS = [pytest.param(fault, id=name) for name, fault in CATALOGUE.items()]
@@ -46,7 +46,7 @@ def test_every_field_of_a_fault_is_filled(fault: Fault) -> None:
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_says_whom_it_can_be_done_to(fault: Fault) -> None:
-    assert fault.accepts in ("brokers", "brokers and controllers", "nodes")
+    assert fault.accepts in ACCEPTS
 
 
 @pytest.mark.parametrize("fault", FAULTS)

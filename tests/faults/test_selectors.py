@@ -37,6 +37,7 @@ def cluster() -> Cluster:
         ("all", [1, 2, 3, 4, 5]),
         ("brokers", [1, 2, 3, 4, 5]),
         ("clients", [2_000, 3_000, 3_001]),
+        ("members(billing)", [3_000, 3_001]),
         ("broker(4) + broker(2)", [4, 2]),
         ("followers(orders-0)+3+leader(orders-0)", [2, 3, 1]),
         ("controller + clients", [FIRST_CONTROLLER, 2_000, 3_000, 3_001]),

@@ -12,7 +12,7 @@ from playbooks.session import Session
 from playbooks.settings import apply_settings
 
 SECOND = 1_000_000
-NOISE = {"records_sent", "records_acked", "appended", "hw_advanced", "produce_refused", "consumed"}
+NOISE = {"records_sent", "records_acked", "appended", "hw_advanced", "produce_refused", "produce_retried", "consumed"}
 
 
 class Incident:

@@ -27,6 +27,30 @@ SHAPE: dict[str, Any] = {
     "ledger": dict.fromkeys(
         ("sent", "acked", "failed", "unknown", "acked_lost", "committed_lost", "duplicates", "reordered"), INT
     ),
+    "clients": {
+        "producers": {
+            "checkout": {
+                **dict.fromkeys(("sent", "acked", "failed", "unknown", "unanswered", "queued", "in_flight"), INT),
+                "retries": INT,
+                "refused": {"NETWORK_EXCEPTION": INT, "NOT_LEADER_OR_FOLLOWER": INT},
+                "errors": {},
+            }
+        },
+        "groups": {
+            "billing": {
+                **dict.fromkeys(("read", "reread", "lag", "generation", "rebalances", "idle_us", "commits"), INT),
+                "failed_commits": INT,
+                "commit_errors": {},
+                **dict.fromkeys(("skipped", "truncations", "resets"), INT),
+                "members": {
+                    "billing/0": {
+                        **dict.fromkeys(("read", "reread", "skipped", "commits", "failed_commits", "lost"), INT),
+                        "failure": str,
+                    }
+                },
+            }
+        },
+    },
     "violations": [{"invariant": str, "at_us": INT, "partition": str, "detail": str, "cause": str}],
     "partitions": {
         "orders-0": {
@@ -73,6 +97,20 @@ def test_violations_and_losses_come_with_their_cause() -> None:
     check(violations, SHAPE["violations"])
     assert [violation["invariant"] for violation in violations] == ["acks-all-durability", "log-matching"]
     assert violations[0]["cause"] == result.losses[0].cause
+
+
+def test_what_is_gathered_comes_back_whole() -> None:
+    session = ManualSession.start(load(path_of("kip-101-scenario-1-0.10.2")))
+    found = Findings.none()
+    session.advance()
+    session.cluster.close()
+    found.take([*session.drain(), *session.cluster.drain()])
+    assert len(found.losses) == 1
+    assert found.violations
+    assert found.clients.producers
+    again = Findings.loaded(found.save())
+    assert (again.losses, again.violations, again.refused) == (found.losses, found.violations, found.refused)
+    assert again.save() == found.save()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any, Final
 from cluster_model.config_keys import INT_MAX, SCOPES, ConfigKey
 from cluster_model.profiles import FLAGS, PROFILE_VERSIONS, Flag, Profile, modes_of
 from faults.action import Value
-from faults.catalogue import CATALOGUE, Fault, Param
+from faults.catalogue import ACCEPTS, CATALOGUE, Fault, Param
 from faults.operations import OPERATIONS, Operation
 from faults.parameters import written
 from faults.selectors import SELECTORS
@@ -97,7 +97,7 @@ def _tell_fault(fault: Fault) -> None:
     say(console, f"{fault.name}: {fault.title}", "bold")
     say(console, fault.summary)
     rows = [
-        ("for", fault.accepts),
+        ("for", ACCEPTS[fault.accepts]),
         ("stands for", fault.cause),
         ("may break", fault.may_break),
         ("healing", fault.heals or "there is nothing to heal"),

@@ -170,6 +170,33 @@ def _peek(
     _end(lambda: run_peek(session, partition, offset, at=at, records=records, json=json))
 
 
+@app.command("groups")
+def _groups(
+    session: Annotated[str, typer.Argument(help="Directory of a recorded session, or its id.")],
+    group: Annotated[str | None, typer.Argument(help="Describe this one; all by their states otherwise.")] = None,
+    at: Annotated[
+        str | None, typer.Option(metavar="TIME", help="As it was at this virtual time, as in 12s; the end by default.")
+    ] = None,
+    members: Annotated[bool, typer.Option("--members", help="Its members and what they have.")] = False,
+    state: Annotated[bool, typer.Option("--state", help="Its state and its coordinator.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Describe the consumer groups of a recorded session, as kafka-consumer-groups.sh does.
+
+    Exit code 0: there is something to show. 1: there is no such group at that time. 2: bad input.
+    """
+    from tui.cli.groups import run_groups  # noqa: PLC0415
+
+    def work() -> int:
+        if members and state:
+            complain("found --members and --state together, allowed is one of them")
+            return BAD_INPUT
+        show = "members" if members else "state" if state else "offsets"
+        return run_groups(session, group, at=at, show=show, json=json)
+
+    _end(work)
+
+
 @app.command("report")
 def _report(
     sessions: Annotated[list[str], typer.Argument(metavar="SESSION...", help="Directories of sessions, or ids.")],

@@ -23,7 +23,7 @@ def run_peek(text: str, partition: str, offset: int, *, at: str | None, records:
     try:
         at_us = -1 if at is None else duration_us(at)
         recorded = read_session(find_session(text, sessions_root()))
-        session = _rerun(recorded, at_us)
+        session = run_again(recorded, at_us)
         _check_partition(session, partition)
         found = [each for place in range(offset, offset + records) for each in peek(session.cluster, partition, place)]
     except UnitError as error:
@@ -49,7 +49,8 @@ def run_peek(text: str, partition: str, offset: int, *, at: str | None, records:
     return OK if found else FAILED
 
 
-def _rerun(recorded: Recorded, at_us: int) -> Session | ManualSession:
+def run_again(recorded: Recorded, at_us: int) -> Session | ManualSession:
+    """The session at an instant, -1 its end, compared with its recording on the way."""
     console = people()
     for note in recorded.notes:
         say(console, f"note: {note}", "yellow")

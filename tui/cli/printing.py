@@ -14,6 +14,7 @@ from playbooks.result import Checked, Result
 from playbooks.step_checks import show_rows
 from playbooks.trace_rows import TraceTable
 from playbooks.wording import step_name
+from tui.cli.client_tables import print_clients
 from tui.cli.console import say, table
 from tui.cli.trace_table import legend_lines, trace_lines
 
@@ -41,6 +42,8 @@ def print_result(console: Console, result: Result) -> None:
     if result.refused:
         say(console, f"refused  {refusal_words(result.refused)}")
     say(console, f"ledger   {ledger_words(result)}")
+    if result.virtual_us:
+        print_clients(console, result.clients)
     for line in loss_lines(result.losses):
         say(console, f"lost     {line}", "red")
     _print_violations(console, result)

@@ -1,4 +1,4 @@
-"""What happens to consumers and their groups, in the words of the feed."""
+"""What happens to consumers and their groups, and inside of producers, in the words of the feed."""
 
 from typing import Any, Final
 
@@ -18,13 +18,14 @@ KINDS: Final = (
     "group_rebalanced",
     "commit_failed",
     "handler_failed",
+    "interceptor_failed",
     *_PARTITIONS,
 )
 """The events that are told here."""
 
 
 def told(event: Any) -> Words:
-    """What happened to a consumer or to its group."""
+    """What happened to a client or to its group."""
     key = (event.client, event.at_us)
     if event.kind == "consumer_failed":
         return glyphs.DOWN, "alarm", key, f"{event.client} ends with {event.error}"
@@ -33,6 +34,9 @@ def told(event: Any) -> Words:
     if event.kind == "handler_failed":
         said = f"{event.client} skips {event.count} records of {event.partition} from {event.log_offset} on"
         return glyphs.BULLET, "warning", key, said
+    if event.kind == "interceptor_failed":
+        said = f"{event.client}: interceptor {event.by} throws at {event.count} records of {event.partition}"
+        return glyphs.BULLET, "warning", (*key, event.by), f"{said}, which are sent without it"
     if event.kind == "group_rebalanced":
         return glyphs.OK, "calm", key, f"group {event.group_id} rebalanced: {event.count} members, {event.detail}"
     if event.kind in _PARTITIONS:

@@ -25,7 +25,15 @@ from cluster_model.spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpe
 
 SECOND = 1_000_000
 ADMIN = 4_900
-DATA = {"hw_advanced", "records_sent", "records_acked", "appended", "records_read", "produce_refused"}
+DATA = {
+    "hw_advanced",
+    "records_sent",
+    "records_acked",
+    "appended",
+    "records_read",
+    "produce_refused",
+    "produce_retried",
+}
 QUIET = DATA | {"became_leader", "became_follower", "records_unknown", "truncated", "records_failed"}
 THREE = ((1, 2, 3), (2, 3, 1))
 

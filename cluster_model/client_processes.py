@@ -1,0 +1,217 @@
+"""The processes of a cluster's clients: how they end, and what starts in their place.
+
+A process that is killed takes all that its client had in memory with it. The next one is a new program: a producer
+has an empty accumulator and gets a producer id, a consumer joins its group without a member id. What goes on is the
+application's own: its numbering of records, whether it still makes any, and the books of what it was told.
+
+Of a killed producer's records those are *unknown* that were ever sent, unless every attempt was refused in a way that
+proves that nothing was written. Those that never left the process are in no log, and are *failed*. An application
+that ``resends`` hands both over again when it is started.
+"""
+
+from typing import Any, Final
+
+from cluster_model.client_nodes import FIRST_CONSUMER, FIRST_PRODUCER, Ground, make_consumer, make_producer
+from cluster_model.clients.commits import CLOSE
+from cluster_model.clients.consumer import Consumer
+from cluster_model.clients.mortal import Unconfirmed
+from cluster_model.clients.producer import Producer
+from cluster_model.kernel.kernel import Payload
+from cluster_model.kernel.port import Port
+from cluster_model.messages import Message, PartitionState
+from cluster_model.spec import GroupSpec, ProducerSpec
+
+CLOSE_US: Final = 30_000_000
+"""How long a clean end may take."""
+
+
+class Leaving:
+    """An application that has closed its producer, and does nothing but wait for that: then its process ends."""
+
+    def __init__(self, port: Port, producer: Producer) -> None:
+        self._port = port
+        self._producer = producer
+
+    def look(self) -> None:
+        """Something may have been settled."""
+        if self._producer.closed:
+            self._port.exit(CLOSE)
+
+    def receive(self, source: int, message: Message) -> None:
+        """Handle a message."""
+        self._producer.receive(source, message)
+        self.look()
+
+    def on_timer(self, timer: Payload) -> None:
+        """Handle a timer."""
+        self._producer.on_timer(timer)
+        self.look()
+
+    def on_disconnect(self, peer: int) -> None:
+        """A connection broke."""
+        self._producer.on_disconnect(peer)
+        self.look()
+
+
+class ClientProcesses:
+    """All producers and consumers by name, and the nodes that they run on."""
+
+    def __init__(self, ground: Ground) -> None:
+        """Add every client to the network.
+
+        Raises:
+            ModelError: a client of a topic that is not there, or settings that contradict themselves.
+        """
+        self._ground = ground
+        self.producers: dict[str, Producer] = {}
+        self.consumers: dict[str, Consumer] = {}
+        self.names: dict[int, str] = {}
+        """Node → its client."""
+        self._producer_specs: dict[int, ProducerSpec] = {}
+        self._members: dict[int, tuple[GroupSpec, int]] = {}
+        self._unconfirmed: dict[int, tuple[Unconfirmed, ...]] = {}
+        """Node of a producer that is down → what its application will send again."""
+        self._leaving: dict[int, None] = {}
+        """Nodes that end in order."""
+        self._again: dict[int, None] = {}
+        """... and are to be started at once when they have."""
+        self._stalls: dict[int, tuple[tuple[int, int], ...]] = {}
+        """Node of a consumer → (fault, µs) that processing takes longer."""
+        self._stopped = False
+        spec = ground.spec
+        for node, each in enumerate(spec.producers, FIRST_PRODUCER):
+            ground.check_topic(each.topic)
+            self._producer_specs[node] = each
+            self._add(node, each.name, make_producer(ground, node, each))
+        members = [(group, member) for group in spec.groups for member in range(group.members)]
+        for node, (group, member) in enumerate(members, FIRST_CONSUMER):
+            for topic in () if group.coordinated and ground.parts.profile.group_membership else group.topics:
+                ground.check_topic(topic)
+            self._members[node] = (group, member)
+            self._add(node, f"{group.name}/{member}", make_consumer(ground, node, group, member))
+
+    def _add(self, node: int, name: str, client: Producer | Consumer) -> None:
+        self.names[node] = name
+        self._ground.network.add(node, name, client)
+        self._place(name, client)
+
+    def _place(self, name: str, client: Producer | Consumer) -> None:
+        if isinstance(client, Producer):
+            self.producers[name] = client
+        else:
+            self.consumers[name] = client
+
+    def begin(self, states: tuple[PartitionState, ...]) -> None:
+        """All start, with knowledge of the cluster's first instant."""
+        for producer in self.producers.values():
+            producer.begin(states)
+        for consumer in self.consumers.values():
+            consumer.begin(states)
+
+    def stop_producers(self) -> None:
+        """No application makes records from here on, whatever process it has."""
+        self._stopped = True
+        for producer in self.producers.values():
+            producer.stop()
+
+    def died(self, node: int) -> None:
+        """A process has ended, one way or the other."""
+        name = self.names[node]
+        self._leaving.pop(node, None)
+        self._again.pop(node, None)
+        former: Producer | Consumer
+        heir: Producer | Consumer
+        if node in self._producer_specs:
+            former = self.producers[name]
+            unconfirmed = former.died()
+            if self._producer_specs[node].resends:
+                self._unconfirmed[node] = self._unconfirmed.get(node, ()) + unconfirmed
+            heir = make_producer(self._ground, node, self._producer_specs[node])
+            heir.succeed(former)
+            if self._stopped:
+                heir.stop()
+        else:
+            former = self.consumers[name]
+            heir = make_consumer(self._ground, node, *self._members[node])
+            heir.succeed(former)
+        self._ground.network.processes[node].run(heir)
+        self._place(name, heir)
+
+    def started(self, node: int) -> None:
+        """A new process runs, and knows nothing of the cluster but its brokers' addresses."""
+        name = self.names[node]
+        if node in self._producer_specs:
+            producer = self.producers[name]
+            producer.begin(())
+            unconfirmed = self._unconfirmed.pop(node, ())
+            if unconfirmed:
+                producer.send_again(unconfirmed)
+        else:
+            self.consumers[name].begin(())
+
+    def shut_down(self, node: int, timeout_us: int) -> None:
+        """End a process in order: ``Producer.close`` and ``Consumer.close`` do what they do first."""
+        if node in self._leaving:
+            return
+        self._leaving[node] = None
+        name = self.names[node]
+        if node in self._producer_specs:
+            self.producers[name].close(timeout_us)
+            self._leave(node)
+        else:
+            self.consumers[name].shut_down()
+
+    def _leave(self, node: int) -> None:
+        """A producer's process ends when its client is closed."""
+        process = self._ground.network.processes[node]
+        leaving = Leaving(Port(self._ground.network, node), self.producers[self.names[node]])
+        process.run(leaving)
+        leaving.look()
+
+    def is_leaving(self, node: int) -> bool:
+        """Whether a process is about to end in order."""
+        return node in self._leaving
+
+    def start_again(self, node: int) -> None:
+        """Start a process that is about to end as soon as it has."""
+        self._again[node] = None
+
+    def starts_again(self, node: int) -> bool:
+        """Whether a process is to be started as soon as it has ended."""
+        return node in self._again
+
+    def stall(self, node: int, fault: int, more_us: int) -> None:
+        """Let a consumer's application take that much longer for the records of every poll; 0: no longer."""
+        others = tuple([each for each in self._stalls.get(node, ()) if each[0] != fault])
+        self._stalls[node] = (*others, (fault, more_us)) if more_us else others
+        self._tell_stall(node)
+
+    def _tell_stall(self, node: int) -> None:
+        self.consumers[self.names[node]].stall_us = sum(more for _fault, more in self._stalls.get(node, ()))
+
+    def save(self) -> tuple[Any, ...]:
+        """All state, the clients' included."""
+        return (
+            tuple([producer.save() for producer in self.producers.values()]),
+            tuple([consumer.save() for consumer in self.consumers.values()]),
+            tuple(self._unconfirmed.items()), tuple(self._leaving), tuple(self._again), tuple(self._stalls.items()),
+            self._stopped,
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        producers, consumers, unconfirmed, leaving, again, stalls, self._stopped = saved
+        for producer, state in zip(self.producers.values(), producers, strict=True):
+            producer.load(state)
+        for consumer, state in zip(self.consumers.values(), consumers, strict=True):
+            consumer.load(state)
+        self._unconfirmed, self._stalls = dict(unconfirmed), dict(stalls)
+        self._leaving, self._again = dict.fromkeys(leaving), dict.fromkeys(again)
+        for node in self._producer_specs:
+            if node in self._leaving:
+                self._leave(node)
+            else:
+                self._ground.network.processes[node].run(self.producers[self.names[node]])
+        for node in self._members:
+            self.consumers[self.names[node]].leaving = node in self._leaving
+            self._tell_stall(node)

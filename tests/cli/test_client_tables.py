@@ -1,0 +1,70 @@
+"""The tables on clients that ``floodmark run`` prints."""
+
+from io import StringIO
+
+from rich.console import Console
+
+from playbooks.client_summary import Clients, GroupSummary, MemberSummary, ProducerSummary
+from tui.cli.client_tables import NOTES, ROWS, print_clients
+
+
+def printed(clients: Clients) -> list[str]:
+    text = StringIO()
+    print_clients(Console(file=text, soft_wrap=True, highlight=False), clients)
+    return text.getvalue().splitlines()
+
+
+def producer(name: str, refused: int = 0, **more: int) -> ProducerSummary:
+    counts = {"sent": 100_000, "acked": 90_000, "failed": 0, "unknown": 0, "unanswered": 0, "retries": refused}
+    errors = tuple((name, 1) for name in ("A", "B", "C", "D")) if more.get("unknown") else ()
+    refusals = (("NOT_LEADER_OR_FOLLOWER", refused),) if refused else ()
+    return ProducerSummary(name, queued=0, in_flight=0, refused=refusals, errors=errors, **(counts | more))
+
+
+def group(name: str, members: int = 1, failure: str = "", **more: int) -> GroupSummary:
+    counts = {"read": 10, "reread": 0, "lag": 5, "generation": 2, "rebalances": 3, "idle_us": 0, "commits": 4}
+    counts |= {"skipped": 0, "truncations": 0, "resets": 0} | more
+    own = tuple(MemberSummary(f"{name}/{at}", 10, 0, 0, 4, 0, 0, failure) for at in range(members))
+    return GroupSummary(name, commit_errors=(), members=own, **counts)
+
+
+def test_columns_of_noughts_are_left_out() -> None:
+    assert printed(Clients((producer("p"),), (group("g"),))) == [
+        "producer  sent    acked  failed  unknown  retries",
+        "p         100000  90000  0       0        0",
+        "group  read  rebalances  commits  lag",
+        "g (1)  10    3           4        5",
+    ]
+
+
+def test_errors_are_named_and_members_told_apart() -> None:
+    found = printed(
+        Clients(
+            (producer("p", 7, unknown=10_000),),
+            (group("g", 2, "OffsetOutOfRangeException", reread=3, idle_us=1_500_000, truncations=1),),
+        )
+    )
+    assert found[1].split() == ["p", "100000", "90000", "0", "10000", "7", "7"]
+    assert found[2].split() == ["group", "read", "again", "rebalances", "idle", "commits", "lag"]
+    assert found[3].split() == ["g", "(2)", "10", "3", "3", "1.500s", "4", "5"]
+    assert found[4].split() == ["g/0", "10", "0", "4"]
+    assert found[6:] == [
+        "         g/0 ended with OffsetOutOfRangeException",
+        "         g/1 ended with OffsetOutOfRangeException",
+        "         g found what it had read truncated 1 time",
+        "         p: A 1, B 1, C 1 and 1 others as the last word",
+        "         and 1 more line like these, in --json",
+    ]
+
+
+def test_a_thousand_clients_take_a_screen_and_nobody_in_trouble_is_lost() -> None:
+    many = [producer(f"p-{number:04}") for number in range(1_000)]
+    many[777] = producer("p-0777", 4, unknown=9)
+    groups = [group(f"g-{number:02}", 3, lag=number) for number in range(40)]
+    found = printed(Clients(tuple(many), tuple(groups)))
+    assert len(found) <= 2 * (ROWS + 2) + NOTES + 1
+    assert max(map(len, found)) <= 80
+    assert any(line.startswith("p-0777") for line in found)
+    assert any(line.startswith("g-39 (3)") for line in found)
+    rest = next(line.split() for line in found if line.startswith("and 992 more"))
+    assert rest[3] == str(992 * 100_000)

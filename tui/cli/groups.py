@@ -1,0 +1,83 @@
+"""``floodmark groups``: consumer groups of a recorded session, as ``kafka-consumer-groups.sh`` shows them."""
+
+from typing import Any
+
+from cluster_model.cluster import Cluster
+from cluster_model.errors import ModelError
+from cluster_model.groups.group import State
+from cluster_model.groups.tables import MISSING, Table, warning
+from playbooks import describing
+from playbooks.layout import sessions_root
+from playbooks.loader import PlaybookError
+from playbooks.reading_sessions import SessionError, find_session, read_session
+from playbooks.replay import ReplayMismatchError
+from playbooks.session import Session
+from playbooks.units import UnitError, duration_us
+from tui.cli.console import (
+    BAD_INPUT,
+    FAILED,
+    OK,
+    answers,
+    complain,
+    complain_of,
+    people,
+    print_document,
+    say,
+    table,
+)
+from tui.cli.peeking import run_again
+from tui.cli.run import to_text
+
+SHOWN = {"offsets": describing.offsets, "members": describing.members, "state": describing.state}
+
+
+def run_groups(text: str, group: str | None, *, at: str | None, show: str, json: bool) -> int:
+    """Show a group's table, or the states of all; 0 when there is any, 1 when there is none."""
+    try:
+        at_us = -1 if at is None else duration_us(at)
+        session = run_again(read_session(find_session(text, sessions_root())), at_us)
+        if not isinstance(session, Session):
+            raise ModelError("time stands still in this session: it has no consumer groups")
+        return _tell(session.cluster, group, show=show, json=json)
+    except UnitError as error:
+        complain(f"--at takes {error}, found {at!r}")
+        return BAD_INPUT
+    except (SessionError, ModelError) as error:
+        complain(str(error))
+        return BAD_INPUT
+    except PlaybookError as error:
+        complain_of(error)
+        return BAD_INPUT
+    except ReplayMismatchError as error:
+        complain(str(error))
+        return FAILED
+
+
+def _tell(cluster: Cluster, group: str | None, *, show: str, json: bool) -> int:
+    if group is None:
+        rows = describing.states(cluster)
+        if not rows:
+            say(people(), "there is no consumer group")
+    else:
+        described = describing.describe_group(cluster, group)
+        told = warning(described)
+        if told:
+            say(people(), told)
+        rows = [] if described.state == State.DEAD else SHOWN[show](cluster, described)
+    if json:
+        print_document(to_text(_documents(rows)))
+    elif rows[1:]:
+        table(answers(), rows[0], rows[1:])
+    return OK if rows else FAILED
+
+
+def _documents(rows: Table) -> list[dict[str, Any]]:
+    """A document for each row, by the names of the columns; what is missing is null."""
+    heads = [head.lower().replace(" (id)", "").replace("#", "").replace("-", "_") for head in rows[0]] if rows else []
+    return [{head: _plain(cell) for head, cell in zip(heads, row, strict=True)} for row in rows[1:]]
+
+
+def _plain(cell: str) -> str | int | None:
+    if cell == MISSING:
+        return None
+    return int(cell) if cell.lstrip("-").isdecimal() else cell
