@@ -2,13 +2,11 @@
 
 from typing import Any
 
-from cluster_model.clients.accumulator import Outgoing
 from cluster_model.clients.sender import Sender
 from cluster_model.clients.transaction_manager import State, TransactionManager
 from cluster_model.clients.transactional_books import BY_WISH
 from cluster_model.clients.transactional_sequences import TransactionalSequences
 from cluster_model.clients.transactions import TIMER, Transactions, rules_of
-from cluster_model.errors import KafkaError
 from cluster_model.log.lineage import TRANSACTIONAL
 from cluster_model.messages import ProduceResponse
 from cluster_model.profiles import Profile
@@ -47,30 +45,25 @@ class TransactionalSender(Sender):
         manager, sequences = self.manager, self._sequences
         if sequences.unsettled:
             sequences.settle()
+        why = manager.error.name if manager.error else BY_WISH
         if manager.state in (State.ABORTABLE_ERROR, State.ABORTING):
-            self._abandon(manager.error, everything=False)
+            self._abandon(why)
         elif manager.state is State.FATAL_ERROR:
-            self._abandon(manager.error, everything=True)
+            self.abort(why)
         self.control.pump(idle=self._accumulator.unsettled == 0)
         if (manager.producer_id, manager.epoch) != (sequences.producer_id, sequences.epoch):
             sequences.given(manager.producer_id, manager.epoch)
         super().pump()
 
-    def _abandon(self, error: KafkaError, *, everything: bool) -> None:
-        """Give up what has not been sent yet, or all (``abortUndrainedBatches``, ``abortBatches``)."""
+    def _abandon(self, error: str) -> None:
+        """Give up what has not been sent yet (``abortUndrainedBatches``)."""
+        now = self._port.clock.now
         for line in tuple(self._accumulator.busy.values()):
             for batch in tuple(line.waiting):
-                if everything or batch.producer_id < 0:
+                if batch.producer_id < 0:
                     self._accumulator.drop(batch)
-                    self._end(batch, error)
-        for batch in self._flight.batches() if everything else ():
-            if not batch.done:
-                batch.written = True
-                self._end(batch, error)
-
-    def _end(self, batch: Outgoing, error: KafkaError) -> None:
-        self._accumulator.settle(batch)
-        self._books.gave_up(self._port.clock.now, batch, error.name if error else BY_WISH)
+                    self._accumulator.settle(batch)
+                    self._books.gave_up(now, batch, error)
 
     def heard(self, message: Any) -> bool:
         """Handle an answer of a coordinator; False if it is none."""

@@ -226,3 +226,73 @@ def test_one_partition_without_a_leader_holds_the_next_transaction_up() -> None:
     run.cluster.resume(leader)
     run.run(5)
     assert len(run.told("transaction_committed")) > before + 5
+
+
+# --- processes ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kafka", ["2.4", "3.9", "4.0"])
+def test_the_next_process_of_an_application_aborts_what_the_killed_one_left(kafka: str) -> None:
+    run = Run.of(kafka, [producer(plan=TransactionPlan(0, 400 * MS))]).run(4)
+    run.until("transaction_begun")
+    run.run(0.2)
+    node, acked = run.node(), run.cluster.query.acked()
+    run.cluster.crash(node)
+    run.run(1)
+    assert run.cluster.query.acked() == acked
+    assert run.cluster.query.aborted() > 10
+    assert run.cluster.query.lso(P) < run.cluster.query.hw(P)
+    run.cluster.restart(node)
+    run.run(6).end(5)
+    query = run.cluster.query
+    assert query.acked() > acked + 400
+    assert query.sent() == query.acked() + query.aborted() + query.failed()
+    assert sorted(run.read(COMMITTED)) == sorted(run.acked)
+    assert query.leaked() == query.undone() == 0
+
+
+def test_a_crash_in_a_commit_leaves_its_outcome_unknown() -> None:
+    run = Run.of("3.9").run(4)
+    run.until("transaction_begun")
+    while not run.producer()._tx.manager.end_sent:
+        run.run(0.001)
+    run.cluster.crash(run.node())
+    run.run(1)
+    (unknown,) = run.told("transaction_unknown")
+    assert unknown.count == run.cluster.query.unknown() == 20
+    # It is committed all the same: the request had left.
+    assert len(run.read(COMMITTED)) == run.cluster.query.acked() + 20
+
+
+def test_an_orderly_end_commits_first() -> None:
+    run = Run.of("3.9", [producer(plan=TransactionPlan(100_000), stop_us=4 * SECOND, close_us=5 * SECOND)]).run(8)
+    query = run.cluster.query
+    assert query.acked() == query.sent() > 300
+    assert run.producer().closed
+    assert sorted(run.read(COMMITTED)) == sorted(run.acked)
+
+
+# --- refused by send ------------------------------------------------------------------------------------------------
+
+
+def test_a_send_that_fails_costs_its_transaction() -> None:
+    small: dict[str, int | str | bool] = {
+        "buffer.memory": 16_384, "max.block.ms": 300, "linger.ms": 0, "delivery.timeout.ms": 4_000,
+        "request.timeout.ms": 2_000,
+    }  # fmt: skip
+    run = Run.of("3.9", [producer(config=small)]).run(3)
+    leader, node = elsewhere(run), run.node()
+    run.cluster.cut(node, leader, 9)
+    aborted = run.until("transaction_aborted")
+    run.cluster.mend(node, leader, 9)
+    run.run(5).end(5)
+    assert aborted.error == "REQUEST_TIMED_OUT"
+    assert len([e for e in run.told("transaction_committed") if e.at_us > aborted.at_us]) > 10
+    assert sorted(run.read(COMMITTED)) == sorted(run.acked)
+
+
+def test_records_too_large_cost_theirs() -> None:
+    run = Run.of("3.9", [producer(record_bytes=2_000_000)]).run(2)
+    assert run.cluster.query.acked() == 0
+    assert run.cluster.query.failed() == run.cluster.query.sent() > 100
+    assert {event.error for event in run.told("transaction_aborted")} == {"MESSAGE_TOO_LARGE"}
