@@ -84,11 +84,17 @@ class TransactionalSender(Sender):
             super().rang(name)
             return
         for broker in self.control.rang():
+            self._port.reconnect(broker)
             self.control.lost(broker)
             self._connection_lost(broker, -1)
             self._metadata.avoid(broker)
             self._metadata.refresh()
         self.pump()
+
+    def _connection_lost(self, broker: int, timed_out: int) -> None:
+        if timed_out >= 0:
+            self._port.reconnect(broker)
+        super()._connection_lost(broker, timed_out)
 
     def disconnected(self, peer: int) -> None:
         """Everything under way to ``peer`` failed without an answer."""
