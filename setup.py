@@ -15,7 +15,8 @@ COMPILED = {
         "serving", "session_cache", "session_handle", "sessions", "touched",
     ],
     "cluster_model/clients": [
-        "accumulator", "books", "in_flight", "io_thread", "metadata", "producer", "readiness", "sender", "sequences",
+        "accumulator", "books", "in_flight", "io_thread", "lifetime", "metadata", "producer", "readiness", "sender",
+        "sequences",
     ],
     "cluster_model/checker": ["acked", "checker", "history", "invariants", "ledger", "repeats"],
     "cluster_model": ["messages", "trace"],

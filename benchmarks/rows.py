@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from benchmarks.clients import CROWDS, FEW, Crowd, crowd_per_cpu
 from benchmarks.kernels import ours, simpys
 from benchmarks.measure import best_of
 from benchmarks.models import SECOND, cluster_under, keyframe_ms, megabytes_per_second, simulated_per_cpu
@@ -64,6 +65,8 @@ def rows() -> Iterator[Row]:
     for load in LOADS:
         yield _model(load, base)
         yield _recorded(load)
+    for crowd in CROWDS:
+        yield _crowd(crowd)
     for load in KEYFRAMES:
         cluster = cluster_under(load.brokers, load.partitions, load.batches, load.batch)
         cluster.run(2 * SECOND)
@@ -84,6 +87,15 @@ def _model(load: Load, base: float) -> Row:
     best = max(simulated_per_cpu(cluster, load.simulated_us) for _ in range(TRIES))
     figure = f"{best[0]:,.4g} simulated s, {best[1]:,.0f} events/s"
     return Row(load.name, figure, f"{best[1] / base:.2f}", f"{load.floor:,g} simulated s", best[0] >= load.floor)
+
+
+def _crowd(crowd: Crowd) -> Row:
+    """Beside as few clients with the same load, in the same run."""
+    few = crowd_per_cpu(FEW, min(FEW, crowd.members), TRIES)
+    best = crowd_per_cpu(crowd.producers, crowd.members, TRIES)
+    figure = f"{best:,.4g} simulated s, {best / few:.2f} of that with {FEW}"
+    held = best >= crowd.floor and best >= crowd.least * few
+    return Row(crowd.name, figure, "", f"{crowd.floor:g} simulated s, {crowd.least:g}", held)
 
 
 def _recorded(load: Load) -> Row:

@@ -11,12 +11,13 @@ from cluster_model.controller.topics import TopicRegistry
 from cluster_model.errors import ModelError
 from cluster_model.events import Event
 from cluster_model.kernel.streams import Streams
-from cluster_model.log.keys import KeyModel, key_model
+from cluster_model.log.keys import KeyModel, ProducerKeys, key_model
 from cluster_model.log.lineage import Lineages
+from cluster_model.log.pools import KeySet
 from cluster_model.profiles import Profile
 from cluster_model.replication.replica import BrokerMetadata, Replica
 from cluster_model.replication.topic_settings import TopicSettings
-from cluster_model.spec import ClusterSpec, TopicSpec
+from cluster_model.spec import ClusterSpec, ProducerSpec, TopicSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class Parts:
     replicas: dict[str, dict[int, Replica]]
     lineages: dict[str, Lineages]
     registry: TopicRegistry
+    keys: dict[str, ProducerKeys]
+    """Producer → the keys of its records, of those that have any."""
 
 
 def placement_of(topic: TopicSpec, spec: ClusterSpec, streams: Streams) -> tuple[tuple[int, ...], ...]:
@@ -76,13 +79,20 @@ def build_parts(
     metadata = {broker.id: BrokerMetadata() for broker in spec.brokers}
     settings = TopicSettings(profile, spec.config, spec.writeback_us)
 
+    of_producers = {each.name: _keys_of(each) for each in spec.producers if each.keys}
+
     def keys(topic: str, partition: str) -> dict[str, KeyModel]:
-        return _key_models(spec, topic, partition)
+        number = int(partition.rpartition("-")[2])
+        return {
+            each.name: key_model(each.name, topic, number, of_producers[each.name])
+            for each in spec.producers
+            if each.topic == topic and each.keys
+        }
 
     registry = TopicRegistry(profile, config, settings, committed, metadata, emit, keys, streams.seed, whole)
     for topic in spec.topics:
         registry.begin(topic.name, placement_of(topic, spec, streams), topic.config, live)
-    return Parts(profile, config, committed, metadata, registry.replicas, registry.lineages, registry)
+    return Parts(profile, config, committed, metadata, registry.replicas, registry.lineages, registry, of_producers)
 
 
 def settings_of(spec: ClusterSpec, profile: Profile) -> TopicSettings:
@@ -93,17 +103,8 @@ def settings_of(spec: ClusterSpec, profile: Profile) -> TopicSettings:
     return settings
 
 
-def _key_models(spec: ClusterSpec, topic: str, partition: str) -> dict[str, KeyModel]:
-    """Of every producer whose records have keys: numbers of its own."""
-    models: dict[str, KeyModel] = {}
-    first = 0
-    for producer in spec.producers:
-        if producer.topic == topic and producer.keys:
-            models[producer.name] = key_model(
-                producer.name, partition, first, producer.keys, producer.tombstones, producer.skew
-            )
-            first += producer.keys
-    return models
+def _keys_of(producer: ProducerSpec) -> ProducerKeys:
+    return ProducerKeys(KeySet(producer.keys, producer.skew, producer.partitioner), producer.tombstones)
 
 
 def range_share(partitions: tuple[str, ...], member: int, members: int) -> tuple[str, ...]:

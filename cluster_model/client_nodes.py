@@ -55,8 +55,8 @@ def make_producer(ground: Ground, node: int, each: ProducerSpec) -> Producer:
     config = ProducerConfig.of(ground.parts.profile, each.config)
     streams = ground.streams
     needs = (
-        Port(ground.network, node), each, config, ground.partitions_of(each.topic), ground.brokers, ground.emit,
-        streams.named(f"retry:{each.name}"), streams.seed,
+        Port(ground.network, node), each, config, ground.brokers, ground.emit, streams.named(f"retry:{each.name}"),
+        streams.named(f"partitioner:{each.name}"), ground.parts.keys.get(each.name), streams.seed,
     )  # fmt: skip
     return TransactionalProducer(ground.parts.profile, *needs) if config.transactional_id else Producer(*needs)
 
@@ -74,7 +74,9 @@ def make_consumer(ground: Ground, node: int, each: GroupSpec, member: int) -> Co
         application, parts.lineages, ground.emit,
     )  # fmt: skip
     if coordinated:
-        consumer.subscribe(_settings(parts, each, member), each.topics, each.pattern)
+        settings = _settings(parts, each, member)
+        stream = ground.streams.named(f"member:{consumer.name}") if settings.modern else None
+        consumer.subscribe(settings, each.topics, each.pattern, stream)
     return consumer
 
 

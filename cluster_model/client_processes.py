@@ -14,7 +14,7 @@ from typing import Any, Final
 from cluster_model.client_nodes import FIRST_CONSUMER, FIRST_PRODUCER, Ground, make_consumer, make_producer
 from cluster_model.clients.commits import CLOSE
 from cluster_model.clients.consumer import Consumer
-from cluster_model.clients.mortal import Unconfirmed
+from cluster_model.clients.lifetime import Unconfirmed
 from cluster_model.clients.producer import Producer
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port

@@ -76,7 +76,7 @@ class Cluster:
             node = self.brokers[each.id]
             node.join(self.plane.join(node, self._port(each.id), each.rack))
         nodes = [(self.brokers[number], self._port(number)) for number in ids]
-        self.coordinators = host_coordinators(spec, parts.profile, nodes, self.streams)
+        self.coordinators = host_coordinators(spec, parts.profile, nodes, self.streams, self.emit)
         """Of groups, by broker."""
         self.lineages = parts.lineages
         self.topics = parts.registry
@@ -356,7 +356,7 @@ class Cluster:
         return {
             spec.name: GroupFacts(
                 group_truth.members(self, spec), group_truth.places(self, spec), group_truth.committed(self, spec),
-                group_truth.generation(self, spec), group_truth.state(self, spec),
+                group_truth.generation(self, spec), group_truth.state(self, spec), group_truth.owned(self, spec),
             )
             for spec in self.spec.groups
         }  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from cluster_model.config_key import ConfigKey
 from cluster_model.config_keys import (
     BROKER,
     CONSUMER,
@@ -15,7 +16,6 @@ from cluster_model.config_keys import (
     PRODUCER,
     SCOPES,
     TOPIC,
-    ConfigKey,
     ConfigValue,
     Scope,
     check,

@@ -1,10 +1,9 @@
-"""What is known of one of Kafka's configuration keys."""
+"""What is known of one of Kafka's configurations: its type, its range, and who may change it when."""
 
 from dataclasses import dataclass
 from typing import Final, Literal
 
 ConfigValue = int | str | bool
-Scope = Literal["broker", "topic", "producer", "consumer"]
 Dynamic = Literal["read-only", "per-broker", "cluster-wide"]
 """Whether a setting may change while the cluster runs, and for whom it is meant to (KIP-226)."""
 

@@ -6,17 +6,21 @@ Only keys that change something here are listed: an unknown or misspelt key is r
 import difflib
 import re
 from dataclasses import replace
-from typing import Final
+from typing import Final, Literal
 
-from cluster_model.config_key import INT_MAX, LONG_MAX, ConfigKey, ConfigValue, Dynamic, Scope
+from cluster_model.config_key import INT_MAX, LONG_MAX, ConfigKey, ConfigValue, Dynamic
 from cluster_model.errors import ModelError
+from cluster_model.modern_keys import COORDINATOR, MEMBER
+from cluster_model.partitioning_keys import PARTITIONING
 from cluster_model.profiles import ELR_FEATURE, PROFILE_VERSIONS
-from cluster_model.transaction_keys import COORDINATOR, TRANSACTIONAL_PRODUCER
+from cluster_model.transaction_keys import TRANSACTION_COORDINATOR, TRANSACTIONAL_PRODUCER
 
 __all__ = [
     "BROKER", "CONSUMER", "FLAWED_CLIENTS", "INT_MAX", "LONG_MAX", "MIN_ISR", "PRODUCER", "SCOPES", "THREADS", "TOPIC",
     "ConfigKey", "ConfigValue", "Dynamic", "Scope", "check",
 ]  # fmt: skip
+
+Scope = Literal["broker", "topic", "producer", "consumer"]
 
 _PER_BROKER: Final = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 """``DynamicConfig.Broker``."""
@@ -66,6 +70,7 @@ _GROUPS: Final = (
     ConfigKey("group.min.session.timeout.ms", "int", "Shortest session that a member may ask for."),
     ConfigKey("group.max.session.timeout.ms", "int", "Longest session that a member may ask for."),
     ConfigKey("group.max.size", "int", "Most members of a group (2.2).", 1),
+    *COORDINATOR,
 )
 
 _BROKER_FETCHING: Final = (
@@ -185,7 +190,7 @@ BROKER: Final = _table(
     ConfigKey("offsets.topic.num.partitions", "int", "Partitions of __consumer_offsets.", 1, 1_000),
     ConfigKey("offsets.topic.replication.factor", "int", "Replicas of __consumer_offsets.", 1, 100),
     *_GROUPS,
-    *COORDINATOR,
+    *TRANSACTION_COORDINATOR,
     ConfigKey("default.replication.factor", "int", "Replicas of a topic that names no number.", 1),
     ConfigKey("producer.id.expiration.ms", "int", "Silence after which an idempotent producer is forgotten.", 1),
     *_BROKER_FETCHING,
@@ -256,6 +261,7 @@ PRODUCER: Final = _table(
     ConfigKey("max.request.size", "int", "Bytes that one request, and so one record, may have."),
     ConfigKey("buffer.memory", "int", "Bytes for batches that are not settled yet.", 0, LONG_MAX),
     ConfigKey("max.block.ms", "int", "How long send waits for metadata and memory.", 0, LONG_MAX // 1_000),
+    *PARTITIONING,
     *TRANSACTIONAL_PRODUCER,
     _CLIENT_VERSION,
 )
@@ -286,6 +292,7 @@ _MEMBER: Final = (
         "group.instance.id", "str", "Makes members static ones; each gets its number behind it (2.3).",
         pattern="[a-zA-Z0-9._-]{1,200}", form="a name",
     ),
+    *MEMBER,
 )  # fmt: skip
 """Of members of a group that its coordinator shares partitions out to."""
 

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterable
 
 from cluster_model.errors import KafkaError
+from cluster_model.events import Event
 from cluster_model.groups.config import GroupConfig
 from cluster_model.groups.coordinator import GroupCoordinator
+from cluster_model.groups.modern.config import ModernConfig
 from cluster_model.internal_topics import INTERNAL, OFFSETS
 from cluster_model.kernel.port import Port
 from cluster_model.kernel.streams import Streams
@@ -19,7 +21,11 @@ from cluster_model.transactions.verifying import Write
 
 
 def host_coordinators(
-    spec: ClusterSpec, profile: Profile, brokers: Iterable[tuple[Broker, Port]], streams: Streams
+    spec: ClusterSpec,
+    profile: Profile,
+    brokers: Iterable[tuple[Broker, Port]],
+    streams: Streams,
+    emit: Callable[[Event], None],
 ) -> dict[int, GroupCoordinator]:
     """Give every broker its coordinators; returns those of groups, by broker.
 
@@ -32,7 +38,8 @@ def host_coordinators(
     for broker, port in brokers:
         stream = streams.named(f"groups:{broker.id}")
         config = GroupConfig.of(profile, spec.config)
-        coordinator = GroupCoordinator(port, profile, config, broker.tenants, partitions, stream)
+        modern = (ModernConfig.of(profile, spec.config), emit)
+        coordinator = GroupCoordinator(port, profile, config, broker.tenants, partitions, stream, modern)
         broker.host(coordinator)
         transactions = TransactionConfig.of(profile, spec.config)
         written = _tell_groups(coordinator)

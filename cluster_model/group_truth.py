@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from cluster_model.groups.group import Group, State
+from cluster_model.groups.modern.group import ModernGroup
 from cluster_model.internal_topics import OFFSETS, coordinator_partition
 from cluster_model.spec import GroupSpec
 
@@ -24,6 +25,14 @@ def known(cluster: "Cluster", group: str) -> Group | None:
     return cluster.coordinators[broker].registry.groups.get(group)
 
 
+def known_modern(cluster: "Cluster", group: str) -> ModernGroup | None:
+    """What its coordinator knows of a group by the consumer protocol."""
+    broker = coordinator(cluster, group)
+    if broker < 0 or not cluster.is_up(broker):
+        return None
+    return cluster.coordinators[broker].modern.groups.get(group)
+
+
 def is_coordinated(cluster: "Cluster", spec: GroupSpec) -> bool:
     """Whether a group's partitions are its coordinator's to give."""
     return spec.coordinated and cluster.profile.group_membership
@@ -33,6 +42,9 @@ def members(cluster: "Cluster", spec: GroupSpec) -> int:
     """How many members a group has by its coordinator, 0 while nobody knows."""
     if not is_coordinated(cluster, spec):
         return spec.members
+    modern = known_modern(cluster, spec.name)
+    if modern is not None:
+        return len(modern.members)
     found = known(cluster, spec.name)
     return 0 if found is None or found.state is State.DEAD else len(found.members)
 
@@ -48,12 +60,18 @@ def state(cluster: "Cluster", spec: GroupSpec) -> str:
     broker = coordinator(cluster, spec.name) if is_coordinated(cluster, spec) else -1
     if broker < 0 or not cluster.is_up(broker) or cluster.coordinators[broker].registry.status(spec.name):
         return ""
+    modern = known_modern(cluster, spec.name)
+    if modern is not None:
+        return str(modern.state.value)
     found = known(cluster, spec.name)
     return State.DEAD.value if found is None else str(found.state.value)
 
 
 def generation(cluster: "Cluster", spec: GroupSpec) -> int:
-    """The group's generation by its coordinator, -1 while nobody knows."""
+    """The group's generation, or its epoch (KIP-848), by its coordinator, -1 while nobody knows."""
+    modern = known_modern(cluster, spec.name)
+    if modern is not None:
+        return modern.epoch
     found = known(cluster, spec.name) if is_coordinated(cluster, spec) else None
     return -1 if found is None else found.generation
 
@@ -63,6 +81,11 @@ def assignment(cluster: "Cluster", spec: GroupSpec) -> tuple[tuple[str, tuple[st
     return tuple(
         (consumer.name, consumer.assignment) for consumer in cluster.consumers.values() if consumer.group == spec.name
     )
+
+
+def owned(cluster: "Cluster", spec: GroupSpec) -> int:
+    """Partitions that somebody takes for its own."""
+    return len(dict.fromkeys(name for _consumer, partitions in assignment(cluster, spec) for name in partitions))
 
 
 def places(cluster: "Cluster", spec: GroupSpec) -> dict[str, int]:

@@ -85,3 +85,12 @@ class HotKey(NamedTuple):
 
 KeySkew = ZipfKeys | HotKey
 """How keys are drawn that are not all alike."""
+
+
+class OwnPartitioner(NamedTuple):
+    """An application's own partitioner: some keys go to a partition each."""
+
+    keys: tuple[tuple[int, int], ...]
+    """(N of ``key-N``, partition)."""
+    others: int = -1
+    """Partition of all other keys; -1: each goes by Kafka's hash."""

@@ -97,6 +97,8 @@ class ProduceResponse(NamedTuple):
     """Which stint wrote it: identity for the observer, no client looks at it."""
     log_start: int = -1
     """Where the log begins, told with UNKNOWN_PRODUCER_ID; -1 untold."""
+    current: tuple[int, int] | None = None
+    """(leader, epoch) that a broker believes in that does not lead; None untold (KIP-951)."""
 
 
 class InitProducerIdRequest(NamedTuple):
@@ -181,6 +183,8 @@ class FetchData(NamedTuple):
     """To consumers; -1 with an error."""
     aborted: tuple[tuple[int, int], ...] = ()
     """(producer id, first offset) of aborted transactions in the records, to who reads committed data only."""
+    current: tuple[int, int] | None = None
+    """As of :class:`ProduceResponse`, with NOT_LEADER_OR_FOLLOWER and FENCED_LEADER_EPOCH to consumers."""
 
 
 class FetchResponse(NamedTuple):

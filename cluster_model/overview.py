@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from cluster_model import beliefs, group_truth, viewing
 from cluster_model.kernel.processes import ProcessState
 from cluster_model.messages import NOBODY
-from cluster_model.views import BrokerView, ClusterView, GroupView, PartitionView, ProducerView
+from cluster_model.views import BrokerView, ClientView, ClusterView, GroupView, PartitionView, ProducerView
 
 if TYPE_CHECKING:
     from cluster_model.cluster import Cluster
@@ -25,6 +25,7 @@ def overview(cluster: "Cluster") -> ClusterView:
         partitions=partitions,
         producers=tuple(_producer_view(cluster, name) for name in cluster.producers),
         groups=tuple(_group_view(cluster, spec.name) for spec in cluster.spec.groups),
+        clients=tuple(_client_view(cluster, node, name) for node, name in cluster.clients.names.items()),
         ledger=viewing.ledger_view(cluster.checker),
         faults=(),
         violations=cluster.query.violations(),
@@ -59,6 +60,12 @@ def _broker_view(cluster: "Cluster", broker: int, rack: str, partitions: tuple[P
         shutting_down=plane.is_shutting_down(broker),
         controller=plane.controller_known_to(broker) if cluster.is_up(broker) else NOBODY,
     )
+
+
+def _client_view(cluster: "Cluster", node: int, name: str) -> ClientView:
+    state = cluster.state_of(node)
+    shown: Any = {ProcessState.RUNNING: "up", ProcessState.PAUSED: "paused"}.get(state, "down")
+    return ClientView(node, name, shown)
 
 
 def _producer_view(cluster: "Cluster", name: str) -> ProducerView:

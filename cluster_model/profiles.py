@@ -81,9 +81,12 @@ FLAGS: Final = (
     Flag("stable_offsets", "OffsetFetch may ask for offsets that no transaction has pending (KIP-447)", (2, 5, 0)),
     Flag("sync_timeout", "members that joined and do not sync within the rebalance timeout are removed", (3, 0, 0)),
     Flag("skip_assignment", "a static leader that comes back is told not to assign anew (KIP-814)", (3, 2, 0)),
+    Flag("consumer_protocol", "groups of the consumer protocol, in KRaft mode (KIP-848)", (3, 7, 0)),
+    Flag("server_patterns", "... whose coordinator matches patterns, and whose members bring their ids", (4, 0, 0)),
     Flag("transactions", "producers may write to several partitions at once, or not at all (KIP-98)", (0, 11, 0)),
     Flag("verifies_transactions", "leaders ask whether a partition is part of a transaction (KIP-890)", (3, 6, 0)),
     Flag("transactions_v2", "every transaction has an epoch, and adds what it writes to (KIP-890)", (4, 0, 0)),
+    Flag("leader_hints", "who refuses to be leader says who is, and in which epoch (KIP-951)", (3, 7, 0)),
     Flag("keeps_last_isr", "the last member of an ISR always stays in it", (1, 1, 0)),
 )
 """Every rule that a cluster model looks at."""
@@ -172,9 +175,12 @@ class Profile:
     stable_offsets: bool
     sync_timeout: bool
     skip_assignment: bool
+    consumer_protocol: bool
+    server_patterns: bool
     transactions: bool
     verifies_transactions: bool
     transactions_v2: bool
+    leader_hints: bool
     keeps_last_isr: bool
 
     @property

@@ -26,6 +26,8 @@ class GroupFacts(NamedTuple):
     generation: int = -1
     state: str = ""
     """As DescribeGroups tells it; empty while nobody can, and for a group without a coordinator."""
+    owned: int = 0
+    """Partitions that a consumer that is up takes for its own."""
 
 
 class Query(ControlQuery):
@@ -144,6 +146,25 @@ class Query(ControlQuery):
     def generation(self, group: str) -> int:
         """A group's generation by its coordinator, -1 while nobody knows."""
         return self._group(group).generation
+
+    def owned(self, group: str) -> int:
+        """Partitions that a consumer of the group takes for its own; nobody reads the others."""
+        return self._group(group).owned
+
+    def read(self, group: str) -> int:
+        """Records handed to a group's applications, each time counted."""
+        self._group(group)
+        return self._checker.readings.read(group)
+
+    def reread(self, group: str) -> int:
+        """... of which had been handed to one of them before."""
+        self._group(group)
+        return self._checker.readings.reread(group)
+
+    def passed_over(self, group: str) -> int:
+        """Offsets that none of a group's applications was handed, between others that were."""
+        self._group(group)
+        return self._checker.readings.passed_over(group)
 
     def group_state(self, group: str) -> str:
         """A group's state by its coordinator, empty while nobody can tell."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from cluster_model.load_spec import ClosedLoop, KeySkew, RateProfile, Sizes
+from cluster_model.load_spec import ClosedLoop, KeySkew, OwnPartitioner, RateProfile, Sizes
 from cluster_model.log.rules import WRITEBACK_US
 from cluster_model.profiles import ELR_FEATURE, TRANSACTION_FEATURE, Profile, with_elr, with_transactions
 
@@ -87,7 +87,7 @@ class ProducerSpec:
     """-1: goes on until the settling begins."""
     config: dict[str, int | str | bool] = field(default_factory=dict)
     keys: int = 0
-    """Distinct keys of its records in each partition; 0: records without keys."""
+    """Distinct keys of its records, ``key-0`` and so on; 0: records without keys."""
     tombstones: int = 0
     """One record in so many deletes its key; 0: none."""
     send: str = "async"
@@ -116,6 +116,10 @@ class ProducerSpec:
     """In the order in which they see a record."""
     resends: bool = False
     """Whether a restarted application sends again what the process before it was not told the outcome of."""
+    partition: int = -1
+    """The partition that all its records name; -1: they leave it to the partitioner."""
+    partitioner: OwnPartitioner | None = None
+    """The application's own, for records with keys; None: Kafka's, by the configuration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +131,11 @@ class GroupSpec:
     members: int = 1
     processing_us: int = 0
     config: dict[str, int | str | bool] = field(default_factory=dict)
-    coordinated: bool = False
-    """Whether the group's coordinator shares the partitions out; else they are shared out once, in ranges."""
+    coordinated: bool = True
+    """Whether the group's coordinator shares the partitions out, in versions with group membership (0.9); else they
+    are given once, in ranges, and read from the beginning (``KafkaConsumer.assign``)."""
     commit: str = "auto"
-    """When its applications commit, of a coordinated group (``clients.application.COMMIT_MODES``)."""
+    """When its applications commit, where it is coordinated (``clients.application.COMMIT_MODES``)."""
     fails: int = 0
     """The handler cannot process one record in so many; 0: it can process all."""
     retries: int = 0

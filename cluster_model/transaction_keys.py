@@ -5,7 +5,7 @@ from typing import Final
 from cluster_model.config_key import ConfigKey
 from cluster_model.profiles import TRANSACTION_FEATURE
 
-COORDINATOR: Final = (
+TRANSACTION_COORDINATOR: Final = (
     ConfigKey("transaction.state.log.num.partitions", "int", "Partitions of __transaction_state.", 1, 1_000),
     ConfigKey("transaction.state.log.replication.factor", "int", "Replicas of __transaction_state.", 1, 100),
     ConfigKey("transaction.state.log.min.isr", "int", "In-sync replicas that __transaction_state needs.", 1),

@@ -149,6 +149,15 @@ class ControllerView:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientView:
+    """The process of a producer or of a group's member."""
+
+    node: int
+    name: str
+    state: BrokerState
+
+
+@dataclass(frozen=True, slots=True)
 class ProducerView:
     """A producer's own books; ``acks`` is -1 for all."""
 
@@ -254,6 +263,7 @@ class ClusterView:
     controllers: tuple[ControllerView, ...] = ()
     internal: tuple[PartitionView, ...] = ()
     """Partitions of Kafka's own topics where a screen has set them apart from ``partitions``."""
+    clients: tuple[ClientView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

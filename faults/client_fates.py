@@ -39,7 +39,8 @@ def _of_consumer(consumer: Consumer, fault: str) -> str:
     settings = _settings(consumer)
     if settings is None:
         return f"nobody reads its {owned} meanwhile"
-    session = f"its session of {settings.session_us // 1_000_000} s"
+    # By the consumer protocol (KIP-848) the coordinator alone knows how long a session is.
+    session = "its session" if settings.modern else f"its session of {settings.session_us // 1_000_000} s"
     if fault == "close":
         if settings.instance:
             return f"{who} does not leave as {settings.instance}: its {owned} wait for it until {session} is over"

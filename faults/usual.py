@@ -46,11 +46,23 @@ def _parameters(name: str, cluster: Cluster, partition: str, broker: int) -> dic
         return {"set": (("unclean.leader.election.enable", True),)}
     if name == "delete_records":
         return {"partition": partition}
+    if name == "reset_offsets":
+        return {"group": _group(cluster, topic), "topics": (topic,), "to_earliest": True, "execute": True}
+    if name in ("describe_group", "delete_group"):
+        return {"group": _group(cluster, topic)}
+    if name == "delete_offsets":
+        return {"group": _group(cluster, topic), "topics": (topic,)}
     if name == "shutdown":
         return {"broker": broker, "restart_after": RESTART_US}
     if name == "decommission":
         return {"broker": broker}
     return {"topic": topic} if name == "delete_topic" else {}
+
+
+def _group(cluster: Cluster, topic: str) -> str:
+    """A group that reads the topic, else any; empty if there is none."""
+    names = [spec.name for spec in cluster.spec.groups]
+    return next((spec.name for spec in cluster.spec.groups if topic in spec.topics), names[0] if names else "")
 
 
 def _free_name(cluster: Cluster) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from cluster_model import group_truth
 from cluster_model.cluster import Cluster
 from cluster_model.errors import ModelError
-from cluster_model.groups.describing import described
 from cluster_model.groups.group import State
 from cluster_model.groups.messages import DescribedGroup
 from cluster_model.groups.tables import Table, member_table, offset_table, partitions_of, state_table
@@ -16,7 +15,7 @@ def groups_of(cluster: Cluster) -> list[str]:
     """Names of the groups that have a coordinator: the playbook's, and whatever else has committed offsets."""
     found = [spec.name for spec in cluster.spec.groups if group_truth.is_coordinated(cluster, spec)]
     for each in cluster.coordinators.values():
-        found += each.registry.groups
+        found += [*each.registry.groups, *each.modern.groups]
     return sorted(dict.fromkeys(found))
 
 
@@ -41,7 +40,7 @@ def describe_group(cluster: Cluster, group: str) -> DescribedGroup:
     refused = registry.status(group)
     if refused:
         raise ModelError(f"broker {broker} is to coordinate group {shown(group)}, and answers {refused.name}")
-    return described(group, registry.groups.get(group))
+    return cluster.coordinators[broker].described(group)
 
 
 def offsets(cluster: Cluster, group: DescribedGroup) -> Table:

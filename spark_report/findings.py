@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from cluster_model.events import DATA_KINDS
 from spark_report import schemas
 from spark_report.recorded import LEDGER_TERMS, Recorded
-from spark_report.transforms import availability, numbers, points, timeline
+from spark_report.transforms import availability, clients, numbers, points, timeline
 from spark_report.transforms.intervals import SPAN
 
 if TYPE_CHECKING:
@@ -44,12 +44,16 @@ COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "latency": (*_WHO, "phase", "records", "min_us", "p50_us", "p95_us", "p99_us", "max_us"),
     "latency_series": (*_WHO, "bin_began_us", "bin_us", "records", "min_us", "p50_us", "p99_us", "max_us"),
     "counts": ("session_id", *numbers.COUNTED),
+    "producers": ("session_id", "client", *clients.PRODUCER),
+    "groups": ("session_id", "group_id", *clients.GROUP),
+    "members": ("session_id", "group_id", "client", *clients.MEMBER),
+    "client_errors": ("session_id", "what", "client", "error", "times"),
 }
 """Table → its columns, in order."""
 
 _ORDER: Final = (
-    *("session_id", "at_us", "began_us", "seq", "began_seq", "scope", "what", "partition", "client"),
-    *("phase", "bin_began_us", "term", "fault_id"),
+    *("session_id", "at_us", "began_us", "seq", "began_seq", "scope", "what", "partition", "group_id", "client"),
+    *("phase", "bin_began_us", "term", "fault_id", "error"),
 )
 
 
@@ -71,14 +75,21 @@ def compute(spark: "SparkSession", sessions: Sequence[Recorded], stage: Callable
             [points.points(rare), _in("faults", fault_spans), _in("partition_states", states)],
         )
         found |= _gather(["unavailability"], [_in("unavailability", out)])
-        stage("ledger and latency")
+        stage("ledger, latency and clients")
         totals = numbers.counts(events)
         timed = numbers.latencies(events, timeline.fault_windows(fault_spans), ends)
         series = F.when(F.col("phase").isNull(), F.lit("latency_series")).otherwise(F.lit("latency"))
         ledger = numbers.ledger(totals, results)
+        by_client = {
+            "producers": clients.producers(events),
+            "groups": clients.groups(events),
+            "members": clients.members(events),
+            "client_errors": clients.errors(events),
+        }
+        told = [_in(name, frame) for name, frame in by_client.items()]
         found |= _gather(
-            ["counts", "ledger", "latency", "latency_series"],
-            [_in("counts", totals), _in("ledger", ledger), timed.withColumn("finding", series)],
+            ["counts", "ledger", "latency", "latency_series", *by_client],
+            [_in("counts", totals), _in("ledger", ledger), timed.withColumn("finding", series), *told],
         )
     finally:
         # After Ctrl-C the JVM may not answer any more; what matters then is the interrupt.

@@ -14,6 +14,7 @@ from textual.screen import Screen
 
 from tui.bridge import SimBridge
 from tui.glyphs import GlyphSet
+from tui.screens.live import LiveScreen
 from tui.screens.main import MainScreen, Wake
 from tui.theme import Look, textual_theme
 
@@ -84,6 +85,8 @@ class FloodmarkApp(App[None]):
         if done.paint:
             self.frames += 1
             self.main.present()
+            if isinstance(self.screen, LiveScreen):
+                self.screen.present()
             if self.bridge.ran_out:
                 self.bridge.ran_out = False
                 self.main.toast("nothing notable in the next two minutes", "warning")

@@ -12,6 +12,7 @@ from typing import Final, Protocol
 from cluster_model.events import Event
 from cluster_model.views import ClusterView, FaultView, LogView, OperationView
 from faults.action import Action
+from playbooks.client_books import ClientBooks
 from playbooks.peeking import Peekable
 from tui.frameclock import FrameClock
 from tui.viewmodel.feed import Feed
@@ -93,6 +94,11 @@ class SessionLike(Protocol):
     @property
     def board(self) -> BoardLike:
         """Active faults and what they would do."""
+        ...
+
+    @property
+    def client_books(self) -> ClientBooks:
+        """What the clients saw so far."""
         ...
 
     def advance(self, until_us: int, max_events: int = 0) -> bool:

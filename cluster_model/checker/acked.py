@@ -35,6 +35,16 @@ class RangeSet:
             del starts[index + 1]
         return True
 
+    @property
+    def size(self) -> int:
+        """How many offsets."""
+        return sum(self._ends) - sum(self._starts)
+
+    @property
+    def gaps(self) -> int:
+        """How many are missing between the first and the last."""
+        return sum(self._starts[1:]) - sum(self._ends[:-1])
+
     def ranges(self) -> list[Range]:
         """All of it."""
         return list(zip(self._starts, self._ends, strict=True))

@@ -7,6 +7,7 @@ from cluster_model.checker.control_plane import Registrations
 from cluster_model.checker.history import History
 from cluster_model.checker.invariants import Invariants
 from cluster_model.checker.ledger import Ledger
+from cluster_model.checker.readings import Readings
 from cluster_model.checker.transacted import Transacted
 from cluster_model.events import (
     Appended,
@@ -34,7 +35,7 @@ from cluster_model.world import World
 class Checker:
     """Everything omniscient in one place. ``emit`` takes the events that it adds: findings and violations."""
 
-    __slots__ = ("history", "invariants", "ledger", "transacted")
+    __slots__ = ("history", "invariants", "ledger", "readings", "transacted")
 
     def __init__(self, world: World, emit: Callable[[Event], None], plane: Registrations | None = None) -> None:
         """``plane`` tells what is committed of brokers; None where there is none."""
@@ -42,6 +43,7 @@ class Checker:
         self.ledger = Ledger(world, self.history, emit)
         self.transacted = Transacted(world, self.ledger.acked_in)
         self.invariants = Invariants(world, self.history, emit, plane)
+        self.readings = Readings()
 
     def listeners(self) -> dict[type[TraceEvent], Callable[[Any], None]]:
         """Who hears the frequent kinds of events; :meth:`observe` hears all others."""
@@ -51,7 +53,7 @@ class Checker:
             HwAdvanced: self._hw_advanced,
             RecordsAcked: self.ledger.acked,
             RecordsAborted: self._aborted,
-            RecordsRead: _ignored,
+            RecordsRead: self.readings.handed,
             ProduceRefused: _ignored,
             ProduceRetried: _ignored,
         }
@@ -75,6 +77,7 @@ class Checker:
         elif isinstance(event, PartitionDeleted):
             self.ledger.deleted(event)
             self.transacted.deleted(event)
+            self.readings.deleted(event.partition)
         self.history.observe(event)
         self.invariants.observe(event)
         if isinstance(event, RecordsFailed):
@@ -88,14 +91,18 @@ class Checker:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self.history.save(), self.ledger.save(), self.invariants.save(), self.transacted.save())
+        return (
+            self.history.save(), self.ledger.save(), self.invariants.save(), self.readings.save(),
+            self.transacted.save(),
+        )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        history, ledger, invariants, transacted = saved
+        history, ledger, invariants, readings, transacted = saved
         self.history.load(history)
         self.ledger.load(ledger)
         self.invariants.load(invariants)
+        self.readings.load(readings)
         self.transacted.load(transacted)
 
 

@@ -46,7 +46,7 @@ def _ranges(lineages: Lineages, records: Slice, aborted: Sequence[tuple[int, int
         while coming and coming[0][1] < end:
             gone[coming.pop(0)[0]] = None
         if batch.kind >= ABORT:
-            if batch.kind == ABORT:
+            if batch.kind == ABORT and (cleaned is None or not cleaned.gone(batch)):
                 gone.pop(batch.producer_id, None)
         elif batch.kind != TRANSACTIONAL or batch.producer_id not in gone:
             yield from [(start, end)] if cleaned is None else cleaned.left(start, end)

@@ -13,8 +13,8 @@ class Outgoing:
     """A batch on its way. ``written`` stays True once an attempt may have reached a log."""
 
     __slots__ = (
-        "attempts", "created_us", "done", "epoch", "first", "in_flight", "leader_epoch", "newest_us", "partition",
-        "producer_id", "records", "renumbered", "retry_at", "sequence", "split", "written",
+        "attempts", "closed", "created_us", "done", "epoch", "first", "in_flight", "leader_epoch", "newest_us",
+        "partition", "producer_id", "records", "renumbered", "retry_at", "sequence", "written",
     )  # fmt: skip
 
     def __init__(self, partition: str, sequence: int, records: int, created_us: int) -> None:
@@ -40,8 +40,8 @@ class Outgoing:
         self.written = False
         self.renumbered = False
         """Its sequence has been reset while it was under way (``ProducerBatch.sequenceHasBeenReset``)."""
-        self.split = False
-        """It takes no more records: it is a piece of a batch that was too large."""
+        self.closed = False
+        """It takes no more records: it is a piece of a batch that was too large, or one did not fit into it."""
 
     def pieces(self, room: int) -> list["Outgoing"]:
         """Batches of at most ``room`` records each in its stead (``ProducerBatch.split``)."""
@@ -52,7 +52,7 @@ class Outgoing:
             )  # fmt: skip
             piece.newest_us = self.newest_us
             piece.producer_id, piece.epoch, piece.first = self.producer_id, self.epoch, self.first + start
-            piece.written, piece.split = self.written, True
+            piece.written, piece.closed = self.written, True
             pieces.append(piece)
         return pieces
 
@@ -61,7 +61,7 @@ class Outgoing:
         return (
             self.partition, self.sequence, self.records, self.created_us, self.attempts, self.retry_at,
             self.in_flight, self.written, self.producer_id, self.newest_us, self.epoch, self.first, self.leader_epoch,
-            self.done, self.renumbered, self.split,
+            self.done, self.renumbered, self.closed,
         )  # fmt: skip
 
     @classmethod
@@ -70,7 +70,7 @@ class Outgoing:
         batch = cls(*saved[:4])
         (
             batch.attempts, batch.retry_at, batch.in_flight, batch.written, batch.producer_id, batch.newest_us,
-            batch.epoch, batch.first, batch.leader_epoch, batch.done, batch.renumbered, batch.split,
+            batch.epoch, batch.first, batch.leader_epoch, batch.done, batch.renumbered, batch.closed,
         ) = saved[4:]  # fmt: skip
         return batch
 
@@ -156,7 +156,7 @@ class Accumulator:
 
     def _takes(self, batch: Outgoing, records: int) -> bool:
         """Whether a batch that waits has room for more."""
-        if batch.attempts or batch.split:
+        if batch.attempts or batch.closed:
             return False
         return self._sizes.of(batch.partition, batch.sequence, batch.records + records) <= self._batch_bytes
 
@@ -165,6 +165,27 @@ class Accumulator:
         line = self.line(partition)
         joins = bool(line.waiting) and self._takes(line.waiting[-1], records)
         return 0 if joins else self._memory(partition, line.next_number, records)
+
+    def fits(self, partition: str, records: int) -> bool:
+        """Whether records have room in the batch that waits last; a batch without room is closed by the try."""
+        line = self.lines.get(partition)
+        if line is None or not line.waiting:
+            return False
+        last = line.waiting[-1]
+        if self._takes(last, records):
+            return True
+        last.closed = True
+        return False
+
+    def full(self, partition: str) -> bool:
+        """Whether no waiting batch takes another record, there being none, too (``allBatchesFull``)."""
+        line = self.lines.get(partition)
+        if line is None or not line.waiting:
+            return True
+        last = line.waiting[-1]
+        if last.attempts or last.closed:
+            return True
+        return self._sizes.of(partition, last.sequence, last.records) >= self._batch_bytes
 
     def add(self, partition: str, records: int, now: int) -> int:
         """Put records into the last batch if it still has room, else into a new one; returns their first number."""
@@ -192,7 +213,7 @@ class Accumulator:
         """Put records in a batch of their own under the numbers that they had in an earlier process."""
         line = self.line(partition)
         batch = Outgoing(partition, number, records, now)
-        batch.split = True
+        batch.closed = True
         line.waiting.append(batch)
         self.busy[partition] = line
         self.waiting += 1

@@ -8,9 +8,10 @@ retriable; commitAsync never is. The broker keeps the last commit it has appende
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
+from cluster_model.clients.committer import Committer
 from cluster_model.clients.coordinator_link import CoordinatorLink
 from cluster_model.clients.group_settings import GroupSettings
-from cluster_model.clients.membership import STABLE, Membership, exception
+from cluster_model.clients.membership import STABLE, exception
 from cluster_model.clients.positions import Positions
 from cluster_model.errors import KafkaError, ModelError
 from cluster_model.groups.messages import (
@@ -44,6 +45,8 @@ _COORDINATOR_GONE: Final = (
     KafkaError.NETWORK_EXCEPTION,
 )
 _LATER: Final = (KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
+_MEMBERS: Final = (KafkaError.STALE_MEMBER_EPOCH, KafkaError.UNKNOWN_MEMBER_ID)
+"""Of an OffsetFetch in a member's name (KIP-848): its heartbeats will say the same."""
 
 
 class Outcome(NamedTuple):
@@ -67,7 +70,7 @@ class Commits:
         profile: Profile,
         settings: GroupSettings,
         link: CoordinatorLink,
-        member: Membership,
+        member: Committer,
         positions: Positions,
         done: Callable[[Outcome], None],
     ) -> None:
@@ -168,11 +171,20 @@ class Commits:
         elif error in (KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID):
             self._member.refused(error, now)
             self._done(Outcome(kind, COMMIT_FAILED, offsets))
+        elif error is KafkaError.STALE_MEMBER_EPOCH:
+            self._stale(kind, offsets, now, deadline)
         elif error is KafkaError.FENCED_INSTANCE_ID:
             self._member.refused(error, now)
             self._done(Outcome(kind, exception(error), offsets))
         else:
             self._done(Outcome(kind, exception(error), offsets))
+
+    def _stale(self, kind: str, offsets: tuple[CommittedOffset, ...], now: int, deadline: int) -> None:
+        """The member has another epoch by now (KIP-848): what the client commits by itself goes again with that."""
+        if kind in (PREPARE, CLOSE):
+            self._retriable(kind, offsets, now, deadline)
+        else:
+            self._done(Outcome(kind, COMMIT_FAILED, offsets))
 
     def auto(self, now: int) -> None:
         """The automatic commit of a poll, if its time has come."""
@@ -191,6 +203,9 @@ class Commits:
         """Ask what the group has committed for partitions that need a position."""
         if partitions and not self._fetching and self._link.known and now >= self._retry_at:
             request = OffsetFetchRequest(0, self._member.group, tuple(partitions), self._stable)
+            if self._settings.modern:
+                member = self._member
+                request = request._replace(member_id=member.member_id, member_epoch=member.generation)
             self._fetching = self._link.ask(FETCH, request)
 
     def fetched(self, response: OffsetFetchResponse, now: int) -> None:
@@ -204,7 +219,7 @@ class Commits:
             self._retry_at = now + self._settings.backoff_us
             if refused in _COORDINATOR_GONE:
                 self._link.unknown()
-            elif refused not in (*_LATER, KafkaError.UNSTABLE_OFFSET_COMMIT):
+            elif refused not in (*_LATER, *_MEMBERS, KafkaError.UNSTABLE_OFFSET_COMMIT):
                 self._positions.failure = exception(refused)
             return
         waiting = self._positions.initializing()
@@ -245,9 +260,8 @@ class Commits:
         times = [self.auto_at] if self._settings.auto_commit and self._member.state == STABLE else []
         if self._repeat is not None:
             times.append(self._repeat[2])
-        if self._retry_at > now:
-            times.append(self._retry_at)
-        return min(times, default=-1)
+        times.append(self._retry_at)
+        return min([at for at in times if at > now], default=-1)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""

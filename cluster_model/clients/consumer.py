@@ -7,6 +7,7 @@ which closes its consumer.
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from cluster_model.clients.application import Application, Failing
@@ -16,13 +17,16 @@ from cluster_model.clients.coordination import Coordination
 from cluster_model.clients.fetching import Fetcher, Handed
 from cluster_model.clients.group_settings import GroupSettings
 from cluster_model.clients.metadata import Metadata
+from cluster_model.clients.modern.coordination import ModernCoordination
 from cluster_model.clients.positions import Positions
 from cluster_model.clients.reset_policy import reset_policy
 from cluster_model.config import ConsumerConfig
 from cluster_model.events import ConsumerFailed, Event, HandlerFailed, RecordsRead
+from cluster_model.groups.uuids import uuid
 from cluster_model.internal_topics import INTERNAL
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Alarm, Port
+from cluster_model.kernel.streams import Stream
 from cluster_model.log.lineage import Lineages
 from cluster_model.messages import (
     READ_COMMITTED,
@@ -90,7 +94,7 @@ class Consumer:
         self.leaving = False
         """Its application is to end, and calls no other poll."""
         self._failing: tuple[Failing, ...] = ()
-        self.coordination: Coordination | None = None
+        self.coordination: Coordination | ModernCoordination | None = None
         self._busy_until = 0
         self._alarm = Alarm(port, "poll")
         self._metadata = Metadata(
@@ -112,8 +116,13 @@ class Consumer:
         for partition in partitions:
             self._positions.seek(partition, 0)
 
-    def subscribe(self, settings: GroupSettings, topics: tuple[str, ...], pattern: str = "") -> None:
-        """Be a member of the group: of these topics, or of all that match ``pattern``; before :meth:`begin`."""
+    def subscribe(
+        self, settings: GroupSettings, topics: tuple[str, ...], pattern: str = "", stream: Stream | None = None
+    ) -> None:
+        """Be a member of the group: of these topics, or of all that match ``pattern``; before :meth:`begin`.
+
+        A member that makes its own id (KIP-848) draws it from ``stream``.
+        """
 
         def subscription() -> tuple[str, ...]:
             if not pattern:
@@ -122,10 +131,19 @@ class Consumer:
             # Internal topics are left out of patterns (``exclude.internal.topics``).
             return tuple(sorted(name for name in known if name not in INTERNAL and re.fullmatch(pattern, name)))
 
-        self.coordination = Coordination(
-            self._port, (self.name, self.group), self._profile, settings, self._metadata, self._positions,
-            subscription, self._config.rack, self._emit,
-        )  # fmt: skip
+        named = (self.name, self.group)
+        if settings.modern:
+            by_server = self._profile.server_patterns
+            self.coordination = ModernCoordination(
+                self._port, named, self._profile, settings, self._metadata, self._positions, subscription,
+                pattern if by_server else "", partial(uuid, stream) if stream is not None and by_server else None,
+                self._emit,
+            )  # fmt: skip
+        else:
+            self.coordination = Coordination(
+                self._port, named, self._profile, settings, self._metadata, self._positions, subscription,
+                self._config.rack, self._emit,
+            )  # fmt: skip
         self.coordination.on_outcome = self._commit_ended
 
     @property

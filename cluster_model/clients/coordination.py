@@ -15,15 +15,8 @@ from cluster_model.clients.group_settings import GroupSettings
 from cluster_model.clients.membership import STABLE, UNJOINED, Membership
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.positions import Positions
-from cluster_model.events import (
-    CommitFailed,
-    Event,
-    GroupRebalanced,
-    OffsetsCommitted,
-    PartitionsAssigned,
-    PartitionsLost,
-    PartitionsRevoked,
-)
+from cluster_model.clients.telling import Telling, Told
+from cluster_model.events import Event, GroupRebalanced, PartitionsAssigned, PartitionsLost, PartitionsRevoked
 from cluster_model.groups.messages import (
     Assignment,
     FindCoordinatorResponse,
@@ -37,8 +30,6 @@ from cluster_model.groups.messages import (
 from cluster_model.kernel.port import Port
 from cluster_model.profiles import Profile
 
-Told = type[PartitionsAssigned] | type[PartitionsRevoked] | type[PartitionsLost]
-
 CLOSE_US = 30_000_000
 """How long a close waits for its commit."""
 
@@ -47,8 +38,8 @@ class Coordination:
     """A member's side of its group."""
 
     __slots__ = (
-        "_emit", "_last", "_named", "_polled_at", "_port", "_positions", "_preparing", "_settings", "_told", "commits",
-        "link", "member", "on_outcome",
+        "_emit", "_last", "_named", "_polled_at", "_port", "_positions", "_preparing", "_settings", "_telling",
+        "commits", "link", "member", "on_outcome",
     )  # fmt: skip
 
     def __init__(
@@ -78,8 +69,7 @@ class Coordination:
         self._preparing = False
         self._last: tuple[tuple[str, ...], int] = ((), -1)
         """What the member was given last, and in which generation."""
-        self._told: dict[str, int] = {}
-        """What this member knows to be committed by itself."""
+        self._telling = Telling(port, named, "generation", emit)
 
     @property
     def settings(self) -> GroupSettings:
@@ -152,30 +142,19 @@ class Coordination:
             member.request_rejoin()
         self.commits.rearm(now)
         self._positions.assign(given)
-        self._told = {name: offset for name, offset in self._told.items() if name in given}
+        self._telling.keep(given)
         self._last = (given, member.generation)
-        if member.leads:
+        if member.leads and member.led:
             detail = f"generation {member.generation} by {member.protocol}"
             self._emit(GroupRebalanced(now, *self._named, member.led, detail))
         self._tell(PartitionsAssigned, [name for name in given if name not in owned])
 
     def _tell(self, kind: Told, partitions: Iterable[str]) -> None:
-        names = tuple(partitions)
-        if names:
-            generation = self.member.generation
-            words = (f"generation {generation}: " if generation >= 0 else "") + ", ".join(names)
-            self._emit(kind(self._port.now, *self._named, len(names), words))
+        self._telling.tell(kind, partitions, self.member.generation)
 
     def _done(self, outcome: Outcome) -> None:
         """A commit came to its end."""
-        now = self._port.now
-        if outcome.error:
-            self._emit(CommitFailed(now, *self._named, outcome.error, outcome.kind))
-        else:
-            for each in outcome.offsets:
-                if self._told.get(each.partition) != each.offset:
-                    self._told[each.partition] = each.offset
-                    self._emit(OffsetsCommitted(now, *self._named, each.partition, each.offset, outcome.kind))
+        self._telling.done(outcome)
         self.on_outcome(outcome)
 
     # --- between polls
@@ -206,6 +185,7 @@ class Coordination:
 
     def closed(self, now: int) -> bool:
         """Whether the last commit has ended; then the member leaves."""
+        self.link.find()
         self.commits.poll(now)
         if self.commits.busy(CLOSE):
             return False
@@ -219,6 +199,8 @@ class Coordination:
         now = self._port.now
         if isinstance(message, FindCoordinatorResponse):
             self.link.found(message)
+            if self.link.known:
+                self.member.coordinator_found(now)
         elif isinstance(message, JoinGroupResponse):
             self.member.joined(message, now)
         elif isinstance(message, SyncGroupResponse):
@@ -255,13 +237,14 @@ class Coordination:
             times.append(self.commits.due(now))
         elif self._settings.own_thread and not polling and self.member.state != UNJOINED:
             times.append(self._polled_at + self._settings.max_poll_us)
-        return min([at for at in times if at >= 0], default=-1)
+        # What is overdue waits for something else, such as a coordinator, and hides nothing that is still to come.
+        return min([at for at in times if at > now], default=-1)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
             self.link.save(), self.member.save(), self.commits.save(), self._polled_at, self._preparing, self._last,
-            tuple(self._told.items()),
+            self._telling.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
@@ -270,7 +253,7 @@ class Coordination:
         self.link.load(link)
         self.member.load(member)
         self.commits.load(commits)
-        self._told = dict(told)
+        self._telling.load(told)
 
 
 def _nothing(_outcome: Outcome) -> None:

@@ -37,7 +37,7 @@ class Expiry:
         if head.attempts:
             return head.retry_at + patience
         at = head.created_us + config.linger_us
-        closed = len(line.waiting) > 1 or head.split
+        closed = len(line.waiting) > 1 or head.closed
         if closed or self._sizes.of(head.partition, head.sequence, head.records) >= config.batch_bytes:
             at = min(at, head.newest_us)
         return at + patience

@@ -170,6 +170,8 @@ class Fetcher:
         self._asked.pop(source, None)
         if self._sessions[source].answered(response):
             for data in response.partitions:
+                if data.current is not None:
+                    self._metadata.learn(data.partition, data.current)
                 if data.error or data.preferred != NOBODY or data.records.end > data.records.start:
                     self._buffered.append(_Buffered(source, data, data.offset))
         return True
@@ -258,7 +260,8 @@ class Fetcher:
             if not from_follower:  # Only the leader's word on that counts: else it is asked next.
                 self._positions.out_of_range(data.partition)
             return
-        self._back_off(data.partition)
+        if not self._metadata.learn(data.partition, data.current):
+            self._back_off(data.partition)
         if data.error != _STAYS:
             self._metadata.refresh()
 

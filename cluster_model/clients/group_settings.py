@@ -8,6 +8,9 @@ from cluster_model.config import MS, ConfigValue
 from cluster_model.errors import ModelError
 from cluster_model.profiles import Profile
 
+_CLASSIC_ONLY: Final = ("session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy")
+"""What a consumer with ``group.protocol: consumer`` refuses: the broker's settings and assignors count."""
+
 STRATEGIES: Final = {
     "RangeAssignor": "range",
     "RoundRobinAssignor": "roundrobin",
@@ -49,6 +52,10 @@ class GroupSettings:
     version: int
     instance: str = ""
     """``group.instance.id``."""
+    modern: bool = False
+    """``group.protocol`` is consumer (KIP-848): session, heartbeats and assignors are the coordinator's."""
+    remote_assignor: str = ""
+    """``group.remote.assignor``, empty for whatever the coordinator takes."""
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue], instance: str = "") -> "GroupSettings":
@@ -65,6 +72,7 @@ class GroupSettings:
         usual = 45_000 if number >= (3, 0, 0) else 10_000 if number >= (0, 10, 1) else 30_000
         session = time("session.timeout.ms", usual)
         heartbeat = time("heartbeat.interval.ms", 3_000)
+        modern = protocol(profile, config)
         if heartbeat >= session:
             raise ModelError("heartbeat.interval.ms must be below session.timeout.ms")
         if instance and not profile.static_members:
@@ -85,9 +93,26 @@ class GroupSettings:
             cooperative=all(name == "cooperative-sticky" for name in assignors),
             tells_lost=number >= (2, 4, 0),
             own_thread=profile.rebalance_timeout,
-            version=_join_version(profile),
+            version=int(profile.server_patterns) if modern else _join_version(profile),
             instance=instance,
+            modern=modern,
+            remote_assignor=str(config.get("group.remote.assignor", "")),
         )
+
+
+def protocol(profile: Profile, config: Mapping[str, ConfigValue]) -> bool:
+    """Whether ``group.protocol`` is consumer.
+
+    Raises:
+        ModelError: the version does not have it, or a setting is the other protocol's.
+    """
+    modern = config.get("group.protocol", "classic") == "consumer"
+    if modern and not (profile.consumer_protocol and profile.kraft):
+        raise ModelError(f"group.protocol consumer exists since Kafka 3.7 in KRaft mode, this is {profile.name}")
+    others = [name for name in (_CLASSIC_ONLY if modern else ("group.remote.assignor",)) if name in config]
+    if others:
+        raise ModelError(f"{others[0]} cannot be set with group.protocol {'consumer' if modern else 'classic'}")
+    return modern
 
 
 def _join_version(profile: Profile) -> int:

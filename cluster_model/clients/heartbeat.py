@@ -47,6 +47,10 @@ class Heartbeat:
         """Whether that one is under way."""
         return self.running and self._asked == correlation
 
+    def heard(self, now: int) -> None:
+        """The session begins anew, whatever is under way."""
+        self._heard_at = now
+
     def answered(self, now: int) -> None:
         """The coordinator knows the member."""
         self._asked = 0

@@ -81,7 +81,7 @@ class Membership:
         self.member_id = ""
         self.leads = False
         self.led = 0
-        """How many members the leader was told of."""
+        """How many members the leader was told of, 0 if it is not to assign: it has returned, and nothing changes."""
         self.failure = ""
         """The exception that the next poll throws."""
         self.heartbeat = Heartbeat(settings)
@@ -201,7 +201,7 @@ class Membership:
             self._snapshot = None
             assignments: tuple[tuple[str, Assignment], ...] = ()
             if self.leads:
-                self.led = len(response.members)
+                self.led = 0 if response.skip_assignment else len(response.members)
                 topics = {topic for member in response.members for topic in member.metadata.topics}
                 self._used = sizes(self._metadata, topics)
                 if not response.skip_assignment:
@@ -293,9 +293,14 @@ class Membership:
         if self.heartbeat.session_over(now):
             self._link.unknown()
             self.heartbeat.answered(now)
+            self._link.find()
         elif self.heartbeat.due_now(now):
             request = HeartbeatRequest(0, self.group, self.generation, self.member_id, self._settings.instance)
             self.heartbeat.sent(now, self._link.ask(HEARTBEAT, request))
+
+    def coordinator_found(self, now: int) -> None:
+        """A lookup was answered: the session is counted from here (``resetSessionTimeout``)."""
+        self.heartbeat.heard(now)
 
     def beaten(self, response: HeartbeatResponse, now: int) -> None:
         """An answer to a heartbeat."""

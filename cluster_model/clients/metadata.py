@@ -12,7 +12,7 @@ class Metadata:
 
     __slots__ = (
         "_age_us", "_alarm", "_asked_at", "_backoff_us", "_brokers", "_busy", "_correlation", "_node", "_online",
-        "_port", "_silent", "_timeout_us", "_turn", "_wanted_at", "states", "version",
+        "_port", "_silent", "_timeout_us", "_told", "_turn", "_wanted_at", "states", "version",
     )  # fmt: skip
 
     def __init__(
@@ -29,6 +29,8 @@ class Metadata:
         self.states: dict[str, PartitionState] = {}
         self.version = 0
         """Raised whenever the states may have changed."""
+        self._told: tuple[PartitionState, ...] = ()
+        """What the last answer said."""
         self._port = port
         self._brokers = brokers
         self._age_us = age_us
@@ -72,6 +74,17 @@ class Metadata:
         """Whether a live broker is thought to hold a replica (``Cluster.nodeIfOnline``)."""
         state = self.states.get(partition)
         return state is not None and broker in state.replicas and broker in self._online
+
+    def learn(self, partition: str, current: tuple[int, int] | None) -> bool:
+        """Somebody named (leader, epoch) of a partition; whether that is now what is believed (KIP-951)."""
+        known = self.states.get(partition)
+        if current is None or known is None:
+            return False
+        leader, epoch = current
+        if epoch > known.leader_epoch:
+            self.states[partition] = known._replace(leader=leader, leader_epoch=epoch)
+            self.version += 1
+        return epoch >= known.leader_epoch
 
     def refresh(self) -> None:
         """Ask again, after the back-off."""
@@ -138,8 +151,12 @@ class Metadata:
     def _take(self, states: tuple[PartitionState, ...]) -> None:
         """Keep the newest of each: an older epoch comes from a broker that is behind (KIP-320).
 
-        What is not told of any more is gone. A topic created again is told from the former one by its id.
+        What is not told of any more is gone. A topic created again is told from the former one by its id. What is told
+        a second time changes nothing, not even where something newer has been learned meanwhile.
         """
+        if states == self._told:
+            return
+        self._told = states
         self.version += 1
         before = self.states
         self.states = {}
@@ -169,5 +186,6 @@ class Metadata:
             alarm,
         ) = saved  # fmt: skip
         self.states = {state.partition: state for state in states}
+        self._told = ()
         self._silent = list(silent)
         self._alarm.load(alarm)

@@ -45,7 +45,7 @@ class Positions:
     __slots__ = (
         "_asked", "_checked", "_correlation", "_current", "_detects", "_emit", "_metadata", "_named", "_policy",
         "_port", "_retry_at", "_seen", "_settings", "_states", "_timestamps", "assigned", "epochs", "failure", "frozen",
-        "isolation", "offsets", "on_new_leader",
+        "isolation", "offsets", "on_new_leader", "withheld",
     )  # fmt: skip
 
     def __init__(
@@ -79,6 +79,8 @@ class Positions:
         """While a commit before a rebalance is under way, nothing is handed out or fetched."""
         self.isolation = READ_UNCOMMITTED
         """By which a reset to the end is answered."""
+        self.withheld: tuple[str, ...] = ()
+        """Nor of these, which are about to be given up (KIP-848)."""
         self.on_new_leader: Callable[[str], object] = _nothing
         """Told of a partition whose leader or leader epoch has changed."""
         self._states: dict[str, int] = {}
@@ -118,7 +120,8 @@ class Positions:
 
     def fetchable(self, partition: str) -> bool:
         """Whether it is assigned and has a position that nothing speaks against."""
-        return partition in self.offsets and partition not in self._states and not self.frozen
+        free = not self.frozen and partition not in self.withheld
+        return free and partition in self.offsets and partition not in self._states
 
     def put_last(self, partition: str) -> None:
         """Fetch it after all others from now on."""
@@ -294,14 +297,14 @@ class Positions:
         return (
             tuple(self.assigned), tuple(self.offsets.items()), tuple(self.epochs.items()), self.failure, self.frozen,
             tuple(self._states.items()), tuple(self._checked.items()), tuple(self._asked.items()),
-            tuple(self._timestamps.items()), tuple(self._retry_at.items()), self._correlation,
+            tuple(self._timestamps.items()), tuple(self._retry_at.items()), self._correlation, self.withheld,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
             assigned, offsets, epochs, self.failure, self.frozen, states, checked, asked, timestamps, retry_at,
-            self._correlation,
+            self._correlation, self.withheld,
         ) = saved  # fmt: skip
         self.assigned = dict.fromkeys(assigned)
         self.offsets, self.epochs, self._states = dict(offsets), dict(epochs), dict(states)

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from cluster_model.clients.era import FOREVER, Era
+from cluster_model.clients.partitioners.placing import KIP_794, PartitionerConfig, check_partitioner
 from cluster_model.config_keys import ConfigValue
 from cluster_model.errors import ConfigConflictError
 from cluster_model.kernel.streams import Stream
 from cluster_model.log.codecs import Codec, codec_of
+from cluster_model.partitioning_keys import ADAPTIVE, AVAILABILITY, IGNORE_KEYS, PARTITIONER_CLASS
 from cluster_model.profiles import Profile
 
 MS: Final = 1_000
@@ -42,6 +44,9 @@ class ProducerConfig:
     metadata_idle_us: int
     """How long the metadata of a topic is kept that nothing is sent to."""
     codec: Codec
+    partitioner: PartitionerConfig
+    availability_us: int
+    """Silence of a leader after which its partitions are left out, 0 for never."""
     transactional_id: str = ""
     """Empty for none."""
     transaction_timeout_us: int = 60_000 * MS
@@ -82,22 +87,23 @@ class ProducerConfig:
             idempotent=_idempotent(profile, era, config, acks, retries, in_flight),
             metadata_age_us=int(config.get("metadata.max.age.ms", 300_000)) * MS,
             metadata_idle_us=int(config.get(IDLE, 300_000)) * MS if era.drops_idle_topics else UNBOUNDED_US,
+            partitioner=_partitioner(era, config),
+            availability_us=int(config.get(AVAILABILITY, 0)) * MS,
             codec=codec_of(profile, str(config.get("compression.type", "none"))),
             transactional_id=transactional_id,
             transaction_timeout_us=int(config.get("transaction.timeout.ms", 60_000)) * MS,
         )
 
+    def pause_us(self, attempts: int, jitter: Stream) -> int:
+        """Time from a failed attempt, the first being 1, to the next (``ExponentialBackoff``).
 
-def pause_us(config: ProducerConfig, attempts: int, jitter: Stream) -> int:
-    """Time from a failed attempt, the first being 1, to the next (``ExponentialBackoff``).
-
-    Where pauses grow they vary by a fifth; with no room to grow they do not.
-    """
-    most = config.backoff_max_us
-    if config.backoff_us >= most:
-        return most
-    pause = min(config.backoff_us << min(attempts - 1, 20), most)
-    return min(pause * (800 + jitter.below(401)) // 1_000, most)
+        Where pauses grow they vary by a fifth; with no room to grow they do not.
+        """
+        most = self.backoff_max_us
+        if self.backoff_us >= most:
+            return most
+        pause = min(self.backoff_us << min(attempts - 1, 20), most)
+        return min(pause * (800 + jitter.below(401)) // 1_000, most)
 
 
 def _transactional_id(profile: Profile, era: Era, config: Mapping[str, ConfigValue]) -> str:
@@ -167,3 +173,20 @@ def _idempotent(
             f"brokers of Kafka {profile.version} know no idempotence: enable.idempotence must be false",
         )
     return wanted
+
+
+def _partitioner(era: Era, config: Mapping[str, ConfigValue]) -> PartitionerConfig:
+    """Who chooses partitions; what the version does not know is refused."""
+    for key in (IGNORE_KEYS, ADAPTIVE, AVAILABILITY):
+        if key in config and era.number < KIP_794:
+            raise ConfigConflictError(key, f"{key} exists since Kafka 3.3, this is {era.version}")
+    made = PartitionerConfig(
+        str(config.get(PARTITIONER_CLASS, "")),
+        config.get(IGNORE_KEYS, False) is True,
+        config.get(ADAPTIVE, True) is True,
+    )
+    try:
+        check_partitioner(era.number, made)
+    except ValueError as error:
+        raise ConfigConflictError(PARTITIONER_CLASS, str(error)) from None
+    return made

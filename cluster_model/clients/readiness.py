@@ -22,13 +22,17 @@ class Readiness:
         """Bytes of its records, not compressed."""
         return self._sizes.of(batch.partition, batch.sequence, batch.records)
 
+    def any_of(self, lines: list[Line], now: int) -> bool:
+        """Whether the head of any line is ready."""
+        return any(line.waiting and not line.muted and self.at(line) <= now for line in lines)
+
     def at(self, line: Line) -> int:
         """When the head of a line is ready to be sent."""
         batch = line.waiting[0]
         config = self._config
         if batch.attempts:
             return self._backs_off_until(line, batch)
-        full = len(line.waiting) > 1 or batch.split or self.size(batch) >= config.batch_bytes
+        full = len(line.waiting) > 1 or batch.closed or self.size(batch) >= config.batch_bytes
         at = batch.created_us if full or self.hurry else batch.created_us + config.linger_us
         return max(at, self._packed_at(batch))
 

@@ -7,7 +7,8 @@ from cluster_model.clients.books import Books
 from cluster_model.clients.expiry import NEVER, Expiry
 from cluster_model.clients.in_flight import InFlight
 from cluster_model.clients.metadata import Metadata
-from cluster_model.clients.producer_config import ProducerConfig, pause_us
+from cluster_model.clients.partitioners.loads import Latencies
+from cluster_model.clients.producer_config import ProducerConfig
 from cluster_model.clients.producer_id import IdRequest
 from cluster_model.clients.readiness import Readiness
 from cluster_model.clients.sequences import GAP, Sequences
@@ -24,8 +25,8 @@ class Sender:
 
     __slots__ = (
         "_accumulator", "_alarm", "_books", "_config", "_correlation", "_expiry", "_flight", "_id_request", "_jitter",
-        "_manner", "_metadata", "_muting", "_name", "_next_line", "_patience_us", "_port", "_pumped_as_of", "_ready",
-        "_sequences", "_spec", "_stalled", "acks", "at_once",
+        "_latencies", "_manner", "_metadata", "_muting", "_name", "_next_line", "_patience_us", "_port",
+        "_pumped_as_of", "_ready", "_sequences", "_spec", "_stalled", "acks", "at_once",
     )  # fmt: skip
 
     def __init__(
@@ -38,7 +39,9 @@ class Sender:
         books: Books,
         jitter: Stream,
         sizes: RecordSizes,
+        latencies: Latencies,
     ) -> None:
+        self._latencies = latencies
         self._port = port
         self._spec = spec
         self._config = config
@@ -93,19 +96,20 @@ class Sender:
     @property
     def under_way(self) -> int:
         """Batches under way whose outcome is open."""
-        return len(self.flights())
+        return sum(not batch.done for batch in self._flight.batches())
 
-    def flights(self) -> list[Outgoing]:
-        """Batches under way whose outcome is open."""
-        return [batch for batch in self._flight.batches() if not batch.done]
+    def unsettled(self) -> list[Outgoing]:
+        """Batches whose outcome is open, under way or not: partition by partition, in the order of their records."""
+        accumulator = self._accumulator
+        found = [batch for batch in self._flight.batches() if not batch.done]
+        found += [batch for line in accumulator.busy.values() for batch in line.waiting]
+        place = {name: index for index, name in enumerate(accumulator.lines)}
+        return sorted(found, key=lambda batch: (place[batch.partition], batch.sequence))
 
     def begin(self) -> None:
         """The client is there: an idempotent one asks for its id at once."""
         if not self._sequences.ready:
-            self._want_id()
-
-    def _want_id(self) -> None:
-        self._id_request.want()
+            self._id_request.want()
 
     def _busy(self, broker: int) -> bool:
         return self._flight.count(broker) > 0
@@ -152,18 +156,23 @@ class Sender:
                 nodes[leader] = [line]
         if sequences.ready:
             for leader, lines in nodes.items():
-                while self._flight.count(leader) < self._config.max_in_flight and self._request(leader, lines, now):
+                if self._latencies.watched and self._ready.any_of(lines, now):
+                    self._latencies.on_ready(leader, now, can_take=self._can_take(leader))
+                while self._can_take(leader) and self._request(leader, lines, now):
                     pass
         else:
-            self._want_id()
+            self._id_request.want()
         self._pumped_as_of = -1 if lost or self._stalled else self._metadata.version
         if lost:
             self._metadata.refresh()
         self._rearm(self._ready.next(nodes, now))
 
+    def _can_take(self, leader: int) -> bool:
+        return self._flight.count(leader) < self._config.max_in_flight
+
     def _request(self, leader: int, lines: list[Line], now: int) -> bool:
         """One request to a broker for whom anything is ready, with the heads of all its lines that may go along."""
-        if not any(line.waiting and not line.muted and self._ready.at(line) <= now for line in lines):
+        if not self._ready.any_of(lines, now):
             return False
         begin = self._next_line.pop(leader, "")
         first = next((index for index, line in enumerate(lines) if line.name == begin), 0)
@@ -331,6 +340,8 @@ class Sender:
     def _take_word(self, broker: int, batch: Outgoing, word: ProduceResponse) -> None:
         if word.error and word.error != KafkaError.DUPLICATE_SEQUENCE_NUMBER:
             self._ended(batch, broker, KafkaError(word.error), word.log_start)
+            if word.current is not None and self._config.era.learns_leaders:
+                self._metadata.learn(batch.partition, word.current)
             return
         accumulator = self._accumulator
         line = accumulator.lines[batch.partition]
@@ -364,14 +375,13 @@ class Sender:
         if not (in_time and self._sequences.may_retry(line, batch, error, log_start)):
             self._give_up(batch, error, for_good=in_time)
             return
-        batch.retry_at = now + pause_us(config, batch.attempts, self._jitter)
+        batch.retry_at = now + config.pause_us(batch.attempts, self._jitter)
         self._accumulator.back(batch)
 
     def abort(self, error: str) -> None:
         """Every batch without an outcome fails, and no answer is waited for (``abortIncompleteBatches``)."""
         now = self._port.clock.now
-        waiting = [batch for line in self._accumulator.busy.values() for batch in line.waiting]
-        for batch in [*(each for each in self._flight.batches() if not each.done), *waiting]:
+        for batch in self.unsettled():
             self._accumulator.drop(batch)
             self._accumulator.settle(batch)
             batch.written = batch.written or batch.in_flight

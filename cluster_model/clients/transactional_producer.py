@@ -6,7 +6,7 @@ from typing import Any, Final
 from cluster_model.clients import transacting, transactions
 from cluster_model.clients.books import DIED
 from cluster_model.clients.ending import FOREVER_US
-from cluster_model.clients.mortal import Unconfirmed
+from cluster_model.clients.lifetime import Unconfirmed
 from cluster_model.clients.producer import Producer
 from cluster_model.clients.sender import Sender
 from cluster_model.clients.transacting import Transacting
@@ -16,8 +16,7 @@ from cluster_model.clients.transactional_sender import TransactionalSender
 from cluster_model.errors import KafkaError
 from cluster_model.events import Event
 from cluster_model.kernel.kernel import Payload
-from cluster_model.kernel.streams import Stream
-from cluster_model.messages import Message
+from cluster_model.messages import Message, PartitionState
 from cluster_model.profiles import Profile
 from cluster_model.spec import TransactionPlan
 
@@ -40,7 +39,7 @@ class TransactionalProducer(Producer):
         self._let_go = False
         self.transacting = Transacting(
             self._port, self._spec.name, self._spec.transactions or TransactionPlan(), self._config, self._tx.manager,
-            self._ledger, self._pump, parts[5],
+            self._ledger, self._pump, parts[4],
         )  # fmt: skip
 
     def _make_books(self, emit: Callable[[Event], None]) -> TransactionalBooks:
@@ -49,11 +48,8 @@ class TransactionalProducer(Producer):
         )  # fmt: skip
         return self._ledger
 
-    def _make_sender(self, brokers: tuple[int, ...], jitter: Stream) -> Sender:
-        self._tx = TransactionalSender(
-            self._profile, self._port, self._spec, self._config, brokers, self._accumulator, self._books, jitter,
-            self._sizes,
-        )  # fmt: skip
+    def _make_sender(self, parts: tuple[Any, ...]) -> Sender:
+        self._tx = TransactionalSender(self._profile, *parts)
         return self._tx
 
     def _wants(self, partition: str) -> None:
@@ -63,9 +59,10 @@ class TransactionalProducer(Producer):
         if self._tx.manager.state is State.IN_TRANSACTION:
             self._tx.manager.batch_failed(error)
 
-    def _begin_pace(self) -> None:
+    def begin(self, states: tuple[PartitionState, ...]) -> None:
+        """Start with knowledge of the cluster's first instant; with none if it starts later."""
+        super().begin(states)
         self._port.timer(max(0, self._spec.start_us - self._port.now), BEGIN)
-        super()._begin_pace()
 
     def died(self) -> tuple[Unconfirmed, ...]:
         """The process was killed, and its transaction with it, unless its commit has been asked for."""

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from cluster_model.clients.producer_id import IdRequest
 from cluster_model.clients.sender import Sender
 from cluster_model.clients.transaction_manager import State, TransactionManager
 from cluster_model.clients.transactional_books import BY_WISH
@@ -10,6 +11,15 @@ from cluster_model.clients.transactions import TIMER, Transactions, rules_of
 from cluster_model.log.lineage import TRANSACTIONAL
 from cluster_model.messages import ProduceResponse
 from cluster_model.profiles import Profile
+
+
+class _NoRequest(IdRequest):
+    """The application asks for an id, through its manager."""
+
+    __slots__ = ()
+
+    def want(self) -> None:
+        """No broker will do but the coordinator."""
 
 
 class TransactionalSender(Sender):
@@ -26,14 +36,11 @@ class TransactionalSender(Sender):
             config.transactional_id, config.transaction_timeout_us, config.backoff_us, rules
         )  # fmt: skip
         self.control = Transactions(self._port, config, self._metadata, self.manager)
+        self._id_request = _NoRequest(
+            self._port, self._metadata, backoff_us=config.backoff_us, timeout_us=config.request_timeout_us
+        )
         self._sequences = TransactionalSequences(config.era, self.manager)
         self._manner = (TRANSACTIONAL, -1, config.transactional_id, rules.versions[0])
-
-    def begin(self) -> None:
-        """The application asks for an id when it begins."""
-
-    def _want_id(self) -> None:
-        """It is the manager's business."""
 
     def _busy(self, broker: int) -> bool:
         return super()._busy(broker) or self.control.busy(broker)

@@ -154,16 +154,17 @@ def expired(group: Group, now: int, profile: Profile, retention_us: int) -> list
 def deletable(
     group: Group, partitions: tuple[str, ...], known: Container[str]
 ) -> tuple[KafkaError, tuple[tuple[str, int], ...]]:
-    """OffsetDelete's verdicts (KIP-496): not of topics that a member subscribes to."""
+    """OffsetDelete's verdicts (KIP-496): not of topics that a member subscribes to, as far as anybody knows."""
     consumers = group.protocol_type == CONSUMER_PROTOCOL
     if group.state is not State.EMPTY and not consumers:
         return KafkaError.NON_EMPTY_GROUP, ()
+    unknown = group.state is not State.EMPTY and group.topics is None
     subscribed = () if group.state is State.EMPTY else group.topics or ()
     verdicts = [
         (
             partition,
             KafkaError.UNKNOWN_TOPIC_OR_PARTITION if partition not in known
-            else KafkaError.GROUP_SUBSCRIBED_TO_TOPIC if partition.rpartition("-")[0] in subscribed
+            else KafkaError.GROUP_SUBSCRIBED_TO_TOPIC if unknown or partition.rpartition("-")[0] in subscribed
             else KafkaError.NONE,
         )
         for partition in partitions

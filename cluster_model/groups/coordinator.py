@@ -5,9 +5,11 @@ memory only: a rebalance under way dies with it. A new coordinator reads the log
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from cluster_model.errors import KafkaError
+from cluster_model.events import Event
 from cluster_model.groups.committing import (
     deletable,
     expired,
@@ -48,8 +50,12 @@ from cluster_model.groups.messages import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
+from cluster_model.groups.modern.config import ModernConfig
+from cluster_model.groups.modern.host import ModernGroups
+from cluster_model.groups.modern.messages import ConsumerGroupHeartbeatRequest
 from cluster_model.groups.rebalancing import join_error
 from cluster_model.groups.registry import LOADED, WAKE, Registry
+from cluster_model.groups.uuids import uuid
 from cluster_model.internal_topics import OFFSETS
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Alarm, Port
@@ -68,19 +74,8 @@ class GroupCoordinator:
     """The tenant. Requests of kinds that the version lacks are answered UNSUPPORTED_VERSION."""
 
     __slots__ = (
-        "_config",
-        "_expiry",
-        "_partitions",
-        "_port",
-        "_profile",
-        "_since",
-        "_stream",
-        "_tenants",
-        "gate",
-        "handlers",
-        "members",
-        "registry",
-        "topic",
+        "_config", "_expiry", "_partitions", "_port", "_profile", "_since", "_tenants", "gate", "handlers", "members",
+        "modern", "registry", "topic",
     )  # fmt: skip
 
     def __init__(
@@ -91,20 +86,28 @@ class GroupCoordinator:
         tenants: Tenants,
         partitions: Mapping[str, int],
         stream: Stream,
+        modern: tuple[ModernConfig, Callable[[Event], None]],
     ) -> None:
-        """``partitions`` is how many each internal topic has; member ids are drawn from ``stream``."""
+        """``partitions`` is how many each internal topic has; member ids are drawn from ``stream``.
+
+        ``modern``: settings of the consumer protocol (KIP-848), and who is told of its assignments.
+        """
         self.topic = OFFSETS
         self._port = port
         self._profile = profile
         self._config = config
         self._tenants = tenants
         self._partitions = partitions
-        self._stream = stream
-        self.members = Membership(profile, config, self._uuid)
+        draw = partial(uuid, stream)
+        self.members = Membership(profile, config, draw)
         self.registry = Registry(
             port, tenants, self.members.rebalancing, partitions.get(OFFSETS, 1), config.commit_timeout_us,
             config.max_size,
         )  # fmt: skip
+        self.modern = ModernGroups(port, modern[0], tenants, self.registry, draw, modern[1])
+        """Groups by the consumer protocol. What they have committed is kept in a group of their name beside them."""
+        self.registry.on_modern = self.modern.loaded
+        self.modern.on_new = self._await_expiry
         self.gate: Callable[[int, str, TxnOffsetCommitRequest], bool] | None = None
         """Keeps back a transaction's first commit until it has been looked up (KIP-890)."""
         self._since = 0
@@ -115,6 +118,7 @@ class GroupCoordinator:
             JoinGroupRequest: self._join,
             SyncGroupRequest: self._sync,
             HeartbeatRequest: self._heartbeat,
+            ConsumerGroupHeartbeatRequest: self.modern.heartbeat,
             LeaveGroupRequest: self._leave,
             OffsetCommitRequest: self._commit,
             OffsetFetchRequest: self._fetch,
@@ -124,14 +128,6 @@ class GroupCoordinator:
             DeleteGroupsRequest: self._delete,
             OffsetDeleteRequest: self._delete_offsets,
         }
-
-    def _uuid(self) -> str:
-        """A random UUID (``UUID.randomUUID``), drawn from the stream."""
-        bits = self._stream.next64() << 64 | self._stream.next64()
-        bits = bits & ~(0xF << 76) | 0x4 << 76
-        bits = bits & ~(0x3 << 62) | 0x2 << 62
-        text = f"{bits:032x}"
-        return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
     def _find(self, source: int, request: FindCoordinatorRequest) -> None:
         self._port.send(source, find(request, self._partitions, self._tenants.states, self._tenants.metadata.live))
@@ -151,9 +147,12 @@ class GroupCoordinator:
             error = KafkaError.INVALID_SESSION_TIMEOUT
         if not error and group is None and request.member_id:
             error = KafkaError.UNKNOWN_MEMBER_ID
+        if not error and self.modern.occupied(request.group_id):
+            error = KafkaError.INCONSISTENT_GROUP_PROTOCOL
         if error:
             self._port.send(source, join_error(Caller(source, request.correlation), request.member_id, error))
             return
+        self.modern.dismiss(request.group_id)
         group = group or self._create(request.group_id)
         self.members.join(group, self._port.now, source, request)
         self.registry.settle(group)
@@ -211,13 +210,14 @@ class GroupCoordinator:
     def _commit(self, source: int, request: OffsetCommitRequest) -> None:
         error = self.registry.status(request.group_id, nameless=True)
         group = self.registry.groups.get(request.group_id)
+        modern = self.modern.may_commit(request.group_id, request.member_id, request.generation_id)
         if not error and group is None:
-            if request.generation_id < 0:
+            if request.generation_id < 0 or modern is not None:
                 group = self._create(request.group_id)
             else:
                 error = KafkaError.ILLEGAL_GENERATION
         if not error and group is not None:
-            error = may_commit(group, request)
+            error = may_commit(group, request) if modern is None else modern
         verdicts = judged(request, self._tenants.states, self._config.metadata_bytes)
         if not error and group is not None:
             now = self._port.now
@@ -247,7 +247,8 @@ class GroupCoordinator:
         verdicts = judged(request, self._tenants.states, self._config.metadata_bytes)
         if not error:
             group = self.registry.groups.get(request.group_id) or self._create(request.group_id)
-            error = may_commit_in_transaction(group, request)
+            modern = self.modern.may_commit_in_transaction(request)
+            error = may_commit_in_transaction(group, request) if modern is None else modern
             offsets = to_commit(request, verdicts, self._port.now, self._profile, self._config)
             if not error and offsets:
                 transaction = (request.producer_id, request.producer_epoch)
@@ -259,6 +260,7 @@ class GroupCoordinator:
     def _fetch(self, source: int, request: OffsetFetchRequest) -> None:
         error = self.registry.status(request.group_id, nameless=True)
         group = self.registry.groups.get(request.group_id)
+        error = error or self.modern.may_fetch(request.group_id, request.member_id, request.member_epoch)
         stable = request.require_stable and self._profile.stable_offsets
         answers = () if error else fetched(group, request, stable=stable)
         self._port.send(source, OffsetFetchResponse(request.correlation, error, answers))
@@ -272,14 +274,19 @@ class GroupCoordinator:
             if error:
                 found.append(DescribedGroup(group_id, error, ""))
             else:
-                found.append(described(group_id, self.registry.groups.get(group_id)))
+                found.append(self.described(group_id))
         self._port.send(source, DescribeGroupsResponse(request.correlation, tuple(found)))
+
+    def described(self, group_id: str) -> DescribedGroup:
+        """A group of either protocol as it is here now; one that is not known is Dead."""
+        return self.modern.described(group_id) or described(group_id, self.registry.groups.get(group_id))
 
     def _list(self, source: int, request: ListGroupsRequest) -> None:
         error = KafkaError.COORDINATOR_LOAD_IN_PROGRESS if self.registry.loading else NONE
         if not self._profile.group_membership:
             error = UNSUPPORTED
-        found = listed(self.registry.groups.values(), request.states)
+        classic = [group for group in self.registry.groups.values() if group.group_id not in self.modern.groups]
+        found = (*listed(classic, request.states), *self.modern.listed(request.states))
         self._port.send(source, ListGroupsResponse(request.correlation, error, found))
 
     def _delete(self, source: int, request: DeleteGroupsRequest) -> None:
@@ -291,21 +298,26 @@ class GroupCoordinator:
         if error:
             return error
         group = self.registry.groups.get(group_id)
-        if group is None:
+        if group is None and group_id not in self.modern.groups:
             return KafkaError.GROUP_ID_NOT_FOUND
-        if group.state is not State.EMPTY:
+        if self.modern.occupied(group_id) or (group is not None and group.state is not State.EMPTY):
             return KafkaError.NON_EMPTY_GROUP
-        self.registry.clean(group, group.offsets.clear())
+        self.modern.dismiss(group_id)
+        if group is not None:
+            self.registry.clean(group, group.offsets.clear())
         return NONE
 
     def _delete_offsets(self, source: int, request: OffsetDeleteRequest) -> None:
         error = self.registry.status(request.group_id, nameless=True) if self._profile.offset_delete else UNSUPPORTED
         group = self.registry.groups.get(request.group_id)
         verdicts: tuple[tuple[str, int], ...] = ()
+        if not error and group is None and request.group_id in self.modern.groups:
+            group = self._create(request.group_id)  # Its members have committed nothing yet.
         if not error and group is None:
             error = KafkaError.GROUP_ID_NOT_FOUND
         elif not error and group is not None:
             error, verdicts = deletable(group, request.partitions, self._tenants.states)
+            verdicts = self.modern.spared(request.group_id, verdicts)
             self.registry.clean(group, group.offsets.remove([name for name, refused in verdicts if not refused]))
         self._port.send(source, OffsetDeleteResponse(request.correlation, error, verdicts))
 
@@ -318,6 +330,7 @@ class GroupCoordinator:
     def stopped(self) -> None:
         """The process died."""
         self.registry.stopped()
+        self.modern.stopped()
         self._expiry.forget()
 
     def on_timer(self, timer: Payload) -> bool:
@@ -326,12 +339,12 @@ class GroupCoordinator:
             self.registry.rang()
         elif timer[0] == LOADED:
             self.registry.read(timer[1], timer[2])
-            if self.registry.groups:
+            if self.registry.groups or self.modern.groups:
                 self._await_expiry()
         elif timer[0] == EXPIRY:
             self._expire()
         else:
-            return False
+            return self.modern.on_timer(timer)
         return True
 
     def _await_expiry(self) -> None:
@@ -344,9 +357,12 @@ class GroupCoordinator:
         if not self._expiry.rang():
             return
         for group in list(self.registry.groups.values()):
-            old = expired(group, self._port.now, self._profile, self._config.retention_us)
-            self.registry.clean(group, group.offsets.remove(old))
-        if self.registry.groups:
+            old = self.modern.expired(group.group_id, self._port.now, self._config.retention_us)
+            if old is None:
+                old = expired(group, self._port.now, self._profile, self._config.retention_us)
+            self.registry.clean(group, group.offsets.expire(old))
+        self.modern.clean()
+        if self.registry.groups or self.modern.groups:
             self._await_expiry()
 
     def on_disconnect(self, peer: int) -> None:
@@ -359,6 +375,7 @@ class GroupCoordinator:
     def resigned(self, partition: str) -> None:
         """It does not."""
         self.registry.resigned(_number(partition))
+        self.modern.resigned(_number(partition))
 
     def transaction_ended(self, partition: str, producer_id: int, *, committed: bool) -> None:
         """A marker is replicated in a partition of ``__consumer_offsets`` (``onTransactionCompleted``)."""
@@ -367,20 +384,25 @@ class GroupCoordinator:
     def deleted(self, partition: str) -> None:
         """A partition is gone, and what was committed for it."""
         self.registry.deleted(partition)
+        self.modern.deleted()
 
     def appended(self, token: int, error: KafkaError, base: int) -> None:
         """How a write went."""
-        self.registry.appended(token, error, base)
+        if token < 0:
+            self.modern.appended(-token, error)
+        else:
+            self.registry.appended(token, error, base)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self.registry.save(), self._since, self._expiry.save())
+        return (self.registry.save(), self._since, self._expiry.save(), self.modern.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        registry, self._since, expiry = saved
+        registry, self._since, expiry, modern = saved
         self.registry.load(registry)
         self._expiry.load(expiry)
+        self.modern.load(modern)
 
 
 def _number(partition: str) -> int:

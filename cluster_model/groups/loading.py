@@ -7,6 +7,8 @@ Commits of a transaction count from its COMMIT marker on; an ABORT drops them; t
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from cluster_model.groups.modern.records import ModernRecord, is_modern
+from cluster_model.groups.modern.records import decode as decode_modern
 from cluster_model.groups.records import GroupRecord, GroupValue, OffsetAndMetadata, decode
 from cluster_model.log.lineage import ABORT, COMMIT, TRANSACTIONAL, Batch
 
@@ -22,11 +24,13 @@ class Found(NamedTuple):
     groups: dict[str, GroupValue]
     offsets: Offsets
     pending: dict[int, Offsets]
+    modern: list[ModernRecord]
+    """Those of groups by the consumer protocol (KIP-848)."""
 
 
 def found_in(batches: Iterable[tuple[Batch, list[tuple[int, str]]]]) -> Found:
     """Go over batches, each with (offset, record) of what is left of it."""
-    found = Found({}, {}, {})
+    found = Found({}, {}, {}, [])
     for batch, records in batches:
         if batch.kind >= ABORT:
             staged = found.pending.pop(batch.producer_id, {})
@@ -41,6 +45,9 @@ def found_in(batches: Iterable[tuple[Batch, list[tuple[int, str]]]]) -> Found:
 
 
 def _note(found: Found, text: str, offset: int, staged: Offsets | None) -> None:
+    if is_modern(text):
+        found.modern.append(decode_modern(text))
+        return
     record = decode(text)
     if isinstance(record, GroupRecord):
         found.groups.pop(record.group_id, None)

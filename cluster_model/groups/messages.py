@@ -229,12 +229,15 @@ class OffsetFetchRequest(NamedTuple):
     """Ask what is committed; ``partitions`` None: everything the group has (0.10.2).
 
     ``require_stable``: answer UNSTABLE_OFFSET_COMMIT where a transaction's offset is pending (KIP-447, 2.5).
+    A member by the consumer protocol says who it is (KIP-848).
     """
 
     correlation: int
     group_id: str
     partitions: tuple[str, ...] | None
     require_stable: bool = False
+    member_id: str = ""
+    member_epoch: int = -1
 
 
 class FetchedOffset(NamedTuple):

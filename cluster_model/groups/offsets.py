@@ -104,6 +104,16 @@ class GroupOffsets:
         self._transactional = {producer: staged for producer, staged in self._transactional.items() if staged}
         return removed
 
+    def expire(self, partitions: Iterable[str]) -> list[str]:
+        """Forget what is committed for partitions; what a transaction is about to commit for them comes nevertheless.
+
+        (``GroupMetadata.removeExpiredOffsets``.)
+        """
+        removed = [partition for partition in partitions if self.committed.pop(partition, None) is not None]
+        for partition in removed:
+            del self._bases[partition]
+        return removed
+
     def clear(self) -> list[str]:
         """Forget everything; returns the partitions that had anything committed."""
         self._transactional.clear()

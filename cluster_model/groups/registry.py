@@ -4,6 +4,7 @@ What a group wants done is done here: answers are sent, records are written, and
 partition that its broker comes to lead is read first, one at a time; meanwhile its groups are loading.
 """
 
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from cluster_model.errors import KafkaError
@@ -12,6 +13,7 @@ from cluster_model.groups.group import NEVER, Answer, Group, Purpose, Replaced, 
 from cluster_model.groups.loading import found_in
 from cluster_model.groups.member import Caller
 from cluster_model.groups.messages import OffsetCommitResponse, SyncGroupResponse, TxnOffsetCommitResponse
+from cluster_model.groups.modern.records import ModernRecord
 from cluster_model.groups.offsets import Offsets
 from cluster_model.groups.rebalancing import Rebalancing, join_error
 from cluster_model.groups.records import GroupRecord, OffsetRecord, encode
@@ -51,7 +53,7 @@ class Registry:
 
     __slots__ = (
         "_alarm", "_free_at", "_partitions", "_port", "_rebalancing", "_serial", "_tenants", "_timeout_us",
-        "_token", "_waits", "groups", "loading", "max_size", "owned",
+        "_token", "_waits", "groups", "loading", "max_size", "on_modern", "owned",
     )  # fmt: skip
 
     def __init__(
@@ -75,6 +77,8 @@ class Registry:
         self._free_at = 0
         """When the one thread that reads has nothing more to do."""
         self._alarm = Alarm(port, WAKE)
+        self.on_modern: Callable[[list[ModernRecord]], object] = len
+        """Told what a partition that has been read says of groups by the consumer protocol (KIP-848)."""
 
     def partition_of(self, group_id: str) -> int:
         """Of the topic."""
@@ -235,6 +239,7 @@ class Registry:
         del self.loading[number]
         self.owned[number] = None
         found = found_in(self._tenants.batches(f"{OFFSETS}-{number}"))
+        self.on_modern(found.modern)
         for group_id, value in found.groups.items():
             self.create(group_id).restore(value, self._port.now)
         for (group_id, partition), (committed, offset) in found.offsets.items():

@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from cluster_model.log.cleaned import Cleaned, Range
+from cluster_model.log.empty_markers import Bases, empty_markers
 from cluster_model.log.keys import Key, keys_of
 from cluster_model.log.lineage import ABORT, Batch
 from cluster_model.log.replica_log import ReplicaLog
+from cluster_model.log.rules import NEVER
 from cluster_model.log.segments import INT32_MAX, NO_TIMESTAMP, Segment
 
 _MILLION: Final = 1_000_000
@@ -88,11 +90,12 @@ def _end_of(log: ReplicaLog, index: int) -> int:
     return sealed[index + 1].base if index + 1 < len(sealed) else log.segments.base
 
 
-def clean(log: ReplicaLog, work: ToClean, now: int, *, room: int, horizons: bool) -> Pass:
+def clean(log: ReplicaLog, work: ToClean, now: int, *, room: int, horizons: bool, expiry_us: int = NEVER) -> Pass:
     """Do it (``Cleaner.doClean``).
 
     ``room`` is how many keys the offset map takes: a pass that fills it goes no further. ``horizons``: tombstones go
-    by the time of the first cleaning that kept them (KIP-534, 3.1), before by the age of their segment's file.
+    by the time of the first cleaning that kept them (KIP-534, 3.1), before by the age of their segment's file; and
+    so do empty markers. ``expiry_us`` is how long a silent producer is known.
     """
     newest, end = _offset_map(log, work, room)
     count = sum(segment.base < end for segment in log.segments.sealed)
@@ -100,7 +103,7 @@ def clean(log: ReplicaLog, work: ToClean, now: int, *, room: int, horizons: bool
     behind = _end_of(log, count - 1)
     clean_part = [segment for segment in old if segment.base < work.first_dirty]
     oldest_us = clean_part[-1].modified_us - log.rules.tombstone_us if clean_part else -1
-    sweep = _Sweep(log, newest, end, now, horizons=horizons)
+    sweep = _Sweep(log, newest, end, now, empty_markers(log, behind, now, expiry_us), horizons=horizons)
     for index, segment in enumerate(old):
         sweep.segment(segment.base, _end_of(log, index), keeps_deletes=segment.modified_us > oldest_us)
     before = log.cleaned or Cleaned()
@@ -108,6 +111,7 @@ def clean(log: ReplicaLog, work: ToClean, now: int, *, room: int, horizons: bool
     holes = (*sweep.holes, *before.within(behind, log.leo))
     cleaned = Cleaned(_merged(holes), (*sweep.horizons, *known))
     log.cleaned = cleaned if cleaned.holes or cleaned.horizons else None
+    log.transactions.forget_markers(sweep.dropped)
     log.replace_segments(count, [_regrouped(log, group) for group in _groups(log, old)], now)
     return Pass(work.first_dirty, end, sweep.removed, sum(segment.size for segment in old))
 
@@ -138,11 +142,16 @@ def _offset_map(log: ReplicaLog, work: ToClean, room: int) -> tuple[dict[Key, in
 class _Sweep:
     """Goes over segments and notes what is left out (``Cleaner.cleanSegments``)."""
 
-    def __init__(self, log: ReplicaLog, newest: dict[Key, int], end: int, now: int, *, horizons: bool) -> None:
+    def __init__(
+        self, log: ReplicaLog, newest: dict[Key, int], end: int, now: int, empty: Bases, *, horizons: bool
+    ) -> None:
         self.holes: list[Range] = []
         self.horizons: list[tuple[int, int]] = []
         self.removed = 0
+        self.dropped: Bases = {}
+        """Markers."""
         self._log = log
+        self._empty = empty
         self._newest = newest
         self._end = end
         self._now = now
@@ -162,10 +171,10 @@ class _Sweep:
     def _batch(self, batch: Batch, parts: list[Range], keeps_deletes: bool) -> bool:
         """Leave out what has a newer record, or no key (``Cleaner.shouldRetainRecord``); True if a tombstone stays.
 
-        What was aborted goes; markers stay for good, where Kafka drops those whose transaction has nothing left.
+        What was aborted goes; of markers those whose transaction has nothing left go as tombstones do.
         """
         if batch.kind >= ABORT:
-            return False
+            return self._marker(batch, keeps_deletes)
         aborted = batch.kind and self._log.transactions.is_aborted(batch)
         keys, deletes = keys_of(self._log.lineages.keys, batch)
         newest, base = self._newest, batch.base
@@ -182,6 +191,15 @@ class _Sweep:
             if deletes and mapped < high:
                 stays = stays or any(index in deletes for index in range(mapped - base, high - base))
         return stays
+
+    def _marker(self, batch: Batch, keeps: bool) -> bool:
+        """Leave out an empty one that need not be kept; True if it stays for a while."""
+        if keeps or batch.base not in self._empty:
+            return batch.base in self._empty
+        self.holes.append((batch.base, batch.end))
+        self.removed += 1
+        self.dropped[batch.base] = None
+        return False
 
 
 def _merged(holes: tuple[Range, ...]) -> tuple[Range, ...]:

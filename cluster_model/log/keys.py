@@ -1,9 +1,10 @@
-"""Record keys: which record a later one replaces in a compacted topic.
+"""Record keys: which record a later one replaces in a compacted topic, and which partition it goes to.
 
-A producer's records have keys if its ``keys`` says how many. The key of a record is drawn once and for all from the
-producer's name, the partition and the record's number: no log stores it, and every replica finds the same one. Some
-keys may come more often than others (:mod:`cluster_model.log.skew`). Each partition has keys of its own, as with
-Kafka's default partitioner, which sends a key always to the same partition.
+A producer's records have keys if its ``keys`` says how many: ``key-0``, ``key-1`` and so on, for all producers alike.
+The key of a record is drawn once and for all from the producer's name, the partition and the record's number: no log
+stores it, and every replica finds the same one. Where keys decide on the partition (:mod:`cluster_model.log.pools`),
+it is one of those that went there when the record was placed. Some may come more often than others
+(:mod:`cluster_model.log.skew`).
 
 A hand-stepped trace names its records: ``a=1`` has key ``a``, and ``a=`` is a tombstone. A name without ``=`` is a
 record without a key.
@@ -14,29 +15,40 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from cluster_model.load_spec import KeySkew
 from cluster_model.log.lineage import Batch
 from cluster_model.log.mixing import mixed, number_of
+from cluster_model.log.pools import KeySet, pool
 from cluster_model.log.skew import rank
 
 Key = int | str
-"""Of a named record, its key; of any other a number that no two producers of a partition share."""
+"""Of a named record, its key; of any other N of its key ``key-N``."""
+
+Placed = tuple[int, tuple[int, ...]]
+"""How many partitions there were when keys were told apart among them, and from which number on in each partition; from
+0 on in those that are not in it."""
 
 _REMEMBERED: Final = 4_096
 """Batches whose drawn keys are kept: replicas clean the same ones at about the same time."""
 
 
-class KeyModel(NamedTuple):
-    """The keys of one producer's records in one partition: ``distinct`` numbers from ``first`` on.
+class ProducerKeys:
+    """The keys of one producer's records. One in ``tombstones`` deletes its key; 0: none does."""
 
-    One record in ``tombstones`` deletes its key; 0: none does. Without ``skew`` all keys are alike often.
-    """
+    __slots__ = ("keys", "placed", "tombstones")
+
+    def __init__(self, keys: KeySet, tombstones: int = 0) -> None:
+        self.keys = keys
+        self.tombstones = tombstones
+        self.placed: tuple[Placed, ...] = ()
+        """Oldest first; empty where something else than its key decides where a record goes."""
+
+
+class KeyModel(NamedTuple):
+    """The keys of a producer's records in partition ``number`` of its topic."""
 
     seed: int
-    first: int
-    distinct: int
-    tombstones: int
-    skew: KeySkew | None = None
+    number: int
+    of: ProducerKeys
 
 
 class BatchKeys(NamedTuple):
@@ -47,22 +59,51 @@ class BatchKeys(NamedTuple):
     """Places in the batch."""
 
 
-def key_model(
-    client: str, partition: str, first: int, distinct: int, tombstones: int, skew: KeySkew | None = None
-) -> KeyModel:
+def key_model(client: str, topic: str, number: int, of: ProducerKeys) -> KeyModel:
     """Keys of a producer in a partition."""
-    return KeyModel(number_of(f"{client}/{partition}"), first, distinct, tombstones, skew)
+    return KeyModel(number_of(f"{client}/{topic}-{number}"), number, of)
+
+
+def drawn(model: KeyModel, sequence: int, count: int) -> BatchKeys:
+    """The keys of ``count`` records from number ``sequence`` on."""
+    of, number = model.of, model.number
+    total, end = 0, sequence + count
+    parts: list[BatchKeys] = []
+    for now, starts in of.placed:
+        start = starts[number] if number < len(starts) else 0
+        if sequence < start < end:
+            parts.append(_drawn(model.seed, number, of.keys, of.tombstones, total, sequence, start - sequence))
+            sequence = start
+        if start <= sequence:
+            total = now
+    last = _drawn(model.seed, number, of.keys, of.tombstones, total, sequence, end - sequence)
+    return _joined([*parts, last]) if parts else last
+
+
+def _joined(parts: list[BatchKeys]) -> BatchKeys:
+    keys: list[Key | None] = []
+    deletes: list[int] = []
+    for part in parts:
+        deletes += [len(keys) + index for index in sorted(part.deletes)]
+        keys += part.keys
+    return BatchKeys(keys, frozenset(deletes))
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def drawn(model: KeyModel, sequence: int, count: int) -> BatchKeys:
-    """The keys of ``count`` records from number ``sequence`` on."""
-    numbers = [mixed(model.seed + sequence + index) for index in range(count)]
-    keys = array("q", [model.first + rank(model.skew, model.distinct, number) for number in numbers])
-    if not model.tombstones:
-        return BatchKeys(keys, frozenset())
-    deletes = [index for index, number in enumerate(numbers) if not mixed(number) * model.tombstones >> 64]
-    return BatchKeys(keys, frozenset(deletes))
+def _drawn(
+    seed: int, partition: int, keys: KeySet, tombstones: int, total: int, sequence: int, count: int
+) -> BatchKeys:
+    """Keys of records that were all placed among ``total`` partitions; 0: by something else than their keys."""
+    numbers = [mixed(seed + sequence + index) for index in range(count)]
+    if total:
+        placed = pool(keys, total)
+        found = array("q", [placed.key(partition, number) for number in numbers])
+    else:
+        found = array("q", [rank(keys.skew, keys.distinct, number) for number in numbers])
+    if not tombstones:
+        return BatchKeys(found, frozenset())
+    deletes = [index for index, number in enumerate(numbers) if not mixed(number) * tombstones >> 64]
+    return BatchKeys(found, frozenset(deletes))
 
 
 def named(names: tuple[str, ...]) -> BatchKeys:

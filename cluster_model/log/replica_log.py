@@ -164,7 +164,7 @@ class ReplicaLog:
                     self.epochs.assign(self.lineages.by_id[lineage_id].epoch, start)
         self.leo = records.end
         if self.lineages.any_transactional(extents):
-            self.transactions.read(self.batches_between(records.start, records.end))
+            self.transactions.read(self.kept_between(records.start, records.end))
         if self.leo - self.recovery_point >= self.rules.flush_messages:
             self.flush(now)
 
@@ -268,7 +268,7 @@ class ReplicaLog:
                 self.segments.book(size, batch.timestamp_us, batch.timestamp_us, now)
             self.transactions.clear()
             if self.lineages.any_transactional(self.extents):
-                self.transactions.read(self.batches_between(self.segments.first_base, offset))
+                self.transactions.read(self.kept_between(self.segments.first_base, offset))
         self.epochs.truncate_from_end(self.leo)
 
     def restart_at(self, offset: int, now: int = 0) -> None:

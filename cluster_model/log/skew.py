@@ -7,7 +7,7 @@ from bisect import bisect_right
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from cluster_model.load_spec import KeySkew, ZipfKeys
+from cluster_model.load_spec import HotKey, KeySkew
 from cluster_model.powers import exp2, log2
 
 _MILLION: Final = 1_000_000
@@ -18,39 +18,44 @@ _WIDENING: Final = 16
 """A group of rare keys has one in so many of the keys before it."""
 
 
-class _Table(NamedTuple):
-    """Groups of neighbouring keys: where each begins, and all weight up to and including it."""
+class Weights(NamedTuple):
+    """Groups of neighbours that are alike often: where each begins, and all weight up to and including it."""
 
     begins: tuple[int, ...]
     """And behind the last one."""
     sums: tuple[int, ...]
+
+    def drawn(self, draw: int) -> int:
+        """Which one a draw stands for that is uniform over 64 bits."""
+        begins, sums = self
+        point = draw * sums[-1] >> 64
+        group = bisect_right(sums, point)
+        before = sums[group - 1] if group else 0
+        width = begins[group + 1] - begins[group]
+        return begins[group] + (point - before) * width // (sums[group] - before)
 
 
 def rank(skew: KeySkew | None, distinct: int, draw: int) -> int:
     """The key, from 0 for the most frequent to ``distinct`` - 1, of a draw that is uniform over 64 bits."""
     if skew is None:
         return draw * distinct >> 64
-    if distinct == 1:
-        return 0
-    if isinstance(skew, ZipfKeys):
-        return _zipf(_table(skew.exponent, distinct), draw)
-    rest = draw * _MILLION - (skew.share_ppm << 64)
-    if rest < 0:
-        return 0
-    return 1 + rest * (distinct - 1) // ((_MILLION - skew.share_ppm) << 64)
-
-
-def _zipf(table: _Table, draw: int) -> int:
-    begins, sums = table
-    point = draw * sums[-1] >> 64
-    group = bisect_right(sums, point)
-    before = sums[group - 1] if group else 0
-    width = begins[group + 1] - begins[group]
-    return begins[group] + (point - before) * width // (sums[group] - before)
+    return weights(skew, distinct).drawn(draw)
 
 
 @lru_cache(maxsize=64)
-def _table(exponent: int, distinct: int) -> _Table:
+def weights(skew: KeySkew | None, distinct: int) -> Weights:
+    """How often each of the keys is drawn; a group's weight is a multiple of its number of keys."""
+    if skew is None:
+        return Weights((0, distinct), (distinct,))
+    if distinct == 1:
+        return Weights((0, 1), (1,))
+    if isinstance(skew, HotKey):
+        rest = distinct - 1
+        return Weights((0, 1, distinct), (skew.share_ppm * rest, _MILLION * rest))
+    return _zipf(skew.exponent, distinct)
+
+
+def _zipf(exponent: int, distinct: int) -> Weights:
     """The weight of key ``i`` is ``(i + 1) ** -s``; a group's is that of its middle key, for each of its keys."""
     begins, sums, total, begin = [0], [], 0, 0
     while begin < distinct:
@@ -60,4 +65,4 @@ def _table(exponent: int, distinct: int) -> _Table:
         sums.append(total)
         begin += width
         begins.append(begin)
-    return _Table(tuple(begins), tuple(sums))
+    return Weights(tuple(begins), tuple(sums))

@@ -5,7 +5,7 @@ it appends; who truncates reads what is left.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any, Final, NamedTuple
 
 from cluster_model.log.lineage import ABORT, TRANSACTIONAL, Batch
@@ -56,9 +56,9 @@ class Transactions:
             stable = next(iter(self.ongoing.values()), start + 1)
             self.aborted.append(AbortedTxn(producer_id, first, start, stable))
 
-    def read(self, batches: Iterable[tuple[Any, Batch, int, int]]) -> None:
-        """Go over batches as a log lists them, each with where it begins in it."""
-        for _lineage, batch, start, _end in batches:
+    def read(self, batches: Iterable[tuple[Any, Batch, int, int, int]]) -> None:
+        """Go over batches as a log lists those that have anything left, each with where it begins in it."""
+        for _lineage, batch, _size, start, _end in batches:
             if batch.kind:
                 self.note(batch, start)
 
@@ -94,6 +94,10 @@ class Transactions:
         return batch.kind == TRANSACTIONAL and any(
             each.producer_id == batch.producer_id and each.first_offset <= batch.base for each in self.aborted[at:]
         )
+
+    def forget_markers(self, markers: Container[int]) -> None:
+        """Compaction dropped these markers: nothing is left of what they aborted (``CleanedTransactionMetadata``)."""
+        self.aborted = [each for each in self.aborted if each.last_offset not in markers]
 
     def forget_below(self, offset: int) -> None:
         """Segments below ``offset`` are deleted, and their indexes with them."""

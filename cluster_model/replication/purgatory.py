@@ -4,6 +4,7 @@ A parked follower fetch waits for records beyond its offset; a rise of the HW do
 (``DelayedFetch``). A parked consumer fetch waits for the HW. Both are read anew when they end.
 """
 
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cluster_model.kernel.port import Alarm, Port
@@ -42,7 +43,17 @@ class ParkedProduce(NamedTuple):
 class Purgatory:
     """Fetches and produces by token, and deletions of records."""
 
-    __slots__ = ("_alarm", "_token", "deletions", "fetches", "produces", "readers", "sessions", "tenants")
+    __slots__ = (
+        "_alarm",
+        "_fetches_due",
+        "_token",
+        "deletions",
+        "fetches",
+        "produces",
+        "readers",
+        "sessions",
+        "tenants",
+    )
 
     def __init__(self, port: Port, cache: SessionCache) -> None:
         self.deletions: Deletions
@@ -54,6 +65,8 @@ class Purgatory:
         self.sessions = FetchSessions(port.asked, cache)
         self.readers: dict[str, list[int]] = {}
         """Partition → tokens of the consumers' fetches that wait for it, oldest first."""
+        self._fetches_due: list[tuple[int, int]] = []
+        """(deadline, token) of fetches, a heap; those that were answered stay in it until their time."""
         self._token = 0
         self._alarm = Alarm(port, "purgatory")
 
@@ -66,6 +79,7 @@ class Purgatory:
         """Keep a fetch until its deadline at the latest."""
         token = self._wait(fetch.deadline)
         self.fetches[token] = fetch
+        heappush(self._fetches_due, (fetch.deadline, token))
         for asked in fetch.request.partitions:
             self.readers.setdefault(asked.partition, []).append(token)
         return token
@@ -88,9 +102,15 @@ class Purgatory:
         """Tokens still waiting whose time is over; to be called when the alarm rings."""
         if not self._alarm.rang():
             return []
-        waiting = [(fetch.deadline, token) for token, fetch in self.fetches.items()]
-        waiting += [(produce.deadline, token) for token, produce in self.produces.items()]
+        waiting = [(produce.deadline, token) for token, produce in self.produces.items()]
+        fetches = self._fetches_due
+        while fetches and (fetches[0][0] <= now or fetches[0][1] not in self.fetches):
+            first = heappop(fetches)
+            if first[1] in self.fetches:
+                waiting.append(first)
         later = [deadline for deadline, _token in waiting if deadline > now]
+        if fetches:
+            later.append(fetches[0][0])
         if later:
             self._alarm.want(min(later))
         return [token for deadline, token in sorted(waiting) if deadline <= now]
@@ -98,6 +118,7 @@ class Purgatory:
     def clear(self) -> None:
         """The process died."""
         self.fetches.clear()
+        self._fetches_due.clear()
         self.produces.clear()
         self.sessions.stopped()
         self.readers.clear()
@@ -118,6 +139,8 @@ class Purgatory:
         sessions, fetches, produces, watching, self._token, alarm, deletions = saved
         self.sessions.load(sessions)
         self.fetches = dict(fetches)
+        self._fetches_due = [(fetch.deadline, token) for token, fetch in fetches]
+        heapify(self._fetches_due)
         self.produces = dict(produces)
         self.readers = {name: list(tokens) for name, tokens in watching}
         self._alarm.load(alarm)

@@ -273,7 +273,8 @@ class Replica:
         work = to_clean(self.log, self.lso, self.cleaner_offset, now)
         if work is None:
             return -1
-        done = clean(self.log, work, now, room=keys, horizons=self.profile.delete_horizon)
+        expiry_us = self.config.producer_expiry_us
+        done = clean(self.log, work, now, room=keys, horizons=self.profile.delete_horizon, expiry_us=expiry_us)
         self.cleaner_offset = done.cleaned_to
         detail = f"{done.read_bytes} bytes read, {self.log.segments.total} left"
         self.emit(LogCleaned(now, self.partition, self.broker, done.first_dirty, done.cleaned_to, done.removed, detail))

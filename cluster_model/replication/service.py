@@ -1,6 +1,6 @@
 """What a broker answers to clients and followers: produce, fetch, offsets (``KafkaApis`` over ``ReplicaManager``)."""
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Mapping
 
 from cluster_model.errors import KafkaError
 from cluster_model.kernel.port import Port
@@ -14,11 +14,13 @@ from cluster_model.messages import (
     FetchRequest,
     FetchResponse,
     ListOffsetsRequest,
+    PartitionState,
     ProduceRequest,
     ProduceResponse,
 )
 from cluster_model.profiles import Profile
 from cluster_model.replication.fetcher_ids import fetcher_of
+from cluster_model.replication.leader_hints import LeaderHints
 from cluster_model.replication.limits import cut_to_fit, enough, fits
 from cluster_model.replication.offsets import answer
 from cluster_model.replication.purgatory import ParkedFetch, ParkedProduce, Purgatory
@@ -44,7 +46,8 @@ class Service:
     """Answers requests of one broker; what must wait goes to the purgatory."""
 
     __slots__ = (
-        "_cache", "_known", "_port", "_profile", "_purgatory", "_replicas", "_settle", "_throttle", "_touched", "gate",
+        "_cache", "_hints", "_known", "_port", "_profile", "_purgatory", "_replicas", "_settle", "_throttle",
+        "_touched", "gate",
     )  # fmt: skip
 
     def __init__(
@@ -57,12 +60,13 @@ class Service:
         touched: dict[str, None],
         cache: SessionCache,
         throttle: Throttle,
-        known: Container[str] = (),
+        known: Mapping[str, PartitionState],
     ) -> None:
         """``touched`` takes the partitions whose saved state is out of date; ``known``: see :func:`serve_fetch`."""
         self.gate: Callable[[int, str, ProduceRequest], bool] | None = None
         """Keeps back what must be looked up first, a transaction's first write (KIP-890); it comes again, checked."""
         self._known = known
+        self._hints = LeaderHints(profile, replicas, self._known)
         self._cache = cache
         self._throttle = throttle
         self._port = port
@@ -79,7 +83,7 @@ class Service:
         leadership = None if replica is None else replica.leadership
         if replica is None or leadership is None:
             error = absent(partition, self._known) if replica is None else KafkaError.NOT_LEADER_OR_FOLLOWER
-            self._port.send(source, ProduceResponse(request.correlation, partition, error, -1, -1, -1))
+            self._port.send(source, self._hints.refusal(request.correlation, partition, error))
             return
         if request.kind and not checked and self.gate is not None and self.gate(source, partition, request):
             return
@@ -121,7 +125,7 @@ class Service:
     def _respond_to_consumer(self, source: int, request: FetchRequest, found: list[FetchData]) -> None:
         if not fits(request, len(found)):
             found = cut_to_fit(request, self._replicas, found)
-        self._respond(source, request, found, len(found))
+        self._respond(source, request, self._hints.on_fetch(found), len(found))
 
     def _send(self, source: int, request: FetchRequest, response: FetchResponse) -> None:
         """Answer by the way that the fetch came: a follower's has a connection of its own."""
@@ -376,9 +380,8 @@ class Service:
             if source == LOCAL:
                 self._purgatory.tenants.appended(stint, correlation, error, base)
                 return
-            if error:
-                base = epoch = stint = -1
-            self._port.send(source, ProduceResponse(correlation, partition, error, base, epoch, stint))
+            answer = ProduceResponse(correlation, partition, error, base, epoch, stint)
+            self._port.send(source, self._hints.refusal(correlation, partition, error) if error else answer)
 
     def expire(self) -> None:
         """Answer what has waited long enough: consumers with what there is, all others with REQUEST_TIMED_OUT."""
@@ -414,5 +417,4 @@ class Service:
         if request.replica == CONSUMER:
             self._port.send(source, response)
         else:
-            exchange = self._port.asked(source, fetcher_of(request.correlation))
-            exchange.answer(request.correlation, response, idle=False)
+            self._port.asked(source, fetcher_of(request.correlation)).answer(request.correlation, response, idle=False)

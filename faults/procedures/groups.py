@@ -55,7 +55,8 @@ class Describing(Looking):
         if told:
             hands.progress(job, told)
         if job.params["show"] == "members":
-            self.tell(hands, job, member_table(group, hands.cluster.name_of, verbose=job.params["verbose"]))
+            table = member_table(group, hands.cluster.name_of, verbose=job.params["verbose"])
+            self.tell(hands, job, table if group.members else [])
             hands.end(job, "", summary(group))
         elif job.params["show"] == "state":
             job.stage = "coordinator"
@@ -93,8 +94,7 @@ class Describing(Looking):
         group, memo = job.memo["group"], job.memo
         table = offset_table(group, dict(memo["committed"]), dict(memo["ends"]), hands.cluster.name_of)
         rows = table[1:]
-        if rows:
-            self.tell(hands, job, table)
+        self.tell(hands, job, table if rows else [])
         lags = [int(row[5]) for row in rows if row[5] != "-"]
         lag = f", lag {sum(lags)}" if lags else ""
         hands.end(job, "", f"{summary(group)}, {counted(len(rows), 'partition')}{lag}")
@@ -130,8 +130,7 @@ class Listing(Looking):
         if job.memo["left"]:
             return
         found: dict[str, ListedGroup] = {each.group_id: each for each in job.memo["found"]}
-        if found:
-            self.tell(hands, job, list_table(found.values()))
+        self.tell(hands, job, list_table(found.values()) if found else [])
         hands.end(job, "", counted(len(found), "group"))
 
 

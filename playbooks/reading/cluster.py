@@ -22,9 +22,11 @@ from cluster_model.spec import (
     TopicSpec,
 )
 from playbooks.problems import counted, listed, shown
+from playbooks.reading.cluster_keys import MOST_CONSUMERS
 from playbooks.reading.kinds import Fields
 from playbooks.reading.load import read_keys, read_loop, read_rate, read_sizes
 from playbooks.reading.notes import Notes
+from playbooks.reading.protocols import check_protocol
 from playbooks.reading.sending import read_sending
 from playbooks.reading.transactions import read_transactions
 from playbooks.yamlpos import Mapping
@@ -240,6 +242,10 @@ def build_clients(clients: Fields | None, spec: ClusterSpec, notes: Notes, *, br
             fields.get("name", ""): None if fields.bad("members") else fields.get("members", 1) for fields in groups
         }
         notes.facts = replace(notes.facts, groups=None if _names(groups) is None else counts)
+    members = sum(fields.get("members", 1) for fields in groups)
+    if clients is not None and members > MOST_CONSUMERS:
+        message = f"found {members} members in all groups together, allowed are at most {MOST_CONSUMERS}"
+        notes.problem(clients.at("groups"), clients.path("groups"), message)
     seen: set[str] = set()
     for fields in [*producers, *groups]:
         name = fields.get("name")
@@ -249,11 +255,14 @@ def build_clients(clients: Fields | None, spec: ClusterSpec, notes: Notes, *, br
         elif name is not None:
             seen.add(name)
     profile = Profile.of(spec.kafka, spec.mode)
-    return replace(
+    built = replace(
         spec,
         producers=tuple(_producer(fields, profile, notes) for fields in producers),
         groups=tuple(_group(fields, profile, notes) for fields in groups),
     )
+    for fields, group in zip(groups, built.groups, strict=True):
+        check_protocol(fields, group, built, notes)
+    return built
 
 
 def _names(clients: list[Fields]) -> tuple[str, ...] | None:
@@ -325,14 +334,14 @@ def _group(fields: Fields, profile: Profile, notes: Notes) -> GroupSpec:
     try:
         settings = fields.get("config", {})
         reset_policy(profile, ConsumerConfig.of(profile, settings).reset)
-        if fields.get("coordinated", False) and profile.group_membership:
+        if fields.get("coordinated", True) and profile.group_membership:
             GroupSettings.of(profile, settings, str(settings.get("group.instance.id", "")))
     except ModelError as error:
         notes.problem(fields.at("config"), fields.path("config"), f"found settings that exclude each other: {error}")
     topics = tuple(dict.fromkeys(fields.get("topics", ())))
     return GroupSpec(
         fields.get("name", ""), topics, fields.get("members", 1), fields.get("processing", 0),
-        fields.get("config", {}), fields.get("coordinated", False), fields.get("commit", "auto"),
+        fields.get("config", {}), fields.get("coordinated", True), fields.get("commit", "auto"),
         fields.get("fails", 0), fields.get("retries", 0), fields.get("retry_pause", 0),
         instances=_instances(fields, profile, notes),
     )  # fmt: skip

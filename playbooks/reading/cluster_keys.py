@@ -36,6 +36,11 @@ from playbooks.yamlpos import Mapping, Node, Scalar, found
 MAX_BROKERS: Final = 100
 MAX_PARTITIONS: Final = 1_000
 """Of one topic."""
+MOST_PRODUCERS: Final = 1_000
+MOST_MEMBERS: Final = 500
+"""Of one group."""
+MOST_CONSUMERS: Final = 1_000
+"""Of all groups."""
 QUORUM_ALLOWED: Final = "1, 3 or 5"
 CONTROLLERS_ALLOWED: Final = "1, 3 or 5, or a list of so many brokers"
 BROKERS_ALLOWED: Final = f"a number of brokers from 1 to {MAX_BROKERS}, or a list of {{id, rack}}"
@@ -225,18 +230,16 @@ GROUP: Final = Record(
     {
         "name": Key(NAME, "The group's id.", required=True),
         "topics": Key(ListOf(Reference("topic"), 1, 100), "The topics it reads.", required=True),
-        "members": Key(Integer(1, 100), "Number of consumers; 1 unless given."),
+        "members": Key(Integer(1, MOST_MEMBERS), "Number of consumers; 1 unless given."),
         "instances": Key(
             ListOf(NAME, 1, 100),
             "The group.instance.id of each member, in their order; two members may claim the same one.",
         ),
         "processing": Key(DURATION, "Time a consumer spends on the records of one poll; none unless given."),
         "coordinated": Key(
-            Truth(), "Whether its coordinator shares partitions out, as in Kafka; else they are shared out once."
+            Truth(), "false: its partitions are given once and read from 0; else its coordinator shares them out."
         ),
-        "commit": Key(
-            Choice(tuple(COMMIT_MODES)), "When a coordinated group's applications commit; auto unless given."
-        ),
+        "commit": Key(Choice(tuple(COMMIT_MODES)), "When its applications commit; auto unless given."),
         "fails": Key(Integer(1, 1_000_000), "Its handler cannot process one record in so many; all unless given."),
         "retries": Key(Integer(1, 1_000), "How often it is tried again before the record is skipped; 0 unless given."),
         "retry_pause": Key(DURATION, "How long after; at once unless given."),
@@ -246,7 +249,7 @@ GROUP: Final = Record(
 
 CLIENTS: Final = Record(
     {
-        "producers": Key(ListOf(PRODUCER, 0, 100), "Who writes."),
+        "producers": Key(ListOf(PRODUCER, 0, MOST_PRODUCERS), "Who writes."),
         "groups": Key(ListOf(GROUP, 0, 100), "Who reads."),
     }
 )

@@ -12,7 +12,7 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from spark_report.render import charts, tables
+from spark_report.render import charts, client_tables, tables
 from spark_report.render.tables import View
 from spark_report.story import SessionStory, Story, headline, overall, sentences, tone
 from spark_report.wording import clean
@@ -94,6 +94,8 @@ def _section(name: str, story: SessionStory) -> dict[str, Any]:
         tables.elections(story),
         tables.isr_changes(story),
         tables.truncations(story),
+        client_tables.members(story),
+        client_tables.errors(story),
     ]
     return {
         "id": name,
@@ -110,6 +112,7 @@ def _section(name: str, story: SessionStory) -> dict[str, Any]:
         "open": [
             view for view in (tables.expectations(story), tables.violations(story)) if view and view not in folded
         ],
+        "clients": [view for view in (client_tables.producers(story), client_tables.groups(story)) if view],
         "ledger": tables.ledger(story),
         "folded": [view for view in folded if view],
     }

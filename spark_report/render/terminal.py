@@ -7,7 +7,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from spark_report.render import tables
+from spark_report.render import client_tables, tables
 from spark_report.render.tables import View
 from spark_report.story import SessionStory, Story, headline, overall, sentences, tone
 from spark_report.wording import clean
@@ -42,7 +42,8 @@ def _session(console: Console, story: SessionStory) -> None:
     for sentence in sentences(story):
         style = _STYLES["alarm"] if sentence.startswith("Why: ") else ""
         console.print(Padding(_plain(sentence, style), (0, 0, 0, 2)))
-    for view in (_only_if_odd(story), tables.latency_short(story)):
+    by_client = client_tables.producers(story), client_tables.groups(story)
+    for view in (_only_if_odd(story), *by_client, tables.latency_short(story)):
         if view:
             console.print(_plain(f"\n  {view.title}", "bold"))
             console.print(Padding(_table(view), (0, 0, 0, 2)))

@@ -36,7 +36,7 @@ def spec_of(
     topics = tuple(TopicSpec(name, 1, 3, ((1, 2, 3),)) for name in dict.fromkeys(("base", topic)))
     making = ProducerSpec("checkout", topic, 20 * MS, 2, config={"acks": acks, **(producer or {})})
     return ClusterSpec(
-        kafka, mode, ids, topics, (making,), (GroupSpec("billing", (topic,), 1),), config=config or {}
+        kafka, mode, ids, topics, (making,), (GroupSpec("billing", (topic,), coordinated=False),), config=config or {}
     )  # fmt: skip
 
 

@@ -119,7 +119,7 @@ class LeaderRig:
         self.purgatory.deletions = Deletions(self.wire, self.replicas, metadata, self.touched)
         self.throttle = Throttle(config.leader_rate, exists=profile.throttles)
         self.service = Service(
-            self.wire, profile, self.replicas, self.purgatory, self.settle, self.touched, self.cache, self.throttle
+            self.wire, profile, self.replicas, self.purgatory, self.settle, self.touched, self.cache, self.throttle, {}
         )
         self.replica.apply(PartitionState(P, leader, 1, isr, 1, (1, 2, 3)), 0)
         self._asked: dict[int, int] = {}

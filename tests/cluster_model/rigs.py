@@ -5,6 +5,8 @@ from typing import Any, TypeVar
 
 from cluster_model.clients.application import Application
 from cluster_model.clients.consumer import Consumer
+from cluster_model.clients.partitioners.placing import Placement
+from cluster_model.clients.partitioners.round_robin import RoundRobinPartitioner
 from cluster_model.clients.producer import Producer
 from cluster_model.clients.producer_config import ProducerConfig
 from cluster_model.config import ConfigValue, ConsumerConfig
@@ -126,9 +128,13 @@ class ProducerRig(Rig):
         record_bytes: int = 200,
         send: str = "async",
         gives_ids: bool = True,
+        turns: bool = True,
         **more: Any,
     ) -> None:
-        """``more`` is of :class:`ProducerSpec`."""
+        """``turns``: each hand-over goes to the next partition, whatever the version's partitioner would do.
+
+        ``more`` is of :class:`ProducerSpec`.
+        """
         super().__init__()
         for broker in self.brokers.values():
             broker.gives_ids = gives_ids
@@ -138,8 +144,12 @@ class ProducerRig(Rig):
         self.partitions = tuple(f"t-{index}" for index in range(len(leaders)))
         port = Port(self.network, CLIENT)
         self.producer = Producer(
-            port, spec, self.config, self.partitions, BROKERS, self.events.append, self.streams.named("retry:p")
-        )
+            port, spec, self.config, BROKERS, self.events.append, self.streams.named("retry:p"),
+            self.streams.named("partitioner:p"),
+        )  # fmt: skip
+        if turns:
+            self.producer._places._placement = Placement(RoundRobinPartitioner(asks_again=False))
+            self.producer._places.listens = False
         self.network.add(CLIENT, "p", self.producer)
         self.producer.begin(tuple(state(name, leader) for name, leader in zip(self.partitions, leaders, strict=True)))
 

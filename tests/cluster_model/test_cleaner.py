@@ -10,8 +10,9 @@ from cluster_model.log.cleaned import Cleaned
 from cluster_model.log.cleaner import ToClean, clean, to_clean
 from cluster_model.log.compare import differing
 from cluster_model.log.indexes import Found, indexes_of, largest_timestamp, offset_for_timestamp, position_of
-from cluster_model.log.keys import drawn, key_model, keys_of, lacks_key, named
+from cluster_model.log.keys import ProducerKeys, drawn, key_model, keys_of, lacks_key, named
 from cluster_model.log.lineage import Batch, Lineages
+from cluster_model.log.pools import KeySet
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.rules import LogRules
 
@@ -401,18 +402,18 @@ def test_a_named_record_says_its_key() -> None:
 
 
 def test_a_producers_keys_are_drawn_once_for_every_record() -> None:
-    model = key_model("checkout", "orders-0", 30, 10, 4)
+    model = key_model("checkout", "orders", 0, ProducerKeys(KeySet(10), 4))
     batch = Batch(100, 50, 1, 0, "checkout", -1, 7, 1)
     told = keys_of({"checkout": model}, batch)
     assert told == drawn(model, 7, 50)
     assert [drawn(model, 7 + index, 1).keys[0] for index in range(50)] == list(told.keys)
     many = drawn(model, 0, 4_000)
     counts = {key: list(many.keys).count(key) for key in sorted(set(many.keys), key=str)}
-    assert sorted(counts, key=str) == list(range(30, 40))
+    assert sorted(counts, key=str) == list(range(10))
     assert (min(counts.values()) > 300, max(counts.values()) < 500) == (True, True)
     assert 900 < len(many.deletes) < 1_100
-    assert not drawn(key_model("p", "t", 0, 2, 0), 0, 99).deletes
-    assert drawn(key_model("checkout", "orders-1", 30, 10, 4), 0, 50) != drawn(model, 0, 50)
+    assert not drawn(key_model("p", "t", 0, ProducerKeys(KeySet(2))), 0, 99).deletes
+    assert drawn(key_model("checkout", "orders", 1, ProducerKeys(KeySet(10), 4)), 0, 50) != drawn(model, 0, 50)
 
 
 def test_a_batch_of_an_unknown_producer_has_no_keys() -> None:
@@ -425,4 +426,4 @@ def test_a_batch_of_an_unknown_producer_has_no_keys() -> None:
     [("p", (), False), ("q", (), True), ("q", ("a=1", "b="), False), ("p", ("a=1", "plain"), True)],
 )
 def test_who_writes_records_without_keys(client: str, records: tuple[str, ...], lacks: bool) -> None:
-    assert lacks_key({"p": key_model("p", "t-0", 0, 3, 0)}, client, records) is lacks
+    assert lacks_key({"p": key_model("p", "t", 0, ProducerKeys(KeySet(3)))}, client, records) is lacks

@@ -15,10 +15,12 @@ SECOND = 1_000_000
 P = "orders-0"
 
 
-def small(kafka: str = "3.9", mode: str | None = None, acks: str = "all", **config: Any) -> ClusterSpec:
+def small(
+    kafka: str = "3.9", mode: str | None = None, acks: str = "all", partition: int = -1, **config: Any
+) -> ClusterSpec:
     topic = TopicSpec("orders", 2, 3, ((1, 2, 3), (2, 3, 1)), {"min.insync.replicas": 2, **config})
-    producer = ProducerSpec("checkout", "orders", 10_000, config={"acks": acks})
-    group = GroupSpec("billing", ("orders",), 2, 500)
+    producer = ProducerSpec("checkout", "orders", 10_000, config={"acks": acks}, partition=partition)
+    group = GroupSpec("billing", ("orders",), 2, 500, {"auto.offset.reset": "earliest"}, commit="sync")
     brokers = tuple(BrokerSpec(broker) for broker in (1, 2, 3))
     return ClusterSpec(kafka, mode, brokers, (topic,), (producer,), (group,))
 
@@ -126,7 +128,7 @@ def test_a_lagging_follower_leaves_the_isr_and_returns_when_healed() -> None:
 
 def test_the_last_in_sync_replica_is_waited_for_unless_an_election_is_unclean() -> None:
     for unclean in (False, True):
-        cluster = Cluster.build(small(acks="1", **{"unclean.leader.election.enable": unclean}), 7)
+        cluster = Cluster.build(small(acks="1", partition=0, **{"unclean.leader.election.enable": unclean}), 7)
         board = FaultBoard(cluster)
         cluster.run(5 * SECOND)
         inject(board, "gc_pause", "followers(orders-0)", 60)

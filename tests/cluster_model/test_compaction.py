@@ -223,7 +223,7 @@ def test_0_8_2_takes_them() -> None:
     assert log_of(cluster, 1).leo > 0
 
 
-def test_producers_have_keys_of_their_own() -> None:
+def test_every_producer_with_keys_has_a_model_of_them_in_each_partition() -> None:
     topics = (TopicSpec("orders", 2, 1, (), COMPACT), TopicSpec("other", 1, 1, (), {}))
     makers = [
         ProducerSpec("a", "orders", SECOND, keys=5),
@@ -234,10 +234,11 @@ def test_producers_have_keys_of_their_own() -> None:
     cluster = Cluster.build(ClusterSpec("3.9", None, (BrokerSpec(1),), topics, tuple(makers)), 1)
     for partition in ("orders-0", "orders-1"):
         models = cluster.lineages[partition].keys
-        assert {name: (model.first, model.distinct, model.tombstones) for name, model in models.items()} == {
-            "a": (0, 5, 0),
-            "c": (5, 7, 2),
+        assert {name: (model.of.keys.distinct, model.of.tombstones) for name, model in models.items()} == {
+            "a": (5, 0),
+            "c": (7, 2),
         }
+        assert {model.number for model in models.values()} == {int(partition[-1])}
     assert list(cluster.lineages["other-0"].keys) == ["d"]
 
 

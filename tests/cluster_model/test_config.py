@@ -6,6 +6,7 @@ import pytest
 
 from cluster_model.clients.era import Era
 from cluster_model.clients.group_settings import GroupSettings
+from cluster_model.clients.partitioners.placing import PartitionerConfig
 from cluster_model.clients.producer_config import ProducerConfig
 from cluster_model.config import (
     BROKER,
@@ -466,7 +467,7 @@ def test_what_else_changed_with_the_era(
     assert (era.offset_fencing, era.bumps_epoch) == (fencing, bumps)
 
 
-PRODUCER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | str | Codec | Era]] = {
+PRODUCER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | str | Codec | Era | PartitionerConfig]] = {
     "acks": ("1", "acks", 1),
     "retries": (7, "retries", 7),
     "retry.backoff.ms": (7, "backoff_us", 7_000),
@@ -486,6 +487,10 @@ PRODUCER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | str | Codec | Er
     "client.version": ("3.8", "era", Era.of("3.8")),
     "transactional.id": ("tx", "transactional_id", "tx"),
     "transaction.timeout.ms": (7, "transaction_timeout_us", 7_000),
+    "partitioner.class": ("DefaultPartitioner", "partitioner", PartitionerConfig("DefaultPartitioner")),
+    "partitioner.ignore.keys": (True, "partitioner", PartitionerConfig(ignore_keys=True)),
+    "partitioner.adaptive.partitioning.enable": (False, "partitioner", PartitionerConfig(adaptive=False)),
+    "partitioner.availability.timeout.ms": (7, "availability_us", 7_000),
 }
 
 
@@ -522,6 +527,9 @@ MEMBER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | str | tuple[str, .
     "default.api.timeout.ms": (7, "api_timeout_us", 7_000),
     "partition.assignment.strategy": ("RoundRobinAssignor, range", "assignors", ("roundrobin", "range")),
 }
+
+
+PROTOCOL_FIELDS = ("group.protocol", "group.remote.assignor")
 
 
 @pytest.mark.parametrize("name", [*MEMBER_FIELDS, "group.instance.id"])
@@ -573,6 +581,12 @@ def test_a_member_is_cooperative_if_all_its_assignors_are() -> None:
     [
         ("3.9", {"heartbeat.interval.ms": 9_000, "session.timeout.ms": 9_000}, "", "must be below"),
         ("2.2", {}, "a", r"since Kafka 2\.3"),
+        (
+            "4.0",
+            {"group.protocol": "consumer", "session.timeout.ms": 9},
+            "",
+            "session.timeout.ms cannot be set with gro",
+        ),
         ("2.3", {"partition.assignment.strategy": "CooperativeStickyAssignor"}, "", r"is not in Kafka 2\.3"),
     ],
 )
@@ -594,7 +608,7 @@ def test_a_consumer_setting_changes_its_own_field(name: str) -> None:
 
 
 def test_every_consumer_setting_is_somebodys() -> None:
-    assert set(CONSUMER) == {*CONSUMER_FIELDS, *MEMBER_FIELDS, "group.instance.id"}
+    assert set(CONSUMER) == {*CONSUMER_FIELDS, *MEMBER_FIELDS, *PROTOCOL_FIELDS, "group.instance.id"}
 
 
 def test_a_consumers_defaults() -> None:
@@ -614,3 +628,21 @@ def test_a_consumers_defaults() -> None:
 def test_a_fetch_has_no_limit_in_all_before_kip_74() -> None:
     assert ConsumerConfig.of(Profile.of("0.10.0"), {"fetch.max.bytes": 7}).fetch_max_bytes == 0
     assert ConsumerConfig.of(Profile.of("0.10.1"), {"fetch.max.bytes": 7}).fetch_max_bytes == 7
+
+
+@pytest.mark.parametrize(
+    ("version", "settings", "told"),
+    [
+        ("2.3", {"partitioner.class": "RoundRobinPartitioner"}, "of 2.3.0 has no RoundRobinPartitioner"),
+        ("4.0", {"partitioner.class": "UniformStickyPartitioner"}, "of 4.0.0 has no UniformStickyPartitioner"),
+        ("3.2", {"partitioner.ignore.keys": True}, "partitioner.ignore.keys exists since Kafka 3.3, this is 3.2"),
+        ("3.2", {"partitioner.adaptive.partitioning.enable": False}, "exists since Kafka 3.3, this is 3.2"),
+        ("2.8", {"partitioner.availability.timeout.ms": 1}, "exists since Kafka 3.3, this is 2.8"),
+    ],
+)
+def test_a_partitioner_that_the_producers_version_lacks_is_refused(
+    version: str, settings: dict[str, ConfigValue], told: str
+) -> None:
+    with pytest.raises(ConfigConflictError, match=told) as caught:
+        ProducerConfig.of(Profile.of("3.9"), {"client.version": version, **settings})
+    assert caught.value.key == next(iter(settings))

@@ -17,13 +17,15 @@ from playbooks.running import start_session
 SECOND = 1_000_000
 
 
-def loaded(partitions: int, interval_us: int = 10_000, batch: int = 1, brokers: int = 3) -> Cluster:
+def loaded(
+    partitions: int, interval_us: int = 10_000, batch: int = 1, brokers: int = 3, partition: int = -1
+) -> Cluster:
     spec = ClusterSpec(
         "3.9",
         "kraft",
         tuple(BrokerSpec(index + 1) for index in range(brokers)),
         (TopicSpec("load", partitions, 3),),
-        (ProducerSpec("writer", "load", interval_us, batch, config={"acks": "all"}),),
+        (ProducerSpec("writer", "load", interval_us, batch, config={"acks": "all"}, partition=partition),),
         network=NetworkSpec(500, 200),
     )
     return Cluster.build(spec, 1)
@@ -103,7 +105,7 @@ def test_a_follower_that_rested_is_missed_by_its_last_arrival(kafka: str) -> Non
 
 
 def test_a_batch_of_many_records_is_kept_as_one() -> None:
-    few, many = loaded(12, batch=1), loaded(12, batch=100)
+    few, many = loaded(12, batch=1, partition=0), loaded(12, batch=100, partition=0)
     for cluster in (few, many):
         cluster.run(3 * SECOND)
     kept = [sum(sum(lineages.save()) for lineages in cluster.lineages.values()) for cluster in (few, many)]

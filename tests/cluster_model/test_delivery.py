@@ -11,12 +11,14 @@ import pytest
 
 from cluster_model.cluster import Cluster
 from cluster_model.config import ConfigValue
+from cluster_model.events import ProduceRefused
 from cluster_model.spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
 from faults.action import Action
 from faults.board import FaultBoard
 
 SECOND = 1_000_000
 P = "orders-0"
+CLIENT = 2_000
 PLAIN: dict[str, ConfigValue] = {"enable.idempotence": False}
 ONE: dict[str, ConfigValue] = {"max.in.flight.requests.per.connection": 1}
 NEVER_AGAIN: dict[str, ConfigValue] = {"retries": 0}
@@ -51,16 +53,24 @@ class Run:
     """Three brokers with the leader on the first, one producer with several requests under way at any time."""
 
     def __init__(
-        self, acks: str, config: dict[str, ConfigValue], *, min_isr: int = 2, unclean: bool = False, kafka: str = "3.9"
+        self,
+        acks: str,
+        config: dict[str, ConfigValue],
+        *,
+        min_isr: int = 2,
+        unclean: bool = False,
+        kafka: str = "3.9",
+        replicas: tuple[int, ...] = (1, 2, 3),
+        topic: dict[str, ConfigValue] | None = None,
+        resends: bool = False,
     ) -> None:
-        topic = TopicSpec(
-            "orders", 1, 3, ((1, 2, 3),), {"min.insync.replicas": min_isr, "unclean.leader.election.enable": unclean}
-        )
+        overrides = {"min.insync.replicas": min_isr, "unclean.leader.election.enable": unclean, **(topic or {})}
+        orders = TopicSpec("orders", 1, len(replicas), (replicas,), overrides)
         settings = {"acks": acks, "request.timeout.ms": 2_000, "linger.ms": 0, "retry.backoff.max.ms": 100, **config}
-        producer = ProducerSpec("checkout", "orders", 4_000, config=settings)
+        producer = ProducerSpec("checkout", "orders", 4_000, config=settings, resends=resends)
         brokers = tuple(BrokerSpec(broker) for broker in (1, 2, 3))
         network = NetworkSpec(6_000, 2_000)
-        self.cluster = Cluster.build(ClusterSpec(kafka, None, brokers, (topic,), (producer,), network=network), 3)  # type: ignore[arg-type]
+        self.cluster = Cluster.build(ClusterSpec(kafka, None, brokers, (orders,), (producer,), network=network), 3)  # type: ignore[arg-type]
         self.board = FaultBoard(self.cluster)
         self.cluster.run(3 * SECOND)
 
@@ -74,11 +84,43 @@ class Run:
 
     def ack_lost(self) -> "Run":
         """Answers of the leader do not get through for longer than the producer waits."""
-        node = 2_000
-        self.cluster.cut(1, node, 99)
+        self.cluster.cut(1, CLIENT, 99)
         self.wait(2.5)
-        self.cluster.mend(1, node, 99)
+        self.cluster.mend(1, CLIENT, 99)
         return self.wait(3)
+
+    def connection_lost(self) -> "Run":
+        """Nothing gets from the producer to the leader, until its system gives the connection up."""
+        self.cluster.cut(CLIENT, 1, 99)
+        self.wait(31)
+        self.cluster.mend(CLIENT, 1, 99)
+        return self.wait(3)
+
+    def timed_out(self) -> "Run":
+        """Followers stand still for longer than the leader lets a request wait, and stay in the ISR."""
+        return self.inject("gc_pause", "followers(orders-0)", 4_000).wait(10)
+
+    def isr_shrinks(self) -> "Run":
+        """Followers stand still for so long that requests that wait for them end with too small an ISR."""
+        return self.inject("gc_pause", "followers(orders-0)", 50_000).wait(60)
+
+    def follower_crashes(self) -> "Run":
+        return self.inject("crash", "broker(3)", 8_000).wait(12)
+
+    def follower_pauses(self) -> "Run":
+        return self.inject("gc_pause", "broker(3)", 15_000).wait(20)
+
+    def leader_partitioned(self) -> "Run":
+        """The leader hears nobody, and nobody hears it."""
+        others = [node for node in self.cluster.nodes() if node != 1]
+        for other in others:
+            self.cluster.cut(1, other, 99)
+            self.cluster.cut(other, 1, 99)
+        self.wait(15)
+        for other in others:
+            self.cluster.mend(1, other, 99)
+            self.cluster.mend(other, 1, 99)
+        return self.wait(5)
 
     def leader_changes(self) -> "Run":
         """The leader is shut down in order, so that requests under way are refused."""
@@ -124,6 +166,25 @@ def test_acks_0_loses_at_a_mere_change_of_leader() -> None:
     assert seen.in_log < seen.sent
 
 
+def test_acks_0_loses_with_the_connection() -> None:
+    seen = Run("0", {}).connection_lost().end()
+    assert seen.acked == seen.sent
+    assert seen.in_log < seen.sent
+
+
+def test_acks_0_hears_of_no_error() -> None:
+    seen = Run("0", {}, topic={"max.message.bytes": 100}).wait(1).end()
+    assert (seen.acked, seen.in_log) == (seen.sent, 0)
+    assert seen.sent > 0
+
+
+@pytest.mark.parametrize("retries", [0, 9])
+def test_acks_1_loses_when_the_leader_crashes_before_its_followers_have_fetched(retries: int) -> None:
+    run = Run("1", {"retries": retries})
+    run.inject("gc_pause", "followers(orders-0)", 2_000).wait(1)
+    assert "L" in run.leader_crashes().end().letters
+
+
 def test_acks_1_loses_what_only_a_leader_had_that_is_replaced() -> None:
     assert "L" in Run("1", dict(NEVER_AGAIN)).leader_pauses().end().letters
 
@@ -167,6 +228,32 @@ def test_acks_all_with_retries_changes_the_order_when_the_leader_changes_and_los
     assert "L" not in letters
 
 
+PATIENT: dict[str, ConfigValue] = {"request.timeout.ms": 60_000}
+"""Waits for longer than a leader waits for its followers."""
+
+
+def refusals(run: Run) -> set[str]:
+    return {event.error for event in run.cluster.drain() if isinstance(event, ProduceRefused)}
+
+
+@pytest.mark.parametrize(
+    ("fault", "error", "more"),
+    [("timed_out", "REQUEST_TIMED_OUT", {}), ("isr_shrinks", "NOT_ENOUGH_REPLICAS_AFTER_APPEND", PATIENT)],
+)
+@pytest.mark.parametrize("retries", [0, 1_000])
+def test_acks_all_is_refused_what_is_written(
+    fault: str, error: str, more: dict[str, ConfigValue], retries: int
+) -> None:
+    """Since 3.7 the HW stands still with too small an ISR, and the second error does not occur."""
+    run = Run("all", {**PLAIN, **more, "retries": retries}, kafka="3.5")
+    run.cluster.drain()
+    getattr(run, fault)()
+    assert error in refusals(run)
+    letters = run.end().letters
+    assert "L" not in letters
+    assert ("D" in letters, "S" in letters) == ((True, False) if retries else (False, True))
+
+
 @pytest.mark.parametrize("fault", ["ack_lost", "leader_changes", "leader_crashes"])
 def test_acks_all_without_retries_neither_repeats_nor_loses(fault: str) -> None:
     seen = getattr(Run("all", {**PLAIN, **NEVER_AGAIN}), fault)().end()
@@ -189,6 +276,36 @@ def test_an_idempotent_producer_sees_nothing_of_a_single_fault(fault: str, kafka
     assert seen.letters == ""
     assert (seen.acked, seen.failed, seen.unknown) == (seen.sent, 0, 0)
     assert seen.in_log == seen.sent
+
+
+@pytest.mark.parametrize("fault", ["leader_partitioned", "follower_crashes", "follower_pauses", "connection_lost"])
+def test_nor_of_other_faults_of_one_broker(fault: str) -> None:
+    seen = getattr(Run("all", {}), fault)().end()
+    assert seen.letters == ""
+    assert (seen.acked, seen.failed, seen.unknown, seen.in_log) == (seen.sent, 0, 0, seen.sent)
+
+
+@pytest.mark.parametrize(("resends", "letters"), [(True, "D"), (False, "S")])
+def test_idempotence_ends_with_the_process(resends: bool, letters: str) -> None:
+    run = Run("all", {}, resends=resends)
+    run.cluster.crash(CLIENT)
+    run.wait(1)
+    run.cluster.restart(CLIENT)
+    assert run.wait(2).end().letters == letters
+
+
+def test_a_leader_that_has_forgotten_the_batches_before_the_last_takes_them_again() -> None:
+    """After a clean restart it knows the last batch of a producer only."""
+    run = Run("all", {}, min_isr=1, replicas=(1,))
+    run.cluster.cut(1, CLIENT, 99)
+    run.wait(0.5)
+    run.cluster.shutdown(1)
+    run.wait(4)
+    run.cluster.restart(1)
+    run.cluster.mend(1, CLIENT, 99)
+    seen = run.wait(10).end()
+    assert "D" in seen.letters
+    assert "L" not in seen.letters
 
 
 def test_only_a_delivery_timeout_tells_an_idempotent_producer_of_failures_that_are_none() -> None:

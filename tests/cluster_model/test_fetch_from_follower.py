@@ -291,7 +291,7 @@ def cluster(kafka: str, *, rack: str = "b", config: dict[str, Any] | None = None
         (BrokerSpec(1, "a"), BrokerSpec(2, "b"), BrokerSpec(3, "c")),
         (TopicSpec("t", 1, 3, ((1, 2, 3),)),),
         (ProducerSpec("p", "t", 200_000, 1, start_us=start_us, config={"acks": "all"}),),
-        (GroupSpec("g", ("t",), config={"client.rack": rack} if rack else {}),),
+        (GroupSpec("g", ("t",), config={"client.rack": rack} if rack else {}, coordinated=False),),
         NetworkSpec(500, 200),
         AWARE if config is None else config,
     )

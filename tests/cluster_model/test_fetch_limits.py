@@ -141,7 +141,7 @@ def reads(config: dict[str, ConfigValue], *, partitions: int = 4, batches: int =
         (BrokerSpec(1), BrokerSpec(2)),
         (TopicSpec("t", partitions, 2, ((1, 2),) * partitions),),
         (producer,),
-        (GroupSpec("g", ("t",), 1, config=config),),
+        (GroupSpec("g", ("t",), 1, config=config, coordinated=False),),
         NetworkSpec(500, 0),
     )
     found = Cluster.build(spec, 1)

@@ -124,7 +124,7 @@ def test_the_message_carries_the_records_own_time() -> None:
 def test_a_consumer_whose_position_is_gone_is_sent_to_an_end(policy: str, at_the_start: bool) -> None:
     topic = TopicSpec("t", 1, 3, ((1, 2, 3),), {"segment.bytes": 20_000})
     maker = ProducerSpec("p", "t", 100_000, 10)
-    group = GroupSpec("g", ("t",), 1, 20_000, {"auto.offset.reset": policy})
+    group = GroupSpec("g", ("t",), 1, 20_000, {"auto.offset.reset": policy}, coordinated=False)
     brokers = tuple(BrokerSpec(number) for number in (1, 2, 3))
     cluster = Cluster.build(ClusterSpec("3.9", None, brokers, (topic,), (maker,), (group,)), 1)
     cluster.run(30 * SECOND)

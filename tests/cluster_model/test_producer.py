@@ -2,7 +2,6 @@
 
 import pytest
 
-from cluster_model.clients.producer_config import pause_us
 from cluster_model.errors import RETRIABLE, KafkaError
 from cluster_model.events import ProduceRefused, RecordsAcked, RecordsFailed, RecordsSent, RecordsUnknown
 from cluster_model.messages import ProduceRequest
@@ -209,10 +208,10 @@ def test_since_3_7_pauses_double_up_to_the_longest_and_vary_by_a_fifth(
 def test_pauses_are_spread_over_the_whole_fifth() -> None:
     rig = ProducerRig()
     stream = rig.streams.named("retry:p")
-    drawn = [pause_us(rig.config, 1, stream) for _each in range(2_000)]
+    drawn = [rig.config.pause_us(1, stream) for _each in range(2_000)]
     assert (min(drawn), max(drawn)) == (80 * MS, 120 * MS)
     assert 99 * MS < sum(drawn) // len(drawn) < 101 * MS
-    assert max(pause_us(rig.config, 9, stream) for _each in range(100)) == SECOND
+    assert max(rig.config.pause_us(9, stream) for _each in range(100)) == SECOND
 
 
 def test_pauses_without_room_to_grow_do_not_vary() -> None:

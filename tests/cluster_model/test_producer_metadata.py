@@ -5,7 +5,8 @@ from itertools import pairwise
 import pytest
 
 from cluster_model.errors import INVALID_METADATA, RETRIABLE, KafkaError
-from cluster_model.messages import MetadataRequest, MetadataResponse
+from cluster_model.events import RecordsFailed
+from cluster_model.messages import MetadataRequest, MetadataResponse, ProduceRequest
 from tests.cluster_model.rigs import LATENCY, MS, SECOND, ProducerRig, state
 
 E = KafkaError
@@ -118,3 +119,76 @@ def test_metadata_requests_go_round_the_brokers() -> None:
         rig.answer_metadata(rig.metadata_asked()[-1], state("t-0", 1))
         rig.run(LATENCY)
     assert rig.metadata_asked() == [1, 2, 3, 1]
+
+
+# --- send waits for metadata ----------------------------------------------------------------------------------------
+
+
+def test_what_waits_for_metadata_is_sent_as_soon_as_it_is_there() -> None:
+    rig = ProducerRig(leaders=(), batches=9, batch=3)
+    rig.run(50 * MS)
+    assert (rig.producer.sent, len(rig.metadata_asked())) == (0, 1)
+    rig.answer_metadata(rig.metadata_asked()[0], state("t-0", 1))
+    rig.run(3 * LATENCY)
+    assert [(request.sequence, request.records) for request in rig.produced()] == [(0, 3)]
+    assert rig.times(ProduceRequest, 1) == [50 * MS + 2 * LATENCY]
+
+
+def test_metadata_is_asked_for_until_the_topic_is_there() -> None:
+    rig = ProducerRig(leaders=(), batches=9)
+    for _round in range(3):
+        rig.run(110 * MS)
+        rig.answer_metadata(rig.metadata_asked()[-1], state("other-0", 1))
+    rig.run(110 * MS)
+    assert len(rig.metadata_asked()) == 4
+    assert rig.producer.sent == 0
+
+
+@pytest.mark.parametrize("send", ["async", "sync"])
+def test_who_waits_for_metadata_for_too_long_fails_and_the_next_one_waits_again(send: str) -> None:
+    rig = ProducerRig(leaders=(), batches=300, config={"max.block.ms": 1_000}, send=send)
+    rig.run(2_500 * MS)
+    failed = rig.of(RecordsFailed)
+    assert [(event.error, event.partition, event.latency_us // MS) for event in failed] == [
+        ("REQUEST_TIMED_OUT", "t", 1_000)
+    ] * 2
+
+
+def test_memory_gets_what_metadata_has_left_of_the_time() -> None:
+    config = {"max.block.ms": 1_000, "buffer.memory": 600, "batch.size": 500, "linger.ms": 0}
+    rig = ProducerRig(leaders=(), batches=300, record_bytes=500, batch=3, config=config)
+    rig.run(700 * MS)
+    rig.answer_metadata(rig.metadata_asked()[-1], state("t-0", 1))
+    rig.run(500 * MS)
+    errors = [(event.error, event.at_us // MS) for event in rig.of(RecordsFailed)]
+    assert errors[0] == ("BufferExhaustedException", 1_010)
+
+
+@pytest.mark.parametrize(("kafka", "waits"), [("2.4", False), ("2.5", True), ("3.9", True)])
+def test_metadata_of_a_topic_that_nothing_is_sent_to_is_dropped(kafka: str, waits: bool) -> None:
+    config = {"acks": "0", "metadata.max.age.ms": 10_000, "metadata.max.idle.ms": 15_000}
+    rig = ProducerRig(kafka=kafka, batches=20, interval=30 * SECOND, config=config)
+
+    def answer() -> None:
+        rig.answer_metadata(rig.metadata_asked()[-1], state("t-0", 1))
+        rig.run(LATENCY)
+
+    for _refresh in range(2):
+        rig.run(10 * SECOND + LATENCY)
+        answer()
+    rig.run(10 * SECOND - 3 * LATENCY)
+    assert (len(rig.produced()), len(rig.metadata_asked())) == ((0, 3) if waits else (1, 2))
+    answer()
+    rig.run(LATENCY)
+    assert len(rig.produced()) == 1
+
+
+def test_metadata_stays_while_something_is_sent_now_and_then() -> None:
+    config = {"acks": "0", "metadata.max.age.ms": 10_000, "metadata.max.idle.ms": 20_000}
+    rig = ProducerRig(batches=9, interval=15 * SECOND, config=config)
+    for _refresh in range(6):
+        rig.run(10 * SECOND + LATENCY)
+        rig.answer_metadata(rig.metadata_asked()[-1], state("t-0", 1))
+        rig.run(LATENCY)
+    assert len(rig.metadata_asked()) == 6
+    assert len(rig.produced()) == 4

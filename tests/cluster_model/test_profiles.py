@@ -54,6 +54,7 @@ HISTORY = [
     ("no_bump_on_shrink", "3.6", LAST),
     ("hw_needs_min_isr", "3.7", LAST),
     ("effective_min_isr", "3.7", LAST),
+    ("leader_hints", "3.7", LAST),
     ("elr", "4.1", LAST),
     ("check_quorum", "3.7", LAST),
     ("pre_vote", "4.0", LAST),

@@ -250,7 +250,7 @@ def cluster(kafka: str, slots: int, *, members: int = 2) -> Cluster:
         (BrokerSpec(1), BrokerSpec(2), BrokerSpec(3)),
         (TopicSpec("t", 6, 3),),
         (ProducerSpec("p", "t", 50_000, 6, config={"acks": "all"}),),
-        (GroupSpec("g", ("t",), members),),
+        (GroupSpec("g", ("t",), members, coordinated=False),),
         NetworkSpec(500, 200),
         {"max.incremental.fetch.session.cache.slots": slots},
     )

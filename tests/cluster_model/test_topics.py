@@ -160,7 +160,7 @@ def test_a_broker_that_holds_no_replica_says_so_if_it_knows_the_partition() -> N
 
 
 def test_added_partitions_get_their_share_of_a_producers_records() -> None:
-    at = desk(producer={"metadata.max.age.ms": 500})
+    at = desk(producer={"metadata.max.age.ms": 500, "client.version": "2.3"})  # It sends to all in turn.
     at.run(2)
     at.add("orders", (2, 3, 4), (3, 4, 1))
     assert at.topics.partitions("orders") == ("orders-0", "orders-1", "orders-2")

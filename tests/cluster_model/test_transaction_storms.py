@@ -106,7 +106,7 @@ def spec(seed: int, kafka: str) -> ClusterSpec:
         producers=(
             producer("a", "a"), producer("b", "b"), producer("zombie", "c"), producer("c", "c", start_us=9 * SECOND),
         ),
-        groups=(GroupSpec(READER, ("t",), config={"isolation.level": "read_committed"}),),
+        groups=(GroupSpec(READER, ("t",), config={"isolation.level": "read_committed"}, coordinated=False),),
         config={**base.config, "transaction.abort.timed.out.transaction.cleanup.interval.ms": 2_000},
     )  # fmt: skip
 

@@ -38,9 +38,9 @@ def producer(
     config: dict[str, ConfigValue] | None = None,
     **more: Any,
 ) -> ProducerSpec:
-    """100 records a second, in transactions of 20."""
+    """100 records a second over all partitions, in transactions of 20."""
     settings: dict[str, ConfigValue] = {"transactional.id": transactional_id, **(config or {})}
-    return ProducerSpec(name, "orders", 10 * MS, config=settings, transactions=plan, **more)
+    return ProducerSpec(name, "orders", 10 * MS, config=settings, transactions=plan, keys=50, **more)
 
 
 def spec(
@@ -59,8 +59,8 @@ def spec(
         (TopicSpec("orders", partitions, 3, placement, {"min.insync.replicas": 2}),),
         tuple(producers) or (producer(),),
         (
-            GroupSpec(COMMITTED, ("orders",), config={"isolation.level": "read_committed"}),
-            GroupSpec(ANYTHING, ("orders",)),
+            GroupSpec(COMMITTED, ("orders",), config={"isolation.level": "read_committed"}, coordinated=False),
+            GroupSpec(ANYTHING, ("orders",), coordinated=False),
         ),
         NetworkSpec(500, 200),
         {

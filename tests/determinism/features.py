@@ -29,6 +29,7 @@ FEATURES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         {"follower.replication.throttled.replicas": "0:3,1:3,2:3"},
     ),
     "exits": ("0.10.2", {"unclean.leader.election.enable": False}, {}),
+    "consumer protocol": ("4.1", {"group.consumer.session.timeout.ms": 9_000, "offsets.topic.num.partitions": 3}, {}),
 }
 """Name → (version, broker configuration, topic configuration)."""
 
@@ -36,10 +37,15 @@ FEATURES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 def build(name: str) -> Cluster:
     """Three brokers in three racks, and readers in two of them."""
     kafka, config, topic = FEATURES[name]
-    groups = tuple(GroupSpec(f"g-{rack}", ("t",), 2, config={"client.rack": rack}) for rack in ("b", "c"))
+    modern = name == "consumer protocol"
+    more = {"group.protocol": "consumer"} if modern else {}
+    groups = tuple(
+        GroupSpec(f"g-{rack}", ("t",), 2, config={"client.rack": rack, **more}, coordinated=modern)
+        for rack in ("b", "c")
+    )
     spec = ClusterSpec(
         kafka,
-        "kraft" if kafka == "3.9" else "zookeeper",
+        "kraft" if kafka in ("3.9", "4.1") else "zookeeper",
         (BrokerSpec(1, "a"), BrokerSpec(2, "b"), BrokerSpec(3, "c")),
         (TopicSpec("t", 6, 3, config=topic),),
         (ProducerSpec("p", "t", 20_000, 3, config={"acks": "1"}),),

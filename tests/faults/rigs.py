@@ -29,7 +29,11 @@ def busy_cluster(seed: int = 7, *, kafka: str = "3.9", mode: str | None = None) 
         topics=(TopicSpec("orders", 2, 3, ((1, 2, 3), (2, 3, 4))),),
         producers=(
             ProducerSpec(
-                "checkout", "orders", 50 * MS, config={"request.timeout.ms": 3_000, "delivery.timeout.ms": 10_000}
+                "checkout",
+                "orders",
+                50 * MS,
+                config={"request.timeout.ms": 3_000, "delivery.timeout.ms": 10_000},
+                keys=100,
             ),
         ),
         groups=(GroupSpec("billing", ("orders",), 2, config={"request.timeout.ms": 3_000}),),

@@ -110,5 +110,5 @@ def test_that_of_a_producer_leads_the_partition_of_its_transactional_id() -> Non
 def test_only_a_producer_with_an_id_has_one() -> None:
     with pytest.raises(SelectorError, match=r"no producer 'p0' with a transactional\.id; there are \['p1', "):
         resolve("transaction_coordinator(p0)", transactional())
-    with pytest.raises(SelectorError, match="which needs transaction[.]state[.]log"):
+    with pytest.raises(SelectorError, match=r"which needs transaction\.state\.log"):
         resolve("transaction_coordinator(p1)", transactional(brokers=2))

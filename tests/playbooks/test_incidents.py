@@ -144,7 +144,7 @@ def test_without_a_quorum_nothing_is_decided_and_leaders_serve_on(seed: int) -> 
     assert [event for event in incident.events if event.kind in decided] == []
     assert incident.query.under_replicated() == incident.query.offline_partitions() == 0
     assert incident.query.acked("checkout") < 1_205
-    assert incident.query.acked("clicks") > 60 * 20 + 40 * 40 - 50
+    assert incident.query.acked("clicks") > 60 * 20 + 40 * 40 - 150
     incident.finish()
     assert 60 <= incident.second_of("controller_changed") <= 65
     # A new controller gives every broker a session of its own, the dead one too.
@@ -163,7 +163,7 @@ def test_without_an_ensemble_no_session_ends_and_with_it_a_whole_one_begins(
     decided = ("leader_elected", "isr_changed", "partition_offline", "broker_fenced", "controller_changed")
     assert [event for event in incident.events if event.kind in decided] == []
     assert incident.query.acked("checkout") < 1_205
-    assert incident.query.acked("clicks") > 60 * 20 + 40 * 40 - 50
+    assert incident.query.acked("clicks") > 60 * 20 + 40 * 40 - 150
     incident.until(99)
     # Leaders write their ISRs as soon as there is somebody to write to; sessions end at ticks of 2 s.
     assert 60 <= incident.second_of("isr_changed", partition="orders-0") <= 62
@@ -235,7 +235,7 @@ def test_what_a_zone_takes_with_it_is_a_matter_of_placement(seed: int) -> None:
     assert [event.leader for event in incident.of("leader_elected", partition="payments-0")] == [4, 2]
     result = incident.finish()
     assert {loss.partition for loss in result.losses} == {"carts-0"}
-    assert abs(result.ledger.acked_lost - 20 * 10) < 5
+    assert abs(result.ledger.acked_lost - 20 * 10) < 40
 
 
 @seeds

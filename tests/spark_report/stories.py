@@ -9,6 +9,7 @@ import pyarrow as pa
 from spark_report.findings import COLUMNS
 from spark_report.recorded import look_at
 from spark_report.story import Story, tell
+from spark_report.transforms import clients
 from tests.support.sessions import leader_crash, write_session
 
 HOSTILE = "</script><script>document.title='owned'</script><img src=http://127.0.0.1:9/x onerror=alert(1)>\x1b[2J\u202e"
@@ -60,6 +61,12 @@ def _rows(name: str) -> dict[str, list[dict[str, Any]]]:
             {**SPAN, **where, "scope": scope, "acks": 1, "began_by": name, "ended_by": name, "duration_us": 4}
             for scope in ("partition", "client")
         ],
+        "producers": [
+            {**dict.fromkeys(clients.PRODUCER, 3), "client": name},
+        ],
+        "groups": [{**dict.fromkeys(clients.GROUP, 4), "group_id": name}],
+        "members": [{**dict.fromkeys(clients.MEMBER, 4), "group_id": name, "client": name, "failure": name}],
+        "client_errors": [{"what": "refused", "client": name, "error": name, "times": 3}],
         "ledger": [{"term": "acked", "from_events": 10, "from_result": 10, "agrees": True}],
         "latency": [{**_NUMBERS, "what": "produce", "client": name, "phase": phase} for phase in ("all", "during")],
         "latency_series": [{**_NUMBERS, **bin_, "what": "produce", "client": name}],

@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from spark_report.errors import ReportError
-from spark_report.render import charts, files, html, terminal
+from spark_report.render import charts, client_tables, files, html, terminal
 from spark_report.summary import SESSIONS, all_tables
 from tests.spark_report.stories import HOSTILE, SPAN, story
 
@@ -314,3 +314,28 @@ def test_on_a_narrow_screen_tables_scroll_in_their_boxes(tmp_path: Path) -> None
     assert sizes["page"] == 0
     assert sizes["boxed"] == sizes["tables"]
     assert 0 < sizes["wide"] == sizes["reached"] == sizes["hinted"]
+
+
+class TestClients:
+    def test_lag_is_the_results_and_everything_else_the_events(self, tmp_path: Path) -> None:
+        told = story(tmp_path).sessions[0]
+        assert client_tables.groups(told).rows[0][:5] == ("orders-0", "4", "4", "", "4")
+        with_lag = {"clients": {"groups": {"orders-0": {"lag": -12}, "other": {"lag": "much"}}}}
+        result = {**told.recorded.result, **with_lag}
+        known = replace(told, recorded=replace(told.recorded, result=result))
+        assert client_tables.groups(known).rows[0][3] == "-12"
+        assert client_tables.producers(told).rows[0] == ("orders-0", *["3"] * 7)
+        assert client_tables.members(told).rows[0][-1] == "orders-0"
+        assert client_tables.errors(told).rows[0] == ("orders-0", "orders-0", "attempts refused", "3")
+
+    def test_steps_taken_by_hand_have_no_clients(self, tmp_path: Path) -> None:
+        told = story(tmp_path).sessions[0]
+        timeless = replace(told, recorded=replace(told.recorded, end_us=0))
+        assert not client_tables.producers(timeless)
+        assert not client_tables.groups(timeless)
+
+    @pytest.mark.parametrize("clients", [None, [], {"groups": []}, {"groups": {"orders-0": 3}}])
+    def test_a_strange_result_has_no_lag(self, tmp_path: Path, clients: object) -> None:
+        told = story(tmp_path).sessions[0]
+        strange = replace(told, recorded=replace(told.recorded, result={"clients": clients}))
+        assert client_tables.groups(strange).rows[0][3] == ""

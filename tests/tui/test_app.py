@@ -39,9 +39,9 @@ async def test_two_keys_crash_the_broker_under_the_cursor_and_a_new_leader_appea
         assert "✕ b1" in driver.text()
         assert "b1 crashed" in driver.text()
         await driver.seconds(12)
+        assert any("elected for" in line.text for line in driver.bridge.feed.lines(100))
         after = leaders(driver)
         assert all(after[name] in (2, 3) for name in led)
-        assert "elected for" in driver.text()
         await driver.press("f", "r")
         await driver.seconds(20)
         assert driver.bridge.view.brokers[0].state == "up"
@@ -76,6 +76,24 @@ async def test_the_sheet_names_every_fault_and_what_to_expect_and_escape_leaves_
         await driver.press("escape")
         assert "Inject a fault" not in driver.text()
         assert driver.bridge.view.faults == ()
+
+
+async def test_the_arrows_reach_clients_and_a_dead_one_is_shown_as_down():
+    async with driving() as driver:
+        await driver.seconds(2)
+        clients = driver.bridge.view.clients
+        await driver.press("f", "left")
+        assert f"Inject a fault on {clients[-1].name}" in driver.text()
+        await driver.press(*["left"] * (len(clients) - 1))
+        assert f"Inject a fault on {clients[0].name}" in driver.text()
+        await driver.press("c")
+        assert driver.bridge.view.clients[0].state == "down"
+        assert f"✕ {clients[0].name} down" in driver.text()
+        await driver.press("f", "left", "x")
+        await driver.seconds(2)
+        assert driver.bridge.view.clients[-1].state == "down"
+        assert f"{clients[-1].name.partition('/')[0]} lag" in driver.text()
+        assert " 1 down" in driver.text()
 
 
 async def test_a_pause_counts_down_and_ends_by_itself():

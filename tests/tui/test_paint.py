@@ -1,6 +1,7 @@
 import pytest
 from rich.cells import cell_len
 
+from playbooks.client_books import ClientBooks
 from tests.tui import fake_views
 from tui import glyphs
 from tui.keymap import KEYS
@@ -30,7 +31,7 @@ def every_row(width):
     running = status.Running("a-playbook-with-quite-a-long-name", 7, False, False, False, 1000.0, 3.1)
     yield paint_panes.status, status.build(view, running, width)
     yield paint_panes.feed, Line("00:10.126", glyphs.LEADER, "strong", "b2 elected for 日本-0, epoch 1")
-    for rows in (side.clients(view, {"checkout": 200.0}), side.faults(view), side.replica(view, 1, 0)):
+    for rows in (side.clients(view, {"checkout": 200.0}, ClientBooks()), side.faults(view), side.replica(view, 1, 0)):
         yield from ((paint_panes.side, row) for row in rows)
     for columns in (1, 3):
         opened = sheet.build(FAULTS * columns, chosen=1, title="Inject on b2", expectation="word " * 40, width=width)

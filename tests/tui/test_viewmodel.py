@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from playbooks.client_books import ClientBooks
 from tests.tui import fake_views
 from tui import glyphs
 from tui.viewmodel import lanes, layout, matrix, sheet, side, status, words
@@ -244,16 +245,27 @@ def test_an_empty_board_says_how_to_fill_it():
 
 
 def test_clients_tell_their_books_and_keep_their_lines():
-    text = said(side.clients(fake_views.view(), {"checkout": 199.6, "billing": 300.0}))
+    books = ClientBooks()
+    text = said(side.clients(fake_views.view(), {"checkout": 199.6, "billing": 300.0}, books))
     assert text == [
         "● checkout acks=all200/s",
-        "  acked 190 queued 9",
+        "  sent 200 acked 190 queued 9",
         "  no error",
         "◔ clicks acks=1",
-        "  acked 280 failed 2 unknown 5 refused 3",
-        "  last error NOT_LEADER_OR_FOLLOWER",
+        "  sent 300 acked 280 failed 2 unknown 5",
+        "  refused 3 NOT_LEADER_OR_FOLLOWER",
         "● billing lag 12300/s",
+        "  2 members",
     ]
+    books.producer("clicks").retries = 4
+    books.group("billing").rebalances = 7
+    view = fake_views.view()
+    without = said(side.clients(view, {}, books))
+    assert without[5] == "  retries 4 NOT_LEADER_OR_FOLLOWER"
+    assert without[7] == "  2 members no coordinator rebalances 7"
+    view = replace(view, groups=(replace(view.groups[0], generation=5, members=1),))
+    assert said(side.clients(view, {}, books))[7] == "  1 member generation 5 rebalances 7"
+    assert len(said(side.clients(view, {}, books))) == len(text)
 
 
 def test_the_replica_under_the_cursor_tells_what_it_believes():

@@ -71,13 +71,16 @@ def _tell(cluster: Cluster, group: str | None, *, show: str, json: bool) -> int:
     return OK if rows else FAILED
 
 
+NUMBERS = ("partition", "current_offset", "log_end_offset", "lag", "members", "partitions")
+
+
 def _documents(rows: Table) -> list[dict[str, Any]]:
     """A document for each row, by the names of the columns; what is missing is null."""
     heads = [head.lower().replace(" (id)", "").replace("#", "").replace("-", "_") for head in rows[0]] if rows else []
-    return [{head: _plain(cell) for head, cell in zip(heads, row, strict=True)} for row in rows[1:]]
+    return [{head: _plain(head, cell) for head, cell in zip(heads, row, strict=True)} for row in rows[1:]]
 
 
-def _plain(cell: str) -> str | int | None:
+def _plain(head: str, cell: str) -> str | int | None:
     if cell == MISSING:
         return None
-    return int(cell) if cell.lstrip("-").isdecimal() else cell
+    return int(cell) if head in NUMBERS else cell

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from cluster_model.config_keys import INT_MAX, SCOPES, ConfigKey
+from cluster_model.config_key import ConfigKey
+from cluster_model.config_keys import INT_MAX, SCOPES
 from cluster_model.profiles import FLAGS, PROFILE_VERSIONS, Flag, Profile, modes_of
 from faults.action import Value
 from faults.catalogue import ACCEPTS, CATALOGUE, Fault, Param

@@ -27,6 +27,8 @@ from tui.widgets.operations import OperationSheet
 from tui.widgets.panes import FeedPane, KeyBar, Pane, SidePane, Status
 from tui.widgets.whichkey import WhichKey
 
+MOST_CLIENTS: Final = 100
+"""More are not offered as targets."""
 LANES_LEGEND: Final = (
     f"digit = epoch {glyphs.NOTHING} solid below its HW {glyphs.NOTHING} {glyphs.ABOVE_HW} above"
     f" {glyphs.NOTHING} {glyphs.DIVERGED} differs {glyphs.NOTHING} {glyphs.LOST} acked, lost"
@@ -99,7 +101,7 @@ class MainScreen(Screen[None]):
         """Put the panes where they belong at this size."""
         view = self.bridge.view
         width, height = self.size
-        lines = len(side.clients(view, self.bridge.rates))
+        lines = len(side.clients(view, self.bridge.rates, self.bridge.session.client_books))
         replicas = max((len(each.replicas) for each in view.partitions), default=1)
         boxes = plan(
             width, height, partitions=len(view.partitions), replicas=replicas, clients=lines,
@@ -139,7 +141,7 @@ class MainScreen(Screen[None]):
         self.query_one("#lanes-pane", Pane).caption(self.lanes.title or "Log", legend)
         self.feed.show(bridge.feed.lines(self.feed.size.height, self.feed.size.width))
         if self.clients.size.width:
-            self.clients.show(side.clients(view, bridge.rates))
+            self.clients.show(side.clients(view, bridge.rates, bridge.session.client_books))
             self.faults.show(side.faults(view, self.faults.size.height))
             self.replica.show(side.replica(view, partition, broker))
         if self.control.size.width:
@@ -251,20 +253,21 @@ class MainScreen(Screen[None]):
 
     @property
     def target(self) -> int:
-        """Id of the broker under the cursor, or of the node of the control plane that was aimed at."""
+        """Id of the broker under the cursor, or of the other node that was aimed at."""
         return self._aim if self._aim >= 0 else self.bridge.view.brokers[self.matrix.cursor[1]].id
 
     def targets(self) -> tuple[tuple[int, str], ...]:
-        """Whom a fault can be aimed at, with short names: the brokers, then the other nodes of the control plane."""
+        """Whom a fault can be aimed at, with short names: brokers, other nodes of the control plane, clients."""
         view = self.bridge.view
         brokers = [(each.id, f"b{each.id}") for each in view.brokers]
         ids = [broker for broker, _name in brokers]
         nodes = [(each.node, control.short(each.name, each.node)) for each in view.controllers if each.node not in ids]
-        return (*brokers, *nodes)
+        return (*brokers, *nodes, *[(each.node, each.name) for each in view.clients[:MOST_CLIENTS]])
 
     def inject(self, name: str, node: int) -> None:
-        """Inject a fault on a broker or a node of the control plane, now; a refusal is a toast with its reason."""
-        self.do(Action("inject", name, selector_of(node), for_us=CATALOGUE[name].usual_for_us))
+        """Inject a fault on a node, now; a refusal is a toast with its reason."""
+        client = next((each.name for each in self.bridge.view.clients if each.node == node), "")
+        self.do(Action("inject", name, selector_of(node, client), for_us=CATALOGUE[name].usual_for_us))
 
     def do(self, action: Action) -> None:
         """Act, and say what came of it."""
@@ -390,6 +393,13 @@ class MainScreen(Screen[None]):
         self.set_focus(self.matrix)
 
     # -- the rest ---------------------------------------------------------------------------------------------------
+
+    def action_clients(self) -> None:
+        """All clients, whatever the size."""
+        from tui.screens.clients import ClientsScreen  # noqa: PLC0415 - first paint does without it
+
+        if not self.toosmall.display:
+            self.app.push_screen(ClientsScreen(self.look, self.bridge))
 
     def action_help(self) -> None:
         """Keys and glyphs."""

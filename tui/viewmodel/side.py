@@ -1,8 +1,10 @@
 """The side panes as rows of labelled pieces: producers and groups, active faults, the replica under the cursor."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cluster_model.views import BrokerView, ClusterView, GroupView, PartitionView, ProducerView
+from cluster_model.views import BrokerState, BrokerView, ClusterView, GroupView, PartitionView, ProducerView
+from playbooks.client_books import ClientBooks, GroupBook, ProducerBook
 from tui import glyphs
 from tui.viewmodel.beliefs import beliefs, conditions
 from tui.viewmodel.matrix import BROKER_STATUS, STATUS
@@ -18,13 +20,16 @@ class SideRow:
     fault: int = -1
 
 
-def clients(view: ClusterView, rates: dict[str, float]) -> tuple[SideRow, ...]:
+def clients(view: ClusterView, rates: dict[str, float], books: ClientBooks) -> tuple[SideRow, ...]:
     """Producers with their books, then groups; ``rates`` holds acked or read records per virtual second by name."""
     rows: list[SideRow] = []
+    states: dict[str, BrokerState] = {client.name: client.state for client in view.clients}
     for producer in view.producers:
-        rows += _producer(producer, rates.get(producer.name))
+        state = states.get(producer.name, "up")
+        rows += _producer(producer, state, rates.get(producer.name), books.producers.get(producer.name))
     for group in view.groups:
-        rows.append(_group(group, rates.get(group.name)))
+        members = [states.get(name, "up") for name, _partitions in group.assignment]
+        rows += _group(group, members, rates.get(group.name), books.groups.get(group.name))
     return tuple(rows) or (SideRow((("no producers and no groups", "quiet"),)),)
 
 
@@ -119,38 +124,57 @@ def _special(home: PartitionView) -> list[SideRow]:
     return rows
 
 
-def _producer(producer: ProducerView, rate: float | None) -> list[SideRow]:
+def _producer(
+    producer: ProducerView, state: BrokerState, rate: float | None, book: ProducerBook | None
+) -> list[SideRow]:
     trouble = producer.failed or producer.unknown
-    glyph = glyphs.LAGGING if producer.queued > 1000 or trouble else glyphs.IN_SYNC
+    glyph, role = BROKER_STATUS[state]
+    if state == "up" and (producer.queued > 1000 or trouble):
+        glyph, role = glyphs.LAGGING, "lagging"
     per_second = f"{rate:.0f}/s" if rate is not None else ""
     head = SideRow(
         (
-            (f"{glyph} ", "lagging" if glyph == glyphs.LAGGING else "in_sync"),
+            (f"{glyph} ", role),
             (producer.name, "strong"),
-            (f" acks={acks(producer.acks)}", "quiet"),
+            (f" acks={acks(producer.acks)}" if state == "up" else f" {state}", "quiet" if state == "up" else role),
         ),
-        (per_second, "text"),
+        (per_second if state == "up" else "", "text"),
     )
-    books = [(f"  acked {count(producer.acked)}", "text")]
+    told = [(f"  sent {count(producer.sent)} acked {count(producer.acked)}", "text")]
     if producer.failed:
-        books.append((f" failed {count(producer.failed)}", "warning"))
+        told.append((f" failed {count(producer.failed)}", "warning"))
     if producer.unknown:
-        books.append((f" unknown {count(producer.unknown)}", "warning"))
+        told.append((f" unknown {count(producer.unknown)}", "warning"))
     if producer.queued:
-        books.append((f" queued {count(producer.queued)}", "quiet"))
-    if producer.refused:
-        books.append((f" refused {count(producer.refused)}", "quiet"))
-    error = ("  last error ", "quiet"), (producer.last_error, "warning")
-    return [head, SideRow(tuple(books)), SideRow(error if producer.last_error else (("  no error", "quiet"),))]
+        told.append((f" queued {count(producer.queued)}", "quiet"))
+    retries = 0 if book is None else book.retries
+    if not (retries or producer.refused):
+        return [head, SideRow(tuple(told)), SideRow((("  no error", "quiet"),))]
+    tried = f"  retries {count(retries)} " if retries else f"  refused {count(producer.refused)} "
+    return [head, SideRow(tuple(told)), SideRow(((tried, "quiet"), (producer.last_error, "warning")))]
 
 
-def _group(group: GroupView, rate: float | None) -> SideRow:
+def _group(
+    group: GroupView, states: Sequence[BrokerState], rate: float | None, book: GroupBook | None
+) -> list[SideRow]:
     behind = group.lag > 1000
-    return SideRow(
-        (
-            (f"{glyphs.LAGGING if behind else glyphs.IN_SYNC} ", "lagging" if behind else "in_sync"),
-            (group.name, "strong"),
-            (f" lag {count(group.lag)}", "warning" if behind else "text"),
-        ),
+    gone = {state: states.count(state) for state in ("down", "paused") if state in states}
+    glyph, shown = BROKER_STATUS[states[0] if len({*states}) == 1 else "up"]
+    if shown == "in_sync" and (behind or gone):
+        glyph, shown = glyphs.LAGGING, "lagging"
+    pieces = (
+        (f"{glyph} ", shown),
+        (group.name, "strong"),
+        (f" lag {count(group.lag)}", "warning" if behind else "text"),
+    )
+    head = SideRow(
+        (*pieces, *[(f" {number} {state}", "warning") for state, number in gone.items()]),
         (f"{rate:.0f}/s" if rate is not None else "", "text"),
     )
+    members = f"  {group.members} member{'' if group.members == 1 else 's'}"
+    if group.generation < 0 and (book is None or not book.rebalances):
+        return [head, SideRow(((members, "quiet"),))]
+    generation = f" generation {group.generation}" if group.generation >= 0 else " no coordinator"
+    rebalances = 0 if book is None else book.rebalances
+    role = "quiet" if group.generation >= 0 else "warning"
+    return [head, SideRow(((members, "quiet"), (generation, role), (f" rebalances {rebalances}", "quiet")))]

@@ -53,16 +53,21 @@ class Latencies:
         self._seen: dict[int, tuple[int, int]] = {}
         """Broker → (when there was last something ready for it, when it could last take it)."""
 
+    @property
+    def watched(self) -> bool:
+        """Whether any broker can ever be slow."""
+        return self._timeout_us > 0
+
     def on_ready(self, broker: int, now: int, *, can_take: bool) -> None:
         """There is something ready for a broker; whether its connection can take it."""
-        if self._timeout_us > 0:
+        if self.watched:
             _ready, drained = self._seen.get(broker, (now, now))
             self._seen[broker] = (now, now if can_take else drained)
 
     def slow(self, broker: int) -> bool:
         """Whether partitions that it leads are to be left out."""
         ready, drained = self._seen.get(broker, (0, 0))
-        return self._timeout_us > 0 and ready - drained > self._timeout_us
+        return self.watched and ready - drained > self._timeout_us
 
     def save(self) -> tuple[Any, ...]:
         """All state."""

@@ -1,9 +1,9 @@
 """Where a producer's records go: their own partition, a configured partitioner, or the default one of the version."""
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from cluster_model.clients.partitioners.interface import Partitioner, Rule, Topic
+from cluster_model.clients.partitioners.interface import Partitioner, Topic
 from cluster_model.clients.partitioners.round_robin import RoundRobinDefault, RoundRobinPartitioner
 from cluster_model.clients.partitioners.sticky import StickyPartitioner
 from cluster_model.clients.partitioners.uniform import UniformPartitioner
@@ -36,27 +36,10 @@ class PartitionerConfig(NamedTuple):
     batch_bytes: int = 16_384
     """``batch.size``."""
 
-
-class FunctionPartitioner(Rule):
-    """A partitioner of the application's own, without state: a function of the key and the topic."""
-
-    __slots__ = ("_function", "asks_again")
-
-    def __init__(self, function: Callable[[bytes | None, Topic], int], *, asks_again: bool) -> None:
-        """From 2.4 until 4.0 a producer asks a second time when a record needs a new batch (``asks_again``)."""
-        self._function = function
-        self.asks_again = asks_again
-
-    def partition(self, key: bytes | None, topic: Topic) -> int:
-        """The next record's."""
-        return self._function(key, topic)
-
-    def save(self) -> tuple[Any, ...]:
-        """Nothing to keep."""
-        return ()
-
-    def load(self, saved: tuple[Any, ...]) -> None:
-        """Nothing to take back."""
+    @property
+    def name(self) -> str:
+        """The class without its package."""
+        return self.partitioner_class.removeprefix(PACKAGE).removeprefix("internals.")
 
 
 class Placement:
@@ -75,14 +58,14 @@ class Placement:
         """The partition of a record; ``own`` is the one it names itself, None for none.
 
         ``fits`` tries a partition: whether the record has room in a batch that waits there. A batch without room is
-        closed by the try, and full for the partitioner from then on. A negative partition is a ValueError
-        (``IllegalArgumentException``).
+        closed by the try, and full for the partitioner from then on.
         """
         partitioner = self.partitioner
-        partition = self._asked(own, key, topic)
+        partition = partitioner.partition(key, topic) if own is None else own
         if partitioner.asks_again and not fits(partition):
             partitioner.on_new_batch(partition, topic)
-            partition = self._asked(own, key, topic)
+            if own is None:
+                partition = partitioner.partition(key, topic)
         return partition
 
     def appended(self, own: int | None, key: bytes | None, partition: int, size: int, topic: Topic) -> None:
@@ -90,22 +73,26 @@ class Placement:
         if own is None:
             self.partitioner.on_append(key, partition, size, topic)
 
-    def _asked(self, own: int | None, key: bytes | None, topic: Topic) -> int:
-        if own is not None:
-            return own
-        partition = self.partitioner.partition(key, topic)
-        if partition < 0:
-            raise ValueError(f"the partitioner answered {partition}: a partition number is not negative")
-        return partition
 
-
-def partitioner_of(version: Version, config: PartitionerConfig, stream: Stream) -> Partitioner:
-    """The partitioner of a producer of that version; ValueError where ``partitioner.class`` names none of it."""
-    name = config.partitioner_class.removeprefix(PACKAGE).removeprefix("internals.")
+def check_partitioner(version: Version, config: PartitionerConfig) -> None:
+    """ValueError where ``partitioner.class`` names nothing that a producer of that version has."""
+    name = config.name
     if name:
         first, gone = CLASSES.get(name, (KAFKA_4, KAFKA_4))
         if version < first or (gone is not None and version >= gone):
             raise ValueError(f"partitioner.class: a producer of {'.'.join(map(str, version))} has no {name}")
+
+
+def by_key(version: Version, config: PartitionerConfig) -> bool:
+    """Whether the partitioner of a producer of that version goes by the hash of a record's key."""
+    name = config.name
+    return name == "DefaultPartitioner" or (not name and not (config.ignore_keys and version >= KIP_794))
+
+
+def partitioner_of(version: Version, config: PartitionerConfig, stream: Stream) -> Partitioner:
+    """The partitioner of a producer of that version; ValueError where ``partitioner.class`` names none of it."""
+    check_partitioner(version, config)
+    name = config.name
     if name == "RoundRobinPartitioner":
         return RoundRobinPartitioner(asks_again=version < KAFKA_4)
     if name == "UniformStickyPartitioner":

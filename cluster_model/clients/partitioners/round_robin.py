@@ -3,8 +3,8 @@
 from typing import Any
 
 from cluster_model.clients.partitioners.interface import Rule, Topic
-from cluster_model.clients.partitioners.murmur import partition_for_key
 from cluster_model.kernel.streams import Stream
+from cluster_model.log.murmur import partition_for_key
 
 
 def turn(counter: int, topic: Topic) -> int:
@@ -25,6 +25,7 @@ class RoundRobinDefault(Rule):
 
     __slots__ = ("_counter", "_stream")
 
+    sticks = False
     asks_again = False
 
     def __init__(self, stream: Stream) -> None:
@@ -59,6 +60,8 @@ class RoundRobinPartitioner(Rule):
     """
 
     __slots__ = ("_counter", "asks_again")
+
+    sticks = False
 
     def __init__(self, *, asks_again: bool = True) -> None:
         self.asks_again = asks_again

@@ -7,8 +7,8 @@ longest, so that it gets the most: what KIP-794 mended.
 from typing import Any
 
 from cluster_model.clients.partitioners.interface import Rule, Topic
-from cluster_model.clients.partitioners.murmur import partition_for_key
 from cluster_model.kernel.streams import Stream
+from cluster_model.log.murmur import partition_for_key
 
 
 class StickyPartitioner(Rule):
@@ -16,6 +16,7 @@ class StickyPartitioner(Rule):
 
     __slots__ = ("_ignore_keys", "_stream", "_stuck_to")
 
+    sticks = True
     asks_again = True
 
     def __init__(self, stream: Stream, *, ignore_keys: bool = False) -> None:

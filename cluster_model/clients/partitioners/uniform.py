@@ -1,12 +1,11 @@
 """One partition for a batch's worth of bytes, then another: the default since 3.3 (KIP-794, ``BuiltInPartitioner``)."""
 
-from collections.abc import Sequence
 from typing import Any
 
-from cluster_model.clients.partitioners.interface import Queue, Rule, Topic
-from cluster_model.clients.partitioners.loads import LoadTable, load_table
-from cluster_model.clients.partitioners.murmur import partition_for_key
+from cluster_model.clients.partitioners.interface import Rule, Topic
+from cluster_model.clients.partitioners.loads import load_table
 from cluster_model.kernel.streams import Stream
+from cluster_model.log.murmur import partition_for_key
 
 
 class UniformPartitioner(Rule):
@@ -17,8 +16,9 @@ class UniformPartitioner(Rule):
     ``ignore_keys`` is ``partitioner.ignore.keys``.
     """
 
-    __slots__ = ("_adaptive", "_batch_bytes", "_ignore_keys", "_produced", "_stream", "_stuck_to", "_table")
+    __slots__ = ("_adaptive", "_batch_bytes", "_ignore_keys", "_produced", "_stream", "_stuck_to")
 
+    sticks = True
     asks_again = True
     """The try that failed has closed the batch, so that a switch which it held up can be made."""
 
@@ -30,7 +30,6 @@ class UniformPartitioner(Rule):
         self._stuck_to: int | None = None
         self._produced = 0
         """Bytes since the partition was drawn."""
-        self._table: LoadTable | None = None
 
     def partition(self, key: bytes | None, topic: Topic) -> int:
         """The next record's. A switch that an open batch held up is made here once that batch is full or gone."""
@@ -49,17 +48,14 @@ class UniformPartitioner(Rule):
         if self._produced >= 2 * self._batch_bytes or self._done_with(partition, topic):
             self._draw(topic)
 
-    def on_ready_check(self, queues: Sequence[Queue], topic: Topic) -> None:
-        """New odds for the next draw."""
-        self._table = load_table(queues, topic.total) if self._adaptive else None
-
     def _done_with(self, partition: int, topic: Topic) -> bool:
         return self._produced >= self._batch_bytes and topic.full(partition)
 
     def _draw(self, topic: Topic) -> int:
         stream = self._stream
-        if self._table is not None:
-            partition = self._table.partition(stream.below(self._table.range))
+        odds = load_table(topic.queues(), topic.total) if self._adaptive else None
+        if odds is not None:
+            partition = odds.partition(stream.below(odds.range))
         elif topic.available:
             partition = topic.available[stream.below(len(topic.available))]
         else:
@@ -70,8 +66,8 @@ class UniformPartitioner(Rule):
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self._stuck_to, self._produced, self._table)
+        return (self._stuck_to, self._produced)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self._stuck_to, self._produced, self._table = saved
+        self._stuck_to, self._produced = saved

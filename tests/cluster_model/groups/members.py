@@ -24,6 +24,7 @@ from cluster_model.groups.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from cluster_model.groups.modern.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from cluster_model.internal_topics import OFFSETS
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
@@ -171,6 +172,9 @@ class Member(Hand):
 class Talk:
     """A cluster of three brokers with ``__consumer_offsets`` of three partitions, and what is said about groups."""
 
+    placement: tuple[tuple[int, ...], ...] = ((1, 2, 3), (2, 3, 1))
+    """Of the topic ``orders``."""
+
     def __init__(
         self,
         kafka: str = "3.9",
@@ -184,7 +188,7 @@ class Talk:
         spec = ClusterSpec(
             kafka, mode or ("zookeeper" if kafka < "3.3" else "kraft"), tuple(BrokerSpec(each) for each in (1, 2, 3)),
             (
-                TopicSpec("orders", placement=((1, 2, 3), (2, 3, 1))),
+                TopicSpec("orders", placement=self.placement),
                 TopicSpec(
                     OFFSETS, placement=((1, 2, 3), (2, 3, 1), (3, 1, 2)),
                     config={"cleanup.policy": "compact", **(offsets or {})},
@@ -258,6 +262,20 @@ def _of(member_id: str) -> str:
     return "-".join(member_id.split("-")[:-4])
 
 
+def _heartbeat(message: ConsumerGroupHeartbeatRequest) -> str:
+    """A heartbeat that says anything."""
+    words = [
+        message.topics is not None and f"reads {message.topics}",
+        message.pattern is not None and f"reads all of {message.pattern!r}",
+        message.owned is not None and f"has [{' '.join(message.owned)}]",
+    ]
+    telling = [word for word in words if word]
+    if not telling and message.member_epoch > 0:
+        return ""
+    named = f" as {message.group_instance_id}" if message.group_instance_id else ""
+    return " ".join((f"ConsumerGroupHeartbeatRequest epoch {message.member_epoch}{named}", *telling))
+
+
 def said(message: Any) -> str:
     """A message about groups in a few words, empty for any other; heartbeats that say nothing are left out."""
     kind = type(message).__name__
@@ -276,6 +294,12 @@ def said(message: Any) -> str:
         return f"{kind} {_named(message.error)} {','.join(message.assignment.partitions)}".rstrip()
     if isinstance(message, HeartbeatResponse):
         return f"{kind} {_named(message.error)}" if message.error else ""
+    if isinstance(message, ConsumerGroupHeartbeatRequest):
+        return _heartbeat(message)
+    if isinstance(message, ConsumerGroupHeartbeatResponse):
+        gets = "" if message.assignment is None else f" gets [{' '.join(message.assignment)}]"
+        place = f" epoch {message.member_epoch}{gets}" if not message.error else ""
+        return f"{kind} {_named(message.error)}{place}" if message.error or gets else ""
     if isinstance(message, OffsetCommitRequest):
         return (
             f"{kind} generation {message.generation_id} {[(each.partition, each.offset) for each in message.offsets]}"

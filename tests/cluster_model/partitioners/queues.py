@@ -12,10 +12,12 @@ class Waiting:
         self.queues: dict[int, list[list[int]]] = {}
         self.available = tuple(range(total)) if available is None else available
         self.total = total
+        self.checked: list[Queue] = []
+        """As of the last look before sending."""
 
     @property
     def topic(self) -> Topic:
-        return Topic(self.available, self.total, self.full)
+        return Topic(self.available, self.total, self.full, lambda: self.checked)
 
     def full(self, partition: int) -> bool:
         queue = self.queues.get(partition)
@@ -40,9 +42,10 @@ class Waiting:
     def send_all(self) -> None:
         for queue in self.queues.values():
             queue.clear()
+        self.check()
 
-    def seen(self) -> list[Queue]:
-        return [
+    def check(self) -> None:
+        self.checked = [
             Queue(partition, len(queue), partition in self.available)
             for partition, queue in sorted(self.queues.items())
         ]

@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.clients.partitioners.interface import Topic
 from cluster_model.clients.partitioners.placing import (
-    FunctionPartitioner,
     PartitionerConfig,
     Placement,
     Version,
@@ -314,7 +312,7 @@ def run(placement: Placement, waiting: Waiting, steps: list[tuple[str, bytes | N
         elif what == "drain":
             waiting.send_all()
         elif what == "check":
-            placement.partitioner.on_ready_check(waiting.seen(), waiting.topic)
+            waiting.check()
         elif what == "lose":
             waiting.available = waiting.available[1:]
         else:
@@ -356,17 +354,6 @@ def test_a_records_own_partition_always_wins(
     waiting = Waiting(5, 100)
     run(placement, waiting, before)
     assert send(placement, waiting, 10, key, own) == own
-
-
-def by_key_length(key: bytes | None, topic: Topic) -> int:
-    return len(key or b"") - 1
-
-
-def test_an_applications_own_partitioner_is_asked_and_may_not_answer_below_zero() -> None:
-    placement, waiting = Placement(FunctionPartitioner(by_key_length, asks_again=True)), Waiting(5, 100)
-    assert send(placement, waiting, 1, b"abc") == 2
-    with pytest.raises(ValueError, match="answered -1"):
-        send(placement, waiting, 1)
 
 
 @pytest.mark.parametrize(

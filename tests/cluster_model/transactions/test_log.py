@@ -311,8 +311,9 @@ def test_compaction_drops_what_was_aborted_and_keeps_markers_and_what_it_would_h
     clean(log, work, 0, room=1 << 20, horizons=True)
     left = [offset for low, high in log.left(0, log.leo) for offset in range(low, high)]
     assert left == [0, 1, 3, 4, 5, 6]
+    assert [each.last_offset for each in log.transactions.aborted] == [4]
     copy = follower_of(log, 10_000).transactions
-    assert (copy.ongoing, copy.aborted) == (log.transactions.ongoing, log.transactions.aborted)
+    assert (copy.ongoing, copy.aborted) == ({9: 6}, []), "there is nothing left that was aborted"
 
 
 def test_nothing_above_the_stable_offset_is_cleaned() -> None:

@@ -1,0 +1,72 @@
+"""What each group's applications were handed: once, again, or not at all, offset by offset.
+
+Only hand-outs count, not commits: that is what an application knows of. Offsets that nobody is ever handed, such as
+those that compaction has emptied, look as if they had been passed over.
+"""
+
+from typing import Any
+
+from cluster_model.checker.acked import RangeSet
+from cluster_model.events import RecordsRead
+
+
+class Readings:
+    """By group and partition."""
+
+    __slots__ = ("_again", "_handed", "_read")
+
+    def __init__(self) -> None:
+        self._read: dict[str, int] = {}
+        """Group → records, each hand-out counted."""
+        self._handed: dict[tuple[str, str], RangeSet] = {}
+        self._again: dict[str, tuple[int, int]] = {}
+        """Group → records handed out again and passed over, of partitions that have been deleted since."""
+
+    def handed(self, event: RecordsRead) -> None:
+        """A consumer was handed records."""
+        group = event.group_id
+        self._read[group] = self._read.get(group, 0) + event.count
+        key = (group, event.partition)
+        ranges = self._handed.get(key)
+        if ranges is None:
+            ranges = self._handed[key] = RangeSet()
+        before = ranges.size
+        ranges.add(event.log_offset, event.log_offset + event.count)
+        repeated = event.count - (ranges.size - before)
+        if repeated:
+            again, passed = self._again.get(group, (0, 0))
+            self._again[group] = (again + repeated, passed)
+
+    def deleted(self, partition: str) -> None:
+        """A partition is gone; another of its name is not the same."""
+        for group, name in tuple(self._handed):
+            if name == partition:
+                again, passed = self._again.get(group, (0, 0))
+                self._again[group] = (again, passed + self._handed.pop((group, name)).gaps)
+
+    def read(self, group: str) -> int:
+        """Records handed to the group's applications, each time counted."""
+        return self._read.get(group, 0)
+
+    def reread(self, group: str) -> int:
+        """... of which had been handed to one of them before."""
+        return self._again.get(group, (0, 0))[0]
+
+    def passed_over(self, group: str) -> int:
+        """Offsets that none was handed, between others that were."""
+        _again, passed = self._again.get(group, (0, 0))
+        return passed + sum(ranges.gaps for (name, _partition), ranges in self._handed.items() if name == group)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        handed = tuple([(key, ranges.save()) for key, ranges in self._handed.items()])
+        return (tuple(self._read.items()), handed, tuple(self._again.items()))
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        read, handed, again = saved
+        self._read, self._again = dict(read), dict(again)
+        self._handed = {}
+        for key, ranges in handed:
+            self._handed[key] = RangeSet()
+            self._handed[key].load(ranges)

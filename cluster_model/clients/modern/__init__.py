@@ -1,0 +1,1 @@
+"""A member by the consumer protocol of KIP-848, the client's side."""

@@ -1,0 +1,228 @@
+"""What a consumer does about its group by the consumer protocol (``AsyncKafkaConsumer``, KIP-848).
+
+A thread in the background sends the heartbeats. In polls the application takes up what the member is to have: its
+positions are committed if they are automatically, what is to go is given up, what is to come is taken, and then the
+coordinator is told. Partitions that stay are read all the while.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from cluster_model.clients.commits import CLOSE, PREPARE, Commits, Outcome
+from cluster_model.clients.coordination import CLOSE_US
+from cluster_model.clients.coordinator_link import CoordinatorLink
+from cluster_model.clients.group_settings import GroupSettings
+from cluster_model.clients.metadata import Metadata
+from cluster_model.clients.modern.member import ModernMember
+from cluster_model.clients.positions import Positions
+from cluster_model.clients.telling import Telling
+from cluster_model.events import Event, PartitionsAssigned, PartitionsLost, PartitionsRevoked
+from cluster_model.groups.messages import FindCoordinatorResponse, OffsetCommitResponse, OffsetFetchResponse
+from cluster_model.groups.modern.messages import ConsumerGroupHeartbeatResponse
+from cluster_model.kernel.port import Port
+from cluster_model.profiles import Profile
+
+
+class ModernCoordination:
+    """A member's side of its group."""
+
+    __slots__ = (
+        "_polled_at", "_port", "_positions", "_settings", "_since", "_telling", "_towards", "commits", "link", "member",
+        "on_outcome",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        port: Port,
+        named: tuple[str, str],
+        profile: Profile,
+        settings: GroupSettings,
+        metadata: Metadata,
+        positions: Positions,
+        subscribe: Callable[[], tuple[str, ...]],
+        pattern: str,
+        draw_id: Callable[[], str] | None,
+        emit: Callable[[Event], None],
+    ) -> None:
+        """``named``: the member's and the group's name; see :class:`ModernMember` for ``pattern`` and ``draw_id``."""
+        self._port = port
+        self._settings = settings
+        self._positions = positions
+        self._telling = Telling(port, named, "epoch", emit)
+        self.link = CoordinatorLink(port, metadata, named[1], (settings.backoff_us, settings.request_timeout_us))
+        self.member = ModernMember(named, settings, self.link, subscribe, pattern, draw_id)
+        self.commits = Commits(profile, settings, self.link, self.member, positions, self._done)
+        self.on_outcome: Callable[[Outcome], None] = _nothing
+        """Told how the application's own commits end."""
+        self._polled_at = 0
+        self._towards: tuple[str, ...] | None = None
+        """What is being taken up ..."""
+        self._since = 0
+        """... since so many full requests: with another one it is begun anew."""
+
+    @property
+    def settings(self) -> GroupSettings:
+        """The consumer's configuration, where it is about groups."""
+        return self._settings
+
+    # --- a poll
+
+    def poll(self, now: int) -> bool:
+        """One round; False if the consumer has come to its end."""
+        self._polled_at = now
+        member = self.member
+        self.link.find()
+        self.commits.poll(now)
+        if member.failure:
+            self._positions.failure = member.failure
+            return False
+        if member.lost_all:
+            self._abandon()
+        while self._reconcile(now):
+            pass
+        member.beat(now, tuple(self._positions.assigned))
+        self.commits.auto(now)
+        self.commits.fetch(self._positions.initializing(), now)
+        return True
+
+    def _abandon(self) -> None:
+        """Everything is lost; then the member joins again."""
+        self._let_go()
+        self.commits.forget(PREPARE)
+        self._telling.tell(PartitionsLost, tuple(self._positions.assigned), -1)
+        self._telling.keep(())
+        self._positions.assign(())
+        self.member.abandoned()
+
+    def _let_go(self) -> None:
+        self._towards = None
+        self._positions.withheld = ()
+
+    def _reconcile(self, now: int) -> bool:
+        """Go on with what the member is to have (``maybeReconcile``); whether it has that now."""
+        member, positions = self.member, self._positions
+        if self._towards is not None and self._since != member.full_requests:
+            self._let_go()
+        if self.commits.busy(PREPARE):
+            return False
+        if self._towards is None:
+            target = member.target
+            if target is None:
+                return False
+            if sorted(target) == sorted(positions.assigned):
+                member.target = None
+                return False
+            self._towards, self._since = target, member.full_requests
+            if self._settings.auto_commit:
+                self.commits.commit(PREPARE, self.commits.consumed(), now, self._settings.rebalance_us)
+                # What is about to be given up is not handed out any more; the rest is.
+                positions.withheld = tuple([name for name in positions.assigned if name not in target])
+                if self.commits.busy(PREPARE):
+                    return False
+        self._take_up(self._towards, now)
+        return True
+
+    def _take_up(self, towards: tuple[str, ...], now: int) -> None:
+        member, positions = self.member, self._positions
+        owned = tuple(positions.assigned)
+        self._telling.tell(PartitionsRevoked, [name for name in owned if name not in towards], member.generation)
+        self.commits.rearm(now)
+        positions.assign(towards)
+        self._telling.keep(towards)
+        self._telling.tell(PartitionsAssigned, [name for name in towards if name not in owned], member.generation)
+        self._let_go()
+        if member.target == towards:
+            member.target = None
+        member.acknowledge()
+
+    def _done(self, outcome: Outcome) -> None:
+        self._telling.done(outcome)
+        self.on_outcome(outcome)
+
+    # --- between polls
+
+    def background(self, now: int, *, polling: bool) -> None:
+        """The background thread; ``polling``: the application waits in a poll."""
+        member = self.member
+        if member.failure:
+            return
+        self.link.find()
+        if not polling and member.generation > 0 and now - self._polled_at >= self._settings.max_poll_us:
+            member.leave()
+        member.beat(now, tuple(self._positions.assigned))
+
+    def wait(self, now: int) -> None:
+        """The application waits in a commit."""
+        self.link.find()
+        self.commits.poll(now)
+
+    def close(self, now: int) -> bool:
+        """Begin to leave: with automatic commits after a last one. True when that has ended, and the member left."""
+        if self._settings.auto_commit and not self.commits.busy(CLOSE):
+            self.commits.commit(CLOSE, self.commits.consumed(), now, CLOSE_US)
+        return self.closed(now)
+
+    def closed(self, now: int) -> bool:
+        """Whether the last commit has ended; then the member leaves."""
+        self.link.find()
+        self.commits.poll(now)
+        if self.commits.busy(CLOSE):
+            return False
+        self.member.leave()
+        return True
+
+    # --- messages
+
+    def receive(self, message: Any) -> bool:
+        """Handle an answer; False if it is none of a coordinator's."""
+        now = self._port.now
+        if isinstance(message, FindCoordinatorResponse):
+            self.link.found(message)
+        elif isinstance(message, ConsumerGroupHeartbeatResponse):
+            self.member.answered(message, now)
+        elif isinstance(message, OffsetCommitResponse):
+            self.commits.committed(message, now)
+        elif isinstance(message, OffsetFetchResponse):
+            self.commits.fetched(message, now)
+        else:
+            return False
+        return True
+
+    def lost(self, broker: int) -> None:
+        """What was asked of a broker will not be answered."""
+        now = self._port.now
+        for kind, correlation in self.link.lost(broker):
+            self.member.lost(kind, correlation, now)
+            self.commits.lost(kind, correlation, now)
+
+    def overdue(self, now: int) -> list[int]:
+        """Brokers that have not answered in time."""
+        return self.link.overdue(now)
+
+    def due(self, now: int, *, polling: bool, idle: bool) -> int:
+        """When something is to be done, -1 never. ``idle``: the application's thread is in the client."""
+        times = [self.link.due(), self.member.due(now)]
+        if idle:
+            times.append(self.commits.due(now))
+        elif not polling and self.member.generation > 0:
+            times.append(self._polled_at + self._settings.max_poll_us)
+        return min([at for at in times if at > now], default=-1)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (
+            self.link.save(), self.member.save(), self.commits.save(), self._polled_at, self._towards, self._since,
+            self._telling.save(),
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        link, member, commits, self._polled_at, self._towards, self._since, telling = saved
+        self.link.load(link)
+        self.member.load(member)
+        self.commits.load(commits)
+        self._telling.load(telling)
+
+
+def _nothing(_outcome: Outcome) -> None:
+    """Nobody wants to know."""

@@ -1,0 +1,1 @@
+"""Groups by the consumer protocol of KIP-848, at their coordinator."""

@@ -1,0 +1,34 @@
+"""What an administrator is told of a group by the consumer protocol.
+
+Kafka has ConsumerGroupDescribe for it, which its admin client asks before DescribeGroups; here one request does.
+"""
+
+from cluster_model.errors import KafkaError
+from cluster_model.groups.messages import (
+    CONSUMER_PROTOCOL,
+    Assignment,
+    DescribedGroup,
+    DescribedMember,
+    Subscription,
+)
+from cluster_model.groups.modern.group import ModernGroup
+from cluster_model.groups.modern.heartbeats import preferred
+
+
+def described(group: ModernGroup, assignor: str) -> DescribedGroup:
+    """A group in whatever state: what each member has now, and its epoch as the generation of its subscription."""
+    members = tuple(
+        [
+            DescribedMember(
+                member_id,
+                says.group_instance_id,
+                says.client_id,
+                says.host,
+                Subscription(says.topics, generation=group.current[member_id].epoch),
+                Assignment(group.current[member_id].assigned),
+            )
+            for member_id, says in group.members.items()
+        ]
+    )
+    assignor = preferred(group.members, assignor)
+    return DescribedGroup(group.group_id, KafkaError.NONE, group.state, CONSUMER_PROTOCOL, assignor, members)

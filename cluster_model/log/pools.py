@@ -1,0 +1,85 @@
+"""The keys of a producer, sorted by the partition that each of them goes to.
+
+Kafka places a record by its key. Here it is the other way round, which comes to the same odds: the partition is drawn
+first, by how often its keys come, and then one of its keys, so that the key is a function of the record's place.
+"""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from functools import lru_cache
+from itertools import accumulate
+from typing import NamedTuple
+
+from cluster_model.load_spec import KeySkew, OwnPartitioner
+from cluster_model.log.murmur import partition_for_key
+from cluster_model.log.skew import Weights, weights
+
+
+class KeySet(NamedTuple):
+    """Keys ``key-0`` to ``key-(distinct - 1)``, the frequent ones first, and what decides where each of them goes."""
+
+    distinct: int
+    skew: KeySkew | None = None
+    """None: all keys are alike often."""
+    own: OwnPartitioner | None = None
+    """None: Kafka's hash alone."""
+
+
+class Pool:
+    """Which keys each partition has while there are ``total`` of them."""
+
+    __slots__ = ("_keys", "_partitions", "_sums", "_weights")
+
+    def __init__(self, keys: KeySet, total: int) -> None:
+        self._keys = _shares(keys, total)
+        whole = weights(keys.skew, keys.distinct)
+        self._weights = {partition: _within(whole, share) for partition, share in self._keys.items()}
+        self._partitions = tuple(self._keys)
+        self._sums = tuple(accumulate(each.sums[-1] for each in self._weights.values()))
+
+    def partition(self, draw: int) -> int:
+        """Where the next record goes, by a draw that is uniform over 64 bits."""
+        return self._partitions[bisect_right(self._sums, draw * self._sums[-1] >> 64)]
+
+    def key(self, partition: int, draw: int) -> int:
+        """The key of a record there, by another draw."""
+        return self._keys[partition][self._weights[partition].drawn(draw)]
+
+    def keys(self, partition: int) -> tuple[int, ...]:
+        """All keys of a partition, the most frequent first."""
+        return tuple(self._keys.get(partition, ()))
+
+
+def _shares(keys: KeySet, total: int) -> dict[int, "array[int]"]:
+    """Partition → its keys, both in ascending order."""
+    own, others = (dict(keys.own.keys), keys.own.others) if keys.own is not None else ({}, -1)
+    shares: dict[int, array[int]] = {}
+    for key in range(keys.distinct):
+        partition = own.get(key, others)
+        if partition < 0:
+            partition = partition_for_key(b"key-%d" % key, total)
+        share = shares.get(partition)
+        if share is None:
+            share = shares[partition] = array("L")
+        share.append(key)
+    return dict(sorted(shares.items()))
+
+
+def _within(whole: Weights, share: "array[int]") -> Weights:
+    """How often each of some keys, in ascending order, is drawn: as often as among all."""
+    begins, sums, total, begin, before = [0], [], 0, 0, 0
+    for first, end, upto in zip(whole.begins, whole.begins[1:], whole.sums, strict=False):
+        width = bisect_left(share, end, begin) - begin
+        if width:
+            begin += width
+            total += (upto - before) // (end - first) * width
+            begins.append(begin)
+            sums.append(total)
+        before = upto
+    return Weights(tuple(begins), tuple(sums))
+
+
+@lru_cache(maxsize=64)
+def pool(keys: KeySet, total: int) -> Pool:
+    """The one of these keys and so many partitions: producers alike have it together."""
+    return Pool(keys, total)

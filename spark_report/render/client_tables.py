@@ -1,0 +1,99 @@
+"""Findings about clients as small tables of text: what each saw, with the figures of the session's own result."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from spark_report.render.tables import View, view
+from spark_report.story import Row, SessionStory
+from spark_report.wording import duration, number
+
+_WHAT: Final = {
+    "refused": "attempts refused",
+    "outcome": "records failed or unknown",
+    "commit": "commits failed",
+}
+
+Columns = dict[str, Callable[[Row], Any]]
+
+
+def producers(story: SessionStory) -> View:
+    """Records by their outcome, and attempts, a row a producer."""
+    names = {
+        "sent": "sent",
+        "acked": "acked",
+        "failed": "failed",
+        "unknown": "unknown",
+        "unanswered": "unanswered",
+        "attempts beyond the first": "retries",
+        "attempts refused": "refused",
+    }
+    columns: Columns = {
+        "producer": lambda row: row["client"],
+        **{title: _number(name) for title, name in names.items()},
+    }
+    return _view(story, "producers", "Producers", columns, "|".join(names))
+
+
+def groups(story: SessionStory) -> View:
+    """What groups were handed, how often they rebalanced, what they committed, and how far behind they ended."""
+    lags = _lags(story)
+    columns: Columns = {
+        "group": lambda row: row["group_id"],
+        "read": _number("read"),
+        "read again": _number("reread"),
+        "lag": lambda row: lags.get(row["group_id"], ""),
+        "rebalances": _number("rebalances"),
+        "partitions idle": lambda row: duration(row["idle_us"]) if row["idle_us"] else "0",
+        "commits": _number("commits"),
+        "not committed": _number("failed_commits"),
+        "skipped": _number("skipped"),
+        "truncations": _number("truncations"),
+        "resets": _number("resets"),
+    }
+    return _view(story, "groups", "Groups", columns, "|".join(list(columns)[1:]))
+
+
+def members(story: SessionStory) -> View:
+    """The same of each consumer."""
+    columns: Columns = {
+        "group": lambda row: row["group_id"],
+        "member": lambda row: row["client"],
+        "read": _number("read"),
+        "skipped": _number("skipped"),
+        "commits": _number("commits"),
+        "not committed": _number("failed_commits"),
+        "partitions lost": _number("partitions_lost"),
+        "ended with": lambda row: row["failure"],
+    }
+    return _view(story, "members", "Members of groups", columns, "|".join(list(columns)[2:7]))
+
+
+def errors(story: SessionStory) -> View:
+    """Errors that clients met, by name."""
+    columns: Columns = {
+        "client": lambda row: row["client"],
+        "error": lambda row: row["error"],
+        "of": lambda row: _WHAT[row["what"]],
+        "times": _number("times"),
+    }
+    return _view(story, "client_errors", "Errors that clients met", columns, "times")
+
+
+def _view(story: SessionStory, name: str, title: str, columns: Columns, numeric: str) -> View:
+    """Steps taken by hand have no clients worth a table."""
+    return view(name, title, [] if story.timeless else story.tables[name], columns, numeric)
+
+
+def _number(column: str) -> Callable[[Row], str]:
+    return lambda row: number(row[column])
+
+
+def _lags(story: SessionStory) -> dict[str, str]:
+    """Lag by group, as the session's result has it: no event tells it. Nothing where there is no such result."""
+    told = story.recorded.result.get("clients")
+    found = told.get("groups") if isinstance(told, dict) else None
+    return {
+        name: number(group["lag"])
+        for name, group in (found.items() if isinstance(found, dict) else ())
+        if isinstance(group, dict) and type(group.get("lag")) is int
+    }

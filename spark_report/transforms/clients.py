@@ -1,0 +1,184 @@
+"""What each client saw, from its own events: producers, groups, their members, and errors by name.
+
+The figures are those that a session's own result has under ``clients``, and come about as it says there.
+"""
+
+from functools import reduce
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F  # noqa: N812
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+PRODUCER_KINDS: Final = (
+    *("records_sent", "records_acked", "records_failed", "records_unknown"),
+    *("produce_refused", "produce_retried"),
+)
+MEMBER_KINDS: Final = (
+    *("records_read", "offsets_committed", "commit_failed", "handler_failed", "partitions_lost", "consumer_failed"),
+    *("truncation_detected", "consumer_reset", "partitions_assigned", "partitions_revoked", "group_rebalanced"),
+)
+
+PRODUCER: Final = ("sent", "acked", "failed", "unknown", "unanswered", "retries", "refused")
+"""Columns of ``producers`` after the client's name: records, then attempts."""
+MEMBER: Final = ("read", "skipped", "commits", "failed_commits", "partitions_lost", "failure")
+"""Columns of ``members`` after group and name."""
+GROUP: Final = (
+    *("read", "reread", "rebalances", "idle_us", "commits", "failed_commits", "skipped", "truncations", "resets"),
+)
+"""Columns of ``groups`` after the group's name."""
+
+_CUTS: Final = "array<struct<seq:bigint,end_offset:bigint>>"
+
+
+def producers(events: "DataFrame") -> "DataFrame":
+    """A row a producer: its records by their outcome, and its attempts beyond the first or ended in an error."""
+    found = events.filter(F.col("kind").isin(*PRODUCER_KINDS))
+    outcomes = [_records(f"records_{name}").alias(name) for name in ("sent", "acked", "failed", "unknown")]
+    return (
+        found.groupBy("session_id", "client")
+        .agg(*outcomes, _events("produce_retried").alias("retries"), _events("produce_refused").alias("refused"))
+        .withColumn("unanswered", F.col("sent") - F.col("acked") - F.col("failed") - F.col("unknown"))
+        .select("session_id", "client", *PRODUCER)
+    )
+
+
+def members(events: "DataFrame") -> "DataFrame":
+    """A row a consumer; ``failure`` is the exception that ended it, empty for none."""
+    return (
+        _of_groups(events)
+        .groupBy("session_id", "group_id", "client")
+        .agg(
+            _records("records_read").alias("read"),
+            _records("handler_failed").alias("skipped"),
+            _commits().alias("commits"),
+            _events("commit_failed").alias("failed_commits"),
+            _records("partitions_lost").alias("partitions_lost"),
+            F.coalesce(F.max(F.when(F.col("kind") == "consumer_failed", F.col("error"))), F.lit("")).alias("failure"),
+        )
+        .select("session_id", "group_id", "client", *MEMBER)
+    )
+
+
+def groups(events: "DataFrame") -> "DataFrame":
+    """A row a group. ``idle_us`` adds up its partitions' time without an owner in rebalances."""
+    moved = (F.col("kind") == "consumer_reset") & (F.col("end_offset") >= 0)
+    counted = (
+        _of_groups(events)
+        .groupBy("session_id", "group_id")
+        .agg(
+            _records("records_read").alias("read"),
+            _events("group_rebalanced").alias("rebalances"),
+            _commits().alias("commits"),
+            _events("commit_failed").alias("failed_commits"),
+            _records("handler_failed").alias("skipped"),
+            _events("truncation_detected").alias("truncations"),
+            F.count(F.when(moved, F.lit(1))).alias("resets"),
+        )
+    )
+    parts = (counted, _read_again(events), _idle(events))
+    stacked = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+    sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in GROUP]
+    return stacked.groupBy("session_id", "group_id").agg(*sums)
+
+
+def errors(events: "DataFrame") -> "DataFrame":
+    """How often a client met an error. ``what``: ``refused`` attempts, ``outcome`` of records, or ``commit``."""
+    kind = F.col("kind")
+    what = (
+        F.when(kind == "produce_refused", F.lit("refused"))
+        .when(kind.isin("records_failed", "records_unknown"), F.lit("outcome"))
+        .when(kind == "commit_failed", F.lit("commit"))
+    )
+    count = F.when(kind.isin("records_failed", "records_unknown"), F.col("count")).otherwise(F.lit(1))
+    return (
+        events.withColumn("what", what)
+        .filter(F.col("what").isNotNull())
+        .groupBy("session_id", "what", "client", "error")
+        .agg(F.sum(count).alias("times"))
+    )
+
+
+def _of_groups(events: "DataFrame") -> "DataFrame":
+    return events.filter(F.col("kind").isin(*MEMBER_KINDS) & F.col("group_id").isNotNull())
+
+
+def _read_again(events: "DataFrame") -> "DataFrame":
+    """Records that a group was handed again, as ``reread`` of each of its partitions.
+
+    Offsets from which on a member found its log truncated hold other records afterwards. So a read is cut at those of
+    the truncations before it, and each piece compared with those that lie behind as many of them.
+    """
+    where = ["session_id", "group_id", "partition"]
+    kind = F.col("kind")
+    cuts = (
+        events.filter((kind == "truncation_detected") & (F.col("end_offset") >= 0))
+        .groupBy(*where)
+        .agg(F.collect_list(F.struct("seq", "end_offset")).alias("cuts"))
+    )
+    reads = events.filter((kind == "records_read") & (F.col("count") > 0)).select(
+        *where, "seq", F.col("log_offset").alias("start"), (F.col("log_offset") + F.col("count")).alias("end")
+    )
+    before = F.filter(F.coalesce("cuts", F.array().cast(_CUTS)), lambda cut: cut["seq"] < F.col("seq"))
+    pieces = (
+        reads.join(F.broadcast(cuts), on=where, how="left")
+        .withColumn("_points", F.array_sort(F.transform(before, lambda cut: cut["end_offset"])))
+        .select(*where, "start", "end", "_points", F.explode(F.sequence(F.lit(0), F.size("_points"))).alias("life"))
+        .select(
+            *where,
+            "life",
+            F.when(F.col("life") > 0, F.greatest("start", F.get("_points", F.col("life") - 1)))
+            .otherwise(F.col("start"))
+            .alias("start"),
+            F.least("end", F.coalesce(F.get("_points", F.col("life")), F.col("end"))).alias("end"),
+        )
+        .filter(F.col("start") < F.col("end"))
+    )
+    order = Window.partitionBy(*where, "life").orderBy("start", "end")
+    reached = F.max("end").over(order.rowsBetween(Window.unboundedPreceding, -1))
+    again = F.greatest(F.lit(0), F.least("end", F.coalesce(reached, F.col("start"))) - F.col("start"))
+    return pieces.withColumn("_again", again).groupBy(*where).agg(F.sum("_again").alias("reread")).drop("partition")
+
+
+def _idle(events: "DataFrame") -> "DataFrame":
+    """Time from an owner's word that it gave a partition up, or lost it, to the next owner's, as ``idle_us``.
+
+    A member that learns of a loss when somebody else has the partition already ends nobody's ownership.
+    """
+    where = ["session_id", "group_id", "partition"]
+    assigned = F.col("kind") == "partitions_assigned"
+    names = F.split(F.element_at(F.split("detail", ": "), -1), ", ")
+    turns = (
+        events.filter(F.col("kind").isin("partitions_assigned", "partitions_revoked", "partitions_lost"))
+        .select("session_id", "group_id", "client", "at_us", "seq", assigned.alias("taken"), names.alias("_names"))
+        .withColumn("partition", F.explode("_names"))
+        .filter(F.col("partition") != "")
+    )
+    order = Window.partitionBy(*where).orderBy("at_us", "seq")
+    earlier = order.rowsBetween(Window.unboundedPreceding, -1)
+    owner = F.last(F.when(F.col("taken"), F.col("client")), ignorenulls=True).over(earlier)
+    own = (
+        turns.withColumn("_owner", owner)
+        .filter(F.col("taken") | F.col("_owner").eqNullSafe(F.col("client")))
+        .withColumn("_before", F.lag("taken").over(order))
+        .filter(F.col("_before").isNull() | (F.col("_before") != F.col("taken")))
+        .withColumn("_next_us", F.lead("at_us").over(order))
+    )
+    waits = own.filter(~F.col("taken") & F.col("_next_us").isNotNull())
+    return waits.groupBy("session_id", "group_id").agg(F.sum(F.col("_next_us") - F.col("at_us")).alias("idle_us"))
+
+
+def _commits() -> "Column":
+    """Commits: each has an event for every partition that it moves."""
+    one = F.when(F.col("kind") == "offsets_committed", F.struct("client", "at_us", "by"))
+    return F.size(F.collect_set(one)).cast("long")
+
+
+def _events(kind: str) -> "Column":
+    return F.count(F.when(F.col("kind") == kind, F.lit(1)))
+
+
+def _records(kind: str) -> "Column":
+    return F.coalesce(F.sum(F.when(F.col("kind") == kind, F.col("count"))), F.lit(0))

@@ -1,0 +1,100 @@
+"""A group by the consumer protocol without a broker: requests go straight to the rules, records straight back."""
+
+from typing import Any
+
+from cluster_model.config import ConfigValue
+from cluster_model.errors import KafkaError
+from cluster_model.groups.modern.config import ModernConfig
+from cluster_model.groups.modern.group import ModernGroup
+from cluster_model.groups.modern.heartbeats import Heartbeats, Known
+from cluster_model.groups.modern.messages import (
+    JOIN,
+    LEAVE,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from cluster_model.groups.modern.records import ModernRecord, decode, encode
+from cluster_model.profiles import Profile
+
+SECOND = 1_000_000
+REBALANCE = 60 * SECOND
+
+
+class Desk:
+    """One group, its rules, and members that do at once what they are told."""
+
+    def __init__(self, sizes: dict[str, int] | None = None, **config: ConfigValue) -> None:
+        given = {name.replace("_", "."): value for name, value in config.items()}
+        self._drawn = 0
+        self.rules = Heartbeats(ModernConfig.of(Profile.of("4.0"), given), self._uuid)
+        self.group = ModernGroup("g", 1)
+        self.known = Known((0, 0), sizes or {"t": 4})
+        self.written: list[ModernRecord] = []
+        self.owned: dict[str, tuple[str, ...]] = {}
+        self.epochs: dict[str, int] = {}
+
+    def _uuid(self) -> str:
+        self._drawn += 1
+        return f"drawn-{self._drawn}"
+
+    def grow(self, **sizes: int) -> None:
+        """The broker's metadata changes."""
+        self.known = Known((0, self.known.version[1] + 1), sizes)
+
+    def ask(self, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
+        """A request as it is; what it has written is in force, and in ``written``."""
+        invalid = self.rules.invalid(request)
+        if invalid:
+            return ConsumerGroupHeartbeatResponse(0, invalid)
+        verdict = self.rules.heartbeat(self.group, 9, request, self.known)
+        self.written = list(verdict.records)
+        for record in verdict.records:
+            again = decode(encode(record))
+            assert again == record
+            self.group.replay(again)
+        if not verdict.response.error:
+            self.group.seen = self.known.version
+        return verdict.response
+
+    def join(self, member: str, *topics: str, epoch: int = JOIN, **more: Any) -> ConsumerGroupHeartbeatResponse:
+        """Join with nothing owned; the member takes up what it gets."""
+        given: dict[str, Any] = {"rebalance_timeout_us": REBALANCE, "topics": topics or ("t",), "owned": (), **more}
+        response = self.ask(ConsumerGroupHeartbeatRequest(0, "g", member, epoch, member, **given))
+        self._take(member, response)
+        return response
+
+    def _take(self, member: str, response: ConsumerGroupHeartbeatResponse) -> None:
+        if not response.error:
+            self.epochs[member] = response.member_epoch
+            if response.assignment is not None:
+                self.owned[member] = response.assignment
+
+    def beat(self, member: str, *, epoch: int | None = None, **more: Any) -> ConsumerGroupHeartbeatResponse:
+        """A heartbeat in the member's own epoch; it takes up what it gets."""
+        at = self.epochs[member] if epoch is None else epoch
+        response = self.ask(ConsumerGroupHeartbeatRequest(0, "g", member, at, **more))
+        self._take(member, response)
+        return response
+
+    def tell(self, member: str, *owned: str, **more: Any) -> ConsumerGroupHeartbeatResponse:
+        """A heartbeat that tells what the member has."""
+        return self.beat(member, owned=owned, **more)
+
+    def leave(self, member: str, epoch: int = LEAVE, instance: str = "") -> KafkaError:
+        """Leave."""
+        request = ConsumerGroupHeartbeatRequest(0, "g", member, epoch, group_instance_id=instance)
+        return KafkaError(self.ask(request).error)
+
+    def settle(self) -> None:
+        """Everybody does as told until nobody is told anything more."""
+        for _ in range(10):
+            before = dict(self.group.current)
+            for member in self.group.members:
+                self.tell(member, *self.owned.get(member, ()))
+            if before == self.group.current:
+                return
+        raise AssertionError("it does not settle")
+
+    def has(self, kind: int) -> bool:
+        """Whether the last request wrote a record of a kind."""
+        return any(record.kind == kind for record in self.written)

@@ -1,0 +1,61 @@
+"""A member's way to its target (``CurrentAssignmentBuilder``), step by step."""
+
+import pytest
+
+from cluster_model.groups.modern.reconciling import ordered, reconciled
+from cluster_model.groups.modern.records import STABLE, UNRELEASED, UNREVOKED, CurrentValue
+
+A, B, C, D = "t-0", "t-1", "t-2", "t-10"
+
+
+def test_who_is_at_the_target_epoch_stays_as_it_is() -> None:
+    current = CurrentValue(5, 4, STABLE, (A, B), ())
+    assert reconciled(current, 5, (C,), (), {}) is current
+
+
+def test_what_nobody_has_is_got_at_once() -> None:
+    found = reconciled(CurrentValue(0, 0, STABLE, (), ()), 3, (A, B), (), {})
+    assert found == CurrentValue(3, 0, STABLE, (A, B), ())
+
+
+def test_what_is_to_go_is_given_up_first_in_the_old_epoch() -> None:
+    found = reconciled(CurrentValue(4, 3, STABLE, (A, B), ()), 5, (A, C), None, {})
+    assert found == CurrentValue(4, 4, UNREVOKED, (A,), (B,))
+
+
+@pytest.mark.parametrize("owned", [None, (A, B), (B,)])
+def test_until_the_member_says_so_it_has_not_given_anything_up(owned: tuple[str, ...] | None) -> None:
+    current = CurrentValue(4, 4, UNREVOKED, (A,), (B,))
+    assert reconciled(current, 5, (A, C), owned, {}) is current
+
+
+def test_then_it_goes_to_the_target_epoch_with_what_is_free() -> None:
+    found = reconciled(CurrentValue(4, 4, UNREVOKED, (A,), (B,)), 5, (A, C), (A,), {})
+    assert found == CurrentValue(5, 4, STABLE, (A, C), ())
+
+
+def test_what_somebody_has_yet_to_give_up_is_waited_for() -> None:
+    waiting = reconciled(CurrentValue(0, 0, STABLE, (), ()), 5, (A, B), (), {B: "other"})
+    assert waiting == CurrentValue(5, 0, UNRELEASED, (A,), ())
+    assert reconciled(waiting, 5, (A, B), None, {A: "me", B: "other"}) == CurrentValue(5, 5, UNRELEASED, (A,), ())
+    assert reconciled(waiting, 5, (A, B), None, {A: "me"}) == CurrentValue(5, 5, STABLE, (A, B), ())
+
+
+def test_with_nothing_but_waiting_it_is_at_the_target_epoch_all_the_same() -> None:
+    found = reconciled(CurrentValue(2, 2, STABLE, (A,), ()), 5, (A, B), None, {A: "me", B: "other"})
+    assert found == CurrentValue(5, 2, UNRELEASED, (A,), ())
+
+
+def test_a_newer_target_may_take_more_away_in_the_next_epoch() -> None:
+    found = reconciled(CurrentValue(4, 4, UNREVOKED, (A, B), (C,)), 7, (A,), (A, B), {})
+    assert found == CurrentValue(5, 4, UNREVOKED, (A,), (B,))
+
+
+def test_what_it_never_took_up_need_not_be_given_up() -> None:
+    """Its answer was lost: it owns nothing of that."""
+    found = reconciled(CurrentValue(4, 3, STABLE, (A, B), ()), 5, (A,), (A,), {})
+    assert found == CurrentValue(5, 4, STABLE, (A,), ())
+
+
+def test_partitions_are_in_order_of_their_numbers() -> None:
+    assert ordered((D, C, "s-3")) == ("s-3", C, D)

@@ -1,0 +1,168 @@
+"""Whom the admin client asks about groups and logs, and which answers make it ask again."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from cluster_model.clients.admin import API_TIMEOUT_US, BACKOFF_US, Request
+from cluster_model.clients.admin_routing import AtBroker, timed_out
+from cluster_model.clients.admin_words import entries_of
+from cluster_model.errors import KafkaError
+from cluster_model.groups.messages import (
+    CommittedOffset,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DescribeGroupsRequest,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    OffsetCommitRequest,
+    OffsetDeleteRequest,
+    OffsetFetchRequest,
+)
+from cluster_model.messages import LATEST, ListOffsetsRequest, ListOffsetsResponse, MetadataRequest
+from tests.cluster_model.test_admin_client import MS, SECOND, Rig, Script, Scripted, metadata
+
+E = KafkaError
+DELETE = DeleteGroupsRequest(0, ("g",))
+
+
+def coordinated(*said: tuple[int, KafkaError]) -> Script:
+    """Each FindCoordinator is answered by the next of ``said``: who, and what that one answers; the last one stays."""
+    left = list(said)
+    answers: list[KafkaError] = []
+
+    def script(_node: Scripted, message: Any) -> Any:
+        if isinstance(message, MetadataRequest):
+            return metadata(message, 1)
+        if isinstance(message, FindCoordinatorRequest):
+            who, error = left.pop(0) if len(left) > 1 else left[0]
+            answers.append(error)
+            told = E.COORDINATOR_NOT_AVAILABLE if who < 0 else E.NONE
+            return FindCoordinatorResponse(message.correlation, told, who)
+        return DeleteGroupsResponse(message.correlation, (("g", answers[-1]),))
+
+    return script
+
+
+def asked(rig: Rig) -> list[tuple[int, str]]:
+    """(broker, request), in order; which broker is asked for what any can tell is left out."""
+    short = {"MetadataRequest": (0, "metadata"), "FindCoordinatorRequest": (0, "find")}
+    return [short.get(name, (broker, name)) for _at, broker, name in rig.heard()]
+
+
+def test_a_group_request_goes_to_the_coordinator_that_any_broker_names() -> None:
+    rig = Rig(coordinated((3, E.NONE)))
+    rig.client.ask(1, DELETE)
+    rig.run(SECOND)
+    assert asked(rig) == [(0, "metadata"), (0, "find"), (3, "DeleteGroupsRequest")]
+    assert rig.answers[0][2].groups == (("g", E.NONE),)
+
+
+@pytest.mark.parametrize("error", [E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE])
+def test_whoever_is_not_the_coordinator_has_it_looked_for_anew(error: KafkaError) -> None:
+    rig = Rig(coordinated((3, error), (2, E.NONE)))
+    rig.client.ask(1, DELETE)
+    rig.run(SECOND)
+    tried = [(0, "metadata"), (0, "find")]
+    assert asked(rig) == [*tried, (3, "DeleteGroupsRequest"), *tried, (2, "DeleteGroupsRequest")]
+    times = [at for at, _broker, name in rig.heard() if name == "DeleteGroupsRequest"]
+    assert times[1] - times[0] == BACKOFF_US + 6 * MS
+
+
+def test_a_coordinator_that_still_reads_is_asked_again_itself() -> None:
+    loading = iter([E.COORDINATOR_LOAD_IN_PROGRESS, E.COORDINATOR_LOAD_IN_PROGRESS, E.NONE])
+    plain = coordinated((3, E.NONE))
+
+    def script(node: Scripted, message: Any) -> Any:
+        if isinstance(message, DeleteGroupsRequest):
+            return DeleteGroupsResponse(message.correlation, (("g", next(loading)),))
+        return plain(node, message)
+
+    rig = Rig(script)
+    rig.client.ask(1, DELETE)
+    rig.run(SECOND)
+    assert [name for _broker, name in asked(rig)].count("find") == 1
+    assert [broker for broker, name in asked(rig) if name == "DeleteGroupsRequest"] == [3, 3, 3]
+
+
+def test_while_nobody_coordinates_it_asks_until_the_time_is_over() -> None:
+    rig = Rig(coordinated((-1, E.NONE)))
+    rig.client.ask(1, DELETE)
+    rig.run(2 * API_TIMEOUT_US)
+    [(at, _token, answer)] = rig.answers
+    assert (at, answer.groups) == (API_TIMEOUT_US, (("g", E.REQUEST_TIMED_OUT),))
+    finds = [at for at, _broker, name in rig.heard() if name == "FindCoordinatorRequest"]
+    assert min(later - earlier for earlier, later in pairwise(finds)) >= BACKOFF_US
+
+
+def test_any_other_error_is_an_answer() -> None:
+    rig = Rig(coordinated((3, E.NON_EMPTY_GROUP)))
+    rig.client.ask(1, DELETE)
+    rig.run(SECOND)
+    assert rig.answers[0][2].groups == (("g", E.NON_EMPTY_GROUP),)
+
+
+@pytest.mark.parametrize(
+    "error", [E.NOT_LEADER_OR_FOLLOWER, E.OFFSET_NOT_AVAILABLE, E.FENCED_LEADER_EPOCH, E.UNKNOWN_TOPIC_OR_PARTITION]
+)
+def test_an_end_is_asked_of_the_leader_until_it_knows(error: KafkaError) -> None:
+    errors = iter([error, E.NONE])
+
+    def script(_node: Scripted, message: Any) -> Any:
+        if isinstance(message, MetadataRequest):
+            return metadata(message, 1)
+        return ListOffsetsResponse(message.correlation, "p-0", next(errors), 9)
+
+    rig = Rig(script)
+    rig.client.ask(1, ListOffsetsRequest(0, "p-0", LATEST, -1))
+    rig.run(SECOND)
+    assert asked(rig) == [(0, "metadata"), (2, "ListOffsetsRequest")] * 2
+    assert rig.answers[0][2].log_offset == 9
+
+
+def test_groups_are_listed_by_the_broker_that_is_named() -> None:
+    def script(node: Scripted, message: Any) -> Any:
+        if isinstance(message, MetadataRequest):
+            return metadata(message, 1)
+        assert isinstance(message, ListGroupsRequest)
+        late = node.port.now < 50 * MS
+        return ListGroupsResponse(message.correlation, E.COORDINATOR_LOAD_IN_PROGRESS if late else E.NONE, ())
+
+    rig = Rig(script)
+    rig.client.ask(1, AtBroker(0, 3, ListGroupsRequest(0)))
+    rig.run(SECOND)
+    assert [broker for broker, name in asked(rig) if name == "ListGroupsRequest"] == [3, 3]
+    assert len(rig.answers) == 1
+
+
+REQUESTS: list[Request] = [
+    DELETE,
+    DescribeGroupsRequest(0, ("g",)),
+    OffsetFetchRequest(0, "g", None),
+    OffsetCommitRequest(0, "g", -1, "", (CommittedOffset("p-0", 1), CommittedOffset("p-1", 1))),
+    OffsetDeleteRequest(0, "g", ("p-0",)),
+    ListOffsetsRequest(0, "p-0", LATEST, -1),
+    FindCoordinatorRequest(0, "g"),
+    AtBroker(0, 3, ListGroupsRequest(0)),
+]
+
+
+@pytest.mark.parametrize("request_", REQUESTS, ids=lambda each: type(each).__name__)
+def test_whatever_is_not_answered_in_time_is_timed_out(request_: Request) -> None:
+    error, entries = entries_of(timed_out(request_))
+    assert E.REQUEST_TIMED_OUT in (error, *(entry.error for entry in entries))
+    assert all(entry.error == E.REQUEST_TIMED_OUT for entry in entries)
+
+
+def test_what_is_under_way_is_saved_with_its_coordinator() -> None:
+    rig = Rig(coordinated((3, E.NONE)))
+    rig.client.ask(1, DELETE)
+    rig.run(4 * MS + 500)
+    saved = rig.client.save()
+    other = Rig(coordinated((2, E.NONE)))
+    other.client.load(saved)
+    assert other.client.save() == saved
+    assert saved[0][0][1].coordinator == 3

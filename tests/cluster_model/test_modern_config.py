@@ -1,0 +1,74 @@
+"""Settings of the consumer protocol, the broker's and the client's (KIP-848)."""
+
+from dataclasses import fields
+
+import pytest
+
+from cluster_model.clients.group_settings import GroupSettings
+from cluster_model.config import ConfigValue, check
+from cluster_model.errors import ModelError
+from cluster_model.groups.modern.config import ModernConfig
+from cluster_model.profiles import Profile
+
+SECOND = 1_000_000
+
+
+def test_a_member_by_the_consumer_protocol_has_what_is_that_protocols() -> None:
+    config: dict[str, ConfigValue] = {"group.protocol": "consumer", "group.remote.assignor": "range"}
+    before, after = (GroupSettings.of(Profile.of("4.1"), each) for each in ({}, config))
+    changed = {f.name for f in fields(GroupSettings) if getattr(before, f.name) != getattr(after, f.name)}
+    assert changed == {"modern", "remote_assignor", "version"}
+    assert (after.modern, after.remote_assignor, after.version) == (True, "range", 1)
+    assert GroupSettings.of(Profile.of("3.7"), config).version == 0
+    assert not before.modern
+
+
+MODERN_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | tuple[str, ...]]] = {
+    "group.coordinator.rebalance.protocols": ("classic", "enabled", False),
+    "group.consumer.session.timeout.ms": (7, "session_us", 7_000),
+    "group.consumer.heartbeat.interval.ms": (7, "heartbeat_us", 7_000),
+    "group.consumer.max.size": (7, "max_size", 7),
+    "group.consumer.assignors": ("range, uniform", "assignors", ("range", "uniform")),
+    "offsets.commit.timeout.ms": (7, "write_timeout_us", 7_000),
+}
+
+
+@pytest.mark.parametrize("name", MODERN_FIELDS)
+def test_a_setting_of_the_consumer_protocol_changes_its_own_field(name: str) -> None:
+    value, field, expected = MODERN_FIELDS[name]
+    profile = Profile.of("4.1")
+    before, after = ModernConfig.of(profile, {}), ModernConfig.of(profile, {name: check("broker", name, value)})
+    changed = {f.name for f in fields(ModernConfig) if getattr(before, f.name) != getattr(after, f.name)}
+    assert (changed, getattr(after, field)) == ({field}, expected)
+
+
+def test_the_consumer_protocols_defaults() -> None:
+    assert ModernConfig.of(Profile.of("4.0"), {}) == ModernConfig(
+        enabled=True, session_us=45 * SECOND, heartbeat_us=5 * SECOND, max_size=2**31 - 1,
+        assignors=("uniform", "range"), write_timeout_us=5 * SECOND,
+    )  # fmt: skip
+    assert not ModernConfig.of(Profile.of("3.9"), {}).enabled
+
+
+@pytest.mark.parametrize("value", ["consumer", "classic,new", "", "classic consumer"])
+def test_the_classic_protocol_is_always_there(value: str) -> None:
+    with pytest.raises(ModelError, match=r"takes classic or classic,consumer, found"):
+        check("broker", "group.coordinator.rebalance.protocols", value)
+
+
+@pytest.mark.parametrize(
+    ("kafka", "mode", "config", "said"),
+    [
+        ("3.6", "kraft", {"group.protocol": "consumer"}, r"since Kafka 3\.7 in KRaft mode, this is 3\.6-kraft"),
+        ("3.9", "zookeeper", {"group.protocol": "consumer"}, r"since Kafka 3\.7 in KRaft mode, this is 3\.9-zookeeper"),
+        ("4.0", "kraft", {"group.protocol": "consumer", "session.timeout.ms": 9_000}, "cannot be set with"),
+        ("4.0", "kraft", {"group.protocol": "consumer", "heartbeat.interval.ms": 9}, "cannot be set with"),
+        ("4.0", "kraft", {"group.protocol": "consumer", "partition.assignment.strategy": "range"}, "cannot be set"),
+        ("4.0", "kraft", {"group.remote.assignor": "range"}, "cannot be set with group.protocol classic"),
+    ],
+)
+def test_what_the_version_or_the_protocol_lacks_is_refused(
+    kafka: str, mode: str, config: dict[str, ConfigValue], said: str
+) -> None:
+    with pytest.raises(ModelError, match=said):
+        GroupSettings.of(Profile.of(kafka, mode), config)

@@ -1,0 +1,116 @@
+"""The table of all clients: its rows, and the screen that it stands on."""
+
+import pytest
+
+from faults.action import Action
+from playbooks.client_books import ClientBooks
+from playbooks.client_summary import summed_up
+from tests.tui import fake_views
+from tests.tui.driving import driving
+from tui.screens.clients import ClientsScreen
+from tui.viewmodel import client_table
+
+SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
+
+
+def books():
+    made = ClientBooks()
+    made.producer("checkout").sent = 200
+    clicks = made.producer("clicks")
+    clicks.sent, clicks.acked, clicks.failed, clicks.unknown, clicks.retries = 300_000, 280, 2, 5, 9
+    clicks.refused, clicks.errors = {"A": 1, "B": 3, "C": 2}, {"X": 7}
+    group = made.group("billing")
+    group.rebalances, group.idle_us, group.truncations, group.resets = 3, 1_500_000, 1, 2
+    group.commit_errors = {"CommitFailedException": 4}
+    group.member("billing/0").read = 150
+    group.member("billing/0").reread = 12
+    group.member("billing/1").failure = "OffsetOutOfRangeException"
+    group.member("billing/1").skipped = 6
+    return made
+
+
+def rows(width):
+    view = fake_views.view()
+    built = client_table.build(summed_up(books(), view), view, {"clicks": 200.4}, width)
+    return ["".join(text for text, _role in (*row.pieces, (" ", ""), row.end)).rstrip() for row in built]
+
+
+def test_every_client_has_its_numbers():
+    told = rows(78)
+    assert told[0].split() == ["producer", "sent", "acked", "failed", "unkn.", "retry", "refus.", "queue", "rate"]
+    assert told[1].split() == ["●", "checkout", "200", "0", "0", "0", "0", "0", "9"]
+    assert told[2].split() == ["◔", "clicks", "acks=1", "300k", "280", "2", "5", "9", "6", "0", "200/s"]
+    assert told[3:5] == ["    refused B 3, C 2 and 1 kinds more", "    gave up X 7"]
+    assert told[6].split() == ["group", "read", "again", "lag", "gen.", "rebal.", "idle", "commit", "rate"]
+    assert told[7].split() == ["◔", "billing", "(2)", "150", "12", "12", "-", "3", "1.5s", "0"]
+    assert told[8].split() == ["billing/0", "150", "12", "no", "partitions", "0"]
+    assert told[9].split() == ["billing/1", "0", "0", "OffsetOutOfRangeException", "0"]
+    assert told[10:] == ["    truncated under it 1, reset 2, skipped 6", "    not committed CommitFailedException 4"]
+
+
+def test_numbers_stand_below_their_headings():
+    for width in (78, 108):
+        told = rows(width)
+        ends = [told[0].index(word) + len(word) for word in told[0].split()[1:4]]
+        assert [told[1][end - 1] for end in ends] == ["0", "0", "0"]
+        assert [told[1][end] for end in ends] == [" "] * 3
+
+
+def test_a_window_says_how_many_lines_follow():
+    view = fake_views.view()
+    built = client_table.build(summed_up(books(), view), view, {}, 78)
+    top = client_table.window(built, 0, 5)
+    assert (len(top), top[4].pieces[0][0][:-2]) == (5, f"and {len(built) - 4} lines more")
+    last = client_table.last_window(built, 5)
+    assert client_table.window(built, last, 5) == built[-5:]
+    assert client_table.window(built, 0, 50) == built
+
+
+def test_nobody_at_all_is_told_too():
+    view = fake_views.view(producers=(), groups=())
+    (row,) = client_table.build(summed_up(ClientBooks(), view), view, {}, 78)
+    assert row.pieces[0][0] == "no producers and no groups"
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_c_shows_all_clients(size, golden):
+    async with driving(SIZES[size]) as driver:
+        await driver.seconds(2)
+        driver.bridge.act(Action("inject", "crash", "broker(1)"))
+        await driver.seconds(14)
+        await driver.press("c")
+        assert isinstance(driver.app.screen, ClientsScreen)
+        golden(f"clients-{size}", driver.text())
+        await driver.press("escape")
+        assert not isinstance(driver.app.screen, ClientsScreen)
+
+
+async def test_it_moves_with_the_session_and_can_be_paused():
+    async with driving((80, 24)) as driver:
+        await driver.seconds(1)
+        await driver.press("c")
+        before = driver.text()
+        await driver.seconds(1)
+        assert driver.text() != before
+        await driver.press("space")
+        assert driver.bridge.paused
+        still = driver.text()
+        await driver.seconds(1)
+        assert driver.text() == still
+
+
+async def test_a_long_table_scrolls_to_its_end_and_no_further():
+    async with driving((80, 18)) as driver:
+        for number in range(40):
+            driver.bridge.session.client_books.producer(f"late-{number:02}").sent = number
+        await driver.press("c")
+        assert "late-39" not in driver.text()
+        assert "lines more" in driver.text()
+        await driver.press(*["pagedown"] * 9)
+        end = driver.text()
+        assert "late-39" in end
+        assert "lines more" not in end
+        await driver.press("down")
+        assert driver.text() == end
+        await driver.press("up")
+        assert driver.text() != end

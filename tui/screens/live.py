@@ -1,0 +1,11 @@
+"""A screen over the main one that moves with the session."""
+
+from textual.screen import ModalScreen
+
+
+class LiveScreen(ModalScreen[None]):
+    """The app has it painted anew with every frame."""
+
+    def present(self) -> None:
+        """Show the session as it is now."""
+        raise NotImplementedError

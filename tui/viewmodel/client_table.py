@@ -1,0 +1,167 @@
+"""Every client in a table: producers with their books and attempts, groups with their members."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from cluster_model.views import ClusterView, GroupView
+from playbooks.client_summary import Clients, Counts, GroupSummary, MemberSummary, ProducerSummary
+from tui import glyphs
+from tui.viewmodel.side import SideRow
+from tui.viewmodel.words import acks, count, duration
+
+Piece = tuple[str, str]
+
+WIDE: Final = 100
+"""From this width on names have more room, and lines have words behind their numbers."""
+
+
+class Columns(NamedTuple):
+    """How a table is shared out at a width."""
+
+    name: int
+    """Cells of a name ..."""
+    cell: int
+    """... and of a number."""
+    producer: tuple[str, ...]
+    group: tuple[str, ...]
+    rate: str
+
+
+NARROW: Final = Columns(
+    14, 7, ("sent", "acked", "failed", "unkn.", "retry", "refus.", "queue"),
+    ("read", "again", "lag", "gen.", "rebal.", "idle", "commit"), "rate",
+)  # fmt: skip
+ROOMY: Final = Columns(
+    22, 8, ("sent", "acked", "failed", "unknown", "retries", "refused", "queued"),
+    ("read", "again", "lag", "gener.", "rebal.", "idle", "commits"), "per second",
+)  # fmt: skip
+
+
+def build(clients: Clients, view: ClusterView, rates: dict[str, float], width: int) -> tuple[SideRow, ...]:
+    """All rows; ``rates`` as the bridge has them."""
+    columns = ROOMY if width >= WIDE else NARROW
+    rows: list[SideRow] = []
+    if clients.producers:
+        rows.append(_head("producer", columns.producer, columns))
+        levels = {each.name: acks(each.acks) for each in view.producers}
+        for one in clients.producers:
+            rows += _producer(one, levels.get(one.name, ""), rates.get(one.name), columns)
+    if clients.groups:
+        rows += [SideRow(())] * bool(rows)
+        rows.append(_head("group", columns.group, columns))
+        views = {each.name: each for each in view.groups}
+        for group in clients.groups:
+            rows += _group(group, views.get(group.name), rates.get(group.name), columns)
+    return tuple(rows) or (SideRow((("no producers and no groups", "quiet"),)),)
+
+
+def window(rows: Sequence[SideRow], first: int, height: int) -> tuple[SideRow, ...]:
+    """``height`` rows from ``first`` on, the last of them with how many follow."""
+    shown = list(rows[first : first + height])
+    rest = len(rows) - first - height
+    if rest > 0 and shown:
+        shown[-1] = SideRow(((f"and {rest + 1} lines more {glyphs.MORE_BELOW}", "quiet"),))
+    return tuple(shown)
+
+
+def last_window(rows: Sequence[SideRow], height: int) -> int:
+    """The first row of the last window."""
+    return max(0, len(rows) - height)
+
+
+def _head(what: str, names: Sequence[str], columns: Columns) -> SideRow:
+    heads = [(name.rjust(columns.cell), "quiet") for name in names]
+    return SideRow(((what.ljust(columns.name + 2), "calm"), *heads), (columns.rate, "quiet"))
+
+
+def _producer(one: ProducerSummary, level: str, rate: float | None, columns: Columns) -> list[SideRow]:
+    trouble = bool(one.failed or one.unknown)
+    numbers = (
+        _number(columns, one.sent),
+        _number(columns, one.acked),
+        _number(columns, one.failed, "warning"),
+        _number(columns, one.unknown, "warning"),
+        _number(columns, one.retries, "warning"),
+        _number(columns, sum(times for _error, times in one.refused), "warning"),
+        _number(columns, one.queued),
+    )
+    name = f"{one.name} acks={level}"
+    if not level or len(name) >= columns.name:
+        name = one.name
+    rows = [SideRow((*_named(columns, name, trouble=trouble), *numbers), _rate(rate))]
+    rows += _errors("refused", one.refused, columns) + _errors("gave up", one.errors, columns)
+    return rows
+
+
+def _group(one: GroupSummary, view: GroupView | None, rate: float | None, columns: Columns) -> list[SideRow]:
+    behind = one.lag > 1000
+    numbers = (
+        _number(columns, one.read),
+        _number(columns, one.reread, "warning"),
+        _number(columns, one.lag, "warning" if behind else "text"),
+        _number(columns, one.generation) if one.generation >= 0 else _blank(columns, "-"),
+        _number(columns, one.rebalances),
+        _time(columns, one.idle_us),
+        _number(columns, one.commits),
+    )
+    named = _named(columns, f"{one.name} ({len(one.members)})", trouble=behind or bool(one.failures))
+    rows = [SideRow((*named, *numbers), _rate(rate))]
+    owned = dict(view.assignment) if view is not None else {}
+    rows += [_member(each, owned.get(each.name, ()), columns) for each in one.members]
+    told = [
+        f"truncated under it {one.truncations}" if one.truncations else "",
+        f"reset {one.resets}" if one.resets else "",
+        f"skipped {one.skipped}" if one.skipped else "",
+    ]
+    if any(told):
+        rows.append(SideRow((("    ", "text"), (", ".join(each for each in told if each), "warning"))))
+    return rows + _errors("not committed", one.commit_errors, columns)
+
+
+def _member(one: MemberSummary, owned: Sequence[str], columns: Columns) -> SideRow:
+    pieces: list[Piece] = [
+        (f"    {one.name}"[: columns.name + 1].ljust(columns.name + 2), "text"),
+        _number(columns, one.read),
+        _number(columns, one.reread, "warning"),
+        *[_blank(columns, "")] * 4,
+        _number(columns, one.commits),
+    ]
+    words = one.failure or (", ".join(owned) if owned else "no partitions")
+    role = "alarm" if one.failure else "quiet"
+    if columns is NARROW:  # the columns that a member has no number in
+        pieces[3:7] = [(f"  {words}"[: columns.cell * 4].ljust(columns.cell * 4), role)]
+    else:
+        pieces.append((f"  {words}", role))
+    return SideRow(tuple(pieces))
+
+
+def _errors(what: str, errors: Counts, columns: Columns) -> list[SideRow]:
+    """Error names with their numbers, the most frequent first."""
+    if not errors:
+        return []
+    most = sorted(errors, key=lambda each: (-each[1], each[0]))[: 2 if columns is NARROW else 4]
+    told = ", ".join(f"{name} {count(times)}" for name, times in most)
+    more = f" and {len(errors) - len(most)} kinds more" if len(errors) > len(most) else ""
+    return [SideRow(((f"    {what} ", "quiet"), (told + more, "warning")))]
+
+
+def _named(columns: Columns, name: str, *, trouble: bool) -> tuple[Piece, Piece]:
+    glyph, role = (glyphs.LAGGING, "lagging") if trouble else (glyphs.IN_SYNC, "in_sync")
+    return (f"{glyph} ", role), (name[: columns.name - 1].ljust(columns.name), "strong")
+
+
+def _number(columns: Columns, value: int, role: str = "text") -> Piece:
+    """A number; what is nought is quiet."""
+    return count(value).rjust(columns.cell), role if value else "quiet"
+
+
+def _time(columns: Columns, span_us: int) -> Piece:
+    return (duration(span_us) if span_us else "0").rjust(columns.cell), "text" if span_us else "quiet"
+
+
+def _blank(columns: Columns, text: str) -> Piece:
+    return text.rjust(columns.cell), "quiet"
+
+
+def _rate(rate: float | None) -> Piece:
+    return f"{rate:.0f}/s" if rate is not None else "", "text"
