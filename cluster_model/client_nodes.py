@@ -1,6 +1,7 @@
 """A cluster's clients, each a process of its own, from the spec."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from cluster_model.building import Parts, range_share
@@ -68,6 +69,8 @@ def make_consumer(ground: Ground, node: int, each: GroupSpec, member: int) -> Co
     coordinated = each.coordinated and parts.profile.group_membership
     application = Application(each.processing_us, each.commit, each.fails, each.retries, each.retry_pause_us)
     config = ConsumerConfig.of(parts.profile, each.config)
+    if each.racks:
+        config = replace(config, rack=each.racks[member])
     share = () if coordinated else _share(ground, each, member)
     consumer = Consumer(
         Port(ground.network, node), f"{each.name}/{member}", each.name, parts.profile, config, share, ground.brokers,

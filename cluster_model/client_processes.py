@@ -105,8 +105,9 @@ class ClientProcesses:
         """All start, with knowledge of the cluster's first instant."""
         for producer in self.producers.values():
             producer.begin(states)
+        racks = {broker.id: broker.rack for broker in self._ground.spec.brokers if broker.rack}
         for consumer in self.consumers.values():
-            consumer.begin(states)
+            consumer.begin(states, racks)
 
     def stop_producers(self) -> None:
         """No application makes records from here on, whatever process it has."""

@@ -262,13 +262,14 @@ class MetadataResponse(NamedTuple):
     """What the broker believes: states of all partitions, and the brokers it takes to be alive.
 
     ``controller`` is whom administrators' requests go to, NOBODY while the broker knows none. In KRaft mode that is
-    the broker itself: it hands them on.
+    the broker itself: it hands them on. ``racks`` are the brokers', none where no broker has any.
     """
 
     correlation: int
     partitions: tuple[PartitionState, ...]
     brokers: tuple[int, ...]
     controller: int = NOBODY
+    racks: tuple[str, ...] = ()
 
 
 class DeleteRecordsRequest(NamedTuple):

@@ -144,6 +144,8 @@ class GroupSpec:
     """... and how long after."""
     pattern: str = ""
     """A regular expression: a coordinated group's topics are all that match it, instead of ``topics``."""
+    racks: tuple[str, ...] = ()
+    """``client.rack`` of each member, where they differ."""
     instances: tuple[str, ...] = ()
     """``group.instance.id`` of each member, instead of one with the members' numbers; two may be the same."""
 

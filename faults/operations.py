@@ -86,7 +86,7 @@ _STRATEGIES: Final = (
     Param("from_file", "offset lines", "Offsets as a file would say them: topic,partition,offset.", default=()),
 )  # fmt: skip
 _STATES: Final = (
-    "Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Assigning", "Reconciling", "Dead",
+    "any", "Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Assigning", "Reconciling", "Dead",
 )  # fmt: skip
 
 OPERATIONS: Final = _table(
@@ -282,7 +282,7 @@ OPERATIONS: Final = _table(
         letter="l",
         title="list groups",
         summary="Asks every broker for the groups that it coordinates.",
-        params=(Param("state", "choice", "Only groups in this state (2.6).", default="", choices=_STATES),),
+        params=(Param("state", "choice", "Only groups in this state (2.6).", default="any", choices=_STATES),),
         may_break="nothing",
         since="0.9",
     ),

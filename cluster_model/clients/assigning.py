@@ -1,11 +1,14 @@
 """What a group's leader does with the members it is told of (``ConsumerCoordinator.onLeaderElected``)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from cluster_model.clients.metadata import Metadata
 from cluster_model.groups.assignors.interface import Member, TopicPartition, Topics
 from cluster_model.groups.assignors.registry import CLIENT_ASSIGNORS
 from cluster_model.groups.messages import Assignment, JoinGroupMember
+
+Racks = dict[TopicPartition, tuple[str, ...]]
+"""Partition → racks that have a replica of it."""
 
 
 def topic_of(partition: str) -> str:
@@ -29,10 +32,24 @@ def sizes(metadata: Metadata, topics: Iterable[str]) -> dict[str, int]:
     return wanted
 
 
+def racks(metadata: Metadata, topics: Mapping[str, int]) -> Racks:
+    """Partition → the racks of its replicas as far as known, of topics with their sizes; none without racks."""
+    if not any(metadata.racks.values()):
+        return {}
+    found: Racks = {}
+    for partition in [TopicPartition(topic, number) for topic, size in topics.items() for number in range(size)]:
+        replicas = metadata.states[str(partition)].replicas if str(partition) in metadata.states else ()
+        found[partition] = tuple(sorted({metadata.racks[broker] for broker in replicas if metadata.racks.get(broker)}))
+    return found
+
+
 def assign(
-    protocol: str, members: Sequence[JoinGroupMember], known: dict[str, int]
+    protocol: str, members: Sequence[JoinGroupMember], known: dict[str, int], near: Racks
 ) -> tuple[tuple[str, Assignment], ...]:
-    """Everybody's share by the assignor that the coordinator chose, over the topics that the leader knows."""
+    """Everybody's share by the assignor that the coordinator chose, over the topics that the leader knows.
+
+    ``near`` are the racks of their partitions.
+    """
     found = CLIENT_ASSIGNORS[protocol].assign(
         [
             Member(
@@ -45,6 +62,6 @@ def assign(
             )
             for member in members
         ],
-        Topics(known),
+        Topics(known, near),
     )
     return tuple([(member, Assignment(tuple(map(str, share)))) for member, share in found.items()])

@@ -6,8 +6,9 @@ which closes its consumer.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final
 
 from cluster_model.clients.application import Application, Failing
@@ -39,6 +40,7 @@ from cluster_model.messages import (
 )
 from cluster_model.profiles import Profile
 
+NO_RACKS: Final[Mapping[int, str]] = MappingProxyType({})
 POLLING: Final = 0
 """The application waits in a poll ..."""
 PROCESSING: Final = 1
@@ -159,12 +161,13 @@ class Consumer:
     def _busy(self, broker: int) -> bool:
         return self._fetcher.busy(broker) or (self.coordination is not None and self.coordination.link.busy(broker))
 
-    def begin(self, states: tuple[PartitionState, ...]) -> None:
-        """Start with knowledge of the cluster's first instant; with none if it starts later.
+    def begin(self, states: tuple[PartitionState, ...], racks: Mapping[int, str] = NO_RACKS) -> None:
+        """Start with knowledge of the cluster's first instant, its brokers' racks too; with none if it starts later.
 
         Partitions that are given for good are read from the start of their logs.
         """
         self._metadata.begin(states)
+        self._metadata.racks.update(racks)
         self.failed = ""
         if not states:
             self._phase = STARTING

@@ -1,7 +1,7 @@
 """Where a producer's records go: its partitioner, told of what the producer knows, has waiting and sends."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from cluster_model.clients.accumulator import Accumulator
 from cluster_model.clients.metadata import Metadata
@@ -17,6 +17,8 @@ from cluster_model.log.pools import Pool, pool
 from cluster_model.messages import NOBODY
 from cluster_model.spec import ProducerSpec
 
+_NOTHING: Final = ("", -1)
+
 
 class Destinations:
     """The partitions of a producer's topic, and which of them is next.
@@ -26,7 +28,7 @@ class Destinations:
     """
 
     __slots__ = (
-        "_accumulator", "_keys", "_latencies", "_metadata", "_newest", "_own", "_placement", "_pool",
+        "_accumulator", "_keys", "_latencies", "_metadata", "_newest", "_numbers", "_own", "_placement", "_pool",
         "_records", "_single", "_sizes", "_stream", "_topic", "_topic_name", "as_of", "listens", "names", "there",
         "together",
     )  # fmt: skip
@@ -69,12 +71,14 @@ class Destinations:
         """Version of the metadata that was last looked at."""
         self.names: tuple[str, ...] = ()
         """The topic's partitions, by number; none: there is no such topic."""
+        self._numbers: dict[str, int] = {}
+        """Of all partitions that were ever heard of, by name."""
         self.there = False
         """Whether there is anywhere to send to."""
         self._topic = Topic((), 0, self._full, self._queues)
         self._records = 1
         """How many records are being placed."""
-        self._newest = ("", -1)
+        self._newest = _NOTHING
         """Partition and first number of the records that are being appended."""
 
     def look(self) -> None:
@@ -82,6 +86,7 @@ class Destinations:
         metadata = self._metadata
         self.as_of = metadata.version
         self.names = tuple(metadata.partitions_of(self._topic_name))
+        self._numbers |= {name: number for number, name in enumerate(self.names)}
         total = len(self.names)
         led = tuple(number for number, name in enumerate(self.names) if metadata.leader(name) != NOBODY)
         self._topic = Topic(led, total, self._full, self._queues)
@@ -103,29 +108,34 @@ class Destinations:
         if self._pool is not None:
             return self._name(self._pool.partition(self._stream.next64()))
         self._records = records
-        return self._name(self._placement.place(self._own, None, self._topic, self._fits))
+        number = self._placement.place(self._own, None, self._topic, self._fits)
+        names = self.names
+        return names[number] if number < len(names) else self._name(number)
 
     def runs(self, records: int) -> Iterator[tuple[str, int]]:
         """Partitions of records that are placed each on its own, with how many go there at a time.
 
         What is told here is to be appended before the next is asked for.
         """
-        if self._pool is None and (self._single or self._placement.partitioner.asks_again):
+        if self._pool is not None:
+            counts = self._pool.counts(records, self._stream.next64)
+            yield from ((self._name(number), count) for number, count in counts.items())
+        elif self._single or self._placement.partitioner.asks_again:
             for _record in range(records):
                 yield self.next(1), 1
-            return
-        found: dict[str, int] = {}
-        for _record in range(records):
-            name = self.next(1)
-            found[name] = found.get(name, 0) + 1
-        yield from found.items()
+        else:
+            found: dict[str, int] = {}
+            for _record in range(records):
+                name = self.next(1)
+                found[name] = found.get(name, 0) + 1
+            yield from found.items()
 
     def appended(self, partition: str, number: int, records: int) -> None:
         """Records from ``number`` on are in a batch of ``partition``, where :meth:`next` sent them."""
         self._newest = (partition, number)
         size = self._sizes.of(partition, number, records)
-        self._placement.appended(self._own, None, int(partition.rpartition("-")[2]), size, self._topic)
-        self._newest = ("", -1)
+        self._placement.appended(self._own, None, self._numbers[partition], size, self._topic)
+        self._newest = _NOTHING
 
     def _name(self, number: int) -> str:
         """An application's own partitioner may name a partition that does not exist (yet, or any more)."""
@@ -137,9 +147,22 @@ class Destinations:
     def _full(self, number: int) -> bool:
         return self._accumulator.full(self._name(number))
 
+    def _began(self) -> bool:
+        """Whether the records that are being appended have begun a batch."""
+        name, number = self._newest
+        if not name:
+            return False
+        waiting = self._accumulator.lines[name].waiting
+        return bool(waiting) and waiting[-1].sequence == number
+
     def _queues(self) -> list[Queue]:
-        """As of the last look before sending: the batch that was begun just now has not been seen yet."""
+        """As of the last look before sending: the batch that was begun just now has not been seen yet.
+
+        None are told where none can differ, for nothing waits and all have a leader.
+        """
         queues: list[Queue] = []
+        if self._accumulator.waiting <= self._began() and len(self._topic.available) == self._topic.total:
+            return queues
         for number, name in enumerate(self.names):
             line = self._accumulator.lines.get(name)
             if line is None or not line.next_number:

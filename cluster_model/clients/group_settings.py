@@ -54,6 +54,8 @@ class GroupSettings:
     """``group.instance.id``."""
     modern: bool = False
     """``group.protocol`` is consumer (KIP-848): session, heartbeats and assignors are the coordinator's."""
+    racks: bool = False
+    """Whether members tell their racks, and leaders look at them (KIP-881, 3.5)."""
     remote_assignor: str = ""
     """``group.remote.assignor``, empty for whatever the coordinator takes."""
 
@@ -96,6 +98,7 @@ class GroupSettings:
             version=int(profile.server_patterns) if modern else _join_version(profile),
             instance=instance,
             modern=modern,
+            racks=number >= (3, 5, 0),
             remote_assignor=str(config.get("group.remote.assignor", "")),
         )
 

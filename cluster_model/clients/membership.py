@@ -8,7 +8,7 @@ UNKNOWN_MEMBER_ID it does not; in both cases what it owned is lost. FENCED_INSTA
 from collections.abc import Callable
 from typing import Any, Final
 
-from cluster_model.clients.assigning import assign, sizes, topic_of
+from cluster_model.clients.assigning import Racks, assign, racks, sizes, topic_of
 from cluster_model.clients.coordinator_link import CoordinatorLink
 from cluster_model.clients.group_settings import GroupSettings
 from cluster_model.clients.heartbeat import Heartbeat
@@ -56,8 +56,8 @@ class Membership:
 
     __slots__ = (
         "_asked", "_joined", "_link", "_metadata", "_outcome", "_prepared", "_protocol", "_rejoin", "_retry_at",
-        "_seen", "_settings", "_snapshot", "_subscribe", "_used", "failure", "generation", "group", "heartbeat",
-        "leads", "led", "member_id", "name", "rack", "state",
+        "_seen", "_settings", "_snapshot", "_subscribe", "_used", "_used_racks", "failure", "generation", "group",
+        "heartbeat", "leads", "led", "member_id", "name", "rack", "state",
     )  # fmt: skip
 
     def __init__(
@@ -71,7 +71,7 @@ class Membership:
     ) -> None:
         """``names``: the client's id and the group's; ``subscribe`` tells what is subscribed to by today's metadata."""
         self.name, self.group = names
-        self.rack = rack
+        self.rack = rack if settings.racks else ""
         self._settings = settings
         self._link = link
         self._metadata = metadata
@@ -94,6 +94,8 @@ class Membership:
         """Topics and their sizes as the leader assigned them ..."""
         self._snapshot: dict[str, int] | None = None
         """... and once that is in force: it joins again when they change."""
+        self._used_racks: Racks = {}
+        """Where the replicas of these were, as the leader assigned them."""
         self._protocol = ""
         self._asked = 0
         """Correlation of the join or sync under way."""
@@ -120,9 +122,15 @@ class Membership:
             self._seen = self._metadata.version
             if self._joined is not None and self._subscribe() != self._joined:
                 self._rejoin = True
-            if self._snapshot is not None and sizes(self._metadata, self._snapshot) != self._snapshot:
+            if self._snapshot is not None and self._topics_changed(self._snapshot):
                 self._rejoin = True
         return self._rejoin and not self.rebalancing
+
+    def _topics_changed(self, used: dict[str, int]) -> bool:
+        """A leader looks at the sizes of topics, and at the racks of their replicas if it has a rack itself."""
+        if sizes(self._metadata, used) != used:
+            return True
+        return bool(self.rack) and racks(self._metadata, used) != self._used_racks
 
     @property
     def must_prepare(self) -> bool:
@@ -204,8 +212,9 @@ class Membership:
                 self.led = 0 if response.skip_assignment else len(response.members)
                 topics = {topic for member in response.members for topic in member.metadata.topics}
                 self._used = sizes(self._metadata, topics)
+                self._used_racks = racks(self._metadata, self._used) if self._settings.racks else {}
                 if not response.skip_assignment:
-                    assignments = assign(response.protocol_name, response.members, self._used)
+                    assignments = assign(response.protocol_name, response.members, self._used, self._used_racks)
             if not self._link.known:
                 self._again(now)
                 return
@@ -358,7 +367,7 @@ class Membership:
         return (
             self.state, self.generation, self.member_id, self.leads, self.led, self.failure, self.heartbeat.save(),
             self._rejoin, self._prepared, self._joined, tuple(self._used.items()), snapshot, self._protocol,
-            self._asked, self._retry_at, self._outcome,
+            self._asked, self._retry_at, self._outcome, tuple(self._used_racks.items()),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
@@ -366,7 +375,9 @@ class Membership:
         (
             self.state, self.generation, self.member_id, self.leads, self.led, self.failure, heartbeat, self._rejoin,
             self._prepared, self._joined, used, snapshot, self._protocol, self._asked, self._retry_at, self._outcome,
+            used_racks,
         ) = saved  # fmt: skip
+        self._used_racks = dict(used_racks)
         self.heartbeat.load(heartbeat)
         self._used = dict(used)
         self._snapshot = None if snapshot is None else dict(snapshot)

@@ -12,7 +12,7 @@ class Metadata:
 
     __slots__ = (
         "_age_us", "_alarm", "_asked_at", "_backoff_us", "_brokers", "_busy", "_correlation", "_node", "_online",
-        "_port", "_silent", "_timeout_us", "_told", "_turn", "_wanted_at", "states", "version",
+        "_port", "_silent", "_timeout_us", "_told", "_turn", "_wanted_at", "racks", "states", "version",
     )  # fmt: skip
 
     def __init__(
@@ -48,6 +48,8 @@ class Metadata:
         """Brokers that last failed to answer: asked only when there is no other."""
         self._online = brokers
         """Brokers that are alive, as last told."""
+        self.racks: dict[int, str] = {}
+        """Racks of brokers, as last told; a broker that is down keeps its own."""
         self._alarm = Alarm(port, "metadata")
 
     def begin(self, states: tuple[PartitionState, ...]) -> None:
@@ -144,6 +146,7 @@ class Metadata:
             self.refresh()
             return False
         self._online = response.brokers
+        self.racks.update(zip(response.brokers, response.racks, strict=False))
         self._take(response.partitions)
         self._want(self._port.now + self._age_us)
         return True
@@ -176,15 +179,16 @@ class Metadata:
         """All state."""
         return (
             tuple(self.states.values()), self._correlation, self._node, self._asked_at, self._wanted_at, self._turn,
-            tuple(self._silent), self._online, self._alarm.save(),
+            tuple(self._silent), self._online, tuple(self.racks.items()), self._alarm.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
             states, self._correlation, self._node, self._asked_at, self._wanted_at, self._turn, silent, self._online,
-            alarm,
+            racks, alarm,
         ) = saved  # fmt: skip
+        self.racks = dict(racks)
         self.states = {state.partition: state for state in states}
         self._told = ()
         self._silent = list(silent)

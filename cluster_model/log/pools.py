@@ -6,6 +6,7 @@ first, by how often its keys come, and then one of its keys, so that the key is 
 
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
@@ -40,6 +41,16 @@ class Pool:
     def partition(self, draw: int) -> int:
         """Where the next record goes, by a draw that is uniform over 64 bits."""
         return self._partitions[bisect_right(self._sums, draw * self._sums[-1] >> 64)]
+
+    def counts(self, records: int, draw: Callable[[], int]) -> dict[int, int]:
+        """How many of the next records go to each partition, in the order of their first ones."""
+        partitions, sums = self._partitions, self._sums
+        whole = sums[-1]
+        found: dict[int, int] = {}
+        for _record in range(records):
+            partition = partitions[bisect_right(sums, draw() * whole >> 64)]
+            found[partition] = found.get(partition, 0) + 1
+        return found
 
     def key(self, partition: int, draw: int) -> int:
         """The key of a record there, by another draw."""

@@ -6,6 +6,7 @@ broker that loses the controller goes on in its last known role.
 """
 
 from collections.abc import Callable, Mapping
+from itertools import repeat
 from typing import Any
 
 from cluster_model.config import BrokerConfig, ConfigValue
@@ -353,7 +354,8 @@ class Broker:
     def _metadata_asked(self, source: int, request: MetadataRequest) -> None:
         brokers, controller = tuple(self.metadata.live), self.control.told_controller()
         states = tuple(self.states.values())
-        self._port.send(source, MetadataResponse(request.correlation, states, brokers, controller))
+        racks = tuple(map(self.metadata.racks.get, brokers, repeat(""))) if self.metadata.racks else ()
+        self._port.send(source, MetadataResponse(request.correlation, states, brokers, controller, racks))
 
     def save(self) -> tuple[Any, ...]:
         """All state, disks included."""

@@ -32,6 +32,7 @@ TABLES = (1, 1, 0)
 """... since then there are tables of members and of the state (KIP-175) ..."""
 STATES = (2, 6, 0)
 """... and groups can be listed by their state (KIP-518)."""
+ANY = "any"
 
 
 class Describing(Looking):
@@ -110,7 +111,7 @@ class Listing(Looking):
 
     def begin(self, hands: Hands, job: Job) -> None:
         """Ask which brokers there are."""
-        if job.params["state"] and hands.cluster.profile.number < STATES:
+        if job.params["state"] != ANY and hands.cluster.profile.number < STATES:
             hands.end(job, "UNSUPPORTED_VERSION", "groups by their state came with Kafka 2.6")
             return
         self.ask_metadata(hands, job)
@@ -120,7 +121,7 @@ class Listing(Looking):
             hands.end(job, "REQUEST_TIMED_OUT", "no broker told its metadata in time")
             return
         job.stage, job.memo["left"], job.memo["found"] = "groups", len(answer.brokers), ()
-        states = (job.params["state"],) if job.params["state"] else ()
+        states = () if job.params["state"] == ANY else (job.params["state"],)
         for broker in sorted(answer.brokers):
             hands.ask(job, AtBroker(0, broker, ListGroupsRequest(0, states)))
 

@@ -26,8 +26,10 @@ from playbooks.reading.cluster_keys import MOST_CONSUMERS
 from playbooks.reading.kinds import Fields
 from playbooks.reading.load import read_keys, read_loop, read_rate, read_sizes
 from playbooks.reading.notes import Notes
+from playbooks.reading.placing import check_placing
 from playbooks.reading.protocols import check_protocol
 from playbooks.reading.sending import read_sending
+from playbooks.reading.subscriptions import racks, subscription
 from playbooks.reading.transactions import read_transactions
 from playbooks.yamlpos import Mapping
 
@@ -287,6 +289,7 @@ def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
         if isinstance(error, ConfigConflictError) and isinstance(node, Mapping) and error.key in node.entries:
             node, path = node.entries[error.key][1], f"{path}.{error.key}"
         notes.problem(node, path, f"found settings that exclude each other: {error}")
+    check_placing(fields, keys, notes)
     start, stop = fields.get("start", 0), fields.get("stop", -1)
     if -1 < stop <= start:
         notes.problem(fields.at("stop"), fields.path("stop"), "found a stop that is not after the start")
@@ -309,6 +312,8 @@ def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
         skew=skew,
         transactions=read_transactions(fields, notes),
         fields=() if isinstance(given_records, str) else given_records,
+        partition=fields.get("partition", -1),
+        partitioner=fields.get("partitioner"),
         **read_sending(fields, notes),
         resends=fields.get("resends", False),
     )
@@ -338,10 +343,10 @@ def _group(fields: Fields, profile: Profile, notes: Notes) -> GroupSpec:
             GroupSettings.of(profile, settings, str(settings.get("group.instance.id", "")))
     except ModelError as error:
         notes.problem(fields.at("config"), fields.path("config"), f"found settings that exclude each other: {error}")
-    topics = tuple(dict.fromkeys(fields.get("topics", ())))
+    topics, pattern = subscription(fields, profile, notes)
     return GroupSpec(
         fields.get("name", ""), topics, fields.get("members", 1), fields.get("processing", 0),
         fields.get("config", {}), fields.get("coordinated", True), fields.get("commit", "auto"),
         fields.get("fails", 0), fields.get("retries", 0), fields.get("retry_pause", 0),
-        instances=_instances(fields, profile, notes),
+        instances=_instances(fields, profile, notes), pattern=pattern, racks=racks(fields, notes),
     )  # fmt: skip

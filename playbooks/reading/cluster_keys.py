@@ -27,9 +27,11 @@ from playbooks.reading.kinds import (
 )
 from playbooks.reading.load_keys import KEYS, LOOP, RATE_OF_RECORDS, SIZES
 from playbooks.reading.notes import Notes
+from playbooks.reading.placing import KeysToPartitions
 from playbooks.reading.records import RECORDS
 from playbooks.reading.references import BrokerId, Reference
 from playbooks.reading.sending import SENDING
+from playbooks.reading.subscriptions import Pattern
 from playbooks.reading.transactions import TRANSACTIONS
 from playbooks.yamlpos import Mapping, Node, Scalar, found
 
@@ -202,7 +204,15 @@ PRODUCER: Final = Record(
         "batch": Key(Integer(1, 100_000), "Records handed over at a time; 1 unless given."),
         "bytes": Key(SIZES, "Size of a record, or how sizes are drawn; 200 unless given."),
         "keys": Key(
-            KEYS, "Distinct keys of its records in each partition, which compaction needs; without keys unless given."
+            KEYS,
+            "Distinct keys of its records, which say where they go, and which compaction needs; none unless given.",
+        ),
+        "partition": Key(
+            Integer(0, MAX_PARTITIONS - 1), "The partition of all its records; by its partitioner unless given."
+        ),
+        "partitioner": Key(
+            KeysToPartitions(),
+            "The application's own: partitions of keys, {key-0: 2, others: 1}; those not named by Kafka's hash.",
         ),
         "tombstones": Key(
             Integer(1, 1_000_000), "One record in so many is a tombstone, which deletes its key; none unless given."
@@ -229,12 +239,14 @@ PRODUCER: Final = Record(
 GROUP: Final = Record(
     {
         "name": Key(NAME, "The group's id.", required=True),
-        "topics": Key(ListOf(Reference("topic"), 1, 100), "The topics it reads.", required=True),
+        "topics": Key(ListOf(Reference("topic"), 1, 100), "The topics it reads."),
+        "pattern": Key(Pattern(), "Instead of topics: all whose names match this regular expression, new ones too."),
         "members": Key(Integer(1, MOST_MEMBERS), "Number of consumers; 1 unless given."),
         "instances": Key(
             ListOf(NAME, 1, 100),
             "The group.instance.id of each member, in their order; two members may claim the same one.",
         ),
+        "racks": Key(ListOf(NAME, 1, 100), "The client.rack of each member, in their order."),
         "processing": Key(DURATION, "Time a consumer spends on the records of one poll; none unless given."),
         "coordinated": Key(
             Truth(), "false: its partitions are given once and read from 0; else its coordinator shares them out."

@@ -19,7 +19,7 @@ from playbooks.units import (
     thousandths,
 )
 
-MOST_KEYS: Final = 10_000_000
+MOST_KEYS: Final = 1_000_000
 MOST_OUTSTANDING: Final = 100_000
 MOST_STEPS: Final = 1_000
 LARGEST_RECORD: Final = 1024**2
@@ -101,7 +101,7 @@ KEYS: Final = ByShape(
     scalar=Integer(1, MOST_KEYS),
     mapping=Record(
         {
-            "distinct": Key(Integer(1, MOST_KEYS), "How many keys there are in each partition.", required=True),
+            "distinct": Key(Integer(1, MOST_KEYS), "How many keys there are: key-0, key-1 and so on.", required=True),
             "zipf": Key(
                 Quantity(thousandths, EXPONENT_PATTERN, EXPONENT_ALLOWED, numbers=True),
                 "Exponent s: the n-th key has n^s times fewer records than the first: 1.1.",

@@ -16,7 +16,9 @@ from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
 from cluster_model.kernel.processes import Network
 from cluster_model.kernel.streams import Streams
+from cluster_model.log.keys import ProducerKeys
 from cluster_model.log.lineage import Lineages
+from cluster_model.log.pools import KeySet
 from cluster_model.messages import (
     InitProducerIdRequest,
     InitProducerIdResponse,
@@ -142,10 +144,12 @@ class ProducerRig(Rig):
         spec = ProducerSpec("p", "t", interval, batch, record_bytes=record_bytes, stop_us=stop, send=send, **more)
         self.config = ProducerConfig.of(Profile.of(kafka), config or {})
         self.partitions = tuple(f"t-{index}" for index in range(len(leaders)))
+        of = KeySet(spec.keys, spec.skew, spec.partitioner)
+        self.keys = ProducerKeys(of) if spec.keys else None
         port = Port(self.network, CLIENT)
         self.producer = Producer(
             port, spec, self.config, BROKERS, self.events.append, self.streams.named("retry:p"),
-            self.streams.named("partitioner:p"),
+            self.streams.named("partitioner:p"), self.keys,
         )  # fmt: skip
         if turns:
             self.producer._places._placement = Placement(RoundRobinPartitioner(asks_again=False))

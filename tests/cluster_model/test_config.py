@@ -633,8 +633,8 @@ def test_a_fetch_has_no_limit_in_all_before_kip_74() -> None:
 @pytest.mark.parametrize(
     ("version", "settings", "told"),
     [
-        ("2.3", {"partitioner.class": "RoundRobinPartitioner"}, "of 2.3.0 has no RoundRobinPartitioner"),
-        ("4.0", {"partitioner.class": "UniformStickyPartitioner"}, "of 4.0.0 has no UniformStickyPartitioner"),
+        ("2.3", {"partitioner.class": "RoundRobinPartitioner"}, "of Kafka 2.3.0 has no RoundRobinPartitioner"),
+        ("4.0", {"partitioner.class": "UniformStickyPartitioner"}, "of Kafka 4.0.0 has no UniformStickyPartitioner"),
         ("3.2", {"partitioner.ignore.keys": True}, "partitioner.ignore.keys exists since Kafka 3.3, this is 3.2"),
         ("3.2", {"partitioner.adaptive.partitioning.enable": False}, "exists since Kafka 3.3, this is 3.2"),
         ("2.8", {"partitioner.availability.timeout.ms": 1}, "exists since Kafka 3.3, this is 2.8"),

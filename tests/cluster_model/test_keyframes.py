@@ -20,6 +20,7 @@ MS = 1_000
 SECOND = 1_000_000
 
 TARGETS = ("broker(1)", "leader(orders-0)", "random(followers(orders-1))", "random(2, isr(orders-0))", "controller")
+CLIENTS = ("client(checkout)", "random(2, clients)", "members(billing)", "client(metrics) + client(billing/1)")
 FAULTS = st.one_of(
     st.builds(
         lambda name, target, for_ms: Action("inject", name, target, {}, for_ms * MS),
@@ -33,7 +34,13 @@ FAULTS = st.one_of(
         st.integers(1, 900),
         st.integers(50, 9_000),
     ),
-    st.builds(lambda target: Action("inject", "restart", target), st.sampled_from(TARGETS)),
+    st.builds(lambda target: Action("inject", "restart", target), st.sampled_from((*TARGETS, *CLIENTS))),
+    st.builds(
+        lambda name, target, for_ms: Action("inject", name, target, {}, for_ms * MS),
+        st.sampled_from(("crash", "close", "gc_pause", "poll_stall")),
+        st.sampled_from(CLIENTS),
+        st.integers(1, 9_000),
+    ),
     st.just(Action("heal", "all")),
     st.just(Action("admin", "elect_leaders", "", {"partition": "orders-0", "unclean": True})),
 )
@@ -51,7 +58,7 @@ def spec_of(kafka: str, mode: str | None) -> ClusterSpec:
         brokers=(BrokerSpec(1), BrokerSpec(2), BrokerSpec(3)),
         topics=(TopicSpec("orders", 2, 3, ((1, 2, 3), (3, 1, 2)), topic),),
         producers=(
-            ProducerSpec("checkout", "orders", 40 * MS, 4, config={"acks": "all", "linger.ms": 90}),
+            ProducerSpec("checkout", "orders", 40 * MS, 4, config={"acks": "all", "linger.ms": 90}, resends=True),
             ProducerSpec("audit", "orders", 90 * MS, 1, config={"acks": "1"}),
             ProducerSpec("metrics", "orders", 70 * MS, 2, config={"acks": "0"}),
         ),

@@ -17,12 +17,13 @@ MOVES = {"event": (1 << 60, 1), "slice": (8_000, 0), "hour": (3_600_000_000, 0)}
 
 
 def digest(name: str, slices: str) -> str:
-    """Run a bundled playbook in such slices; its digest and counters as text."""
+    """Run a bundled playbook in such slices; its digest, its counters and what its clients saw, as text."""
     session = start_session(load(path_of(name)))
     if slices != "whole":
         advance(session, *MOVES[slices])
     result = session.finish()
-    return f"{result.digest} {result.events} {session.cluster.executed} {result.virtual_us} {result.verdict}"
+    clients = json.dumps(result.clients.to_json())
+    return f"{result.digest} {result.events} {session.cluster.executed} {result.virtual_us} {result.verdict} {clients}"
 
 
 def advance(session: Session | ManualSession, time_us: int, events: int) -> None:

@@ -66,14 +66,14 @@ def test_a_parameter_is_described_and_its_default_is_allowed(param: Param) -> No
     assert param.doc.endswith(".")
     assert param.low <= param.high
     assert (param.type == "choice") == bool(param.choices)
-    if param.default is None:
-        return
+    if param.default is None or (param.type, param.default) == ("int", ""):
+        return  # It must be given; or nothing is what no number could say.
     if param.type in ("int", "duration", "broker"):
         assert isinstance(param.default, int)
         assert param.default == -1 or param.low <= param.default <= param.high
     elif param.type == "choice":
         assert param.default in param.choices
-    elif param.type in ("brokers", "placement") or param.type.endswith((" config", " keys")):
+    elif param.type in ("brokers", "placement", "scopes", "offset lines") or param.type.endswith((" config", " keys")):
         assert param.default == ()
     else:
         assert isinstance(param.default, bool if param.type == "bool" else str)

@@ -185,7 +185,7 @@ def test_a_lost_answer_costs_the_same_in_other_versions(kafka: str) -> None:
     Incident("ack-lost", 103, **{"cluster.kafka": kafka}).finish()
 
 
-@pytest.mark.parametrize("kafka", ["0.11", "1.1", "2.4"])
+@pytest.mark.parametrize("kafka", ["2.1", "2.4", "3.1"])
 def test_a_lost_answer_costs_the_same_with_zookeeper(kafka: str) -> None:
     Incident("ack-lost", 103, **{"cluster.kafka": kafka, "cluster.mode": "zookeeper"}).finish()
 

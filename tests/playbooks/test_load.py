@@ -7,6 +7,7 @@ from cluster_model.load_spec import (
     RATE_UNITS,
     ClosedLoop,
     HotKey,
+    OwnPartitioner,
     RateProfile,
     SpreadSizes,
     Stretch,
@@ -101,6 +102,17 @@ def test_loops_sizes_and_keys_become_what_the_model_takes() -> None:
     ):
         spec = producer(f"rate: 1/s, keys: {text}, tombstones: 3")
         assert (spec.keys, spec.skew, spec.tombstones) == (keys, skew, 3)
+
+
+def test_a_partition_and_a_partitioner_of_ones_own_become_what_the_model_takes() -> None:
+    assert (producer("rate: 1/s").partition, producer("rate: 1/s").partitioner) == (-1, None)
+    assert producer("rate: 1/s, partition: 0").partition == 0
+    for text, own in (
+        ("{key-0: 0}", OwnPartitioner(((0, 0),))),
+        ("{others: 0}", OwnPartitioner((), 0)),
+        ("{key-12: 0, others: 0, key-3: 0}", OwnPartitioner(((12, 0), (3, 0)), 0)),
+    ):
+        assert producer(f"rate: 1/s, keys: 20, partitioner: {text}").partitioner == own
 
 
 @pytest.mark.parametrize(

@@ -213,6 +213,16 @@ def test_manual_stepping() -> None:
     assert (show.name, show.params, again.name, again.params) == ("show", {}, "show", {})
 
 
+def test_a_group_may_have_a_pattern_instead_of_topics_and_a_rack_for_each_member() -> None:
+    groups = """\
+clients:
+  groups:
+    - {name: g, pattern: "orders(-eu)?", members: 2, racks: [a, b]}
+"""
+    spec = loads("floodmark: 1\ntopics: [{name: orders, replication: 3}]\n" + groups, "x.yaml").spec
+    assert spec.groups == (GroupSpec("g", (), 2, pattern="orders(-eu)?", racks=("a", "b")),)
+
+
 @pytest.mark.parametrize("path", sorted(BAD.glob("*.yaml")), ids=lambda path: path.stem)
 def test_bad_files_are_refused_with_every_mistake_and_its_place(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(BAD)

@@ -25,6 +25,7 @@ PRODUCER: Final[Columns[ProducerSummary]] = {
     "acked": lambda one: one.acked,
     "failed": lambda one: one.failed,
     "unknown": lambda one: one.unknown,
+    "aborted": lambda one: one.aborted,
     "unanswered": lambda one: one.unanswered,
     "retries": lambda one: one.retries,
     "refused": lambda one: sum(count for _error, count in one.refused),
@@ -35,17 +36,17 @@ GROUP: Final[Columns[GroupSummary]] = {
     "rebalances": lambda one: one.rebalances,
     "idle": lambda one: one.idle_us,
     "commits": lambda one: one.commits,
-    "not": lambda one: one.failed_commits,
+    "failed": lambda one: one.failed_commits,
     "lag": lambda one: one.lag,
 }
 MEMBER: Final[Columns[MemberSummary]] = {
     "read": lambda one: one.read,
     "again": lambda one: one.reread,
     "commits": lambda one: one.commits,
-    "not": lambda one: one.failed_commits,
+    "failed": lambda one: one.failed_commits,
 }
-WITHOUT: Final = ("unanswered", "refused", "again", "idle", "not")
-"""Columns that are left out where all is nought."""
+MAY_LACK: Final = {"producer": ("aborted", "unanswered", "refused"), "group": ("again", "idle", "failed")}
+"""Columns of either table that are left out where all is nought."""
 
 
 def print_clients(console: Console, clients: Clients) -> None:
@@ -63,7 +64,7 @@ def print_clients(console: Console, clients: Clients) -> None:
 
 def _producers(console: Console, found: Sequence[ProducerSummary]) -> None:
     shown = _worst(found, ROWS, lambda one: (one.failed + one.unknown, sum(count for _error, count in one.refused)))
-    columns = _columns(PRODUCER, found)
+    columns = _columns("producer", PRODUCER, found)
     rows = [[one.name, *(str(value(one)) for value in columns.values())] for one in shown]
     rest = [one for one in found if one not in shown]
     if rest:
@@ -73,7 +74,7 @@ def _producers(console: Console, found: Sequence[ProducerSummary]) -> None:
 
 def _groups(console: Console, found: Sequence[GroupSummary]) -> None:
     shown = _worst(found, ROWS, lambda one: (len(one.failures), one.lag))
-    columns = _columns(GROUP, found)
+    columns = _columns("group", GROUP, found)
     room = ROWS - len(shown)
     rows = []
     for one in shown:
@@ -97,8 +98,8 @@ def _worst(found: Sequence[T], most: int, trouble: Callable[[T], tuple[int, int]
     return [found[place] for place in sorted(places[:most])]
 
 
-def _columns(columns: Columns[T], found: Sequence[T]) -> Columns[T]:
-    return {name: value for name, value in columns.items() if name not in WITHOUT or any(map(value, found))}
+def _columns(what: str, columns: Columns[T], found: Sequence[T]) -> Columns[T]:
+    return {name: value for name, value in columns.items() if name not in MAY_LACK[what] or any(map(value, found))}
 
 
 def _cells(columns: Columns[T], one: T) -> list[str]:

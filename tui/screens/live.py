@@ -7,5 +7,4 @@ class LiveScreen(ModalScreen[None]):
     """The app has it painted anew with every frame."""
 
     def present(self) -> None:
-        """Show the session as it is now."""
-        raise NotImplementedError
+        """Show the session as it is now; a page without anything that moves shows nothing new."""

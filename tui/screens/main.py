@@ -6,7 +6,6 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.message import Message
-from textual.screen import Screen
 
 from faults.action import Action
 from faults.catalogue import CATALOGUE, FaultError
@@ -17,6 +16,7 @@ from tui import glyphs
 from tui.bridge import SimBridge
 from tui.keymap import bindings
 from tui.paint import panes as paint
+from tui.screens.pages import Pages
 from tui.theme import Look
 from tui.viewmodel import control, side, status
 from tui.viewmodel.layout import SMALLEST, plan
@@ -39,7 +39,7 @@ class Wake(Message):
     """Frames may be needed again."""
 
 
-class MainScreen(Screen[None]):
+class MainScreen(Pages):
     """Matrix, lanes, feed, side panes, status and keys over one session."""
 
     AUTO_FOCUS = "#matrix"
@@ -393,19 +393,6 @@ class MainScreen(Screen[None]):
         self.set_focus(self.matrix)
 
     # -- the rest ---------------------------------------------------------------------------------------------------
-
-    def action_clients(self) -> None:
-        """All clients, whatever the size."""
-        from tui.screens.clients import ClientsScreen  # noqa: PLC0415 - first paint does without it
-
-        if not self.toosmall.display:
-            self.app.push_screen(ClientsScreen(self.look, self.bridge))
-
-    def action_help(self) -> None:
-        """Keys and glyphs."""
-        from tui.screens.help import HelpScreen  # noqa: PLC0415 - first paint does without it
-
-        self.app.push_screen(HelpScreen(self.look))
 
     async def on_key_bar_pressed(self, message: KeyBar.Pressed) -> None:
         """A key of the bar was clicked."""

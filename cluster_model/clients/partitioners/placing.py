@@ -80,7 +80,7 @@ def check_partitioner(version: Version, config: PartitionerConfig) -> None:
     if name:
         first, gone = CLASSES.get(name, (KAFKA_4, KAFKA_4))
         if version < first or (gone is not None and version >= gone):
-            raise ValueError(f"partitioner.class: a producer of {'.'.join(map(str, version))} has no {name}")
+            raise ValueError(f"a producer of Kafka {'.'.join(map(str, version))} has no {name}")
 
 
 def by_key(version: Version, config: PartitionerConfig) -> bool:

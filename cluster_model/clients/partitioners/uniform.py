@@ -19,8 +19,6 @@ class UniformPartitioner(Rule):
     __slots__ = ("_adaptive", "_batch_bytes", "_ignore_keys", "_produced", "_stream", "_stuck_to")
 
     sticks = True
-    asks_again = True
-    """The try that failed has closed the batch, so that a switch which it held up can be made."""
 
     def __init__(self, stream: Stream, batch_bytes: int, *, adaptive: bool = True, ignore_keys: bool = False) -> None:
         self._stream = stream
@@ -30,6 +28,11 @@ class UniformPartitioner(Rule):
         self._stuck_to: int | None = None
         self._produced = 0
         """Bytes since the partition was drawn."""
+
+    @property
+    def asks_again(self) -> bool:
+        """The try that fails closes the batch, so that a switch which it held up can be made."""
+        return self._produced >= self._batch_bytes
 
     def partition(self, key: bytes | None, topic: Topic) -> int:
         """The next record's. A switch that an open batch held up is made here once that batch is full or gone."""

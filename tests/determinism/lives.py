@@ -1,0 +1,84 @@
+"""``python -m tests.determinism.lives SLICE``: a digest per kind of client that is killed, closed and started again."""
+
+import json
+import sys
+from typing import Any
+
+from cluster_model.cluster import Cluster
+from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+
+SECOND = 1_000_000
+END = 50 * SECOND
+STEPS = {"whole": END, "slice": 8_000, "hour": 3_600 * SECOND}
+
+LIVES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "dynamic": ("3.9", {}, {}),
+    "static": ("3.9", {}, {"config": {"group.instance.id": "desk"}}),
+    "one name for two": ("3.9", {}, {"instances": ("desk", "desk")}),
+    "resending": ("3.9", {"resends": True}, {}),
+    "committing": ("2.5", {"send": "sync"}, {"commit": "sync"}),
+    "old": ("0.8.2", {}, {}),
+}
+"""Name → (version, of the producer, of the group)."""
+
+
+def build(name: str) -> Cluster:
+    """Three brokers, two producers, a group of two."""
+    kafka, producer, group = LIVES[name]
+    spec = ClusterSpec(
+        kafka,
+        "kraft" if kafka == "3.9" else "zookeeper",
+        (BrokerSpec(1), BrokerSpec(2), BrokerSpec(3)),
+        (TopicSpec("t", 4, 3),),
+        (
+            ProducerSpec("p", "t", 20_000, 3, config={"acks": "all", "linger.ms": 30}, **producer),
+            ProducerSpec("q", "t", 30_000, 1, config={"acks": "1"}),
+        ),
+        (GroupSpec("g", ("t",), 2, 1_000, **{"config": {"auto.offset.reset": "earliest"}, **group}),),
+        NetworkSpec(500, 300),
+        {"offsets.topic.num.partitions": 3},
+    )
+    return Cluster.build(spec, 12)
+
+
+def digest(name: str, step: int) -> str:
+    """Run it in steps of time: producers and members end, in every way, and come back."""
+    cluster = build(name)
+
+    def run_to(until: int) -> None:
+        while cluster.now_us < until:
+            cluster.run(min(until, cluster.now_us + step))
+
+    run_to(9 * SECOND + 1_234)
+    cluster.crash(2_000)
+    cluster.shutdown(3_001) if cluster.is_up(3_001) else cluster.restart(3_001)
+    run_to(11 * SECOND)
+    cluster.restart(2_000)
+    cluster.shutdown(2_001)
+    cluster.clients.stall(3_000, 1, 2 * SECOND)
+    run_to(14 * SECOND)
+    if not cluster.is_up(3_001):
+        cluster.restart(3_001)
+    cluster.restart(2_001)
+    run_to(20 * SECOND)
+    if cluster.is_up(3_000):
+        cluster.crash(3_000)
+    cluster.crash(1)
+    run_to(27 * SECOND)
+    cluster.clients.stall(3_000, 1, 0)
+    cluster.restart(3_000)
+    cluster.restart(1)
+    run_to(END)
+    query = cluster.query
+    return (
+        f"{cluster.digest()} {cluster.executed} {query.read('g')} {query.reread('g')} {query.sent()} {query.unknown()}"
+    )
+
+
+def main() -> None:
+    """Print one JSON object: kind → digest."""
+    print(json.dumps({name: digest(name, STEPS[sys.argv[1]]) for name in LIVES}))
+
+
+if __name__ == "__main__":
+    main()

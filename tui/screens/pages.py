@@ -1,0 +1,29 @@
+"""The pages that a key puts over the main screen. Each is read when it is first wanted, for the first paint's sake."""
+
+from textual.screen import Screen
+
+from tui.bridge import SimBridge
+from tui.theme import Look
+from tui.viewmodel import side
+from tui.widgets.linegrid import LineGrid
+
+
+class Pages(Screen[None]):
+    """A screen with pages over it."""
+
+    bridge: SimBridge
+    look: Look
+    toosmall: LineGrid[side.SideRow]
+
+    def action_clients(self) -> None:
+        """All clients, wherever anything fits."""
+        from tui.screens.clients import ClientsScreen  # noqa: PLC0415
+
+        if not self.toosmall.display:
+            self.app.push_screen(ClientsScreen(self.look, self.bridge))
+
+    def action_help(self) -> None:
+        """Keys and glyphs."""
+        from tui.screens.help import HelpScreen  # noqa: PLC0415
+
+        self.app.push_screen(HelpScreen(self.look))
