@@ -1,10 +1,17 @@
 """Transactions on a whole cluster: what producers are told, and what readers of either isolation get to see."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
-from cluster_model.spec import ProducerSpec, TransactionPlan
+from cluster_model.cluster import Cluster
+from cluster_model.config import ConfigValue
+from cluster_model.errors import KafkaError
+from cluster_model.messages import READ_COMMITTED, READ_UNCOMMITTED, FetchRequest, ListOffsetsRequest
+from cluster_model.spec import GroupSpec, ProducerSpec, TransactionPlan
 from cluster_model.transactions.state import TxnState
-from tests.cluster_model.transacting import ANYTHING, COMMITTED, MS, SECOND, P, Run, producer
+from tests.cluster_model.transacting import ANYTHING, COMMITTED, MS, SECOND, P, Run, producer, spec
 
 VERSIONS = ("0.11", "2.4", "2.6", "3.5", "3.9", "4.0")
 
@@ -296,3 +303,69 @@ def test_records_too_large_cost_theirs() -> None:
     assert run.cluster.query.acked() == 0
     assert run.cluster.query.failed() == run.cluster.query.sent() > 100
     assert {event.error for event in run.told("transaction_aborted")} == {"MESSAGE_TOO_LARGE"}
+
+
+# --- where readers begin --------------------------------------------------------------------------------------------
+
+
+def test_a_reset_to_the_end_asks_for_the_end_of_what_the_reader_may_see() -> None:
+    groups = tuple(
+        GroupSpec(name, ("orders",), config={"isolation.level": name, "auto.offset.reset": "latest"})
+        for name in ("read_committed", "read_uncommitted")
+    )
+    cluster = Cluster.build(replace(spec("3.9"), groups=groups), 1)
+    asked: dict[str, dict[int, None]] = {}
+    for number in cluster.brokers:
+        process = cluster.network.processes[number]
+
+        def watched(source: int, message: Any, receive: Any = process.receive) -> None:
+            if isinstance(message, ListOffsetsRequest | FetchRequest) and source >= 3_000:
+                asked.setdefault(cluster.name_of(source), {})[message.isolation] = None
+            receive(source, message)
+
+        process.receive = watched  # type: ignore[assignment]
+    cluster.run(10 * SECOND)
+    assert {name: list(found) for name, found in asked.items()} == {
+        "read_committed/0": [READ_COMMITTED],
+        "read_uncommitted/0": [READ_UNCOMMITTED],
+    }
+
+
+def test_what_was_not_sent_when_its_transaction_is_aborted_never_is() -> None:
+    slow: dict[str, ConfigValue] = {"linger.ms": 300}
+    run = Run.of(producers=[producer(plan=TransactionPlan(20, abort=1), config=slow)]).run(6)
+    query = run.cluster.query
+    failed = run.told("records_failed")
+    assert {event.error for event in failed} == {"TransactionAbortedException"}
+    assert query.failed() == sum(event.count for event in failed) > 300
+    markers = 2 * len(run.told("transaction_aborted"))
+    assert query.leo("orders-0") + query.leo("orders-1") <= query.aborted() + markers + 20
+
+
+def test_a_producer_that_is_closed_commits_what_it_has_begun() -> None:
+    run = Run.of(producers=[producer(plan=TransactionPlan(100_000))]).run(4)
+    query = run.cluster.query
+    assert query.acked() == 0
+    run.producer().close(5 * SECOND)
+    while not run.producer().closed:
+        assert run.cluster.now_us < 6 * SECOND
+        run.run(0.001)
+    assert query.acked() == query.sent() > 300
+
+
+def test_a_fatal_error_settles_everything_at_once() -> None:
+    run = Run.of("3.9").run(3)
+    run.until("transaction_begun")
+    run.cluster.cut(run.node(), elsewhere(run), 9)
+    run.run(0.15)
+    ledger = run.producer()
+    assert ledger._accumulator.unsettled > 1
+    ledger._tx.manager.fail(KafkaError.PRODUCER_FENCED)
+    run.run(0.1)
+    assert ledger._accumulator.unsettled == 0
+    query = run.cluster.query
+    assert query.sent() == query.acked() + query.failed() + query.aborted()
+    assert [event.error for event in run.told("producer_fenced")] == ["PRODUCER_FENCED"]
+    sent = query.sent()
+    run.run(2)
+    assert query.sent() == sent
