@@ -13,6 +13,8 @@ STEPS = {"whole": END, "slice": 8_000, "hour": 3_600 * SECOND}
 
 RACK_AWARE = {"replica.selector.class": "RackAwareReplicaSelector"}
 
+EARLIEST: dict[str, int | str | bool] = {"auto.offset.reset": "earliest"}
+
 FEATURES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "followers read": ("3.9", RACK_AWARE, {}),
     "followers read, HW pushed": ("2.4", RACK_AWARE, {}),
@@ -32,6 +34,7 @@ FEATURES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "around sending": ("3.9", {}, {}),
     "time in the queue": ("2.0", {}, {}),
     "consumer protocol": ("4.1", {"group.consumer.session.timeout.ms": 9_000, "offsets.topic.num.partitions": 3}, {}),
+    "handed off": ("3.9", {}, {}),
 }
 """Name → (version, broker configuration, topic configuration)."""
 
@@ -54,6 +57,11 @@ def build(name: str) -> Cluster:
         GroupSpec(f"g-{rack}", ("t",), 2, config={"client.rack": rack, **more}, coordinated=modern)
         for rack in ("b", "c")
     )
+    if name == "handed off":
+        groups = (
+            GroupSpec("g", (), 3, 2_000, EARLIEST, commit="handed_off", pattern="t", racks=("c", "a", "b")),
+            GroupSpec("h", ("t",), 2, 2_000, EARLIEST, commit="async_retry"),
+        )
     spec = ClusterSpec(
         kafka,
         "kraft" if kafka in ("3.9", "4.1") else "zookeeper",
