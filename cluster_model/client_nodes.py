@@ -10,6 +10,7 @@ from cluster_model.clients.consumer import Consumer
 from cluster_model.clients.group_settings import GroupSettings
 from cluster_model.clients.producer import Producer
 from cluster_model.clients.producer_config import ProducerConfig
+from cluster_model.clients.transactional_producer import TransactionalProducer
 from cluster_model.config import ConsumerConfig
 from cluster_model.errors import ModelError
 from cluster_model.events import Event
@@ -54,10 +55,11 @@ def make_producer(ground: Ground, node: int, each: ProducerSpec) -> Producer:
     """One process of a producer."""
     config = ProducerConfig.of(ground.parts.profile, each.config)
     streams = ground.streams
-    return Producer(
+    needs = (
         Port(ground.network, node), each, config, ground.brokers, ground.emit, streams.named(f"retry:{each.name}"),
         streams.named(f"partitioner:{each.name}"), ground.parts.keys.get(each.name), streams.seed,
     )  # fmt: skip
+    return TransactionalProducer(ground.parts.profile, *needs) if config.transactional_id else Producer(*needs)
 
 
 def make_consumer(ground: Ground, node: int, each: GroupSpec, member: int) -> Consumer:

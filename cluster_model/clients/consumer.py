@@ -32,6 +32,7 @@ from cluster_model.kernel.port import Alarm, Port
 from cluster_model.kernel.streams import Stream
 from cluster_model.log.lineage import Lineages
 from cluster_model.messages import (
+    READ_COMMITTED,
     EpochEndResponse,
     FetchResponse,
     ListOffsetsResponse,
@@ -116,6 +117,8 @@ class Consumer:
             (config.backoff_us, config.request_timeout_us), self._metadata, emit,
         )  # fmt: skip
         self._fetcher = Fetcher(port, profile, config, self._metadata, self._positions, lineages)
+        if config.committed_only:
+            self._positions.isolation = READ_COMMITTED
         self._positions.assign(partitions)
         for partition in partitions:
             self._positions.seek(partition, 0)
