@@ -60,6 +60,8 @@ HISTORY = [
     ("elr", "4.1", LAST),
     ("check_quorum", "3.7", LAST),
     ("pre_vote", "4.0", LAST),
+    ("consumer_protocol", "3.7", LAST),
+    ("server_patterns", "4.0", LAST),
 ]
 """Flag, first and last release line with it."""
 
