@@ -81,6 +81,11 @@ class Query(ControlQuery):
         replica = self._replica(partition, broker)
         return 0 if replica is None else replica.hw
 
+    def lso(self, partition: str, broker: int | None = None) -> int:
+        """Last stable offset of a replica, of the leader's by default."""
+        replica = self._replica(partition, broker)
+        return 0 if replica is None else replica.lso
+
     def epoch(self, partition: str, broker: int | None = None) -> int:
         """Leader epoch by the controller, or as a broker believes."""
         if broker is None:
@@ -193,6 +198,18 @@ class Query(ControlQuery):
     def unknown(self, producer: str | None = None) -> int:
         """Records that may or may not have been written."""
         return self._book(3, producer)
+
+    def aborted(self, producer: str | None = None) -> int:
+        """Records that went with an aborted transaction."""
+        return self._book(4, producer)
+
+    def undone(self, producer: str | None = None) -> int:
+        """Acknowledged records whose transaction stands aborted in the leader's log."""
+        return self._checker.transacted.undone(producer)
+
+    def leaked(self, producer: str | None = None) -> int:
+        """Aborted records whose transaction stands committed in the leader's log."""
+        return self._checker.transacted.leaked(producer)
 
     def missing(self, producer: str | None = None) -> int:
         """Acknowledged records that the current leaders' logs do not hold."""
