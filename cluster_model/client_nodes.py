@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from cluster_model.building import Parts, range_share
-from cluster_model.clients.application import AUTO, Application
+from cluster_model.clients.application import Application
 from cluster_model.clients.consumer import Consumer
 from cluster_model.clients.group_settings import GroupSettings
 from cluster_model.clients.producer import Producer
@@ -97,7 +97,7 @@ def _settings(parts: Parts, group: GroupSpec, member: int) -> GroupSettings:
 
     Who commits by itself does not have it done automatically.
     """
-    config = {"enable.auto.commit": group.commit == AUTO, **group.config}
+    config = {"enable.auto.commit": Application(commit=group.commit).auto_commits, **group.config}
     if group.instances:
         return GroupSettings.of(parts.profile, config, group.instances[member])
     instance = str(config.get("group.instance.id", ""))

@@ -833,6 +833,20 @@ class ProduceRetried(TraceEvent):
 
 
 @_event
+class RecordsAbandoned(TraceEvent):
+    """``count`` records, the first at ``log_offset``, were handed to an application that will not process them."""
+
+    kind: ClassVar[str] = "records_abandoned"
+    at_us: int
+    client: str
+    group_id: str
+    partition: str
+    log_offset: int
+    count: int
+    by: str
+
+
+@_event
 class TransactionBegun(TraceEvent):
     """A producer began a transaction; ``detail`` names its transactional id, producer id and epoch."""
 
