@@ -5,11 +5,12 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from cluster_model.building import Parts, range_share
-from cluster_model.clients.application import AUTO, Application
+from cluster_model.clients.application import Application
 from cluster_model.clients.consumer import Consumer
 from cluster_model.clients.group_settings import GroupSettings
 from cluster_model.clients.producer import Producer
 from cluster_model.clients.producer_config import ProducerConfig
+from cluster_model.clients.transactional_producer import TransactionalProducer
 from cluster_model.config import ConsumerConfig
 from cluster_model.errors import ModelError
 from cluster_model.events import Event
@@ -54,10 +55,11 @@ def make_producer(ground: Ground, node: int, each: ProducerSpec) -> Producer:
     """One process of a producer."""
     config = ProducerConfig.of(ground.parts.profile, each.config)
     streams = ground.streams
-    return Producer(
+    needs = (
         Port(ground.network, node), each, config, ground.brokers, ground.emit, streams.named(f"retry:{each.name}"),
         streams.named(f"partitioner:{each.name}"), ground.parts.keys.get(each.name), streams.seed,
     )  # fmt: skip
+    return TransactionalProducer(ground.parts.profile, *needs) if config.transactional_id else Producer(*needs)
 
 
 def make_consumer(ground: Ground, node: int, each: GroupSpec, member: int) -> Consumer:
@@ -95,7 +97,7 @@ def _settings(parts: Parts, group: GroupSpec, member: int) -> GroupSettings:
 
     Who commits by itself does not have it done automatically.
     """
-    config = {"enable.auto.commit": group.commit == AUTO, **group.config}
+    config = {"enable.auto.commit": Application(commit=group.commit).auto_commits, **group.config}
     if group.instances:
         return GroupSettings.of(parts.profile, config, group.instances[member])
     instance = str(config.get("group.instance.id", ""))

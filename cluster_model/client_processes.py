@@ -133,6 +133,7 @@ class ClientProcesses:
                 heir.stop()
         else:
             former = self.consumers[name]
+            former.abandon("process ended")
             heir = make_consumer(self._ground, node, *self._members[node])
             heir.succeed(former)
         self._ground.network.processes[node].run(heir)

@@ -97,6 +97,7 @@ class Cluster:
         self.trace.set_observer(self.checker.observe, self.checker.listeners())
         self.operations: Callable[[], int] = lambda: 0
         """How many operations are under way, told by who keeps them."""
+        self._group_facts = {spec.name: group_truth.facts(self, spec) for spec in self.spec.groups}
         self.query = Query(
             self.world, self.checker, lambda: self.now_us, self._groups, self.plane, self._count_operations
         )
@@ -353,13 +354,7 @@ class Cluster:
         self.checker.ledger.close(self.now_us)
 
     def _groups(self) -> dict[str, GroupFacts]:
-        return {
-            spec.name: GroupFacts(
-                group_truth.members(self, spec), group_truth.places(self, spec), group_truth.committed(self, spec),
-                group_truth.generation(self, spec), group_truth.state(self, spec), group_truth.owned(self, spec),
-            )
-            for spec in self.spec.groups
-        }  # fmt: skip
+        return self._group_facts
 
     def _count_operations(self) -> int:
         return self.operations()

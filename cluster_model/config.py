@@ -172,6 +172,8 @@ class ConsumerConfig:
     backoff_us: int
     metadata_age_us: int
     rack: str = ""
+    committed_only: bool = False
+    """``isolation.level`` is read_committed (KIP-98)."""
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ConsumerConfig":
@@ -187,4 +189,5 @@ class ConsumerConfig:
             backoff_us=int(config.get("retry.backoff.ms", 100)) * MS,
             metadata_age_us=int(config.get("metadata.max.age.ms", 300_000)) * MS,
             rack=str(config.get("client.rack", "")),
+            committed_only=profile.transactions and config.get("isolation.level") == "read_committed",
         )

@@ -13,6 +13,7 @@ from cluster_model.errors import ModelError
 from cluster_model.modern_keys import COORDINATOR, MEMBER
 from cluster_model.partitioning_keys import PARTITIONING
 from cluster_model.profiles import ELR_FEATURE, PROFILE_VERSIONS
+from cluster_model.transaction_keys import TRANSACTION_COORDINATOR, TRANSACTIONAL_PRODUCER
 
 __all__ = [
     "BROKER", "CONSUMER", "FLAWED_CLIENTS", "INT_MAX", "LONG_MAX", "MIN_ISR", "PRODUCER", "SCOPES", "THREADS", "TOPIC",
@@ -71,26 +72,6 @@ _GROUPS: Final = (
     ConfigKey("group.max.size", "int", "Most members of a group (2.2).", 1),
     *COORDINATOR,
 )
-
-_TRANSACTIONS: Final = (
-    ConfigKey("transaction.state.log.num.partitions", "int", "Partitions of __transaction_state.", 1, 1_000),
-    ConfigKey("transaction.state.log.replication.factor", "int", "Replicas of __transaction_state.", 1, 100),
-    ConfigKey("transaction.state.log.min.isr", "int", "In-sync replicas that __transaction_state needs.", 1),
-    ConfigKey("transaction.max.timeout.ms", "int", "Longest timeout that a transaction may ask for.", 1),
-    ConfigKey("transactional.id.expiration.ms", "int", "Silence after which a transactional id is forgotten.", 1),
-    ConfigKey(
-        "transaction.abort.timed.out.transaction.cleanup.interval.ms", "int",
-        "How often transactions are looked for that have been open for too long.", 1,
-    ),
-    ConfigKey(
-        "transaction.remove.expired.transaction.cleanup.interval.ms", "int",
-        "How often transactional ids are looked for that nobody uses.", 1,
-    ),
-    ConfigKey(
-        "transaction.partition.verification.enable", "bool",
-        "Whether leaders check that a partition is part of a transaction (3.6).",
-    ),
-)  # fmt: skip
 
 _BROKER_FETCHING: Final = (
     ConfigKey("num.replica.fetchers", "int", "Threads with which a broker fetches from each other broker.", 1, 255),
@@ -209,7 +190,7 @@ BROKER: Final = _table(
     ConfigKey("offsets.topic.num.partitions", "int", "Partitions of __consumer_offsets.", 1, 1_000),
     ConfigKey("offsets.topic.replication.factor", "int", "Replicas of __consumer_offsets.", 1, 100),
     *_GROUPS,
-    *_TRANSACTIONS,
+    *TRANSACTION_COORDINATOR,
     ConfigKey("default.replication.factor", "int", "Replicas of a topic that names no number.", 1),
     ConfigKey("producer.id.expiration.ms", "int", "Silence after which an idempotent producer is forgotten.", 1),
     *_BROKER_FETCHING,
@@ -281,6 +262,7 @@ PRODUCER: Final = _table(
     ConfigKey("buffer.memory", "int", "Bytes for batches that are not settled yet.", 0, LONG_MAX),
     ConfigKey("max.block.ms", "int", "How long send waits for metadata and memory.", 0, LONG_MAX // 1_000),
     *PARTITIONING,
+    *TRANSACTIONAL_PRODUCER,
     _CLIENT_VERSION,
 )
 """Producer configurations."""
@@ -326,6 +308,12 @@ CONSUMER: Final = _table(
         "Where to go without a position, or when it is gone.",
         pattern=_RESET,
         form="earliest, latest, none or by_duration:P1DT2H3M4S",
+    ),
+    ConfigKey(
+        "isolation.level",
+        "str",
+        "Whether to read what transactions wrote only once they are committed (0.11).",
+        choices=("read_uncommitted", "read_committed"),
     ),
     ConfigKey("request.timeout.ms", "int", "How long to wait for an answer.", 1),
     ConfigKey("retry.backoff.ms", "int", "Pause after a fetch error."),

@@ -832,6 +832,121 @@ class ProduceRetried(TraceEvent):
     count: int
 
 
+@_event
+class RecordsAbandoned(TraceEvent):
+    """``count`` records, the first at ``log_offset``, were handed to an application that will not process them."""
+
+    kind: ClassVar[str] = "records_abandoned"
+    at_us: int
+    client: str
+    group_id: str
+    partition: str
+    log_offset: int
+    count: int
+    by: str
+
+
+@_event
+class TransactionBegun(TraceEvent):
+    """A producer began a transaction; ``detail`` names its transactional id, producer id and epoch."""
+
+    kind: ClassVar[str] = "transaction_begun"
+    at_us: int
+    client: str
+    detail: str
+
+
+@_event
+class TransactionCommitted(TraceEvent):
+    """A producer was told that its transaction of ``count`` records is committed; ``latency_us`` from the call on."""
+
+    kind: ClassVar[str] = "transaction_committed"
+    at_us: int
+    client: str
+    detail: str
+    count: int
+    latency_us: int
+
+
+@_event
+class TransactionAborted(TraceEvent):
+    """A producer's transaction of ``count`` records is aborted; ``error`` is why, empty where it was wished."""
+
+    kind: ClassVar[str] = "transaction_aborted"
+    at_us: int
+    client: str
+    detail: str
+    count: int
+    error: str
+
+
+@_event
+class TransactionUnknown(TraceEvent):
+    """A producer cannot tell whether its transaction of ``count`` records is committed."""
+
+    kind: ClassVar[str] = "transaction_unknown"
+    at_us: int
+    client: str
+    detail: str
+    count: int
+    error: str
+
+
+@_event
+class TransactionOverdue(TraceEvent):
+    """A transaction's end was not answered for ``max.block.ms``; ``by``: commit or abort, which is called again."""
+
+    kind: ClassVar[str] = "transaction_overdue"
+    at_us: int
+    client: str
+    detail: str
+    by: str
+    latency_us: int
+
+
+@_event
+class TransactionLeftOpen(TraceEvent):
+    """An application leaves its transaction of ``count`` records open for good, and sends nothing more."""
+
+    kind: ClassVar[str] = "transaction_left_open"
+    at_us: int
+    client: str
+    detail: str
+    count: int
+
+
+@_event
+class ProducerFenced(TraceEvent):
+    """A transactional producer ends by a fatal error, such as PRODUCER_FENCED: another one has its id."""
+
+    kind: ClassVar[str] = "producer_fenced"
+    at_us: int
+    client: str
+    detail: str
+    error: str
+
+
+@_event
+class RecordsAborted(TraceEvent):
+    """Records went with the transaction that they were part of: whoever reads committed data only never sees them.
+
+    ``log_offset`` -1: they were not acknowledged, and may not be in the log either.
+    """
+
+    kind: ClassVar[str] = "records_aborted"
+    at_us: int
+    client: str
+    partition: str
+    sequence: int
+    count: int
+    acks: int
+    broker: int
+    leader_epoch: int
+    log_offset: int
+    latency_us: int
+    stint: int
+
+
 Event = TraceEvent
 """Any trace event."""
 
@@ -846,7 +961,7 @@ _VALUES: Final = {kind: attrgetter(*names) for kind, names in FIELDS.items()}
 DATA_KINDS: Final = frozenset(
     {
         *("appended", "hw_advanced", "records_sent", "records_acked", "records_read", "produce_refused"),
-        *("offsets_committed", "produce_retried"),
+        *("offsets_committed", "produce_retried", "transaction_begun", "transaction_committed", "records_aborted"),
     }
 )
 """Kinds that come with every batch; all others are rare, worth a line on a screen and an immediate flush."""

@@ -1,10 +1,13 @@
 """Groups as an observer sees them: who is in, who has what, what is committed."""
 
+from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from cluster_model.groups.group import Group, State
 from cluster_model.groups.modern.group import ModernGroup
 from cluster_model.internal_topics import OFFSETS, coordinator_partition
+from cluster_model.query import GroupFacts
 from cluster_model.spec import GroupSpec
 
 if TYPE_CHECKING:
@@ -13,8 +16,24 @@ if TYPE_CHECKING:
 
 def coordinator(cluster: "Cluster", group: str) -> int:
     """The broker that is to coordinate a group by the controller's state, -1 for none."""
-    count = sum(name.rpartition("-")[0] == OFFSETS for name in cluster.world.records)
-    return cluster.query.leader(f"{OFFSETS}-{coordinator_partition(group, count)}") if count else -1
+    records = cluster.world.records
+    count = _partitions_of_offsets(records)
+    return records[f"{OFFSETS}-{coordinator_partition(group, count)}"].leader if count else -1
+
+
+def _partitions_of_offsets(records: Mapping[str, object]) -> int:
+    """How many the topic has, which are numbered without gaps. It is asked often, so few are tried."""
+    high = 1
+    while f"{OFFSETS}-{high - 1}" in records:
+        high *= 2
+    low = high // 2
+    while low + 1 < high:
+        middle = (low + high) // 2
+        if f"{OFFSETS}-{middle - 1}" in records:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 def known(cluster: "Cluster", group: str) -> Group | None:
@@ -96,3 +115,11 @@ def places(cluster: "Cluster", spec: GroupSpec) -> dict[str, int]:
             found.update(consumer.positions)
     found.update(committed(cluster, spec))
     return found
+
+
+def facts(cluster: "Cluster", spec: GroupSpec) -> GroupFacts:
+    """All of that, to be asked for at any time."""
+    return GroupFacts(
+        partial(members, cluster, spec), partial(places, cluster, spec), partial(committed, cluster, spec),
+        partial(generation, cluster, spec), partial(state, cluster, spec), partial(owned, cluster, spec),
+    )  # fmt: skip

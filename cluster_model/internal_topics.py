@@ -4,6 +4,7 @@ Kafka makes one when a coordinator is first looked for; a cluster here is formed
 """
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from cluster_model.profiles import Profile
@@ -60,6 +61,7 @@ def transactions_topic(spec: ClusterSpec) -> TopicSpec | None:
     return TopicSpec(TRANSACTIONS, partitions, replication, (), config)
 
 
+@lru_cache(maxsize=4_096)
 def coordinator_partition(group: str, partitions: int) -> int:
     """Which partition of ``__consumer_offsets`` is a group's (``GroupMetadataManager.partitionFor``).
 

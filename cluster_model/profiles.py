@@ -227,5 +227,21 @@ def with_elr(profile: Profile, level: int) -> Profile:
     return replace(profile, elr=bool(level))
 
 
+TRANSACTION_FEATURE: Final = "transaction.version"
+"""A feature level that a cluster is formed with: at 2 every transaction has an epoch (KIP-890, part 2)."""
+_FIRST_EPOCHS: Final[Version] = (4, 0, 0)
+
+
+def with_transactions(profile: Profile, level: int) -> Profile:
+    """A profile with another level of :data:`TRANSACTION_FEATURE` than its release line begins with.
+
+    Raises:
+        ModelError: the release line, or its mode, does not know that level.
+    """
+    if level > 1 and not (profile.kraft and profile.number >= _FIRST_EPOCHS):
+        raise ModelError(f"{TRANSACTION_FEATURE} {level} needs KRaft mode of Kafka 4.0 or later, not {profile.name}")
+    return replace(profile, transactions_v2=level > 1)
+
+
 NEWEST: Final = PROFILE_VERSIONS[-1]
 """The release line a playbook gets when it names none."""

@@ -17,16 +17,16 @@ from cluster_model.world import World
 
 
 class GroupFacts(NamedTuple):
-    """A group at one instant."""
+    """What there is to ask of a group now. Conditions do so after every event, and of one thing at a time."""
 
-    members: int
-    places: dict[str, int]
+    members: Callable[[], int]
+    places: Callable[[], dict[str, int]]
     """Partition → what is committed, else where a consumer reads."""
-    committed: dict[str, int]
-    generation: int = -1
-    state: str = ""
+    committed: Callable[[], dict[str, int]]
+    generation: Callable[[], int]
+    state: Callable[[], str]
     """As DescribeGroups tells it; empty while nobody can, and for a group without a coordinator."""
-    owned: int = 0
+    owned: Callable[[], int]
     """Partitions that a consumer that is up takes for its own."""
 
 
@@ -81,6 +81,11 @@ class Query(ControlQuery):
         replica = self._replica(partition, broker)
         return 0 if replica is None else replica.hw
 
+    def lso(self, partition: str, broker: int | None = None) -> int:
+        """Last stable offset of a replica, of the leader's by default."""
+        replica = self._replica(partition, broker)
+        return 0 if replica is None else replica.lso
+
     def epoch(self, partition: str, broker: int | None = None) -> int:
         """Leader epoch by the controller, or as a broker believes."""
         if broker is None:
@@ -122,7 +127,7 @@ class Query(ControlQuery):
 
         Where it has committed nothing its consumers' position counts, and where nobody reads nothing does.
         """
-        places = self._group(group).places
+        places = self._group(group).places()
         if partition is not None:
             self._world.record(partition)
             places = {name: position for name, position in places.items() if name == partition}
@@ -131,20 +136,20 @@ class Query(ControlQuery):
 
     def members(self, group: str) -> int:
         """Consumers in a group."""
-        return self._group(group).members
+        return self._group(group).members()
 
     def committed(self, group: str, partition: str) -> int:
         """The offset that a group has committed for a partition, -1 for none."""
         self._world.record(partition)
-        return self._group(group).committed.get(partition, -1)
+        return self._group(group).committed().get(partition, -1)
 
     def generation(self, group: str) -> int:
         """A group's generation by its coordinator, -1 while nobody knows."""
-        return self._group(group).generation
+        return self._group(group).generation()
 
     def owned(self, group: str) -> int:
         """Partitions that a consumer of the group takes for its own; nobody reads the others."""
-        return self._group(group).owned
+        return self._group(group).owned()
 
     def read(self, group: str) -> int:
         """Records handed to a group's applications, each time counted."""
@@ -163,7 +168,7 @@ class Query(ControlQuery):
 
     def group_state(self, group: str) -> str:
         """A group's state by its coordinator, empty while nobody can tell."""
-        return self._group(group).state
+        return self._group(group).state()
 
     def _group(self, group: str) -> "GroupFacts":
         groups = self._groups()
@@ -193,6 +198,18 @@ class Query(ControlQuery):
     def unknown(self, producer: str | None = None) -> int:
         """Records that may or may not have been written."""
         return self._book(3, producer)
+
+    def aborted(self, producer: str | None = None) -> int:
+        """Records that went with an aborted transaction."""
+        return self._book(4, producer)
+
+    def undone(self, producer: str | None = None) -> int:
+        """Acknowledged records whose transaction stands aborted in the leader's log."""
+        return self._checker.transacted.undone(producer)
+
+    def leaked(self, producer: str | None = None) -> int:
+        """Aborted records whose transaction stands committed in the leader's log."""
+        return self._checker.transacted.leaked(producer)
 
     def missing(self, producer: str | None = None) -> int:
         """Acknowledged records that the current leaders' logs do not hold."""

@@ -1,11 +1,11 @@
 """What to build: a cluster, its topics and its clients, as plain data already checked by whoever read it."""
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from cluster_model.load_spec import ClosedLoop, KeySkew, OwnPartitioner, RateProfile, Sizes
 from cluster_model.log.rules import WRITEBACK_US
-from cluster_model.profiles import ELR_FEATURE, Profile, with_elr
+from cluster_model.profiles import ELR_FEATURE, TRANSACTION_FEATURE, Profile, with_elr, with_transactions
 
 MAX_BROKER: Final = 999
 """Largest id of a broker."""
@@ -45,6 +45,19 @@ class TopicSpec:
     replication: int = 3
     placement: tuple[tuple[int, ...], ...] = ()
     config: dict[str, int | str | bool] = field(default_factory=dict)
+
+
+class TransactionPlan(NamedTuple):
+    """When an application ends its transactions; with neither ``records`` nor ``every_us``, every 100 ms."""
+
+    records: int = 0
+    """After so many records; 0: they do not matter."""
+    every_us: int = 0
+    """So long after it began; 0: time does not matter."""
+    abort: int = 0
+    """One in so many is aborted on purpose; 0: none."""
+    hang: int = 0
+    """This one, counted from 1, is left open for good, and no more records are made; 0: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +100,8 @@ class ProducerSpec:
     """Sizes that are drawn, instead of ``record_bytes``."""
     skew: KeySkew | None = None
     """None: all keys are alike often."""
+    transactions: TransactionPlan | None = None
+    """Of a producer whose configuration has ``transactional.id``; None: all as usual."""
     fields: tuple[tuple[str, str], ...] = ()
     """Fields of its records with what each is made of, instead of ``records``; for whoever looks at them."""
     close_us: int = -1
@@ -166,7 +181,10 @@ class ClusterSpec:
         """
         profile = Profile.of(self.kafka, self.mode)
         level = self.config.get(ELR_FEATURE)
-        return profile if level is None else with_elr(profile, int(level))
+        if level is not None:
+            profile = with_elr(profile, int(level))
+        level = self.config.get(TRANSACTION_FEATURE)
+        return profile if level is None else with_transactions(profile, int(level))
 
     @property
     def voters(self) -> tuple[int, ...]:

@@ -136,12 +136,14 @@ def record_view(world: World, checker: Checker, name: str, broker: int, offset: 
 def ledger_view(checker: Checker) -> LedgerView:
     """The books over all producers."""
     ledger = checker.ledger
-    sent, acked, failed, unknown = (sum(column) for column in zip((0, 0, 0, 0), *ledger.books.values(), strict=True))
+    books = zip((0, 0, 0, 0, 0), *ledger.books.values(), strict=True)
+    sent, acked, failed, unknown, aborted = (sum(column) for column in books)
     return LedgerView(
         sent=sent,
         acked=acked,
         failed=failed,
         unknown=unknown,
+        aborted=aborted,
         missing=ledger.missing_of(None),
         acked_lost=ledger.acked_lost(),
         committed_lost=ledger.committed_lost(),

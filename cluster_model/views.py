@@ -210,6 +210,8 @@ class LedgerView:
     committed_lost: int
     duplicates: int
     reordered: int
+    aborted: int = 0
+    """Written, or perhaps written, in a transaction that was aborted: neither acked nor lost."""
 
 
 @dataclass(frozen=True, slots=True)

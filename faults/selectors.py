@@ -11,7 +11,7 @@ from typing import Final
 
 from cluster_model.clients.admin import ADMIN
 from cluster_model.cluster import Cluster
-from cluster_model.internal_topics import OFFSETS, coordinator_partition
+from cluster_model.internal_topics import OFFSETS, TRANSACTIONS, coordinator_partition
 from cluster_model.messages import NOBODY
 from cluster_model.spec import FIRST_CONTROLLER, FIRST_ZOOKEEPER
 
@@ -37,6 +37,9 @@ SELECTORS: Final = {
     "zookeeper": "zookeeper(N): one server of the ZooKeeper ensemble, from 1",
     "zookeepers": "zookeepers: every server of the ZooKeeper ensemble",
     "coordinator": "coordinator(GROUP): the broker that leads the group's partition of __consumer_offsets",
+    "transaction_coordinator": (
+        "transaction_coordinator(PRODUCER): the broker that leads its transactional.id's part of __transaction_state"
+    ),
     "broker": "broker(ID): one broker",
     "rack": "rack(NAME): all brokers of a rack",
     "client": "client(NAME): a producer, a member of a group as in billing/0, or admin",
@@ -195,6 +198,8 @@ def _resolve(selector: Selector, cluster: Cluster) -> list[int]:
         return _of_control_plane(selector, cluster)
     if kind == "coordinator":
         return _coordinator(selector, cluster)
+    if kind == "transaction_coordinator":
+        return _transaction_coordinator(selector, cluster)
     if kind == "clients":
         return list(cluster.clients.names)
     if kind == "members":
@@ -275,12 +280,31 @@ def _coordinator(selector: Selector, cluster: Cluster) -> list[int]:
     known = [spec.name for spec in cluster.spec.groups]
     if group not in known:
         raise SelectorError(f"no group {group!r}; there are {known}", selector.column)
-    partitions = sum(name.rpartition("-")[0] == OFFSETS for name in cluster.world.records)
-    if not partitions:
+    leader = _leader_of(OFFSETS, group, cluster)
+    if leader is None:
         why = f"there is no topic {OFFSETS}, which needs offsets.topic.replication.factor brokers"
         raise SelectorError(f"group {group!r} has no coordinator: {why}", selector.column)
-    leader = cluster.query.leader(f"{OFFSETS}-{coordinator_partition(group, partitions)}")
     return [] if leader == NOBODY else [leader]
+
+
+def _transaction_coordinator(selector: Selector, cluster: Cluster) -> list[int]:
+    """The same of a transactional id (``TransactionStateManager.partitionFor``)."""
+    name = selector.argument
+    ids = {each.name: str(each.config.get("transactional.id", "")) for each in cluster.spec.producers}
+    if not ids.get(name):
+        known = [producer for producer, whose in ids.items() if whose]
+        raise SelectorError(f"no producer {name!r} with a transactional.id; there are {known}", selector.column)
+    leader = _leader_of(TRANSACTIONS, ids[name], cluster)
+    if leader is None:
+        why = f"there is no topic {TRANSACTIONS}, which needs transaction.state.log.replication.factor brokers"
+        raise SelectorError(f"producer {name!r} has no coordinator: {why}", selector.column)
+    return [] if leader == NOBODY else [leader]
+
+
+def _leader_of(topic: str, key: str, cluster: Cluster) -> int | None:
+    """Who leads a key's partition of an internal topic, None where there is no such topic."""
+    partitions = sum(name.rpartition("-")[0] == topic for name in cluster.world.records)
+    return cluster.query.leader(f"{topic}-{coordinator_partition(key, partitions)}") if partitions else None
 
 
 def _draw(candidates: list[int], count: int, cluster: Cluster) -> list[int]:

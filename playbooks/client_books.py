@@ -54,10 +54,10 @@ class Handed:
 class ProducerBook:
     """A producer's records by their outcome, and its attempts."""
 
-    __slots__ = ("acked", "errors", "failed", "refused", "retries", "sent", "unknown")
+    __slots__ = ("aborted", "acked", "errors", "failed", "refused", "retries", "sent", "unknown")
 
     def __init__(self) -> None:
-        self.sent = self.acked = self.failed = self.unknown = 0
+        self.sent = self.acked = self.failed = self.unknown = self.aborted = 0
         self.retries = 0
         """Attempts beyond the first, of batches."""
         self.refused: dict[str, int] = {}
@@ -68,18 +68,18 @@ class ProducerBook:
     @property
     def unanswered(self) -> int:
         """Records whose callback has not come."""
-        return self.sent - self.acked - self.failed - self.unknown
+        return self.sent - self.acked - self.failed - self.unknown - self.aborted
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
         refused, errors = tuple(self.refused.items()), tuple(self.errors.items())
-        return (self.sent, self.acked, self.failed, self.unknown, self.retries, refused, errors)
+        return (self.sent, self.acked, self.failed, self.unknown, self.retries, refused, errors, self.aborted)
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "ProducerBook":
         """Undo of :meth:`save`."""
         book = cls()
-        book.sent, book.acked, book.failed, book.unknown, book.retries, refused, errors = saved
+        book.sent, book.acked, book.failed, book.unknown, book.retries, refused, errors, book.aborted = saved
         book.refused, book.errors = dict(refused), dict(errors)
         return book
 

@@ -32,6 +32,10 @@ def _failed(books: ClientBooks, event: Any) -> None:
     book.errors[event.error] = book.errors.get(event.error, 0) + event.count
 
 
+def _aborted(books: ClientBooks, event: Any) -> None:
+    books.producer(event.client).aborted += event.count
+
+
 def _unknown(books: ClientBooks, event: Any) -> None:
     book = books.producer(event.client)
     book.unknown += event.count
@@ -125,6 +129,7 @@ _HANDLERS: Final[dict[str, Callable[[ClientBooks, Any], None]]] = {
     "records_acked": _acked,
     "records_failed": _failed,
     "records_unknown": _unknown,
+    "records_aborted": _aborted,
     "produce_refused": _refused,
     "produce_retried": _retried,
     "records_read": _read,

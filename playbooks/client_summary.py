@@ -36,6 +36,8 @@ class ProducerSummary:
     """Attempts that ended in an error."""
     errors: Counts
     """Records failed or unknown, by the error that their callback got."""
+    aborted: int = 0
+    """Records that went with an aborted transaction."""
 
     def to_json(self) -> dict[str, Any]:
         """As in the published document."""
@@ -50,6 +52,7 @@ class ProducerSummary:
             "retries": self.retries,
             "refused": dict(self.refused),
             "errors": dict(self.errors),
+            **({"aborted": self.aborted} if self.aborted else {}),
         }
 
 
@@ -174,6 +177,7 @@ def _producer(name: str, book: ProducerBook, view: ProducerView | None) -> Produ
         acked=book.acked,
         failed=book.failed,
         unknown=book.unknown,
+        aborted=book.aborted,
         unanswered=book.unanswered,
         queued=0 if view is None else view.queued,
         in_flight=0 if view is None else view.in_flight,

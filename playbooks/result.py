@@ -182,6 +182,7 @@ def _ledger(ledger: LedgerView) -> dict[str, int]:
         "committed_lost": ledger.committed_lost,
         "duplicates": ledger.duplicates,
         "reordered": ledger.reordered,
+        **({"aborted": ledger.aborted} if ledger.aborted else {}),
     }
 
 

@@ -8,6 +8,7 @@ from cluster_model.checker.history import History
 from cluster_model.checker.invariants import Invariants
 from cluster_model.checker.ledger import Ledger
 from cluster_model.checker.readings import Readings
+from cluster_model.checker.transacted import Transacted
 from cluster_model.events import (
     Appended,
     BecameLeader,
@@ -20,6 +21,7 @@ from cluster_model.events import (
     PartitionOffline,
     ProduceRefused,
     ProduceRetried,
+    RecordsAborted,
     RecordsAcked,
     RecordsFailed,
     RecordsRead,
@@ -33,12 +35,13 @@ from cluster_model.world import World
 class Checker:
     """Everything omniscient in one place. ``emit`` takes the events that it adds: findings and violations."""
 
-    __slots__ = ("history", "invariants", "ledger", "readings")
+    __slots__ = ("history", "invariants", "ledger", "readings", "transacted")
 
     def __init__(self, world: World, emit: Callable[[Event], None], plane: Registrations | None = None) -> None:
         """``plane`` tells what is committed of brokers; None where there is none."""
         self.history = History(world)
         self.ledger = Ledger(world, self.history, emit)
+        self.transacted = Transacted(world, self.ledger.acked_in)
         self.invariants = Invariants(world, self.history, emit, plane)
         self.readings = Readings()
 
@@ -49,10 +52,15 @@ class Checker:
             Appended: self._appended,
             HwAdvanced: self._hw_advanced,
             RecordsAcked: self.ledger.acked,
+            RecordsAborted: self._aborted,
             RecordsRead: self.readings.handed,
             ProduceRefused: _ignored,
             ProduceRetried: _ignored,
         }
+
+    def _aborted(self, event: RecordsAborted) -> None:
+        self.ledger.aborted(event)
+        self.transacted.aborted(event)
 
     def _appended(self, event: Appended) -> None:
         self.ledger.appended(event)
@@ -68,6 +76,7 @@ class Checker:
             self.ledger.created(event.partition)
         elif isinstance(event, PartitionDeleted):
             self.ledger.deleted(event)
+            self.transacted.deleted(event)
             self.readings.deleted(event.partition)
         self.history.observe(event)
         self.invariants.observe(event)
@@ -82,15 +91,19 @@ class Checker:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self.history.save(), self.ledger.save(), self.invariants.save(), self.readings.save())
+        return (
+            self.history.save(), self.ledger.save(), self.invariants.save(), self.readings.save(),
+            self.transacted.save(),
+        )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        history, ledger, invariants, readings = saved
+        history, ledger, invariants, readings, transacted = saved
         self.history.load(history)
         self.ledger.load(ledger)
         self.invariants.load(invariants)
         self.readings.load(readings)
+        self.transacted.load(transacted)
 
 
 def _ignored(_event: TraceEvent) -> None:

@@ -23,6 +23,7 @@ from cluster_model.events import (
     HwAdvanced,
     LogStartMoved,
     PartitionDeleted,
+    RecordsAborted,
     RecordsAcked,
     RecordsFailed,
     RecordsLost,
@@ -67,7 +68,7 @@ class Ledger:
         """(client, partition) → records acknowledged by acks=0 less those that reached a leader."""
         self._closed: dict[str, tuple[_Interval, ...]] | None = None
         self.books: dict[str, list[int]] = {}
-        """Client → [sent, acked, failed, unknown]."""
+        """Client → [sent, acked, failed, unknown, aborted]."""
         self.repeats = Repeats(world)
 
     def created(self, partition: str) -> None:
@@ -109,6 +110,10 @@ class Ledger:
         """A client gave up on records that may be written."""
         self._book(event.client, 3, event.count)
 
+    def aborted(self, event: RecordsAborted) -> None:
+        """Records went with their transaction: nothing was promised for them."""
+        self._book(event.client, 4, event.count)
+
     def acked(self, event: RecordsAcked) -> None:
         """A client was told that its records are written."""
         self._book(event.client, 1, event.count)
@@ -126,7 +131,7 @@ class Ledger:
     def _book(self, client: str, column: int, count: int) -> None:
         books = self.books.get(client)
         if books is None:
-            books = self.books[client] = [0, 0, 0, 0]
+            books = self.books[client] = [0, 0, 0, 0, 0]
         books[column] += count
 
     def _count_unplaced(self, client: str, partition: str, count: int) -> None:

@@ -5,11 +5,15 @@ from typing import Final
 
 AUTO: Final = "auto"
 BEFORE: Final = "before"
+ASYNC_RETRY: Final = "async_retry"
+HANDED_OFF: Final = "handed_off"
 COMMIT_MODES: Final = {
     AUTO: "enable.auto.commit: inside of polls, what earlier ones handed out",
     "sync": "commitSync when the records of a poll have been processed",
     "async": "commitAsync then",
+    ASYNC_RETRY: "commitAsync then, and once more behind the next one where it failed: offsets may go back",
     BEFORE: "commitSync before they are processed: at most once",
+    HANDED_OFF: "enable.auto.commit, while another thread processes: what is committed may not have been processed",
     "none": "never",
 }
 """How a group commits, with what that means."""
@@ -36,6 +40,21 @@ class Application:
     def commits_before(self) -> bool:
         """Whether a crash loses what was being processed, rather than have it processed again."""
         return self.commit == BEFORE
+
+    @property
+    def hands_off(self) -> bool:
+        """Whether another thread processes the records, one poll's after the other's, while polls go on."""
+        return self.commit == HANDED_OFF
+
+    @property
+    def commits_async(self) -> bool:
+        """Whether it does not wait for its commits."""
+        return self.commit in ("async", ASYNC_RETRY)
+
+    @property
+    def auto_commits(self) -> bool:
+        """What ``enable.auto.commit`` is unless it is given."""
+        return self.commit in (AUTO, HANDED_OFF)
 
     def failing(self, partition: str, start: int, last: int) -> Failing | None:
         """Which of the records from ``start`` to ``last`` the handler cannot process."""

@@ -23,7 +23,8 @@ DIED: Final = "process died"
 class Books:
     """Records *acked*, *failed* (proven not to be written) and *unknown* (may be written) are never mixed."""
 
-    __slots__ = ("_acks", "_emit", "_name", "_pace", "acked", "failed", "last_error", "refused", "sent", "unknown")
+    __slots__ = ("_acks", "_emit", "_name", "_pace", "aborted", "acked", "failed", "last_error", "refused", "sent",
+                 "unknown")  # fmt: skip
 
     def __init__(self, name: str, acks: int, emit: Callable[[Event], None], pace: Pacing) -> None:
         """``pace`` is told of outcomes: in a closed loop the next records follow them."""
@@ -31,7 +32,7 @@ class Books:
         self._name = name
         self._acks = acks
         self._emit = emit
-        self.sent = self.acked = self.failed = self.unknown = self.refused = 0
+        self.sent = self.acked = self.failed = self.unknown = self.refused = self.aborted = 0
         self.last_error = ""
 
     def made(self, now: int, partition: str, sequence: int, count: int) -> None:
@@ -140,6 +141,11 @@ class Counted:
     def unknown(self) -> int:
         """... of which nobody can tell."""
         return self._books.unknown
+
+    @property
+    def aborted(self) -> int:
+        """... of which went with a transaction that was aborted."""
+        return self._books.aborted
 
     @property
     def refused(self) -> int:

@@ -11,18 +11,20 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
-from cluster_model.clients.application import Application, Failing
+from cluster_model.clients.application import ASYNC_RETRY, Application, Failing
 from cluster_model.clients.assigning import topic_of
-from cluster_model.clients.commits import ASYNC, CLOSE, SYNC, Outcome
+from cluster_model.clients.commits import ASYNC, CLOSE, RETRIABLE, SYNC, Outcome
 from cluster_model.clients.coordination import Coordination
 from cluster_model.clients.fetching import Fetcher, Handed
 from cluster_model.clients.group_settings import GroupSettings
+from cluster_model.clients.in_hand import InHand
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.modern.coordination import ModernCoordination
 from cluster_model.clients.positions import Positions
 from cluster_model.clients.reset_policy import reset_policy
 from cluster_model.config import ConsumerConfig
-from cluster_model.events import ConsumerFailed, Event, HandlerFailed, RecordsRead
+from cluster_model.events import ConsumerFailed, Event, HandlerFailed, RecordsAbandoned, RecordsRead
+from cluster_model.groups.messages import CommittedOffset
 from cluster_model.groups.uuids import uuid
 from cluster_model.internal_topics import INTERNAL
 from cluster_model.kernel.kernel import Payload
@@ -30,6 +32,7 @@ from cluster_model.kernel.port import Alarm, Port
 from cluster_model.kernel.streams import Stream
 from cluster_model.log.lineage import Lineages
 from cluster_model.messages import (
+    READ_COMMITTED,
     EpochEndResponse,
     FetchResponse,
     ListOffsetsResponse,
@@ -58,9 +61,9 @@ class Consumer:
     """The node: one member of a group."""
 
     __slots__ = (
-        "_alarm", "_application", "_busy_until", "_config", "_emit", "_failing", "_fetcher", "_metadata", "_phase",
-        "_port", "_positions", "_profile", "_taken", "coordination", "failed", "group", "leaving", "name", "read",
-        "stall_us",
+        "_alarm", "_application", "_busy_until", "_config", "_emit", "_failing", "_fetcher", "_hand", "_metadata",
+        "_phase", "_port", "_positions", "_profile", "_refused", "_taken", "coordination", "failed", "group",
+        "leaving", "name", "read", "stall_us",
     )  # fmt: skip
 
     def __init__(
@@ -95,6 +98,9 @@ class Consumer:
         self.leaving = False
         """Its application is to end, and calls no other poll."""
         self._failing: tuple[Failing, ...] = ()
+        self._hand = InHand()
+        self._refused: tuple[tuple[CommittedOffset, ...], ...] = ()
+        """Commits that the application will try once more."""
         self.coordination: Coordination | ModernCoordination | None = None
         self._busy_until = 0
         self._alarm = Alarm(port, "poll")
@@ -111,6 +117,8 @@ class Consumer:
             (config.backoff_us, config.request_timeout_us), self._metadata, emit,
         )  # fmt: skip
         self._fetcher = Fetcher(port, profile, config, self._metadata, self._positions, lineages)
+        if config.committed_only:
+            self._positions.isolation = READ_COMMITTED
         self._positions.assign(partitions)
         for partition in partitions:
             self._positions.seek(partition, 0)
@@ -270,6 +278,7 @@ class Consumer:
             )
         self.read += taken
         self._taken = taken
+        self._hand.take(handed)
         found = [self._application.failing(each.partition, each.start, each.last) for each in handed]
         self._failing = tuple([each for each in found if each is not None])
         if self._application.commits_before and self.coordination is not None:
@@ -278,22 +287,41 @@ class Consumer:
             self._process(now)
 
     def _process(self, now: int) -> None:
-        self._phase = PROCESSING
         failing = sum(count for _partition, _first, count in self._failing)
-        self._busy_until = now + self._application.duration(self._taken, failing) + self.stall_us
+        duration = self._application.duration(self._taken, failing) + self.stall_us
+        if self._application.hands_off:
+            self._hand.pass_on(now, duration)
+            self._skip(now)
+        else:
+            self._phase = PROCESSING
+            self._busy_until = now + duration
+
+    def _skip(self, now: int) -> None:
+        for partition, first, count in self._failing:
+            self._emit(HandlerFailed(now, self.name, self.group, partition, first, count))
+        self._failing = ()
+
+    def abandon(self, reason: str) -> None:
+        """What is in hand will not be processed: the process has ended, or the application goes on without it."""
+        now = self._port.now
+        for partition, first, count in self._hand.left(now):
+            self._emit(RecordsAbandoned(now, self.name, self.group, partition, first, count, reason))
+        self._hand = InHand()
 
     def _processed(self, now: int) -> None:
         """The records of the last poll are done with."""
         self._phase = POLLING
-        for partition, first, count in self._failing:
-            self._emit(HandlerFailed(now, self.name, self.group, partition, first, count))
-        self._failing = ()
+        self._skip(now)
+        self._hand.done()
         if self.coordination is None:
             return
         if self._application.commit == SYNC:
             self._commit_sync(now)
-        elif self._application.commit == ASYNC:
+        elif self._application.commits_async:
+            refused, self._refused = self._refused, ()
             self.coordination.commits.commit(ASYNC, self.coordination.commits.consumed(), now)
+            for offsets in refused:
+                self.coordination.commits.commit(ASYNC, offsets, now)
 
     def _commit_sync(self, now: int) -> None:
         if self.coordination is not None:
@@ -302,10 +330,14 @@ class Consumer:
 
     def _commit_ended(self, outcome: Outcome) -> None:
         """The application's commitSync returned. What was to be processed after it is not, if it threw."""
+        if outcome.kind == ASYNC and outcome.error == RETRIABLE and self._application.commit == ASYNC_RETRY:
+            self._refused += (outcome.offsets,)
         if self._phase != COMMITTING or outcome.kind != SYNC:
             return
         if outcome.error or not self._application.commits_before:
             self._phase = POLLING
+            if outcome.error:
+                self.abandon(outcome.error)
         else:
             self._process(self._port.now)
 
@@ -355,17 +387,18 @@ class Consumer:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
-            self.read, self.failed, self._phase, self._taken, self._failing, self._busy_until, self._alarm.save(),
-            self._metadata.save(), self._positions.save(), self._fetcher.save(),
+            self.read, self.failed, self._phase, self._taken, self._failing, self._hand.save(), self._refused,
+            self._busy_until, self._alarm.save(), self._metadata.save(), self._positions.save(), self._fetcher.save(),
             None if self.coordination is None else self.coordination.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
-            self.read, self.failed, self._phase, self._taken, self._failing, self._busy_until, alarm, metadata,
-            positions, fetcher, coordination,
+            self.read, self.failed, self._phase, self._taken, self._failing, hand, self._refused, self._busy_until,
+            alarm, metadata, positions, fetcher, coordination,
         ) = saved  # fmt: skip
+        self._hand.load(hand)
         self._alarm.load(alarm)
         self._metadata.load(metadata)
         self._positions.load(positions)

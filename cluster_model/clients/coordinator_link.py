@@ -27,16 +27,22 @@ class CoordinatorLink:
     )  # fmt: skip
 
     def __init__(
-        self, port: Port, metadata: Metadata, key: str, timing: tuple[int, int], key_type: int = GROUP
+        self,
+        port: Port,
+        metadata: Metadata,
+        key: str,
+        timing: tuple[int, int],
+        key_type: int = GROUP,
+        first: int = 0,
     ) -> None:
-        """``timing``: back-off and request timeout in µs."""
+        """``timing``: back-off and request timeout in µs. Behind ``first`` its requests are numbered."""
         self._port = port
         self._metadata = metadata
         self._key = key
         self._key_type = key_type
         self._backoff_us, self._timeout_us = timing
         self.node = NOBODY
-        self._correlation = port.first_number
+        self._correlation = port.first_number + first
         self._looked_at = -self._backoff_us
         self._waiting: dict[int, tuple[str, int, int]] = {}
         """Correlation → (kind, broker, deadline)."""
@@ -45,6 +51,11 @@ class CoordinatorLink:
     def known(self) -> bool:
         """Whether there is somebody to ask."""
         return self.node != NOBODY
+
+    @property
+    def waits(self) -> bool:
+        """Whether any answer is due."""
+        return bool(self._waiting)
 
     def busy(self, broker: int) -> bool:
         """Whether a request to a broker is unanswered."""

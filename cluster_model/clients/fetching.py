@@ -8,6 +8,7 @@ fetched for a position that the partition has left since is thrown away.
 
 from typing import Any, Final, NamedTuple
 
+from cluster_model.clients.aborted import Range, handed_out
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.positions import Positions
 from cluster_model.clients.preferred import PreferredReplicas
@@ -15,7 +16,16 @@ from cluster_model.config import ConsumerConfig
 from cluster_model.errors import KafkaError
 from cluster_model.kernel.port import Port
 from cluster_model.log.lineage import Lineages
-from cluster_model.messages import CONSUMER, NOBODY, FetchData, FetchPartition, FetchRequest, FetchResponse
+from cluster_model.messages import (
+    CONSUMER,
+    NOBODY,
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
+    FetchData,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+)
 from cluster_model.profiles import Profile
 from cluster_model.replication.session_handle import SessionHandle
 
@@ -123,6 +133,7 @@ class Fetcher:
             self._correlation, CONSUMER, -1, config.fetch_wait_us, config.fetch_bytes, partitions, rack=self._rack,
             session_id=session.id, session_epoch=session.epoch, min_bytes=config.fetch_min_bytes,
             response_max_bytes=config.fetch_max_bytes,
+            isolation=READ_COMMITTED if config.committed_only else READ_UNCOMMITTED,
         )  # fmt: skip
         self._port.send(source, request)
 
@@ -186,8 +197,7 @@ class Fetcher:
                 self._buffered.pop(0)
                 self.preferred.set(partition, data.preferred, self._port.now)
             else:
-                taken = self._take(entry, most)
-                if taken is not None:
+                for taken in self._take(entry, most):
                     handed.append(taken)
                     most -= taken.records
                 if entry.at >= data.records.end:
@@ -195,9 +205,11 @@ class Fetcher:
                     positions.put_last(partition)
         return handed
 
-    def _take(self, entry: _Buffered, most: int) -> Handed | None:
+    def _take(self, entry: _Buffered, most: int) -> list[Handed]:
         data = entry.data
         records = data.records
+        if self._lineages[data.partition].any_transactional(records.extents):
+            return self._take_readable(entry, most)
         start = entry.at
         end = min(records.end, start + most)
         count, last = end - start, end - 1
@@ -207,9 +219,37 @@ class Fetcher:
         newest = next(lineage for first, lineage in reversed(records.extents) if first <= end - 1)
         entry.at = end
         self._positions.advance(data.partition, end, lineages[newest].epoch)
-        if not count:
-            return None
-        owner = next(lineage for first, lineage in reversed(records.extents) if first <= last)
+        return [self._handed(entry, start, count, last)] if count else []
+
+    def _take_readable(self, entry: _Buffered, most: int) -> list[Handed]:
+        """Of an answer with transactions in it: what is neither a marker nor, by isolation, aborted.
+
+        Behind the last record of all the position goes on to the end of the answer.
+        """
+        data, records = entry.data, entry.data.records
+        lineages = self._lineages[data.partition]
+        ranges: list[Range] = []
+        end = records.end
+        for first, high in handed_out(lineages, records, data.aborted):
+            low = max(first, entry.at)
+            if low >= high:
+                continue
+            if most:
+                ranges.append((low, min(high, low + most)))
+                most -= ranges[-1][1] - low
+            if ranges[-1][1] < high:
+                end = ranges[-1][1]
+                break
+        handed = [self._handed(entry, low, high - low, high - 1) for low, high in ranges]
+        newest = next(lineage for first, lineage in reversed(records.extents) if first <= end - 1)
+        entry.at = end
+        self._positions.advance(data.partition, end, lineages.by_id[newest].epoch)
+        return handed
+
+    def _handed(self, entry: _Buffered, start: int, count: int, last: int) -> Handed:
+        data = entry.data
+        lineages = self._lineages[data.partition].by_id
+        owner = next(lineage for first, lineage in reversed(data.records.extents) if first <= last)
         written_us = lineages[owner].appended_at(last)
         return Handed(data.partition, entry.source, data.leader_epoch, start, count, last, written_us)
 

@@ -18,6 +18,7 @@ from cluster_model.messages import (
     CONSUMER,
     LATEST,
     NOBODY,
+    READ_UNCOMMITTED,
     EpochEnd,
     EpochEndRequest,
     EpochEndResponse,
@@ -44,7 +45,7 @@ class Positions:
     __slots__ = (
         "_asked", "_checked", "_correlation", "_current", "_detects", "_emit", "_metadata", "_named", "_policy",
         "_port", "_retry_at", "_seen", "_settings", "_states", "_timestamps", "assigned", "epochs", "failure", "frozen",
-        "offsets", "on_new_leader", "withheld",
+        "isolation", "offsets", "on_new_leader", "withheld",
     )  # fmt: skip
 
     def __init__(
@@ -76,6 +77,8 @@ class Positions:
         """The exception that the next poll throws, by Kafka's name."""
         self.frozen = False
         """While a commit before a rebalance is under way, nothing is handed out or fetched."""
+        self.isolation = READ_UNCOMMITTED
+        """By which a reset to the end is answered."""
         self.withheld: tuple[str, ...] = ()
         """Nor of these, which are about to be given up (KIP-848)."""
         self.on_new_leader: Callable[[str], object] = _nothing
@@ -214,7 +217,8 @@ class Positions:
             self._port.send(leader, EpochEndRequest(self._correlation, asked, CONSUMER))
         else:
             timestamp = self._timestamps.get(partition, self._policy.timestamp(now))
-            self._port.send(leader, ListOffsetsRequest(self._correlation, partition, timestamp, current))
+            request = ListOffsetsRequest(self._correlation, partition, timestamp, current, isolation=self.isolation)
+            self._port.send(leader, request)
 
     def due(self) -> int:
         """When something is to be asked, or given up, -1 never."""

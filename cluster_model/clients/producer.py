@@ -76,11 +76,11 @@ class Producer(Lifetime):
         """No record has more bytes."""
         self._io = IoThread(port, spec.callback_us) if spec.callback_us else None
         """None: callbacks take no time."""
-        self._books = (BooksWithCallbacks if self._io else Books)(spec.name, config.acks, emit, self._pace)
+        self._books = self._make_books(emit)
         self._accumulator = Accumulator(config.batch_bytes, self._sizes)
         latencies = Latencies(config.availability_us)
-        self._sender = Sender(
-            port, spec, config, brokers, self._accumulator, self._books, jitter, self._sizes, latencies
+        self._sender = self._make_sender(
+            (port, spec, config, brokers, self._accumulator, self._books, jitter, self._sizes, latencies)
         )  # fmt: skip
         if self._io is not None:
             self._io.join(self._sender, self._books)
@@ -105,6 +105,12 @@ class Producer(Lifetime):
         """When the application sent last."""
         self._forgotten = False
         """Nothing has been sent for so long that metadata has the topic no more (``ProducerMetadata.retainTopic``)."""
+
+    def _make_books(self, emit: Callable[[Event], None]) -> Books:
+        return (BooksWithCallbacks if self._io else Books)(self._spec.name, self._config.acks, emit, self._pace)
+
+    def _make_sender(self, parts: tuple[Any, ...]) -> Sender:
+        return Sender(*parts)
 
     def receive(self, source: int, message: Message) -> None:
         """Handle a message."""

@@ -47,6 +47,9 @@ class ProducerConfig:
     partitioner: PartitionerConfig
     availability_us: int
     """Silence of a leader after which its partitions are left out, 0 for never."""
+    transactional_id: str = ""
+    """Empty for none."""
+    transaction_timeout_us: int = 60_000 * MS
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ProducerConfig":
@@ -58,7 +61,8 @@ class ProducerConfig:
             ModelError: a codec that the version lacks.
         """
         era = Era.of(str(config.get("client.version", profile.version)))
-        wished = config.get("enable.idempotence") is True
+        transactional_id = _transactional_id(profile, era, config)
+        wished = bool(transactional_id) or config.get("enable.idempotence") is True
         acks_text = str(config.get("acks", "all" if era.acks_all or wished else "1"))
         acks = -1 if acks_text == "all" else int(acks_text)
         retries = int(config.get("retries", FOREVER if wished else era.retries))
@@ -86,6 +90,8 @@ class ProducerConfig:
             partitioner=_partitioner(era, config),
             availability_us=int(config.get(AVAILABILITY, 0)) * MS,
             codec=codec_of(profile, str(config.get("compression.type", "none"))),
+            transactional_id=transactional_id,
+            transaction_timeout_us=int(config.get("transaction.timeout.ms", 60_000)) * MS,
         )
 
     def pause_us(self, attempts: int, jitter: Stream) -> int:
@@ -98,6 +104,21 @@ class ProducerConfig:
             return most
         pause = min(self.backoff_us << min(attempts - 1, 20), most)
         return min(pause * (800 + jitter.below(401)) // 1_000, most)
+
+
+def _transactional_id(profile: Profile, era: Era, config: Mapping[str, ConfigValue]) -> str:
+    """``transactional.id``, which asks for idempotence too (``KafkaProducer.configureTransactionState``)."""
+    found = str(config.get("transactional.id", ""))
+    if found and not (era.idempotence_exists and profile.transactions):
+        raise ConfigConflictError(
+            "transactional.id",
+            f"transactions exist since Kafka 0.11, brokers are of {profile.version} and the client of {era.version}",
+        )
+    if found and config.get("enable.idempotence") is False:
+        raise ConfigConflictError(
+            "transactional.id", "transactional.id is given, so enable.idempotence must not be false"
+        )
+    return found
 
 
 def _delivery_timeout(era: Era, config: Mapping[str, ConfigValue], least_us: int) -> int:
@@ -127,7 +148,7 @@ def _idempotent(
     A wish has already changed those defaults of acks, retries and requests in flight that stand in its way. Since 4.0
     more than five requests in flight do not make the default give way either (KIP-1030).
     """
-    asked = config.get("enable.idempotence")
+    asked = config.get("enable.idempotence", True if config.get("transactional.id") else None)
     most = era.most_in_flight
     conflict, key = (
         ("acks must be all", "acks") if acks != -1
@@ -141,7 +162,8 @@ def _idempotent(
                 "enable.idempotence", f"enable.idempotence exists since Kafka 0.11, this is {era.version}"
             )
         if conflict:
-            raise ConfigConflictError(key, f"enable.idempotence is true, so {conflict}")
+            why = "transactional.id is given" if config.get("transactional.id") else "enable.idempotence is true"
+            raise ConfigConflictError(key, f"{why}, so {conflict}")
     elif asked is None and era.idempotent and era.strict_in_flight and key == IN_FLIGHT:
         raise ConfigConflictError(key, f"enable.idempotence is the default of Kafka {era.version}, so {conflict}")
     wanted = asked is True or (asked is None and era.idempotent and not conflict)

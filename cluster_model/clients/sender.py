@@ -25,8 +25,8 @@ class Sender:
 
     __slots__ = (
         "_accumulator", "_alarm", "_books", "_config", "_correlation", "_expiry", "_flight", "_id_request", "_jitter",
-        "_latencies", "_metadata", "_muting", "_name", "_next_line", "_patience_us", "_port", "_pumped_as_of",
-        "_ready", "_sequences", "_spec", "_stalled", "acks", "at_once",
+        "_latencies", "_manner", "_metadata", "_muting", "_name", "_next_line", "_patience_us", "_port",
+        "_pumped_as_of", "_ready", "_sequences", "_spec", "_stalled", "acks", "at_once",
     )  # fmt: skip
 
     def __init__(
@@ -63,6 +63,8 @@ class Sender:
         self._id_request = IdRequest(
             port, self._metadata, backoff_us=config.backoff_us, timeout_us=config.request_timeout_us
         )
+        self._manner: tuple[int, int, str, int] | tuple[()] = ()
+        """What sets its requests apart from others, in the fields' order (``TransactionalSender``)."""
         self._correlation = port.first_number
         self._alarm = Alarm(port, "sender")
         self.acks = config.acks
@@ -228,6 +230,7 @@ class Sender:
         request = ProduceRequest(
             self._correlation, line.name, self.acks, config.request_timeout_us, self._name, batch.producer_id,
             batch.sequence, records, size, (), batch.newest_us, codec.code, batch.epoch, batch.sequence - batch.first,
+            *self._manner,
         )  # fmt: skip
         self._port.send(leader, request)
         if batch.attempts > 1:

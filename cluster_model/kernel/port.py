@@ -49,6 +49,10 @@ class Port:
         else:
             link.hold(kernel, link.wire, 0, payload)
 
+    def reconnect(self, target: int) -> None:
+        """Give the connection up and have another: what was sent on it still arrives, perhaps behind what is next."""
+        self._network.link(self.node_id, target).wire.arrives = 0
+
     def timer(self, delay: int, *timer: Any) -> None:
         """Have ``on_timer(timer)`` called after ``delay``; it dies with the process."""
         node_id = self.node_id

@@ -30,6 +30,7 @@ from playbooks.reading.placing import check_placing
 from playbooks.reading.protocols import check_protocol
 from playbooks.reading.sending import read_sending
 from playbooks.reading.subscriptions import racks, subscription
+from playbooks.reading.transactions import read_transactions
 from playbooks.yamlpos import Mapping
 
 DEFAULT_BROKERS: Final = 3
@@ -309,6 +310,7 @@ def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
         loop=read_loop(fields, batch, notes),
         sizes=read_sizes(fields, notes),
         skew=skew,
+        transactions=read_transactions(fields, notes),
         fields=() if isinstance(given_records, str) else given_records,
         partition=fields.get("partition", -1),
         partitioner=fields.get("partitioner"),

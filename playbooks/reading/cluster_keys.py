@@ -32,6 +32,7 @@ from playbooks.reading.records import RECORDS
 from playbooks.reading.references import BrokerId, Reference
 from playbooks.reading.sending import SENDING
 from playbooks.reading.subscriptions import Pattern
+from playbooks.reading.transactions import TRANSACTIONS
 from playbooks.yamlpos import Mapping, Node, Scalar, found
 
 MAX_BROKERS: Final = 100
@@ -228,6 +229,7 @@ PRODUCER: Final = Record(
         "resends": Key(
             Truth(), "Whether it sends again, after a restart, what it was not told the outcome of; no unless given."
         ),
+        "transactions": Key(TRANSACTIONS, "When its transactions end, and how; with transactional.id in its config."),
         "start": Key(DURATION, "When it begins; at once unless given."),
         "stop": Key(DURATION, "When it ends; when the settling begins unless given."),
         "config": Key(Config("producer"), "Producer configuration by Kafka's names."),

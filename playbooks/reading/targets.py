@@ -69,6 +69,8 @@ def _wrong(selector: Selector, facts: Facts) -> str:
         return facts.wrong_broker(int(argument)) if BrokerId.is_one(argument) else "found no broker id"
     if kind in ("coordinator", "members"):
         return facts.wrong_name("group", argument)
+    if kind == "transaction_coordinator":
+        return facts.wrong_name("producer", argument)
     if kind == "rack":
         return facts.wrong_name("rack", argument)
     if kind == "controller" and argument:

@@ -467,7 +467,7 @@ def test_what_else_changed_with_the_era(
     assert (era.offset_fencing, era.bumps_epoch) == (fencing, bumps)
 
 
-PRODUCER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | Codec | Era | PartitionerConfig]] = {
+PRODUCER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | str | Codec | Era | PartitionerConfig]] = {
     "acks": ("1", "acks", 1),
     "retries": (7, "retries", 7),
     "retry.backoff.ms": (7, "backoff_us", 7_000),
@@ -485,6 +485,8 @@ PRODUCER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | Codec | Era | Pa
     "buffer.memory": (7, "memory_bytes", 7),
     "max.block.ms": (7, "block_us", 7_000),
     "client.version": ("3.8", "era", Era.of("3.8")),
+    "transactional.id": ("tx", "transactional_id", "tx"),
+    "transaction.timeout.ms": (7, "transaction_timeout_us", 7_000),
     "partitioner.class": ("DefaultPartitioner", "partitioner", PartitionerConfig("DefaultPartitioner")),
     "partitioner.ignore.keys": (True, "partitioner", PartitionerConfig(ignore_keys=True)),
     "partitioner.adaptive.partitioning.enable": (False, "partitioner", PartitionerConfig(adaptive=False)),
@@ -512,6 +514,7 @@ CONSUMER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | str]] = {
     "retry.backoff.ms": (7, "backoff_us", 7_000),
     "metadata.max.age.ms": (7, "metadata_age_us", 7_000),
     "client.rack": ("b", "rack", "b"),
+    "isolation.level": ("read_committed", "committed_only", True),
 }
 
 

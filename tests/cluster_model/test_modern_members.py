@@ -19,6 +19,7 @@ from cluster_model.groups.messages import (
     FetchedOffset,
     FindCoordinatorRequest,
     OffsetCommitRequest,
+    OffsetCommitResponse,
     OffsetFetchRequest,
     OffsetFetchResponse,
 )
@@ -90,6 +91,8 @@ def test_patterns_are_the_coordinators_since_4_0(
     rig = Rig(kafka=kafka, pattern="t|u")
     rig.find()
     assert (rig.last.topics, rig.last.pattern, rig.last.version) == (topics, pattern, version)
+    rig.answer_beat(1, ("t-0",))
+    assert (rig.last.topics, rig.last.pattern) == (None, None)
 
 
 def test_it_takes_up_what_it_gets_and_says_so_at_once() -> None:
@@ -225,6 +228,30 @@ def test_who_is_fenced_while_it_processes_is_a_zombie_until_its_next_poll() -> N
     assert (rig.consumer.assignment, rig.last.member_epoch) == ((), 0)
 
 
+def test_who_is_fenced_while_it_commits_begins_anew_at_once() -> None:
+    rig = member()
+    rig.run(INTERVAL)
+    rig.answer_beat(1, ("t-0",))
+    rig.run(INTERVAL)
+    rig.answer_beat(error=E.FENCED_MEMBER_EPOCH)
+    assert rig.consumer.assignment == ()
+    rig.answer_beat(4, ("t-1",))
+    assert rig.consumer.assignment == ("t-1",), "nobody waits for the commit of before"
+
+
+def test_who_is_fenced_while_it_processes_can_commit_nothing() -> None:
+    rig = member(processing_us=SECOND, commit="sync")
+    fill(rig, "t-0", 9)
+    answer(rig, data(rig, "t-0", 0, 9))
+    rig.run(INTERVAL)
+    rig.answer_beat(error=E.UNKNOWN_MEMBER_ID)
+    rig.run(5 * SECOND)
+    assert [(event.error, event.by) for event in rig.events if isinstance(event, CommitFailed)] == [
+        ("CommitFailedException", "sync")
+    ]
+    assert rig.commits() == []
+
+
 @pytest.mark.parametrize("error", [E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE], ids=lambda error: error.name)
 def test_a_coordinator_that_is_none_is_looked_for_and_the_new_one_told_everything(error: KafkaError) -> None:
     rig = member()
@@ -234,7 +261,6 @@ def test_a_coordinator_that_is_none_is_looked_for_and_the_new_one_told_everythin
     rig.run(110 * MS)
     assert sum(len(rig.asked(FindCoordinatorRequest, broker)) for broker in BROKERS) == lookups + 1
     rig.find(2)
-    rig.run(110 * MS)
     (beat,) = rig.beats(2)
     assert (beat.member_epoch, beat.owned, beat.topics) == (1, ("t-0", "t-1"), ("t",))
     assert rig.consumer.assignment == ("t-0", "t-1")
@@ -249,6 +275,16 @@ def test_a_coordinator_that_reads_is_asked_again_after_the_back_off() -> None:
     rig.run(110 * MS)
     assert rig.times(ConsumerGroupHeartbeatRequest, COORDINATOR)[beats:] == [refused_at + 100 * MS + LATENCY]
     assert rig.last.owned == ("t-0", "t-1")
+
+
+def test_what_was_refused_does_not_wait_for_the_interval() -> None:
+    rig = Rig()
+    rig.find()
+    rig.answer_beat(1, ("t-0",))
+    beats = len(rig.beats())
+    rig.answer_beat(error=E.COORDINATOR_LOAD_IN_PROGRESS)
+    rig.run(150 * MS)
+    assert len(rig.beats()) == beats + 1
 
 
 @pytest.mark.parametrize(
@@ -277,9 +313,12 @@ def test_other_errors_end_the_application(error: KafkaError, name: str) -> None:
 def test_a_heartbeat_that_is_not_answered_in_time_is_sent_again_in_full() -> None:
     rig = member(config={"request.timeout.ms": 2_000})
     rig.run(INTERVAL)
-    rig.run(2_300 * MS)
+    rig.run(2_010 * MS)
+    beats = len(rig.beats())
     rig.find()
+    assert len(rig.beats()) == beats, "not before the back-off is over"
     rig.run(110 * MS)
+    assert len(rig.beats()) == beats + 1
     assert (rig.last.owned, rig.last.topics, rig.last.member_epoch) == (("t-0", "t-1"), ("t",), 1)
 
 
@@ -385,6 +424,42 @@ def test_automatic_commits_are_made_in_polls_only() -> None:
     assert rig.commits() == [{"t-0": 9, "t-1": 0}]
 
 
+def test_a_new_share_begins_the_interval_of_automatic_commits_anew() -> None:
+    rig = member()
+    rig.run(4 * SECOND)
+    rig.coordination.member.target = ("t-0",)
+    rig.run(SECOND)
+    at = rig.now
+    rig.accept()
+    taken_up = at + LATENCY
+    assert rig.consumer.assignment == ("t-0",)
+    rig.run(6 * SECOND)
+    assert rig.times(OffsetCommitRequest, COORDINATOR)[-1] == taken_up + 5 * SECOND + LATENCY
+
+
+@pytest.mark.parametrize("fenced", [False, True])
+def test_what_is_committed_is_told_again_of_a_partition_that_was_gone_meanwhile(fenced: bool) -> None:
+    rig = member()
+    rig.run(INTERVAL)
+    rig.accept()
+    if fenced:
+        rig.answer_beat(error=E.FENCED_MEMBER_EPOCH)
+    else:
+        rig.answer_beat(1, ("t-0",))
+        rig.accept()
+        rig.answer_beat(1)
+        rig.run(INTERVAL)
+        rig.accept()
+    rig.answer_beat(2, rig.partitions)
+    if not fenced:
+        rig.accept()
+    rig.committed(t_0=0, t_1=0)
+    rig.run(INTERVAL)
+    rig.accept()
+    told = [event for event in rig.events if isinstance(event, OffsetsCommitted) and event.partition == "t-1"]
+    assert len(told) == 2
+
+
 # -- leaving -----------------------------------------------------------------------------------------------------------
 
 
@@ -417,3 +492,29 @@ def test_who_does_not_poll_for_too_long_leaves_and_comes_back_with_its_next_poll
     rig.run(4 * SECOND)
     assert rig.told(PartitionsLost) == ["t-1, t-0"]
     assert (rig.last.member_epoch, rig.last.owned) == (0, ())
+
+
+def test_the_answer_to_what_was_under_way_when_it_left_is_of_no_interest() -> None:
+    rig = member(processing_us=SECOND, commit="none", config={"max.poll.interval.ms": 6_000})
+    fill(rig, "t-0", 9)
+    answer(rig, data(rig, "t-0", 0, 9))
+    rig.run(6_050 * MS)
+    assert [beat.member_epoch for beat in rig.beats()][-2:] == [1, -1]
+    rig.tell(ConsumerGroupHeartbeatResponse(rig.beats()[-2].correlation, 0, "m", 2, INTERVAL, ("t-1",)))
+    rig.run(4 * SECOND)
+    assert (rig.last.member_epoch, rig.consumer.assignment) == (0, ())
+    rig.answer_beat(5, ("t-0",))
+    assert rig.consumer.assignment == ("t-0",)
+
+
+def test_who_closes_without_a_coordinator_looks_for_it_and_then_commits_and_leaves() -> None:
+    rig = member()
+    rig.consumer.close()
+    rig.run(2 * LATENCY)
+    rig.accept(E.NOT_COORDINATOR)
+    rig.run(110 * MS)
+    rig.find(2)
+    rig.run(110 * MS)
+    (commit,) = rig.asked(OffsetCommitRequest, 2)
+    rig.tell(OffsetCommitResponse(commit.correlation, tuple((each.partition, 0) for each in commit.offsets)), 2)
+    assert [beat.member_epoch for beat in rig.beats(2)] == [-1]

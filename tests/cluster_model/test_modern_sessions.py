@@ -182,7 +182,9 @@ def longest_silence(events: list[TraceEvent], client: str, partition: str, start
 
 def one_pauses_while_one_leaves(found: ClusterSpec) -> tuple[Cluster, dict[str, int], int]:
     """g/1 stands still for 5 s, less than any session, while g/2 leaves; returns silences of what g/0 keeps."""
-    found = replace(found, topics=(TopicSpec("t", 6, 3),))
+    (producer,) = found.producers
+    evenly = replace(producer, config={**producer.config, "partitioner.class": "RoundRobinPartitioner"})
+    found = replace(found, topics=(TopicSpec("t", 6, 3),), producers=(evenly,))
     cluster = Cluster.build(found, 1)
     cluster.run(25 * SECOND)
     cluster.drain()

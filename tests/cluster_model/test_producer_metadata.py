@@ -192,3 +192,12 @@ def test_metadata_stays_while_something_is_sent_now_and_then() -> None:
         rig.run(LATENCY)
     assert len(rig.metadata_asked()) == 6
     assert len(rig.produced()) == 4
+
+
+def test_which_errors_call_metadata_stale() -> None:
+    """Kafka's subclasses of ``InvalidMetadataException``, all of them retriable."""
+    assert {error.name for error in INVALID_METADATA} == {
+        "UNKNOWN_TOPIC_OR_PARTITION", "LEADER_NOT_AVAILABLE", "NOT_LEADER_OR_FOLLOWER", "REPLICA_NOT_AVAILABLE",
+        "NETWORK_EXCEPTION", "KAFKA_STORAGE_ERROR", "FENCED_LEADER_EPOCH", "INCONSISTENT_TOPIC_ID",
+    }  # fmt: skip
+    assert INVALID_METADATA < RETRIABLE

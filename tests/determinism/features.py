@@ -5,13 +5,15 @@ import sys
 from typing import Any
 
 from cluster_model.cluster import Cluster
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, Interceptor, NetworkSpec, ProducerSpec, TopicSpec
 
 SECOND = 1_000_000
 END = 50 * SECOND
 STEPS = {"whole": END, "slice": 8_000, "hour": 3_600 * SECOND}
 
 RACK_AWARE = {"replica.selector.class": "RackAwareReplicaSelector"}
+
+EARLIEST: dict[str, int | str | bool] = {"auto.offset.reset": "earliest"}
 
 FEATURES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "followers read": ("3.9", RACK_AWARE, {}),
@@ -29,9 +31,21 @@ FEATURES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         {"follower.replication.throttled.replicas": "0:3,1:3,2:3"},
     ),
     "exits": ("0.10.2", {"unclean.leader.election.enable": False}, {}),
+    "around sending": ("3.9", {}, {}),
+    "time in the queue": ("2.0", {}, {}),
     "consumer protocol": ("4.1", {"group.consumer.session.timeout.ms": 9_000, "offsets.topic.num.partitions": 3}, {}),
+    "handed off": ("3.9", {}, {}),
 }
 """Name → (version, broker configuration, topic configuration)."""
+
+AROUND_SENDING: dict[str, Any] = {
+    "interceptors": (Interceptor("tracing", 64, 50), Interceptor("audit", 24)),
+    "serializer_fails": 40,
+    "callback_us": 1_500,
+    "flush_every": 90,
+    "stop_us": 45 * SECOND,
+    "close_us": 2 * SECOND,
+}
 
 
 def build(name: str) -> Cluster:
@@ -43,12 +57,21 @@ def build(name: str) -> Cluster:
         GroupSpec(f"g-{rack}", ("t",), 2, config={"client.rack": rack, **more}, coordinated=modern)
         for rack in ("b", "c")
     )
+    if name == "handed off":
+        groups = (
+            GroupSpec("g", (), 3, 2_000, EARLIEST, commit="handed_off", pattern="t", racks=("c", "a", "b")),
+            GroupSpec("h", ("t",), 2, 2_000, EARLIEST, commit="async_retry"),
+        )
     spec = ClusterSpec(
         kafka,
         "kraft" if kafka in ("3.9", "4.1") else "zookeeper",
         (BrokerSpec(1, "a"), BrokerSpec(2, "b"), BrokerSpec(3, "c")),
         (TopicSpec("t", 6, 3, config=topic),),
-        (ProducerSpec("p", "t", 20_000, 3, config={"acks": "1"}),),
+        (
+            ProducerSpec(
+                "p", "t", 20_000, 3, config={"acks": "1"}, **(AROUND_SENDING if name == "around sending" else {})
+            ),
+        ),
         groups,
         NetworkSpec(500, 300),
         config,

@@ -20,5 +20,5 @@ def test_each_way_is_one_of_its_own() -> None:
 @pytest.mark.parametrize("name", FEATURES)
 def test_what_is_run_does_something(name: str) -> None:
     cluster = build(name)
-    cluster.run(5_000_000)
+    cluster.run(10_000_000)
     assert sum(consumer.read for consumer in cluster.consumers.values()) > 100

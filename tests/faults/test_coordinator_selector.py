@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.internal_topics import OFFSETS, coordinator_partition
-from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, TopicSpec
+from cluster_model.internal_topics import OFFSETS, TRANSACTIONS, coordinator_partition
+from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from faults.selectors import SELECTORS, Selector, SelectorError, parse, resolve
 from tests.faults.rigs import SECOND, board_of, busy_cluster, inject
 
@@ -83,3 +83,32 @@ def test_how_it_is_written() -> None:
         with pytest.raises(SelectorError) as caught:
             parse(wrong)
         assert SELECTORS["coordinator"] in str(caught.value)
+
+
+# --- of transactions ------------------------------------------------------------------------------------------------
+
+
+def transactional(kafka: str = "3.9", brokers: int = 3) -> Cluster:
+    config: dict[str, Any] = {"transaction.state.log.num.partitions": 7}
+    producers = tuple(
+        ProducerSpec(f"p{number}", "orders", 10_000, config={"transactional.id": f"tx-{number}"} if number else {})
+        for number in range(6)
+    )
+    ids = tuple(BrokerSpec(number) for number in range(1, brokers + 1))
+    topics = (TopicSpec("orders", 1, 1),)
+    return Cluster.build(ClusterSpec(kafka, "kraft", ids, topics, producers, config=config), 7)
+
+
+def test_that_of_a_producer_leads_the_partition_of_its_transactional_id() -> None:
+    cluster = transactional()
+    for number in range(1, 6):
+        leader = cluster.query.leader(f"{TRANSACTIONS}-{coordinator_partition(f'tx-{number}', 7)}")
+        assert resolve(f"transaction_coordinator(p{number})", cluster) == [leader]
+    assert len({resolve(f"transaction_coordinator(p{number})", cluster)[0] for number in range(1, 6)}) > 1
+
+
+def test_only_a_producer_with_an_id_has_one() -> None:
+    with pytest.raises(SelectorError, match=r"no producer 'p0' with a transactional\.id; there are \['p1', "):
+        resolve("transaction_coordinator(p0)", transactional())
+    with pytest.raises(SelectorError, match=r"which needs transaction\.state\.log"):
+        resolve("transaction_coordinator(p1)", transactional(brokers=2))

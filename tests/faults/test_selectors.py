@@ -53,7 +53,8 @@ def test_a_selector_means_its_nodes(cluster: Cluster, text: str, nodes: list[int
 
 def test_every_kind_of_selector_is_tried_above() -> None:
     cases = next(mark for mark in test_a_selector_means_its_nodes.pytestmark if mark.name == "parametrize").args[1]  # type: ignore[attr-defined]
-    assert {parse(text).kind for text, _nodes in cases} | {"zookeeper", "zookeepers", "coordinator"} == set(SELECTORS)
+    elsewhere = {"zookeeper", "zookeepers", "coordinator", "transaction_coordinator"}
+    assert {parse(text).kind for text, _nodes in cases} | elsewhere == set(SELECTORS)
 
 
 @pytest.mark.parametrize(

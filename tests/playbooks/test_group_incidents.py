@@ -1,46 +1,88 @@
-"""What a reset of a group's offsets comes to, under other seeds and versions than the playbook's own."""
+"""What the bundled incidents of groups come to, in numbers, under other seeds and versions than their own."""
+
+from typing import Any
 
 import pytest
 
-from tests.playbooks.test_client_incidents import VERSIONS, Heard, ends_as_expected, group
-from tests.playbooks.test_incidents import SECOND
+from tests.playbooks.test_incidents import SECOND, Incident
 
-seeds = pytest.mark.parametrize("seed", [101, 102])
-
-
-@seeds
-def test_a_reset_by_duration_is_read_again_once_and_nothing_else_is(seed: int) -> None:
-    incident = Heard("offsets-reset", seed)
-    result = incident.finish()
-    describe, refused, dry, done, after, deleted = incident.of("admin_answered")
-    assert [each.error for each in (describe, dry, done, after)] == ["", "", "", ""]
-    assert (refused.error, deleted.error) == ("NON_EMPTY_GROUP", "NON_EMPTY_GROUP")
-    assert "the current state is Stable" in refused.detail
-    rows = [each.detail.split() for each in incident.of("admin_progress", operation_id=done.operation_id)]
-    assert rows[0] == ["GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"]
-    new = {f"{topic}-{number}": int(offset) for _group, topic, number, offset in rows[1:]}
-    # What was committed last before, and where each partition goes on after: exactly what lies between is read again.
-    committed = {
-        event.partition: event.log_offset
-        for event in incident.of("offsets_committed", group_id="billing")
-        if event.at_us < done.at_us
-    }
-    assert sorted(committed) == sorted(new) == ["orders-0", "orders-1", "orders-2"]
-    first: dict[str, int] = {}
-    for event in incident.of("records_read", group_id="billing"):
-        if event.at_us > done.at_us:
-            first.setdefault(event.partition, event.log_offset)
-    assert first == new
-    billing, auditing = group(result, "billing"), group(result, "auditing")
-    assert billing.reread == sum(committed[name] - new[name] for name in new)
-    assert 150 * 14 < billing.reread < 150 * 16
-    assert billing.read - billing.reread == auditing.read == result.ledger.sent
-    assert (auditing.reread, auditing.rebalances, billing.lag, auditing.lag) == (0, 1, 0, 0)
-    assert after.at_us < 40 * SECOND
+BOUNCES = ("consumer-bounce-eager", "consumer-bounce-static", "consumer-bounce-cooperative")
 
 
-@pytest.mark.parametrize("version", [VERSIONS[1], VERSIONS[3]], ids=lambda version: version["cluster.kafka"])
-def test_it_is_the_same_in_every_version(version: dict[str, str]) -> None:
-    result = ends_as_expected("offsets-reset", 103, **version)
-    assert 150 * 14 < group(result, "billing").reread < 150 * 16
-    assert (group(result, "billing").lag, group(result, "auditing").reread) == (0, 0)
+def revoked(incident: Incident) -> list[Any]:
+    return [event for event in incident.of("partitions_revoked") if event.at_us > 20 * SECOND]
+
+
+@pytest.mark.parametrize(
+    ("name", "rebalances", "gone"),
+    [
+        ("consumer-bounce-eager", 7, 3 * 6 + 3 * 4),
+        ("consumer-bounce-static", 1, 0),
+        ("consumer-bounce-cooperative", 10, 6),
+    ],
+)
+@pytest.mark.parametrize("seed", [101])
+def test_what_a_bounce_costs_goes_by_the_kind_of_member(name: str, rebalances: int, gone: int, seed: int) -> None:
+    incident = Incident(name, seed)
+    incident.finish()
+    assert incident.query.generation("billing") == rebalances
+    assert len(incident.of("group_rebalanced")) == rebalances
+    # Of what the others have: all four partitions when a member goes and all six when it comes, or the two that move.
+    assert sum(event.count for event in revoked(incident)) == gone
+    assert [event.detail for event in incident.of("node_down")] == ["close"] * 3
+
+
+@pytest.mark.parametrize("kafka", ["2.5", "4.1"])
+@pytest.mark.parametrize("name", BOUNCES[1:])
+def test_bounces_are_the_same_in_other_versions(name: str, kafka: str) -> None:
+    mode = "kraft" if kafka == "4.1" else "zookeeper"
+    Incident(name, 102, **{"cluster.kafka": kafka, "cluster.mode": mode}).finish()
+
+
+@pytest.mark.parametrize("seed", [7, 101])
+def test_of_two_with_one_instance_id_one_is_fenced(seed: int) -> None:
+    incident = Incident("instance-id-claimed-twice", seed)
+    incident.finish()
+    fenced = incident.of("consumer_failed")
+    assert [(event.client, event.error) for event in fenced] == [
+        ("billing/0", "FencedInstanceIdException"),
+        ("billing/2", "FencedInstanceIdException"),
+    ]
+    # It learns it with the next heartbeat, of which there is one every three seconds, or with a commit.
+    assert 30 < fenced[0].at_us / SECOND < 33.1
+    assert 50 < fenced[1].at_us / SECOND < 53.1
+    assert [(event.node, event.detail) for event in incident.of("node_down")[1:]] == [
+        (event.client, event.error) for event in fenced
+    ]
+
+
+@pytest.mark.parametrize("kafka", ["3.9", "1.1"])
+@pytest.mark.parametrize(("policy", "gap"), [("latest", 6_300), ("earliest", 4_230)])
+def test_what_is_missing_after_retention_goes_by_the_reset_policy(policy: str, gap: int, kafka: str) -> None:
+    mode = "kraft" if kafka == "3.9" else "zookeeper"
+    incident = Incident(f"retention-overtakes-{policy}", 101, **{"cluster.kafka": kafka, "cluster.mode": mode})
+    incident.finish()
+    assert abs(incident.query.passed_over("billing") - gap) < 300
+    back = [event for event in incident.of("consumer_reset", group_id="billing") if event.at_us > 80 * SECOND]
+    assert len(back) == 1
+    assert incident.of("consumer_failed") == []
+
+
+@pytest.mark.parametrize("kafka", ["3.9", "2.0"])
+def test_a_killed_member_is_followed_by_at_least_once(kafka: str) -> None:
+    mode = "kraft" if kafka == "3.9" else "zookeeper"
+    incident = Incident("consumer-crash-auto-commit", 101, **{"cluster.kafka": kafka, "cluster.mode": mode})
+    incident.until(69)
+    once = incident.query.reread("billing")
+    assert 0 < once <= 600
+    incident.finish()
+    assert once < incident.query.reread("billing") <= 1_700
+    assert [event.detail for event in incident.of("node_down")] == ["crash"] * 3
+
+
+def test_with_commits_after_processing_only_what_was_in_hand_is_read_again() -> None:
+    incident = Incident("consumer-crash-auto-commit", 103, **{"clients.groups.0.commit": "sync"})
+    while incident.session.advance(incident.session.cluster.now_us + SECOND):
+        pass
+    assert incident.query.reread("billing") < 30
+    assert incident.query.passed_over("billing") == 0

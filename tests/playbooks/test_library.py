@@ -24,7 +24,10 @@ INCIDENTS = (
     "ensemble-lost", "split-leader-zookeeper", "controller-crash-zookeeper", "rolling-restart-blind",
     "rolling-restart-waiting", "zone-loss", "reassignment-throttled",
     "acks-0-leader-crash", "acks-1-lost-tail", "consumer-truncation", "coordinator-cascade", "ack-lost",
-    "retry-reorders", "offsets-reset", "poll-interval-loop", "partitions-added-latest", "hot-key",
+    "retry-reorders", "offsets-reset", "poll-interval-loop", "partitions-added-latest",
+    "consumer-bounce-eager", "consumer-bounce-static", "consumer-bounce-cooperative", "instance-id-claimed-twice",
+    "retention-overtakes-latest", "retention-overtakes-earliest", "consumer-crash-auto-commit",
+    "hanging-transaction", "delayed-commit", "hot-key",
 )  # fmt: skip
 """What happened to somebody, or what Kafka's own system tests do to it."""
 TIMED = (

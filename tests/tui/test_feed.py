@@ -1,7 +1,7 @@
 import pytest
 
 from cluster_model import events
-from cluster_model.events import DATA_KINDS, KINDS
+from cluster_model.events import DATA_KINDS, KINDS, CommitFailed
 from tui.viewmodel.feed import KEEP, QUIET_KINDS, Feed
 
 SAMPLES = {
@@ -116,3 +116,12 @@ def test_a_broker_that_is_gone_is_told_with_how(detail, text):
     feed = Feed()
     feed.take([events.NodeDown(1, "broker 3", 3, detail)])
     assert texts(feed) == [text]
+
+
+def test_commits_that_fail_again_and_again_are_one_line_for_a_while():
+    feed = Feed()
+    for tick in range(5):
+        feed.take([CommitFailed(tick * 100_000, "g/0", "g", "RetriableCommitFailedException", "auto")])
+        feed.take([CommitFailed(tick * 100_000, "g/1", "g", "RetriableCommitFailedException", "auto")])
+    said = [line.text for line in feed.lines(10)]
+    assert said == [f"g/{member} cannot commit (auto): RetriableCommitFailedException" for member in (0, 1)]

@@ -25,6 +25,7 @@ PRODUCER: Final[Columns[ProducerSummary]] = {
     "acked": lambda one: one.acked,
     "failed": lambda one: one.failed,
     "unknown": lambda one: one.unknown,
+    "aborted": lambda one: one.aborted,
     "unanswered": lambda one: one.unanswered,
     "retries": lambda one: one.retries,
     "refused": lambda one: sum(count for _error, count in one.refused),
@@ -44,7 +45,7 @@ MEMBER: Final[Columns[MemberSummary]] = {
     "commits": lambda one: one.commits,
     "failed": lambda one: one.failed_commits,
 }
-MAY_LACK: Final = {"producer": ("unanswered", "refused"), "group": ("again", "idle", "failed")}
+MAY_LACK: Final = {"producer": ("aborted", "unanswered", "refused"), "group": ("again", "idle", "failed")}
 """Columns of either table that are left out where all is nought."""
 
 

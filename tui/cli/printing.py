@@ -86,7 +86,8 @@ def ledger_words(result: Result) -> str:
     """The books on one line, in records; what is nought and harmless is left out."""
     ledger = result.ledger
     parts = [f"{ledger.sent} sent", f"{ledger.acked} acked", f"{ledger.failed} failed", f"{ledger.unknown} unknown"]
-    waiting = ledger.sent - ledger.acked - ledger.failed - ledger.unknown
+    parts += [f"{ledger.aborted} aborted"] if ledger.aborted else []
+    waiting = ledger.sent - ledger.acked - ledger.failed - ledger.unknown - ledger.aborted
     parts += [f"{waiting} unanswered"] if waiting else []
     parts += [f"{ledger.acked_lost} acked lost", f"{ledger.committed_lost} committed lost"]
     parts += [f"{ledger.duplicates} duplicates"] if ledger.duplicates else []

@@ -19,6 +19,7 @@ KINDS: Final = (
     "commit_failed",
     "handler_failed",
     "interceptor_failed",
+    "records_abandoned",
     *_PARTITIONS,
 )
 """The events that are told here."""
@@ -30,10 +31,15 @@ def told(event: Any) -> Words:
     if event.kind == "consumer_failed":
         return glyphs.DOWN, "alarm", key, f"{event.client} ends with {event.error}"
     if event.kind == "commit_failed":
-        return glyphs.DOWN, "warning", key, f"{event.client} cannot commit ({event.by}): {event.error}"
+        # Automatic commits are tried again every retry.backoff.ms while their coordinator is away.
+        same = (event.client, event.by, event.error)
+        return glyphs.DOWN, "warning", same, f"{event.client} cannot commit ({event.by}): {event.error}"
     if event.kind == "handler_failed":
         said = f"{event.client} skips {event.count} records of {event.partition} from {event.log_offset} on"
         return glyphs.BULLET, "warning", key, said
+    if event.kind == "records_abandoned":
+        said = f"{event.client} does not process {event.count} records of {event.partition} from {event.log_offset} on"
+        return glyphs.BULLET, "warning", key, f"{said}: {event.by}"
     if event.kind == "interceptor_failed":
         said = f"{event.client}: interceptor {event.by} throws at {event.count} records of {event.partition}"
         return glyphs.BULLET, "warning", (*key, event.by), f"{said}, which are sent without it"

@@ -153,7 +153,6 @@ class ModernCoordination:
 
     def wait(self, now: int) -> None:
         """The application waits in a commit."""
-        self.link.find()
         self.commits.poll(now)
 
     def close(self, now: int) -> bool:

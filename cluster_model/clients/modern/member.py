@@ -24,11 +24,7 @@ from cluster_model.groups.modern.messages import (
 HEARTBEAT: Final = "consumer heartbeat"
 LEAVING: Final = "consumer leave"
 
-_COORDINATOR_GONE: Final = (
-    KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.NOT_COORDINATOR,
-    KafkaError.NETWORK_EXCEPTION,
-)
+_COORDINATOR_GONE: Final = (KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR)
 _FENCED: Final = (KafkaError.FENCED_MEMBER_EPOCH, KafkaError.UNKNOWN_MEMBER_ID)
 
 
@@ -156,6 +152,9 @@ class ModernMember:
             self.lost_all = True
             self.target = None
         elif error in _COORDINATOR_GONE:
+            # The next one goes as soon as the coordinator is found (``HeartbeatRequestManager``).
+            self._link.unknown()
+        elif error is KafkaError.NETWORK_EXCEPTION:
             self._link.unknown()
             self._retry_at = now + self._settings.backoff_us
         elif error is KafkaError.COORDINATOR_LOAD_IN_PROGRESS:

@@ -58,8 +58,8 @@ class ModernGroup:
         """Instance id of a static member → its member id."""
         self.sessions: dict[str, int] = {}
         """Member → when it counts as gone."""
-        self.revocations: dict[str, tuple[int, int]] = {}
-        """Member that has to give something up → (until when, its epoch)."""
+        self.revocations: dict[str, int] = {}
+        """Member that has to give something up → until when."""
         self.seen = UNSEEN
         """Which state of the broker's metadata has been looked at."""
 
@@ -134,7 +134,7 @@ class ModernGroup:
         current = self.current.get(member_id)
         self.revocations.pop(member_id, None)
         if current is not None and current.state == UNREVOKED:
-            self.revocations[member_id] = (now + self.members[member_id].rebalance_us, current.epoch)
+            self.revocations[member_id] = now + self.members[member_id].rebalance_us
 
     def begin_anew(self, now: int, session_us: int) -> None:
         """A new coordinator has read the group."""
@@ -145,17 +145,13 @@ class ModernGroup:
     def overdue(self, now: int) -> list[str]:
         """Members whose session is over, or that have kept for too long what they were to give up."""
         late = [
-            member_id
-            for member_id, (until, epoch) in self.revocations.items()
-            if until <= now and member_id in self.current and self.current[member_id].epoch == epoch
+            member_id for clock in (self.sessions, self.revocations) for member_id, at in clock.items() if at <= now
         ]
-        silent = [member_id for member_id, until in self.sessions.items() if until <= now]
-        return list(dict.fromkeys((*silent, *late)))
+        return list(dict.fromkeys(late))
 
     def due(self) -> int:
         """When somebody may be overdue, -1 never."""
-        times = [*self.sessions.values(), *[until for until, _epoch in self.revocations.values()]]
-        return min(times, default=-1)
+        return min((*self.sessions.values(), *self.revocations.values()), default=-1)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""

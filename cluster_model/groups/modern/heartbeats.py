@@ -158,7 +158,7 @@ class Heartbeats:
         current = reconciled(found.current, target_epoch, target, request.owned, group.owners)
         if current != group.current.get(member_id):
             records.append(ModernRecord(CURRENT, group.group_id, member_id, current))
-        tells = request.member_epoch == JOIN or request.full or current.assigned != found.current.assigned
+        tells = request.full or current.assigned != found.current.assigned
         response = ConsumerGroupHeartbeatResponse(
             request.correlation, KafkaError.NONE, member_id, current.epoch, self._config.heartbeat_us,
             current.assigned if tells else None,
@@ -194,15 +194,14 @@ class Heartbeats:
         if joins and holder and holder != member_id:
             if group.current[holder].epoch != LEAVE_FOR_NOW:
                 raise _RefusedError(KafkaError.UNRELEASED_INSTANCE_ID)
-            return _Found(member_id or self._uuid(), group.members[holder], _again(group.current[holder]), holder)
+            return _Found(member_id or self._uuid(), group.members[holder], group.current[holder], holder)
         if not joins:
             _check_holder(group, member_id, instance)
         if member_id not in group.members:
             return _Found(member_id or self._uuid(), None, _NEW, "")
         current = group.current[member_id]
-        if joins:
-            current = _again(current)
-        elif not _in_step(current, request):
+        # Who joins again owns nothing: what it is not to have any more is free by that.
+        if not joins and not _in_step(current, request):
             raise _RefusedError(KafkaError.FENCED_MEMBER_EPOCH)
         return _Found(member_id, group.members[member_id], current, "")
 
@@ -286,11 +285,6 @@ def _updated(before: MemberValue | None, source: int, request: ConsumerGroupHear
         old.assignor if request.assignor is None else request.assignor,
         old.rebalance_us if request.rebalance_timeout_us < 0 else request.rebalance_timeout_us,
     )
-
-
-def _again(current: CurrentValue) -> CurrentValue:
-    """Where a member begins that joins again: it owns nothing, so what it is not to have any more is free."""
-    return CurrentValue(JOIN, JOIN, STABLE, current.assigned, ())
 
 
 def _in_step(current: CurrentValue, request: ConsumerGroupHeartbeatRequest) -> bool:

@@ -122,6 +122,16 @@ def test_the_assignor_that_most_members_name_is_taken_and_uniform_unless_any_doe
     assert [len(desk.owned[name]) for name in ("a", "b", "c")] == ([2, 2, 0] if by_range else [2, 1, 1])
 
 
+def test_what_a_member_has_named_once_holds() -> None:
+    desk = Desk({"s": 2, "t": 2})
+    desk.join("a", "s", "t", assignor="range")
+    desk.beat("a")
+    for name in ("b", "c"):
+        desk.join(name, "s", "t")
+    desk.settle()
+    assert [len(desk.owned[name]) for name in ("a", "b", "c")] == [2, 2, 0]
+
+
 def test_there_is_no_room_beyond_the_largest_size() -> None:
     desk = Desk(group_consumer_max_size=1)
     desk.join("a")
@@ -237,6 +247,18 @@ def test_a_topic_that_comes_grows_or_goes_is_noticed_at_the_next_heartbeat() -> 
     assert desk.group.epoch == 4
 
 
+def test_whoever_notices_it_keeps_what_it_has() -> None:
+    for noticed in ("a", "b"):
+        desk = Desk()
+        for name in ("a", "b"):
+            desk.join(name)
+        desk.settle()
+        desk.grow(t=6)
+        desk.beat(noticed)
+        desk.settle()
+        assert desk.owned == {"a": ("t-0", "t-1", "t-4"), "b": ("t-2", "t-3", "t-5")}
+
+
 def test_a_topic_that_nobody_reads_changes_nothing() -> None:
     desk = Desk({"s": 1, "t": 4})
     desk.join("a")
@@ -325,6 +347,15 @@ def test_who_leaves_for_now_keeps_its_partitions_and_the_next_of_its_name_gets_t
     assert (desk.group.epoch, list(desk.group.members)) == (epoch, ["b", "a2"])
     assert desk.beat("a", group_instance_id="pod-a").error == E.FENCED_INSTANCE_ID
     assert state(desk) == "Stable"
+
+
+def test_who_leaves_for_now_has_given_up_what_it_was_to_give_up() -> None:
+    desk = Desk()
+    desk.join("a", group_instance_id="pod-a")
+    desk.join("b")
+    desk.beat("a", group_instance_id="pod-a")
+    assert desk.leave("a", LEAVE_FOR_NOW, "pod-a") is E.NONE
+    assert desk.beat("b").assignment == ("t-2", "t-3")
 
 
 def test_a_static_member_that_leaves_for_good_is_gone() -> None:

@@ -17,7 +17,7 @@ from cluster_model.groups.messages import (
     TxnOffsetCommitRequest,
 )
 from cluster_model.groups.modern.group import ModernState
-from cluster_model.groups.modern.messages import JOIN, LEAVE, ConsumerGroupHeartbeatRequest
+from cluster_model.groups.modern.messages import JOIN, LEAVE, LEAVE_FOR_NOW, ConsumerGroupHeartbeatRequest
 from tests.cluster_model.groups.asking import OWNER, commit, errors, fetch, offsets, read_until_loading
 from tests.cluster_model.groups.members import SECOND, Talk
 from tests.cluster_model.groups.modern.clusters import ModernTalk
@@ -261,7 +261,7 @@ def test_a_new_coordinator_gives_everybody_all_the_time_again() -> None:
         talk.run(0.1)
     begun = talk.cluster.now_us
     assert set(talk.group.members) == {"m", "n"}
-    assert talk.group.revocations["m"][0] > begun + 20 * SECOND
+    assert talk.group.revocations["m"] > begun + 20 * SECOND
     assert min(talk.group.sessions.values()) > begun + 40 * SECOND
     talk.run(32)
     assert list(talk.group.members) == ["n"]
@@ -381,3 +381,39 @@ def test_offsets_of_what_members_read_are_not_deleted() -> None:
     talk.ask(OWNER, living(1, topics=("payments",)))
     assert talk.ask(OWNER, delete).partitions == (("orders-0", E.NONE),)
     assert offsets(talk.ask(OWNER, fetch("orders-0"))) == {"orders-0": -1}
+
+
+# -- what it knows -----------------------------------------------------------------------------------------------------
+
+
+def test_a_coordinator_that_is_one_no_more_forgets_its_groups_and_the_next_reads_them_anew() -> None:
+    talk = with_member()
+    talk.cluster.crash(OWNER)
+    talk.run(20)
+    assert list(talk.cluster.coordinators[3].modern.groups) == ["g"]
+    talk.cluster.restart(OWNER)
+    talk.run(10)
+    talk.cluster.elect_leaders("__consumer_offsets-1", unclean=False)
+    talk.run(2)
+    assert talk.owner == OWNER
+    assert (list(talk.cluster.coordinators[3].modern.groups), list(talk.host.groups)) == ([], ["g"])
+
+
+def test_who_leaves_for_now_is_waited_for_from_its_last_heartbeat_on() -> None:
+    talk = started()
+    talk.ask(OWNER, joining(group_instance_id="i"))
+    talk.run(30)
+    assert talk.ask(OWNER, living(LEAVE_FOR_NOW, group_instance_id="i")).error == E.NONE
+    talk.run(14)
+    assert list(talk.group.members) == ["m"]
+    talk.run(1.5)
+    assert talk.group.members == {}
+
+
+def test_a_partition_that_goes_when_another_comes_is_noticed() -> None:
+    talk = with_member()
+    broker = talk.cluster.brokers[OWNER]
+    gone = broker.states["orders-1"]
+    broker.forget("orders-1")
+    broker.states["payments-0"] = gone._replace(partition="payments-0")
+    assert talk.ask(OWNER, living(1)).assignment == ("orders-0",)

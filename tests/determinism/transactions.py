@@ -1,0 +1,57 @@
+"""``python -m tests.determinism.transactions SLICE``: a digest per generation of transactions."""
+
+import json
+import sys
+
+from cluster_model.cluster import Cluster
+from cluster_model.spec import TransactionPlan
+from tests.cluster_model.transacting import MS, SECOND, producer, spec
+
+END = 30 * SECOND
+STEPS = {"whole": END, "slice": 8_000, "hour": 3_600 * SECOND}
+FEATURES = ("0.11", "2.6", "3.5", "3.9", "4.1")
+
+
+def build(kafka: str) -> Cluster:
+    """Two producers of one id one after the other, one that leaves its transaction open, and readers of both kinds."""
+    producers = (
+        producer("old", "tx", TransactionPlan(20, abort=3)),
+        producer("new", "tx", TransactionPlan(0, 300 * MS), start_us=8 * SECOND),
+        producer("lazy", "other", TransactionPlan(10, hang=5), {"transaction.timeout.ms": 6_000}, send="sync"),
+    )
+    return Cluster.build(spec(kafka, producers), 11)
+
+
+def digest(kafka: str, step: int) -> str:
+    """Run it in steps of time: a coordinator dies, a leader is cut off from the producers, and comes back."""
+    cluster = build(kafka)
+
+    def run_to(until: int) -> None:
+        while cluster.now_us < until:
+            cluster.run(min(until, cluster.now_us + step))
+
+    run_to(5 * SECOND)
+    cluster.crash(3)
+    run_to(12 * SECOND)
+    cluster.restart(3)
+    for node in (2_000, 2_001, 2_002):
+        cluster.cut(node, 2, 1)
+    run_to(16 * SECOND)
+    for node in (2_000, 2_001, 2_002):
+        cluster.mend(node, 2, 1)
+    run_to(20 * SECOND)
+    cluster.crash(2_001)
+    run_to(22 * SECOND)
+    cluster.restart(2_001)
+    run_to(END)
+    reads = [consumer.read for consumer in cluster.consumers.values()]
+    return f"{cluster.digest()} {cluster.executed} {reads}"
+
+
+def main() -> None:
+    """Print one JSON object: version → digest."""
+    print(json.dumps({name: digest(name, STEPS[sys.argv[1]]) for name in FEATURES}))
+
+
+if __name__ == "__main__":
+    main()

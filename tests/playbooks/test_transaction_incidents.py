@@ -1,0 +1,62 @@
+"""What the bundled incidents of transactions come to, in numbers: before KIP-890, with its first part, and with all."""
+
+import pytest
+
+from tests.playbooks.test_incidents import SECOND, Incident
+
+BEFORE = ("2.4", "2.8", "3.5")
+CHECKED = ("3.6", "3.9")
+EPOCHS = ("4.0", "4.1")
+
+
+def incident(name: str, kafka: str, seed: int) -> Incident:
+    mode = "kraft" if float(kafka) >= 3.3 else "zookeeper"
+    return Incident(name, seed, **{"cluster.kafka": kafka, "cluster.mode": mode})
+
+
+@pytest.mark.parametrize("seed", [101, 102])
+@pytest.mark.parametrize("kafka", ["2.8", "3.5", *CHECKED, *EPOCHS])
+def test_a_late_batch_opens_a_transaction_without_an_end_unless_the_leader_asks(kafka: str, seed: int) -> None:
+    found = incident("hanging-transaction", kafka, seed).until(13.5)
+    assert found.of("transaction_aborted") == []
+    found.until(16.5)
+    (aborted,) = found.of("transaction_aborted", client="ledger")
+    assert (aborted.error, 14 <= aborted.at_us / SECOND <= 16.5) == ("REQUEST_TIMED_OUT", True)
+    assert found.query.lso("orders-0") + 20 > found.query.hw("orders-0")
+    found.until(25)
+    stuck = found.query.lso("orders-0")
+    assert (stuck + 500 < found.query.hw("orders-0")) == (kafka in BEFORE)
+    result = found.finish()
+    assert (found.query.lso("orders-0") == stuck) == (kafka in BEFORE)
+    assert found.query.acked("audit") == 3_500
+    read = {event.client: 0 for event in found.of("records_read")}
+    for event in found.of("records_read"):
+        read[event.client] += event.count
+    assert (read["careful/0"] == result.ledger.acked) == (kafka not in BEFORE)
+    assert read["careless/0"] >= result.ledger.acked
+
+
+@pytest.mark.parametrize("seed", [101, 102])
+@pytest.mark.parametrize("kafka", [*BEFORE, *CHECKED, *EPOCHS])
+def test_a_late_commit_ends_the_next_transaction_unless_each_has_an_epoch(kafka: str, seed: int) -> None:
+    found = incident("delayed-commit", kafka, seed).until(12.4)
+    committed = found.of("transaction_committed")
+    # The fifth took a request timeout longer: asked twice, answered once.
+    assert [event.latency_us > SECOND // 2 for event in committed] == [False] * 4 + [True]
+    assert found.query.undone() == found.query.leaked() == 0
+    lso = found.query.lso("orders-0")
+    found.until(13)
+    # Half of the sixth transaction can be read while the producer is still writing it.
+    assert (found.query.lso("orders-0") > lso + 30) == (kafka not in EPOCHS)
+    found.finish()
+    query, ends = found.query, found.of("producer_fenced")
+    if kafka in BEFORE:
+        # The other half had its end with the seventh, which was aborted.
+        assert 40 <= query.undone() <= 70
+        assert (query.leaked(), ends) == (0, [])
+    elif kafka in CHECKED:
+        assert 30 <= query.leaked() <= 60
+        assert query.undone() == 0
+        assert [event.error for event in ends] == ["INVALID_TXN_STATE"]
+    else:
+        assert (query.undone(), query.leaked(), ends) == (0, 0, [])
