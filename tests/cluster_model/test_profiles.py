@@ -55,9 +55,13 @@ HISTORY = [
     ("hw_needs_min_isr", "3.7", LAST),
     ("effective_min_isr", "3.7", LAST),
     ("leader_hints", "3.7", LAST),
+    ("consumer_protocol", "3.7", LAST),
+    ("server_patterns", "4.0", LAST),
     ("elr", "4.1", LAST),
     ("check_quorum", "3.7", LAST),
     ("pre_vote", "4.0", LAST),
+    ("consumer_protocol", "3.7", LAST),
+    ("server_patterns", "4.0", LAST),
 ]
 """Flag, first and last release line with it."""
 

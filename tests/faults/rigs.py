@@ -3,6 +3,7 @@
 from typing import Any
 
 from cluster_model.cluster import Cluster
+from cluster_model.profiles import parse_version
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from faults.action import Action
 from faults.board import FaultBoard
@@ -22,6 +23,8 @@ CONFIG: dict[str, int | str | bool] = {
 
 def busy_cluster(seed: int = 7, *, kafka: str = "3.9", mode: str | None = None) -> Cluster:
     """``orders-0`` is led by 1 with followers 2 and 3, ``orders-1`` by 2 with 3 and 4; broker 5 holds nothing."""
+    # Before 2.1 retries alone bound how long a record is tried (KIP-91).
+    bounded = {"delivery.timeout.ms": 10_000} if parse_version(kafka) >= (2, 1, 0) else {}
     spec = ClusterSpec(
         kafka=kafka,
         mode=mode or "kraft",
@@ -32,7 +35,7 @@ def busy_cluster(seed: int = 7, *, kafka: str = "3.9", mode: str | None = None) 
                 "checkout",
                 "orders",
                 50 * MS,
-                config={"request.timeout.ms": 3_000, "delivery.timeout.ms": 10_000},
+                config={"request.timeout.ms": 3_000, **bounded},
                 keys=100,
             ),
         ),

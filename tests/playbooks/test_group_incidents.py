@@ -81,7 +81,7 @@ def test_a_killed_member_is_followed_by_at_least_once(kafka: str) -> None:
 
 
 def test_with_commits_after_processing_only_what_was_in_hand_is_read_again() -> None:
-    incident = Incident("consumer-crash-auto-commit", 103, **{"clients.groups.0.commit": "sync"})
+    incident = Incident("consumer-crash-auto-commit", 103, **{"clients.groups.billing.commit": "sync"})
     while incident.session.advance(incident.session.cluster.now_us + SECOND):
         pass
     assert incident.query.reread("billing") < 30
