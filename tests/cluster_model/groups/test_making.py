@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from cluster_model.clients.admin import ADMIN
 from cluster_model.clients.admin_messages import (
     AdminError,
     CreatableTopic,
@@ -17,6 +18,7 @@ from cluster_model.config import ConfigValue
 from cluster_model.errors import KafkaError
 from cluster_model.events import AdminAnswered, Event, GroupRebalanced
 from cluster_model.groups.making import REQUEST_TIMEOUT_US, TopicMaker
+from cluster_model.groups.messages import FindCoordinatorRequest
 from cluster_model.internal_topics import OFFSETS, TRANSACTIONS
 from cluster_model.messages import NOBODY
 from cluster_model.profiles import Profile
@@ -149,6 +151,34 @@ def build(kafka: str, mode: str, brokers: int = 3, *, clients: bool = True, tran
         config=FEW,
     )  # fmt: skip
     return Cluster.build(spec, 5)
+
+
+@pytest.mark.parametrize(("kafka", "mode"), [("2.7", "zookeeper"), ("3.9", "kraft")])
+def test_a_coordinator_tells_what_becomes_of_the_request(kafka: str, mode: str) -> None:
+    cluster = build(kafka, mode, clients=False)
+    coordinator = cluster.coordinators[2]
+
+    def asked() -> int:
+        """How many topics are being asked for."""
+        under_way, _correlation = coordinator.save()[-1]
+        return len(under_way)
+
+    def find() -> None:
+        coordinator.handlers[FindCoordinatorRequest](ADMIN, FindCoordinatorRequest(9, "late"))
+
+    find()
+    assert asked() == 1
+    saved = coordinator.save()
+    coordinator.on_disconnect(cluster.brokers[2].control.told_controller())
+    assert asked() == 0
+    coordinator.load(saved)
+    assert asked() == 1
+    coordinator.stopped()
+    assert asked() == 0
+    find()
+    cluster.run(5 * SECOND)
+    assert asked() == 0
+    assert replicas(cluster, OFFSETS) == [3] * 4
 
 
 def replicas(cluster: Cluster, topic: str) -> list[int]:
