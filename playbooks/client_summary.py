@@ -10,6 +10,7 @@ from typing import Any
 
 from cluster_model.views import ClusterView, GroupView, ProducerView
 from playbooks.client_books import ClientBooks, GroupBook, MemberBook, ProducerBook
+from playbooks.problems import counted
 
 Counts = tuple[tuple[str, int], ...]
 """Error names with a number, by name."""
@@ -201,6 +202,18 @@ def summed_up(books: ClientBooks, view: ClusterView) -> Clients:
         tuple([_producer(name, books, producers.get(name)) for name in sorted({*books.producers, *producers})]),
         tuple([_group(name, books, groups.get(name)) for name in sorted({*books.groups, *groups})]),
     )
+
+
+def transaction_words(one: ProducerSummary) -> str:
+    """``12 transactions, 9 committed, 2 aborted, 1 without an end``; only the ends that there were."""
+    ends = {
+        "committed": one.transactions_committed,
+        "aborted": one.transactions_aborted,
+        "unknown": one.transactions_unknown,
+        "without an end": one.transactions_open,
+    }
+    told = [f"{times} {how}" if times < one.transactions else f"all {how}" for how, times in ends.items() if times]
+    return ", ".join([counted(one.transactions, "transaction"), *told])
 
 
 def _producer(name: str, books: ClientBooks, view: ProducerView | None) -> ProducerSummary:

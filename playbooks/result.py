@@ -183,6 +183,8 @@ def _ledger(ledger: LedgerView) -> dict[str, int]:
         "committed_lost": ledger.committed_lost,
         "duplicates": ledger.duplicates,
         "reordered": ledger.reordered,
+        "undone": ledger.undone,
+        "leaked": ledger.leaked,
     }
 
 

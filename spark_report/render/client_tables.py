@@ -13,6 +13,17 @@ _WHAT: Final = {
     "commit": "commits failed",
 }
 
+_SELDOM: Final = {
+    "transactions": "transactions",
+    "of these committed": "transactions_committed",
+    "of these aborted": "transactions_aborted",
+    "of these unknown": "transactions_unknown",
+    "interceptor failed at": "interceptor_failures",
+    "killed": "killed",
+    "closed": "closed",
+}
+"""Columns of producers that most sessions have nothing in, by their headings."""
+
 Columns = dict[str, Callable[[Row], Any]]
 
 
@@ -23,15 +34,23 @@ def producers(story: SessionStory) -> View:
         "acked": "acked",
         "failed": "failed",
         "unknown": "unknown",
+        "aborted": "aborted",
         "unanswered": "unanswered",
         "attempts beyond the first": "retries",
         "attempts refused": "refused",
+        **_seen(story, _SELDOM),
     }
     columns: Columns = {
         "producer": lambda row: row["client"],
         **{title: _number(name) for title, name in names.items()},
+        **({"ended with": lambda row: row["failure"]} if _seen(story, {"failure": "failure"}) else {}),
     }
     return _view(story, "producers", "Producers", columns, "|".join(names))
+
+
+def _seen(story: SessionStory, names: dict[str, str]) -> dict[str, str]:
+    """Those of the columns that some producer has anything in."""
+    return {title: name for title, name in names.items() if any(row[name] for row in story.tables["producers"])}
 
 
 def groups(story: SessionStory) -> View:
@@ -47,6 +66,7 @@ def groups(story: SessionStory) -> View:
         "commits": _number("commits"),
         "not committed": _number("failed_commits"),
         "skipped": _number("skipped"),
+        "unprocessed": _number("abandoned"),
         "truncations": _number("truncations"),
         "resets": _number("resets"),
     }
@@ -60,12 +80,15 @@ def members(story: SessionStory) -> View:
         "member": lambda row: row["client"],
         "read": _number("read"),
         "skipped": _number("skipped"),
+        "unprocessed": _number("abandoned"),
         "commits": _number("commits"),
         "not committed": _number("failed_commits"),
         "partitions lost": _number("partitions_lost"),
+        "killed": _number("killed"),
+        "closed": _number("closed"),
         "ended with": lambda row: row["failure"],
     }
-    return _view(story, "members", "Members of groups", columns, "|".join(list(columns)[2:7]))
+    return _view(story, "members", "Members of groups", columns, "|".join(list(columns)[2:10]))
 
 
 def errors(story: SessionStory) -> View:

@@ -26,7 +26,10 @@ SHAPE: dict[str, Any] = {
     "session": str,
     "expectations": [{"text": str, "ok": bool, "at_us": INT, "detail": str}],
     "ledger": dict.fromkeys(
-        ("sent", "acked", "failed", "unknown", "aborted", "acked_lost", "committed_lost", "duplicates", "reordered"),
+        (
+            *("sent", "acked", "failed", "unknown", "aborted", "acked_lost", "committed_lost"),
+            *("duplicates", "reordered", "undone", "leaked"),
+        ),
         INT,
     ),
     "clients": {
