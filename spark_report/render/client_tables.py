@@ -48,9 +48,22 @@ def producers(story: SessionStory) -> View:
     return _view(story, "producers", "Producers", columns, "|".join(names))
 
 
-def _seen(story: SessionStory, names: dict[str, str]) -> dict[str, str]:
-    """Those of the columns that some producer has anything in."""
-    return {title: name for title, name in names.items() if any(row[name] for row in story.tables["producers"])}
+def producers_short(story: SessionStory) -> View:
+    """The same for a terminal: columns of noughts are left out, and of transactions only how many committed."""
+    seldom = {name: name for name in ("aborted", "unanswered", "retries", "refused")}
+    names = {name: name for name in ("sent", "acked", "failed", "unknown")} | _seen(story, seldom)
+    columns: Columns = {
+        "producer": lambda row: row["client"],
+        **{title: _number(name) for title, name in names.items()},
+    }
+    if _seen(story, {"": "transactions"}):
+        columns["committed"] = lambda row: f"{number(row['transactions_committed'])} of {number(row['transactions'])}"
+    return _view(story, "producers", "Producers", columns, "|".join([*names, "committed"]))
+
+
+def _seen(story: SessionStory, names: dict[str, str], table: str = "producers") -> dict[str, str]:
+    """Those of the columns that some row of a table has anything in."""
+    return {title: name for title, name in names.items() if any(row[name] for row in story.tables[table])}
 
 
 def groups(story: SessionStory) -> View:
@@ -71,6 +84,19 @@ def groups(story: SessionStory) -> View:
         "resets": _number("resets"),
     }
     return _view(story, "groups", "Groups", columns, "|".join(list(columns)[1:]))
+
+
+def groups_short(story: SessionStory) -> View:
+    """The same for a terminal, likewise."""
+    lags = _lags(story)
+    seldom = {"again": "reread", "not committed": "failed_commits", "skipped": "skipped", "unprocessed": "abandoned"}
+    names = {"read": "read", "rebalances": "rebalances", "commits": "commits"} | _seen(story, seldom, "groups")
+    columns: Columns = {
+        "group": lambda row: row["group_id"],
+        "lag": lambda row: lags.get(row["group_id"], ""),
+        **{title: _number(name) for title, name in names.items()},
+    }
+    return _view(story, "groups", "Groups", columns, "|".join(["lag", *names]))
 
 
 def members(story: SessionStory) -> View:

@@ -233,9 +233,13 @@ def test_what_keys_are_is_gone_back_on_with_everything_else() -> None:
     cluster = cluster_of(ProducerSpec("p", "t", 2_000, 3, keys=300, config={"metadata.max.age.ms": 500}), 3)
     cluster.run(2 * SECOND)
     early = cluster.save()
+    model = cluster.lineages["t-0"].keys["p"].of
+    placed = model.placed
     FaultBoard(cluster).admin(Action("admin", "add_partitions", params={"topic": "t", "total": 8}))
     cluster.run(4 * SECOND)
+    assert [total for total, _starts in model.placed] == [3, 8]
     cluster.load(early)
+    assert model.placed == placed
     cluster.run(4 * SECOND)
     for partition in range(3):
         keys = keys_in(cluster, f"t-{partition}")

@@ -329,6 +329,9 @@ class TestClients:
         plain = {**told.tables["producers"][0], **dict.fromkeys(clients.PRODUCER[8:], 0), "failure": ""}
         seldom = replace(told, tables={**told.tables, "producers": [plain]})
         assert client_tables.producers(seldom).rows[0] == ("orders-0", *["3"] * 8)
+        assert client_tables.producers_short(seldom).rows[0] == ("orders-0", *["3"] * 8)
+        assert client_tables.producers_short(told).rows[0] == ("orders-0", *["3"] * 8, "3 of 3")
+        assert client_tables.groups_short(known).rows[0] == ("orders-0", "-12", *["4"] * 7)
         assert client_tables.members(told).rows[0][-1] == "orders-0"
         assert client_tables.errors(told).rows[0] == ("orders-0", "orders-0", "attempts refused", "3")
 
