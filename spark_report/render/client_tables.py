@@ -57,8 +57,14 @@ def producers_short(story: SessionStory) -> View:
         **{title: _number(name) for title, name in names.items()},
     }
     if _seen(story, {"": "transactions"}):
-        columns["committed"] = lambda row: f"{number(row['transactions_committed'])} of {number(row['transactions'])}"
+        columns["committed"] = _committed
     return _view(story, "producers", "Producers", columns, "|".join([*names, "committed"]))
+
+
+def _committed(row: Row) -> str:
+    """``21 of 22``, in transactions; nothing where there were none."""
+    begun = row["transactions"]
+    return f"{number(row['transactions_committed'])} of {number(begun)}" if begun else ""
 
 
 def _seen(story: SessionStory, names: dict[str, str], table: str = "producers") -> dict[str, str]:
