@@ -224,6 +224,28 @@ def test_before_3_0_there_is_none_of_it(kafka: str, name: str, params: dict[str,
     assert (error, detail.endswith(" came with Kafka 3.0")) == ("UNSUPPORTED_VERSION", True)
 
 
+@pytest.mark.parametrize("slices", [1, 7])
+def test_an_operation_goes_on_from_where_it_was_saved(slices: int) -> None:
+    """At any moment between its begin and its end."""
+
+    def rig_with_one() -> Rig:
+        rig = Rig()
+        rig.hang()
+        rig.run(6)
+        return rig
+
+    rig = rig_with_one()
+    number = rig.begin("abort_transaction", partition="orders-0", max_transaction_timeout=LONG)
+    rig.run(slices * 0.002)
+    assert rig.board.operations()
+    twin = rig_with_one()
+    twin.talk.cluster.load(rig.talk.cluster.save())
+    twin.board.load(rig.board.save())
+    for each in (rig, twin):
+        assert each.answer(number)[0] == ""
+    assert (twin.talk.cluster.digest(), twin.told(number)) == (rig.talk.cluster.digest(), rig.told(number))
+
+
 # -- what is told ----------------------------------------------------------------------------------------------------
 
 
