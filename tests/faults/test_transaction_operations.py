@@ -1,4 +1,4 @@
-"""Operations on transactions in whole clusters: what hangs is found, told and ended, and what does not is left alone."""
+"""Operations on transactions in whole clusters: what hangs is found, told and ended, all else is left alone."""
 
 from pathlib import Path
 

@@ -28,7 +28,9 @@ E = KafkaError
 MINUTE = 60_000_000
 
 
-def producer(producer_id: int, last_us: int = 0, coordinator: int = 3, start: int = 7, epoch: int = 2) -> ActiveProducer:
+def producer(
+    producer_id: int, last_us: int = 0, coordinator: int = 3, start: int = 7, epoch: int = 2
+) -> ActiveProducer:
     return ActiveProducer(producer_id, epoch, 9, last_us, coordinator, start)
 
 
