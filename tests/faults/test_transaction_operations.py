@@ -195,6 +195,17 @@ def test_a_marker_that_is_still_to_be_written_is_waited_for() -> None:
     assert producer.ask(coordinator, DescribeTransactionsRequest(0, "pay")).partitions == ()
 
 
+def test_an_id_that_is_forgotten_between_two_questions_awaits_no_marker() -> None:
+    rig = Rig()
+    rig.hang()
+    rig.run(6)
+    number = rig.begin("find_hanging", topic="orders", max_transaction_timeout=LONG)
+    while rig.board.desk._jobs[number].stage != "described":
+        rig.run(0.0005)
+    rig.talk.transactions(rig.talk.coordinator_of("pay")).registry.ids.clear()
+    assert rig.answer(number) == ("", "1 hanging transaction")
+
+
 def test_nothing_begins_there() -> None:
     rig = Rig()
     rig.hang()
