@@ -18,6 +18,7 @@ from cluster_model.replication.control import Handlers
 from cluster_model.replication.producer_ids import ProducerIds
 from cluster_model.replication.tenants import Tenants
 from cluster_model.transactions.config import TransactionConfig
+from cluster_model.transactions.looking import Looked
 from cluster_model.transactions.markers import AGAIN, MarkerSender
 from cluster_model.transactions.marking import Marking
 from cluster_model.transactions.messages import (
@@ -99,6 +100,7 @@ class TransactionCoordinator:
             EndTxnRequest: self._end,
             WriteTxnMarkersRequest: self.marking.asked,
             WriteTxnMarkersResponse: self.sender.answered,
+            **Looked(port, profile, tenants, self.registry, self.sender.left).handlers,
         }
 
     def _refused(self, transactional_id: str) -> KafkaError:
