@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from cluster_model.building import Parts, range_share
 from cluster_model.clients.application import Application
 from cluster_model.clients.consumer import Consumer
+from cluster_model.clients.dead_letters import SUFFIX, DeadLetters, LetterProducer
 from cluster_model.clients.group_settings import GroupSettings
 from cluster_model.clients.producer import Producer
 from cluster_model.clients.producer_config import ProducerConfig
@@ -16,11 +17,20 @@ from cluster_model.errors import ModelError
 from cluster_model.events import Event
 from cluster_model.kernel.port import Port
 from cluster_model.kernel.processes import Network
-from cluster_model.kernel.streams import Streams
+from cluster_model.kernel.streams import Stream, Streams
+from cluster_model.log.keys import ProducerKeys
 from cluster_model.spec import ClusterSpec, GroupSpec, ProducerSpec
 
 FIRST_PRODUCER: Final = 2_000
 FIRST_CONSUMER: Final = 3_000
+LETTERS: Final = 2_000
+"""What the node of a member's own producer, for dead letters, is more than the member's."""
+
+
+ProducerNeeds = tuple[
+    Port, ProducerSpec, ProducerConfig, tuple[int, ...], Callable[[Event], None], Stream, Stream,
+    ProducerKeys | None, int,
+]  # fmt: skip
 
 
 class Ground(NamedTuple):
@@ -53,13 +63,27 @@ class Ground(NamedTuple):
 
 def make_producer(ground: Ground, node: int, each: ProducerSpec) -> Producer:
     """One process of a producer."""
-    config = ProducerConfig.of(ground.parts.profile, each.config)
-    streams = ground.streams
-    needs = (
-        Port(ground.network, node), each, config, ground.brokers, ground.emit, streams.named(f"retry:{each.name}"),
-        streams.named(f"partitioner:{each.name}"), ground.parts.keys.get(each.name), streams.seed,
-    )  # fmt: skip
+    needs = _needs(ground, node, each)
+    config = needs[2]
     return TransactionalProducer(ground.parts.profile, *needs) if config.transactional_id else Producer(*needs)
+
+
+def _needs(ground: Ground, node: int, each: ProducerSpec) -> ProducerNeeds:
+    streams = ground.streams
+    return (
+        Port(ground.network, node), each, ProducerConfig.of(ground.parts.profile, each.config), ground.brokers,
+        ground.emit, streams.named(f"retry:{each.name}"), streams.named(f"partitioner:{each.name}"),
+        ground.parts.keys.get(each.name), streams.seed,
+    )  # fmt: skip
+
+
+def _make_letters(ground: Ground, node: int, each: GroupSpec, consumer: Consumer) -> DeadLetters:
+    """What a member sends dead letters with: all as usual in the version, but for ``acks=all``."""
+    spec = ProducerSpec(consumer.name + SUFFIX, each.dead_letter, 0, config={"acks": "all"}, send="sync")
+    producer = LetterProducer(*_needs(ground, node + LETTERS, spec))
+    letters = DeadLetters(producer, (consumer.name, each.name), each.fails, ground.emit)
+    letters.on_done(consumer.delivered)
+    return letters
 
 
 def make_consumer(ground: Ground, node: int, each: GroupSpec, member: int) -> Consumer:
@@ -76,6 +100,8 @@ def make_consumer(ground: Ground, node: int, each: GroupSpec, member: int) -> Co
         Port(ground.network, node), f"{each.name}/{member}", each.name, parts.profile, config, share, ground.brokers,
         application, parts.lineages, ground.emit,
     )  # fmt: skip
+    if each.dead_letter and each.fails:
+        consumer.letters = _make_letters(ground, node, each, consumer)
     if coordinated:
         settings = _settings(parts, each, member)
         stream = ground.streams.named(f"member:{consumer.name}") if settings.modern else None

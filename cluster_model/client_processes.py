@@ -11,9 +11,17 @@ that ``resends`` hands both over again when it is started.
 
 from typing import Any, Final
 
-from cluster_model.client_nodes import FIRST_CONSUMER, FIRST_PRODUCER, Ground, make_consumer, make_producer
+from cluster_model.client_nodes import (
+    FIRST_CONSUMER,
+    FIRST_PRODUCER,
+    LETTERS,
+    Ground,
+    make_consumer,
+    make_producer,
+)
 from cluster_model.clients.commits import CLOSE
 from cluster_model.clients.consumer import Consumer
+from cluster_model.clients.dead_letters import LetterProducer
 from cluster_model.clients.lifetime import Unconfirmed
 from cluster_model.clients.producer import Producer
 from cluster_model.kernel.kernel import Payload
@@ -89,11 +97,29 @@ class ClientProcesses:
                 ground.check_topic(topic)
             self._members[node] = (group, member)
             self._add(node, f"{group.name}/{member}", make_consumer(ground, node, group, member))
+        for node in self._members:
+            self._add_letters(node)
 
     def _add(self, node: int, name: str, client: Producer | Consumer) -> None:
         self.names[node] = name
         self._ground.network.add(node, name, client)
         self._place(name, client)
+
+    def _add_letters(self, node: int) -> None:
+        letters = self.consumers[self.names[node]].letters
+        if letters is not None:
+            self._ground.check_topic(letters.producer.spec.topic)
+            self._ground.network.add(node + LETTERS, letters.producer.spec.name, letters.producer)
+
+    @property
+    def letter_producers(self) -> tuple[LetterProducer, ...]:
+        """Those that members send dead letters with."""
+        return tuple([each.letters.producer for each in self.consumers.values() if each.letters is not None])
+
+    def together(self, node: int) -> tuple[int, ...]:
+        """The node, and that of its application's other client: what happens to one process happens to both."""
+        processes = self._ground.network.processes
+        return (node, node + LETTERS) if node in self._members and node + LETTERS in processes else (node,)
 
     def _place(self, name: str, client: Producer | Consumer) -> None:
         if isinstance(client, Producer):
@@ -108,6 +134,8 @@ class ClientProcesses:
         racks = {broker.id: broker.rack for broker in self._ground.spec.brokers if broker.rack}
         for consumer in self.consumers.values():
             consumer.begin(states, racks)
+        for letters in self.letter_producers:
+            letters.begin(states)
 
     def stop_producers(self) -> None:
         """No application makes records from here on, whatever process it has."""
@@ -136,6 +164,11 @@ class ClientProcesses:
             former.abandon("process ended")
             heir = make_consumer(self._ground, node, *self._members[node])
             heir.succeed(former)
+            if former.letters is not None and heir.letters is not None:
+                self._ground.network.crash(node + LETTERS)
+                former.letters.producer.died()
+                heir.letters.producer.succeed(former.letters.producer)
+                self._ground.network.processes[node + LETTERS].run(heir.letters.producer)
         self._ground.network.processes[node].run(heir)
         self._place(name, heir)
 
@@ -149,7 +182,11 @@ class ClientProcesses:
             if unconfirmed:
                 producer.send_again(unconfirmed)
         else:
-            self.consumers[name].begin(())
+            consumer = self.consumers[name]
+            if consumer.letters is not None:
+                self._ground.network.restart(node + LETTERS)
+                consumer.letters.producer.begin(())
+            consumer.begin(())
 
     def shut_down(self, node: int, timeout_us: int) -> None:
         """End a process in order: ``Producer.close`` and ``Consumer.close`` do what they do first."""

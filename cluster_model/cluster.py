@@ -300,35 +300,47 @@ class Cluster:
 
     def pause(self, node: int) -> None:
         """Stop a process without its noticing."""
-        self.network.pause(node)
+        for each in self.clients.together(node):
+            self.network.pause(each)
         self.emit(NodePaused(self.now_us, self.name_of(node), self._broker_id(node)))
 
     def resume(self, node: int) -> None:
         """Let a paused process go on with everything that waits for it."""
         self.emit(NodeResumed(self.now_us, self.name_of(node), self._broker_id(node)))
-        self.network.resume(node)
+        for each in self.clients.together(node):
+            self.network.resume(each)
 
     def add_lag(self, source: int, target: int, fault: int, latency_us: int, jitter_us: int) -> None:
         """Slow one direction of a link down."""
-        link = self.network.link(source, target)
-        self.network.slow_down(source, target, (*link.lag, (fault, latency_us, jitter_us)))
+        for one, other in self._links(source, target):
+            lag = self.network.link(one, other).lag
+            self.network.slow_down(one, other, (*lag, (fault, latency_us, jitter_us)))
 
     def remove_lag(self, source: int, target: int, fault: int) -> None:
         """Undo :meth:`add_lag` of that fault."""
-        link = self.network.link(source, target)
-        self.network.slow_down(source, target, tuple(entry for entry in link.lag if entry[0] != fault))
+        for one, other in self._links(source, target):
+            lag = self.network.link(one, other).lag
+            self.network.slow_down(one, other, tuple(entry for entry in lag if entry[0] != fault))
 
     def cut(self, source: int, target: int, fault: int) -> None:
         """Drop all packets of one direction of a link; it stays cut while any fault cuts it."""
-        self.network.cut(source, target, fault)
+        for one, other in self._links(source, target):
+            self.network.cut(one, other, fault)
 
     def mend(self, source: int, target: int, fault: int) -> None:
         """Undo :meth:`cut` of that fault."""
-        self.network.mend(source, target, fault)
+        for one, other in self._links(source, target):
+            self.network.mend(one, other, fault)
+
+    def _links(self, source: int, target: int) -> list[tuple[int, int]]:
+        """The links between two processes: an application may have more than one client."""
+        together = self.clients.together
+        return [(one, other) for one in together(source) for other in together(target)]
 
     def nodes(self) -> tuple[int, ...]:
-        """Every node's id."""
-        return tuple(self.network.processes)
+        """Every process's node id; of a process with two clients the one that it goes by."""
+        others = [each for node in self.clients.names for each in self.clients.together(node)[1:]]
+        return tuple([node for node in self.network.processes if node not in others])
 
     def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
         """An administrator's election; LEADER_NOT_AVAILABLE while no controller listens."""

@@ -947,6 +947,22 @@ class RecordsAborted(TraceEvent):
     stint: int
 
 
+@_event
+class RecordDeadLettered(TraceEvent):
+    """An application sent the record at ``log_offset``, which its handler could not process, to a dead-letter topic.
+
+    The topic's leader has acknowledged it; ``detail`` is the topic.
+    """
+
+    kind: ClassVar[str] = "record_dead_lettered"
+    at_us: int
+    client: str
+    group_id: str
+    partition: str
+    log_offset: int
+    detail: str
+
+
 Event = TraceEvent
 """Any trace event."""
 

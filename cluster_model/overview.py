@@ -3,8 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 from cluster_model import beliefs, group_truth, viewing
+from cluster_model.clients.producer import Producer
 from cluster_model.kernel.processes import ProcessState
 from cluster_model.messages import NOBODY
+from cluster_model.spec import ProducerSpec
 from cluster_model.views import BrokerView, ClientView, ClusterView, GroupView, PartitionView, ProducerView
 
 if TYPE_CHECKING:
@@ -23,7 +25,10 @@ def overview(cluster: "Cluster") -> ClusterView:
         controllers=cluster.plane.view(),
         brokers=tuple(_broker_view(cluster, broker.id, broker.rack, partitions) for broker in cluster.spec.brokers),
         partitions=partitions,
-        producers=tuple(_producer_view(cluster, name) for name in cluster.producers),
+        producers=(
+            *[_producer_view(cluster.producers[spec.name], spec) for spec in cluster.spec.producers],
+            *[_producer_view(letters, letters.spec) for letters in cluster.clients.letter_producers],
+        ),
         groups=tuple(_group_view(cluster, spec.name) for spec in cluster.spec.groups),
         clients=tuple(_client_view(cluster, node, name) for node, name in cluster.clients.names.items()),
         ledger=viewing.ledger_view(cluster.checker),
@@ -68,11 +73,9 @@ def _client_view(cluster: "Cluster", node: int, name: str) -> ClientView:
     return ClientView(node, name, shown)
 
 
-def _producer_view(cluster: "Cluster", name: str) -> ProducerView:
-    producer = cluster.producers[name]
-    spec = next(spec for spec in cluster.spec.producers if spec.name == name)
+def _producer_view(producer: Producer, spec: ProducerSpec) -> ProducerView:
     return ProducerView(
-        name, spec.topic, producer.acks, producer.sent, producer.acked, producer.failed, producer.unknown,
+        spec.name, spec.topic, producer.acks, producer.sent, producer.acked, producer.failed, producer.unknown,
         producer.in_flight, producer.queued, producer.refused, producer.last_error,
     )  # fmt: skip
 

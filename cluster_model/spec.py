@@ -74,7 +74,10 @@ class Interceptor:
 
 @dataclass(frozen=True, slots=True)
 class ProducerSpec:
-    """A producer that makes ``batch`` records every ``interval_us``; ``records`` names what they hold."""
+    """A producer that makes ``batch`` records every ``interval_us``; ``records`` names what they hold.
+
+    With an interval of 0, and neither profile nor loop, it makes none by itself.
+    """
 
     name: str
     topic: str
@@ -142,6 +145,8 @@ class GroupSpec:
     """How often it is tried again before the record is skipped ..."""
     retry_pause_us: int = 0
     """... and how long after."""
+    dead_letter: str = ""
+    """The topic that such a record is sent to instead of being skipped; empty: none. Not where ``commit`` hands off."""
     pattern: str = ""
     """A regular expression: a coordinated group's topics are all that match it, instead of ``topics``."""
     racks: tuple[str, ...] = ()

@@ -15,11 +15,13 @@ from cluster_model.clients.application import ASYNC_RETRY, Application, Failing
 from cluster_model.clients.assigning import topic_of
 from cluster_model.clients.commits import ASYNC, CLOSE, RETRIABLE, SYNC, Outcome
 from cluster_model.clients.coordination import Coordination
+from cluster_model.clients.dead_letters import DeadLetters
 from cluster_model.clients.fetching import Fetcher, Handed
 from cluster_model.clients.group_settings import GroupSettings
 from cluster_model.clients.in_hand import InHand
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.modern.coordination import ModernCoordination
+from cluster_model.clients.phases import CLOSED, CLOSING, COMMITTING, DELIVERING, POLLING, PROCESSING, STARTING
 from cluster_model.clients.positions import Positions
 from cluster_model.clients.reset_policy import reset_policy
 from cluster_model.config import ConsumerConfig
@@ -43,18 +45,6 @@ from cluster_model.messages import (
 from cluster_model.profiles import Profile
 
 NO_RACKS: Final[Mapping[int, str]] = MappingProxyType({})
-POLLING: Final = 0
-"""The application waits in a poll ..."""
-PROCESSING: Final = 1
-"""... has records in hand ..."""
-COMMITTING: Final = 2
-"""... waits in a commitSync ..."""
-CLOSING: Final = 3
-"""... or in a close ..."""
-CLOSED: Final = 4
-"""... and is done with it."""
-STARTING: Final = 5
-"""A process that has just started knows of no topics yet."""
 
 
 class Consumer:
@@ -63,7 +53,7 @@ class Consumer:
     __slots__ = (
         "_alarm", "_application", "_busy_until", "_config", "_emit", "_failing", "_fetcher", "_hand", "_metadata",
         "_phase", "_port", "_positions", "_profile", "_refused", "_taken", "coordination", "failed", "group",
-        "leaving", "name", "read", "stall_us",
+        "leaving", "letters", "name", "read", "stall_us",
     )  # fmt: skip
 
     def __init__(
@@ -98,6 +88,8 @@ class Consumer:
         self.leaving = False
         """Its application is to end, and calls no other poll."""
         self._failing: tuple[Failing, ...] = ()
+        self.letters: DeadLetters | None = None
+        """Of an application that has a topic for what its handler cannot process."""
         self._hand = InHand()
         self._refused: tuple[tuple[CommittedOffset, ...], ...] = ()
         """Commits that the application will try once more."""
@@ -310,6 +302,10 @@ class Consumer:
 
     def _processed(self, now: int) -> None:
         """The records of the last poll are done with."""
+        if self._failing and self.letters is not None:
+            self._phase = DELIVERING
+            self.letters.deliver(self._failing)
+            return
         self._phase = POLLING
         self._skip(now)
         self._hand.done()
@@ -322,6 +318,15 @@ class Consumer:
             self.coordination.commits.commit(ASYNC, self.coordination.commits.consumed(), now)
             for offsets in refused:
                 self.coordination.commits.commit(ASYNC, offsets, now)
+
+    def delivered(self, left: tuple[Failing, ...]) -> None:
+        """Letters are sent, but for those of records that are ``left``: each partition is read again from there."""
+        # The first of a partition is what counts.
+        for partition, first, _count in reversed(left):
+            self._positions.seek(partition, first)
+        self._failing = ()
+        self._processed(self._port.now)
+        self._go_on()
 
     def _commit_sync(self, now: int) -> None:
         if self.coordination is not None:
@@ -349,7 +354,7 @@ class Consumer:
             times.append(self._busy_until)
         if self.coordination is not None:
             polling = self._phase == POLLING
-            times.append(self.coordination.due(now, polling=polling, idle=self._phase != PROCESSING))
+            times.append(self.coordination.due(now, polling=polling, idle=self._phase not in (PROCESSING, DELIVERING)))
         # What is due and was not done waits for something else, which will be heard of.
         due = [at for at in times if at > now]
         if due:
@@ -390,13 +395,14 @@ class Consumer:
             self.read, self.failed, self._phase, self._taken, self._failing, self._hand.save(), self._refused,
             self._busy_until, self._alarm.save(), self._metadata.save(), self._positions.save(), self._fetcher.save(),
             None if self.coordination is None else self.coordination.save(),
+            None if self.letters is None else self.letters.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
             self.read, self.failed, self._phase, self._taken, self._failing, hand, self._refused, self._busy_until,
-            alarm, metadata, positions, fetcher, coordination,
+            alarm, metadata, positions, fetcher, coordination, letters,
         ) = saved  # fmt: skip
         self._hand.load(hand)
         self._alarm.load(alarm)
@@ -405,3 +411,5 @@ class Consumer:
         self._fetcher.load(fetcher)
         if self.coordination is not None:
             self.coordination.load(coordination)
+        if self.letters is not None:
+            self.letters.load(letters)

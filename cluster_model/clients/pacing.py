@@ -138,8 +138,35 @@ class Closed:
         (self._settled,) = saved
 
 
+class Asked:
+    """No batch is made by time: the application sends when something else has happened."""
+
+    __slots__ = ()
+
+    def begin(self) -> None:
+        """Nothing to begin with."""
+
+    def made(self) -> None:
+        """Nobody sets a timer."""
+
+    def blocked(self) -> None:
+        """Whoever sends waits."""
+
+    def settled(self, records: int, latency_us: int) -> None:
+        """Whoever sent is told otherwise."""
+
+    def save(self) -> tuple[Any, ...]:
+        """Nothing to keep."""
+        return ()
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Nothing to restore."""
+
+
 def pacing_of(port: Port, spec: ProducerSpec) -> Pacing:
     """How this producer's application works."""
     if spec.loop is not None:
         return Closed(port, spec)
+    if spec.profile is None and not spec.interval_us:
+        return Asked()
     return Steady(port, spec) if spec.profile is None else Profiled(port, spec)

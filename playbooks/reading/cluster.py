@@ -23,6 +23,7 @@ from cluster_model.spec import (
 )
 from playbooks.problems import counted, listed, shown
 from playbooks.reading.cluster_keys import MOST_CONSUMERS
+from playbooks.reading.handlers import dead_letter
 from playbooks.reading.kinds import Fields
 from playbooks.reading.load import read_keys, read_loop, read_rate, read_sizes
 from playbooks.reading.notes import Notes
@@ -349,4 +350,5 @@ def _group(fields: Fields, profile: Profile, notes: Notes) -> GroupSpec:
         fields.get("config", {}), fields.get("coordinated", True), fields.get("commit", "auto"),
         fields.get("fails", 0), fields.get("retries", 0), fields.get("retry_pause", 0),
         instances=_instances(fields, profile, notes), pattern=pattern, racks=racks(fields, notes),
+        dead_letter=dead_letter(fields, notes),
     )  # fmt: skip

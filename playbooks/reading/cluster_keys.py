@@ -255,6 +255,7 @@ GROUP: Final = Record(
         "fails": Key(Integer(1, 1_000_000), "Its handler cannot process one record in so many; all unless given."),
         "retries": Key(Integer(1, 1_000), "How often it is tried again before the record is skipped; 0 unless given."),
         "retry_pause": Key(DURATION, "How long after; at once unless given."),
+        "dead_letter": Key(Reference("topic"), "The topic that it is sent to instead of being skipped; with fails."),
         "config": Key(Config("consumer"), "Consumer configuration by Kafka's names."),
     }
 )

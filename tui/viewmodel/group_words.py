@@ -20,6 +20,7 @@ KINDS: Final = (
     "handler_failed",
     "interceptor_failed",
     "records_abandoned",
+    "record_dead_lettered",
     *_PARTITIONS,
 )
 """The events that are told here."""
@@ -37,6 +38,9 @@ def told(event: Any) -> Words:
     if event.kind == "handler_failed":
         said = f"{event.client} skips {event.count} records of {event.partition} from {event.log_offset} on"
         return glyphs.BULLET, "warning", key, said
+    if event.kind == "record_dead_lettered":
+        said = f"{event.client} cannot process {event.partition} at {event.log_offset}: a dead letter in {event.detail}"
+        return glyphs.BULLET, "warning", (*key, event.partition, event.log_offset), said
     if event.kind == "records_abandoned":
         said = f"{event.client} does not process {event.count} records of {event.partition} from {event.log_offset} on"
         return glyphs.BULLET, "warning", key, f"{said}: {event.by}"

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from cluster_model.clients.application import Application
-from cluster_model.clients.consumer import CLOSED, Consumer
+from cluster_model.clients.consumer import Consumer
 from cluster_model.clients.group_settings import GroupSettings
 from cluster_model.clients.modern.coordination import ModernCoordination
+from cluster_model.clients.phases import CLOSED
 from cluster_model.config import ConfigValue, ConsumerConfig
 from cluster_model.events import Event
 from cluster_model.groups.modern.group import ModernGroup

@@ -1,0 +1,268 @@
+"""Records that no handler can process, and the topic that they are sent to before anything is committed."""
+
+from typing import Any
+
+import pytest
+
+from cluster_model.cluster import Cluster
+from cluster_model.errors import ModelError
+from cluster_model.events import HandlerFailed, OffsetsCommitted, RecordDeadLettered, RecordsAbandoned, RecordsUnknown
+from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+
+MS = 1_000
+SECOND = 1_000_000
+P, M0 = 2_000, 3_000
+LETTERS = "g/0.dead-letter"
+EVERY = 50
+
+
+class Desk:
+    """A cluster whose group cannot process one record in 50, with what it did."""
+
+    def __init__(self, *, kafka: str = "3.9", cluster: Cluster | None = None, **group: Any) -> None:
+        spec = ClusterSpec(
+            kafka,
+            "kraft" if kafka in ("3.9", "4.1") else "zookeeper",
+            tuple(BrokerSpec(number) for number in (1, 2, 3)),
+            (
+                TopicSpec("t", 2, 3, ((1, 2, 3), (2, 3, 1)), {"min.insync.replicas": 2}),
+                TopicSpec("dead", 1, 3, ((3, 1, 2),), {"min.insync.replicas": 2}),
+            ),
+            (ProducerSpec("p", "t", 20 * MS, 2, config={"acks": "all"}),),
+            (
+                GroupSpec(
+                    "g", ("t",), **{
+                        "members": 1, "processing_us": MS, "commit": "sync", "fails": EVERY, "dead_letter": "dead",
+                        "config": {"auto.offset.reset": "earliest"}, **group,
+                    },
+                ),
+            ),
+            NetworkSpec(2_000, 0),
+            {"offsets.topic.num.partitions": 1},
+        )  # fmt: skip
+        self.cluster = cluster or Cluster.build(spec, 3)
+        self.events: list[Any] = []
+
+    def run(self, until: int) -> None:
+        self.cluster.run(until)
+        self.events += self.cluster.drain()
+
+    def step(self, kind: type[Any]) -> Any:
+        """Run until the next event of a kind."""
+        while True:
+            self.cluster.run(self.cluster.now_us + 120 * SECOND, 1)
+            drained = self.cluster.drain()
+            self.events += drained
+            found = [event for event in drained if isinstance(event, kind)]
+            if found:
+                return found[0]
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def letters(self) -> list[tuple[str, int]]:
+        return [(event.partition, event.log_offset) for event in self.of(RecordDeadLettered)]
+
+    def ended(self, until: int) -> None:
+        """Let readers come to the end."""
+        self.cluster.stop_producers()
+        self.run(until)
+        assert self.cluster.query.lag("g") == 0
+
+    def expected(self) -> list[tuple[str, int]]:
+        """Every record that cannot be processed."""
+        query = self.cluster.query
+        return [(name, at) for name in ("t-0", "t-1") for at in range(EVERY - 1, query.leo(name), EVERY)]
+
+    def books(self) -> list[int]:
+        """Letters: sent, acked, failed, unknown, aborted."""
+        return self.cluster.checker.ledger.books[LETTERS]
+
+
+@pytest.mark.parametrize("kafka", ["0.9", "2.0", "3.9", "4.1"])
+@pytest.mark.parametrize("commit", ["auto", "sync", "async", "before"])
+def test_every_record_that_cannot_be_processed_is_in_the_topic_once(kafka: str, commit: str) -> None:
+    desk = Desk(kafka=kafka, commit=commit)
+    desk.run(12 * SECOND)
+    desk.ended(20 * SECOND)
+    expected = desk.expected()
+    assert len(expected) > 15
+    assert sorted(desk.letters()) == expected
+    assert desk.of(HandlerFailed) == []
+    assert desk.cluster.query.leo("dead-0") == len(expected)
+    assert desk.books() == [len(expected), len(expected), 0, 0, 0]
+    view = next(each for each in desk.cluster.view().producers if each.name == LETTERS)
+    assert (view.topic, view.acks, view.acked) == ("dead", -1, len(expected))
+
+
+def test_without_a_topic_records_are_skipped_and_there_is_no_other_producer() -> None:
+    desk = Desk(dead_letter="")
+    desk.run(10 * SECOND)
+    assert desk.of(HandlerFailed) != []
+    assert desk.letters() == []
+    assert [each.name for each in desk.cluster.view().producers] == ["p"]
+
+
+def test_a_topic_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ModelError, match="no topic 'letters'"):
+        Desk(dead_letter="letters")
+
+
+def test_the_commit_waits_for_the_letter() -> None:
+    desk = Desk()
+    first = desk.step(RecordDeadLettered)
+    behind = [
+        e for e in desk.of(OffsetsCommitted) if e.partition == first.partition and e.log_offset > first.log_offset
+    ]
+    assert behind == []
+    # The leader of the dead letters is gone: nothing more is committed until there is another.
+    desk.cluster.pause(3)
+    desk.cluster.pause(2)
+    now = desk.cluster.now_us
+    desk.run(now + 4 * SECOND)
+    told = desk.letters()
+    committed = {e.partition: e.log_offset for e in desk.of(OffsetsCommitted)}
+    assert all((name, at) in told for name, at in desk.expected() if at < committed.get(name, 0))
+    assert desk.cluster.producers["p"].acked >= 0
+    desk.cluster.resume(2)
+    desk.cluster.resume(3)
+    desk.run(now + 30 * SECOND)
+    desk.ended(now + 60 * SECOND)
+    assert set(desk.letters()) == set(desk.expected())
+
+
+def test_a_crash_between_letter_and_commit_makes_a_second_letter() -> None:
+    desk = Desk()
+    desk.run(5 * SECOND)
+    before = len(desk.letters())
+    twice = desk.step(RecordDeadLettered)
+    desk.cluster.crash(M0)
+    desk.run(desk.cluster.now_us + 2 * SECOND)
+    desk.cluster.restart(M0)
+    desk.run(80 * SECOND)
+    desk.ended(90 * SECOND)
+    letters = desk.letters()
+    assert letters[before] == (twice.partition, twice.log_offset)
+    assert [each for each in desk.expected() if letters.count(each) != 1] == [letters[before]]
+    assert letters.count(letters[before]) == 2
+    assert desk.cluster.query.leo("dead-0") == len(letters) == len(desk.expected()) + 1
+    assert desk.books() == [len(letters), len(letters), 0, 0, 0]
+
+
+def test_a_crash_while_the_letter_is_under_way_leaves_it_unknown_and_in_the_topic() -> None:
+    desk = Desk()
+    desk.run(5 * SECOND)
+    cluster = desk.cluster
+    sent = desk.books()[0]
+    while desk.books()[0] == sent:
+        desk.run(cluster.now_us + MS)
+    cluster.run(cluster.now_us + 3 * MS)
+    told = len(desk.letters())
+    cluster.crash(M0)
+    desk.run(cluster.now_us + 2 * SECOND)
+    assert [(event.client, event.error) for event in desk.of(RecordsUnknown)] == [(LETTERS, "process died")]
+    cluster.restart(M0)
+    desk.run(80 * SECOND)
+    desk.ended(90 * SECOND)
+    expected = desk.expected()
+    assert sorted(desk.letters()) == expected
+    assert cluster.query.leo("dead-0") == len(expected) + 1
+    assert len(expected) > told > 0
+    assert desk.books() == [len(expected) + 1, len(expected), 0, 1, 0]
+
+
+def test_a_letter_that_cannot_be_sent_has_its_record_read_again_and_nothing_is_lost() -> None:
+    # Without retries (the default up to 2.0) the first refusal is told to the application.
+    desk = Desk(kafka="2.0", retries=1, retry_pause_us=20 * MS)
+    desk.run(5 * SECOND)
+    cluster = desk.cluster
+    cluster.crash(3)
+    desk.run(40 * SECOND)
+    again = [(event.partition, event.log_offset) for event in desk.of(RecordsAbandoned)]
+    assert again != []
+    assert {event.by for event in desk.of(RecordsAbandoned)} == {"dead letter not sent"}
+    cluster.restart(3)
+    desk.run(60 * SECOND)
+    desk.ended(80 * SECOND)
+    books = desk.books()
+    assert books[2] + books[3] > 0
+    assert sorted(set(desk.letters())) == desk.expected()
+    assert set(again) <= set(desk.letters())
+    # What failed for sure is in the topic once; what nobody knew of may be there twice.
+    assert books[1] <= cluster.query.leo("dead-0") <= books[1] + books[3]
+    assert cluster.query.reread("g") > 0
+    assert (cluster.query.violations(), cluster.query.acked_lost(LETTERS)) == (0, 0)
+
+
+def test_who_ends_in_order_waits_for_the_letter_and_commits() -> None:
+    desk = Desk()
+    desk.run(5 * SECOND)
+    sent = desk.books()[0]
+    while desk.books()[0] == sent:
+        desk.run(desk.cluster.now_us + MS)
+    desk.cluster.shutdown(M0)
+    desk.run(desk.cluster.now_us + SECOND)
+    assert not desk.cluster.is_up(M0)
+    assert desk.books()[:2] == [sent + 1, sent + 1]
+    desk.cluster.restart(M0)
+    desk.run(20 * SECOND)
+    desk.ended(30 * SECOND)
+    assert sorted(desk.letters()) == desk.expected()
+
+
+def test_what_happens_to_a_member_happens_to_both_of_its_clients() -> None:
+    desk = Desk()
+    cluster = desk.cluster
+    assert 5_000 not in cluster.nodes()
+    desk.run(5 * SECOND)
+    for end in (lambda: cluster.pause(M0), lambda: [cluster.cut(M0, broker, 7) for broker in (1, 2, 3)]):
+        sent = desk.books()[0]
+        while desk.books()[0] == sent:
+            cluster.run(cluster.now_us + MS)
+        end()
+        told = cluster.clients.letter_producers[0].acked
+        # The letter is under way: its answer waits for the process, or the next request for the link.
+        cluster.run(cluster.now_us + 3 * SECOND)
+        assert cluster.clients.letter_producers[0].acked <= told + 1
+        cluster.resume(M0) if cluster.state_of(M0).name == "PAUSED" else None
+        for broker in (1, 2, 3):
+            cluster.mend(M0, broker, 7)
+        cluster.run(cluster.now_us + 3 * SECOND)
+        assert cluster.clients.letter_producers[0].acked > told
+
+
+@pytest.mark.parametrize("at", [30 * MS, 2, 900])
+def test_a_keyframe_in_the_middle_of_a_letter_goes_on_as_before(at: int) -> None:
+    desk = Desk()
+    desk.run(5 * SECOND)
+    cluster = desk.cluster
+    sent = desk.books()[0]
+    while desk.books()[0] == sent:
+        cluster.run(cluster.now_us + 200)
+    cluster.run(cluster.now_us + at)
+    kept = cluster.save()
+
+    def rest() -> str:
+        now = cluster.now_us
+        cluster.crash(M0)
+        cluster.run(now + SECOND)
+        cluster.restart(M0)
+        cluster.run(now + 70 * SECOND)
+        return cluster.digest()
+
+    def straight() -> str:
+        cluster.run(cluster.now_us + 20 * SECOND)
+        return cluster.digest()
+
+    whole = straight()
+    cluster.load(kept)
+    assert cluster.save()[:-1] == kept[:-1]
+    crashed = rest()
+    cluster.load(kept)
+    assert straight() == whole
+    cluster.load(kept)
+    assert rest() == crashed != whole
+    twin = cluster.twin()
+    twin.load(kept)
+    twin.run(twin.now_us + 20 * SECOND)
+    assert twin.digest() == whole
