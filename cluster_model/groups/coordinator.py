@@ -11,6 +11,7 @@ from typing import Any, Final
 from cluster_model.errors import KafkaError
 from cluster_model.events import Event
 from cluster_model.groups.committing import (
+    commit_error,
     deletable,
     expired,
     fetched,
@@ -241,9 +242,9 @@ class GroupCoordinator:
     def commit_in_transaction(self, source: int, request: TxnOffsetCommitRequest, error: KafkaError) -> None:
         """``doTxnCommitOffsets``: a group that nobody knows is made; whoever names a member must be that.
 
-        ``error`` is what refuses it already.
+        ``error`` is what refuses it already, as of an append.
         """
-        error = error or self.registry.status(request.group_id, nameless=True)
+        error = commit_error(error) or self.registry.status(request.group_id, nameless=True)
         verdicts = judged(request, self._tenants.states, self._config.metadata_bytes)
         if not error:
             group = self.registry.groups.get(request.group_id) or self._create(request.group_id)
