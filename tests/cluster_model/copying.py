@@ -13,14 +13,13 @@ OUT = "copier/0.output"
 Covered = dict[str, list[int]]
 
 
-def spec(kafka: str = "3.9", *, fast: bool = False, config: dict[str, Any] | None = None, **group: Any) -> ClusterSpec:
+def spec(kafka: str = "3.9", *, fast: bool = False, more: tuple[ProducerSpec, ...] = (), **group: Any) -> ClusterSpec:
     """200 records a second on two partitions, copied by two members, and a careful reader of the copies.
 
     With ``fast`` sessions and intervals are short.
     """
     times = {"session.timeout.ms": 2_000, "heartbeat.interval.ms": 500, "max.poll.interval.ms": 4_000} if fast else {}
-    modern = group.get("config", {}).get("group.protocol") == "consumer"
-    if modern:
+    if group.get("config", {}).get("group.protocol") == "consumer":
         times = {"max.poll.interval.ms": 4_000} if fast else {}
     given = {"auto.offset.reset": "earliest", **times, **group.pop("config", {})}
     return ClusterSpec(
@@ -31,7 +30,7 @@ def spec(kafka: str = "3.9", *, fast: bool = False, config: dict[str, Any] | Non
             TopicSpec("in", 2, 3, ((1, 2, 3), (2, 3, 1)), {"min.insync.replicas": 2}),
             TopicSpec("out", 2, 3, ((3, 1, 2), (1, 3, 2)), {"min.insync.replicas": 2}),
         ),
-        (ProducerSpec("source", "in", 10 * MS, 2, config={"acks": "all"}),),
+        (ProducerSpec("source", "in", 10 * MS, 2, config={"acks": "all"}), *more),
         (
             GroupSpec("copier", ("in",), **{
                 "members": 2, "processing_us": MS, "commit": "transaction", "to": "out", "config": given, **group,
@@ -43,9 +42,10 @@ def spec(kafka: str = "3.9", *, fast: bool = False, config: dict[str, Any] | Non
         ),
         NetworkSpec(500, 200),
         {
-            "offsets.topic.num.partitions": 1, "transaction.state.log.num.partitions": 3,
+            "group.min.session.timeout.ms": 1_000, "offsets.topic.num.partitions": 1,
+            "transaction.state.log.num.partitions": 3,
             "group.initial.rebalance.delay.ms": 0,
-            "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1_000, **(config or {}),
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1_000,
         },
     )  # fmt: skip
 
