@@ -18,6 +18,8 @@ LIVES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "resending": ("3.9", {"resends": True}, {}),
     "committing": ("2.5", {"send": "sync"}, {"commit": "sync"}),
     "old": ("0.8.2", {}, {}),
+    "dead letters": ("3.9", {}, {"commit": "sync", "fails": 40, "retries": 1, "dead_letter": "dead"}),
+    "dead letters once": ("2.0", {}, {"fails": 40, "dead_letter": "dead"}),
 }
 """Name → (version, of the producer, of the group)."""
 
@@ -29,7 +31,7 @@ def build(name: str) -> Cluster:
         kafka,
         "kraft" if kafka == "3.9" else "zookeeper",
         (BrokerSpec(1), BrokerSpec(2), BrokerSpec(3)),
-        (TopicSpec("t", 4, 3),),
+        (TopicSpec("t", 4, 3), *([TopicSpec("dead", 2, 3)] if "dead_letter" in group else [])),
         (
             ProducerSpec("p", "t", 20_000, 3, config={"acks": "all", "linger.ms": 30}, **producer),
             ProducerSpec("q", "t", 30_000, 1, config={"acks": "1"}),

@@ -148,8 +148,8 @@ def playbook(*, orders=6, payments=4, settle_us=1_000_000):
         brokers=tuple(BrokerSpec(each) for each in (1, 2, 3)),
         topics=(TopicSpec("orders", orders, 3, config={"min.insync.replicas": 2}), TopicSpec("payments", payments, 3)),
         producers=(
-            ProducerSpec("checkout", "orders", 5_000, config={"acks": "all"}),
-            ProducerSpec("clicks", "payments", 10_000, config={"acks": "1"}),
+            ProducerSpec("checkout", "orders", 5_000, config={"acks": "all"}, keys=1_000),
+            ProducerSpec("clicks", "payments", 10_000, config={"acks": "1"}, keys=1_000),
         ),
         groups=(GroupSpec("billing", ("orders", "payments"), 2, 2_000),),
     )

@@ -31,6 +31,7 @@ async def test_after_a_leader_crash_that_lost_records(size, golden):
         act(driver, "crash", 1)
         await driver.seconds(12)
         await driver.press(*["down"] * 7)
+        assert driver.bridge.view.ledger.missing > 0
         golden(f"lost-{size}", driver.text())
 
 

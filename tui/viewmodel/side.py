@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cluster_model.clients.dead_letters import SUFFIX
 from cluster_model.views import BrokerState, BrokerView, ClusterView, GroupView, PartitionView, ProducerView
 from playbooks.client_books import ClientBooks, GroupBook, ProducerBook
 from tui import glyphs
@@ -25,7 +26,7 @@ def clients(view: ClusterView, rates: dict[str, float], books: ClientBooks) -> t
     rows: list[SideRow] = []
     states: dict[str, BrokerState] = {client.name: client.state for client in view.clients}
     for producer in view.producers:
-        state = states.get(producer.name, "up")
+        state = states.get(producer.name.removesuffix(SUFFIX), "up")
         rows += _producer(producer, state, rates.get(producer.name), books.producers.get(producer.name))
     for group in view.groups:
         members = [states.get(name, "up") for name, _partitions in group.assignment]
