@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterable
 
 from cluster_model.errors import KafkaError
 from cluster_model.events import Event
+from cluster_model.groups.committing import commit_error
 from cluster_model.groups.config import GroupConfig
 from cluster_model.groups.coordinator import GroupCoordinator
+from cluster_model.groups.making import TopicMaker
 from cluster_model.groups.modern.config import ModernConfig
-from cluster_model.internal_topics import INTERNAL, OFFSETS
+from cluster_model.internal_topics import INTERNAL, OFFSETS, configured_partitions
 from cluster_model.kernel.port import Port
 from cluster_model.kernel.streams import Streams
 from cluster_model.messages import ProduceRequest
@@ -29,17 +31,20 @@ def host_coordinators(
 ) -> dict[int, GroupCoordinator]:
     """Give every broker its coordinators; returns those of groups, by broker.
 
-    How many partitions an internal topic has they know from their configuration.
+    How many partitions an internal topic has they know for good: from the spec's, else from the configuration. One that
+    is made later gets as many.
     """
-    partitions = {
-        topic.name: len(topic.placement) or topic.partitions for topic in spec.topics if topic.name in INTERNAL
-    }
+    partitions = configured_partitions(spec.config)
+    for topic in spec.topics:
+        if topic.name in INTERNAL:
+            partitions[topic.name] = len(topic.placement) or topic.partitions
     found: dict[int, GroupCoordinator] = {}
     for broker, port in brokers:
         stream = streams.named(f"groups:{broker.id}")
         config = GroupConfig.of(profile, spec.config)
         modern = (ModernConfig.of(profile, spec.config), emit)
-        coordinator = GroupCoordinator(port, profile, config, broker.tenants, partitions, stream, modern)
+        maker = TopicMaker(port, profile, spec.config, broker.tenants, partitions, broker.control.told_controller)
+        coordinator = GroupCoordinator(port, profile, config, broker.tenants, partitions, stream, modern, maker)
         broker.host(coordinator)
         transactions = TransactionConfig.of(profile, spec.config)
         written = _tell_groups(coordinator)
@@ -62,7 +67,7 @@ def _going_on(broker: Broker, groups: GroupCoordinator) -> Callable[[int, Write,
         if isinstance(write, ProduceRequest):
             broker.go_on(source, write, error)
         else:
-            groups.commit_in_transaction(source, write, error)
+            groups.commit_in_transaction(source, write, commit_error(error))
 
     return go_on
 

@@ -1,13 +1,16 @@
 """Kafka's own topics: ``__consumer_offsets`` and ``__transaction_state``, and the rules by which they are made.
 
-Kafka makes one when a coordinator is first looked for; a cluster here is formed with those that its clients need.
+Kafka makes one when a coordinator is first looked for. A cluster here is formed with those that its clients need, so
+that they begin ready; what is missing nevertheless is made as in Kafka (:mod:`cluster_model.groups.making`).
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
 from cluster_model.clients.application import TRANSACTION
+from cluster_model.config_keys import ConfigValue
 from cluster_model.profiles import Profile
 from cluster_model.spec import ClusterSpec, TopicSpec
 
@@ -35,33 +38,43 @@ def with_internal_topics(spec: ClusterSpec) -> ClusterSpec:
 
 
 def offsets_topic(spec: ClusterSpec) -> TopicSpec | None:
-    """``__consumer_offsets`` as this version makes it, None while there are too few brokers for it.
-
-    Up to 0.10.2 it got as many replicas as there were brokers, at most the number configured; since 0.11 that number
-    is insisted on (KIP-115).
-    """
-    wanted = int(spec.config.get("offsets.topic.replication.factor", 3))
-    replication = min(wanted, len(spec.brokers))
-    if replication < wanted and Profile.of(spec.kafka, spec.mode).number >= (0, 11, 0):
-        return None
-    partitions = int(spec.config.get("offsets.topic.num.partitions", 50))
-    config: dict[str, int | str | bool] = {"cleanup.policy": "compact", "segment.bytes": SEGMENT_BYTES}
-    return TopicSpec(OFFSETS, partitions, replication, (), config)
+    """``__consumer_offsets`` as this version makes it, None while there are too few brokers for it."""
+    topic = template(OFFSETS, Profile.of(spec.kafka, spec.mode), spec.config, len(spec.brokers))
+    return topic if topic.replication <= len(spec.brokers) else None
 
 
 def transactions_topic(spec: ClusterSpec) -> TopicSpec | None:
     """``__transaction_state``, None before 0.11 and while there are too few brokers for it."""
-    replication = int(spec.config.get("transaction.state.log.replication.factor", 3))
-    if not Profile.of(spec.kafka, spec.mode).transactions or replication > len(spec.brokers):
-        return None
-    partitions = int(spec.config.get("transaction.state.log.num.partitions", 50))
-    config: dict[str, int | str | bool] = {
-        "cleanup.policy": "compact",
-        "segment.bytes": SEGMENT_BYTES,
-        "min.insync.replicas": int(spec.config.get("transaction.state.log.min.isr", 2)),
-        "unclean.leader.election.enable": False,
+    profile = Profile.of(spec.kafka, spec.mode)
+    topic = template(TRANSACTIONS, profile, spec.config, len(spec.brokers))
+    return topic if profile.transactions and topic.replication <= len(spec.brokers) else None
+
+
+def template(topic: str, profile: Profile, config: Mapping[str, ConfigValue], brokers: int) -> TopicSpec:
+    """One of the two as brokers of this configuration want it, with so many ``brokers`` alive.
+
+    Up to 0.10.2 ``__consumer_offsets`` got as many replicas as there were brokers, at most the number configured; since
+    0.11 that number is insisted on (KIP-115).
+    """
+    own: dict[str, int | str | bool] = {"cleanup.policy": "compact", "segment.bytes": SEGMENT_BYTES}
+    partitions = configured_partitions(config)[topic]
+    if topic == OFFSETS:
+        replication = int(config.get("offsets.topic.replication.factor", 3))
+        if brokers and profile.number < (0, 11, 0):
+            replication = min(replication, brokers)
+        return TopicSpec(OFFSETS, partitions, replication, (), own)
+    own["min.insync.replicas"] = int(config.get("transaction.state.log.min.isr", 2))
+    own["unclean.leader.election.enable"] = False
+    replication = int(config.get("transaction.state.log.replication.factor", 3))
+    return TopicSpec(TRANSACTIONS, partitions, replication, (), own)
+
+
+def configured_partitions(config: Mapping[str, ConfigValue]) -> dict[str, int]:
+    """How many partitions each of the two is made with."""
+    return {
+        OFFSETS: int(config.get("offsets.topic.num.partitions", 50)),
+        TRANSACTIONS: int(config.get("transaction.state.log.num.partitions", 50)),
     }
-    return TopicSpec(TRANSACTIONS, partitions, replication, (), config)
 
 
 @lru_cache(maxsize=4_096)

@@ -212,6 +212,10 @@ class LedgerView:
     reordered: int
     aborted: int = 0
     """Written, or perhaps written, in a transaction that was aborted: neither acked nor lost."""
+    undone: int = 0
+    """Acked, and of a transaction that stands aborted in the leader's log; counted at a session's end only."""
+    leaked: int = 0
+    """Aborted, and of a transaction that stands committed there; likewise."""
 
 
 @dataclass(frozen=True, slots=True)

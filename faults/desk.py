@@ -21,6 +21,7 @@ from faults.procedures.job import Job, Procedure
 from faults.procedures.moving import Reassigning, Refactoring
 from faults.procedures.resetting import Resetting
 from faults.procedures.stopping import Decommissioning, Rolling, ShuttingDown
+from faults.procedures.transactions import Aborting, DescribingProducers, Finding, ListingTransactions
 
 WAKINGS: Final = 1 << 32
 """Tokens of the cluster's control events from here on are operations'; those below are faults'."""
@@ -35,6 +36,10 @@ _PROCEDURES: Final[Mapping[str, Procedure]] = {
     "describe_group": Describing(),
     "list_groups": Listing(),
     "delete_offsets": DeletingOffsets(),
+    "list_transactions": ListingTransactions(),
+    "describe_producers": DescribingProducers(),
+    "find_hanging": Finding(),
+    "abort_transaction": Aborting(),
 }
 _ASKING: Final = Asking()
 """All the others."""

@@ -2,7 +2,7 @@
 
 Each is what a tool of Kafka's does (``kafka-topics.sh``, ``kafka-reassign-partitions.sh``, ``kafka-configs.sh``,
 ``kafka-leader-election.sh``, ``kafka-delete-records.sh``, ``kafka-cluster.sh``,
-``kafka-consumer-groups.sh``), or what an operator does with several.
+``kafka-consumer-groups.sh``, ``kafka-transactions.sh``), or what an operator does with several.
 """
 
 import difflib
@@ -85,6 +85,15 @@ _STRATEGIES: Final = (
     Param("by_duration", "duration", "The first record of the last so much time.", ALL, 0, 10_000 * HOUR),
     Param("from_file", "offset lines", "Offsets as a file would say them: topic,partition,offset.", default=()),
 )  # fmt: skip
+_PARTITION: Final = Param("partition", "partition", "The partition.")
+_LARGEST: Final = Param(
+    "max_transaction_timeout",
+    "duration",
+    "The largest timeout that producers may have: what is open for longer is suspect.",
+    HOUR // 4,
+    0,
+    10_000 * HOUR,
+)
 _STATES: Final = (
     "any", "Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Assigning", "Reconciling", "Dead",
 )  # fmt: skip
@@ -303,6 +312,53 @@ OPERATIONS: Final = _table(
         params=(_GROUP, Param("topics", "scopes", "Topics, or only some partitions of one, as in orders:0,2.")),
         may_break="where a member begins that subscribes to them again",
         since="2.4",
+    ),
+    Operation(
+        name="list_transactions",
+        letter="i",
+        title="list transactions",
+        summary="Asks every broker for the transactional ids that it coordinates, and their states.",
+        params=(),
+        may_break="nothing",
+        since="3.0",
+    ),
+    Operation(
+        name="describe_producers",
+        letter="p",
+        title="describe producers",
+        summary="Tells what a partition's leader knows of the producers that wrote to it, and where their transactions "
+        "begin.",
+        params=(_PARTITION,),
+        may_break="nothing",
+        since="3.0",
+    ),
+    Operation(
+        name="find_hanging",
+        letter="h",
+        title="find hanging",
+        summary="Finds transactions open for longer than any timeout allows, that no coordinator will end.",
+        params=(
+            Param("partition", "partition", "The partition to search.", default=""),
+            Param("topic", "topic", "The topic, all of whose partitions are searched.", default=""),
+            _LARGEST,
+        ),
+        may_break="nothing",
+        since="3.0",
+        one_of=("partition", "topic"),
+    ),
+    Operation(
+        name="abort_transaction",
+        letter="a",
+        title="abort transaction",
+        summary="Ends a transaction in one partition by an ABORT marker: the one that begins at an offset, or the "
+        "first that hangs.",
+        params=(
+            _PARTITION,
+            Param("start_offset", "int", "Where it begins; -1: the first one that hangs.", ALL, ALL, 1 << 62),
+            _LARGEST,
+        ),
+        may_break="a transaction that does not hang: part of it is aborted, whatever becomes of the rest",
+        since="3.0",
     ),
     Operation(
         name="cancel",

@@ -44,7 +44,7 @@ def _parameters(name: str, cluster: Cluster, partition: str, broker: int) -> dic
         return {"topic": topic, "set": (("min.insync.replicas", 2 if needed < 2 else 1),)}
     if name == "alter_broker_config":
         return {"set": (("unclean.leader.election.enable", True),)}
-    if name == "delete_records":
+    if name in ("delete_records", "describe_producers", "abort_transaction"):
         return {"partition": partition}
     if name == "reset_offsets":
         return {"group": _group(cluster, topic), "topics": (topic,), "to_earliest": True, "execute": True}
@@ -56,7 +56,7 @@ def _parameters(name: str, cluster: Cluster, partition: str, broker: int) -> dic
         return {"broker": broker, "restart_after": RESTART_US}
     if name == "decommission":
         return {"broker": broker}
-    return {"topic": topic} if name == "delete_topic" else {}
+    return {"topic": topic} if name in ("delete_topic", "find_hanging") else {}
 
 
 def _group(cluster: Cluster, topic: str) -> str:

@@ -30,7 +30,8 @@ class Answers:
     """Steps with an opinion about an answer that has not come yet."""
 
     def __init__(self, steps: tuple[Step, ...]) -> None:
-        self._steps = steps
+        # By their places in the file: those for other versions are not among them.
+        self._steps = {step.index: step for step in steps}
         self._waiting: dict[int, int] = {}
         """Operation → step."""
 

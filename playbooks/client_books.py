@@ -52,12 +52,20 @@ class Handed:
 
 
 class ProducerBook:
-    """A producer's records by their outcome, and its attempts."""
+    """A producer's records by their outcome, its attempts and its transactions."""
 
-    __slots__ = ("aborted", "acked", "errors", "failed", "refused", "retries", "sent", "unknown")
+    __slots__ = ("aborted", "acked", "errors", "failed", "failure", "interceptor_failures", "refused", "retries",
+                 "sent", "transactions", "transactions_aborted", "transactions_committed", "transactions_unknown",
+                 "unknown")  # fmt: skip
 
     def __init__(self) -> None:
         self.sent = self.acked = self.failed = self.unknown = self.aborted = 0
+        self.transactions = self.transactions_committed = self.transactions_aborted = self.transactions_unknown = 0
+        """Transactions begun, and those of them whose end the producer knows."""
+        self.interceptor_failures = 0
+        """Records at which an interceptor threw."""
+        self.failure = ""
+        """The fatal error that ended it, empty while none did."""
         self.retries = 0
         """Attempts beyond the first, of batches."""
         self.refused: dict[str, int] = {}
@@ -72,22 +80,23 @@ class ProducerBook:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        refused, errors = tuple(self.refused.items()), tuple(self.errors.items())
-        return (self.sent, self.acked, self.failed, self.unknown, self.retries, refused, errors, self.aborted)
+        values = [getattr(self, name) for name in self.__slots__]
+        return tuple([tuple(each.items()) if isinstance(each, dict) else each for each in values])
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "ProducerBook":
         """Undo of :meth:`save`."""
         book = cls()
-        book.sent, book.acked, book.failed, book.unknown, book.retries, refused, errors, book.aborted = saved
-        book.refused, book.errors = dict(refused), dict(errors)
+        for name, value in zip(cls.__slots__, saved, strict=True):
+            setattr(book, name, dict(value) if isinstance(value, tuple) else value)
         return book
 
 
 class MemberBook:
     """One consumer of a group."""
 
-    __slots__ = ("commits", "failed_commits", "failure", "last_commit", "lost", "read", "reread", "skipped")
+    __slots__ = ("abandoned", "commits", "failed_commits", "failure", "last_commit", "lost", "read", "reread",
+                 "skipped")  # fmt: skip
 
     def __init__(self) -> None:
         self.read = 0
@@ -98,6 +107,8 @@ class MemberBook:
         self.failed_commits = 0
         self.skipped = 0
         """Records that its handler could not process."""
+        self.abandoned = 0
+        """Records that it was handed and that its application never came to process."""
         self.lost = 0
         """Partitions that it found to be its own no more."""
         self.failure = ""
@@ -174,9 +185,13 @@ class GroupBook:
 class ClientBooks:
     """The books of all clients, by name."""
 
-    __slots__ = ("groups", "producers")
+    __slots__ = ("closed", "groups", "killed", "producers")
 
     def __init__(self) -> None:
+        self.killed: dict[str, int] = {}
+        """Process, of a client or another, → how often it was killed ..."""
+        self.closed: dict[str, int] = {}
+        """... and how often a client's was closed in order."""
         self.producers: dict[str, ProducerBook] = {}
         self.groups: dict[str, GroupBook] = {}
 
@@ -196,15 +211,18 @@ class ClientBooks:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return tuple(
-            [tuple([(name, each.save()) for name, each in books.items()]) for books in (self.producers, self.groups)]
-        )
+        return (
+            tuple([(name, each.save()) for name, each in self.producers.items()]),
+            tuple([(name, each.save()) for name, each in self.groups.items()]),
+            tuple(self.killed.items()), tuple(self.closed.items()),
+        )  # fmt: skip
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "ClientBooks":
         """Undo of :meth:`save`."""
         books = cls()
-        producers, groups = saved
+        producers, groups, killed, closed = saved
+        books.killed, books.closed = dict(killed), dict(closed)
         books.producers = {name: ProducerBook.loaded(each) for name, each in producers}
         books.groups = {name: GroupBook.loaded(each) for name, each in groups}
         return books

@@ -42,6 +42,30 @@ def _unknown(books: ClientBooks, event: Any) -> None:
     book.errors[event.error] = book.errors.get(event.error, 0) + event.count
 
 
+def _begun(books: ClientBooks, event: Any) -> None:
+    books.producer(event.client).transactions += 1
+
+
+def _transaction_committed(books: ClientBooks, event: Any) -> None:
+    books.producer(event.client).transactions_committed += 1
+
+
+def _transaction_aborted(books: ClientBooks, event: Any) -> None:
+    books.producer(event.client).transactions_aborted += 1
+
+
+def _transaction_unknown(books: ClientBooks, event: Any) -> None:
+    books.producer(event.client).transactions_unknown += 1
+
+
+def _producer_failed(books: ClientBooks, event: Any) -> None:
+    books.producer(event.client).failure = event.error
+
+
+def _intercepted(books: ClientBooks, event: Any) -> None:
+    books.producer(event.client).interceptor_failures += event.count
+
+
 def _refused(books: ClientBooks, event: Any) -> None:
     refused = books.producer(event.client).refused
     refused[event.error] = refused.get(event.error, 0) + 1
@@ -120,6 +144,16 @@ def _skipped(books: ClientBooks, event: Any) -> None:
     books.group(event.group_id).member(event.client).skipped += event.count
 
 
+def _abandoned(books: ClientBooks, event: Any) -> None:
+    books.group(event.group_id).member(event.client).abandoned += event.count
+
+
+def _went_down(books: ClientBooks, event: Any) -> None:
+    ends = {"crash": books.killed, "close": books.closed}.get(event.detail)
+    if event.broker < 0 and ends is not None:
+        ends[event.node] = ends.get(event.node, 0) + 1
+
+
 def _consumer_failed(books: ClientBooks, event: Any) -> None:
     books.group(event.group_id).member(event.client).failure = event.error
 
@@ -130,6 +164,12 @@ _HANDLERS: Final[dict[str, Callable[[ClientBooks, Any], None]]] = {
     "records_failed": _failed,
     "records_unknown": _unknown,
     "records_aborted": _aborted,
+    "transaction_begun": _begun,
+    "transaction_committed": _transaction_committed,
+    "transaction_aborted": _transaction_aborted,
+    "transaction_unknown": _transaction_unknown,
+    "producer_fenced": _producer_failed,
+    "interceptor_failed": _intercepted,
     "produce_refused": _refused,
     "produce_retried": _retried,
     "records_read": _read,
@@ -142,6 +182,8 @@ _HANDLERS: Final[dict[str, Callable[[ClientBooks, Any], None]]] = {
     "offsets_committed": _committed,
     "commit_failed": _commit_failed,
     "handler_failed": _skipped,
+    "records_abandoned": _abandoned,
+    "node_down": _went_down,
     "consumer_failed": _consumer_failed,
 }
 """Kind of event → what it means for the books."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from cluster_model.views import ClusterView, GroupView, ProducerView
 from playbooks.client_books import ClientBooks, GroupBook, MemberBook, ProducerBook
+from playbooks.problems import counted
 
 Counts = tuple[tuple[str, int], ...]
 """Error names with a number, by name."""
@@ -38,6 +39,26 @@ class ProducerSummary:
     """Records failed or unknown, by the error that their callback got."""
     aborted: int = 0
     """Records that went with an aborted transaction."""
+    transactions: int = 0
+    """Transactions begun."""
+    transactions_committed: int = 0
+    transactions_aborted: int = 0
+    transactions_unknown: int = 0
+    """Transactions of which the producer cannot tell whether they are committed."""
+    interceptor_failures: int = 0
+    """Records at which an interceptor threw."""
+    killed: int = 0
+    """How often its process was killed ..."""
+    closed: int = 0
+    """... or closed in order."""
+    failure: str = ""
+    """The fatal error that ended it, empty for none."""
+
+    @property
+    def transactions_open(self) -> int:
+        """Transactions whose end the producer was not told: it had not come, or came after the producer's own."""
+        ended = self.transactions_committed + self.transactions_aborted + self.transactions_unknown
+        return self.transactions - ended
 
     def to_json(self) -> dict[str, Any]:
         """As in the published document."""
@@ -46,13 +67,21 @@ class ProducerSummary:
             "acked": self.acked,
             "failed": self.failed,
             "unknown": self.unknown,
+            "aborted": self.aborted,
             "unanswered": self.unanswered,
             "queued": self.queued,
             "in_flight": self.in_flight,
             "retries": self.retries,
             "refused": dict(self.refused),
             "errors": dict(self.errors),
-            **({"aborted": self.aborted} if self.aborted else {}),
+            "transactions": self.transactions,
+            "transactions_committed": self.transactions_committed,
+            "transactions_aborted": self.transactions_aborted,
+            "transactions_unknown": self.transactions_unknown,
+            "interceptor_failures": self.interceptor_failures,
+            "killed": self.killed,
+            "closed": self.closed,
+            "failure": self.failure,
         }
 
 
@@ -70,6 +99,12 @@ class MemberSummary:
     """Partitions that it found to be its own no more."""
     failure: str
     """The exception that ended it, empty for none."""
+    abandoned: int = 0
+    """Records that it was handed and that its application never came to process."""
+    killed: int = 0
+    """How often its process was killed ..."""
+    closed: int = 0
+    """... or closed in order."""
 
     def to_json(self) -> dict[str, Any]:
         """As in the published document."""
@@ -80,6 +115,9 @@ class MemberSummary:
             "commits": self.commits,
             "failed_commits": self.failed_commits,
             "lost": self.lost,
+            "abandoned": self.abandoned,
+            "killed": self.killed,
+            "closed": self.closed,
             "failure": self.failure,
         }
 
@@ -112,6 +150,11 @@ class GroupSummary:
         return sum(each.failed_commits for each in self.members)
 
     @property
+    def abandoned(self) -> int:
+        """Records handed out that nobody's application came to process."""
+        return sum(each.abandoned for each in self.members)
+
+    @property
     def failures(self) -> tuple[tuple[str, str], ...]:
         """Consumers that an exception ended, with its name."""
         return tuple([(each.name, each.failure) for each in self.members if each.failure])
@@ -129,6 +172,7 @@ class GroupSummary:
             "failed_commits": self.failed_commits,
             "commit_errors": dict(self.commit_errors),
             "skipped": self.skipped,
+            "abandoned": self.abandoned,
             "truncations": self.truncations,
             "resets": self.resets,
             "members": {each.name: each.to_json() for each in self.members},
@@ -155,22 +199,25 @@ def summed_up(books: ClientBooks, view: ClusterView) -> Clients:
     producers = {each.name: each for each in view.producers}
     groups = {each.name: each for each in view.groups}
     return Clients(
-        tuple(
-            [
-                _producer(name, books.producers.get(name) or ProducerBook(), producers.get(name))
-                for name in sorted({*books.producers, *producers})
-            ]
-        ),
-        tuple(
-            [
-                _group(name, books.groups.get(name) or GroupBook(), groups.get(name))
-                for name in sorted({*books.groups, *groups})
-            ]
-        ),
+        tuple([_producer(name, books, producers.get(name)) for name in sorted({*books.producers, *producers})]),
+        tuple([_group(name, books, groups.get(name)) for name in sorted({*books.groups, *groups})]),
     )
 
 
-def _producer(name: str, book: ProducerBook, view: ProducerView | None) -> ProducerSummary:
+def transaction_words(one: ProducerSummary) -> str:
+    """``12 transactions, 9 committed, 2 aborted, 1 without an end``; only the ends that there were."""
+    ends = {
+        "committed": one.transactions_committed,
+        "aborted": one.transactions_aborted,
+        "unknown": one.transactions_unknown,
+        "without an end": one.transactions_open,
+    }
+    told = [f"{times} {how}" if times < one.transactions else f"all {how}" for how, times in ends.items() if times]
+    return ", ".join([counted(one.transactions, "transaction"), *told])
+
+
+def _producer(name: str, books: ClientBooks, view: ProducerView | None) -> ProducerSummary:
+    book = books.producers.get(name) or ProducerBook()
     return ProducerSummary(
         name=name,
         sent=book.sent,
@@ -184,10 +231,19 @@ def _producer(name: str, book: ProducerBook, view: ProducerView | None) -> Produ
         retries=book.retries,
         refused=tuple(sorted(book.refused.items())),
         errors=tuple(sorted(book.errors.items())),
+        transactions=book.transactions,
+        transactions_committed=book.transactions_committed,
+        transactions_aborted=book.transactions_aborted,
+        transactions_unknown=book.transactions_unknown,
+        interceptor_failures=book.interceptor_failures,
+        killed=books.killed.get(name, 0),
+        closed=books.closed.get(name, 0),
+        failure=book.failure,
     )
 
 
-def _group(name: str, book: GroupBook, view: GroupView | None) -> GroupSummary:
+def _group(name: str, books: ClientBooks, view: GroupView | None) -> GroupSummary:
+    book = books.groups.get(name) or GroupBook()
     assigned = () if view is None else [member for member, _partitions in view.assignment]
     return GroupSummary(
         name=name,
@@ -202,13 +258,12 @@ def _group(name: str, book: GroupBook, view: GroupView | None) -> GroupSummary:
         skipped=book.total("skipped"),
         truncations=book.truncations,
         resets=book.resets,
-        members=tuple(
-            [_member(each, book.members.get(each) or MemberBook()) for each in sorted({*book.members, *assigned})]
-        ),
+        members=tuple([_member(each, books, book.members.get(each)) for each in sorted({*book.members, *assigned})]),
     )
 
 
-def _member(name: str, book: MemberBook) -> MemberSummary:
+def _member(name: str, books: ClientBooks, kept: MemberBook | None) -> MemberSummary:
+    book = kept or MemberBook()
     return MemberSummary(
         name=name,
         read=book.read,
@@ -218,4 +273,7 @@ def _member(name: str, book: MemberBook) -> MemberSummary:
         failed_commits=book.failed_commits,
         lost=book.lost,
         failure=book.failure,
+        abandoned=book.abandoned,
+        killed=books.killed.get(name, 0),
+        closed=books.closed.get(name, 0),
     )

@@ -1,5 +1,7 @@
 """How a session of either kind ends: its result is drawn up, and its recording sealed."""
 
+from dataclasses import replace
+
 from cluster_model.cluster import Cluster
 from cluster_model.stepping.cluster import ManualCluster
 from playbooks.model import Playbook
@@ -22,6 +24,8 @@ def conclude_session(
     Raises:
         RecordingError: the recording cannot be sealed.
     """
+    view, query = cluster.view(), cluster.query
+    ledger = replace(view.ledger, undone=query.undone(), leaked=query.leaked())
     result = conclude(
         playbook=playbook.name,
         title=playbook.title,
@@ -32,7 +36,7 @@ def conclude_session(
         digest=cluster.digest(),
         session=str(recorder.path) if recorder else "",
         findings=findings,
-        view=cluster.view(),
+        view=replace(view, ledger=ledger),
     )
     if recorder is not None:
         recorder.seal(result)

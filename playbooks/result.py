@@ -178,11 +178,13 @@ def _ledger(ledger: LedgerView) -> dict[str, int]:
         "acked": ledger.acked,
         "failed": ledger.failed,
         "unknown": ledger.unknown,
+        "aborted": ledger.aborted,
         "acked_lost": ledger.acked_lost,
         "committed_lost": ledger.committed_lost,
         "duplicates": ledger.duplicates,
         "reordered": ledger.reordered,
-        **({"aborted": ledger.aborted} if ledger.aborted else {}),
+        "undone": ledger.undone,
+        "leaked": ledger.leaked,
     }
 
 

@@ -18,7 +18,10 @@ from cluster_model.events import COLUMNS, SCHEMA_VERSION
 from playbooks import layout
 from spark_report.errors import ReportError
 
-LEDGER_TERMS: Final = ("sent", "acked", "failed", "unknown", "acked_lost", "committed_lost", "duplicates", "reordered")
+LEDGER_TERMS: Final = (
+    *("sent", "acked", "failed", "unknown", "aborted"),
+    *("acked_lost", "committed_lost", "duplicates", "reordered"),
+)
 _TAIL_BYTES: Final = 1 << 20
 """How far from its end the log of a torn session is searched for a whole line."""
 

@@ -2,7 +2,7 @@
 
 It knows of the cluster what a broker's metadata told it since the oldest of its open requests was made, as a tool does
 that is started for one task. A request goes to whom that metadata names as the controller (a broker that hands it on,
-in KRaft mode), or to whoever else answers it (:mod:`cluster_model.clients.admin_routing`); a group's coordinator is
+in KRaft mode), or to whoever else answers it (:mod:`cluster_model.clients.admin_routing`); a coordinator is
 looked for anew with every request. NOT_CONTROLLER, NOT_COORDINATOR, a broken connection and silence bring new
 metadata and another try, until ``default.api.timeout.ms`` is over: then REQUEST_TIMED_OUT stands for every part.
 
@@ -17,7 +17,7 @@ from cluster_model.clients.admin_routing import (
     Answer,
     Describe,
     Request,
-    group_of,
+    finder_of,
     is_again,
     is_still_there,
     sent_as,
@@ -56,7 +56,7 @@ class _Call(NamedTuple):
     correlation: int = 0
     sent_at: int = 0
     coordinator: int = NOBODY
-    """Of the group that it is about, once a broker has named it."""
+    """Of the group or transactional id that it is about, once a broker has named it."""
 
 
 class AdminClient:
@@ -148,13 +148,13 @@ class AdminClient:
         if isinstance(request, Describe):
             self._end(token, known)
             return
-        group = group_of(request)
+        finder = finder_of(request)
         if isinstance(request, FindCoordinatorRequest):
             target = self._anyone()
-        elif group is None:
+        elif finder is None:
             target = target_of(request, known)
         elif call.coordinator == NOBODY:
-            target, request = self._anyone(), FindCoordinatorRequest(0, group)
+            target, request = self._anyone(), finder
         else:
             target = call.coordinator
         if target == NOBODY:
@@ -168,7 +168,7 @@ class AdminClient:
     def _answered(self, response: Any) -> None:
         for token, call in self._calls.items():
             if call.target != NOBODY and call.correlation == response.correlation:
-                finding = call.coordinator == NOBODY and group_of(call.request) is not None
+                finding = call.coordinator == NOBODY and finder_of(call.request) is not None
                 if is_again(call.request, response) or (finding and response.error):
                     self._again(token, call, call.coordinator if is_still_there(response) else NOBODY)
                 elif finding:

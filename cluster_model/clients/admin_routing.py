@@ -1,8 +1,8 @@
 """Whom an administrator's request goes to, and which answers only mean that it was the wrong one to ask.
 
-A request about a group goes to the group's coordinator, which any broker names (``CoordinatorStrategy``); one about a
-partition's records to its leader (``PartitionLeaderStrategy``); groups are listed by each broker for itself; all else
-is the controller's.
+A request about a group or a transactional id goes to its coordinator, which any broker names (``CoordinatorStrategy``);
+one about a partition's records or producers to its leader (``PartitionLeaderStrategy``); groups and transactional ids
+are listed by each broker for itself; all else is the controller's.
 """
 
 from typing import Any, Final, NamedTuple
@@ -11,6 +11,7 @@ from cluster_model.clients.admin_messages import AdminRequest, AdminResponse, re
 from cluster_model.clients.admin_words import entries_of
 from cluster_model.errors import KafkaError
 from cluster_model.groups.messages import (
+    TRANSACTION,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
     DescribedGroup,
@@ -35,14 +36,24 @@ from cluster_model.messages import (
     ListOffsetsResponse,
     MetadataResponse,
 )
+from cluster_model.transactions.looking import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
+from cluster_model.transactions.messages import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
 _CONTROL_RETRIED: Final = (
     KafkaError.NOT_CONTROLLER, KafkaError.NOT_LEADER_OR_FOLLOWER, KafkaError.LEADER_NOT_AVAILABLE,
 )  # fmt: skip
 """Answers that mean: somebody else by now ..."""
+_LEADER_RETRIED: Final = (*_CONTROL_RETRIED, KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
+"""... or nobody yet (``DescribeProducersHandler``, ``AbortTransactionHandler``) ..."""
 _LIST_RETRIED: Final = (
-    *_CONTROL_RETRIED, KafkaError.OFFSET_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PARTITION,
-    KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH,
+    *_LEADER_RETRIED, KafkaError.OFFSET_NOT_AVAILABLE, KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH,
 )  # fmt: skip
 """... or not yet (``ListOffsetsHandler``) ..."""
 _GROUP_RETRIED: Final = (
@@ -62,7 +73,7 @@ class AtBroker(NamedTuple):
 
     correlation: int
     broker: int
-    request: ListGroupsRequest
+    request: ListGroupsRequest | ListTransactionsRequest
 
 
 GroupRequest = (
@@ -70,10 +81,18 @@ GroupRequest = (
 )
 """What a group's coordinator answers; those that could name several groups name one."""
 
-LeaderRequest = DeleteRecordsRequest | ListOffsetsRequest
-"""What a partition's leader answers."""
+LeaderRequest = DeleteRecordsRequest | ListOffsetsRequest | DescribeProducersRequest | WriteTxnMarkersRequest
+"""What a partition's leader answers; markers are for one partition."""
 
-Request = AdminRequest | GroupRequest | LeaderRequest | FindCoordinatorRequest | AtBroker | Describe
+Request = (
+    AdminRequest
+    | GroupRequest
+    | LeaderRequest
+    | DescribeTransactionsRequest
+    | FindCoordinatorRequest
+    | AtBroker
+    | Describe
+)
 Answer = (
     AdminResponse
     | DescribeGroupsResponse
@@ -85,6 +104,10 @@ Answer = (
     | ListOffsetsResponse
     | FindCoordinatorResponse
     | ListGroupsResponse
+    | ListTransactionsResponse
+    | DescribeTransactionsResponse
+    | DescribeProducersResponse
+    | WriteTxnMarkersResponse
     | MetadataResponse
 )
 """Of a :class:`Describe` that nobody answered in time: metadata without brokers."""
@@ -99,13 +122,21 @@ def group_of(request: Request) -> str | None:
     return None
 
 
+def finder_of(request: Request) -> FindCoordinatorRequest | None:
+    """The question for the coordinator that is to be asked, None where it is somebody else."""
+    if isinstance(request, DescribeTransactionsRequest):
+        return FindCoordinatorRequest(0, request.transactional_id, TRANSACTION)
+    group = group_of(request)
+    return None if group is None else FindCoordinatorRequest(0, group)
+
+
 def target_of(request: Request, known: MetadataResponse) -> int:
     """Who is to be asked by what a broker's metadata says, NOBODY where that names none.
 
-    Not for what a group's coordinator answers, nor for what any broker does.
+    Not for what a coordinator answers, nor for what any broker does.
     """
-    if isinstance(request, (DeleteRecordsRequest, ListOffsetsRequest)):
-        wanted = request.partition
+    if isinstance(request, LeaderRequest):
+        wanted = request.marker.partitions[0] if isinstance(request, WriteTxnMarkersRequest) else request.partition
         return next((state.leader for state in known.partitions if state.partition == wanted), NOBODY)
     return request.broker if isinstance(request, AtBroker) else known.controller
 
@@ -119,8 +150,10 @@ def sent_as(request: Any, correlation: int) -> Any:
 def is_again(request: Request, response: Any) -> bool:
     """Whether an answer only means that the request is to be made again."""
     error, entries = entries_of(response)
-    if group_of(request) is not None or isinstance(request, (AtBroker, FindCoordinatorRequest)):
+    if finder_of(request) is not None or isinstance(request, (AtBroker, FindCoordinatorRequest)):
         retried: tuple[KafkaError, ...] = _GROUP_RETRIED
+    elif isinstance(request, (DescribeProducersRequest, WriteTxnMarkersRequest)):
+        retried = _LEADER_RETRIED
     else:
         retried = _LIST_RETRIED if isinstance(request, ListOffsetsRequest) else _CONTROL_RETRIED
     return error in retried or any(entry.error in retried for entry in entries)
@@ -145,7 +178,15 @@ def timed_out(request: Request) -> Answer:
     if isinstance(request, FindCoordinatorRequest):
         return FindCoordinatorResponse(number, error, NOBODY)
     if isinstance(request, AtBroker):
+        if isinstance(request.request, ListTransactionsRequest):
+            return ListTransactionsResponse(number, error, request.broker, ())
         return ListGroupsResponse(number, error, ())
+    if isinstance(request, DescribeTransactionsRequest):
+        return DescribeTransactionsResponse(number, error, request.transactional_id)
+    if isinstance(request, DescribeProducersRequest):
+        return DescribeProducersResponse(number, error, request.partition)
+    if isinstance(request, WriteTxnMarkersRequest):
+        return WriteTxnMarkersResponse(number, tuple([(each, int(error)) for each in request.marker.partitions]))
     if isinstance(request, DescribeGroupsRequest):
         return DescribeGroupsResponse(number, tuple(DescribedGroup(each, error, "") for each in request.groups))
     if isinstance(request, DeleteGroupsRequest):

@@ -26,9 +26,8 @@ class Heartbeat:
         self._asked = 0
 
     def stop(self) -> None:
-        """It joins anew, or is none."""
+        """It joins anew, or is none; whatever is under way is of no interest."""
         self.running = False
-        self._asked = 0
 
     def due_now(self, now: int) -> bool:
         """Whether the next one is to be sent."""

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
+from cluster_model.clients.admin_messages import CreateTopicsResponse
 from cluster_model.errors import KafkaError
 from cluster_model.events import Event
 from cluster_model.groups.committing import (
-    commit_error,
     deletable,
     expired,
     fetched,
@@ -22,8 +22,9 @@ from cluster_model.groups.committing import (
 )
 from cluster_model.groups.config import GroupConfig
 from cluster_model.groups.describing import described, listed
-from cluster_model.groups.finding import find
+from cluster_model.groups.finding import TOPIC_OF, find
 from cluster_model.groups.group import Group, State
+from cluster_model.groups.making import TopicMaker
 from cluster_model.groups.member import Caller
 from cluster_model.groups.membership import Membership
 from cluster_model.groups.messages import (
@@ -75,8 +76,8 @@ class GroupCoordinator:
     """The tenant. Requests of kinds that the version lacks are answered UNSUPPORTED_VERSION."""
 
     __slots__ = (
-        "_config", "_expiry", "_partitions", "_port", "_profile", "_since", "_tenants", "gate", "handlers", "members",
-        "modern", "registry", "topic",
+        "_config", "_expiry", "_maker", "_partitions", "_port", "_profile", "_since", "_tenants", "gate", "handlers",
+        "members", "modern", "registry", "topic",
     )  # fmt: skip
 
     def __init__(
@@ -88,8 +89,9 @@ class GroupCoordinator:
         partitions: Mapping[str, int],
         stream: Stream,
         modern: tuple[ModernConfig, Callable[[Event], None]],
+        maker: TopicMaker,
     ) -> None:
-        """``partitions`` is how many each internal topic has; member ids are drawn from ``stream``.
+        """``partitions`` is how many each internal topic has, which ``maker`` makes; member ids come out of ``stream``.
 
         ``modern``: settings of the consumer protocol (KIP-848), and who is told of its assignments.
         """
@@ -99,10 +101,11 @@ class GroupCoordinator:
         self._config = config
         self._tenants = tenants
         self._partitions = partitions
+        self._maker = maker
         draw = partial(uuid, stream)
         self.members = Membership(profile, config, draw)
         self.registry = Registry(
-            port, tenants, self.members.rebalancing, partitions.get(OFFSETS, 1), config.commit_timeout_us,
+            port, tenants, self.members.rebalancing, partitions[OFFSETS], config.commit_timeout_us,
             config.max_size,
         )  # fmt: skip
         self.modern = ModernGroups(port, modern[0], tenants, self.registry, draw, modern[1])
@@ -116,6 +119,7 @@ class GroupCoordinator:
         self._expiry = Alarm(port, EXPIRY)
         self.handlers: Handlers = {
             FindCoordinatorRequest: self._find,
+            CreateTopicsResponse: maker.answered,
             JoinGroupRequest: self._join,
             SyncGroupRequest: self._sync,
             HeartbeatRequest: self._heartbeat,
@@ -131,7 +135,10 @@ class GroupCoordinator:
         }
 
     def _find(self, source: int, request: FindCoordinatorRequest) -> None:
-        self._port.send(source, find(request, self._partitions, self._tenants.states, self._tenants.metadata.live))
+        response = find(request, self._partitions, self._tenants.states, self._tenants.metadata.live)
+        self._port.send(source, response)
+        if response.error == KafkaError.COORDINATOR_NOT_AVAILABLE:
+            self._maker.look(TOPIC_OF[request.key_type])
 
     # -- members ----------------------------------------------------------------------------------------------------
 
@@ -242,9 +249,9 @@ class GroupCoordinator:
     def commit_in_transaction(self, source: int, request: TxnOffsetCommitRequest, error: KafkaError) -> None:
         """``doTxnCommitOffsets``: a group that nobody knows is made; whoever names a member must be that.
 
-        ``error`` is what refuses it already, as of an append.
+        ``error`` is what refuses it already.
         """
-        error = commit_error(error) or self.registry.status(request.group_id, nameless=True)
+        error = error or self.registry.status(request.group_id, nameless=True)
         verdicts = judged(request, self._tenants.states, self._config.metadata_bytes)
         if not error:
             group = self.registry.groups.get(request.group_id) or self._create(request.group_id)
@@ -332,6 +339,7 @@ class GroupCoordinator:
         """The process died."""
         self.registry.stopped()
         self.modern.stopped()
+        self._maker.stopped()
         self._expiry.forget()
 
     def on_timer(self, timer: Payload) -> bool:
@@ -367,7 +375,8 @@ class GroupCoordinator:
             self._await_expiry()
 
     def on_disconnect(self, peer: int) -> None:
-        """Whoever is gone is found out by its session only."""
+        """Members that are gone are found out by their sessions only."""
+        self._maker.on_disconnect(peer)
 
     def leads(self, partition: str, leader_epoch: int) -> None:
         """The broker leads a partition of ``__consumer_offsets``."""
@@ -396,14 +405,15 @@ class GroupCoordinator:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self.registry.save(), self._since, self._expiry.save(), self.modern.save())
+        return (self.registry.save(), self._since, self._expiry.save(), self.modern.save(), self._maker.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        registry, self._since, expiry, modern = saved
+        registry, self._since, expiry, modern, maker = saved
         self.registry.load(registry)
         self._expiry.load(expiry)
         self.modern.load(modern)
+        self._maker.load(maker)
 
 
 def _number(partition: str) -> int:

@@ -21,13 +21,12 @@ def find(
 ) -> FindCoordinatorResponse:
     """The answer. COORDINATOR_NOT_AVAILABLE: there is no such topic, or its partition has no leader that lives.
 
-    ``partitions`` is how many each internal topic has.
+    ``partitions`` is how many each internal topic has, or would have.
     """
     topic = TOPIC_OF.get(request.key_type)
     if topic is None:
         return FindCoordinatorResponse(request.correlation, KafkaError.INVALID_REQUEST, NOBODY)
-    count = partitions.get(topic, 0)
-    state = states.get(f"{topic}-{coordinator_partition(request.key, count)}") if count else None
+    state = states.get(f"{topic}-{coordinator_partition(request.key, partitions[topic])}")
     if state is None or state.leader == NOBODY or state.leader not in live:
         return FindCoordinatorResponse(request.correlation, KafkaError.COORDINATOR_NOT_AVAILABLE, NOBODY)
     return FindCoordinatorResponse(request.correlation, KafkaError.NONE, state.leader)

@@ -124,6 +124,23 @@ class ProducerMemory:
         entry = self._last.get(producer_id)
         return _NO_COORDINATOR if entry is None else entry[3]
 
+    def active(self, now: int) -> tuple[tuple[int, int, int, int, int, int], ...]:
+        """Every producer that is known, the first of them first (``ProducerStateManager.activeProducers``).
+
+        (id, epoch, last sequence, when it last wrote, its coordinator's epoch, where its open transaction begins) each;
+        -1 stands for what there is none of.
+        """
+        found = []
+        for producer_id in tuple(self._last):
+            entry = self._known(producer_id, now)
+            if entry is not None:
+                epoch, at, kept, coordinator = entry
+                last = kept[-1][1] if kept else -1
+                found.append(
+                    (producer_id, epoch, last, at, coordinator, self.transactions.ongoing.get(producer_id, -1))
+                )
+        return tuple(found)
+
     def _known(self, producer_id: int, now: int) -> _Entry | None:
         """What is known of a producer that has not been silent for too long at the last look."""
         entry = self._last.get(producer_id)

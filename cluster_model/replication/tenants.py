@@ -187,6 +187,15 @@ class Tenants:
             producer_id in producers.transactions.ongoing and producers.epoch_of(producer_id, self._port.now) == epoch
         )
 
+    def producers(self, partition: str) -> tuple[KafkaError, tuple[tuple[int, int, int, int, int, int], ...]]:
+        """The producers that a leader remembers, as it tells them (``ReplicaManager.activeProducerState``)."""
+        replica = self._replicas.get(partition)
+        if replica is None:
+            return absent(partition, self.states), ()
+        if replica.leadership is None:
+            return KafkaError.NOT_LEADER_OR_FOLLOWER, ()
+        return KafkaError.NONE, replica.leadership.producers.active(self._port.now)
+
     def size(self, partition: str) -> int:
         """Bytes of a partition's log."""
         return self._replicas[partition].log.segments.total

@@ -18,6 +18,7 @@ from cluster_model.replication.control import Handlers
 from cluster_model.replication.producer_ids import ProducerIds
 from cluster_model.replication.tenants import Tenants
 from cluster_model.transactions.config import TransactionConfig
+from cluster_model.transactions.looking import Looked
 from cluster_model.transactions.markers import AGAIN, MarkerSender
 from cluster_model.transactions.marking import Marking
 from cluster_model.transactions.messages import (
@@ -74,10 +75,10 @@ class TransactionCoordinator:
         self._tenants = tenants
         self._partitions = partitions
         self._ids = ids
-        self.registry = Registry(port, tenants, partitions.get(TRANSACTIONS, 1), self._written)
+        self.registry = Registry(port, tenants, partitions[TRANSACTIONS], self._written)
         own = port.node_id
         self.verifier = Verifier(
-            port, tenants, partitions.get(TRANSACTIONS, 1), config.request_timeout_us,
+            port, tenants, partitions[TRANSACTIONS], config.request_timeout_us,
             lambda request: self._add_partitions(own, request), resume, v2=profile.transactions_v2,
         )  # fmt: skip
         self.marking = Marking(
@@ -99,6 +100,7 @@ class TransactionCoordinator:
             EndTxnRequest: self._end,
             WriteTxnMarkersRequest: self.marking.asked,
             WriteTxnMarkersResponse: self.sender.answered,
+            **Looked(port, profile, tenants, self.registry, self.sender.left).handlers,
         }
 
     def _refused(self, transactional_id: str) -> KafkaError:
@@ -212,11 +214,9 @@ class TransactionCoordinator:
 
     def _add_offsets(self, source: int, request: AddOffsetsToTxnRequest) -> None:
         error = self._refused(request.transactional_id)
-        count = self._partitions.get(OFFSETS, 0)
-        if not error and not count:
-            error = KafkaError.COORDINATOR_NOT_AVAILABLE
         if not error:
-            partition = f"{OFFSETS}-{coordinator_partition(request.group_id, count)}"
+            # Whether the topic is there yet is not asked: it is made when the group's coordinator is looked for.
+            partition = f"{OFFSETS}-{coordinator_partition(request.group_id, self._partitions[OFFSETS])}"
             after = After("offsets", source, request.correlation)
             if self._add(request.transactional_id, request.producer_id, request.producer_epoch, (partition,), after):
                 return

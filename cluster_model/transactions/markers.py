@@ -63,6 +63,11 @@ class MarkerSender:
         self.sending[transactional_id] = Sending(marker, marker.partitions)
         self._send(transactional_id)
 
+    def left(self, transactional_id: str) -> tuple[str, ...]:
+        """Partitions that have not confirmed an id's marker."""
+        sending = self.sending.get(transactional_id)
+        return () if sending is None else sending.left
+
     def forget(self, ids: Iterable[str]) -> None:
         """They are another coordinator's now."""
         for transactional_id in ids:

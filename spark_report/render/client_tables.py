@@ -13,6 +13,17 @@ _WHAT: Final = {
     "commit": "commits failed",
 }
 
+_SELDOM: Final = {
+    "transactions": "transactions",
+    "of these committed": "transactions_committed",
+    "of these aborted": "transactions_aborted",
+    "of these unknown": "transactions_unknown",
+    "interceptor failed at": "interceptor_failures",
+    "killed": "killed",
+    "closed": "closed",
+}
+"""Columns of producers that most sessions have nothing in, by their headings."""
+
 Columns = dict[str, Callable[[Row], Any]]
 
 
@@ -23,15 +34,42 @@ def producers(story: SessionStory) -> View:
         "acked": "acked",
         "failed": "failed",
         "unknown": "unknown",
+        "aborted": "aborted",
         "unanswered": "unanswered",
         "attempts beyond the first": "retries",
         "attempts refused": "refused",
+        **_seen(story, _SELDOM),
     }
     columns: Columns = {
         "producer": lambda row: row["client"],
         **{title: _number(name) for title, name in names.items()},
+        **({"ended with": lambda row: row["failure"]} if _seen(story, {"failure": "failure"}) else {}),
     }
     return _view(story, "producers", "Producers", columns, "|".join(names))
+
+
+def producers_short(story: SessionStory) -> View:
+    """The same for a terminal: columns of noughts are left out, and of transactions only how many committed."""
+    seldom = {name: name for name in ("aborted", "unanswered", "retries", "refused")}
+    names = {name: name for name in ("sent", "acked", "failed", "unknown")} | _seen(story, seldom)
+    columns: Columns = {
+        "producer": lambda row: row["client"],
+        **{title: _number(name) for title, name in names.items()},
+    }
+    if _seen(story, {"": "transactions"}):
+        columns["committed"] = _committed
+    return _view(story, "producers", "Producers", columns, "|".join([*names, "committed"]))
+
+
+def _committed(row: Row) -> str:
+    """``21 of 22``, in transactions; nothing where there were none."""
+    begun = row["transactions"]
+    return f"{number(row['transactions_committed'])} of {number(begun)}" if begun else ""
+
+
+def _seen(story: SessionStory, names: dict[str, str], table: str = "producers") -> dict[str, str]:
+    """Those of the columns that some row of a table has anything in."""
+    return {title: name for title, name in names.items() if any(row[name] for row in story.tables[table])}
 
 
 def groups(story: SessionStory) -> View:
@@ -47,10 +85,24 @@ def groups(story: SessionStory) -> View:
         "commits": _number("commits"),
         "not committed": _number("failed_commits"),
         "skipped": _number("skipped"),
+        "unprocessed": _number("abandoned"),
         "truncations": _number("truncations"),
         "resets": _number("resets"),
     }
     return _view(story, "groups", "Groups", columns, "|".join(list(columns)[1:]))
+
+
+def groups_short(story: SessionStory) -> View:
+    """The same for a terminal, likewise."""
+    lags = _lags(story)
+    seldom = {"again": "reread", "not committed": "failed_commits", "skipped": "skipped", "unprocessed": "abandoned"}
+    names = {"read": "read", "rebalances": "rebalances", "commits": "commits"} | _seen(story, seldom, "groups")
+    columns: Columns = {
+        "group": lambda row: row["group_id"],
+        "lag": lambda row: lags.get(row["group_id"], ""),
+        **{title: _number(name) for title, name in names.items()},
+    }
+    return _view(story, "groups", "Groups", columns, "|".join(["lag", *names]))
 
 
 def members(story: SessionStory) -> View:
@@ -60,12 +112,15 @@ def members(story: SessionStory) -> View:
         "member": lambda row: row["client"],
         "read": _number("read"),
         "skipped": _number("skipped"),
+        "unprocessed": _number("abandoned"),
         "commits": _number("commits"),
         "not committed": _number("failed_commits"),
         "partitions lost": _number("partitions_lost"),
+        "killed": _number("killed"),
+        "closed": _number("closed"),
         "ended with": lambda row: row["failure"],
     }
-    return _view(story, "members", "Members of groups", columns, "|".join(list(columns)[2:7]))
+    return _view(story, "members", "Members of groups", columns, "|".join(list(columns)[2:10]))
 
 
 def errors(story: SessionStory) -> View:

@@ -92,7 +92,7 @@ def losses(story: SessionStory) -> View:
 
 def ledger(story: SessionStory) -> View:
     """The ledger twice."""
-    order = {term: place for place, term in enumerate(("sent", "acked", "failed", "unknown", "acked_lost"))}
+    order = {term: place for place, term in enumerate(("sent", "acked", "failed", "unknown", "aborted", "acked_lost"))}
     found = sorted(story.tables["ledger"], key=lambda row: (order.get(row["term"], 9), row["term"]))
     columns: dict[str, Callable[[Row], Any]] = {
         "records": lambda row: row["term"].replace("_", " "),

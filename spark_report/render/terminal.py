@@ -42,7 +42,7 @@ def _session(console: Console, story: SessionStory) -> None:
     for sentence in sentences(story):
         style = _STYLES["alarm"] if sentence.startswith("Why: ") else ""
         console.print(Padding(_plain(sentence, style), (0, 0, 0, 2)))
-    by_client = client_tables.producers(story), client_tables.groups(story)
+    by_client = client_tables.producers_short(story), client_tables.groups_short(story)
     for view in (_only_if_odd(story), *by_client, tables.latency_short(story)):
         if view:
             console.print(_plain(f"\n  {view.title}", "bold"))

@@ -14,19 +14,28 @@ if TYPE_CHECKING:
 
 PRODUCER_KINDS: Final = (
     *("records_sent", "records_acked", "records_failed", "records_unknown"),
-    *("produce_refused", "produce_retried"),
+    *("produce_refused", "produce_retried", "records_aborted", "interceptor_failed", "producer_fenced"),
+    *("transaction_begun", "transaction_committed", "transaction_aborted", "transaction_unknown"),
 )
 MEMBER_KINDS: Final = (
     *("records_read", "offsets_committed", "commit_failed", "handler_failed", "partitions_lost", "consumer_failed"),
     *("truncation_detected", "consumer_reset", "partitions_assigned", "partitions_revoked", "group_rebalanced"),
+    "records_abandoned",
 )
 
-PRODUCER: Final = ("sent", "acked", "failed", "unknown", "unanswered", "retries", "refused")
-"""Columns of ``producers`` after the client's name: records, then attempts."""
-MEMBER: Final = ("read", "skipped", "commits", "failed_commits", "partitions_lost", "failure")
+PRODUCER: Final = (
+    *("sent", "acked", "failed", "unknown", "aborted", "unanswered", "retries", "refused"),
+    *("transactions", "transactions_committed", "transactions_aborted", "transactions_unknown"),
+    *("interceptor_failures", "killed", "closed", "failure"),
+)
+"""Columns of ``producers`` after the client's name: records, attempts, transactions, and how it fared."""
+MEMBER: Final = (
+    *("read", "skipped", "abandoned", "commits", "failed_commits", "partitions_lost", "killed", "closed", "failure"),
+)
 """Columns of ``members`` after group and name."""
 GROUP: Final = (
-    *("read", "reread", "rebalances", "idle_us", "commits", "failed_commits", "skipped", "truncations", "resets"),
+    *("read", "reread", "rebalances", "idle_us", "commits", "failed_commits", "skipped"),
+    *("abandoned", "truncations", "resets"),
 )
 """Columns of ``groups`` after the group's name."""
 
@@ -34,32 +43,47 @@ _CUTS: Final = "array<struct<seq:bigint,end_offset:bigint>>"
 
 
 def producers(events: "DataFrame") -> "DataFrame":
-    """A row a producer: its records by their outcome, and its attempts beyond the first or ended in an error."""
+    """A row a producer: its records by their outcome, its attempts beyond the first or ended in an error, and more.
+
+    ``failure`` is the fatal error that ended it, empty for none.
+    """
     found = events.filter(F.col("kind").isin(*PRODUCER_KINDS))
-    outcomes = [_records(f"records_{name}").alias(name) for name in ("sent", "acked", "failed", "unknown")]
-    return (
+    known = ("acked", "failed", "unknown", "aborted")
+    counted = (
         found.groupBy("session_id", "client")
-        .agg(*outcomes, _events("produce_retried").alias("retries"), _events("produce_refused").alias("refused"))
-        .withColumn("unanswered", F.col("sent") - F.col("acked") - F.col("failed") - F.col("unknown"))
-        .select("session_id", "client", *PRODUCER)
+        .agg(
+            *[_records(f"records_{name}").alias(name) for name in ("sent", *known)],
+            _events("produce_retried").alias("retries"),
+            _events("produce_refused").alias("refused"),
+            _events("transaction_begun").alias("transactions"),
+            *[
+                _events(f"transaction_{how}").alias(f"transactions_{how}")
+                for how in ("committed", "aborted", "unknown")
+            ],
+            _records("interceptor_failed").alias("interceptor_failures"),
+            _failure("producer_fenced"),
+        )
+        .withColumn("unanswered", reduce(lambda rest, name: rest - F.col(name), known, F.col("sent")))
     )
+    return _with_ends(counted, events).select("session_id", "client", *PRODUCER)
 
 
 def members(events: "DataFrame") -> "DataFrame":
     """A row a consumer; ``failure`` is the exception that ended it, empty for none."""
-    return (
+    counted = (
         _of_groups(events)
         .groupBy("session_id", "group_id", "client")
         .agg(
             _records("records_read").alias("read"),
             _records("handler_failed").alias("skipped"),
+            _records("records_abandoned").alias("abandoned"),
             _commits().alias("commits"),
             _events("commit_failed").alias("failed_commits"),
             _records("partitions_lost").alias("partitions_lost"),
-            F.coalesce(F.max(F.when(F.col("kind") == "consumer_failed", F.col("error"))), F.lit("")).alias("failure"),
+            _failure("consumer_failed"),
         )
-        .select("session_id", "group_id", "client", *MEMBER)
     )
+    return _with_ends(counted, events).select("session_id", "group_id", "client", *MEMBER)
 
 
 def groups(events: "DataFrame") -> "DataFrame":
@@ -74,6 +98,7 @@ def groups(events: "DataFrame") -> "DataFrame":
             _commits().alias("commits"),
             _events("commit_failed").alias("failed_commits"),
             _records("handler_failed").alias("skipped"),
+            _records("records_abandoned").alias("abandoned"),
             _events("truncation_detected").alias("truncations"),
             F.count(F.when(moved, F.lit(1))).alias("resets"),
         )
@@ -103,6 +128,19 @@ def errors(events: "DataFrame") -> "DataFrame":
 
 def _of_groups(events: "DataFrame") -> "DataFrame":
     return events.filter(F.col("kind").isin(*MEMBER_KINDS) & F.col("group_id").isNotNull())
+
+
+def _with_ends(counted: "DataFrame", events: "DataFrame") -> "DataFrame":
+    """Add ``killed`` and ``closed``: how often a client's process ended so. Its name is that of the process."""
+    ended = (
+        events.filter((F.col("kind") == "node_down") & (F.col("broker") < 0))
+        .groupBy("session_id", F.col("node").alias("client"))
+        .agg(
+            F.count(F.when(F.col("detail") == "crash", F.lit(1))).alias("killed"),
+            F.count(F.when(F.col("detail") == "close", F.lit(1))).alias("closed"),
+        )
+    )
+    return counted.join(F.broadcast(ended), on=["session_id", "client"], how="left").fillna(0, ["killed", "closed"])
 
 
 def _read_again(events: "DataFrame") -> "DataFrame":
@@ -174,6 +212,12 @@ def _commits() -> "Column":
     """Commits: each has an event for every partition that it moves."""
     one = F.when(F.col("kind") == "offsets_committed", F.struct("client", "at_us", "by"))
     return F.size(F.collect_set(one)).cast("long")
+
+
+def _failure(kind: str) -> "Column":
+    """The error of the last event of a kind, empty where there is none."""
+    last = F.max_by("error", F.when(F.col("kind") == kind, F.col("seq")))
+    return F.coalesce(last, F.lit("")).alias("failure")
 
 
 def _events(kind: str) -> "Column":

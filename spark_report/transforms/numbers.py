@@ -11,7 +11,7 @@ from spark_report.transforms.points import election_kind, isr_change
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-RECOUNTED: Final = ("sent", "acked", "failed", "unknown", "acked_lost", "committed_lost")
+RECOUNTED: Final = ("sent", "acked", "failed", "unknown", "aborted", "acked_lost", "committed_lost")
 """Ledger terms that the events alone give."""
 
 COUNTED: Final = (
@@ -48,6 +48,7 @@ def counts(events: "DataFrame") -> "DataFrame":
         _records(kind == "records_acked").alias("acked"),
         _records(kind == "records_failed").alias("failed"),
         _records(kind == "records_unknown").alias("unknown"),
+        _records(kind == "records_aborted").alias("aborted"),
         _records(lost).alias("acked_lost"),
         _records(lost & F.col("committed")).alias("committed_lost"),
         _records(kind == "records_read").alias("consumed"),

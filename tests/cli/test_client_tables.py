@@ -1,5 +1,6 @@
 """The tables on clients that ``floodmark run`` prints."""
 
+from dataclasses import replace
 from io import StringIO
 
 from rich.console import Console
@@ -52,8 +53,28 @@ def test_errors_are_named_and_members_told_apart() -> None:
         "         g/0 ended with OffsetOutOfRangeException",
         "         g/1 ended with OffsetOutOfRangeException",
         "         g found what it had read truncated 1 time",
-        "         p: A 1, B 1, C 1 and 1 others as the last word",
-        "         and 1 more line like these, in --json",
+        "         p: records given up with A 1, B 1, C 1 and 1 others",
+        "         p: attempts refused with NOT_LEADER_OR_FOLLOWER 7",
+    ]
+
+
+def test_transactions_and_ended_processes_are_told() -> None:
+    ends = {"transactions": 9, "transactions_committed": 5, "transactions_aborted": 2, "transactions_unknown": 1}
+    fenced = replace(producer("ledger", aborted=7, killed=2, interceptor_failures=1, **ends), failure="PRODUCER_FENCED")
+    good = producer("heir", transactions=3, transactions_committed=3)
+    members = group("g", 2).members
+    killed = replace(group("g"), members=(replace(members[0], killed=1, abandoned=4), replace(members[1], closed=1)))
+    found = printed(Clients((fenced, good), (killed,)))
+    assert found[0].split() == ["producer", "sent", "acked", "failed", "unknown", "aborted", "retries"]
+    assert found[1].split() == ["ledger", "100000", "90000", "0", "0", "7", "0"]
+    assert [line.strip() for line in found[7:]] == [
+        "ledger ended with PRODUCER_FENCED",
+        "ledger: process killed 2 times",
+        "g: processes killed 1 time, closed 1 time",
+        "g left 4 records unprocessed",
+        "ledger: 9 transactions, 5 committed, 2 aborted, 1 unknown, 1 without an end",
+        "heir: 3 transactions, all committed",
+        "and 1 more line like these, in --json",
     ]
 
 

@@ -10,6 +10,7 @@ from cluster_model.clients.admin_routing import AtBroker, timed_out
 from cluster_model.clients.admin_words import entries_of
 from cluster_model.errors import KafkaError
 from cluster_model.groups.messages import (
+    TRANSACTION,
     CommittedOffset,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
@@ -23,10 +24,19 @@ from cluster_model.groups.messages import (
     OffsetFetchRequest,
 )
 from cluster_model.messages import LATEST, ListOffsetsRequest, ListOffsetsResponse, MetadataRequest
+from cluster_model.transactions.looking import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    ListTransactionsRequest,
+)
+from cluster_model.transactions.messages import TxnMarker, WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from tests.cluster_model.test_admin_client import MS, SECOND, Rig, Script, Scripted, metadata
 
 E = KafkaError
 DELETE = DeleteGroupsRequest(0, ("g",))
+MARK = WriteTxnMarkersRequest(0, TxnMarker(7, 0, 0, False, ("p-0",)))
 
 
 def coordinated(*said: tuple[int, KafkaError]) -> Script:
@@ -123,6 +133,56 @@ def test_an_end_is_asked_of_the_leader_until_it_knows(error: KafkaError) -> None
     assert rig.answers[0][2].log_offset == 9
 
 
+@pytest.mark.parametrize("error", [E.NOT_LEADER_OR_FOLLOWER, E.LEADER_NOT_AVAILABLE, E.UNKNOWN_TOPIC_OR_PARTITION])
+@pytest.mark.parametrize("request_", [DescribeProducersRequest(0, "p-0"), MARK], ids=lambda each: type(each).__name__)
+def test_producers_and_markers_are_the_leader_s(request_: Request, error: KafkaError) -> None:
+    errors = iter([error, E.NONE])
+
+    def script(_node: Scripted, message: Any) -> Any:
+        if isinstance(message, MetadataRequest):
+            return metadata(message, 1)
+        if isinstance(message, DescribeProducersRequest):
+            return DescribeProducersResponse(message.correlation, next(errors), "p-0")
+        return WriteTxnMarkersResponse(message.correlation, (("p-0", next(errors)),))
+
+    rig = Rig(script)
+    rig.client.ask(1, request_)
+    rig.run(SECOND)
+    assert asked(rig) == [(0, "metadata"), (2, type(request_).__name__)] * 2
+    assert entries_of(rig.answers[0][2]) in ((0, ()), (0, (("p-0", 0, ""),)))
+
+
+@pytest.mark.parametrize("error", [E.INVALID_PRODUCER_EPOCH, E.TRANSACTION_COORDINATOR_FENCED])
+def test_a_marker_that_is_fenced_is_not_sent_again(error: KafkaError) -> None:
+    def script(_node: Scripted, message: Any) -> Any:
+        if isinstance(message, MetadataRequest):
+            return metadata(message, 1)
+        return WriteTxnMarkersResponse(message.correlation, (("p-0", error),))
+
+    rig = Rig(script)
+    rig.client.ask(1, MARK)
+    rig.run(SECOND)
+    assert rig.answers[0][2].partitions == (("p-0", error),)
+
+
+def test_a_transactional_id_has_a_coordinator_of_its_own() -> None:
+    kinds: list[int] = []
+
+    def script(_node: Scripted, message: Any) -> Any:
+        if isinstance(message, MetadataRequest):
+            return metadata(message, 1)
+        if isinstance(message, FindCoordinatorRequest):
+            kinds.append(message.key_type)
+            return FindCoordinatorResponse(message.correlation, E.NONE, 3)
+        return DescribeTransactionsResponse(message.correlation, E.NONE, message.transactional_id)
+
+    rig = Rig(script)
+    rig.client.ask(1, DescribeTransactionsRequest(0, "pay"))
+    rig.run(SECOND)
+    assert asked(rig) == [(0, "metadata"), (0, "find"), (3, "DescribeTransactionsRequest")]
+    assert kinds == [TRANSACTION]
+
+
 def test_groups_are_listed_by_the_broker_that_is_named() -> None:
     def script(node: Scripted, message: Any) -> Any:
         if isinstance(message, MetadataRequest):
@@ -147,6 +207,10 @@ REQUESTS: list[Request] = [
     ListOffsetsRequest(0, "p-0", LATEST, -1),
     FindCoordinatorRequest(0, "g"),
     AtBroker(0, 3, ListGroupsRequest(0)),
+    AtBroker(0, 3, ListTransactionsRequest(0)),
+    DescribeTransactionsRequest(0, "pay"),
+    DescribeProducersRequest(0, "p-0"),
+    MARK,
 ]
 
 

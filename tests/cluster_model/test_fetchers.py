@@ -72,7 +72,7 @@ def cluster(fetchers: int, *, partitions: int = 12, kafka: str = "3.9", acks: st
         "kraft" if kafka == "3.9" else "zookeeper",
         (BrokerSpec(1), BrokerSpec(2), BrokerSpec(3)),
         (TopicSpec("orders", partitions, 3, ((1, 2, 3),) * partitions),),
-        (ProducerSpec("p", "orders", 10_000, 12, config={"acks": acks}),),
+        (ProducerSpec("p", "orders", 10_000, 12, config={"acks": acks}, keys=1_000),),
         network=NetworkSpec(500, 200),
         config={"num.replica.fetchers": fetchers},
     )

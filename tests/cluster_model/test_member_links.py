@@ -2,7 +2,10 @@
 
 from typing import Any
 
-from cluster_model.events import ConsumerFailed
+from cluster_model.clients.coordination import Coordination
+from cluster_model.clients.membership import STABLE
+from cluster_model.config import ConfigValue
+from cluster_model.events import CommitFailed, ConsumerFailed
 from cluster_model.groups.messages import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
@@ -15,10 +18,20 @@ from cluster_model.groups.messages import (
 from cluster_model.messages import MetadataRequest
 from tests.cluster_model.member_rig import COORDINATOR, E, MemberRig, member
 from tests.cluster_model.rigs import BROKERS, LATENCY, MS, SECOND
+from tests.cluster_model.test_consumer import answer, data, fill
+
+COOPERATIVE: dict[str, ConfigValue] = {"partition.assignment.strategy": "CooperativeStickyAssignor"}
 
 
 def everywhere(rig: MemberRig, kind: type[Any]) -> int:
     return sum(len(rig.asked(kind, broker)) for broker in BROKERS)
+
+
+def classic(rig: MemberRig) -> Coordination:
+    """A member's side of a group by the classic protocol."""
+    coordination = rig.consumer.coordination
+    assert isinstance(coordination, Coordination)
+    return coordination
 
 
 def test_one_heartbeat_is_under_way_at_a_time() -> None:
@@ -128,3 +141,91 @@ def test_a_sticky_assignor_is_told_what_the_member_had_last() -> None:
     rig.beat(E.REBALANCE_IN_PROGRESS)
     (protocol,) = rig.newest(JoinGroupRequest).protocols
     assert (protocol.metadata.owned, protocol.metadata.generation) == (("t-0", "t-1"), 1)
+
+
+def test_an_answer_to_a_heartbeat_of_before_a_rebalance_is_of_no_interest() -> None:
+    rig = member(commit="none")
+    rig.run(3 * SECOND)
+    heartbeat = classic(rig).member.heartbeat
+    number = rig.newest(HeartbeatRequest).correlation
+    assert heartbeat.expects(number)
+    heartbeat.stop()
+    assert not heartbeat.expects(number)
+    heartbeat.start(rig.now)
+    assert not heartbeat.expects(number)
+    assert heartbeat.due_now(rig.now + 3 * SECOND)
+
+
+def test_what_was_asked_of_a_broker_is_lost_with_the_connection() -> None:
+    rig = MemberRig()
+    rig.find()
+    link = classic(rig).link
+    number = rig.newest(JoinGroupRequest).correlation
+    assert (link.lost(1), link.known, link.busy(COORDINATOR)) == ([], True, True)
+    assert link.lost(COORDINATOR) == [("join", number)]
+    assert (link.known, link.waits, link.take(number)) == (False, False, False)
+
+
+def test_a_coordinator_whose_connection_broke_is_looked_for_and_asked_again() -> None:
+    rig = MemberRig()
+    rig.find()
+    rig.joined()
+    rig.synced("t-0")
+    rig.consumer.on_disconnect(COORDINATOR)
+    rig.run(110 * MS)
+    assert everywhere(rig, FindCoordinatorRequest) == 2
+    rig.find(2)
+    rig.run(110 * MS)
+    assert len(rig.asked(OffsetFetchRequest, 2)) == 1
+
+
+def test_who_is_about_to_join_commits_nothing_automatically() -> None:
+    rig = member(config={"auto.commit.interval.ms": 60_000, **COOPERATIVE})
+    rig.run(3 * SECOND)
+    rig.beat(E.REBALANCE_IN_PROGRESS)
+    rig.accept()
+    coordination = classic(rig)
+    assert coordination.member.state != STABLE
+    before = len(rig.commits())
+    coordination.commits.auto(rig.now + 60 * SECOND)
+    assert (len(rig.commits()), rig.of(CommitFailed)) == (before, [])
+
+
+def test_what_is_committed_is_not_asked_for_during_a_rebalance() -> None:
+    rig = MemberRig(config=COOPERATIVE, commit="none")
+    rig.find()
+    rig.joined()
+    rig.synced("t-0", "t-1")
+    rig.run(3 * SECOND)
+    rig.beat(E.REBALANCE_IN_PROGRESS)
+    assert len(rig.asked(JoinGroupRequest, COORDINATOR)) == 2
+    number = rig.newest(OffsetFetchRequest).correlation
+    rig.tell(OffsetFetchResponse(number, E.COORDINATOR_LOAD_IN_PROGRESS, ()))
+    rig.run(300 * MS)
+    assert len(rig.asked(OffsetFetchRequest, COORDINATOR)) == 1
+    rig.joined(2)
+    rig.synced("t-0", "t-1")
+    assert len(rig.asked(OffsetFetchRequest, COORDINATOR)) == 2
+
+
+def test_a_coordinator_is_looked_for_while_the_application_processes() -> None:
+    rig = member(processing_us=60 * SECOND, commit="none")
+    fill(rig, "t-0", 1)
+    answer(rig, data(rig, "t-0", 0, 1))
+    rig.run(3 * SECOND)
+    lookups = everywhere(rig, FindCoordinatorRequest)
+    rig.beat(E.NOT_COORDINATOR)
+    rig.run(200 * MS)
+    assert everywhere(rig, FindCoordinatorRequest) == lookups + 1
+
+
+def test_without_a_thread_of_their_own_heartbeats_go_on_while_a_commit_is_waited_for() -> None:
+    rig = member(kafka="0.9", commit="sync", config={"session.timeout.ms": 10_000})
+    fill(rig, "t-0", 1)
+    answer(rig, data(rig, "t-0", 0, 1))
+    rig.run(10 * MS)
+    assert len(rig.commits()) == 1
+    assert rig.asked(HeartbeatRequest, COORDINATOR) == []
+    rig.run(4 * SECOND)
+    assert len(rig.asked(HeartbeatRequest, COORDINATOR)) == 1
+    assert len(rig.commits()) == 1

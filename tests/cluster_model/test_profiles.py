@@ -16,6 +16,7 @@ HISTORY = [
     ("transactions", "0.11", LAST),
     ("verifies_transactions", "3.6", LAST),
     ("transactions_v2", "4.0", LAST),
+    ("transaction_tools", "3.0", LAST),
     ("delete_groups", "1.1", LAST),
     ("group_retention", "2.1", LAST),
     ("member_id_required", "2.2", LAST),

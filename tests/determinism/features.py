@@ -4,7 +4,9 @@ import json
 import sys
 from typing import Any
 
+from cluster_model.clients.admin_messages import DeleteTopicsRequest
 from cluster_model.cluster import Cluster
+from cluster_model.internal_topics import OFFSETS
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, Interceptor, NetworkSpec, ProducerSpec, TopicSpec
 
 SECOND = 1_000_000
@@ -35,6 +37,8 @@ FEATURES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "time in the queue": ("2.0", {}, {}),
     "consumer protocol": ("4.1", {"group.consumer.session.timeout.ms": 9_000, "offsets.topic.num.partitions": 3}, {}),
     "handed off": ("3.9", {}, {}),
+    "offsets made again": ("4.0", {"offsets.topic.num.partitions": 3}, {}),
+    "offsets made again, ZooKeeper": ("2.7", {"offsets.topic.num.partitions": 3}, {}),
 }
 """Name → (version, broker configuration, topic configuration)."""
 
@@ -54,7 +58,7 @@ def build(name: str) -> Cluster:
     modern = name == "consumer protocol"
     more = {"group.protocol": "consumer"} if modern else {}
     groups = tuple(
-        GroupSpec(f"g-{rack}", ("t",), 2, config={"client.rack": rack, **more}, coordinated=modern)
+        GroupSpec(f"g-{rack}", ("t",), 2, config={"client.rack": rack, **more}, coordinated=modern or "made" in name)
         for rack in ("b", "c")
     )
     if name == "handed off":
@@ -64,7 +68,7 @@ def build(name: str) -> Cluster:
         )
     spec = ClusterSpec(
         kafka,
-        "kraft" if kafka in ("3.9", "4.1") else "zookeeper",
+        "kraft" if kafka >= "3.9" else "zookeeper",
         (BrokerSpec(1, "a"), BrokerSpec(2, "b"), BrokerSpec(3, "c")),
         (TopicSpec("t", 6, 3, config=topic),),
         (
@@ -88,6 +92,9 @@ def digest(name: str, step: int) -> str:
             cluster.run(min(until, cluster.now_us + step))
 
     run_to(4 * SECOND)
+    if "made" in name:
+        cluster.admin.ask(1, DeleteTopicsRequest(0, (OFFSETS,)))
+        run_to(6 * SECOND)
     cluster.crash(3)
     run_to(21 * SECOND)
     cluster.crash(1)

@@ -12,17 +12,26 @@ from cluster_model.events import (
     ConsumerReset,
     GroupRebalanced,
     HandlerFailed,
+    InterceptorFailed,
+    NodeDown,
     OffsetsCommitted,
     PartitionsAssigned,
     PartitionsLost,
     PartitionsRevoked,
     ProduceRefused,
     ProduceRetried,
+    ProducerFenced,
+    RecordsAbandoned,
+    RecordsAborted,
     RecordsAcked,
     RecordsFailed,
     RecordsRead,
     RecordsSent,
     RecordsUnknown,
+    TransactionAborted,
+    TransactionBegun,
+    TransactionCommitted,
+    TransactionUnknown,
     TruncationDetected,
 )
 from playbooks.client_books import ClientBooks, Handed
@@ -128,6 +137,43 @@ def test_resets_skips_and_ends() -> None:
         ConsumerFailed(4, *B, "OffsetOutOfRangeException"),
     ).groups["g"]  # fmt: skip
     assert (made.resets, made.total("skipped"), made.members["g/1"].failure) == (1, 2, "OffsetOutOfRangeException")
+
+
+def test_transactions_have_their_ends_and_records_their_outcome() -> None:
+    found = books(
+        RecordsSent(0, "p", "t-0", 0, 10, -1),
+        *[TransactionBegun(at, "p", "one, producer id 1, epoch 0") for at in range(5)],
+        RecordsAcked(5, "p", "t-0", 0, 4, -1, 2, 1, 0, 5, 1),
+        TransactionCommitted(5, "p", "one", 4, 5),
+        RecordsAborted(6, "p", "t-0", 4, 3, -1, 2, 1, 4, 5, 1),
+        TransactionAborted(6, "p", "one", 3, ""),
+        TransactionUnknown(7, "p", "one", 0, "PRODUCER_FENCED"),
+        InterceptorFailed(8, "p", "audit", "t-0", 0, 2),
+        ProducerFenced(9, "p", "one, producer id 1, epoch 0", "PRODUCER_FENCED"),
+    )
+    assert (found.producers["p"].aborted, found.producers["p"].unanswered) == (3, 3)
+    session = Session.start(loads(CRASH, "crash.yaml"))
+    for made in (found, ClientBooks.loaded(found.save())):
+        each = next(each for each in summed_up(made, session.cluster.view()).producers if each.name == "p")
+        ends = (each.transactions_committed, each.transactions_aborted, each.transactions_unknown)
+        assert (each.transactions, ends, each.transactions_open) == (5, (1, 1, 1), 2)
+        assert (each.interceptor_failures, each.failure) == (2, "PRODUCER_FENCED")
+
+
+def test_ends_of_processes_are_those_of_clients_and_told_apart() -> None:
+    found = books(
+        *[NodeDown(at, "g/0", -1, how) for at, how in enumerate(("crash", "close", "crash", "CommitFailedException"))],
+        NodeDown(9, "broker 1", 1, "crash"), NodeDown(9, "p", -1, "close"), RecordsSent(0, "p", "t-0", 0, 10, -1),
+        read(A, 0, 10), RecordsAbandoned(5, *A, "t-0", 6, 4, "process ended"),
+    )  # fmt: skip
+    view = Session.start(loads(CRASH, "crash.yaml")).cluster.view()
+    for made in (found, ClientBooks.loaded(found.save())):
+        clients = summed_up(made, view)
+        (producer,) = [each for each in clients.producers if each.name == "p"]
+        (group,) = [each for each in clients.groups if each.name == "g"]
+        assert (producer.killed, producer.closed) == (0, 1)
+        assert (group.members[0].killed, group.members[0].closed, group.abandoned) == (2, 1, 4)
+    assert "broker 1" not in found.killed
 
 
 def test_a_rewound_session_counts_every_event_once() -> None:

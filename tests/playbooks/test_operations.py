@@ -46,6 +46,15 @@ def test_what_is_accepted_and_not_over_counts_as_accepted() -> None:
     ]
 
 
+@pytest.mark.parametrize("until_us", [-1, S + 500_000])
+def test_an_answer_is_judged_by_its_own_step_where_others_are_for_other_versions(until_us: int) -> None:
+    other = "- at: 500ms\n  admin: elect_leaders\n  kafka: 2.4-2.8\n  refused: any\n"
+    limits = {} if until_us < 0 else {"until_us": until_us}
+    result = Session.start(timed(other + MOVE), **limits).finish()
+    [checked] = result.expectations
+    assert (checked.ok, "step 2, admin reassign" in checked.text) == (True, True)
+
+
 def test_a_topic_made_by_a_step_can_be_spoken_of_after_it() -> None:
     steps = "- at: 1s\n  admin: create_topic\n  topic: fresh\n  partitions: 2\n  replication: 2\n"
     playbook = timed(f"{steps}- when: leader(fresh-1) > 0\n  admin: delete_records\n  partition: fresh-1")

@@ -14,6 +14,7 @@ from playbooks.session import Session
 from tests.support.playbooks import CRASH, timed
 
 INT = int
+ENDS = ("committed", "aborted", "unknown")
 SHAPE: dict[str, Any] = {
     "playbook": str,
     "seed": INT,
@@ -25,15 +26,24 @@ SHAPE: dict[str, Any] = {
     "session": str,
     "expectations": [{"text": str, "ok": bool, "at_us": INT, "detail": str}],
     "ledger": dict.fromkeys(
-        ("sent", "acked", "failed", "unknown", "acked_lost", "committed_lost", "duplicates", "reordered"), INT
+        (
+            *("sent", "acked", "failed", "unknown", "aborted", "acked_lost", "committed_lost"),
+            *("duplicates", "reordered", "undone", "leaked"),
+        ),
+        INT,
     ),
     "clients": {
         "producers": {
             "checkout": {
-                **dict.fromkeys(("sent", "acked", "failed", "unknown", "unanswered", "queued", "in_flight"), INT),
+                **dict.fromkeys(
+                    ("sent", "acked", "failed", "unknown", "aborted", "unanswered", "queued", "in_flight"), INT
+                ),
                 "retries": INT,
                 "refused": {"NETWORK_EXCEPTION": INT, "NOT_LEADER_OR_FOLLOWER": INT},
                 "errors": {},
+                **dict.fromkeys(("transactions", *(f"transactions_{how}" for how in ENDS)), INT),
+                **dict.fromkeys(("interceptor_failures", "killed", "closed"), INT),
+                "failure": str,
             }
         },
         "groups": {
@@ -41,10 +51,11 @@ SHAPE: dict[str, Any] = {
                 **dict.fromkeys(("read", "reread", "lag", "generation", "rebalances", "idle_us", "commits"), INT),
                 "failed_commits": INT,
                 "commit_errors": {},
-                **dict.fromkeys(("skipped", "truncations", "resets"), INT),
+                **dict.fromkeys(("skipped", "abandoned", "truncations", "resets"), INT),
                 "members": {
                     "billing/0": {
                         **dict.fromkeys(("read", "reread", "skipped", "commits", "failed_commits", "lost"), INT),
+                        **dict.fromkeys(("abandoned", "killed", "closed"), INT),
                         "failure": str,
                     }
                 },

@@ -58,6 +58,8 @@ def _traffic(draw: random.Random, at: int, partition: str, what: str) -> Row:
     if what == "read":
         return event("records_read", at, client="billing/0", latency_us=latency, **batch)
     client, acks = draw.choice(CLIENTS)
-    kind = draw.choice(("records_sent", "records_acked", "records_acked", "produce_refused", "records_unknown"))
+    kind = draw.choice(
+        ("records_sent", "records_acked", "records_acked", "produce_refused", "records_unknown", "records_aborted")
+    )
     timed = {} if kind in ("records_sent", "produce_refused") else {"latency_us": latency}
     return event(kind, at, client=client, acks=acks, **batch, **timed)

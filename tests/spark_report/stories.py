@@ -62,7 +62,7 @@ def _rows(name: str) -> dict[str, list[dict[str, Any]]]:
             for scope in ("partition", "client")
         ],
         "producers": [
-            {**dict.fromkeys(clients.PRODUCER, 3), "client": name},
+            {**dict.fromkeys(clients.PRODUCER, 3), "client": name, "failure": name},
         ],
         "groups": [{**dict.fromkeys(clients.GROUP, 4), "group_id": name}],
         "members": [{**dict.fromkeys(clients.MEMBER, 4), "group_id": name, "client": name, "failure": name}],

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cluster_model.events import FIELDS
 from playbooks.client_books import ClientBooks
 from playbooks.client_history import enter
 from playbooks.loader import loads
 from playbooks.recorder import Recorder
 from playbooks.session import Session
 from spark_report import findings
-from spark_report.recorded import look_at
+from spark_report.recorded import Recorded, look_at
 from spark_report.transforms import clients
 from tests.spark_report.conftest import MakeFrame, told
 from tests.support.sessions import Row, event
@@ -35,25 +36,36 @@ def history(seed: int) -> list[Row]:
 
 def _events(draw: random.Random) -> Iterator[Row]:
     at = 0
-    for _ in range(300):
+    for _ in range(400):
         at += draw.choice((0, 1, 5))
-        if draw.random() < 0.3:
+        if draw.random() < 0.08:
+            yield _of_process(draw, at)
+        elif draw.random() < 0.4:
             yield _of_producer(draw, at)
         else:
             yield _of_member(draw, at)
 
 
+def _of_process(draw: random.Random, at: int) -> Row:
+    """A broker's process has another name than any client's, and its own way to be closed."""
+    node, broker = draw.choice((("p", -1), ("q", -1), ("g/0", -1), ("h/2", -1), ("controller 9", -1), ("broker 1", 1)))
+    return event("node_down", at, node=node, broker=broker, detail=draw.choice(("crash", "close", "FencedX")))
+
+
 def _of_producer(draw: random.Random, at: int) -> Row:
     who = {"client": draw.choice(("p", "q", "r")), "partition": "t-0", "count": draw.randint(1, 5)}
     kind = draw.choice(clients.PRODUCER_KINDS)
-    failed = kind in ("records_failed", "records_unknown", "produce_refused")
-    return event(kind, at, **who, **({"error": draw.choice(("A", "B"))} if failed else {}))
+    failed = kind in ("records_failed", "records_unknown", "produce_refused", "producer_fenced")
+    has = {name: value for name, value in who.items() if name in FIELDS[kind]}
+    return event(kind, at, **has, **({"error": draw.choice(("A", "B"))} if failed else {}))
 
 
 def _of_member(draw: random.Random, at: int) -> Row:
     group = draw.choice(("g", "h"))
     who = {"client": f"{group}/{draw.randint(0, 2)}", "group_id": group}
-    kind = draw.choice(("records_read", "records_read", *clients.MEMBER_KINDS))
+    kind = draw.choice(
+        ("records_read", "records_read", "partitions_assigned", "partitions_revoked", *clients.MEMBER_KINDS)
+    )
     some = draw.sample(NAMES, draw.randint(1, 3))
     where = {"partition": draw.choice(NAMES), "log_offset": draw.randint(0, 60)}
     fields: dict[str, Any] = {
@@ -61,7 +73,8 @@ def _of_member(draw: random.Random, at: int) -> Row:
         "offsets_committed": {**where, "by": draw.choice(("auto", "sync"))},
         "commit_failed": {"error": draw.choice(("A", "B")), "by": "auto"},
         "handler_failed": {**where, "count": draw.randint(1, 3)},
-        "consumer_failed": {"error": "X"},
+        "records_abandoned": {**where, "count": draw.randint(1, 3), "by": "process ended"},
+        "consumer_failed": {"error": draw.choice(("X", "Y"))},
         "truncation_detected": {**where, "end_offset": draw.choice((-1, draw.randint(0, 60)))},
         "consumer_reset": {**where, "end_offset": draw.choice((-1, 70))},
         "group_rebalanced": {"count": 2, "detail": "generation 3 by range"},
@@ -87,14 +100,22 @@ def test_the_histories_have_what_is_to_be_compared() -> None:
     groups = [group for rows in HISTORIES.values() for group in books(rows).groups.values()]
     assert all(group.total("reread") and group.idle_us and group.truncations for group in groups)
     assert any(group.owners for group in groups)
+    assert all(group.total("abandoned") for group in groups)
+    assert all(books(rows).killed for rows in HISTORIES.values())
+    assert all(books(rows).closed for rows in HISTORIES.values())
+    producers = [each for rows in HISTORIES.values() for each in books(rows).producers.values()]
+    assert {each.failure for each in producers} >= {"A", "B"}
 
 
 def test_producers(frame: Any) -> None:
     expected = [
-        (name, client, each.sent, each.acked, each.failed, each.unknown, each.unanswered, each.retries,
-         sum(each.refused.values()))
+        (name, client, each.sent, each.acked, each.failed, each.unknown, each.aborted, each.unanswered, each.retries,
+         sum(each.refused.values()), each.transactions, each.transactions_committed, each.transactions_aborted,
+         each.transactions_unknown, each.interceptor_failures, kept.killed.get(client, 0),
+         kept.closed.get(client, 0), each.failure)
         for name, rows in HISTORIES.items()
-        for client, each in books(rows).producers.items()
+        for kept in (books(rows),)
+        for client, each in kept.producers.items()
     ]  # fmt: skip
     assert told(clients.producers(frame), "session_id", "client", *clients.PRODUCER) == sorted(expected)
 
@@ -102,11 +123,13 @@ def test_producers(frame: Any) -> None:
 def test_members(frame: Any) -> None:
     # A member that only led a rebalance has no book of its own, as the event is its group's.
     expected = [
-        (name, group, client, each.read, each.skipped, each.commits, each.failed_commits, each.lost, each.failure)
+        (name, group, client, each.read, each.skipped, each.abandoned, each.commits, each.failed_commits, each.lost,
+         kept.killed.get(client, 0), kept.closed.get(client, 0), each.failure)
         for name, rows in HISTORIES.items()
-        for group, book in books(rows).groups.items()
+        for kept in (books(rows),)
+        for group, book in kept.groups.items()
         for client, each in book.members.items()
-    ]
+    ]  # fmt: skip
     found = told(clients.members(frame), "session_id", "group_id", "client", *clients.MEMBER)
     assert [row for row in found if any(row[3:])] == sorted(row for row in expected if any(row[3:]))
 
@@ -114,7 +137,7 @@ def test_members(frame: Any) -> None:
 def test_groups(frame: Any) -> None:
     expected = [
         (name, group, each.total("read"), each.total("reread"), each.rebalances, each.idle_us, each.total("commits"),
-         each.total("failed_commits"), each.total("skipped"), each.truncations, each.resets)
+         each.total("failed_commits"), each.total("skipped"), each.total("abandoned"), each.truncations, each.resets)
         for name, rows in HISTORIES.items()
         for group, each in books(rows).groups.items()
     ]  # fmt: skip
@@ -153,34 +176,90 @@ settle: 20s
 """
 
 
+TRANSACTIONS = """\
+floodmark: 1
+name: transactions
+seed: 5
+cluster: {kafka: "4.1", brokers: 3, config: {offsets.topic.num.partitions: 3, transaction.state.log.num.partitions: 3}}
+topics:
+  - {name: orders, partitions: 4, replication: 3}
+clients:
+  producers:
+    - {name: ledger, topic: orders, rate: 100/s, config: {transactional.id: one},
+       transactions: {every: 700ms, abort: 3}}
+    - {name: heir, topic: orders, rate: 100/s, start: 12s, config: {transactional.id: one}, transactions: {every: 1s}}
+    - {name: clicks, topic: orders, rate: 300/s, config: {linger.ms: 50}, interceptors: [{name: audit, fails: 100}]}
+  groups:
+    - {name: careful, topics: [orders], members: 2, processing: 4ms,
+       config: {group.protocol: consumer, isolation.level: read_committed, auto.offset.reset: earliest}}
+steps:
+  - {at: 8010ms, inject: crash, target: client(clicks), for: 3s}
+  - {at: 14300ms, inject: crash, target: client(careful/0), for: 4s}
+settle: 70s
+"""
+
+
+def recorded(playbook: str, spark: "SparkSession", where: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a session's result tells of its clients, and the tables of a report on it: they agree wherever they can."""
+    result = Session.start(loads(playbook, "recorded.yaml"), recorder=Recorder(where)).finish()
+    session = look_at(Path(result.session))
+    assert isinstance(session, Recorded)
+    tables = {
+        name: table.to_pylist() for name, table in findings.compute(spark, [session], lambda _stage: None).items()
+    }
+    for row in tables["ledger"]:
+        assert row["from_result"] == session.result["ledger"][row["term"]]
+        assert row["agrees"] is not False
+    told = session.result["clients"]
+    assert {row["client"] for row in tables["producers"]} == set(told["producers"])
+    for row in tables["producers"]:
+        same = told["producers"][row["client"]]
+        assert row["refused"] == sum(same["refused"].values())
+        terms = [term for term in clients.PRODUCER if term != "refused"]
+        assert [row[term] for term in terms] == [same[term] for term in terms]
+    for row in tables["groups"]:
+        same = told["groups"][row["group_id"]]
+        assert [row[term] for term in clients.GROUP] == [same[term] for term in clients.GROUP]
+    for row in tables["members"]:
+        member = told["groups"][row["group_id"]]["members"][row["client"]]
+        same = member | {"partitions_lost": member["lost"]}
+        assert [row[term] for term in clients.MEMBER] == [same[term] for term in clients.MEMBER]
+    return told, tables
+
+
 def test_a_recorded_session_has_the_figures_of_its_result(spark: "SparkSession", tmp_path: Path) -> None:
-    result = Session.start(loads(PLAYBOOK, "two-members.yaml"), recorder=Recorder(tmp_path)).finish()
-    recorded = look_at(Path(result.session))
-    tables = findings.compute(spark, [recorded], lambda _stage: None)
-    told_by_result = recorded.result["clients"]
-    found = {row["client"]: row for row in tables["producers"].to_pylist()}
-    assert set(found) == {"clicks", "checkout"}
-    for name, row in found.items():
-        same = told_by_result["producers"][name]
-        assert [row[term] for term in clients.PRODUCER[:-1]] == [same[term] for term in clients.PRODUCER[:-1]]
-        assert row["refused"] == sum(same["refused"].values()) > 0
-    (group,) = tables["groups"].to_pylist()
-    same = told_by_result["groups"]["billing"]
-    assert [group[term] for term in clients.GROUP] == [same[term] for term in clients.GROUP]
+    told_by_result, tables = recorded(PLAYBOOK, spark, tmp_path)
+    assert set(told_by_result["producers"]) == {"clicks", "checkout"}
+    (group,) = tables["groups"]
     # Something of everything, or the comparison says little.
+    assert all(row["refused"] for row in tables["producers"])
     assert all(group[term] for term in ("reread", "idle_us", "failed_commits", "skipped"))
     assert group["rebalances"] > 1
-    members = {row["client"]: row for row in tables["members"].to_pylist()}
-    for name, row in members.items():
-        same_member = same["members"][name] | {"partitions_lost": same["members"][name]["lost"]}
-        assert [row[term] for term in clients.MEMBER] == [same_member[term] for term in clients.MEMBER]
     refused = {
-        (row["client"], row["error"]): row["times"]
-        for row in tables["client_errors"].to_pylist()
-        if row["what"] == "refused"
+        (row["client"], row["error"]): row["times"] for row in tables["client_errors"] if row["what"] == "refused"
     }
     assert refused == {
         (name, error): times
         for name, each in told_by_result["producers"].items()
         for error, times in each["refused"].items()
     }
+
+
+def test_transactions_and_ended_processes_have_the_figures_of_the_result(spark: "SparkSession", tmp_path: Path) -> None:
+    told_by_result, tables = recorded(TRANSACTIONS, spark, tmp_path)
+    ledger, heir, clicks = (told_by_result["producers"][name] for name in ("ledger", "heir", "clicks"))
+    assert (ledger["failure"], heir["failure"]) == ("PRODUCER_FENCED", "")
+    assert all(ledger[term] for term in ("aborted", "transactions_committed", "transactions_aborted"))
+    assert heir["transactions"] == heir["transactions_committed"] > 5
+    assert (clicks["killed"], clicks["errors"]) == (1, {"process died": clicks["failed"]})
+    assert clicks["failed"]
+    assert clicks["interceptor_failures"]
+    group = told_by_result["groups"]["careful"]
+    assert group["members"]["careful/0"]["killed"] == 1
+    assert group["abandoned"]
+    assert group["rebalances"] > 1
+    assert group["generation"] > 1
+    assert group["lag"] == 0
+    (aborted,) = (row for row in tables["ledger"] if row["term"] == "aborted")
+    assert aborted["agrees"]
+    assert aborted["from_events"] == ledger["aborted"] + heir["aborted"]

@@ -17,6 +17,7 @@ from rich.console import Console
 from spark_report.errors import ReportError
 from spark_report.render import charts, client_tables, files, html, terminal
 from spark_report.summary import SESSIONS, all_tables
+from spark_report.transforms import clients
 from tests.spark_report.stories import HOSTILE, SPAN, story
 
 _LOADING = {"src", "href", "srcset", "action", "data", "poster", "background", "formaction"}
@@ -324,7 +325,13 @@ class TestClients:
         result = {**told.recorded.result, **with_lag}
         known = replace(told, recorded=replace(told.recorded, result=result))
         assert client_tables.groups(known).rows[0][3] == "-12"
-        assert client_tables.producers(told).rows[0] == ("orders-0", *["3"] * 7)
+        assert client_tables.producers(told).rows[0] == ("orders-0", *["3"] * 15, "orders-0")
+        plain = {**told.tables["producers"][0], **dict.fromkeys(clients.PRODUCER[8:], 0), "failure": ""}
+        seldom = replace(told, tables={**told.tables, "producers": [plain]})
+        assert client_tables.producers(seldom).rows[0] == ("orders-0", *["3"] * 8)
+        assert client_tables.producers_short(seldom).rows[0] == ("orders-0", *["3"] * 8)
+        assert client_tables.producers_short(told).rows[0] == ("orders-0", *["3"] * 8, "3 of 3")
+        assert client_tables.groups_short(known).rows[0] == ("orders-0", "-12", *["4"] * 7)
         assert client_tables.members(told).rows[0][-1] == "orders-0"
         assert client_tables.errors(told).rows[0] == ("orders-0", "orders-0", "attempts refused", "3")
 

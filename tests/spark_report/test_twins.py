@@ -48,7 +48,7 @@ def test_client_unavailability(frames: tuple["DataFrame", "DataFrame"]) -> None:
 
 
 def test_the_ledger(frames: tuple["DataFrame", "DataFrame"]) -> None:
-    terms = ("sent", "acked", "failed", "unknown", "acked_lost", "committed_lost")
+    terms = numbers.RECOUNTED
     found = told(numbers.counts(frames[0]), "session_id", "gapless", *terms)
     expected = [(name, True, *(ledger_of(rows)[term] for term in terms)) for name, rows in SESSIONS.items()]
     assert found == sorted(expected)

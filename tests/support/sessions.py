@@ -112,11 +112,11 @@ def _checker(topic: str, client: str) -> Iterator[Row]:
 
 def ledger_of(recorded: Iterable[Row]) -> dict[str, int]:
     """The ledger that a correct engine would give for these events."""
-    terms = ("sent", "acked", "failed", "unknown", "acked_lost", "committed_lost", "duplicates", "reordered")
+    terms = ("sent", "acked", "failed", "unknown", "aborted", "acked_lost", "committed_lost", "duplicates", "reordered")
     books = dict.fromkeys(terms, 0)
     for row in recorded:
         term = row["kind"].removeprefix("records_")
-        if term in ("sent", "acked", "failed", "unknown"):
+        if term in ("sent", "acked", "failed", "unknown", "aborted"):
             books[term] += row["count"]
         elif term == "lost":
             books["acked_lost"] += row["count"]

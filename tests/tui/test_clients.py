@@ -48,6 +48,25 @@ def test_every_client_has_its_numbers():
     assert told[10:] == ["    truncated under it 1, reset 2, skipped 6", "    not committed CommitFailedException 4"]
 
 
+def test_how_transactions_and_processes_ended_is_told():
+    made = books()
+    ledger = made.producer("ledger")
+    ledger.sent, ledger.aborted, ledger.failure, ledger.interceptor_failures = 20, 7, "PRODUCER_FENCED", 3
+    ledger.transactions, ledger.transactions_committed, ledger.transactions_aborted = 4, 2, 1
+    made.killed, made.closed = {"ledger": 2, "billing/1": 1, "broker 1": 5}, {"billing/0": 1}
+    made.group("billing").member("billing/1").abandoned = 4
+    view = fake_views.view()
+    built = client_table.build(summed_up(made, view), view, {}, 78)
+    told = ["".join(text for text, _role in row.pieces).strip() for row in built]
+    place = next(number for number, line in enumerate(told) if line.startswith("◔ ledger"))
+    assert told[place + 1 : place + 4] == [
+        "ended with PRODUCER_FENCED",
+        "4 transactions, 2 committed, 1 aborted, 1 without an end, 7 records aborted",
+        "killed 2, an interceptor threw at 3",
+    ]
+    assert "truncated under it 1, reset 2, skipped 6, unprocessed 4, killed 1, closed 1" in told
+
+
 def test_numbers_stand_below_their_headings():
     for width in (78, 108):
         told = rows(width)

@@ -5,14 +5,21 @@ from typing import Final, TypeVar
 
 from rich.console import Console
 
-from playbooks.client_summary import Clients, Counts, GroupSummary, MemberSummary, ProducerSummary
+from playbooks.client_summary import (
+    Clients,
+    Counts,
+    GroupSummary,
+    MemberSummary,
+    ProducerSummary,
+    transaction_words,
+)
 from playbooks.expecting import seconds
 from playbooks.problems import counted
 from tui.cli.console import say, table
 
 ROWS: Final = 8
 """Lines of a table; the rest is summed up in one more."""
-NOTES: Final = 4
+NOTES: Final = 6
 """Lines below both, and one that counts the rest."""
 NAMES: Final = 3
 """Errors that a line names."""
@@ -112,8 +119,12 @@ def _cell(name: str, value: int) -> str:
 
 def _notes(clients: Clients) -> list[str]:
     """What a number cannot tell, the worst first."""
-    groups = clients.groups
-    ended = [f"{name} ended with {error}" for each in groups for name, error in each.failures]
+    groups, producers = clients.groups, clients.producers
+    ended = [f"{each.name} ended with {each.failure}" for each in producers if each.failure]
+    ended += [f"{name} ended with {error}" for each in groups for name, error in each.failures]
+    stopped = [f"{each.name}: {_stopped((each,))}" for each in producers if _stopped((each,))]
+    stopped += [f"{each.name}: {_stopped(each.members)}" for each in groups if _stopped(each.members)]
+    dropped = [f"{each.name} left {counted(each.abandoned, 'record')} unprocessed" for each in groups if each.abandoned]
     skipped = [f"{each.name} skipped {counted(each.skipped, 'record')}" for each in groups if each.skipped]
     cut = [
         f"{each.name} found what it had read truncated {counted(each.truncations, 'time')}"
@@ -121,10 +132,23 @@ def _notes(clients: Clients) -> list[str]:
         if each.truncations
     ]
     reset = [f"{each.name} was reset {counted(each.resets, 'time')}" for each in groups if each.resets]
-    errors = [f"{each.name}: {_named(each.errors)} as the last word" for each in clients.producers if each.errors]
-    refused = [f"{each.name}: refused with {_named(each.refused)}" for each in clients.producers if each.refused]
+    errors = [f"{each.name}: records given up with {_named(each.errors)}" for each in producers if each.errors]
+    ends = [f"{each.name}: {transaction_words(each)}" for each in producers if each.transactions]
+    thrown = [
+        f"{each.name}: an interceptor threw at {counted(each.interceptor_failures, 'record')}"
+        for each in producers
+        if each.interceptor_failures
+    ]
+    refused = [f"{each.name}: attempts refused with {_named(each.refused)}" for each in producers if each.refused]
     failed = [f"{each.name}: commits failed with {_named(each.commit_errors)}" for each in groups if each.commit_errors]
-    return [*ended, *skipped, *cut, *reset, *errors, *refused, *failed]
+    return [*ended, *stopped, *dropped, *skipped, *cut, *reset, *errors, *ends, *refused, *failed, *thrown]
+
+
+def _stopped(of: Sequence[ProducerSummary | MemberSummary]) -> str:
+    """How often processes ended, one way or the other; empty where none did."""
+    ends = {"killed": sum(each.killed for each in of), "closed": sum(each.closed for each in of)}
+    told = ", ".join(f"{how} {counted(times, 'time')}" for how, times in ends.items() if times)
+    return f"{'processes' if len(of) > 1 else 'process'} {told}" if told else ""
 
 
 def _named(errors: Counts) -> str:

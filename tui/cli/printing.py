@@ -92,6 +92,8 @@ def ledger_words(result: Result) -> str:
     parts += [f"{ledger.acked_lost} acked lost", f"{ledger.committed_lost} committed lost"]
     parts += [f"{ledger.duplicates} duplicates"] if ledger.duplicates else []
     parts += [f"{ledger.reordered} reordered"] if ledger.reordered else []
+    parts += [f"{ledger.undone} acked but aborted in the log"] if ledger.undone else []
+    parts += [f"{ledger.leaked} aborted but committed in the log"] if ledger.leaked else []
     return ", ".join(parts)
 
 

@@ -4,7 +4,14 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from cluster_model.views import ClusterView, GroupView
-from playbooks.client_summary import Clients, Counts, GroupSummary, MemberSummary, ProducerSummary
+from playbooks.client_summary import (
+    Clients,
+    Counts,
+    GroupSummary,
+    MemberSummary,
+    ProducerSummary,
+    transaction_words,
+)
 from tui import glyphs
 from tui.viewmodel.side import SideRow
 from tui.viewmodel.words import acks, count, duration
@@ -75,7 +82,7 @@ def _head(what: str, names: Sequence[str], columns: Columns) -> SideRow:
 
 
 def _producer(one: ProducerSummary, level: str, rate: float | None, columns: Columns) -> list[SideRow]:
-    trouble = bool(one.failed or one.unknown)
+    trouble = bool(one.failed or one.unknown or one.failure)
     numbers = (
         _number(columns, one.sent),
         _number(columns, one.acked),
@@ -89,8 +96,26 @@ def _producer(one: ProducerSummary, level: str, rate: float | None, columns: Col
     if not level or len(name) >= columns.name:
         name = one.name
     rows = [SideRow((*_named(columns, name, trouble=trouble), *numbers), _rate(rate))]
+    if one.failure:
+        rows.append(SideRow((("    ended with ", "quiet"), (one.failure, "alarm"))))
+    if one.transactions:
+        told = [transaction_words(one), f"{count(one.aborted)} records aborted" if one.aborted else ""]
+        wrong = one.transactions_unknown or one.failure
+        rows.append(_told([each for each in told if each], "warning" if wrong else "text"))
+    stopped = _stopped(one.killed, one.closed)
+    thrown = f"an interceptor threw at {count(one.interceptor_failures)}" if one.interceptor_failures else ""
+    rows += [_told([each for each in (stopped, thrown) if each], "warning")] if stopped or thrown else []
     rows += _errors("refused", one.refused, columns) + _errors("gave up", one.errors, columns)
     return rows
+
+
+def _told(words: Sequence[str], role: str) -> SideRow:
+    return SideRow((("    ", "text"), (", ".join(words), role)))
+
+
+def _stopped(killed: int, closed: int) -> str:
+    """How often processes ended, one way or the other."""
+    return ", ".join(f"{how} {times}" for how, times in (("killed", killed), ("closed", closed)) if times)
 
 
 def _group(one: GroupSummary, view: GroupView | None, rate: float | None, columns: Columns) -> list[SideRow]:
@@ -112,9 +137,11 @@ def _group(one: GroupSummary, view: GroupView | None, rate: float | None, column
         f"truncated under it {one.truncations}" if one.truncations else "",
         f"reset {one.resets}" if one.resets else "",
         f"skipped {one.skipped}" if one.skipped else "",
+        f"unprocessed {one.abandoned}" if one.abandoned else "",
+        _stopped(sum(each.killed for each in one.members), sum(each.closed for each in one.members)),
     ]
     if any(told):
-        rows.append(SideRow((("    ", "text"), (", ".join(each for each in told if each), "warning"))))
+        rows.append(_told([each for each in told if each], "warning"))
     return rows + _errors("not committed", one.commit_errors, columns)
 
 

@@ -2,11 +2,13 @@
 
 import pytest
 
+from cluster_model.clients.admin_messages import DeleteTopicsRequest
 from cluster_model.errors import KafkaError
 from cluster_model.groups.committing import may_commit_in_transaction
 from cluster_model.groups.loading import found_in
 from cluster_model.groups.messages import (
     CommittedOffset,
+    FindCoordinatorRequest,
     OffsetCommitRequest,
     OffsetFetchRequest,
     OffsetFetchResponse,
@@ -185,3 +187,18 @@ def test_a_group_with_members_takes_them_and_whoever_names_none() -> None:
     assert may(generation + 1, member_id) is E.ILLEGAL_GENERATION
     assert may(generation, "stranger") is E.UNKNOWN_MEMBER_ID
     assert may(-1, "stranger") is E.UNKNOWN_MEMBER_ID
+
+
+def test_offsets_are_part_of_a_transaction_before_their_topic_is_made(talk: Talk) -> None:
+    producer = talk.producer("pay")
+    producer.init()
+    talk.cluster.admin.ask(1, DeleteTopicsRequest(0, (OFFSETS,)))
+    talk.run(3)
+    assert PLACE not in talk.cluster.world.records
+    assert producer.add_offsets(GROUP) is E.NONE
+    producer.send(1, FindCoordinatorRequest(0, GROUP))
+    talk.run(3)
+    assert commit(talk, producer, 7) is E.NONE
+    assert producer.end(commit=True) is E.NONE
+    talk.run(2)
+    assert fetched(talk, producer) == (7, E.NONE)
