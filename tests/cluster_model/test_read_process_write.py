@@ -55,7 +55,7 @@ def test_in_calm_other_ways_to_commit_do_as_well(kafka: str, commit: str) -> Non
     assert copying.of(TransactionBegun) == []
 
 
-def crashed(kafka: str, seed: int, commit: str, **more: Any) -> Copying:
+def crashed(kafka: str, seed: int, commit: str, settle: float = 15, **more: Any) -> Copying:
     """A member that crashes again and again, each time with something on its way."""
     copying = Copying(kafka, seed=seed, fast=True, commit=commit, **more).run(5)
     for moment in (0.002, 0.004, 0.006):
@@ -65,7 +65,7 @@ def crashed(kafka: str, seed: int, commit: str, **more: Any) -> Copying:
         copying.run(0.5)
         copying.cluster.restart(M0)
         copying.run(3.5)
-    return copying.end(15)
+    return copying.end(settle)
 
 
 @pytest.mark.parametrize(("kafka", "seed"), [("0.11", 1), ("2.6", 2), ("3.5", 1), ("3.9", 2), ("4.1", 3)])
@@ -82,7 +82,8 @@ def test_without_transactions_a_crash_makes_copies_twice(seed: int) -> None:
 
 
 def test_by_the_new_group_protocol_it_is_the_same() -> None:
-    once(crashed("4.1", 5, "transaction", config=MODERN))
+    # A member that died is one for another 45 s.
+    once(crashed("4.1", 5, "transaction", settle=70, config=MODERN))
 
 
 def zombie(kafka: str, seed: int = 4, commit: str = "transaction", **more: Any) -> Copying:
