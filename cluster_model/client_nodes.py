@@ -5,12 +5,15 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from cluster_model.building import Parts, range_share
-from cluster_model.clients.application import Application
+from cluster_model.clients.application import TRANSACTION, Application
 from cluster_model.clients.consumer import Consumer
 from cluster_model.clients.dead_letters import SUFFIX, DeadLetters, LetterProducer
 from cluster_model.clients.group_settings import GroupSettings
+from cluster_model.clients.outputs import BATCH, DRIVEN, Output, PlainOutput, TransactionalOutput
+from cluster_model.clients.outputs import SUFFIX as OUTPUT
 from cluster_model.clients.producer import Producer
 from cluster_model.clients.producer_config import ProducerConfig
+from cluster_model.clients.read_process_write import ReadProcessWrite
 from cluster_model.clients.transactional_producer import TransactionalProducer
 from cluster_model.config import ConsumerConfig
 from cluster_model.errors import ModelError
@@ -24,7 +27,7 @@ from cluster_model.spec import ClusterSpec, GroupSpec, ProducerSpec
 FIRST_PRODUCER: Final = 2_000
 FIRST_CONSUMER: Final = 3_000
 LETTERS: Final = 2_000
-"""What the node of a member's own producer, for dead letters, is more than the member's."""
+"""What the node of a member's own producer, for dead letters or output, is more than the member's."""
 
 
 ProducerNeeds = tuple[
@@ -86,6 +89,24 @@ def _make_letters(ground: Ground, node: int, each: GroupSpec, consumer: Consumer
     return letters
 
 
+def _make_output(ground: Ground, node: int, each: GroupSpec, name: str) -> Output:
+    """What a member writes its output with; its transactional id, if it has one, is the member's name."""
+    config = {"acks": "all", **each.to_config}
+    if each.commit != TRANSACTION:
+        spec = ProducerSpec(name + OUTPUT, each.to, 0, BATCH, config=config)
+        return PlainOutput(*_needs(ground, node + LETTERS, spec))
+    config["transactional.id"] = name
+    spec = ProducerSpec(name + OUTPUT, each.to, 0, BATCH, config=config, transactions=DRIVEN)
+    return TransactionalOutput(ground.parts.profile, *_needs(ground, node + LETTERS, spec))
+
+
+def own_producer(consumer: Consumer) -> LetterProducer | Output | None:
+    """The producer that a member has beside its consumer, if it has one."""
+    if isinstance(consumer, ReadProcessWrite):
+        return consumer.output
+    return None if consumer.letters is None else consumer.letters.producer
+
+
 def make_consumer(ground: Ground, node: int, each: GroupSpec, member: int) -> Consumer:
     """One process of a group's member."""
     parts = ground.parts
@@ -96,11 +117,13 @@ def make_consumer(ground: Ground, node: int, each: GroupSpec, member: int) -> Co
     if each.racks:
         config = replace(config, rack=each.racks[member])
     share = () if coordinated else _share(ground, each, member)
-    consumer = Consumer(
+    consumer = (ReadProcessWrite if each.to else Consumer)(
         Port(ground.network, node), f"{each.name}/{member}", each.name, parts.profile, config, share, ground.brokers,
         application, parts.lineages, ground.emit,
     )  # fmt: skip
-    if each.dead_letter and each.fails:
+    if isinstance(consumer, ReadProcessWrite):
+        consumer.write_with(_make_output(ground, node, each, consumer.name))
+    elif each.dead_letter and each.fails:
         consumer.letters = _make_letters(ground, node, each, consumer)
     if coordinated:
         settings = _settings(parts, each, member)

@@ -18,11 +18,13 @@ from cluster_model.client_nodes import (
     Ground,
     make_consumer,
     make_producer,
+    own_producer,
 )
 from cluster_model.clients.commits import CLOSE
 from cluster_model.clients.consumer import Consumer
 from cluster_model.clients.dead_letters import LetterProducer
 from cluster_model.clients.lifetime import Unconfirmed
+from cluster_model.clients.outputs import Output
 from cluster_model.clients.producer import Producer
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
@@ -106,15 +108,16 @@ class ClientProcesses:
         self._place(name, client)
 
     def _add_letters(self, node: int) -> None:
-        letters = self.consumers[self.names[node]].letters
-        if letters is not None:
-            self._ground.check_topic(letters.producer.spec.topic)
-            self._ground.network.add(node + LETTERS, letters.producer.spec.name, letters.producer)
+        own = own_producer(self.consumers[self.names[node]])
+        if own is not None:
+            self._ground.check_topic(own.spec.topic)
+            self._ground.network.add(node + LETTERS, own.spec.name, own)
 
     @property
-    def letter_producers(self) -> tuple[LetterProducer, ...]:
-        """Those that members send dead letters with."""
-        return tuple([each.letters.producer for each in self.consumers.values() if each.letters is not None])
+    def letter_producers(self) -> tuple[LetterProducer | Output, ...]:
+        """Those that members send dead letters or their output with."""
+        own = [own_producer(each) for each in self.consumers.values()]
+        return tuple([each for each in own if each is not None])
 
     def together(self, node: int) -> tuple[int, ...]:
         """The node, and that of its application's other client: what happens to one process happens to both."""
@@ -164,11 +167,12 @@ class ClientProcesses:
             former.abandon("process ended")
             heir = make_consumer(self._ground, node, *self._members[node])
             heir.succeed(former)
-            if former.letters is not None and heir.letters is not None:
+            own, next_own = own_producer(former), own_producer(heir)
+            if own is not None and next_own is not None:
                 self._ground.network.crash(node + LETTERS)
-                former.letters.producer.died()
-                heir.letters.producer.succeed(former.letters.producer)
-                self._ground.network.processes[node + LETTERS].run(heir.letters.producer)
+                own.died()
+                next_own.succeed(own)
+                self._ground.network.processes[node + LETTERS].run(next_own)
         self._ground.network.processes[node].run(heir)
         self._place(name, heir)
 
@@ -183,9 +187,10 @@ class ClientProcesses:
                 producer.send_again(unconfirmed)
         else:
             consumer = self.consumers[name]
-            if consumer.letters is not None:
+            own = own_producer(consumer)
+            if own is not None:
                 self._ground.network.restart(node + LETTERS)
-                consumer.letters.producer.begin(())
+                own.begin(())
             consumer.begin(())
 
     def shut_down(self, node: int, timeout_us: int) -> None:

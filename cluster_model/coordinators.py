@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 from cluster_model.errors import KafkaError
 from cluster_model.events import Event
+from cluster_model.groups.committing import commit_error
 from cluster_model.groups.config import GroupConfig
 from cluster_model.groups.coordinator import GroupCoordinator
 from cluster_model.groups.making import TopicMaker
@@ -66,7 +67,7 @@ def _going_on(broker: Broker, groups: GroupCoordinator) -> Callable[[int, Write,
         if isinstance(write, ProduceRequest):
             broker.go_on(source, write, error)
         else:
-            groups.commit_in_transaction(source, write, error)
+            groups.commit_in_transaction(source, write, commit_error(error))
 
     return go_on
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
+from cluster_model.clients.application import TRANSACTION
 from cluster_model.config_keys import ConfigValue
 from cluster_model.profiles import Profile
 from cluster_model.spec import ClusterSpec, TopicSpec
@@ -29,7 +30,9 @@ def with_internal_topics(spec: ClusterSpec) -> ClusterSpec:
     if spec.manual:
         return spec
     made = [offsets_topic(spec)] if spec.groups and OFFSETS not in names else []
-    if any("transactional.id" in each.config for each in spec.producers) and TRANSACTIONS not in names:
+    transactional = any("transactional.id" in each.config for each in spec.producers)
+    transactional = transactional or any(each.to and each.commit == TRANSACTION for each in spec.groups)
+    if transactional and TRANSACTIONS not in names:
         made.append(transactions_topic(spec))
     return replace(spec, topics=(*spec.topics, *[topic for topic in made if topic is not None]))
 

@@ -147,6 +147,11 @@ class GroupSpec:
     """... and how long after."""
     dead_letter: str = ""
     """The topic that such a record is sent to instead of being skipped; empty: none. Not where ``commit`` hands off."""
+    to: str = ""
+    """The topic that a record is written to for each that was processed; empty: none. Not with ``dead_letter``, nor
+    where ``commit`` hands off."""
+    to_config: dict[str, int | str | bool] = field(default_factory=dict)
+    """Configuration of the members' producers for it; ``acks`` is all unless given."""
     pattern: str = ""
     """A regular expression: a coordinated group's topics are all that match it, instead of ``topics``."""
     racks: tuple[str, ...] = ()

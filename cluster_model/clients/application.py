@@ -7,6 +7,7 @@ AUTO: Final = "auto"
 BEFORE: Final = "before"
 ASYNC_RETRY: Final = "async_retry"
 HANDED_OFF: Final = "handed_off"
+TRANSACTION: Final = "transaction"
 COMMIT_MODES: Final = {
     AUTO: "enable.auto.commit: inside of polls, what earlier ones handed out",
     "sync": "commitSync when the records of a poll have been processed",
@@ -15,6 +16,7 @@ COMMIT_MODES: Final = {
     BEFORE: "commitSync before they are processed: at most once",
     HANDED_OFF: "enable.auto.commit, while another thread processes: what is committed may not have been processed",
     "none": "never",
+    TRANSACTION: "in the transaction in which what came out of the records is written: exactly once",
 }
 """How a group commits, with what that means."""
 

@@ -159,6 +159,13 @@ class Positions:
     def _leader(self, partition: str) -> tuple[int, int]:
         return (self._metadata.leader(partition), self._metadata.epoch(partition))
 
+    def to_committed(self) -> None:
+        """Go back to what the group has committed, with every partition."""
+        partitions = tuple(self.assigned)
+        for partition in partitions:
+            self._forget(partition)
+        self.assign(partitions)
+
     def unset(self, partition: str) -> None:
         """Nothing is committed for it: go where ``auto.offset.reset`` says, or fail."""
         if self._policy.is_none:

@@ -129,6 +129,12 @@ class TransactionManager:
         """What client and cluster agree on."""
         return self._rules
 
+    @property
+    def sends_offsets(self) -> bool:
+        """Whether ``sendOffsetsToTransaction`` has not returned yet."""
+        asked = self._queue if self.asking is None else [self.asking, *self._queue]
+        return any(ask.kind in (OFFSETS, COMMIT) for ask in asked)
+
     # -- the application --------------------------------------------------------------------------------------------
 
     def initialize(self) -> None:

@@ -27,6 +27,7 @@ from playbooks.reading.handlers import dead_letter
 from playbooks.reading.kinds import Fields
 from playbooks.reading.load import read_keys, read_loop, read_rate, read_sizes
 from playbooks.reading.notes import Notes
+from playbooks.reading.outputs import read_output
 from playbooks.reading.placing import check_placing
 from playbooks.reading.protocols import check_protocol
 from playbooks.reading.sending import read_sending
@@ -350,5 +351,5 @@ def _group(fields: Fields, profile: Profile, notes: Notes) -> GroupSpec:
         fields.get("config", {}), fields.get("coordinated", True), fields.get("commit", "auto"),
         fields.get("fails", 0), fields.get("retries", 0), fields.get("retry_pause", 0),
         instances=_instances(fields, profile, notes), pattern=pattern, racks=racks(fields, notes),
-        dead_letter=dead_letter(fields, notes),
+        dead_letter=dead_letter(fields, notes), **read_output(fields, profile, notes),
     )  # fmt: skip

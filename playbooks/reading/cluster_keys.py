@@ -256,6 +256,8 @@ GROUP: Final = Record(
         "retries": Key(Integer(1, 1_000), "How often it is tried again before the record is skipped; 0 unless given."),
         "retry_pause": Key(DURATION, "How long after; at once unless given."),
         "dead_letter": Key(Reference("topic"), "The topic that it is sent to instead of being skipped; with fails."),
+        "to": Key(Reference("topic"), "The topic that its members write one record to for each that they have read."),
+        "to_config": Key(Config("producer"), "Configuration of the producers that they do it with."),
         "config": Key(Config("consumer"), "Consumer configuration by Kafka's names."),
     }
 )

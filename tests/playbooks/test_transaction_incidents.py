@@ -75,3 +75,17 @@ def test_a_late_commit_ends_the_next_transaction_unless_each_has_an_epoch(kafka:
         assert [event.error for event in ends] == ["INVALID_TXN_STATE"]
     else:
         assert (query.undone(), query.leaked(), ends) == (0, 0, [])
+
+
+@pytest.mark.parametrize(("kafka", "seed"), [("2.4", 101), ("2.4", 102), ("3.9", 101), ("3.9", 102), ("4.1", 101)])
+def test_what_is_written_in_transactions_is_there_once_and_else_twice(kafka: str, seed: int) -> None:
+    found = incident("exactly-once", kafka, seed)
+    result = found.finish()
+    query, orders = found.query, 6_400
+    assert (result.verdict, query.acked("checkout")) == ("pass", orders)
+    # Before KIP-447 nobody refuses the member that was left behind.
+    refused = [(event.client, event.error) for event in found.of("transaction_aborted")]
+    assert refused == ([] if kafka == "2.4" else [("billing/0.output", "UNKNOWN_MEMBER_ID")])
+    assert (query.read("audit") > orders) == (kafka == "2.4")
+    assert orders < query.read("proof") < orders + 2_000
+    assert found.of("producer_fenced") == found.of("consumer_failed") == []

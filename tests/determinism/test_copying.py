@@ -1,0 +1,32 @@
+"""Reading, processing and writing comes out the same in every process, in all slices, after every rewind."""
+
+import pytest
+
+from cluster_model.keyframes import pack, unpack
+from tests.cluster_model.copying import SECOND
+from tests.determinism.copying import FEATURES, STEPS, build, digest, play
+from tests.determinism.elsewhere import elsewhere
+
+
+@pytest.mark.parametrize(("slices", "hash_seed"), [("slice", "1"), ("hour", "4242")])
+def test_a_digest_is_the_same_everywhere(slices: str, hash_seed: str) -> None:
+    expected = {name: digest(name, STEPS["whole"]) for name in FEATURES}
+    assert elsewhere("copying", slices, hash_seed=hash_seed) == expected
+    assert len(set(expected.values())) == len(FEATURES)
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_from_any_moment_on_a_run_goes_on_as_it_did(name: str) -> None:
+    cluster = build(name)
+    kept = []
+    # In all the stages of a transaction.
+    for moment in range(8):
+        cluster.run(3 * SECOND + moment * 1_700)
+        kept.append(pack(cluster.save()))
+    play(cluster, start=3 * SECOND)
+    expected = (cluster.digest(), cluster.view())
+    twin = cluster.twin()
+    for packed in kept[::3]:
+        twin.load(unpack(packed)[0])
+        play(twin, start=3 * SECOND)
+        assert (twin.digest(), twin.view()) == expected
