@@ -166,6 +166,11 @@ class Query(ControlQuery):
         self._group(group)
         return self._checker.readings.passed_over(group)
 
+    def abandoned(self, group: str) -> int:
+        """Records that an application of a group had in hand when it ended, and that nobody has been handed since."""
+        self._group(group)
+        return self._checker.readings.abandoned(group)
+
     def group_state(self, group: str) -> str:
         """A group's state by its coordinator, empty while nobody can tell."""
         return self._group(group).state()

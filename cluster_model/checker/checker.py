@@ -21,6 +21,7 @@ from cluster_model.events import (
     PartitionOffline,
     ProduceRefused,
     ProduceRetried,
+    RecordsAbandoned,
     RecordsAborted,
     RecordsAcked,
     RecordsFailed,
@@ -54,6 +55,7 @@ class Checker:
             RecordsAcked: self.ledger.acked,
             RecordsAborted: self._aborted,
             RecordsRead: self.readings.handed,
+            RecordsAbandoned: self.readings.left_behind,
             ProduceRefused: _ignored,
             ProduceRetried: _ignored,
         }

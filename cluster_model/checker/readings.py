@@ -1,19 +1,21 @@
 """What each group's applications were handed: once, again, or not at all, offset by offset.
 
 Only hand-outs count, not commits: that is what an application knows of. Offsets that nobody is ever handed, such as
-those that compaction has emptied, look as if they had been passed over.
+those that compaction has emptied, look as if they had been passed over. What an application had in hand when it ended
+is *abandoned*, until somebody of its group is handed it.
 """
 
 from typing import Any
 
 from cluster_model.checker.acked import RangeSet
-from cluster_model.events import RecordsRead
+from cluster_model.events import RecordsAbandoned, RecordsRead
+from cluster_model.log.compare import Range, length, union
 
 
 class Readings:
     """By group and partition."""
 
-    __slots__ = ("_again", "_handed", "_read")
+    __slots__ = ("_abandoned", "_again", "_handed", "_read")
 
     def __init__(self) -> None:
         self._read: dict[str, int] = {}
@@ -21,6 +23,7 @@ class Readings:
         self._handed: dict[tuple[str, str], RangeSet] = {}
         self._again: dict[str, tuple[int, int]] = {}
         """Group → records handed out again and passed over, of partitions that have been deleted since."""
+        self._abandoned: dict[tuple[str, str], list[Range]] = {}
 
     def handed(self, event: RecordsRead) -> None:
         """A consumer was handed records."""
@@ -30,6 +33,8 @@ class Readings:
         ranges = self._handed.get(key)
         if ranges is None:
             ranges = self._handed[key] = RangeSet()
+        if key in self._abandoned:
+            self._take_up(key, event.log_offset, event.log_offset + event.count)
         before = ranges.size
         ranges.add(event.log_offset, event.log_offset + event.count)
         repeated = event.count - (ranges.size - before)
@@ -37,8 +42,20 @@ class Readings:
             again, passed = self._again.get(group, (0, 0))
             self._again[group] = (again + repeated, passed)
 
+    def _take_up(self, key: tuple[str, str], start: int, end: int) -> None:
+        """Abandoned records are in hand again."""
+        left = [part for low, high in self._abandoned[key] for part in ((low, min(high, start)), (max(low, end), high))]
+        self._abandoned[key] = union(left)
+
+    def left_behind(self, event: RecordsAbandoned) -> None:
+        """An application will not process what it was handed."""
+        key = (event.group_id, event.partition)
+        found = (event.log_offset, event.log_offset + event.count)
+        self._abandoned[key] = union([*self._abandoned.get(key, ()), found])
+
     def deleted(self, partition: str) -> None:
         """A partition is gone; another of its name is not the same."""
+        self._abandoned = {key: ranges for key, ranges in self._abandoned.items() if key[1] != partition}
         for group, name in tuple(self._handed):
             if name == partition:
                 again, passed = self._again.get(group, (0, 0))
@@ -57,14 +74,20 @@ class Readings:
         _again, passed = self._again.get(group, (0, 0))
         return passed + sum(ranges.gaps for (name, _partition), ranges in self._handed.items() if name == group)
 
+    def abandoned(self, group: str) -> int:
+        """Records that an application had in hand when it ended, and that nobody has been handed since."""
+        return sum(length(ranges) for (name, _partition), ranges in self._abandoned.items() if name == group)
+
     def save(self) -> tuple[Any, ...]:
         """All state."""
         handed = tuple([(key, ranges.save()) for key, ranges in self._handed.items()])
-        return (tuple(self._read.items()), handed, tuple(self._again.items()))
+        abandoned = tuple([(key, tuple(ranges)) for key, ranges in self._abandoned.items()])
+        return (tuple(self._read.items()), handed, tuple(self._again.items()), abandoned)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        read, handed, again = saved
+        read, handed, again, abandoned = saved
+        self._abandoned = {key: list(ranges) for key, ranges in abandoned}
         self._read, self._again = dict(read), dict(again)
         self._handed = {}
         for key, ranges in handed:

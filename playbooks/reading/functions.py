@@ -70,6 +70,8 @@ FUNCTIONS: Final[dict[str, Function]] = {
         Function("reread", ("group",), 1, NUMBER, "Records handed to one of them that had been handed to one before."),
         Function("passed_over", ("group",), 1, NUMBER,
                  "Offsets that no application of the group was handed, between others that were."),
+        Function("abandoned", ("group",), 1, NUMBER,
+                 "Records an application of the group had in hand when it ended, and nobody was handed since."),
         _ledger("sent", "Records handed to the producer, or to all producers."),
         _ledger("acked", "Records whose success callback came."),
         _ledger("failed", "Records that an error proves were not written."),

@@ -86,3 +86,25 @@ def test_with_commits_after_processing_only_what_was_in_hand_is_read_again() -> 
         pass
     assert incident.query.reread("billing") < 30
     assert incident.query.passed_over("billing") == 0
+
+
+@pytest.mark.parametrize(("seed", "kafka"), [(101, "3.9"), (102, "1.1")])
+def test_records_that_other_threads_had_die_with_the_process_though_they_are_committed(seed: int, kafka: str) -> None:
+    mode = "kraft" if kafka == "3.9" else "zookeeper"
+    incident = Incident("consumer-crash-handed-off", seed, **{"cluster.kafka": kafka, "cluster.mode": mode})
+    incident.finish()
+    left = incident.of("records_abandoned")
+    assert {(event.client, event.at_us) for event in left} == {("billing/0", 40 * SECOND)}
+    # What was handed out after the newest commit, one a second, is handed to the next owner.
+    again = incident.query.reread("billing")
+    assert 0 < again < 1_000
+    assert incident.query.abandoned("billing") == sum(event.count for event in left) - again > 500
+
+
+def test_in_the_poll_loop_nothing_is_left_behind_by_the_same_crash() -> None:
+    settings = {"clients.groups.billing.commit": "auto", "clients.groups.billing.processing": "8ms"}
+    incident = Incident("consumer-crash-handed-off", 101, **settings)
+    while incident.session.advance(incident.session.cluster.now_us + SECOND):
+        pass
+    assert incident.query.reread("billing") > 0
+    assert incident.query.abandoned("billing") == 0

@@ -27,6 +27,7 @@ INCIDENTS = (
     "retry-reorders", "offsets-reset", "poll-interval-loop", "partitions-added-latest",
     "consumer-bounce-eager", "consumer-bounce-static", "consumer-bounce-cooperative", "instance-id-claimed-twice",
     "retention-overtakes-latest", "retention-overtakes-earliest", "consumer-crash-auto-commit",
+    "consumer-crash-handed-off",
     "hanging-transaction", "delayed-commit", "exactly-once", "hot-key",
 )  # fmt: skip
 """What happened to somebody, or what Kafka's own system tests do to it."""
