@@ -71,7 +71,7 @@ def test_transactions_and_ended_processes_are_told() -> None:
         "ledger ended with PRODUCER_FENCED",
         "ledger: process killed 2 times",
         "g: processes killed 1 time, closed 1 time",
-        "g left 4 records unprocessed",
+        "g had 4 records in hand when members ended",
         "ledger: 9 transactions, 5 committed, 2 aborted, 1 unknown, 1 without an end",
         "heir: 3 transactions, all committed",
         "and 1 more line like these, in --json",

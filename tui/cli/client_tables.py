@@ -124,7 +124,11 @@ def _notes(clients: Clients) -> list[str]:
     ended += [f"{name} ended with {error}" for each in groups for name, error in each.failures]
     stopped = [f"{each.name}: {_stopped((each,))}" for each in producers if _stopped((each,))]
     stopped += [f"{each.name}: {_stopped(each.members)}" for each in groups if _stopped(each.members)]
-    dropped = [f"{each.name} left {counted(each.abandoned, 'record')} unprocessed" for each in groups if each.abandoned]
+    dropped = [
+        f"{each.name} had {counted(each.abandoned, 'record')} in hand when members ended"
+        for each in groups
+        if each.abandoned
+    ]
     skipped = [f"{each.name} skipped {counted(each.skipped, 'record')}" for each in groups if each.skipped]
     cut = [
         f"{each.name} found what it had read truncated {counted(each.truncations, 'time')}"
