@@ -12,11 +12,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.clients.application import Failing
-from cluster_model.clients.producer import Producer
+from cluster_model.clients.driven import DrivenProducer
 from cluster_model.events import Event, RecordDeadLettered, RecordsAbandoned
-from cluster_model.kernel.kernel import Payload
-from cluster_model.messages import Message
-from cluster_model.spec import ProducerSpec
 
 SUFFIX: Final = ".dead-letter"
 """Behind a member's name: its producer's."""
@@ -24,7 +21,7 @@ NOT_SENT: Final = "dead letter not sent"
 """Why an application goes back to a record."""
 
 
-class LetterProducer(Producer):
+class LetterProducer(DrivenProducer):
     """The node: a producer that sends one record when it is asked to, and tells whether it was acknowledged."""
 
     __slots__ = ("_acked_before", "_sending", "told")
@@ -38,11 +35,6 @@ class LetterProducer(Producer):
         self._acked_before = 0
 
     @property
-    def spec(self) -> ProducerSpec:
-        """What it was made from."""
-        return self._spec
-
-    @property
     def now(self) -> int:
         """Virtual microseconds."""
         return self._port.now
@@ -52,21 +44,6 @@ class LetterProducer(Producer):
         self._sending = True
         self._acked_before = self.acked
         self._hand_over(1, self._port.now)
-
-    def receive(self, source: int, message: Message) -> None:
-        """Handle a message."""
-        super().receive(source, message)
-        self._look()
-
-    def on_timer(self, timer: Payload) -> None:
-        """Handle a timer by its name."""
-        super().on_timer(timer)
-        self._look()
-
-    def on_disconnect(self, peer: int) -> None:
-        """Everything under way to ``peer`` failed without an answer."""
-        super().on_disconnect(peer)
-        self._look()
 
     def _look(self) -> None:
         """Tell the outcome when it has come: the record waits for nothing any more."""

@@ -8,11 +8,9 @@ transactions sends them and flushes; its consumer commits on its own.
 from collections.abc import Callable
 from typing import Any, Final
 
-from cluster_model.clients.producer import Producer
+from cluster_model.clients.driven import DrivenProducer
 from cluster_model.clients.transaction_manager import GroupOffsets, State
 from cluster_model.clients.transactional_producer import TransactionalProducer
-from cluster_model.kernel.kernel import Payload
-from cluster_model.messages import Message
 from cluster_model.spec import ProducerSpec, TransactionPlan
 
 SUFFIX: Final = ".output"
@@ -40,7 +38,7 @@ def nobody(_outcome: str) -> None:
     """Nobody wants to know."""
 
 
-class PlainOutput(Producer):
+class PlainOutput(DrivenProducer):
     """The node, without transactions."""
 
     __slots__ = ("_failed_before", "_left", "_stage", "told")
@@ -55,11 +53,6 @@ class PlainOutput(Producer):
         self._failed_before = 0
 
     @property
-    def spec(self) -> ProducerSpec:
-        """What it was made from."""
-        return self._spec
-
-    @property
     def ready(self) -> bool:
         """Whether the application may begin to poll."""
         return True
@@ -69,21 +62,6 @@ class PlainOutput(Producer):
         self._stage = _SENDING
         self._left = count
         self._failed_before = self.failed + self.unknown
-        self._look()
-
-    def receive(self, source: int, message: Message) -> None:
-        """Handle a message."""
-        super().receive(source, message)
-        self._look()
-
-    def on_timer(self, timer: Payload) -> None:
-        """Handle a timer by its name."""
-        super().on_timer(timer)
-        self._look()
-
-    def on_disconnect(self, peer: int) -> None:
-        """Everything under way to ``peer`` failed without an answer."""
-        super().on_disconnect(peer)
         self._look()
 
     def _look(self) -> None:
