@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from cluster_model.clients.assigning import topic_of
-from cluster_model.clients.commits import CLOSE, PREPARE, Commits, Outcome
-from cluster_model.clients.coordinator_link import CoordinatorLink
+from cluster_model.clients.commits import PREPARE
 from cluster_model.clients.group_settings import GroupSettings
+from cluster_model.clients.in_group import InGroup
 from cluster_model.clients.membership import STABLE, UNJOINED, Membership
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.positions import Positions
@@ -23,24 +23,16 @@ from cluster_model.groups.messages import (
     HeartbeatResponse,
     JoinGroupResponse,
     LeaveGroupResponse,
-    OffsetCommitResponse,
-    OffsetFetchResponse,
     SyncGroupResponse,
 )
 from cluster_model.kernel.port import Port
 from cluster_model.profiles import Profile
 
-CLOSE_US = 30_000_000
-"""How long a close waits for its commit."""
 
-
-class Coordination:
+class Coordination(InGroup[Membership]):
     """A member's side of its group."""
 
-    __slots__ = (
-        "_emit", "_last", "_named", "_polled_at", "_port", "_positions", "_preparing", "_settings", "_telling",
-        "commits", "link", "member", "on_outcome",
-    )  # fmt: skip
+    __slots__ = ("_emit", "_last", "_named", "_preparing")
 
     def __init__(
         self,
@@ -55,26 +47,15 @@ class Coordination:
         emit: Callable[[Event], None],
     ) -> None:
         """``named``: the member's and the group's name."""
-        self._port = port
+        super().__init__(
+            port, named, profile, settings, metadata, positions, Telling(port, named, "generation", emit),
+            lambda link: Membership(named, settings, link, metadata, subscribe, rack),
+        )  # fmt: skip
         self._named = named
-        self._settings = settings
-        self._positions = positions
         self._emit = emit
-        self.link = CoordinatorLink(port, metadata, named[1], (settings.backoff_us, settings.request_timeout_us))
-        self.member = Membership(named, settings, self.link, metadata, subscribe, rack)
-        self.commits = Commits(profile, settings, self.link, self.member, positions, self._done)
-        self.on_outcome: Callable[[Outcome], None] = _nothing
-        """Told how the application's own commits end."""
-        self._polled_at = 0
         self._preparing = False
         self._last: tuple[tuple[str, ...], int] = ((), -1)
         """What the member was given last, and in which generation."""
-        self._telling = Telling(port, named, "generation", emit)
-
-    @property
-    def settings(self) -> GroupSettings:
-        """What the consumer's configuration says of its group."""
-        return self._settings
 
     # --- a poll
 
@@ -152,11 +133,6 @@ class Coordination:
     def _tell(self, kind: Told, partitions: Iterable[str]) -> None:
         self._telling.tell(kind, partitions, self.member.generation)
 
-    def _done(self, outcome: Outcome) -> None:
-        """A commit came to its end."""
-        self._telling.done(outcome)
-        self.on_outcome(outcome)
-
     # --- between polls
 
     def background(self, now: int, *, polling: bool) -> None:
@@ -177,21 +153,6 @@ class Coordination:
         if not self._settings.own_thread:
             self.member.beat(now)
 
-    def close(self, now: int) -> bool:
-        """Begin to leave: with automatic commits after a last one. True when that has ended, and the member left."""
-        if self._settings.auto_commit and not self.commits.busy(CLOSE):
-            self.commits.commit(CLOSE, self.commits.consumed(), now, CLOSE_US)
-        return self.closed(now)
-
-    def closed(self, now: int) -> bool:
-        """Whether the last commit has ended; then the member leaves."""
-        self.link.find()
-        self.commits.poll(now)
-        if self.commits.busy(CLOSE):
-            return False
-        self.member.leave()
-        return True
-
     # --- messages
 
     def receive(self, message: Any) -> bool:
@@ -207,26 +168,11 @@ class Coordination:
             self.member.synced(message, now)
         elif isinstance(message, HeartbeatResponse):
             self.member.beaten(message, now)
-        elif isinstance(message, OffsetCommitResponse):
-            self.commits.committed(message, now)
-        elif isinstance(message, OffsetFetchResponse):
-            self.commits.fetched(message, now)
         elif isinstance(message, LeaveGroupResponse):
             self.link.take(message.correlation)
         else:
-            return False
+            return self._receive_offsets(message)
         return True
-
-    def lost(self, broker: int) -> None:
-        """What was asked of a broker will not be answered."""
-        now = self._port.now
-        for kind, correlation in self.link.lost(broker):
-            self.member.lost(kind, correlation, now)
-            self.commits.lost(kind, correlation, now)
-
-    def overdue(self, now: int) -> list[int]:
-        """Brokers that have not answered in time."""
-        return self.link.overdue(now)
 
     def due(self, now: int, *, polling: bool, idle: bool) -> int:
         """When something is to be done, -1 never. ``idle``: the application's thread is in the client."""
@@ -254,7 +200,3 @@ class Coordination:
         self.member.load(member)
         self.commits.load(commits)
         self._telling.load(told)
-
-
-def _nothing(_outcome: Outcome) -> None:
-    """Nobody wants to know."""

@@ -8,28 +8,24 @@ coordinator is told. Partitions that stay are read all the while.
 from collections.abc import Callable
 from typing import Any
 
-from cluster_model.clients.commits import CLOSE, PREPARE, Commits, Outcome
-from cluster_model.clients.coordination import CLOSE_US
-from cluster_model.clients.coordinator_link import CoordinatorLink
+from cluster_model.clients.commits import PREPARE
 from cluster_model.clients.group_settings import GroupSettings
+from cluster_model.clients.in_group import InGroup
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.modern.member import ModernMember
 from cluster_model.clients.positions import Positions
 from cluster_model.clients.telling import Telling
 from cluster_model.events import Event, PartitionsAssigned, PartitionsLost, PartitionsRevoked
-from cluster_model.groups.messages import FindCoordinatorResponse, OffsetCommitResponse, OffsetFetchResponse
+from cluster_model.groups.messages import FindCoordinatorResponse
 from cluster_model.groups.modern.messages import ConsumerGroupHeartbeatResponse
 from cluster_model.kernel.port import Port
 from cluster_model.profiles import Profile
 
 
-class ModernCoordination:
+class ModernCoordination(InGroup[ModernMember]):
     """A member's side of its group."""
 
-    __slots__ = (
-        "_polled_at", "_port", "_positions", "_settings", "_since", "_telling", "_towards", "commits", "link", "member",
-        "on_outcome",
-    )  # fmt: skip
+    __slots__ = ("_since", "_towards")
 
     def __init__(
         self,
@@ -45,25 +41,14 @@ class ModernCoordination:
         emit: Callable[[Event], None],
     ) -> None:
         """``named``: the member's and the group's name; see :class:`ModernMember` for ``pattern`` and ``draw_id``."""
-        self._port = port
-        self._settings = settings
-        self._positions = positions
-        self._telling = Telling(port, named, "epoch", emit)
-        self.link = CoordinatorLink(port, metadata, named[1], (settings.backoff_us, settings.request_timeout_us))
-        self.member = ModernMember(named, settings, self.link, subscribe, pattern, draw_id)
-        self.commits = Commits(profile, settings, self.link, self.member, positions, self._done)
-        self.on_outcome: Callable[[Outcome], None] = _nothing
-        """Told how the application's own commits end."""
-        self._polled_at = 0
+        super().__init__(
+            port, named, profile, settings, metadata, positions, Telling(port, named, "epoch", emit),
+            lambda link: ModernMember(named, settings, link, subscribe, pattern, draw_id),
+        )  # fmt: skip
         self._towards: tuple[str, ...] | None = None
         """What is being taken up ..."""
         self._since = 0
         """... since so many full requests: with another one it is begun anew."""
-
-    @property
-    def settings(self) -> GroupSettings:
-        """The consumer's configuration, where it is about groups."""
-        return self._settings
 
     # --- a poll
 
@@ -135,10 +120,6 @@ class ModernCoordination:
             member.target = None
         member.acknowledge()
 
-    def _done(self, outcome: Outcome) -> None:
-        self._telling.done(outcome)
-        self.on_outcome(outcome)
-
     # --- between polls
 
     def background(self, now: int, *, polling: bool) -> None:
@@ -155,21 +136,6 @@ class ModernCoordination:
         """The application waits in a commit."""
         self.commits.poll(now)
 
-    def close(self, now: int) -> bool:
-        """Begin to leave: with automatic commits after a last one. True when that has ended, and the member left."""
-        if self._settings.auto_commit and not self.commits.busy(CLOSE):
-            self.commits.commit(CLOSE, self.commits.consumed(), now, CLOSE_US)
-        return self.closed(now)
-
-    def closed(self, now: int) -> bool:
-        """Whether the last commit has ended; then the member leaves."""
-        self.link.find()
-        self.commits.poll(now)
-        if self.commits.busy(CLOSE):
-            return False
-        self.member.leave()
-        return True
-
     # --- messages
 
     def receive(self, message: Any) -> bool:
@@ -179,24 +145,9 @@ class ModernCoordination:
             self.link.found(message)
         elif isinstance(message, ConsumerGroupHeartbeatResponse):
             self.member.answered(message, now)
-        elif isinstance(message, OffsetCommitResponse):
-            self.commits.committed(message, now)
-        elif isinstance(message, OffsetFetchResponse):
-            self.commits.fetched(message, now)
         else:
-            return False
+            return self._receive_offsets(message)
         return True
-
-    def lost(self, broker: int) -> None:
-        """What was asked of a broker will not be answered."""
-        now = self._port.now
-        for kind, correlation in self.link.lost(broker):
-            self.member.lost(kind, correlation, now)
-            self.commits.lost(kind, correlation, now)
-
-    def overdue(self, now: int) -> list[int]:
-        """Brokers that have not answered in time."""
-        return self.link.overdue(now)
 
     def due(self, now: int, *, polling: bool, idle: bool) -> int:
         """When something is to be done, -1 never. ``idle``: the application's thread is in the client."""
@@ -221,7 +172,3 @@ class ModernCoordination:
         self.member.load(member)
         self.commits.load(commits)
         self._telling.load(telling)
-
-
-def _nothing(_outcome: Outcome) -> None:
-    """Nobody wants to know."""
