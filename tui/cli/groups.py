@@ -8,24 +8,20 @@ from cluster_model.groups.group import State
 from cluster_model.groups.tables import MISSING, Table, warning
 from playbooks import describing
 from playbooks.layout import sessions_root
-from playbooks.loader import PlaybookError
-from playbooks.reading_sessions import SessionError, find_session, read_session
-from playbooks.replay import ReplayMismatchError
+from playbooks.reading_sessions import find_session, read_session
 from playbooks.session import Session
-from playbooks.units import UnitError, duration_us
+from playbooks.units import duration_us
 from tui.cli.console import (
-    BAD_INPUT,
     FAILED,
     OK,
     answers,
-    complain,
-    complain_of,
     people,
     print_document,
     say,
     table,
 )
 from tui.cli.peeking import run_again
+from tui.cli.refusals import ended
 from tui.cli.run import to_text
 
 SHOWN = {"offsets": describing.offsets, "members": describing.members, "state": describing.state}
@@ -33,24 +29,15 @@ SHOWN = {"offsets": describing.offsets, "members": describing.members, "state": 
 
 def run_groups(text: str, group: str | None, *, at: str | None, show: str, json: bool) -> int:
     """Show a group's table, or the states of all; 0 when there is any, 1 when there is none."""
-    try:
+
+    def work() -> int:
         at_us = -1 if at is None else duration_us(at)
         session = run_again(read_session(find_session(text, sessions_root())), at_us)
         if not isinstance(session, Session):
             raise ModelError("time stands still in this session: it has no consumer groups")
         return _tell(session.cluster, group, show=show, json=json)
-    except UnitError as error:
-        complain(f"--at takes {error}, found {at!r}")
-        return BAD_INPUT
-    except (SessionError, ModelError) as error:
-        complain(str(error))
-        return BAD_INPUT
-    except PlaybookError as error:
-        complain_of(error)
-        return BAD_INPUT
-    except ReplayMismatchError as error:
-        complain(str(error))
-        return FAILED
+
+    return ended(work, at)
 
 
 def _tell(cluster: Cluster, group: str | None, *, show: str, json: bool) -> int:

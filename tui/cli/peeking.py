@@ -4,49 +4,39 @@ from cluster_model.errors import ModelError
 from cluster_model.internal_topics import INTERNAL
 from cluster_model.log.lineage import Lineages
 from playbooks.layout import sessions_root
-from playbooks.loader import PlaybookError
 from playbooks.manual_session import ManualSession
 from playbooks.peeking import Peeked, peek
 from playbooks.problems import listed, nearest, shown
-from playbooks.reading_sessions import Recorded, SessionError, find_session, read_session
-from playbooks.replay import ReplayMismatchError, rerun
+from playbooks.reading_sessions import Recorded, find_session, read_session
+from playbooks.replay import rerun
 from playbooks.session import Session
-from playbooks.units import UnitError, duration_us
-from tui.cli.console import BAD_INPUT, FAILED, OK, answers, complain, complain_of, people, print_document, say
+from playbooks.units import duration_us
+from tui.cli.console import FAILED, OK, answers, complain, people, print_document, say
 from tui.cli.progress import Telling
+from tui.cli.refusals import ended
 from tui.cli.run import to_text
 from tui.viewmodel.record import LABEL, heading, rows
 
 
 def run_peek(text: str, partition: str, offset: int, *, at: str | None, records: int, json: bool) -> int:
     """Show the records at ``offset`` and the ``records`` - 1 after it; 0 when there is any, 1 when there is none."""
-    try:
+
+    def work() -> int:
         at_us = -1 if at is None else duration_us(at)
-        recorded = read_session(find_session(text, sessions_root()))
-        session = run_again(recorded, at_us)
+        session = run_again(read_session(find_session(text, sessions_root())), at_us)
         _check_partition(session, partition)
         found = [each for place in range(offset, offset + records) for each in peek(session.cluster, partition, place)]
-    except UnitError as error:
-        complain(f"--at takes {error}, found {at!r}")
-        return BAD_INPUT
-    except (SessionError, ModelError) as error:
-        complain(str(error))
-        return BAD_INPUT
-    except PlaybookError as error:
-        complain_of(error)
-        return BAD_INPUT
-    except ReplayMismatchError as error:
-        complain(str(error))
-        return FAILED
-    if json:
-        print_document(to_text([each.to_json() for each in found]))
-    else:
-        for each in found:
-            _print(each)
-    if not found:
-        end = _end(session.cluster.world.lineages[partition])
-        complain(f"nothing was written at offset {offset} of {partition}, which goes up to {end}, exclusive")
-    return OK if found else FAILED
+        if json:
+            print_document(to_text([each.to_json() for each in found]))
+        else:
+            for each in found:
+                _print(each)
+        if not found:
+            end = _end(session.cluster.world.lineages[partition])
+            complain(f"nothing was written at offset {offset} of {partition}, which goes up to {end}, exclusive")
+        return OK if found else FAILED
+
+    return ended(work, at)
 
 
 def run_again(recorded: Recorded, at_us: int) -> Session | ManualSession:
