@@ -25,6 +25,22 @@ BATCH_OVERHEAD: Final = 61
 """Bytes of a batch without its records (``DefaultRecordBatch.RECORD_BATCH_OVERHEAD``)."""
 _RECORD_OVERHEAD: Final = 9
 
+TOLD_OF_APPEND: Final = {
+    KafkaError.UNKNOWN_TOPIC_OR_PARTITION: KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_ENOUGH_REPLICAS: KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND: KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.REQUEST_TIMED_OUT: KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_OR_FOLLOWER: KafkaError.NOT_COORDINATOR,
+    KafkaError.KAFKA_STORAGE_ERROR: KafkaError.NOT_COORDINATOR,
+    KafkaError.MESSAGE_TOO_LARGE: KafkaError.UNKNOWN_SERVER_ERROR,
+    KafkaError.RECORD_LIST_TOO_LARGE: KafkaError.UNKNOWN_SERVER_ERROR,
+}
+"""What the error of a tenant's append is to who asked for it; other errors stay as they are.
+
+For transactions (``TransactionStateManager.appendTransactionToLog``) and for groups of the consumer protocol
+(``GroupCoordinatorService.handleOperationException``); offsets have a rule of their own.
+"""
+
 
 class Tenant(Protocol):
     """A coordinator in a broker's process."""

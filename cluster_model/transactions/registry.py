@@ -11,7 +11,7 @@ from cluster_model.errors import KafkaError
 from cluster_model.internal_topics import TRANSACTIONS, coordinator_partition
 from cluster_model.kernel.port import Port
 from cluster_model.log.recovery import reading_us
-from cluster_model.replication.tenants import Tenants
+from cluster_model.replication.tenants import TOLD_OF_APPEND, Tenants
 from cluster_model.transactions.records import TxnValue, decode, encode
 from cluster_model.transactions.state import Metadata, Transit, TxnState
 
@@ -21,18 +21,6 @@ LOADED: Final = "transaction partition"
 RETRY: Final = "transaction append"
 RETRY_US: Final = 100_000
 """After which a decision that must be written is tried again."""
-
-_ERRORS: Final = {
-    KafkaError.UNKNOWN_TOPIC_OR_PARTITION: KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.NOT_ENOUGH_REPLICAS: KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND: KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.REQUEST_TIMED_OUT: KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.NOT_LEADER_OR_FOLLOWER: KafkaError.NOT_COORDINATOR,
-    KafkaError.KAFKA_STORAGE_ERROR: KafkaError.NOT_COORDINATOR,
-    KafkaError.MESSAGE_TOO_LARGE: KafkaError.UNKNOWN_SERVER_ERROR,
-    KafkaError.RECORD_LIST_TOO_LARGE: KafkaError.UNKNOWN_SERVER_ERROR,
-}
-"""What an append's error is to who asked for it (``appendTransactionToLog``)."""
 
 
 class After(NamedTuple):
@@ -127,7 +115,7 @@ class Registry:
         metadata = self.ids.get(write.id)
         if metadata is not None and self.epoch_of(write.id) != write.epoch:
             metadata = None
-        told = _ERRORS.get(error, error)
+        told = TOLD_OF_APPEND.get(error, error)
         if metadata is None:
             told = told or KafkaError.NOT_COORDINATOR
         elif not told:

@@ -35,7 +35,7 @@ from cluster_model.groups.registry import Registry
 from cluster_model.internal_topics import OFFSETS
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Alarm, Port
-from cluster_model.replication.tenants import Tenants
+from cluster_model.replication.tenants import TOLD_OF_APPEND, Tenants
 
 WAKE: Final = "modern groups"
 Verdicts = tuple[tuple[str, int], ...]
@@ -45,18 +45,6 @@ FOREVER_US: Final = 100 * 365 * 86_400 * 1_000_000
 """A write is not given up: its answer is, see the module."""
 RETRY_US: Final = 500_000
 """A member that could not be dropped is tried again after this (``CoordinatorRuntime``)."""
-
-_ERRORS: Final = {
-    KafkaError.UNKNOWN_TOPIC_OR_PARTITION: KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.NOT_ENOUGH_REPLICAS: KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND: KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.REQUEST_TIMED_OUT: KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.NOT_LEADER_OR_FOLLOWER: KafkaError.NOT_COORDINATOR,
-    KafkaError.KAFKA_STORAGE_ERROR: KafkaError.NOT_COORDINATOR,
-    KafkaError.MESSAGE_TOO_LARGE: KafkaError.UNKNOWN_SERVER_ERROR,
-    KafkaError.RECORD_LIST_TOO_LARGE: KafkaError.UNKNOWN_SERVER_ERROR,
-}
-"""``GroupCoordinatorService.handleOperationException``."""
 
 
 class _Waiting(NamedTuple):
@@ -233,7 +221,7 @@ class ModernGroups:
             elif self.groups[write.group_id].epoch == 0:
                 del self.groups[write.group_id]
         for waiting in self._waiting.pop(token, ()):
-            self._answer(waiting, _ERRORS.get(error, error))
+            self._answer(waiting, TOLD_OF_APPEND.get(error, error))
 
     def _answer(self, waiting: _Waiting, error: KafkaError) -> None:
         response = waiting.response
