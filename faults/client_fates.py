@@ -26,7 +26,7 @@ def _of_producer(producer: Producer, who: str, fault: str) -> str:
     open_records = producer.sent - producer.acked - producer.failed - producer.unknown
     if fault == "crash":
         return f"{who} forgets {open_records} records without an outcome; those under way may be written all the same"
-    if fault == "close":
+    if fault == "clean_shutdown":
         return f"{who} delivers {open_records} records, and ends"
     if fault == "partition":
         return f"{who} hears and is heard by nobody; records wait until delivery.timeout.ms"
@@ -41,7 +41,7 @@ def _of_consumer(consumer: Consumer, fault: str) -> str:
         return f"nobody reads its {owned} meanwhile"
     # By the consumer protocol (KIP-848) the coordinator alone knows how long a session is.
     session = "its session" if settings.modern else f"its session of {settings.session_us // 1_000_000} s"
-    if fault == "close":
+    if fault == "clean_shutdown":
         if settings.instance:
             return f"{who} does not leave as {settings.instance}: its {owned} wait for it until {session} is over"
         return f"{who} leaves {consumer.group}, and its {owned} are given to others at once"

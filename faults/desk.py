@@ -12,7 +12,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.events import AdminAnswered, AdminProgress, AdminRequested
 from cluster_model.views import OperationView
 from faults.action import Action
-from faults.catalogue import FaultError
+from faults.fault import FaultError
 from faults.operations import OPERATIONS, Operation, nearest_operation
 from faults.parameters import parameters_of, words_of
 from faults.procedures.asking import Asking

@@ -9,7 +9,7 @@ import difflib
 from dataclasses import dataclass
 from typing import Final
 
-from faults.catalogue import HOUR, MS, SECOND, Param
+from faults.fault import HOUR, MS, SECOND, Param
 
 ALL: Final = -1
 """A broker that stands for all of them; a number that Kafka's own default stands for."""

@@ -1,4 +1,4 @@
-"""What an operation was given, checked against its declaration; what was not given is at its default."""
+"""What a fault or an operation was given, checked against its declaration; what was not given is at its default."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -7,7 +7,7 @@ from typing import Any, Final
 from cluster_model.config_keys import Scope, check
 from cluster_model.errors import ModelError
 from faults.action import Action
-from faults.catalogue import FaultError, Param
+from faults.fault import NUMERIC, Fault, FaultError, Param
 from faults.operations import Operation
 
 LISTS: Final[Mapping[str, tuple[str, str]]] = {
@@ -15,6 +15,33 @@ LISTS: Final[Mapping[str, tuple[str, str]]] = {
     "offset lines": (r"[A-Za-z0-9._-]{1,249},[0-9]{1,9},[0-9]{1,18}", "orders,0,120"),
 }
 """Types whose values are lists of texts: what each text is like, and an example."""
+
+
+def with_defaults(fault: Fault, action: Action) -> dict[str, Any]:
+    """All parameters of a fault, those that were not given at their defaults.
+
+    Raises:
+        FaultError: one that is missing, unknown or wrong.
+    """
+    for name in action.params:
+        if fault.param(name) is None:
+            known = ", ".join(param.name for param in fault.params) or "none"
+            raise FaultError(f"{fault.name} has no parameter {name!r}; it has {known}")
+    found: dict[str, Any] = {}
+    for param in fault.params:
+        value: Any = action.params.get(param.name, param.default)
+        if value is None:
+            raise FaultError(f"{fault.name} needs {param.name}: {param.doc}")
+        if param.type == "choice" and value not in param.choices:
+            raise FaultError(f"{fault.name}: {param.name} takes {', '.join(param.choices)}, found {value!r}")
+        if param.type in NUMERIC and not (_whole(value) and param.low <= value <= param.high):
+            raise FaultError(f"{fault.name}: {param.name} takes {param.low} to {param.high}, found {value!r}")
+        if param.type == "bool" and not isinstance(value, bool):
+            raise FaultError(f"{fault.name}: {param.name} takes true or false, found {value!r}")
+        if param.type in ("target", "partition", "topic", "group") and not isinstance(value, str):
+            raise FaultError(f"{fault.name}: {param.name} takes a name, found {value!r}")
+        found[param.name] = value
+    return found
 
 
 def parameters_of(operation: Operation, action: Action, brokers: Collection[int]) -> dict[str, Any]:
@@ -57,7 +84,7 @@ def frozen(value: Any) -> Any:
 
 def _wrong(param: Param, value: Any, brokers: Collection[int]) -> str:
     """What it takes instead; empty when it is right."""
-    if param.type in ("int", "duration"):
+    if param.type in NUMERIC:
         right = _whole(value) and param.low <= value <= param.high
         return "" if right else f"takes {param.low} to {param.high}"
     if param.type == "bool":

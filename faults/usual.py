@@ -10,7 +10,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.messages import NOBODY
 from cluster_model.replication.topic_settings import topic_of
 from faults.action import Action, Value
-from faults.catalogue import SECOND
+from faults.fault import SECOND
 
 RESTART_US: Final = 5 * SECOND
 """How long a broker stays down that one key shuts down and starts again."""

@@ -5,8 +5,8 @@ from typing import Any
 
 from faults.action import Action
 from faults.board import FaultBoard
-from faults.catalogue import FaultError
 from faults.desk import Ended
+from faults.fault import FaultError
 from playbooks.model import Step
 from playbooks.result import Checked
 from playbooks.step_checks import answer_text, check_answer

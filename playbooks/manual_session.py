@@ -12,7 +12,7 @@ from cluster_model.errors import ModelError
 from cluster_model.events import Event, ExpectationChecked, StepTaken
 from cluster_model.stepping.cluster import ManualCluster
 from faults.action import Action
-from faults.catalogue import FaultError
+from faults.fault import FaultError
 from playbooks.ending import conclude_session
 from playbooks.expecting import Expecting, plain
 from playbooks.model import Playbook, Step

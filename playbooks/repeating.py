@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 from faults.action import Action
-from faults.catalogue import FaultError
+from faults.fault import FaultError
 from playbooks.manual_session import ManualSession
 from playbooks.session import SETTLE, Session
 

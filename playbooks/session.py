@@ -12,7 +12,7 @@ from cluster_model.events import Event, ExpectationChecked, StepTaken
 from cluster_model.keyframes import Keyframe
 from faults.action import Action
 from faults.board import OPERATOR, FaultBoard
-from faults.catalogue import FaultError
+from faults.fault import FaultError
 from playbooks.answers import Answers, perform
 from playbooks.client_books import ClientBooks
 from playbooks.ending import conclude_session

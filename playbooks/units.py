@@ -12,6 +12,9 @@ MICROSECONDS: Final[dict[str, int]] = {"us": 1, "ms": 1_000, "s": 1_000_000, "m"
 BYTES: Final[dict[str, int]] = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 """Unit of size → bytes."""
 
+BITS: Final[dict[str, int]] = {"bit": 1, "kbit": 1_000, "Mbit": 1_000_000, "Gbit": 1_000_000_000}
+"""Unit of a line's speed → bits."""
+
 LONGEST_US: Final = 10_000 * MICROSECONDS["h"]
 """The longest time a playbook may speak of: 10000 hours of virtual time."""
 
@@ -26,7 +29,12 @@ EXPONENT_PATTERN: Final = r"[0-9](?:\.[0-9]{1,3})?"
 DURATION_ALLOWED: Final = "a duration such as 250us, 5ms, 1.5s, 2m or 1h"
 RATE_ALLOWED: Final = "a rate such as 200/s, 5/ms or 30/m"
 SIZE_ALLOWED: Final = "a size such as 512, 64KiB or 1MiB"
+THROUGHPUT_PATTERN: Final = r"[0-9]{1,12}(?:\.[0-9]{1,6})?(?:(?:B|KiB|MiB|GiB)|(?:bit|kbit|Mbit|Gbit))/s"
+PERCENT_PATTERN: Final = r"[0-9]{1,6}(?:\.[0-9]{1,4})?%"
+
 SHARE_ALLOWED: Final = "a share above 0% and below 100%, such as 80% or 0.5%"
+THROUGHPUT_ALLOWED: Final = "a throughput such as 375KiB/s, 10MiB/s or 3Mbit/s"
+PERCENT_ALLOWED: Final = "a percentage such as 5%, 0.5% or 1000%"
 EXPONENT_ALLOWED: Final = "a number above 0 and up to 5 with at most three decimals, such as 1.1"
 
 _NUMBER_AND_UNIT: Final = re.compile(r"([0-9.]+)([A-Za-z]*)")
@@ -81,6 +89,30 @@ def share_ppm(text: str) -> int:
     if not share:
         raise UnitError(SHARE_ALLOWED)
     return int(share)
+
+
+def percent_ppm(text: str) -> int:
+    """Millionths of ``5%``; 0% and more than 100% are some. Raises :class:`UnitError`."""
+    if not re.fullmatch(PERCENT_PATTERN, text, re.ASCII):
+        raise UnitError(PERCENT_ALLOWED)
+    return int(Fraction(text[:-1]) * 10_000)
+
+
+def percent_text(ppm: int) -> str:
+    """``5%``, ``0.5%``."""
+    whole, part = divmod(ppm, 10_000)
+    return f"{whole}.{part:04}".rstrip("0").rstrip(".") + "%"
+
+
+def throughput_bps(text: str) -> int:
+    """Bytes per second of ``375KiB/s`` or ``3Mbit/s``, at least 1; raises :class:`UnitError`."""
+    if not re.fullmatch(THROUGHPUT_PATTERN, text, re.ASCII):
+        raise UnitError(THROUGHPUT_ALLOWED)
+    count, unit = re.fullmatch(r"([0-9.]+)([A-Za-z]+)/s", text).groups()  # type: ignore[union-attr]
+    value = Fraction(count) * BYTES[unit] if unit in BYTES else Fraction(count) * BITS[unit] / 8
+    if not 1 <= value <= LARGEST_BYTES:
+        raise UnitError("a throughput from 1B/s to 1024GiB/s")
+    return int(value)
 
 
 def thousandths(text: str) -> int:

@@ -19,7 +19,7 @@ from cluster_model.clients.admin_messages import (
 )
 from cluster_model.groups.messages import DeleteGroupsRequest
 from cluster_model.messages import DeleteRecordsRequest
-from faults.catalogue import FaultError
+from faults.fault import FaultError
 from faults.operations import ALL
 from faults.procedures.job import Hands, Job, Procedure, verdict
 

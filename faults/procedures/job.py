@@ -8,7 +8,7 @@ from cluster_model.clients.admin import Answer, Request
 from cluster_model.clients.admin_words import entries_of
 from cluster_model.cluster import Cluster
 from cluster_model.errors import KafkaError
-from faults.catalogue import FaultError
+from faults.fault import FaultError
 from faults.operations import Operation
 
 Plain = tuple[Any, ...]

@@ -16,7 +16,7 @@ from cluster_model.clients.admin_messages import (
     ReassignablePartition,
 )
 from cluster_model.messages import MetadataResponse
-from faults.catalogue import FaultError
+from faults.fault import FaultError
 from faults.operations import POLL_US
 from faults.procedures.asking import altered, joined
 from faults.procedures.job import Hands, Job, Procedure, verdict

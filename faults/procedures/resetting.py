@@ -12,7 +12,7 @@ from cluster_model.groups.messages import NO_GENERATION, CommittedOffset, Offset
 from cluster_model.groups.resetting import Known, ResetError, Strategy, new_offset, refusal
 from cluster_model.groups.tables import reset_table
 from cluster_model.messages import EARLIEST, LATEST
-from faults.catalogue import FaultError
+from faults.fault import FaultError
 from faults.procedures.job import Hands, Job, verdict
 from faults.procedures.looking import Looking, committed_in, counted, the_group
 from faults.procedures.planning import PlanError

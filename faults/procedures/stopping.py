@@ -6,7 +6,7 @@ from cluster_model.clients.admin import Answer, Describe
 from cluster_model.clients.admin_messages import UnregisterBrokerRequest
 from cluster_model.kernel.processes import ProcessState
 from cluster_model.messages import MetadataResponse
-from faults.catalogue import MS, FaultError
+from faults.fault import MS, FaultError
 from faults.operations import POLL_US
 from faults.procedures.job import Hands, Job, Procedure, verdict
 from faults.procedures.moving import Emptying

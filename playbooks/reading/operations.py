@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from cluster_model.config_keys import SCOPES
 from cluster_model.profiles import Profile
-from faults.catalogue import Param
+from faults.fault import Param
 from faults.operations import OPERATIONS, Operation
 from faults.parameters import frozen
 from playbooks.problems import listed, shown

@@ -5,7 +5,8 @@ from typing import Final, cast
 
 from cluster_model.errors import KafkaError
 from cluster_model.stepping.verbs import MANUAL_VERBS
-from faults.catalogue import ACCEPTS, CATALOGUE, Param
+from faults.catalogue import CATALOGUE
+from faults.fault import ACCEPTS, Param
 from faults.operations import OPERATIONS
 from playbooks.model import Position, Step, StepVerb, Trigger
 from playbooks.problems import listed, nearest, shown
@@ -15,7 +16,23 @@ from playbooks.reading.operations import check_operation, learn, operation_kind
 from playbooks.reading.references import ConditionText
 from playbooks.reading.targets import Target
 from playbooks.reading.versions import KAFKA, is_for
-from playbooks.units import DURATION_ALLOWED, DURATION_PATTERN, duration_text, duration_us
+from playbooks.units import (
+    DURATION_ALLOWED,
+    DURATION_PATTERN,
+    PERCENT_ALLOWED,
+    PERCENT_PATTERN,
+    SIZE_ALLOWED,
+    SIZE_PATTERN,
+    THROUGHPUT_ALLOWED,
+    THROUGHPUT_PATTERN,
+    duration_text,
+    duration_us,
+    percent_ppm,
+    percent_text,
+    size_bytes,
+    size_text,
+    throughput_bps,
+)
 from playbooks.yamlpos import Mapping as YamlMapping
 
 MAX_STEPS: Final = 2_000
@@ -48,6 +65,15 @@ def kind_of(param: Param) -> Kind:
     """How the value of a parameter of a fault or an operation is written."""
     if param.type == "duration":
         return Quantity(duration_us, DURATION_PATTERN, DURATION_ALLOWED, param.low, param.high, write=duration_text)
+    if param.type == "size":
+        return Quantity(size_bytes, SIZE_PATTERN, SIZE_ALLOWED, param.low, param.high, numbers=True, write=size_text)
+    if param.type == "throughput":
+        return Quantity(
+            throughput_bps, THROUGHPUT_PATTERN, THROUGHPUT_ALLOWED, param.low, param.high,
+            write=lambda count: f"{size_text(count)}/s",
+        )  # fmt: skip
+    if param.type == "percent":
+        return Quantity(percent_ppm, PERCENT_PATTERN, PERCENT_ALLOWED, param.low, param.high, write=percent_text)
     if param.type == "int":
         return Integer(param.low, param.high)
     if param.type == "bool":
@@ -62,7 +88,11 @@ def timed_record(verb: str, name: str) -> Record:
     keys = {**TRIGGERS, verb: TIMED_VERBS[verb]}
     if verb == "inject":
         fault = CATALOGUE[name]
-        keys["target"] = Key(Target(fault.accepts), f"What it strikes: {ACCEPTS[fault.accepts]}.", required=True)
+        keys["target"] = Key(
+            Target(fault.accepts),
+            f"What it strikes: {ACCEPTS[fault.accepts]}{f'; {fault.target} unless given' if fault.target else ''}.",
+            required=not fault.target,
+        )
         if fault.lasting:
             keys["for"] = Key(DURATION, "How long it lasts; until it is healed unless given.")
         keys |= _parameters(fault.params)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cluster_model.clients.admin import NAME as ADMIN
-from faults.catalogue import ACCEPTS
+from faults.fault import ACCEPTS
 from faults.selectors import JOIN, PARTITION_SELECTORS, Selector, SelectorError, parse
 from playbooks.problems import listed, shown
 from playbooks.reading.kinds import BAD, Kind, Schema
@@ -138,16 +138,18 @@ def _wrong_client(name: str, facts: Facts) -> str:
 def _unfit_client(leaf: Selector, accepts: str, facts: Facts) -> str:
     """The same of clients: the fault is for some of them, or for others only."""
     if leaf.kind not in ("client", "clients", "members"):
-        if accepts not in ("clients", "consumers"):
+        if accepts not in ("clients", "consumers", "producers"):
             return ""
         return f"found {shown(leaf.kind)}, which are no clients; allowed are {ACCEPTS[accepts]}"
-    if accepts == "brokers":
-        return "found a client, allowed are brokers"
+    if accepts in ("brokers", "controllers", "plane"):
+        return f"found a client, allowed are {ACCEPTS[accepts]}"
     if leaf.argument == ADMIN and accepts != "nodes":
         return f"found the administrator's client, allowed are {ACCEPTS[accepts]}"
     produces = leaf.kind == "clients" and facts.producers != ()
     if accepts == "consumers" and (produces or leaf.argument in (facts.producers or ())):
         return "found a producer, allowed are consumers"
+    if accepts == "producers" and (leaf.kind == "members" or (leaf.kind == "client" and "/" in leaf.argument)):
+        return "found a consumer, allowed are producers"
     return ""
 
 

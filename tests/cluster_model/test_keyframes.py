@@ -12,7 +12,7 @@ from cluster_model.keyframes import Columns, Keyframe, columns, pack, rows, unpa
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from faults.action import Action
 from faults.board import FaultBoard
-from faults.catalogue import FaultError
+from faults.fault import FaultError
 
 pytestmark = pytest.mark.thorough
 

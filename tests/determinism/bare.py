@@ -13,7 +13,7 @@ from cluster_model.keyframes import pack, unpack
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from faults.action import Action
 from faults.board import FaultBoard
-from faults.catalogue import FaultError
+from faults.fault import FaultError
 
 SECOND = 1_000_000
 END_US = 60 * SECOND

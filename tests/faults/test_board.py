@@ -6,11 +6,21 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.events import BrokerFenced, FaultHealed, FaultInjected, NodeDown, NodeResumed, NodeUp, TraceEvent
+from cluster_model.events import (
+    BrokerFenced,
+    FaultHealed,
+    FaultInjected,
+    NodeDown,
+    NodePaused,
+    NodeResumed,
+    NodeUp,
+    TraceEvent,
+)
 from cluster_model.kernel.processes import ProcessState
 from cluster_model.spec import FIRST_CONTROLLER
 from faults.board import FaultBoard
-from faults.catalogue import CATALOGUE, FaultError
+from faults.catalogue import CATALOGUE
+from faults.fault import FaultError
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
 
 VOTERS = tuple(range(FIRST_CONTROLLER, FIRST_CONTROLLER + 3))
@@ -57,7 +67,7 @@ HISTORIES: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
     "pause of a consumer": [("gc_pause", "client(billing/0)", {})],
     "crash of the clients": [("crash", "clients", {})],
     "crash of a paused consumer": [("gc_pause", "members(billing)", {}), ("crash", "client(billing/1)", {})],
-    "close of a consumer": [("close", "client(billing/0)", {})],
+    "clean shutdown of a consumer": [("clean_shutdown", "client(billing/0)", {})],
     "poll stall": [("poll_stall", "members(billing)", {"extra": 2 * SECOND})],
     "crash of the producer and of a leader": [("crash", "client(checkout) + leader(orders-0)", {})],
     "lag of a leader": [("lag", "leader(orders-0)", {})],
@@ -367,7 +377,6 @@ REFUSALS = [
     pytest.param("crash", "broker(5)", {}, "broker 5 is down already", id="crash of crashed"),
     pytest.param("power_loss", "broker(5)", {}, "broker 5 is down already", id="power loss of crashed"),
     pytest.param("gc_pause", "broker(5)", {}, "broker 5 is down already", id="pause of crashed"),
-    pytest.param("gc_pause", "broker(4)", {}, "broker 4 is paused already", id="pause of paused"),
     pytest.param("crash", "all", {}, "broker 5 is down already", id="one of several"),
     pytest.param("crash", "broker(1)", {"keep": 1}, "crash has no parameter 'keep'; it has none", id="no parameters"),
     pytest.param("lag", "broker(1)", {"latncy": 1}, "lag has no parameter 'latncy'; it has latency", id="misspelt"),
@@ -419,6 +428,27 @@ def test_a_refusal_takes_its_random_draws_back(cluster: Cluster, board: FaultBoa
     assert cluster.stream("targets").position == position
     inject(board, "gc_pause", "random(isr(orders-0))")
     assert cluster.stream("targets").position == position + 1
+
+
+def test_two_pauses_of_one_process_end_each_for_itself(cluster: Cluster, board: FaultBoard) -> None:
+    first = inject(board, "gc_pause", "broker(3)", 2 * SECOND)
+    second = inject(board, "gc_pause", "broker(3) + broker(4)")
+    cluster.run(cluster.now_us + 3 * SECOND)
+    assert [view.id for view in board.active()] == [second]
+    assert first < second
+    assert cluster.state_of(3) is ProcessState.PAUSED
+    assert len([event for event in told(cluster, NodePaused) if event.broker == 3]) == 1
+    board.heal("all")
+    assert [cluster.state_of(node) for node in (3, 4)] == [ProcessState.RUNNING] * 2
+
+
+def test_a_pause_ends_with_its_process(cluster: Cluster, board: FaultBoard) -> None:
+    inject(board, "gc_pause", "broker(3)")
+    inject(board, "gc_pause", "broker(3)")
+    inject(board, "crash", "broker(3)", SECOND)
+    assert [view.name for view in board.active()] == ["crash"]
+    cluster.run(cluster.now_us + 2 * SECOND)
+    assert cluster.state_of(3) is ProcessState.RUNNING
 
 
 # --- what is shown --------------------------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 import pytest
 
-from faults.catalogue import ACCEPTS, CATALOGUE, Fault, Param, nearest
+from faults.catalogue import CATALOGUE, nearest
+from faults.fault import ACCEPTS, Fault, Param
 from faults.operations import OPERATIONS, Operation, nearest_operation
 
 FAULTS = [pytest.param(fault, id=name) for name, fault in CATALOGUE.items()]

@@ -8,7 +8,8 @@ from cluster_model.events import ConsumerFailed, NodeDown, NodeUp, PartitionsLos
 from cluster_model.kernel.processes import ProcessState
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from faults.board import FaultBoard
-from faults.catalogue import CATALOGUE, FaultError
+from faults.catalogue import CATALOGUE
+from faults.fault import FaultError
 from faults.selectors import resolve
 from tests.faults.rigs import MS, SECOND, board_of, inject
 
@@ -61,8 +62,8 @@ def test_members_are_those_of_the_group(cluster: Cluster) -> None:
     [
         ("crash", "client(admin)", "crash is for brokers, nodes of the control plane, producers and consumers, admin"),
         ("restart", "client(admin)", "restart is for"),
-        ("close", "broker(1)", "close is for producers and consumers, broker 1 is none"),
-        ("close", "controller", "close is for producers and consumers"),
+        ("clean_shutdown", "broker(1)", "clean shutdown is for producers and consumers, broker 1 is none"),
+        ("clean_shutdown", "controller", "clean shutdown is for producers and consumers"),
         ("poll_stall", "client(checkout)", "poll stall is for consumers, checkout is none"),
         ("power_loss", "client(billing/0)", "power loss is for brokers, billing/0 is none"),
         ("restart", "client(billing/0)", "billing/0 is not down"),
@@ -76,12 +77,12 @@ def test_faults_have_their_targets(board: FaultBoard, fault: str, target: str, s
 
 def test_a_client_that_is_down_or_paused_is_struck_no_more(cluster: Cluster, board: FaultBoard) -> None:
     inject(board, "crash", "client(checkout)")
-    for fault in ("crash", "gc_pause", "close"):
+    for fault in ("crash", "gc_pause", "clean_shutdown"):
         with pytest.raises(FaultError, match="checkout is down already"):
             inject(board, fault, "client(checkout)")
     inject(board, "gc_pause", "client(billing/0)")
     with pytest.raises(FaultError, match="billing/0 is paused"):
-        inject(board, "close", "client(billing/0)")
+        inject(board, "clean_shutdown", "client(billing/0)")
     inject(board, "crash", "client(billing/0)")
     assert cluster.state_of(BILLING_0) is ProcessState.DOWN
 
@@ -100,13 +101,13 @@ def test_healing_a_crash_starts_the_client(cluster: Cluster, board: FaultBoard) 
 
 
 def test_a_closed_consumer_leaves_its_group_at_once(cluster: Cluster, board: FaultBoard) -> None:
-    inject(board, "close", "client(billing/1)")
+    inject(board, "clean_shutdown", "client(billing/1)")
     cluster.run(cluster.now_us + 4 * SECOND)
     assert cluster.state_of(BILLING_1) is ProcessState.DOWN
     assert (cluster.query.members("billing"), cluster.query.members("audit")) == (1, 1)
     assert len(cluster.consumers["billing/0"].assignment) == 4
     assert [event.detail for event in told(cluster, NodeDown)] == ["close"]  # type: ignore[attr-defined]
-    board.heal("close")
+    board.heal("clean_shutdown")
     cluster.run(cluster.now_us + 10 * SECOND)
     assert cluster.query.members("billing") == 2
 
@@ -124,7 +125,7 @@ def test_a_close_that_takes_longer_than_its_time_ends_in_a_start() -> None:
     board = board_of(cluster)
     cluster.run(10 * SECOND)
     cluster.drain()
-    inject(board, "close", "client(billing/0)", 1)
+    inject(board, "clean_shutdown", "client(billing/0)", 1)
     cluster.run(cluster.now_us + 1)
     assert board.active() == ()
     assert cluster.state_of(BILLING_0) is ProcessState.RUNNING
@@ -138,9 +139,9 @@ def test_a_crash_ends_a_close(cluster: Cluster, board: FaultBoard) -> None:
     cluster.cut(BILLING_0, 1, 99)
     cluster.cut(BILLING_0, 2, 99)
     cluster.cut(BILLING_0, 3, 99)
-    inject(board, "close", "client(billing/0)")
+    inject(board, "clean_shutdown", "client(billing/0)")
     with pytest.raises(FaultError, match="billing/0 is being closed already"):
-        inject(board, "close", "client(billing/0)")
+        inject(board, "clean_shutdown", "client(billing/0)")
     crash = inject(board, "crash", "client(billing/0)")
     assert [view.id for view in board.active()] == [crash]
     inject(board, "restart", "client(billing/0)")
@@ -201,8 +202,8 @@ def test_what_a_fault_would_do_goes_by_the_clients_settings(cluster: Cluster, bo
     assert board.expectation("crash", BILLING_0) == (
         "its 2 partitions are given to others only when its session of 10 s is over"
     )
-    assert board.expectation("close", BILLING_0) == (
+    assert board.expectation("clean_shutdown", BILLING_0) == (
         "billing/0 leaves billing, and its 2 partitions are given to others at once"
     )
     assert board.expectation("poll_stall", BILLING_0) == "billing/0 leaves billing if no poll comes within 15 s"
-    assert board.expectation("close", 1).startswith("nothing: close is for producers and consumers")
+    assert board.expectation("clean_shutdown", 1).startswith("nothing: clean shutdown is for producers and consumers")

@@ -8,8 +8,8 @@ from cluster_model.cluster import Cluster
 from cluster_model.events import AdminAnswered, AdminProgress, AdminRequested, LogStartMoved, NodeDown, NodeUp
 from faults.action import Action, Value
 from faults.board import FaultBoard
-from faults.catalogue import FaultError
 from faults.desk import Ended
+from faults.fault import FaultError
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject
 
 

@@ -12,7 +12,7 @@ from cluster_model.log.indexes import offset_for_timestamp
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 from faults.action import Action, Value
 from faults.board import FaultBoard
-from faults.catalogue import FaultError
+from faults.fault import FaultError
 
 MS, SECOND = 1_000, 1_000_000
 GOLDENS = Path(__file__).parent / "goldens"

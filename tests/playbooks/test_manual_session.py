@@ -6,7 +6,7 @@ import pytest
 
 from cluster_model.events import StepTaken
 from faults.action import Action
-from faults.catalogue import FaultError
+from faults.fault import FaultError
 from playbooks.loader import loads
 from playbooks.manual_session import ManualSession, Shown
 from playbooks.recorder import Recorder

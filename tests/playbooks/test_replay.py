@@ -8,7 +8,7 @@ import pytest
 
 from cluster_model.events import SCHEMA_VERSION
 from faults.action import Action
-from faults.catalogue import FaultError
+from faults.fault import FaultError
 from playbooks import layout, replay
 from playbooks.loader import PlaybookError, loads
 from playbooks.manual_session import ManualSession

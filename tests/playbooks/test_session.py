@@ -12,7 +12,7 @@ from cluster_model.events import (
     StepTaken,
 )
 from faults.action import Action
-from faults.catalogue import FaultError
+from faults.fault import FaultError
 from playbooks.loader import loads
 from playbooks.model import Playbook
 from playbooks.result import Result

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from faults.action import Action
-from faults.catalogue import FaultError
+from faults.fault import FaultError
 from playbooks.loader import loads
 from playbooks.session import Session
 from tests.support.playbooks import CRASH, timed

@@ -8,7 +8,7 @@ import pytest
 
 from cluster_model.kernel.streams import Stream
 from faults.action import Action
-from faults.catalogue import FaultError
+from faults.fault import FaultError
 from playbooks.loader import loads
 from playbooks.model import Playbook
 from playbooks.session import Session

@@ -3,7 +3,7 @@ from itertools import pairwise
 import pytest
 
 from faults.action import Action
-from faults.catalogue import FaultError
+from faults.fault import FaultError
 from tests.tui.fake_views import session
 from tui.bridge import BATCH, BEHIND_REST_S, SEEK_LIMIT_US, SLICE_S, SimBridge
 from tui.frameclock import StepClock

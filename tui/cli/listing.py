@@ -7,7 +7,8 @@ from cluster_model.config_key import ConfigKey
 from cluster_model.config_keys import INT_MAX, SCOPES
 from cluster_model.profiles import FLAGS, PROFILE_VERSIONS, Flag, Profile, modes_of
 from faults.action import Value
-from faults.catalogue import ACCEPTS, CATALOGUE, Fault, Param
+from faults.catalogue import CATALOGUE
+from faults.fault import ACCEPTS, Fault, Param
 from faults.operations import OPERATIONS, Operation
 from faults.parameters import written
 from faults.selectors import SELECTORS

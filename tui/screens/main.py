@@ -8,7 +8,8 @@ from textual.binding import BindingType
 from textual.message import Message
 
 from faults.action import Action
-from faults.catalogue import CATALOGUE, FaultError
+from faults.catalogue import CATALOGUE
+from faults.fault import FaultError
 from faults.operations import OPERATIONS, Operation
 from faults.selectors import selector_of
 from playbooks.wording import words

@@ -6,7 +6,8 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from faults.catalogue import CATALOGUE, Fault
+from faults.catalogue import CATALOGUE
+from faults.fault import Fault
 from faults.operations import Operation
 from tui.paint import panes as paint
 from tui.theme import Look

@@ -1,0 +1,60 @@
+"""Links that let nothing pass."""
+
+from typing import Final
+
+from cluster_model.cluster import Cluster
+from faults.expecting import silence
+from faults.fault import Aim, Behaviour, Expectation, Fault, Injury, Param, Stage, table
+from faults.links import DIRECTION, links_of
+
+
+class Cutting(Behaviour):
+    """Packets are dropped on some links."""
+
+    def apply(self, stage: Stage, injury: Injury) -> None:
+        """Cut each link."""
+        for source, target in injury.links:
+            stage.cluster.cut(source, target, injury.id)
+
+    def heal(self, stage: Stage, injury: Injury) -> None:
+        """Mend each link that nothing else cuts."""
+        for source, target in injury.links:
+            stage.cluster.mend(source, target, injury.id)
+
+
+class NetworkPartition(Cutting):
+    """Two sides that do not hear each other."""
+
+    def aim(self, stage: Stage, aim: Aim) -> Aim:
+        """Every link between the target and the other side, everybody else by default."""
+        return links_of(stage, aim, "partition", others_only=True)
+
+    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+        """Its silence, if it is longer than its session."""
+        return silence(cluster, "partition", aim.nodes)
+
+
+FAULTS: Final = table(
+    Fault(
+        name="partition",
+        letter="n",
+        title="network partition",
+        family="links",
+        summary="Packets between the target and the others are dropped: connections stay open and silent, what is sent "
+        "waits, and after 30 s the connection is given up.",
+        params=(
+            Param("to", "target", "The other side; everybody else by default.", default=""),
+            DIRECTION,
+        ),
+        accepts="nodes",
+        lasting=True,
+        heals="what still waits arrives, in order, after a retransmission timeout of 200 ms",
+        glyph="≠",
+        colour="warning",
+        cause="a switch or a route that fails, a firewall rule, an availability zone that is cut off",
+        may_break="the ISR after replica.lag.time.max.ms; leaderships after the session, while the old leader still "
+        "takes acks=1 of clients on its side",
+        behaviour=NetworkPartition(),
+    ),
+)
+"""Faults by name."""

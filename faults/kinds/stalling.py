@@ -1,0 +1,48 @@
+"""Applications that are slow to call their client."""
+
+from typing import Final
+
+from cluster_model.cluster import Cluster
+from faults.expecting import slowness
+from faults.fault import SECOND, Aim, Behaviour, Expectation, Fault, Injury, Param, Stage, table
+
+
+class PollStall(Behaviour):
+    """Time on top of every poll's records."""
+
+    def apply(self, stage: Stage, injury: Injury) -> None:
+        """Later polls come so much later."""
+        for node in injury.nodes:
+            stage.cluster.clients.stall(node, injury.id, int(injury.params["extra"]))
+
+    def heal(self, stage: Stage, injury: Injury) -> None:
+        """Records of later polls take their usual time."""
+        for node in injury.nodes:
+            stage.cluster.clients.stall(node, injury.id, 0)
+
+    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+        """Whether its group throws it out."""
+        return slowness(cluster, "poll_stall", aim.nodes)
+
+
+FAULTS: Final = table(
+    Fault(
+        name="poll_stall",
+        letter="s",
+        title="poll stall",
+        family="clients",
+        summary="The application takes longer for the records of every poll, and calls the next one so much later.",
+        params=(
+            Param("extra", "duration", "Added to the processing of each poll's records.", default=10 * SECOND, low=1),
+        ),
+        accepts="consumers",
+        lasting=True,
+        heals="records of later polls take their usual time",
+        glyph="…",
+        colour="warning",
+        cause="a slow database behind the handler, a lock, retries without end",
+        may_break="max.poll.interval.ms: its member leaves the group, and its records are read again by another",
+        behaviour=PollStall(),
+    ),
+)
+"""Faults by name."""
