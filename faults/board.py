@@ -56,7 +56,7 @@ class FaultBoard:
         self._next += 1
         cluster = self._cluster
         until_us = cluster.now_us + action.for_us if fault.lasting and action.for_us >= 0 else -1
-        shown = {name: str(value).replace(" ", "") for name, value in aim.params.items() if value not in ("", -1)}
+        shown = {name: str(value).replace(" ", "") for name, value in aim.params.items() if _says(value)}
         detail = " ".join(f"{name}={value}" for name, value in shown.items())
         injury = Injury(number, fault.name, aim.nodes, dict(aim.params), aim.links, cluster.now_us, until_us, detail)
         cluster.emit(FaultInjected(cluster.now_us, number, fault.name, self._names(aim.nodes), until_us, detail))
@@ -130,10 +130,13 @@ class FaultBoard:
         if self._cluster.state_of(node) is ProcessState.PAUSED:
             self._cluster.resume(node)
 
-    def take_away(self, node: int) -> None:
-        """A process is about to end: what held or was ending it is over, faults of that kind are healed for it."""
+    def take_away(self, node: int, by: Injury | None = None) -> None:
+        """A process is about to end: what held or was ending it is over, faults of that kind are healed for it.
+
+        ``by`` is the fault that ends it, which goes on.
+        """
         self._holds.pop(node, None)
-        self._leave(node, lambda fault: fault.behaviour.holds_process)
+        self._leave(node, lambda fault: fault.behaviour.holds_process, by)
 
     def restart(self, node: int) -> None:
         """Start a process that is down: the faults that had ended it are healed for it."""
@@ -141,10 +144,10 @@ class FaultBoard:
         self._leave(node, lambda fault: fault.behaviour.ends_process)
         self._cluster.restart(node)
 
-    def _leave(self, node: int, which: Callable[[Fault], bool]) -> None:
+    def _leave(self, node: int, which: Callable[[Fault], bool], but: Injury | None = None) -> None:
         """A fault on one of several nodes ended by another way; what is left of it goes on."""
         for injury in tuple(self._active.values()):
-            if node in injury.nodes and which(CATALOGUE[injury.fault]):
+            if injury is not but and node in injury.nodes and which(CATALOGUE[injury.fault]):
                 left = tuple(other for other in injury.nodes if other != node)
                 if left:
                     injury.nodes = left
@@ -261,3 +264,8 @@ class FaultBoard:
         self._active = {injury.id: injury for injury in map(Injury.loaded, injuries)}
         self._holds = dict(holds)
         self.desk.load(desk)
+
+
+def _says(value: Any) -> bool:
+    """Whether a parameter is worth a word: nothing, no limit and what is not asked for are not."""
+    return value not in ("", -1) and value is not False

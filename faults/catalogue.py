@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from faults.fault import FAMILIES, Fault
-from faults.kinds import delaying, partitioning, stalling, stopping
+from faults.kinds import bouncing, delaying, partitioning, pausing, slowing, stalling, stopping, thrashing
 
 
 def _by_family(*tables: Mapping[str, Fault]) -> dict[str, Fault]:
@@ -15,6 +15,10 @@ def _by_family(*tables: Mapping[str, Fault]) -> dict[str, Fault]:
 
 CATALOGUE: Final = _by_family(
     stopping.FAULTS,
+    bouncing.FAULTS,
+    pausing.FAULTS,
+    slowing.FAULTS,
+    thrashing.FAULTS,
     delaying.FAULTS,
     partitioning.FAULTS,
     stalling.FAULTS,

@@ -18,6 +18,11 @@ def silence(cluster: Cluster, fault: str, nodes: tuple[int, ...]) -> Expectation
     return _told(cluster, fault, nodes, _silent_line, lost=nodes)
 
 
+def parting(cluster: Cluster, fault: str, nodes: tuple[int, ...]) -> Expectation:
+    """Nodes that end in order: what they hand over first, and what is missing then."""
+    return _told(cluster, fault, nodes, _parting_line, lost=nodes)
+
+
 def slowness(cluster: Cluster, fault: str, nodes: tuple[int, ...]) -> Expectation:
     """Nodes that answer late."""
     return _told(cluster, fault, nodes, _slow_line, lost=())
@@ -107,6 +112,14 @@ def _silent_line(cluster: Cluster, fault: str, node: int) -> str:
     short = f"; without it {below} would be under min.insync.replicas" if below else ""
     session = cluster.plane.session_us // 1_000_000
     return f"{who} {_leads(cluster, node)}; new leaders after its session of {session} s{short}"
+
+
+def _parting_line(cluster: Cluster, fault: str, node: int) -> str:
+    if node not in cluster.brokers or not cluster.is_up(node):
+        return _silent_line(cluster, fault, node)
+    below = len(losses(cluster, (node,))[2])
+    short = f"; without it {below} would be under min.insync.replicas" if below else ""
+    return f"{cluster.name_of(node)} {_leads(cluster, node)}, hands over what it can, and ends{short}"
 
 
 def _slow_line(cluster: Cluster, fault: str, node: int) -> str:

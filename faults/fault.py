@@ -146,8 +146,11 @@ class Stage(Protocol):
         """Undo :meth:`pause` of that fault."""
         ...
 
-    def take_away(self, node: int) -> None:
-        """A process is about to end: what held or was ending it is over, faults of that kind are healed for it."""
+    def take_away(self, node: int, by: Injury | None = None) -> None:
+        """A process is about to end: what held or was ending it is over, faults of that kind are healed for it.
+
+        ``by`` is the fault that ends it, which goes on.
+        """
         ...
 
     def restart(self, node: int) -> None:
