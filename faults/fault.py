@@ -34,6 +34,7 @@ NUMERIC: Final = ("int", "duration", "percent", "size", "throughput")
 ACCEPTS: Final = {
     "brokers": "brokers",
     "processes": "brokers, nodes of the control plane, producers and consumers",
+    "hosts": "brokers, producers and consumers",
     "clients": "producers and consumers",
     "producers": "producers",
     "consumers": "consumers",

@@ -78,6 +78,15 @@ class Plane(Protocol):
         In ZooKeeper mode an operator deletes /controller, in KRaft mode the quorum's leader resigns its epoch.
         """
 
+    def hold_metadata(self, broker: int, fault: int, delay_us: int, *, cache_only: bool) -> None:
+        """Let what a broker is told of metadata take effect that late, 0: not until :meth:`pass_metadata`.
+
+        ``cache_only``: in ZooKeeper mode UpdateMetadata alone, so that it leads and follows as it is told.
+        """
+
+    def pass_metadata(self, broker: int, fault: int) -> None:
+        """Undo of :meth:`hold_metadata` by that fault."""
+
     def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
         """An administrator's election."""
 

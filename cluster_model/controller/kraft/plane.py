@@ -218,6 +218,15 @@ class KraftPlane:
         member.peer.resign()
         return True
 
+    def hold_metadata(self, broker: int, fault: int, delay_us: int, *, cache_only: bool) -> None:
+        """Of the log's committed records; a broker's cache and its roles are of one piece here."""
+        del cache_only
+        self._controls[broker].hold_metadata(fault, delay_us)
+
+    def pass_metadata(self, broker: int, fault: int) -> None:
+        """Undo of :meth:`hold_metadata`."""
+        self._controls[broker].pass_metadata(fault)
+
     def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
         """An administrator's election, asked of the active controller without a message on the way."""
         newest = self._newest()

@@ -151,6 +151,14 @@ class ZooKeeperPlane:
         """An operator deletes /controller, the session of who made it stands."""
         return self.service.delete(CONTROLLER)
 
+    def hold_metadata(self, broker: int, fault: int, delay_us: int, *, cache_only: bool) -> None:
+        """Of the controller's requests to it."""
+        self.controls[broker].obedience.hold_metadata(fault, delay_us, cache_only=cache_only)
+
+    def pass_metadata(self, broker: int, fault: int) -> None:
+        """Undo of :meth:`hold_metadata`."""
+        self.controls[broker].obedience.pass_metadata(fault)
+
     def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
         """An administrator's election: judged at once by what the controller knows, held by its event thread."""
         newest = self._newest()
