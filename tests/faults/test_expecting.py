@@ -239,3 +239,23 @@ def test_coordinators_of_groups_and_transactions_are_named() -> None:
         )
         assert {"billing/0", "billing/1"} <= set(found.clients) or not found.groups
     assert board.expect(Action("inject", "crash", "coordinator(billing)")).groups == ("billing",)
+
+
+@pytest.mark.parametrize("unclean", [True, False])
+@pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper")])
+def test_the_last_in_sync_replica_takes_its_partition_with_it_unless_anybody_may_lead(
+    kafka: str, mode: str, unclean: bool
+) -> None:
+    spec = busy_cluster(kafka=kafka, mode=mode).spec
+    cluster = Cluster.build(replace(spec, config={**spec.config, "unclean.leader.election.enable": unclean}), 7)
+    board = board_of(cluster)
+    cluster.run(SECOND)
+    inject(board, "partition", "broker(2) + broker(3)", to="broker(1)")
+    cluster.run(12 * SECOND)
+    assert cluster.query.isr("orders-0") == [1]
+    before = leaders_and_isrs(cluster)
+    found = expected(board, "crash", "broker(1)")
+    assert (found.leaders_moved, found.offline) == ((("orders-0",), ()) if unclean else ((), ("orders-0",)))
+    inject(board, "crash", "broker(1)")
+    cluster.run(60 * SECOND)
+    assert told(found) == seen(cluster, before)
