@@ -74,6 +74,8 @@ class Aim:
     params: Mapping[str, Any]
     links: tuple[tuple[int, int], ...] = ()
     """(source, target), each one direction."""
+    for_us: int = -1
+    """How long it is to last; -1 until healed."""
 
 
 @dataclass(slots=True)
@@ -121,6 +123,18 @@ class Expectation:
     """Partitions that would refuse acks=all for want of in-sync replicas."""
     clients: tuple[str, ...] = ()
     """Producers and members of groups that would notice."""
+    shrunk: tuple[str, ...] = ()
+    """Partitions whose ISR would get smaller, and have a leader."""
+    groups: tuple[str, ...] = ()
+    """Groups whose coordinator would move, or be missing."""
+    transactional: tuple[str, ...] = ()
+    """Producers whose transaction coordinator would."""
+    down: tuple[int, ...] = ()
+    """Brokers that would be dead, paused, or cut off from the controller."""
+    controller_moves: bool = False
+    """Whether another node would have to be the controller."""
+    quorum_lost: bool = False
+    """Whether nothing could be decided any more: no majority of the quorum or the ensemble is left."""
 
 
 class Stage(Protocol):
