@@ -123,10 +123,10 @@ class Lives:
         """Start a process that is about to end as soon as it has."""
         self._again[node] = None
 
-    def exited(self, node: int, incarnation: int, reason: str) -> None:
-        """A process has ended itself in that life."""
+    def exited(self, node: int, incarnation: int, reason: str, *, again: bool = False) -> None:
+        """A process has ended itself in that life; ``again``: it is to be started at once, whoever else wants it."""
         if self._network.processes[node].incarnation == incarnation:
-            again = node in self._again
+            again = again or node in self._again
             self.crash(node, reason)
             if again:
                 self.restart(node)

@@ -5,7 +5,19 @@ from collections.abc import Mapping
 from typing import Final
 
 from faults.fault import FAMILIES, Fault
-from faults.kinds import bouncing, delaying, partitioning, pausing, slowing, stalling, stopping, thrashing
+from faults.kinds import (
+    bouncing,
+    controlling,
+    delaying,
+    outvoting,
+    partitioning,
+    pausing,
+    slowing,
+    stalling,
+    stopping,
+    thrashing,
+    withholding,
+)
 
 
 def _by_family(*tables: Mapping[str, Fault]) -> dict[str, Fault]:
@@ -21,6 +33,9 @@ CATALOGUE: Final = _by_family(
     thrashing.FAULTS,
     delaying.FAULTS,
     partitioning.FAULTS,
+    controlling.FAULTS,
+    outvoting.FAULTS,
+    withholding.FAULTS,
     stalling.FAULTS,
 )
 """Faults by name, those of a family together."""

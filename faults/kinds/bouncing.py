@@ -14,6 +14,10 @@ LOOK_US: Final = 100 * MS
 class Bounce(CleanShutdown):
     """Down and up again. The memo has (node, when it is started) of every process that was seen down."""
 
+    def holds(self, injury: Injury) -> bool:
+        """One that kills has nothing left to hold."""
+        return not injury.params["kill"]
+
     def check(self, stage: Stage, aim: Aim) -> None:
         """Only what lives can end, and only what runs can end in order."""
         if aim.params["kill"]:
@@ -25,7 +29,7 @@ class Bounce(CleanShutdown):
         """Kill each, or ask each to end."""
         for node in injury.nodes:
             if injury.params["kill"]:
-                stage.take_away(node, injury)
+                stage.take_away(node)
                 stage.cluster.crash(node)
             else:
                 stage.cluster.shutdown(node)

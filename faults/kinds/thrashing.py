@@ -25,7 +25,10 @@ class OutOfMemory(Behaviour):
     """Ever longer pauses, then the end. The memo has the step that is next, and who has died of it."""
 
     ends_process = True
-    holds_process = True
+
+    def holds(self, injury: Injury) -> bool:
+        """Until it ends them itself."""
+        return bool(injury.memo["step"] < _LAST)
 
     def check(self, stage: Stage, aim: Aim) -> None:
         """Only what lives has a heap."""
@@ -60,7 +63,7 @@ class OutOfMemory(Behaviour):
             stage.unpause(injury, node)
             if node not in injury.memo["dead"] and cluster.state_of(node) is ProcessState.RUNNING:
                 injury.memo["dead"] += (node,)
-                stage.take_away(node, injury)
+                stage.take_away(node)
                 cluster.lives.crash(node, OUT_OF_MEMORY)
         return all(node in injury.memo["dead"] or not cluster.is_up(node) for node in injury.nodes)
 
