@@ -10,7 +10,7 @@ MESSAGE: Final = 0
 TIMER: Final = 1
 CONTROL: Final = 2
 GIVE_UP: Final = 3
-"""Kinds of kernel events."""
+"""Kinds of kernel events; a slow CPU has another."""
 
 
 class ProcessState(IntEnum):
@@ -96,7 +96,7 @@ class Process:
 
     def _queue_timer(self, timer: Payload) -> None:
         if self.cpu is not None:
-            self.cpu.take(TIMER, self.id, (self.incarnation, timer))
+            self.cpu.take(TIMER, self.id, (self.incarnation, timer), free=timer[0] in self.cpu.free)
 
     def _queue_disconnect(self, peer: int) -> None:
         self._queue_message(peer, DISCONNECTED)

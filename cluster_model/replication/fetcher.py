@@ -7,7 +7,7 @@ fetches. A leader that does not answer holds up all partitions of the thread unt
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 from cluster_model.config import BrokerConfig
 from cluster_model.kernel.port import Alarm, Port
@@ -32,6 +32,9 @@ from cluster_model.replication.replica import Replica
 from cluster_model.replication.session_cache import FULL
 from cluster_model.replication.session_handle import SessionHandle
 from cluster_model.replication.throttling import Throttle, slice_bytes
+
+FETCHER: Final = "fetcher"
+"""Name of the timer with which a fetcher looks whether anything is overdue."""
 
 
 class Fetcher:
@@ -83,7 +86,7 @@ class Fetcher:
         """Nothing has happened to partitions and roles since the last full request."""
         self._sent_epoch = -1
         self._session = SessionHandle(uses_sessions=profile.fetch_sessions)
-        self._alarm = Alarm(port, "fetcher", leader, index)
+        self._alarm = Alarm(port, FETCHER, leader, index)
 
     def add(self, partition: str) -> None:
         """Fetch this one too, from the next request on."""
