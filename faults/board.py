@@ -57,7 +57,7 @@ class FaultBoard:
         self._next += 1
         cluster = self._cluster
         until_us = cluster.now_us + aim.for_us if aim.for_us >= 0 else -1
-        shown = {name: str(value).replace(" ", "") for name, value in aim.params.items() if value not in ("", -1)}
+        shown = {name: str(value).replace(" ", "") for name, value in aim.params.items() if _says(value)}
         detail = " ".join(f"{name}={value}" for name, value in shown.items())
         injury = Injury(number, fault.name, aim.nodes, dict(aim.params), aim.links, cluster.now_us, until_us, detail)
         cluster.emit(FaultInjected(cluster.now_us, number, fault.name, self._names(aim.nodes), until_us, detail))
@@ -287,3 +287,8 @@ class FaultBoard:
         self._active = {injury.id: injury for injury in map(Injury.loaded, injuries)}
         self._holds = dict(holds)
         self.desk.load(desk)
+
+
+def _says(value: Any) -> bool:
+    """Whether a parameter is worth a word: nothing, no limit and what is not asked for are not."""
+    return value not in ("", -1) and value is not False

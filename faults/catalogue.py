@@ -5,7 +5,19 @@ from collections.abc import Mapping
 from typing import Final
 
 from faults.fault import FAMILIES, Fault
-from faults.kinds import controlling, delaying, outvoting, partitioning, stalling, stopping, withholding
+from faults.kinds import (
+    bouncing,
+    controlling,
+    delaying,
+    outvoting,
+    partitioning,
+    pausing,
+    slowing,
+    stalling,
+    stopping,
+    thrashing,
+    withholding,
+)
 
 
 def _by_family(*tables: Mapping[str, Fault]) -> dict[str, Fault]:
@@ -15,6 +27,10 @@ def _by_family(*tables: Mapping[str, Fault]) -> dict[str, Fault]:
 
 CATALOGUE: Final = _by_family(
     stopping.FAULTS,
+    bouncing.FAULTS,
+    pausing.FAULTS,
+    slowing.FAULTS,
+    thrashing.FAULTS,
     delaying.FAULTS,
     partitioning.FAULTS,
     controlling.FAULTS,

@@ -20,41 +20,40 @@ sent again by its system; with the machine it is gone. That the sender of the op
 TCP's own acknowledgements is not modelled.
 """
 
-from typing import Any, Final
+from typing import Any
 
+from cluster_model.kernel.cpu import Cpu
 from cluster_model.kernel.exchanges import Exchange
 from cluster_model.kernel.kernel import Handler, Kernel, Payload
-from cluster_model.kernel.process import CONTROL, MESSAGE, RUNNING, TIMER, Node, Process, ProcessState
+from cluster_model.kernel.process import (
+    CONTROL,
+    DISCONNECTED,
+    MESSAGE,
+    RUNNING,
+    TIMER,
+    Node,
+    Process,
+    ProcessState,
+)
 from cluster_model.kernel.streams import Streams
 from cluster_model.kernel.wires import Link
 
-__all__ = ["CONTROL", "MESSAGE", "TIMER", "Link", "Network", "Node", "Process", "ProcessState"]
-
-
-class Disconnected:
-    """The message that tells a node of a broken connection."""
-
-    __slots__ = ()
-
-    def __reduce__(self) -> str:
-        """There is only one, also after it was written down and read back."""
-        return "DISCONNECTED"
-
-
-DISCONNECTED: Final = Disconnected()
+__all__ = ["CONTROL", "DISCONNECTED", "MESSAGE", "TIMER", "Link", "Network", "Node", "Process", "ProcessState"]
 
 
 class Network:
     """All processes and the links between them."""
 
-    __slots__ = ("_exchanges", "_jitter", "_latency", "_links", "_naive", "_outgoing", "_seed", "kernel", "processes")
+    __slots__ = (
+        "_cpus", "_exchanges", "_jitter", "_latency", "_links", "_naive", "_outgoing", "_seed", "kernel", "processes",
+    )  # fmt: skip
 
     def __init__(self, streams: Streams, latency: int, jitter: int, control: Handler, *, naive: bool = False) -> None:
         """``control`` handles CONTROL events: what comes from outside and happens at a set time.
 
         ``naive``: nothing is left out, not even what changes nothing (:mod:`cluster_model.kernel.exchanges`).
         """
-        self.kernel = Kernel((self._deliver, self._fire, control, self._give_up))
+        self.kernel = Kernel((self._deliver, self._fire, control, self._give_up, self._work))
         self.processes: dict[int, Process] = {}
         self._seed = streams.seed
         self._naive = naive
@@ -63,6 +62,8 @@ class Network:
         self._jitter = jitter
         self._links: dict[tuple[int, int], Link] = {}
         self._outgoing: dict[int, dict[int, Link]] = {}
+        self._cpus: dict[int, Cpu] = {}
+        """Slow ones, by their first node."""
 
     def add(self, node_id: int, name: str, node: Node) -> None:
         """A new process, running."""
@@ -130,7 +131,7 @@ class Network:
                 if message is not DISCONNECTED:
                     self._reset(target, source, source_incarnation)
             elif message is DISCONNECTED:
-                process.node.on_disconnect(source)
+                process.on_disconnect(source)
             else:
                 process.receive(source, message)
         elif process.state is ProcessState.PAUSED:
@@ -184,6 +185,8 @@ class Network:
         process.state = state
         process.incarnation += 1
         process.held.clear()
+        if process.cpu is not None:
+            process.cpu.forget(node)
         for (source, _target), link in self._links.items():
             if source == node:
                 link.close()
@@ -197,26 +200,68 @@ class Network:
     def pause(self, node: int) -> None:
         """Hold everything that comes for this process."""
         self.rouse(node)
-        self.processes[node].state = ProcessState.PAUSED
+        process = self.processes[node]
+        process.state = ProcessState.PAUSED
+        if process.cpu is not None:
+            process.cpu.stand_still()
 
     def resume(self, node: int) -> None:
         """Handle what was held, now, in the order in which it came."""
         process = self.processes[node]
         process.state = RUNNING
         held, process.held = process.held, []
+        if process.cpu is not None:
+            process.cpu.go_on()
         for kind, payload in held:
             self.kernel.schedule(self.kernel.now, kind, node, payload)
 
+    def slow_cpu(self, nodes: tuple[int, ...], fault: int, cost_us: int) -> None:
+        """Let whatever these processes handle take so much of one CPU, on top of what other faults make it take."""
+        self.rouse(*nodes)
+        cpu = self._cpus.get(nodes[0])
+        if cpu is None:
+            cpu = self._cpus[nodes[0]] = Cpu(self.kernel, nodes)
+            for node in nodes:
+                self.processes[node].run_on(cpu)
+        cpu.costs = (*[each for each in cpu.costs if each[0] != fault], (fault, cost_us))
+
+    def quicken_cpu(self, nodes: tuple[int, ...], fault: int) -> None:
+        """Undo of :meth:`slow_cpu` by that fault; with the last one all that waits is handled at once, in order."""
+        cpu = self._cpus.get(nodes[0])
+        if cpu is None:
+            return
+        cpu.costs = tuple([each for each in cpu.costs if each[0] != fault])
+        if cpu.costs:
+            return
+        del self._cpus[nodes[0]]
+        for node in nodes:
+            process = self.processes[node]
+            process.run_on(None)
+            if process.state is ProcessState.PAUSED:
+                process.held[:0] = [(kind, payload) for kind, target, payload in cpu.queue if target == node]
+        for kind, target, payload in cpu.queue:
+            if self.processes[target].state is RUNNING:
+                self.kernel.schedule_first(kind, target, payload)
+
+    def _work(self, owner: int, payload: Payload) -> None:
+        cpu = self._cpus.get(owner)
+        entry = None if cpu is None else cpu.done(payload[0])
+        if cpu is not None and entry is not None:
+            kind, target, event = entry
+            self.processes[target].handle(kind, event)
+            cpu.go_on()
+
     def save(self) -> tuple[Any, ...]:
-        """Kernel, processes, links and exchanges; nodes save themselves."""
+        """Kernel, processes, links, exchanges and slow CPUs; nodes save themselves."""
         processes = tuple([(p.id, p.state, p.incarnation, tuple(p.held)) for p in self.processes.values()])
         links = tuple([(pair, link.save()) for pair, link in self._links.items()])
         exchanges = tuple([(place, exchange.save()) for place, exchange in self._exchanges.items()])
-        return (self.kernel.save(), processes, links, exchanges)
+        cpus = tuple([cpu.save() for cpu in self._cpus.values()])
+        return (self.kernel.save(), processes, links, exchanges, cpus)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`, before the nodes are loaded; links and exchanges first used since are as new."""
-        kernel, processes, links, exchanges = saved
+        kernel, processes, links, exchanges, cpus = saved
         self.kernel.load(kernel)
         for node_id, state, incarnation, held in processes:
             process = self.processes[node_id]
@@ -229,3 +274,7 @@ class Network:
             self.link(*pair).load(link)
         for place, exchange in exchanges:
             self.exchange(*place).load(exchange)
+        self._cpus = {state[0][0]: Cpu.loaded(self.kernel, state) for state in cpus}
+        owners = {node: cpu for cpu in self._cpus.values() for node in cpu.nodes}
+        for process in self.processes.values():
+            process.run_on(owners.get(process.id))
