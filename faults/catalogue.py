@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from faults.fault import FAMILIES, Fault
-from faults.kinds import delaying, partitioning, stalling, stopping
+from faults.kinds import answering, breaking, delaying, limiting, losing, partitioning, stalling, stopping
 
 
 def _by_family(*tables: Mapping[str, Fault]) -> dict[str, Fault]:
@@ -16,6 +16,10 @@ def _by_family(*tables: Mapping[str, Fault]) -> dict[str, Fault]:
 CATALOGUE: Final = _by_family(
     stopping.FAULTS,
     delaying.FAULTS,
+    limiting.FAULTS,
+    losing.FAULTS,
+    answering.FAULTS,
+    breaking.FAULTS,
     partitioning.FAULTS,
     stalling.FAULTS,
 )

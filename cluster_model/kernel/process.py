@@ -9,6 +9,7 @@ MESSAGE: Final = 0
 TIMER: Final = 1
 CONTROL: Final = 2
 GIVE_UP: Final = 3
+TROUBLE: Final = 4
 """Kinds of kernel events."""
 
 
