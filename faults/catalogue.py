@@ -6,9 +6,13 @@ from typing import Final
 
 from faults.fault import FAMILIES, Fault
 from faults.kinds import (
+    answering,
     bouncing,
+    breaking,
     controlling,
     delaying,
+    limiting,
+    losing,
     outvoting,
     partitioning,
     pausing,
@@ -32,6 +36,10 @@ CATALOGUE: Final = _by_family(
     slowing.FAULTS,
     thrashing.FAULTS,
     delaying.FAULTS,
+    limiting.FAULTS,
+    losing.FAULTS,
+    answering.FAULTS,
+    breaking.FAULTS,
     partitioning.FAULTS,
     controlling.FAULTS,
     outvoting.FAULTS,

@@ -10,6 +10,7 @@ MESSAGE: Final = 0
 TIMER: Final = 1
 CONTROL: Final = 2
 GIVE_UP: Final = 3
+TROUBLE: Final = 5
 """Kinds of kernel events."""
 
 
