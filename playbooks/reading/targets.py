@@ -247,10 +247,12 @@ def _unfit_client(leaf: Selector, accepts: str, facts: Facts) -> str:
 
 
 def _unfit_node(leaf: Selector, accepts: str, facts: Facts) -> str:
-    """Where the fault is for brokers only."""
-    if accepts == "brokers" and leaf.kind in ("zookeeper", "zookeepers"):
-        return "found a ZooKeeper server, allowed are brokers"
+    """Where the fault is for brokers, or their machines, only."""
+    if accepts not in ("brokers", "hosts"):
+        return ""
+    if leaf.kind in ("zookeeper", "zookeepers"):
+        return f"found a ZooKeeper server, allowed are {ACCEPTS[accepts]}"
     own = facts.mode is not None and not facts.controllers_are_brokers
-    if accepts == "brokers" and own and leaf.kind in ("controller", "controllers"):
-        return f"found the {leaf.kind}, allowed are brokers; here controllers have processes of their own"
+    if own and leaf.kind in ("controller", "controllers"):
+        return f"found the {leaf.kind}, allowed are {ACCEPTS[accepts]}; here controllers have processes of their own"
     return ""
