@@ -963,6 +963,20 @@ class RecordDeadLettered(TraceEvent):
     detail: str
 
 
+@_event
+class FaultSkipped(TraceEvent):
+    """A fault that was to be injected only where there is somebody to strike found nobody: ``detail`` says who is not.
+
+    ``target`` is what was asked for, a selector.
+    """
+
+    kind: ClassVar[str] = "fault_skipped"
+    at_us: int
+    fault: str
+    target: str
+    detail: str
+
+
 Event = TraceEvent
 """Any trace event."""
 
