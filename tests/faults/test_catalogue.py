@@ -3,7 +3,7 @@
 import pytest
 
 from faults.catalogue import CATALOGUE, nearest
-from faults.fault import ACCEPTS, Fault, Param
+from faults.fault import ACCEPTS, NUMERIC, Fault, Param
 from faults.operations import OPERATIONS, Operation, nearest_operation
 
 FAULTS = [pytest.param(fault, id=name) for name, fault in CATALOGUE.items()]
@@ -38,7 +38,8 @@ def test_letters_and_titles_are_used_once() -> None:
 @pytest.mark.parametrize("fault", FAULTS)
 def test_every_field_of_a_fault_is_filled(fault: Fault) -> None:
     assert len(fault.letter) == 1
-    assert fault.letter.islower()
+    assert fault.letter.isascii()
+    assert fault.letter.isalnum()
     assert len(fault.glyph) == 1
     assert fault.summary.endswith(".")
     for text in (fault.title, fault.colour, fault.cause, fault.may_break):
@@ -69,7 +70,7 @@ def test_a_parameter_is_described_and_its_default_is_allowed(param: Param) -> No
     assert (param.type == "choice") == bool(param.choices)
     if param.default is None or (param.type, param.default) == ("int", ""):
         return  # It must be given; or nothing is what no number could say.
-    if param.type in ("int", "duration", "broker"):
+    if param.type in (*NUMERIC, "broker"):
         assert isinstance(param.default, int)
         assert param.default == -1 or param.low <= param.default <= param.high
     elif param.type == "choice":
