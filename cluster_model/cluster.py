@@ -17,6 +17,7 @@ from cluster_model.controller.plane import Plane
 from cluster_model.coordinators import host_coordinators
 from cluster_model.errors import KafkaError, ModelError
 from cluster_model.events import Event, NodeDown, NodePaused, NodeResumed, NodeUp
+from cluster_model.harm import Harm
 from cluster_model.internal_topics import with_internal_topics
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
@@ -90,6 +91,7 @@ class Cluster:
         self.consumers = self.clients.consumers
         self.admin = AdminClient(self._port(ADMIN), ids, self.streams.named("admin"))
         self.network.add(ADMIN, NAME, self.admin)
+        self.harm = Harm(self.brokers, self.network)
         self.world = World(
             self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up, ids, self._known
         )
@@ -258,8 +260,7 @@ class Cluster:
         broker.stopped()
         self.network.power_off(node)
         self.emit(NodeDown(self.now_us, self.name_of(node), node, "power_loss"))
-        for replica in broker.replicas.values():
-            replica.power_lost(self.now_us, keep, tail)
+        broker.logs.power_lost(keep, tail)
 
     def disk_loss(self, node: int) -> None:
         """Take a broker's only log directory away, checkpoints included: it halts, and comes back empty."""

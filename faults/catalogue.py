@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from faults.fault import FAMILIES, Fault
-from faults.kinds import delaying, partitioning, stalling, stopping
+from faults.kinds import corrupting, delaying, lagging, partitioning, stalling, stopping
 
 
 def _by_family(*tables: Mapping[str, Fault]) -> dict[str, Fault]:
@@ -15,8 +15,10 @@ def _by_family(*tables: Mapping[str, Fault]) -> dict[str, Fault]:
 
 CATALOGUE: Final = _by_family(
     stopping.FAULTS,
+    lagging.FAULTS,
     delaying.FAULTS,
     partitioning.FAULTS,
+    corrupting.FAULTS,
     stalling.FAULTS,
 )
 """Faults by name, those of a family together."""

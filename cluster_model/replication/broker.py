@@ -55,7 +55,7 @@ class Broker:
     __slots__ = (
         "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_profile", "_service", "_touched",
         "control", "delete_strays", "follower_quota", "id", "leader_quota", "logs", "metadata", "producer_ids",
-        "purgatory", "refusal", "replicas", "sessions", "states", "strays", "tenants",
+        "purgatory", "refusal", "replicas", "sessions", "slowed", "states", "strays", "tenants",
     )  # fmt: skip
 
     def __init__(
@@ -99,6 +99,7 @@ class Broker:
             port, profile, self.replicas, self.logs, self._service, self._touched,
             (self.leader_quota, self.follower_quota), settings, source, emit, self._fetchers.leave,
         )  # fmt: skip
+        self.slowed = self._fetchers.busy
         self.refusal = self._hosting.refusal
         self.strays = self._hosting.strays
         self.delete_strays = self._hosting.delete_strays
@@ -118,6 +119,10 @@ class Broker:
             MetadataRequest: self._metadata_asked,
             DeleteRecordsRequest: self.purgatory.deletions.asked,
         }
+
+    def disturbed(self, partition: str) -> None:
+        """A replica's state is changed from without."""
+        self._touched.fresh[partition] = None
 
     def join(self, control: Control) -> None:
         """Take part in a cluster by this side of its control plane; once, before anything happens."""
@@ -193,7 +198,7 @@ class Broker:
         """Handle a timer by its name."""
         name = timer[0]
         if name == "fetcher":
-            self._fetchers.rang(timer[1], timer[2])
+            self._fetched_news(self._fetchers.rang(timer[1], timer[2]))
         elif name == "fetch wait":
             self._service.waited(*timer[1:])
         elif name == "purgatory":
@@ -338,7 +343,11 @@ class Broker:
         return sum(replica.leadership is not None for replica in self.replicas.values())
 
     def _fetched(self, source: int, response: FetchResponse) -> None:
-        if self._fetchers.fetched(source, response) and self._profile.reads_from_followers and self.purgatory.readers:
+        if self._fetchers.fetched(source, response):
+            self._fetched_news(response)
+
+    def _fetched_news(self, response: FetchResponse | None) -> None:
+        if response is not None and self._profile.reads_from_followers and self.purgatory.readers:
             # ReplicaFetcherThread completes the consumers' fetches that wait for its partitions' HW.
             for data in response.partitions:
                 if self.purgatory.readers.get(data.partition) and data.partition in self.replicas:
