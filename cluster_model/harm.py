@@ -46,14 +46,12 @@ class Harm:
             ModelError: the broker has no replica of the partition.
         """
         replica = self._replica(node, partition)
-        self._brokers[node].disturbed(partition)
         damage(replica, offset, kind, self._network.kernel.now)
+        self._brokers[node].settle(replica)
 
     def lose_writes(self, node: int, fault: int) -> None:
         """Nothing that a broker writes or flushes from here on is on its disk, whatever that says."""
         broker = self._brokers[node]
-        for partition in broker.replicas:
-            broker.disturbed(partition)
         broker.logs.cache.lie(fault, broker.replicas, self._network.kernel.now, marker=broker.logs.marker)
 
     def keep_writes(self, node: int, fault: int) -> None:

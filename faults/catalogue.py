@@ -5,7 +5,17 @@ from collections.abc import Mapping
 from typing import Final
 
 from faults.fault import FAMILIES, Fault
-from faults.kinds import corrupting, delaying, lagging, partitioning, stalling, stopping
+from faults.kinds import (
+    controlling,
+    corrupting,
+    delaying,
+    lagging,
+    outvoting,
+    partitioning,
+    stalling,
+    stopping,
+    withholding,
+)
 
 
 def _by_family(*tables: Mapping[str, Fault]) -> dict[str, Fault]:
@@ -19,6 +29,9 @@ CATALOGUE: Final = _by_family(
     delaying.FAULTS,
     partitioning.FAULTS,
     corrupting.FAULTS,
+    controlling.FAULTS,
+    outvoting.FAULTS,
+    withholding.FAULTS,
     stalling.FAULTS,
 )
 """Faults by name, those of a family together."""

@@ -77,6 +77,10 @@ ASCII: Final[Mapping[str, str]] = {
     SPLIT: "Z",
     FENCED: "f",
     LEAVING: "v",
+    # Faults, where a glyph is not one of the above.
+    "≈": "~",
+    "≠": "/",
+    "▼": "v",
     "–": "-",
     "…": "~",
     "›": ">",

@@ -111,6 +111,11 @@ class Network:
         """Undo of :meth:`cut` by that fault."""
         self.link(source, target).mend(fault, self.kernel)
 
+    def is_cut(self, source: int, target: int) -> bool:
+        """Whether any fault lets nothing pass in that direction."""
+        link = self._links.get((source, target))
+        return link is not None and bool(link.cuts)
+
     def _give_up(self, target: int, payload: Payload) -> None:
         source, sent_at = payload
         life = self.link(source, target).give_up(sent_at, self.kernel)

@@ -32,8 +32,10 @@ from cluster_model.messages import (
     ProduceResponse,
 )
 from cluster_model.profiles import Profile
+from cluster_model.replication.busy import Busy
 from cluster_model.replication.control import Control, Decisions, Handlers, is_older
 from cluster_model.replication.deleting import Deletions
+from cluster_model.replication.disk import Disk
 from cluster_model.replication.fetchers import Fetchers
 from cluster_model.replication.hosting import Hosting, ReplicaSource
 from cluster_model.replication.log_manager import LogManager
@@ -47,6 +49,7 @@ from cluster_model.replication.tenants import Tenant, Tenants
 from cluster_model.replication.throttling import Throttle
 from cluster_model.replication.topic_settings import TopicSettings, said
 from cluster_model.replication.touched import Touched
+from cluster_model.replication.writes import TIMER, Writes
 
 
 class Broker:
@@ -54,8 +57,8 @@ class Broker:
 
     __slots__ = (
         "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_profile", "_service", "_touched",
-        "control", "delete_strays", "follower_quota", "id", "leader_quota", "logs", "metadata", "producer_ids",
-        "purgatory", "refusal", "replicas", "sessions", "slowed", "states", "strays", "tenants",
+        "control", "delete_strays", "disk", "follower_quota", "id", "leader_quota", "logs", "metadata",
+        "producer_ids", "purgatory", "refusal", "replicas", "sessions", "states", "strays", "tenants", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -99,7 +102,6 @@ class Broker:
             port, profile, self.replicas, self.logs, self._service, self._touched,
             (self.leader_quota, self.follower_quota), settings, source, emit, self._fetchers.leave,
         )  # fmt: skip
-        self.slowed = self._fetchers.busy
         self.refusal = self._hosting.refusal
         self.strays = self._hosting.strays
         self.delete_strays = self._hosting.delete_strays
@@ -119,10 +121,16 @@ class Broker:
             MetadataRequest: self._metadata_asked,
             DeleteRecordsRequest: self.purgatory.deletions.asked,
         }
+        self.disk = Disk()
+        self.writes = Writes(
+            port, profile, self.disk, self.replicas, self._handlers, (self._service, self._fetchers, self.tenants),
+            self._fetched, self.logs, lambda: self._config.io_threads,
+        )  # fmt: skip
 
-    def disturbed(self, partition: str) -> None:
-        """A replica's state is changed from without."""
-        self._touched.fresh[partition] = None
+    @property
+    def slowed(self) -> dict[int, Busy]:
+        """What faults, by number, do to its replica fetchers."""
+        return self._fetchers.busy
 
     def join(self, control: Control) -> None:
         """Take part in a cluster by this side of its control plane; once, before anything happens."""
@@ -142,6 +150,8 @@ class Broker:
         """Write what had to wait, or refuse it."""
         if error:
             self._port.send(source, ProduceResponse(request.correlation, request.partition, error, -1, -1, -1))
+        elif self.writes.stands:
+            self.writes.go_on(source, request)
         else:
             self._service.produce(source, request, checked=True)
 
@@ -170,6 +180,7 @@ class Broker:
         self.metadata.racks.clear()
         self.control.stopped()
         self.tenants.stopped()
+        self.writes.stopped()
 
     def disk_lost(self) -> None:
         """The log directory is gone, whether the process has just died of it or was down."""
@@ -179,7 +190,8 @@ class Broker:
     def started(self) -> None:
         """The process runs again: it recovers its logs, then registers."""
         self._touched.everything()
-        self.control.started(self.logs.start())
+        if self.writes.start():
+            self.control.started(self.logs.start(self.disk.reading_us))
 
     def shut_down(self) -> None:
         """SIGTERM: hand over what can be handed over, then :meth:`halt`."""
@@ -207,8 +219,10 @@ class Broker:
             self._shrink()
         elif name == "checkpoint":
             self._checkpoint()
+        elif name == TIMER:
+            self.writes.rang(timer[1])
         elif not self.control.on_timer(timer) and not self.tenants.on_timer(timer):
-            changed = self.logs.on_timer(name)
+            changed = {} if self.disk.broken and self.writes.task_fails(name) else self.logs.on_timer(name)
             if changed:
                 self._touched.fresh.update(changed)
                 self._fetchers.tell_log_starts(changed)
@@ -229,6 +243,8 @@ class Broker:
         self._port.timer(self._config.shrink_period_us, "shrink")
 
     def _checkpoint(self) -> None:
+        if self.disk.broken and self.writes.task_fails("checkpoint"):
+            return
         self._touched.checkpoint(self._port.now)
         self._port.timer(self._config.hw_checkpoint_us, "checkpoint")
 
@@ -374,13 +390,14 @@ class Broker:
             self._fetchers.save(),
             self._touched.save(), self.logs.save(), self.sessions.save(),
             self.producer_ids.save(), self.leader_quota.rate.save(), self.follower_quota.rate.save(),
-            self.tenants.save(),
+            self.tenants.save(), self.disk.save(), self.writes.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`; the partitions' lineages are loaded first."""
         (
             hosting, control, live, racks, states, purgatory, fetchers, replicas, logs, sessions, ids, *rates, tenants,
+            disk, writes,
         ) = saved  # fmt: skip
         self._touched.forget_all()
         self._reconfigured(self._hosting.load(hosting))
@@ -399,3 +416,5 @@ class Broker:
         self._touched.everything()
         self.logs.load(logs)
         self.tenants.load(tenants)
+        self.disk.load(disk)
+        self.writes.load(writes)

@@ -57,10 +57,7 @@ class Fetcher:
         index: int = 0,
         busy: dict[int, Busy] | None = None,
     ) -> None:
-        """``touched`` takes the partitions whose saved state is out of date; ``index`` numbers a leader's fetchers.
-
-        ``busy`` is what faults do to the broker's threads, kept by who made this one.
-        """
+        """``touched`` takes partitions whose saved state is out of date; ``busy`` is what faults do to the threads."""
         self.leader = leader
         self.index = index
         self._throttle = throttle
@@ -94,9 +91,9 @@ class Fetcher:
         """The answer that a busy thread has in hand; until it is done with it nothing else is asked."""
         self._held_until = 0
         self._hung_up = False
-        """The connection was lost meanwhile, which the thread will notice."""
+        """The connection was lost meanwhile."""
         self._dead = False
-        """The thread has ended. Its manager does not notice as long as any partition is its own."""
+        """The thread has ended, which its manager does not notice as long as any partition is its own."""
 
     def add(self, partition: str) -> None:
         """Fetch this one too, from the next request on."""
@@ -151,6 +148,10 @@ class Fetcher:
             partitions, True, "", self.index, session.id, session.epoch, self._config.fetch_min_bytes,
             self._config.fetch_response_bytes,
         )  # fmt: skip
+
+    def awaits(self, number: int) -> bool:
+        """Whether request ``number`` is the one under way."""
+        return number == self._outstanding and self._held is None
 
     def skipped(self, number: int) -> None:
         """Questions and empty answers were left out up to this one."""

@@ -137,7 +137,7 @@ class Pause(Behaviour):
 
     def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
         """Its silence, if it is longer than its session."""
-        return silence(cluster, "gc_pause", aim.nodes)
+        return silence(cluster, "gc_pause", aim.nodes, aim.for_us)
 
 
 FAULTS: Final = table(
