@@ -134,7 +134,7 @@ FAULTS: Final = table(
         accepts="brokers",
         lasting=False,
         heals="",
-        glyph="◊",
+        glyph="╳",
         colour="alarm",
         cause="a bad sector, a cable, memory without ECC, a controller or file system with a bug",
         may_break="a replica that has yet to fetch it, which leaves the ISR; a consumer that comes to it; a start that "
@@ -153,7 +153,7 @@ FAULTS: Final = table(
         lasting=True,
         heals="what is written from then on is on the disk, what was withheld after the usual time of a write-back, or "
         "with the next flush of a log",
-        glyph="◌",
+        glyph="?",
         colour="warning",
         cause="a write cache without a battery, a hypervisor or a network disk that ignores flushes",
         may_break="nothing until the power goes; then records that had been flushed, below the recovery point and the "
