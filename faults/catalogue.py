@@ -11,7 +11,9 @@ from faults.kinds import (
     breaking,
     broken_disks,
     controlling,
+    corrupting,
     delaying,
+    lagging,
     limiting,
     losing,
     outvoting,
@@ -33,6 +35,7 @@ def _by_family(*tables: Mapping[str, Fault]) -> dict[str, Fault]:
 
 CATALOGUE: Final = _by_family(
     stopping.FAULTS,
+    lagging.FAULTS,
     bouncing.FAULTS,
     pausing.FAULTS,
     slowing.FAULTS,
@@ -43,6 +46,7 @@ CATALOGUE: Final = _by_family(
     answering.FAULTS,
     breaking.FAULTS,
     partitioning.FAULTS,
+    corrupting.FAULTS,
     slow_disks.FAULTS,
     broken_disks.FAULTS,
     controlling.FAULTS,
