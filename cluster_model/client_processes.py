@@ -24,6 +24,7 @@ from cluster_model.clients.commits import CLOSE
 from cluster_model.clients.consumer import Consumer
 from cluster_model.clients.dead_letters import LetterProducer
 from cluster_model.clients.lifetime import Unconfirmed
+from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.outputs import Output
 from cluster_model.clients.producer import Producer
 from cluster_model.kernel.kernel import Payload
@@ -232,6 +233,15 @@ class ClientProcesses:
 
     def _tell_stall(self, node: int) -> None:
         self.consumers[self.names[node]].stall_us = sum(more for _fault, more in self._stalls.get(node, ()))
+
+    def metadata_of(self, node: int) -> tuple[Metadata, ...]:
+        """The metadata of each client in a process."""
+        name = self.names[node]
+        if name in self.producers:
+            return (self.producers[name].metadata,)
+        consumer = self.consumers[name]
+        own = own_producer(consumer)
+        return (consumer.metadata,) if own is None else (consumer.metadata, own.metadata)
 
     def save(self) -> tuple[Any, ...]:
         """All state, the clients' included."""

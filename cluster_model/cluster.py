@@ -15,6 +15,7 @@ from cluster_model.client_processes import CLOSE_US, ClientProcesses
 from cluster_model.clients.admin import ADMIN, NAME, AdminClient
 from cluster_model.controller.plane import Plane
 from cluster_model.coordinators import host_coordinators
+from cluster_model.disks import Disks
 from cluster_model.errors import KafkaError, ModelError
 from cluster_model.events import Event, NodeDown, NodePaused, NodeResumed, NodeUp
 from cluster_model.internal_topics import with_internal_topics
@@ -85,6 +86,7 @@ class Cluster:
             for broker, replica in replicas.items():
                 self.brokers[broker].replicas[name] = replica
         self._add_nodes(ids)
+        self.disks = Disks(self.network, self.brokers, self.disk_loss)
         self.clients = ClientProcesses(Ground(spec, parts, self.network, self.emit, self.streams))
         self.producers = self.clients.producers
         self.consumers = self.clients.consumers
@@ -187,7 +189,7 @@ class Cluster:
         if payload:
             incarnation, reason = payload
             if self.network.processes[target].incarnation == incarnation:
-                again = self.clients.starts_again(target)
+                again = self.clients.starts_again(target) or self.disks.starts_again(target)
                 self._die(target, reason)
                 if again:
                     self.restart(target)

@@ -11,7 +11,7 @@ from cluster_model.views import FaultView, OperationView
 from faults.action import Action
 from faults.catalogue import CATALOGUE, nearest
 from faults.desk import WAKINGS, Desk
-from faults.fault import ACCEPTS, Aim, Expectation, Fault, FaultError, Injury
+from faults.fault import ACCEPTS, Aim, Behaviour, Expectation, Fault, FaultError, Injury
 from faults.parameters import with_defaults
 from faults.selectors import TARGETS, SelectorError, resolve
 from faults.usual import usual
@@ -135,18 +135,18 @@ class FaultBoard:
     def take_away(self, node: int) -> None:
         """A process is about to end: what held or was ending it is over, faults of that kind are healed for it."""
         self._holds.pop(node, None)
-        self._leave(node, lambda fault: fault.behaviour.holds_process)
+        self._leave(node, lambda behaviour, injury: behaviour.holds(injury))
 
     def restart(self, node: int) -> None:
         """Start a process that is down: the faults that had ended it are healed for it."""
         self._holds.pop(node, None)
-        self._leave(node, lambda fault: fault.behaviour.ends_process)
+        self._leave(node, lambda behaviour, injury: behaviour.ends(injury))
         self._cluster.restart(node)
 
-    def _leave(self, node: int, which: Callable[[Fault], bool]) -> None:
+    def _leave(self, node: int, which: Callable[[Behaviour, Injury], bool]) -> None:
         """A fault on one of several nodes ended by another way; what is left of it goes on."""
         for injury in tuple(self._active.values()):
-            if node in injury.nodes and which(CATALOGUE[injury.fault]):
+            if node in injury.nodes and which(CATALOGUE[injury.fault].behaviour, injury):
                 left = tuple(other for other in injury.nodes if other != node)
                 if left:
                     injury.nodes = left

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from faults.fault import FAMILIES, Fault
-from faults.kinds import delaying, partitioning, stalling, stopping
+from faults.kinds import controlling, delaying, outvoting, partitioning, stalling, stopping, withholding
 
 
 def _by_family(*tables: Mapping[str, Fault]) -> dict[str, Fault]:
@@ -17,6 +17,9 @@ CATALOGUE: Final = _by_family(
     stopping.FAULTS,
     delaying.FAULTS,
     partitioning.FAULTS,
+    controlling.FAULTS,
+    outvoting.FAULTS,
+    withholding.FAULTS,
     stalling.FAULTS,
 )
 """Faults by name, those of a family together."""

@@ -34,6 +34,7 @@ NUMERIC: Final = ("int", "duration", "percent", "size", "throughput")
 ACCEPTS: Final = {
     "brokers": "brokers",
     "processes": "brokers, nodes of the control plane, producers and consumers",
+    "hosts": "brokers, producers and consumers",
     "clients": "producers and consumers",
     "producers": "producers",
     "consumers": "consumers",
@@ -180,6 +181,16 @@ class Behaviour(ABC):
     """Whether its targets are down while it lasts: a restart heals it for the node."""
     holds_process: bool = False
     """Whether it holds processes that run: the end of the process heals it for the node."""
+
+    def ends(self, injury: Injury) -> bool:
+        """:attr:`ends_process` of one injury, where it depends on its parameters."""
+        del injury
+        return self.ends_process
+
+    def holds(self, injury: Injury) -> bool:
+        """:attr:`holds_process` likewise."""
+        del injury
+        return self.holds_process
 
     def aim(self, stage: Stage, aim: Aim) -> Aim:
         """Settle what is struck, links for instance; raises :class:`FaultError` where nothing can be."""

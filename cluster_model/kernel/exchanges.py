@@ -191,7 +191,7 @@ class Exchange:
             return False
         if self._answer_wire.arrives > now or self._request_wire.arrives > now:
             return False
-        if self._there.cuts or self._back.cuts:
+        if self._there.cuts or self._back.cuts or self._answerer.wakeful:
             return False
         self.answering = answering
         self._sleep = Sleep(number, now, self._sent_at, wait, serial)

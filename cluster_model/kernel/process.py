@@ -40,7 +40,7 @@ class Node(Protocol):
 class Process:
     """A node's life: state, and an incarnation that a restart raises."""
 
-    __slots__ = ("held", "id", "incarnation", "name", "node", "on_timer", "receive", "state")
+    __slots__ = ("held", "id", "incarnation", "name", "node", "on_timer", "receive", "state", "wakeful")
 
     def __init__(self, node_id: int, name: str, node: Node) -> None:
         self.id = node_id
@@ -51,6 +51,8 @@ class Process:
         self.state = RUNNING
         self.incarnation = 0
         self.held: list[tuple[int, Payload]] = []
+        self.wakeful = False
+        """Whether no exchange may leave out what it would answer: it may not get to it at once."""
 
     def run(self, node: Node) -> None:
         """Another program is to run in its next life."""

@@ -304,7 +304,8 @@ def test_a_fault_with_a_time_heals_at_the_exact_microsecond(
     cluster: Cluster, board: FaultBoard, fault: str, for_us: int
 ) -> None:
     client = CATALOGUE[fault].accepts in ("clients", "consumers")
-    number = inject(board, fault, "client(billing/0)" if client else "broker(3)", for_us)
+    target = CATALOGUE[fault].target or ("client(billing/0)" if client else "broker(3)")
+    number = inject(board, fault, target, for_us)
     end = cluster.now_us + for_us
     assert [view.until_us for view in board.active()] == [end]
     cluster.run(end - 1)
