@@ -59,6 +59,10 @@ class ResetStorm(ConnectionReset):
         """It is time again."""
         self.apply(stage, injury)
 
+    def heal(self, stage: Stage, injury: Injury) -> None:
+        """Nothing is to be undone: a fault that is off the board is not woken, and peers have connected anew."""
+        del stage, injury
+
 
 class SlowClose(Shaping):
     """Nobody hears in time that a connection is closed."""
