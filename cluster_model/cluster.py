@@ -18,6 +18,7 @@ from cluster_model.coordinators import host_coordinators
 from cluster_model.disks import Disks
 from cluster_model.errors import KafkaError, ModelError
 from cluster_model.events import Event, NodePaused, NodeResumed
+from cluster_model.harm import Harm
 from cluster_model.internal_topics import with_internal_topics
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
@@ -35,6 +36,7 @@ from cluster_model.replication.broker import Broker
 from cluster_model.spec import ClusterSpec
 from cluster_model.trace import Trace
 from cluster_model.views import ClusterView, LogView, RecordView
+from cluster_model.wiring import Wiring
 from cluster_model.world import World
 
 
@@ -91,10 +93,12 @@ class Cluster:
         self.clients = ClientProcesses(Ground(spec, parts, self.network, self.emit, self.streams))
         self.producers = self.clients.producers
         self.consumers = self.clients.consumers
+        self.wiring = Wiring(self.network, self.clients.together, parts.lineages)
         self.admin = AdminClient(self._port(ADMIN), ids, self.streams.named("admin"))
         self.network.add(ADMIN, NAME, self.admin)
         self.lives = Lives(self.network, self.brokers, self.plane, self.clients, self.emit)
         """How processes end, begin again, and how fast they work."""
+        self.harm = Harm(self.brokers, self.network)
         self.world = World(
             self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up, ids, self._known
         )
@@ -269,30 +273,25 @@ class Cluster:
 
     def add_lag(self, source: int, target: int, fault: int, latency_us: int, jitter_us: int) -> None:
         """Slow one direction of a link down."""
-        for one, other in self._links(source, target):
+        for one, other in self.wiring.links(source, target):
             lag = self.network.link(one, other).lag
             self.network.slow_down(one, other, (*lag, (fault, latency_us, jitter_us)))
 
     def remove_lag(self, source: int, target: int, fault: int) -> None:
         """Undo :meth:`add_lag` of that fault."""
-        for one, other in self._links(source, target):
+        for one, other in self.wiring.links(source, target):
             lag = self.network.link(one, other).lag
             self.network.slow_down(one, other, tuple(entry for entry in lag if entry[0] != fault))
 
     def cut(self, source: int, target: int, fault: int) -> None:
         """Drop all packets of one direction of a link; it stays cut while any fault cuts it."""
-        for one, other in self._links(source, target):
+        for one, other in self.wiring.links(source, target):
             self.network.cut(one, other, fault)
 
     def mend(self, source: int, target: int, fault: int) -> None:
         """Undo :meth:`cut` of that fault."""
-        for one, other in self._links(source, target):
+        for one, other in self.wiring.links(source, target):
             self.network.mend(one, other, fault)
-
-    def _links(self, source: int, target: int) -> list[tuple[int, int]]:
-        """The links between two processes: an application may have more than one client."""
-        together = self.clients.together
-        return [(one, other) for one in together(source) for other in together(target)]
 
     def nodes(self) -> tuple[int, ...]:
         """Every process's node id; of a process with two clients the one that it goes by."""

@@ -76,8 +76,7 @@ class Lives:
         self._network.power_off(node)
         self._gone(node, POWER_LOSS, silent=True)
         if node in self._brokers:
-            for replica in self._brokers[node].replicas.values():
-                replica.power_lost(self._network.kernel.now, keep, tail)
+            self._brokers[node].logs.power_lost(keep, tail)
 
     def _stopped(self, node: int) -> None:
         """Its memory is gone."""

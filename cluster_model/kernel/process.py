@@ -10,7 +10,8 @@ MESSAGE: Final = 0
 TIMER: Final = 1
 CONTROL: Final = 2
 GIVE_UP: Final = 3
-"""Kinds of kernel events; a slow CPU has another."""
+TROUBLE: Final = 5
+"""Kinds of kernel events; the one between is a slow CPU's."""
 
 
 class ProcessState(IntEnum):

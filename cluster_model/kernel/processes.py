@@ -18,6 +18,8 @@ on its way arrives; what is sent later waits with the sender's system, and arriv
 sender is told that it broke. Resets do not pass either, and are not repeated. What a killed process had sent is still
 sent again by its system; with the machine it is gone. That the sender of the open direction of a half cut would miss
 TCP's own acknowledgements is not modelled.
+
+What else faults do to links, one direction at a time, is told in :mod:`cluster_model.kernel.troubles`.
 """
 
 from typing import Any
@@ -36,6 +38,7 @@ from cluster_model.kernel.process import (
     ProcessState,
 )
 from cluster_model.kernel.streams import Streams
+from cluster_model.kernel.troubles import Troubles
 from cluster_model.kernel.wires import Link
 
 __all__ = ["CONTROL", "DISCONNECTED", "MESSAGE", "TIMER", "Link", "Network", "Node", "Process", "ProcessState"]
@@ -46,6 +49,7 @@ class Network:
 
     __slots__ = (
         "_cpus", "_exchanges", "_jitter", "_latency", "_links", "_naive", "_outgoing", "_seed", "kernel", "processes",
+        "troubles",
     )  # fmt: skip
 
     def __init__(self, streams: Streams, latency: int, jitter: int, control: Handler, *, naive: bool = False) -> None:
@@ -53,7 +57,8 @@ class Network:
 
         ``naive``: nothing is left out, not even what changes nothing (:mod:`cluster_model.kernel.exchanges`).
         """
-        self.kernel = Kernel((self._deliver, self._fire, control, self._give_up, self._work))
+        handlers = (self._deliver, self._fire, control, self._give_up, self._work, self._trouble)
+        self.kernel = Kernel(handlers)
         self.processes: dict[int, Process] = {}
         self._seed = streams.seed
         self._naive = naive
@@ -64,6 +69,8 @@ class Network:
         self._outgoing: dict[int, dict[int, Link]] = {}
         self._cpus: dict[int, Cpu] = {}
         """Slow ones, by their first node."""
+        self.troubles = Troubles(self, streams)
+        """What faults do to links besides latency and cuts."""
 
     def add(self, node_id: int, name: str, node: Node) -> None:
         """A new process, running."""
@@ -77,6 +84,11 @@ class Network:
             link = Link(self._seed, processes[source], processes[target], self._latency, self._jitter)
             self._links[source, target] = self.outgoing(source)[target] = link
         return link
+
+    def standing(self, source: int, target: int) -> bool:
+        """Whether a connection stands on which one of them has sent to the other."""
+        link = self._links.get((source, target))
+        return link is not None and link.used
 
     def outgoing(self, source: int) -> dict[int, Link]:
         """The links from one process by target, those that exist so far; the same table for good."""
@@ -106,7 +118,10 @@ class Network:
     def cut(self, source: int, target: int, fault: int) -> None:
         """Drop all packets of one direction, until every fault that cut it has mended it."""
         self.rouse(source, target)
-        self.link(source, target).cut(fault)
+        link = self.link(source, target)
+        link.cut(fault)
+        for each in self.troubles.taken(link):
+            link.hold(self.kernel, link.wires[each.wire], each.order, each.payload)
 
     def mend(self, source: int, target: int, fault: int) -> None:
         """Undo of :meth:`cut` by that fault."""
@@ -117,11 +132,18 @@ class Network:
         link = self._links.get((source, target))
         return link is not None and bool(link.cuts)
 
+    def _trouble(self, target: int, payload: Payload) -> None:
+        self.troubles.fire(target, payload)
+
+    def tell(self, node: int, peer: int, life: int) -> None:
+        """The connection that a process had in this life to ``peer`` is broken."""
+        self._deliver(node, (peer, self.processes[peer].incarnation, life, DISCONNECTED))
+
     def _give_up(self, target: int, payload: Payload) -> None:
         source, sent_at = payload
         life = self.link(source, target).give_up(sent_at, self.kernel)
         if life >= 0:
-            self._deliver(source, (target, self.processes[target].incarnation, life, DISCONNECTED))
+            self.tell(source, target, life)
 
     def _deliver(self, target: int, payload: Payload) -> None:
         process = self.processes[target]
@@ -149,8 +171,12 @@ class Network:
         link.close()
         if not back.cuts:
             link.held.clear()
+            self.troubles.taken(link)
             payload = (dead, self.processes[dead].incarnation, self.processes[peer].incarnation, DISCONNECTED)
-            self.kernel.schedule(back.wire.arrival(self.kernel.now), MESSAGE, peer, payload)
+            if back.trouble is None:
+                self.kernel.schedule(back.wire.arrival(self.kernel.now), MESSAGE, peer, payload)
+            else:
+                self.troubles.closed(back, payload)
 
     def _fire(self, target: int, payload: Payload) -> None:
         process = self.processes[target]
@@ -187,6 +213,7 @@ class Network:
         process.held.clear()
         if process.cpu is not None:
             process.cpu.forget(node)
+        self.troubles.stopped(node, dark=state is ProcessState.OFF)
         for (source, _target), link in self._links.items():
             if source == node:
                 link.close()
@@ -260,11 +287,11 @@ class Network:
         links = tuple([(pair, link.save()) for pair, link in self._links.items()])
         exchanges = tuple([(place, exchange.save()) for place, exchange in self._exchanges.items()])
         cpus = tuple([cpu.save() for cpu in self._cpus.values()])
-        return (self.kernel.save(), processes, links, exchanges, cpus)
+        return (self.kernel.save(), processes, links, exchanges, cpus, self.troubles.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`, before the nodes are loaded; links and exchanges first used since are as new."""
-        kernel, processes, links, exchanges, cpus = saved
+        kernel, processes, links, exchanges, cpus, troubles = saved
         self.kernel.load(kernel)
         for node_id, state, incarnation, held in processes:
             process = self.processes[node_id]
@@ -281,3 +308,4 @@ class Network:
         owners = {node: cpu for cpu in self._cpus.values() for node in cpu.nodes}
         for process in self.processes.values():
             process.run_on(owners.get(process.id))
+        self.troubles.load(troubles)
