@@ -18,7 +18,7 @@ from cluster_model.kernel.processes import Network, ProcessState
 from cluster_model.log.crashes import WRITTEN_BACK, tear
 from cluster_model.messages import NOBODY
 from cluster_model.replication.broker import Broker
-from cluster_model.replication.fetcher import FETCHER
+from cluster_model.replication.fetcher_ids import FETCHER
 from cluster_model.replication.sessions import FETCH_WAIT
 
 CRASH: Final = "crash"

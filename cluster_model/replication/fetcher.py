@@ -7,7 +7,7 @@ fetches. A leader that does not answer holds up all partitions of the thread unt
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any
 
 from cluster_model.config import BrokerConfig
 from cluster_model.kernel.port import Alarm, Port
@@ -26,16 +26,13 @@ from cluster_model.messages import (
 )
 from cluster_model.profiles import Profile
 from cluster_model.replication.busy import Busy, busy_us
-from cluster_model.replication.fetcher_ids import first_correlation
+from cluster_model.replication.fetcher_ids import FETCHER, first_correlation
 from cluster_model.replication.following import GO_ON, Following, Outcome
 from cluster_model.replication.out_of_range import Seek
 from cluster_model.replication.replica import Replica
 from cluster_model.replication.session_cache import FULL
 from cluster_model.replication.session_handle import SessionHandle
 from cluster_model.replication.throttling import Throttle, slice_bytes
-
-FETCHER: Final = "fetcher"
-"""Name of the timer with which a fetcher looks whether anything is overdue."""
 
 
 class Fetcher:
