@@ -32,7 +32,6 @@ from cluster_model.messages import (
     ProduceResponse,
 )
 from cluster_model.profiles import Profile
-from cluster_model.replication.busy import Busy
 from cluster_model.replication.control import Control, Decisions, Handlers, is_older
 from cluster_model.replication.deleting import Deletions
 from cluster_model.replication.disk import Disk
@@ -58,7 +57,7 @@ class Broker:
     __slots__ = (
         "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_profile", "_service", "_touched",
         "control", "delete_strays", "disk", "follower_quota", "id", "leader_quota", "logs", "metadata",
-        "producer_ids", "purgatory", "refusal", "replicas", "sessions", "states", "strays", "tenants", "writes",
+        "producer_ids", "purgatory", "refusal", "replicas", "sessions", "slowed", "states", "strays", "tenants", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -94,6 +93,8 @@ class Broker:
             port, profile, config, self.replicas, metadata, self._touched.fresh, self.follower_quota,
             lambda: self.control.broker_epoch if profile.fetch_broker_epoch else -1,
         )  # fmt: skip
+        self.slowed = self._fetchers.busy
+        """What faults, by number, do to its replica fetchers."""
         self._service = Service(
             port, profile, self.replicas, self.purgatory, self.settle, self._touched.fresh, self.sessions,
             self.leader_quota, self.states,
@@ -129,11 +130,6 @@ class Broker:
             MetadataRequest: self._metadata_asked,
             DeleteRecordsRequest: self.purgatory.deletions.asked,
         }
-
-    @property
-    def slowed(self) -> dict[int, Busy]:
-        """What faults, by number, do to its replica fetchers."""
-        return self._fetchers.busy
 
     def join(self, control: Control) -> None:
         """Take part in a cluster by this side of its control plane; once, before anything happens."""
