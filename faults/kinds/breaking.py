@@ -135,9 +135,9 @@ FAULTS: Final = table(
         accepts="nodes",
         lasting=True,
         heals="the next close is heard of at once; the late news of an earlier one still is late",
-        glyph="⌛",
+        glyph="◌",
         colour="warning",
-        cause="a firewall that drops resets, a host that is gone before it can say so, a proxy that keeps the other half",
+        cause="a firewall that drops resets, a host that is gone before it can tell, a proxy that keeps the other half",
         may_break="failover: a peer finds out by its own timeouts (request.timeout.ms and the like), also after the "
         "target has come back",
         behaviour=SlowClose(),

@@ -3,7 +3,7 @@
 import pytest
 
 from faults.catalogue import CATALOGUE, nearest
-from faults.fault import ACCEPTS, Fault, Param
+from faults.fault import ACCEPTS, NUMERIC, Fault, Param
 from faults.operations import OPERATIONS, Operation, nearest_operation
 
 FAULTS = [pytest.param(fault, id=name) for name, fault in CATALOGUE.items()]
@@ -70,7 +70,7 @@ def test_a_parameter_is_described_and_its_default_is_allowed(param: Param) -> No
     assert (param.type == "choice") == bool(param.choices)
     if param.default is None or (param.type, param.default) == ("int", ""):
         return  # It must be given; or nothing is what no number could say.
-    if param.type in ("int", "duration", "broker"):
+    if param.type in (*NUMERIC, "broker"):
         assert isinstance(param.default, int)
         assert param.default == -1 or param.low <= param.default <= param.high
     elif param.type == "choice":
