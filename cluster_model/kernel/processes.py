@@ -69,7 +69,7 @@ class Network:
         self._jitter = jitter
         self._links: dict[tuple[int, int], Link] = {}
         self._outgoing: dict[int, dict[int, Link]] = {}
-        self.troubles = Troubles(self, streams)
+        self.troubles = Troubles(self, streams.seed)
         """What faults do to links besides latency and cuts."""
 
     def add(self, node_id: int, name: str, node: Node) -> None:

@@ -270,13 +270,13 @@ def test_who_closes_a_doomed_connection_itself_has_a_new_one(world: World) -> No
 
 def test_draws_of_losses_are_of_a_stream_of_their_own_and_only_while_something_is_lost(world: World) -> None:
     world.send(A, B, Ask("x"))
-    assert world.streams.save() == ()
+    assert world.network.troubles.save()[-1] == ()
     shape(world, A, B, 1, loss=1)
     world.send(A, B, Ask("x", 3 * MSS))
-    assert world.streams.save() == (("loss:link:node 1>node 2", 3),)
+    assert world.network.troubles.save()[-1] == (("loss:link:node 1>node 2", 3),)
     world.network.troubles.lift(1)
     world.send(A, B, Ask("x"))
-    assert world.streams.save() == (("loss:link:node 1>node 2", 3),)
+    assert world.network.troubles.save()[-1] == (("loss:link:node 1>node 2", 3),)
 
 
 def test_chances_of_several_faults_are_independent() -> None:
@@ -521,7 +521,7 @@ def test_a_network_saved_in_the_middle_of_all_that_goes_on_as_it_did() -> None:
     world.network.crash(B)
     world.network.restart(B)
     talk(world, 3)
-    saved, drawn = world.network.save(), world.streams.save()
+    saved = world.network.save()
 
     def go_on() -> list[Any]:
         before = len(world.seen(A)), len(world.seen(B))
@@ -534,7 +534,6 @@ def test_a_network_saved_in_the_middle_of_all_that_goes_on_as_it_did() -> None:
 
     first = go_on()
     assert len(first[0]) > 10 < len(first[1])
-    world.streams.load(drawn)
     world.network.load(saved)
     assert world.network.save() == saved
     assert go_on() == first
