@@ -264,6 +264,7 @@ class Troubles:
                 wire.arrives = 0
             if link.trouble is not None:
                 link.trouble.reset()
+                self._forget(link)
         for link in (there, back):
             opposite = back if link is there else there
             if opposite.trouble is not None and opposite.trouble.close_us:
@@ -348,6 +349,7 @@ class Troubles:
                 self.sever(target, peer)
             elif what == NEWS and serial == link.trouble.believes:
                 link.trouble.believes = 0
+                self._forget(link)
                 link.close()
                 self._net.tell(target, peer, link.source.incarnation)
 
