@@ -66,6 +66,8 @@ class BrokerConfig:
     cleaner_keys: int
     """Keys that one pass of the cleaner can map."""
     fetchers: int
+    io_threads: int
+    """Threads that handle requests; there is no telling them apart while no disk is slow."""
     rack_aware: bool
     """Whether a leader sends consumers to the nearest replica (``RackAwareReplicaSelector``)."""
     session_slots: int
@@ -115,6 +117,7 @@ class BrokerConfig:
             cleaner_backoff_us=duration_us(number("log.cleaner.backoff.ms", 15_000)),
             cleaner_keys=number("log.cleaner.dedupe.buffer.size", 134_217_728) * 9 // 10 // MAP_ENTRY,
             fetchers=number("num.replica.fetchers", 1),
+            io_threads=number("num.io.threads", 8),
             rack_aware=str(config.get("replica.selector.class", "")).endswith("RackAwareReplicaSelector"),
             session_slots=number("max.incremental.fetch.session.cache.slots", 1_000),
             leader_rate=number("leader.replication.throttled.rate", LONG_MAX),
@@ -174,6 +177,8 @@ class ConsumerConfig:
     rack: str = ""
     committed_only: bool = False
     """``isolation.level`` is read_committed (KIP-98)."""
+    check_crcs: bool = True
+    """Whether checksums are looked at."""
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ConsumerConfig":
@@ -190,4 +195,5 @@ class ConsumerConfig:
             metadata_age_us=int(config.get("metadata.max.age.ms", 300_000)) * MS,
             rack=str(config.get("client.rack", "")),
             committed_only=profile.transactions and config.get("isolation.level") == "read_committed",
+            check_crcs=bool(config.get("check.crcs", True)),
         )

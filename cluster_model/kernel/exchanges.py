@@ -198,6 +198,8 @@ class Exchange:
             return False
         if self._there.cuts or self._back.cuts or self._there.trouble or self._back.trouble:
             return False
+        if self._answerer.wakeful or self._asker.cpu is not None or self._answerer.cpu is not None:
+            return False
         self.answering = answering
         self._sleep = Sleep(number, now, self._sent_at, wait, serial)
         self._pace(wait, (self._asks - self._answers) % BLOCK)

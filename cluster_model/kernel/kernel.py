@@ -20,6 +20,8 @@ KernelState = tuple[int, int, int, int, tuple[int, int], tuple[KernelEvent, ...]
 
 LANES: Final = 1 << 56
 """Orders from here on belong to lanes; ordinary ones never get this far."""
+FIRST: Final = -1 << 60
+"""Orders from here on belong to what goes before everything of its microsecond; none of them gets as far as 0."""
 LAST: Final = 1 << 58
 """Behind every order of a microsecond: all that was due has been handled."""
 
@@ -62,6 +64,12 @@ class Kernel:
             self._at_once(at)
         self._sequence = sequence = self._sequence + 1
         heappush(self._heap, (at, sequence, kind, target, payload))
+
+    def schedule_first(self, kind: int, target: int, payload: Payload) -> None:
+        """Put an event at this very time, before whatever is still to come in it but for what was put there so."""
+        self._at_once(self.now)
+        self._sequence = sequence = self._sequence + 1
+        heappush(self._heap, (self.now, FIRST + sequence, kind, target, payload))
 
     def _at_once(self, at: int) -> None:
         """An ordinary event for this very time, or for one that is over, which is refused."""

@@ -90,6 +90,13 @@ class Port:
         """Another node's connection of that number to this one."""
         return self._network.exchange(asker, self.node_id, index)
 
+    def stay_awake(self, *, wakeful: bool) -> None:
+        """Whether every question asked of this process is to come as a message, even one that changes nothing.
+
+        Exchanges that sleep already must have been woken.
+        """
+        self._processes[self.node_id].wakeful = wakeful
+
     def exit(self, reason: str) -> None:
         """End this process: it handles nothing more from here on, and ``reason`` is what is told of its end."""
         self._network.exit(self.node_id, reason)
