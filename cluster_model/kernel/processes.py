@@ -69,7 +69,7 @@ class Network:
         self._outgoing: dict[int, dict[int, Link]] = {}
         self._cpus: dict[int, Cpu] = {}
         """Slow ones, by their first node."""
-        self.troubles = Troubles(self, streams)
+        self.troubles = Troubles(self, streams.seed)
         """What faults do to links besides latency and cuts."""
 
     def add(self, node_id: int, name: str, node: Node) -> None:

@@ -45,9 +45,8 @@ class DuplicateResponses(Shaping):
 
     def told(self, params: Mapping[str, Any]) -> str:
         """How many."""
-        return (
-            f"{percent(int(params['percent']))} of the responses come twice, and whoever gets one closes the connection"
-        )
+        often = percent(int(params["percent"]))
+        return f"{often} of the responses come twice, and whoever gets one so closes the connection"
 
 
 FAULTS: Final = table(
@@ -66,7 +65,7 @@ FAULTS: Final = table(
         accepts="nodes",
         lasting=True,
         heals="responses given from then on take their usual time, behind those that are late",
-        glyph="↩",
+        glyph="↤",
         colour="warning",
         cause="a response queue or network threads that do not keep up, a proxy that buffers one direction",
         may_break="whoever waits: once the delay is longer than a request timeout, what was carried out is asked for "
