@@ -5,7 +5,17 @@ from collections.abc import Mapping
 from typing import Final
 
 from faults.fault import FAMILIES, Fault
-from faults.kinds import controlling, delaying, outvoting, partitioning, stalling, stopping, withholding
+from faults.kinds import (
+    controlling,
+    delaying,
+    dividing,
+    flapping,
+    outvoting,
+    partitioning,
+    stalling,
+    stopping,
+    withholding,
+)
 
 
 def _by_family(*tables: Mapping[str, Fault]) -> dict[str, Fault]:
@@ -17,6 +27,8 @@ CATALOGUE: Final = _by_family(
     stopping.FAULTS,
     delaying.FAULTS,
     partitioning.FAULTS,
+    dividing.FAULTS,
+    flapping.FAULTS,
     controlling.FAULTS,
     outvoting.FAULTS,
     withholding.FAULTS,

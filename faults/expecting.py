@@ -43,8 +43,8 @@ def slowness(cluster: Cluster, fault: str, nodes: tuple[int, ...]) -> Expectatio
 def severance(cluster: Cluster, fault: str, aim: Aim) -> Expectation:
     """Links that let nothing pass, in the directions that the aim says; the other nodes still speak to each other."""
     net = Net(cluster, (), aim.links)
-    others = [node for node in cluster.nodes() if node not in aim.nodes]
-    if not any(net.linked(node, other) for node in aim.nodes for other in others):
+    others = [node for node in cluster.nodes() if node not in aim.nodes] or cluster.nodes()
+    if not any(net.linked(node, other) for node in aim.nodes for other in others if other != node):
         return silence(cluster, fault, aim.nodes, aim.for_us)
     if 0 <= aim.for_us < min(cluster.plane.session_us, lag_time_us(cluster)):
         return _short(cluster, aim.nodes, aim.for_us)
