@@ -56,8 +56,8 @@ class Broker:
 
     __slots__ = (
         "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_profile", "_service", "_touched",
-        "control", "delete_strays", "disk", "follower_quota", "id", "leader_quota", "logs", "metadata",
-        "producer_ids", "purgatory", "refusal", "replicas", "sessions", "slowed", "states", "strays", "tenants", "writes",
+        "control", "delete_strays", "disk", "follower_quota", "id", "leader_quota", "logs", "metadata", "producer_ids",
+        "purgatory", "refusal", "replicas", "sessions", "slowed", "states", "strays", "tenants", "writes",
     )  # fmt: skip
 
     def __init__(
