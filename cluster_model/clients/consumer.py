@@ -170,9 +170,15 @@ class Consumer:
             self._phase = STARTING
         self._alarm.want(self._port.now)
 
+    @property
+    def metadata(self) -> Metadata:
+        """What it has been told of the cluster."""
+        return self._metadata
+
     def succeed(self, former: "Consumer") -> None:
         """Be the next process of the same application: of the former one it has nothing but what is counted."""
         self.read, self.failed, self.stall_us = former.read, former.failed, former.stall_us
+        self._metadata.old.load(former._metadata.old.save())
 
     def receive(self, source: int, message: Message) -> None:
         """Handle a message."""
@@ -199,6 +205,7 @@ class Consumer:
             if self.coordination is not None:
                 overdue += self.coordination.overdue(now)
             for broker in dict.fromkeys(overdue):
+                self._port.abandon(broker)
                 self._connection_lost(broker)
             self._go_on()
 
