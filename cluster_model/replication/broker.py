@@ -135,6 +135,8 @@ class Broker:
         """Take part in a cluster by this side of its control plane; once, before anything happens."""
         self.control = control
         self._handlers.update(control.handlers)
+        if self._profile.kraft:
+            self.writes.spared = tuple(control.handlers)
 
     def host(self, tenant: Tenant) -> None:
         """Take a coordinator in; once, before anything happens."""
