@@ -964,6 +964,20 @@ class RecordDeadLettered(TraceEvent):
 
 
 @_event
+class FaultSkipped(TraceEvent):
+    """A fault that was to be injected only where there is somebody to strike found nobody: ``detail`` says who is not.
+
+    ``target`` is what was asked for, a selector.
+    """
+
+    kind: ClassVar[str] = "fault_skipped"
+    at_us: int
+    fault: str
+    target: str
+    detail: str
+
+
+@_event
 class BatchDamaged(TraceEvent):
     """Bits of a stored batch over ``[log_offset, end_offset)`` have turned on a broker's disk; nobody has noticed.
 

@@ -6,14 +6,22 @@ from typing import Final
 
 from faults.fault import FAMILIES, Fault
 from faults.kinds import (
+    answering,
+    bouncing,
+    breaking,
     controlling,
     corrupting,
     delaying,
     lagging,
+    limiting,
+    losing,
     outvoting,
     partitioning,
+    pausing,
+    slowing,
     stalling,
     stopping,
+    thrashing,
     withholding,
 )
 
@@ -25,8 +33,16 @@ def _by_family(*tables: Mapping[str, Fault]) -> dict[str, Fault]:
 
 CATALOGUE: Final = _by_family(
     stopping.FAULTS,
+    bouncing.FAULTS,
+    pausing.FAULTS,
+    slowing.FAULTS,
+    thrashing.FAULTS,
     lagging.FAULTS,
     delaying.FAULTS,
+    limiting.FAULTS,
+    losing.FAULTS,
+    answering.FAULTS,
+    breaking.FAULTS,
     partitioning.FAULTS,
     corrupting.FAULTS,
     controlling.FAULTS,

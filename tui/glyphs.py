@@ -84,6 +84,10 @@ ASCII: Final[Mapping[str, str]] = {
     "–": "-",
     "…": "~",
     "›": ">",
+    "♛": "k",
+    "∅": "0",
+    "◷": "c",
+    "◌": "o",
 }
 """Glyph → what stands for it where only ASCII is safe; always one cell for one cell."""
 

@@ -373,6 +373,7 @@ class Fetcher:
         elif self._outstanding:
             late_at = self._exchange.sent_at + self._config.socket_timeout_us
             if late_at <= now:
+                self._port.abandon(self.leader, self._exchange)
                 self.disconnected()
             else:
                 self._alarm.want(late_at)

@@ -11,7 +11,7 @@ from faults.catalogue import CATALOGUE
 from faults.fault import ACCEPTS, Fault, Param
 from faults.operations import OPERATIONS, Operation
 from faults.parameters import written
-from faults.selectors import SELECTORS
+from faults.selector_language import SELECTORS
 from playbooks.bundled import names, path_of
 from playbooks.loader import PlaybookError, load
 from playbooks.model import Playbook
