@@ -246,12 +246,6 @@ def test_a_start_that_recovers_ends_the_log_at_the_damage_and_fetches_the_rest()
 
 
 def test_a_start_does_not_look_below_the_recovery_point() -> None:
-    spec = busy_cluster().spec
-    small = tuple(
-        topic._replace(config={"segment.bytes": 2_000}) if hasattr(topic, "_replace") else topic
-        for topic in spec.topics
-    )
-    del small
     told = busy(20)
     replica = lines(told, 3)
     replica.log.roll(told.cluster.now_us, "segment.bytes")
