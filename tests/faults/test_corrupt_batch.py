@@ -180,16 +180,46 @@ def test_before_0_10_2_the_thread_ends_and_all_that_it_fetched_stands_still() ->
     assert sorted(newer.cluster.query.isr("b-0")) == [1, 2, 3]
 
 
-def _one_leader(kafka: str) -> Cluster:
+def test_an_answer_that_is_cut_to_size_carries_the_damage_too() -> None:
+    told = Told(_one_leader("3.9", **{"replica.fetch.response.max.bytes": 1_000}))
+    told.run(5)
+    inject(told.board, "crash", "broker(3)")
+    told.run(20)
+    inject(told.board, "corrupt_batch", "broker(1)", partition="a-0")
+    told.board.heal("crash")
+    told.run(60)
+    (damaged,) = told.of(BatchDamaged)
+    # An answer holds five batches, and is appended as a whole or not at all.
+    assert 0 <= damaged.log_offset - lines(told, 3, "a-0").log.leo < 5
+    assert [event.log_offset for event in told.of(CorruptBatchFound)] == [damaged.log_offset]
+    assert sorted(told.cluster.query.isr("b-0")) == [1, 2, 3]
+
+
+def test_what_is_acknowledged_after_the_damage_is_missing_from_the_first() -> None:
+    told = Told(_one_leader("3.9"))
+    told.run(5)
+    cluster, log = told.cluster, lines(told, 1, "a-0").log
+    before = log.leo
+    while log.leo == before:
+        cluster.run(cluster.now_us + 100)
+    assert cluster.query.acked("to-a") <= before
+    inject(told.board, "corrupt_batch", "broker(1)", partition="a-0", offset=before)
+    assert cluster.query.missing() == 0
+    told.run(6)
+    assert cluster.query.acked("to-a") > before
+    assert cluster.query.missing() == log.lineage_at(before).batch_at(before).records
+
+
+def _one_leader(kafka: str, **config: Any) -> Cluster:
     """Two topics, both led by broker 1."""
     names = ("a", "b")
     spec = ClusterSpec(
         kafka=kafka,
-        mode="zookeeper",
+        mode="kraft" if kafka == "3.9" else "zookeeper",
         brokers=tuple(BrokerSpec(broker, "") for broker in (1, 2, 3)),
         topics=tuple(TopicSpec(name, 1, 3, ((1, 2, 3),)) for name in names),
-        producers=tuple(ProducerSpec(f"to-{name}", name, 50 * MS) for name in names),
-        config={"replica.lag.time.max.ms": 4_000, "offsets.topic.replication.factor": 9},
+        producers=tuple(ProducerSpec(f"to-{name}", name, 50 * MS, config={"acks": "1"}) for name in names),
+        config={"replica.lag.time.max.ms": 4_000, "offsets.topic.replication.factor": 9, **config},
     )
     return Cluster.build(spec, 3)
 

@@ -263,11 +263,11 @@ def test_it_tells_beforehand_whose_records_are_at_stake() -> None:
     assert "checkout" in said.clients
 
 
-@pytest.mark.parametrize("at", [30, 125])
+@pytest.mark.parametrize("at", [70, 165])
 def test_it_goes_back_with_a_keyframe(at: int) -> None:
     """While it lies, and when it has ceased to and has not written yet."""
     cluster, board = alone(**{"flush.messages": 1_000_000})
-    cluster.run(10 * SECOND)
+    cluster.run(50 * SECOND)
     inject(board, "lost_writeback", "broker(1)", for_us=110 * SECOND)
     cluster.run(at * SECOND)
     saved, kept = cluster.save(), board.save()
@@ -280,7 +280,7 @@ def test_it_goes_back_with_a_keyframe(at: int) -> None:
         return cluster.digest(), left
 
     first = on()
-    assert first[1] == 0
+    assert 0 < first[1] <= 25 * 20
     cluster.load(saved)
     board.load(kept)
     assert on() == first
