@@ -96,9 +96,9 @@ class Cluster:
         self.wiring = Wiring(self.network, self.clients.together, parts.lineages)
         self.admin = AdminClient(self._port(ADMIN), ids, self.streams.named("admin"))
         self.network.add(ADMIN, NAME, self.admin)
-        self.harm = Harm(self.brokers, self.network)
         self.lives = Lives(self.network, self.brokers, self.plane, self.clients, self.emit)
         """How processes end, begin again, and how fast they work."""
+        self.harm = Harm(self.brokers, self.network)
         self.world = World(
             self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up, ids, self._known
         )

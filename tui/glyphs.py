@@ -88,6 +88,23 @@ ASCII: Final[Mapping[str, str]] = {
     "∅": "0",
     "◷": "c",
     "◌": "o",
+    "↻": "b",
+    "⋯": "t",
+    "◵": "u",
+    "≂": "w",
+    "∵": "k",
+    "↩": "r",
+    "⇇": "2",
+    "⌁": "z",
+    "◶": "e",
+    "▽": "d",
+    "▣": "F",
+    "▤": "R",
+    "◇": "a",
+    "↗": "v",
+    "∆": "h",
+    "⇄": "j",
+    "∥": "q",
 }
 """Glyph → what stands for it where only ASCII is safe; always one cell for one cell."""
 

@@ -109,7 +109,15 @@ class Broker:
         self.tenants = self.purgatory.tenants = Tenants(
             port, self.replicas, self.purgatory, self.settle, self.states, metadata
         )
-        self._handlers: Handlers = {
+        self._handlers = self._own_handlers()
+        self.disk = Disk()
+        self.writes = Writes(
+            port, profile, self.disk, self.replicas, self._handlers, (self._service, self._fetchers, self.tenants),
+            self._fetched, self.logs, lambda: self._config.io_threads,
+        )  # fmt: skip
+
+    def _own_handlers(self) -> Handlers:
+        return {
             FetchRequest: self._service.fetch,
             FetchResponse: self._fetched,
             ProduceRequest: self._service.produce,
@@ -121,11 +129,6 @@ class Broker:
             MetadataRequest: self._metadata_asked,
             DeleteRecordsRequest: self.purgatory.deletions.asked,
         }
-        self.disk = Disk()
-        self.writes = Writes(
-            port, profile, self.disk, self.replicas, self._handlers, (self._service, self._fetchers, self.tenants),
-            self._fetched, self.logs, lambda: self._config.io_threads,
-        )  # fmt: skip
 
     @property
     def slowed(self) -> dict[int, Busy]:
