@@ -32,7 +32,6 @@ from cluster_model.messages import (
     ProduceResponse,
 )
 from cluster_model.profiles import Profile
-from cluster_model.replication.busy import Busy
 from cluster_model.replication.control import Control, Decisions, Handlers, is_older
 from cluster_model.replication.deleting import Deletions
 from cluster_model.replication.disk import Disk
@@ -58,7 +57,8 @@ class Broker:
     __slots__ = (
         "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_profile", "_service", "_touched",
         "control", "delete_strays", "disk", "follower_quota", "id", "leader_quota", "logs", "metadata",
-        "producer_ids", "purgatory", "refusal", "replicas", "sessions", "states", "strays", "tenants", "writes",
+        "producer_ids", "purgatory", "refusal", "replicas", "sessions", "slowed", "states", "strays", "tenants",
+        "writes",
     )  # fmt: skip
 
     def __init__(
@@ -102,6 +102,7 @@ class Broker:
             port, profile, self.replicas, self.logs, self._service, self._touched,
             (self.leader_quota, self.follower_quota), settings, source, emit, self._fetchers.leave,
         )  # fmt: skip
+        self.slowed = self._fetchers.busy
         self.refusal = self._hosting.refusal
         self.strays = self._hosting.strays
         self.delete_strays = self._hosting.delete_strays
@@ -129,11 +130,6 @@ class Broker:
             MetadataRequest: self._metadata_asked,
             DeleteRecordsRequest: self.purgatory.deletions.asked,
         }
-
-    @property
-    def slowed(self) -> dict[int, Busy]:
-        """What faults, by number, do to its replica fetchers."""
-        return self._fetchers.busy
 
     def join(self, control: Control) -> None:
         """Take part in a cluster by this side of its control plane; once, before anything happens."""
@@ -178,9 +174,8 @@ class Broker:
         self.sessions.clear()
         self.leader_quota.rate.clear()
         self.follower_quota.rate.clear()
-        self.states.clear()
-        self.metadata.live.clear()
-        self.metadata.racks.clear()
+        for known in (self.states, self.metadata.live, self.metadata.racks):
+            known.clear()
         self.control.stopped()
         self.tenants.stopped()
         self.writes.stopped()
@@ -362,8 +357,7 @@ class Broker:
         return sum(replica.leadership is not None for replica in self.replicas.values())
 
     def _fetched(self, source: int, response: FetchResponse) -> None:
-        if self._fetchers.fetched(source, response):
-            self._fetched_news(response)
+        self._fetched_news(self._fetchers.fetched(source, response))
 
     def _fetched_news(self, response: FetchResponse | None) -> None:
         if response is not None and self._profile.reads_from_followers and self.purgatory.readers:
@@ -381,9 +375,9 @@ class Broker:
 
     def _metadata_asked(self, source: int, request: MetadataRequest) -> None:
         brokers, controller = tuple(self.metadata.live), self.control.told_controller()
-        states = tuple(self.states.values())
         racks = tuple(map(self.metadata.racks.get, brokers, repeat(""))) if self.metadata.racks else ()
-        self._port.send(source, MetadataResponse(request.correlation, states, brokers, controller, racks))
+        response = MetadataResponse(request.correlation, tuple(self.states.values()), brokers, controller, racks)
+        self._port.send(source, response)
 
     def save(self) -> tuple[Any, ...]:
         """All state, disks included."""
