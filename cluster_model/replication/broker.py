@@ -103,6 +103,7 @@ class Broker:
             port, profile, self.replicas, self.logs, self._service, self._touched,
             (self.leader_quota, self.follower_quota), settings, source, emit, self._fetchers.leave,
         )  # fmt: skip
+        self.slowed = self._fetchers.busy
         self.refusal = self._hosting.refusal
         self.strays = self._hosting.strays
         self.delete_strays = self._hosting.delete_strays
@@ -176,9 +177,8 @@ class Broker:
         self.sessions.clear()
         self.leader_quota.rate.clear()
         self.follower_quota.rate.clear()
-        self.states.clear()
-        self.metadata.live.clear()
-        self.metadata.racks.clear()
+        for known in (self.states, self.metadata.live, self.metadata.racks):
+            known.clear()
         self.control.stopped()
         self.tenants.stopped()
         self.writes.stopped()
@@ -360,8 +360,7 @@ class Broker:
         return sum(replica.leadership is not None for replica in self.replicas.values())
 
     def _fetched(self, source: int, response: FetchResponse) -> None:
-        if self._fetchers.fetched(source, response):
-            self._fetched_news(response)
+        self._fetched_news(self._fetchers.fetched(source, response))
 
     def _fetched_news(self, response: FetchResponse | None) -> None:
         if response is not None and self._profile.reads_from_followers and self.purgatory.readers:
@@ -379,9 +378,9 @@ class Broker:
 
     def _metadata_asked(self, source: int, request: MetadataRequest) -> None:
         brokers, controller = tuple(self.metadata.live), self.control.told_controller()
-        states = tuple(self.states.values())
         racks = tuple(map(self.metadata.racks.get, brokers, repeat(""))) if self.metadata.racks else ()
-        self._port.send(source, MetadataResponse(request.correlation, states, brokers, controller, racks))
+        response = MetadataResponse(request.correlation, tuple(self.states.values()), brokers, controller, racks)
+        self._port.send(source, response)
 
     def save(self) -> tuple[Any, ...]:
         """All state, disks included."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tui import glyphs
-from tui.viewmodel import group_words, operation_words, transaction_words
+from tui.viewmodel import damage_words, group_words, operation_words, transaction_words
 from tui.viewmodel.words import names, parameters, records
 
 
@@ -328,6 +328,11 @@ def _transaction(event: Any) -> Said:
     return glyph, role, key, lambda _entry: said
 
 
+def _damage(event: Any) -> Said:
+    glyph, role, key, said = damage_words.told(event)
+    return glyph, role, key, lambda _entry: said
+
+
 def _checked(event: Any) -> Said:
     glyph, role = (glyphs.OK, "calm") if event.ok else (glyphs.DOWN, "alarm")
     return (
@@ -398,4 +403,5 @@ _TELLERS: Final[dict[str, Callable[[Any], Said]]] = {
     "admin_answered": _answered,
     **dict.fromkeys(group_words.KINDS, _group),
     **dict.fromkeys(transaction_words.KINDS, _transaction),
+    **dict.fromkeys(damage_words.KINDS, _damage),
 }
