@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from faults.fault import FAMILIES, Fault
-from faults.kinds import controlling, delaying, outvoting, partitioning, stalling, stopping, withholding
+from faults.kinds import controlling, delaying, outvoting, partitioning, skewing, stalling, stopping, withholding
 
 
 def _by_family(*tables: Mapping[str, Fault]) -> dict[str, Fault]:
@@ -19,6 +19,7 @@ CATALOGUE: Final = _by_family(
     partitioning.FAULTS,
     controlling.FAULTS,
     outvoting.FAULTS,
+    skewing.FAULTS,
     withholding.FAULTS,
     stalling.FAULTS,
 )

@@ -26,6 +26,7 @@ from cluster_model.kernel.exchanges import Exchange
 from cluster_model.kernel.kernel import Handler, Kernel, Payload
 from cluster_model.kernel.process import CONTROL, MESSAGE, RUNNING, TIMER, Node, Process, ProcessState
 from cluster_model.kernel.streams import Streams
+from cluster_model.kernel.wall import Clocks
 from cluster_model.kernel.wires import Link
 
 __all__ = ["CONTROL", "MESSAGE", "TIMER", "Link", "Network", "Node", "Process", "ProcessState"]
@@ -47,7 +48,9 @@ DISCONNECTED: Final = Disconnected()
 class Network:
     """All processes and the links between them."""
 
-    __slots__ = ("_exchanges", "_jitter", "_latency", "_links", "_naive", "_outgoing", "_seed", "kernel", "processes")
+    __slots__ = (
+        "_exchanges", "_jitter", "_latency", "_links", "_naive", "_outgoing", "_seed", "clocks", "kernel", "processes",
+    )  # fmt: skip
 
     def __init__(self, streams: Streams, latency: int, jitter: int, control: Handler, *, naive: bool = False) -> None:
         """``control`` handles CONTROL events: what comes from outside and happens at a set time.
@@ -56,6 +59,7 @@ class Network:
         """
         self.kernel = Kernel((self._deliver, self._fire, control, self._give_up))
         self.processes: dict[int, Process] = {}
+        self.clocks = Clocks(self.processes)
         self._seed = streams.seed
         self._naive = naive
         self._exchanges: dict[tuple[int, int, int], Exchange] = {}
@@ -101,6 +105,11 @@ class Network:
         """Let faults add this, and nothing else, to the delays of one link: (fault id, latency, jitter) each."""
         self.rouse(source, target)
         self.link(source, target).slow_down(lag)
+
+    def skew(self, node: int, fault: int, ahead_us: int) -> None:
+        """Let a fault set a machine's clock that far ahead, or behind; 0: no longer (:mod:`~.kernel.wall`)."""
+        self.rouse(node)
+        self.clocks.skew(node, fault, ahead_us)
 
     def cut(self, source: int, target: int, fault: int) -> None:
         """Drop all packets of one direction, until every fault that cut it has mended it."""
@@ -212,15 +221,16 @@ class Network:
         processes = tuple([(p.id, p.state, p.incarnation, tuple(p.held)) for p in self.processes.values()])
         links = tuple([(pair, link.save()) for pair, link in self._links.items()])
         exchanges = tuple([(place, exchange.save()) for place, exchange in self._exchanges.items()])
-        return (self.kernel.save(), processes, links, exchanges)
+        return (self.kernel.save(), processes, links, exchanges, self.clocks.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`, before the nodes are loaded; links and exchanges first used since are as new."""
-        kernel, processes, links, exchanges = saved
+        kernel, processes, links, exchanges, clocks = saved
         self.kernel.load(kernel)
         for node_id, state, incarnation, held in processes:
             process = self.processes[node_id]
             process.state, process.incarnation, process.held = state, incarnation, list(held)
+        self.clocks.load(clocks)
         self._links.clear()
         for outgoing in self._outgoing.values():
             outgoing.clear()

@@ -73,7 +73,7 @@ class Broker:
         """``settings`` are what it has been told of topics, ``source`` is where its replicas come from."""
         self._emit = emit
         self.id = port.node_id
-        self.metadata = metadata
+        self.metadata, metadata.wall = metadata, port.wall
         self.replicas: dict[str, Replica] = {}
         self.control: Control
         """Its side of the control plane, given by :meth:`join`."""
@@ -347,6 +347,13 @@ class Broker:
     def registered_anew(self) -> None:
         """The broker epoch has changed: fetches carry another one from now on."""
         self._fetchers.disturb()
+
+    def clock_stepped(self, by: int, *, runs: bool) -> None:
+        """The machine's clock was set, whether the process runs or not."""
+        del runs
+        self._unsettle()
+        for replica in self.replicas.values():
+            replica.clock_stepped(by)
 
     def leads(self) -> int:
         """How many partitions it believes to lead."""

@@ -25,7 +25,7 @@ def run_cleaner(replicas: Iterable[Replica], config: BrokerConfig, now: int) -> 
     dirtiest: Replica | None = None
     most = -1
     for replica in compacted:
-        work = to_clean(replica.log, replica.lso, replica.cleaner_offset, now)
+        work = to_clean(replica.log, replica.lso, replica.cleaner_offset, replica.wall_time(now))
         if work is not None and work.dirty_ppm > most:
             dirtiest, most = replica, work.dirty_ppm
     read = -1 if dirtiest is None else dirtiest.clean(now, config.cleaner_keys)
