@@ -202,6 +202,7 @@ class Consumer:
             if self.coordination is not None:
                 overdue += self.coordination.overdue(now)
             for broker in dict.fromkeys(overdue):
+                self._port.abandon(broker)
                 self._connection_lost(broker)
             self._go_on()
 

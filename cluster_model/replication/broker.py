@@ -32,6 +32,7 @@ from cluster_model.messages import (
     ProduceResponse,
 )
 from cluster_model.profiles import Profile
+from cluster_model.replication.busy import Busy
 from cluster_model.replication.control import Control, Decisions, Handlers, is_older
 from cluster_model.replication.deleting import Deletions
 from cluster_model.replication.disk import Disk
@@ -56,7 +57,7 @@ class Broker:
 
     __slots__ = (
         "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_profile", "_service", "_touched",
-        "control", "delete_strays", "disk", "follower_quota", "id", "leader_quota", "logs", "metadata",
+        "clock_stepped", "control", "delete_strays", "disk", "follower_quota", "id", "leader_quota", "logs", "metadata",
         "producer_ids", "purgatory", "refusal", "replicas", "sessions", "states", "strays", "tenants", "writes",
     )  # fmt: skip
 
@@ -101,14 +102,21 @@ class Broker:
             port, profile, self.replicas, self.logs, self._service, self._touched,
             (self.leader_quota, self.follower_quota), settings, source, emit, self._fetchers.leave,
         )  # fmt: skip
-        self.refusal = self._hosting.refusal
-        self.strays = self._hosting.strays
-        self.delete_strays = self._hosting.delete_strays
+        self.refusal, self.strays = self._hosting.refusal, self._hosting.strays
+        self.delete_strays, self.clock_stepped = self._hosting.delete_strays, self._hosting.clock_stepped
         self.purgatory.deletions = Deletions(port, self.replicas, self.metadata, self._touched.fresh)
         self.tenants = self.purgatory.tenants = Tenants(
             port, self.replicas, self.purgatory, self.settle, self.states, metadata
         )
-        self._handlers: Handlers = {
+        self._handlers = self._own_handlers()
+        self.disk = Disk()
+        self.writes = Writes(
+            port, profile, self.disk, self.replicas, self._handlers, (self._service, self._fetchers, self.tenants),
+            self._fetched, self.logs, lambda: self._config.io_threads,
+        )  # fmt: skip
+
+    def _own_handlers(self) -> Handlers:
+        return {
             FetchRequest: self._service.fetch,
             FetchResponse: self._fetched,
             ProduceRequest: self._service.produce,
@@ -120,11 +128,11 @@ class Broker:
             MetadataRequest: self._metadata_asked,
             DeleteRecordsRequest: self.purgatory.deletions.asked,
         }
-        self.disk = Disk()
-        self.writes = Writes(
-            port, profile, self.disk, self.replicas, self._handlers, (self._service, self._fetchers, self.tenants),
-            self._fetched, self.logs, lambda: self._config.io_threads,
-        )  # fmt: skip
+
+    @property
+    def slowed(self) -> dict[int, Busy]:
+        """What faults, by number, do to its replica fetchers."""
+        return self._fetchers.busy
 
     def join(self, control: Control) -> None:
         """Take part in a cluster by this side of its control plane; once, before anything happens."""
@@ -204,7 +212,7 @@ class Broker:
         """Handle a timer by its name."""
         name = timer[0]
         if name == "fetcher":
-            self._fetchers.rang(timer[1], timer[2])
+            self._fetched_news(self._fetchers.rang(timer[1], timer[2]))
         elif name == "fetch wait":
             self._service.waited(*timer[1:])
         elif name == "purgatory":
@@ -348,19 +356,16 @@ class Broker:
         """The broker epoch has changed: fetches carry another one from now on."""
         self._fetchers.disturb()
 
-    def clock_stepped(self, by: int, *, runs: bool) -> None:
-        """The machine's clock was set, whether the process runs or not."""
-        del runs
-        self._unsettle()
-        for replica in self.replicas.values():
-            replica.clock_stepped(by)
-
     def leads(self) -> int:
         """How many partitions it believes to lead."""
         return sum(replica.leadership is not None for replica in self.replicas.values())
 
     def _fetched(self, source: int, response: FetchResponse) -> None:
-        if self._fetchers.fetched(source, response) and self._profile.reads_from_followers and self.purgatory.readers:
+        if self._fetchers.fetched(source, response):
+            self._fetched_news(response)
+
+    def _fetched_news(self, response: FetchResponse | None) -> None:
+        if response is not None and self._profile.reads_from_followers and self.purgatory.readers:
             # ReplicaFetcherThread completes the consumers' fetches that wait for its partitions' HW.
             for data in response.partitions:
                 if self.purgatory.readers.get(data.partition) and data.partition in self.replicas:

@@ -108,12 +108,16 @@ def _library(
 
 @app.command("faults")
 def _faults(
-    name: Annotated[str | None, typer.Argument(help="Tell all about this one.")] = None, json: JsonOption = False
+    name: Annotated[str | None, typer.Argument(help="Tell all about this one.")] = None,
+    family: Annotated[
+        str | None, typer.Option(metavar="FAMILY", help="Only one family's, such as links or 'control plane'.")
+    ] = None,
+    json: JsonOption = False,
 ) -> None:
-    """List the faults, operations and targets, or tell all about one."""
+    """List the faults by family, the operations and the targets, or tell all about one."""
     from tui.cli.listing import faults  # noqa: PLC0415
 
-    _end(lambda: faults(name, json=json))
+    _end(lambda: faults(name, family=family, json=json))
 
 
 @app.command("profiles")

@@ -122,6 +122,11 @@ def _healed(event: Any) -> Said:
     )
 
 
+def _skipped(event: Any) -> Said:
+    said = f"{event.fault.replace('_', ' ')} on {event.target} skipped: {event.detail}"
+    return glyphs.MORE_RIGHT, "quiet", (event.at_us, event.fault, event.target), lambda _entry: said
+
+
 def _elected(event: Any) -> Said:
     how = "" if event.clean else "UNCLEAN: "
     return (
@@ -362,6 +367,7 @@ _TELLERS: Final[dict[str, Callable[[Any], Said]]] = {
     "controller_changed": _controller,
     "fault_injected": _injected,
     "fault_healed": _healed,
+    "fault_skipped": _skipped,
     "leader_elected": _elected,
     "partition_offline": _offline,
     "partition_created": _partition_created,
