@@ -366,7 +366,8 @@ class Sender:
             room = max(1, config.batch_bytes * batch.records // max(1, self._ready.size(batch)))
             self._accumulator.replace(batch, batch.pieces(room))
             return
-        in_time = now - batch.created_us < config.delivery_timeout_us and batch.attempts <= config.retries
+        waited = now - batch.created_us + batch.aged_us
+        in_time = waited < config.delivery_timeout_us and batch.attempts <= config.retries
         if not (in_time and self._sequences.may_retry(line, batch, error, log_start)):
             self._give_up(batch, error, for_good=in_time)
             return
