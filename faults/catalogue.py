@@ -21,6 +21,7 @@ from faults.kinds import (
     outvoting,
     partitioning,
     pausing,
+    skewing,
     slow_disks,
     slowing,
     stalling,
@@ -55,6 +56,7 @@ CATALOGUE: Final = _by_family(
     broken_disks.FAULTS,
     controlling.FAULTS,
     outvoting.FAULTS,
+    skewing.FAULTS,
     withholding.FAULTS,
     stalling.FAULTS,
 )

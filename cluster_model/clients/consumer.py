@@ -51,9 +51,9 @@ class Consumer:
     """The node: one member of a group."""
 
     __slots__ = (
-        "_alarm", "_application", "_busy_until", "_config", "_emit", "_failing", "_fetcher", "_hand", "_metadata",
-        "_phase", "_port", "_positions", "_profile", "_refused", "_taken", "coordination", "failed", "group",
-        "leaving", "letters", "metadata", "name", "read", "stall_us",
+        "_alarm", "_application", "_busy_until", "_config", "_emit", "_failing", "_fetcher", "_hand", "_phase",
+        "_port", "_positions", "_profile", "_refused", "_taken", "coordination", "failed", "group", "leaving",
+        "letters", "metadata", "name", "read", "stall_us",
     )  # fmt: skip
 
     def __init__(
@@ -96,19 +96,15 @@ class Consumer:
         self.coordination: Coordination | ModernCoordination | None = None
         self._busy_until = 0
         self._alarm = Alarm(port, "poll")
-        self.metadata = self._metadata = Metadata(
-            port,
-            brokers,
-            age_us=config.metadata_age_us,
-            backoff_us=config.backoff_us,
-            timeout_us=config.request_timeout_us,
-            busy=self._busy,
-        )
+        self.metadata = Metadata(
+            port, brokers, age_us=config.metadata_age_us, backoff_us=config.backoff_us,
+            timeout_us=config.request_timeout_us, busy=self._busy,
+        )  # fmt: skip
         self._positions = Positions(
             port, (name, group), profile, reset_policy(profile, config.reset),
-            (config.backoff_us, config.request_timeout_us), self._metadata, emit,
+            (config.backoff_us, config.request_timeout_us), self.metadata, emit,
         )  # fmt: skip
-        self._fetcher = Fetcher(port, profile, config, self._metadata, self._positions, lineages)
+        self._fetcher = Fetcher(port, profile, config, self.metadata, self._positions, lineages)
         if config.committed_only:
             self._positions.isolation = READ_COMMITTED
         self._positions.assign(partitions)
@@ -126,7 +122,7 @@ class Consumer:
         def subscription() -> tuple[str, ...]:
             if not pattern:
                 return topics
-            known = dict.fromkeys(topic_of(name) for name in self._metadata.states)
+            known = dict.fromkeys(topic_of(name) for name in self.metadata.states)
             # Internal topics are left out of patterns (``exclude.internal.topics``).
             return tuple(sorted(name for name in known if name not in INTERNAL and re.fullmatch(pattern, name)))
 
@@ -134,13 +130,13 @@ class Consumer:
         if settings.modern:
             by_server = self._profile.server_patterns
             self.coordination = ModernCoordination(
-                self._port, named, self._profile, settings, self._metadata, self._positions, subscription,
+                self._port, named, self._profile, settings, self.metadata, self._positions, subscription,
                 pattern if by_server else "", partial(uuid, stream) if stream is not None and by_server else None,
                 self._emit,
             )  # fmt: skip
         else:
             self.coordination = Coordination(
-                self._port, named, self._profile, settings, self._metadata, self._positions, subscription,
+                self._port, named, self._profile, settings, self.metadata, self._positions, subscription,
                 self._config.rack, self._emit,
             )  # fmt: skip
         self.coordination.on_outcome = self._commit_ended
@@ -163,8 +159,8 @@ class Consumer:
 
         Partitions that are given for good are read from the start of their logs.
         """
-        self._metadata.begin(states)
-        self._metadata.racks.update(racks)
+        self.metadata.begin(states)
+        self.metadata.racks.update(racks)
         self.failed = ""
         if not states:
             self._phase = STARTING
@@ -173,7 +169,13 @@ class Consumer:
     def succeed(self, former: "Consumer") -> None:
         """Be the next process of the same application: of the former one it has nothing but what is counted."""
         self.read, self.failed, self.stall_us = former.read, former.failed, former.stall_us
-        self._metadata.old.load(former._metadata.old.save())
+        self.metadata.old.load(former.metadata.old.save())
+
+    def clock_stepped(self, by: int, *, runs: bool) -> None:
+        """The machine's clock was set."""
+        if runs and self.coordination is not None:
+            self.coordination.clock_stepped(by)
+            self._alarm.want(self._port.now)
 
     def receive(self, source: int, message: Message) -> None:
         """Handle a message."""
@@ -184,7 +186,7 @@ class Consumer:
         elif isinstance(message, EpochEndResponse):
             self._positions.ended(message)
         elif isinstance(message, MetadataResponse):
-            if not self._metadata.answered(message):
+            if not self.metadata.answered(message):
                 return
         elif self.coordination is not None:
             self.coordination.receive(message)
@@ -193,7 +195,7 @@ class Consumer:
     def on_timer(self, timer: Payload) -> None:
         """Handle a timer by its name."""
         if timer[0] == "metadata":
-            self._metadata.rang()
+            self.metadata.rang()
         elif self._alarm.rang():
             now = self._port.now
             overdue = [*self._fetcher.overdue(now), *self._positions.overdue(now)]
@@ -206,7 +208,7 @@ class Consumer:
 
     def on_disconnect(self, peer: int) -> None:
         """What is under way to ``peer`` will not be answered."""
-        self._metadata.disconnected(peer)
+        self.metadata.disconnected(peer)
         self._connection_lost(peer)
         self._go_on()
 
@@ -215,14 +217,14 @@ class Consumer:
         self._positions.lost(broker)
         if self.coordination is not None:
             self.coordination.lost(broker)
-        self._metadata.avoid(broker)
-        self._metadata.refresh()
+        self.metadata.avoid(broker)
+        self.metadata.refresh()
 
     # --- the application's thread, and the heartbeat's
 
     def _go_on(self) -> None:
         """Both threads go on as far as they can."""
-        if self._phase == STARTING and self._metadata.states:
+        if self._phase == STARTING and self.metadata.states:
             self._phase = POLLING
         if self._phase in (STARTING, CLOSED):
             return
@@ -395,7 +397,7 @@ class Consumer:
         """All state."""
         return (
             self.read, self.failed, self._phase, self._taken, self._failing, self._hand.save(), self._refused,
-            self._busy_until, self._alarm.save(), self._metadata.save(), self._positions.save(), self._fetcher.save(),
+            self._busy_until, self._alarm.save(), self.metadata.save(), self._positions.save(), self._fetcher.save(),
             None if self.coordination is None else self.coordination.save(),
             None if self.letters is None else self.letters.save(),
         )  # fmt: skip
@@ -408,7 +410,7 @@ class Consumer:
         ) = saved  # fmt: skip
         self._hand.load(hand)
         self._alarm.load(alarm)
-        self._metadata.load(metadata)
+        self.metadata.load(metadata)
         self._positions.load(positions)
         self._fetcher.load(fetcher)
         if self.coordination is not None:

@@ -56,8 +56,9 @@ class Broker:
 
     __slots__ = (
         "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_profile", "_service", "_touched",
-        "control", "delete_strays", "disk", "follower_quota", "id", "leader_quota", "logs", "metadata", "producer_ids",
-        "purgatory", "refusal", "replicas", "sessions", "slowed", "states", "strays", "tenants", "writes",
+        "clock_stepped", "control", "delete_strays", "disk", "follower_quota", "id", "leader_quota", "logs", "metadata",
+        "producer_ids", "purgatory", "refusal", "replicas", "sessions", "slowed", "states", "strays", "tenants",
+        "writes",
     )  # fmt: skip
 
     def __init__(
@@ -73,7 +74,7 @@ class Broker:
         """``settings`` are what it has been told of topics, ``source`` is where its replicas come from."""
         self._emit = emit
         self.id = port.node_id
-        self.metadata = metadata
+        self.metadata, metadata.wall = metadata, port.wall
         self.replicas: dict[str, Replica] = {}
         self.control: Control
         """Its side of the control plane, given by :meth:`join`."""
@@ -103,10 +104,8 @@ class Broker:
             port, profile, self.replicas, self.logs, self._service, self._touched,
             (self.leader_quota, self.follower_quota), settings, source, emit, self._fetchers.leave,
         )  # fmt: skip
-        self.slowed = self._fetchers.busy
-        self.refusal = self._hosting.refusal
-        self.strays = self._hosting.strays
-        self.delete_strays = self._hosting.delete_strays
+        self.refusal, self.strays = self._hosting.refusal, self._hosting.strays
+        self.delete_strays, self.clock_stepped = self._hosting.delete_strays, self._hosting.clock_stepped
         self.purgatory.deletions = Deletions(port, self.replicas, self.metadata, self._touched.fresh)
         self.tenants = self.purgatory.tenants = Tenants(
             port, self.replicas, self.purgatory, self.settle, self.states, metadata
