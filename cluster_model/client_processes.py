@@ -11,11 +11,13 @@ that ``resends`` hands both over again when it is started.
 
 from typing import Any, Final
 
+from cluster_model.client_faults import ClientFaults
 from cluster_model.client_nodes import (
     FIRST_CONSUMER,
     FIRST_PRODUCER,
     LETTERS,
     Ground,
+    configured_instance,
     make_consumer,
     make_producer,
     own_producer,
@@ -85,9 +87,9 @@ class ClientProcesses:
         """Nodes that end in order."""
         self._again: dict[int, None] = {}
         """... and are to be started at once when they have."""
-        self._stalls: dict[int, tuple[tuple[int, int], ...]] = {}
-        """Node of a consumer → (fault, µs) that processing takes longer."""
         self._stopped = False
+        self.faults = ClientFaults(ground, self.names, self.producers, self.consumers)
+        """What faults lay on applications and their connections."""
         spec = ground.spec
         for node, each in enumerate(spec.producers, FIRST_PRODUCER):
             ground.check_topic(each.topic)
@@ -151,30 +153,46 @@ class ClientProcesses:
         name = self.names[node]
         self._leaving.pop(node, None)
         self._again.pop(node, None)
-        former: Producer | Consumer
-        heir: Producer | Consumer
         if node in self._producer_specs:
-            former = self.producers[name]
-            unconfirmed = former.died()
-            if self._producer_specs[node].resends:
-                self._unconfirmed[node] = self._unconfirmed.get(node, ()) + unconfirmed
-            heir = make_producer(self._ground, node, self._producer_specs[node])
-            heir.succeed(former)
-            if self._stopped:
-                heir.stop()
-        else:
-            former = self.consumers[name]
-            former.abandon("process ended")
-            heir = make_consumer(self._ground, node, *self._members[node])
-            heir.succeed(former)
-            own, next_own = own_producer(former), own_producer(heir)
-            if own is not None and next_own is not None:
-                self._ground.network.crash(node + LETTERS)
-                own.died()
-                next_own.succeed(own)
-                self._ground.network.processes[node + LETTERS].run(next_own)
+            self._producer_died(node, self.producers[name])
+            return
+        member = self.consumers[name]
+        member.abandon("process ended")
+        own = own_producer(member)
+        if own is not None:
+            self._ground.network.crash(node + LETTERS)
+            own.died()
+        self.renew(node)
+
+    def _producer_died(self, node: int, former: Producer) -> None:
+        unconfirmed = former.died()
+        if self._producer_specs[node].resends:
+            self._unconfirmed[node] = self._unconfirmed.get(node, ()) + unconfirmed
+        heir = make_producer(self._ground, node, self._producer_specs[node])
+        heir.succeed(former)
+        if self._stopped:
+            heir.stop()
         self._ground.network.processes[node].run(heir)
+        self._place(self.names[node], heir)
+        self.faults.tell(node)
+
+    def renew(self, node: int) -> None:
+        """A member's process that is down will start with what is configured by then."""
+        name, processes = self.names[node], self._ground.network.processes
+        former = self.consumers[name]
+        heir = make_consumer(self._ground, node, *self._members[node], self.faults.instance(node))
+        heir.succeed(former)
+        own, next_own = own_producer(former), own_producer(heir)
+        if own is not None and next_own is not None:
+            next_own.succeed(own)
+            processes[node + LETTERS].run(next_own)
+        processes[node].run(heir)
         self._place(name, heir)
+        self.faults.tell(node)
+
+    def instance_of(self, node: int) -> str:
+        """The ``group.instance.id`` that a member is configured with, empty for none."""
+        return configured_instance(*self._members[node]) if node in self._members else ""
 
     def started(self, node: int) -> None:
         """A new process runs, and knows nothing of the cluster but its brokers' addresses."""
@@ -210,6 +228,7 @@ class ClientProcesses:
         process = self._ground.network.processes[node]
         leaving = Leaving(Port(self._ground.network, node), self.producers[self.names[node]])
         process.run(leaving)
+        self.faults.guard(node)
         leaving.look()
 
     def is_leaving(self, node: int) -> bool:
@@ -226,30 +245,28 @@ class ClientProcesses:
 
     def stall(self, node: int, fault: int, more_us: int) -> None:
         """Let a consumer's application take that much longer for the records of every poll; 0: no longer."""
-        others = tuple([each for each in self._stalls.get(node, ()) if each[0] != fault])
-        self._stalls[node] = (*others, (fault, more_us)) if more_us else others
-        self._tell_stall(node)
-
-    def _tell_stall(self, node: int) -> None:
-        self.consumers[self.names[node]].stall_us = sum(more for _fault, more in self._stalls.get(node, ()))
+        if more_us:
+            self.faults.stall(node, fault, more_us)
+        else:
+            self.faults.lift(node, fault)
 
     def save(self) -> tuple[Any, ...]:
         """All state, the clients' included."""
         return (
             tuple([producer.save() for producer in self.producers.values()]),
             tuple([consumer.save() for consumer in self.consumers.values()]),
-            tuple(self._unconfirmed.items()), tuple(self._leaving), tuple(self._again), tuple(self._stalls.items()),
+            tuple(self._unconfirmed.items()), tuple(self._leaving), tuple(self._again), self.faults.save(),
             self._stopped,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        producers, consumers, unconfirmed, leaving, again, stalls, self._stopped = saved
+        producers, consumers, unconfirmed, leaving, again, faults, self._stopped = saved
         for producer, state in zip(self.producers.values(), producers, strict=True):
             producer.load(state)
         for consumer, state in zip(self.consumers.values(), consumers, strict=True):
             consumer.load(state)
-        self._unconfirmed, self._stalls = dict(unconfirmed), dict(stalls)
+        self._unconfirmed = dict(unconfirmed)
         self._leaving, self._again = dict.fromkeys(leaving), dict.fromkeys(again)
         for node in self._producer_specs:
             if node in self._leaving:
@@ -258,4 +275,4 @@ class ClientProcesses:
                 self._ground.network.processes[node].run(self.producers[self.names[node]])
         for node in self._members:
             self.consumers[self.names[node]].leaving = node in self._leaving
-            self._tell_stall(node)
+        self.faults.load(faults)

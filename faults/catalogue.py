@@ -5,7 +5,17 @@ from collections.abc import Mapping
 from typing import Final
 
 from faults.fault import FAMILIES, Fault
-from faults.kinds import delaying, partitioning, stalling, stopping
+from faults.kinds import (
+    acknowledgements,
+    delaying,
+    handlers,
+    loads,
+    memberships,
+    partitioning,
+    processing,
+    stalling,
+    stopping,
+)
 
 
 def _by_family(*tables: Mapping[str, Fault]) -> dict[str, Fault]:
@@ -18,6 +28,11 @@ CATALOGUE: Final = _by_family(
     delaying.FAULTS,
     partitioning.FAULTS,
     stalling.FAULTS,
+    processing.FAULTS,
+    handlers.FAULTS,
+    loads.FAULTS,
+    memberships.FAULTS,
+    acknowledgements.FAULTS,
 )
 """Faults by name, those of a family together."""
 

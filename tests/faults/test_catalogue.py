@@ -38,7 +38,8 @@ def test_letters_and_titles_are_used_once() -> None:
 @pytest.mark.parametrize("fault", FAULTS)
 def test_every_field_of_a_fault_is_filled(fault: Fault) -> None:
     assert len(fault.letter) == 1
-    assert fault.letter.islower()
+    assert fault.letter.isascii()
+    assert fault.letter.isalnum()
     assert len(fault.glyph) == 1
     assert fault.summary.endswith(".")
     for text in (fault.title, fault.colour, fault.cause, fault.may_break):
