@@ -26,6 +26,7 @@ from cluster_model.clients.commits import CLOSE
 from cluster_model.clients.consumer import Consumer
 from cluster_model.clients.dead_letters import LetterProducer
 from cluster_model.clients.lifetime import Unconfirmed
+from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.outputs import Output
 from cluster_model.clients.producer import Producer
 from cluster_model.kernel.kernel import Payload
@@ -85,8 +86,6 @@ class ClientProcesses:
         """Node of a producer that is down → what its application will send again."""
         self._leaving: dict[int, None] = {}
         """Nodes that end in order."""
-        self._again: dict[int, None] = {}
-        """... and are to be started at once when they have."""
         self._stopped = False
         self.faults = ClientFaults(ground, self.names, self.producers, self.consumers)
         """What faults lay on applications and their connections."""
@@ -148,11 +147,10 @@ class ClientProcesses:
         for producer in self.producers.values():
             producer.stop()
 
-    def died(self, node: int) -> None:
-        """A process has ended, one way or the other."""
-        name = self.names[node]
+    def died(self, node: int, *, silent: bool = False) -> None:
+        """A process has ended, one way or the other; ``silent``: with its machine, so that no connection is closed."""
+        name, network = self.names[node], self._ground.network
         self._leaving.pop(node, None)
-        self._again.pop(node, None)
         if node in self._producer_specs:
             self._producer_died(node, self.producers[name])
             return
@@ -160,7 +158,7 @@ class ClientProcesses:
         member.abandon("process ended")
         own = own_producer(member)
         if own is not None:
-            self._ground.network.crash(node + LETTERS)
+            (network.power_off if silent else network.crash)(node + LETTERS)
             own.died()
         self.renew(node)
 
@@ -231,18 +229,6 @@ class ClientProcesses:
         self.faults.guard(node)
         leaving.look()
 
-    def is_leaving(self, node: int) -> bool:
-        """Whether a process is about to end in order."""
-        return node in self._leaving
-
-    def start_again(self, node: int) -> None:
-        """Start a process that is about to end as soon as it has."""
-        self._again[node] = None
-
-    def starts_again(self, node: int) -> bool:
-        """Whether a process is to be started as soon as it has ended."""
-        return node in self._again
-
     def stall(self, node: int, fault: int, more_us: int) -> None:
         """Let a consumer's application take that much longer for the records of every poll; 0: no longer."""
         if more_us:
@@ -250,24 +236,32 @@ class ClientProcesses:
         else:
             self.faults.lift(node, fault)
 
+    def metadata_of(self, node: int) -> tuple[Metadata, ...]:
+        """The metadata of each client in a process."""
+        name = self.names[node]
+        if name in self.producers:
+            return (self.producers[name].metadata,)
+        consumer = self.consumers[name]
+        own = own_producer(consumer)
+        return (consumer.metadata,) if own is None else (consumer.metadata, own.metadata)
+
     def save(self) -> tuple[Any, ...]:
         """All state, the clients' included."""
         return (
             tuple([producer.save() for producer in self.producers.values()]),
             tuple([consumer.save() for consumer in self.consumers.values()]),
-            tuple(self._unconfirmed.items()), tuple(self._leaving), tuple(self._again), self.faults.save(),
-            self._stopped,
+            tuple(self._unconfirmed.items()), tuple(self._leaving), self.faults.save(), self._stopped,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        producers, consumers, unconfirmed, leaving, again, faults, self._stopped = saved
+        producers, consumers, unconfirmed, leaving, faults, self._stopped = saved
         for producer, state in zip(self.producers.values(), producers, strict=True):
             producer.load(state)
         for consumer, state in zip(self.consumers.values(), consumers, strict=True):
             consumer.load(state)
         self._unconfirmed = dict(unconfirmed)
-        self._leaving, self._again = dict.fromkeys(leaving), dict.fromkeys(again)
+        self._leaving = dict.fromkeys(leaving)
         for node in self._producer_specs:
             if node in self._leaving:
                 self._leave(node)

@@ -66,6 +66,8 @@ class BrokerConfig:
     cleaner_keys: int
     """Keys that one pass of the cleaner can map."""
     fetchers: int
+    io_threads: int
+    """Threads that handle requests; there is no telling them apart while no disk is slow."""
     rack_aware: bool
     """Whether a leader sends consumers to the nearest replica (``RackAwareReplicaSelector``)."""
     session_slots: int
@@ -115,6 +117,7 @@ class BrokerConfig:
             cleaner_backoff_us=duration_us(number("log.cleaner.backoff.ms", 15_000)),
             cleaner_keys=number("log.cleaner.dedupe.buffer.size", 134_217_728) * 9 // 10 // MAP_ENTRY,
             fetchers=number("num.replica.fetchers", 1),
+            io_threads=number("num.io.threads", 8),
             rack_aware=str(config.get("replica.selector.class", "")).endswith("RackAwareReplicaSelector"),
             session_slots=number("max.incremental.fetch.session.cache.slots", 1_000),
             leader_rate=number("leader.replication.throttled.rate", LONG_MAX),

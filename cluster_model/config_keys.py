@@ -31,12 +31,12 @@ _CLUSTER_WIDE: Final = (
     "log.message.timestamp.difference.max.ms", "log.message.timestamp.before.max.ms", "log.cleanup.policy",
     "log.cleaner.backoff.ms", "log.cleaner.dedupe.buffer.size", "log.cleaner.min.cleanable.ratio",
     "log.cleaner.delete.retention.ms", "log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms",
-    "num.recovery.threads.per.data.dir", "num.replica.fetchers", "min.insync.replicas",
+    "num.io.threads", "num.recovery.threads.per.data.dir", "num.replica.fetchers", "min.insync.replicas",
     "unclean.leader.election.enable",
 )  # fmt: skip
 """``DynamicLogConfig``, ``DynamicThreadPool``, ``LogCleaner.ReconfigurableConfigs``: of the ways to write a setting
 only the finest, so ``log.retention.ms`` and not ``log.retention.hours``."""
-THREADS: Final = ("num.recovery.threads.per.data.dir", "num.replica.fetchers")
+THREADS: Final = ("num.io.threads", "num.recovery.threads.per.data.dir", "num.replica.fetchers")
 """``DynamicThreadPool``: at most halved or doubled at a time."""
 
 
@@ -74,6 +74,7 @@ _GROUPS: Final = (
 )
 
 _BROKER_FETCHING: Final = (
+    ConfigKey("num.io.threads", "int", "Threads that handle requests; a slow disk holds them up.", 1),
     ConfigKey("num.replica.fetchers", "int", "Threads with which a broker fetches from each other broker.", 1, 255),
     ConfigKey("replica.selector.class", "str", "Who chooses the replica a consumer reads (2.4).", choices=_SELECTORS),
     ConfigKey("max.incremental.fetch.session.cache.slots", "int", "Fetch sessions a leader keeps (1.1 and later)."),

@@ -1,6 +1,7 @@
 """The board of active faults: applies them to a live cluster, and heals them when asked or when their time is over."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
@@ -10,7 +11,7 @@ from cluster_model.views import FaultView, OperationView
 from faults.action import Action
 from faults.catalogue import CATALOGUE, nearest
 from faults.desk import WAKINGS, Desk
-from faults.fault import ACCEPTS, Aim, Expectation, Fault, FaultError, Injury
+from faults.fault import ACCEPTS, Aim, Behaviour, Expectation, Fault, FaultError, Injury
 from faults.parameters import with_defaults
 from faults.selectors import TARGETS, SelectorError, resolve
 from faults.usual import usual
@@ -55,8 +56,8 @@ class FaultBoard:
         number = self._next
         self._next += 1
         cluster = self._cluster
-        until_us = cluster.now_us + action.for_us if fault.lasting and action.for_us >= 0 else -1
-        shown = {name: str(value).replace(" ", "") for name, value in aim.params.items() if value not in ("", -1)}
+        until_us = cluster.now_us + aim.for_us if aim.for_us >= 0 else -1
+        shown = {name: str(value).replace(" ", "") for name, value in aim.params.items() if _says(value)}
         detail = " ".join(f"{name}={value}" for name, value in shown.items())
         injury = Injury(number, fault.name, aim.nodes, dict(aim.params), aim.links, cluster.now_us, until_us, detail)
         cluster.emit(FaultInjected(cluster.now_us, number, fault.name, self._names(aim.nodes), until_us, detail))
@@ -78,7 +79,8 @@ class FaultBoard:
             for node in nodes:
                 if not fits(fault.accepts, node, self._cluster):
                     raise FaultError(f"{fault.title} is for {ACCEPTS[fault.accepts]}, {self._names((node,))} is none")
-            aim = fault.behaviour.aim(self, Aim(nodes, params))
+            for_us = action.for_us if fault.lasting else -1
+            aim = replace(fault.behaviour.aim(self, Aim(nodes, params)), for_us=for_us)
             fault.behaviour.check(self, aim)
         except FaultError:
             stream.position = position
@@ -133,18 +135,18 @@ class FaultBoard:
     def take_away(self, node: int) -> None:
         """A process is about to end: what held or was ending it is over, faults of that kind are healed for it."""
         self._holds.pop(node, None)
-        self._leave(node, lambda fault: fault.behaviour.holds_process)
+        self._leave(node, lambda behaviour, injury: behaviour.holds(injury))
 
     def restart(self, node: int) -> None:
         """Start a process that is down: the faults that had ended it are healed for it."""
         self._holds.pop(node, None)
-        self._leave(node, lambda fault: fault.behaviour.ends_process)
+        self._leave(node, lambda behaviour, injury: behaviour.ends(injury))
         self._cluster.restart(node)
 
-    def _leave(self, node: int, which: Callable[[Fault], bool]) -> None:
+    def _leave(self, node: int, which: Callable[[Behaviour, Injury], bool]) -> None:
         """A fault on one of several nodes ended by another way; what is left of it goes on."""
         for injury in tuple(self._active.values()):
-            if node in injury.nodes and which(CATALOGUE[injury.fault]):
+            if node in injury.nodes and which(CATALOGUE[injury.fault].behaviour, injury):
                 left = tuple(other for other in injury.nodes if other != node)
                 if left:
                     injury.nodes = left
@@ -244,11 +246,35 @@ class FaultBoard:
 
     def expectation(self, name: str, node: int) -> str:
         """What this fault with its defaults would do to this node now, in one line, from the state of things."""
+        return self.foreseen(name, node).sentence
+
+    def foreseen(self, name: str, node: int) -> Expectation:
+        """All that this fault, as one key injects it, would do to this node now. It draws nothing for good."""
         fault, cluster = CATALOGUE[name], self._cluster
         if not fits(fault.accepts, node, cluster):
-            return f"nothing: {fault.title} is for {ACCEPTS[fault.accepts]}, {cluster.name_of(node)} is none"
-        params = {param.name: param.default for param in fault.params}
-        return fault.behaviour.expect(cluster, Aim((node,), params)).sentence
+            return Expectation(
+                f"nothing: {fault.title} is for {ACCEPTS[fault.accepts]}, {cluster.name_of(node)} is none"
+            )
+        stream = cluster.stream(TARGETS)
+        position = stream.position
+        try:
+            self._refuse_mode(fault)
+            params = with_defaults(fault, Action("inject", name))
+            aim = replace(fault.behaviour.aim(self, Aim((node,), params)), for_us=fault.usual_for_us)
+            return fault.behaviour.expect(cluster, aim)
+        except FaultError as error:
+            return Expectation(f"nothing: {error}")
+        finally:
+            stream.position = position
+
+    def fitting(self, node: int) -> tuple[str, ...]:
+        """Names of the faults that can be done to a node of this cluster at all."""
+        mode = "kraft" if self._cluster.profile.kraft else "zookeeper"
+        return tuple(
+            name
+            for name, fault in CATALOGUE.items()
+            if fault.mode in ("", mode) and fits(fault.accepts, node, self._cluster)
+        )
 
     def save(self) -> tuple[Any, ...]:
         """All state; saved and loaded with the cluster's keyframe."""
@@ -261,3 +287,8 @@ class FaultBoard:
         self._active = {injury.id: injury for injury in map(Injury.loaded, injuries)}
         self._holds = dict(holds)
         self.desk.load(desk)
+
+
+def _says(value: Any) -> bool:
+    """Whether a parameter is worth a word: nothing, no limit and what is not asked for are not."""
+    return value not in ("", -1) and value is not False

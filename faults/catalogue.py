@@ -7,14 +7,25 @@ from typing import Final
 from faults.fault import FAMILIES, Fault
 from faults.kinds import (
     acknowledgements,
+    answering,
+    bouncing,
+    breaking,
+    controlling,
     delaying,
     handlers,
+    limiting,
     loads,
+    losing,
     memberships,
+    outvoting,
     partitioning,
+    pausing,
     processing,
+    slowing,
     stalling,
     stopping,
+    thrashing,
+    withholding,
 )
 
 
@@ -25,8 +36,19 @@ def _by_family(*tables: Mapping[str, Fault]) -> dict[str, Fault]:
 
 CATALOGUE: Final = _by_family(
     stopping.FAULTS,
+    bouncing.FAULTS,
+    pausing.FAULTS,
+    slowing.FAULTS,
+    thrashing.FAULTS,
     delaying.FAULTS,
+    limiting.FAULTS,
+    losing.FAULTS,
+    answering.FAULTS,
+    breaking.FAULTS,
     partitioning.FAULTS,
+    controlling.FAULTS,
+    outvoting.FAULTS,
+    withholding.FAULTS,
     stalling.FAULTS,
     processing.FAULTS,
     handlers.FAULTS,

@@ -34,6 +34,7 @@ NUMERIC: Final = ("int", "duration", "percent", "size", "throughput")
 ACCEPTS: Final = {
     "brokers": "brokers",
     "processes": "brokers, nodes of the control plane, producers and consumers",
+    "hosts": "brokers, producers and consumers",
     "clients": "producers and consumers",
     "producers": "producers",
     "consumers": "consumers",
@@ -73,6 +74,8 @@ class Aim:
     params: Mapping[str, Any]
     links: tuple[tuple[int, int], ...] = ()
     """(source, target), each one direction."""
+    for_us: int = -1
+    """How long it is to last; -1 until healed."""
 
 
 @dataclass(slots=True)
@@ -120,6 +123,18 @@ class Expectation:
     """Partitions that would refuse acks=all for want of in-sync replicas."""
     clients: tuple[str, ...] = ()
     """Producers and members of groups that would notice."""
+    shrunk: tuple[str, ...] = ()
+    """Partitions whose ISR would get smaller, and have a leader."""
+    groups: tuple[str, ...] = ()
+    """Groups whose coordinator would move, or be missing."""
+    transactional: tuple[str, ...] = ()
+    """Producers whose transaction coordinator would."""
+    down: tuple[int, ...] = ()
+    """Brokers that would be dead, paused, or cut off from the controller."""
+    controller_moves: bool = False
+    """Whether another node would have to be the controller."""
+    quorum_lost: bool = False
+    """Whether nothing could be decided any more: no majority of the quorum or the ensemble is left."""
 
 
 class Stage(Protocol):
@@ -166,6 +181,16 @@ class Behaviour(ABC):
     """Whether its targets are down while it lasts: a restart heals it for the node."""
     holds_process: bool = False
     """Whether it holds processes that run: the end of the process heals it for the node."""
+
+    def ends(self, injury: Injury) -> bool:
+        """:attr:`ends_process` of one injury, where it depends on its parameters."""
+        del injury
+        return self.ends_process
+
+    def holds(self, injury: Injury) -> bool:
+        """:attr:`holds_process` likewise."""
+        del injury
+        return self.holds_process
 
     def aim(self, stage: Stage, aim: Aim) -> Aim:
         """Settle what is struck, links for instance; raises :class:`FaultError` where nothing can be."""

@@ -18,4 +18,6 @@ def fits(accepts: str, node: int, cluster: Cluster) -> bool:
         return name is not None and name in cluster.producers
     if accepts == "clients":
         return name is not None
+    if accepts == "hosts":
+        return name is not None or node in cluster.brokers
     return accepts == "nodes" or name is not None or node in cluster.brokers or node in cluster.plane.servers

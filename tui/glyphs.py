@@ -77,9 +77,17 @@ ASCII: Final[Mapping[str, str]] = {
     SPLIT: "Z",
     FENCED: "f",
     LEAVING: "v",
+    # Faults, where a glyph is not one of the above.
+    "≈": "~",
+    "≠": "/",
+    "▼": "v",
     "–": "-",
     "…": "~",
     "›": ">",
+    "♛": "k",
+    "∅": "0",
+    "◷": "c",
+    "◌": "o",
 }
 """Glyph → what stands for it where only ASCII is safe; always one cell for one cell."""
 

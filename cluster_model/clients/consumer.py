@@ -48,8 +48,9 @@ class Consumer:
     """The node: one member of a group."""
 
     __slots__ = (
-        "_alarm", "_busy_until", "_config", "_emit", "_fetcher", "_hand", "_metadata", "_phase", "_port", "_positions",
-        "_profile", "_refused", "coordination", "failed", "group", "handling", "leaving", "letters", "name", "read",
+        "_alarm", "_busy_until", "_config", "_emit", "_fetcher", "_hand", "_phase", "_port", "_positions",
+        "_profile", "_refused", "coordination", "failed", "group", "handling", "leaving", "letters", "metadata",
+        "name", "read",
     )  # fmt: skip
 
     def __init__(
@@ -88,7 +89,7 @@ class Consumer:
         self.coordination: Coordination | ModernCoordination | None = None
         self._busy_until = 0
         self._alarm = Alarm(port, "poll")
-        self._metadata = Metadata(
+        self.metadata = Metadata(
             port,
             brokers,
             age_us=config.metadata_age_us,
@@ -98,9 +99,9 @@ class Consumer:
         )
         self._positions = Positions(
             port, (name, group), profile, reset_policy(profile, config.reset),
-            (config.backoff_us, config.request_timeout_us), self._metadata, emit,
+            (config.backoff_us, config.request_timeout_us), self.metadata, emit,
         )  # fmt: skip
-        self._fetcher = Fetcher(port, profile, config, self._metadata, self._positions, lineages)
+        self._fetcher = Fetcher(port, profile, config, self.metadata, self._positions, lineages)
         if config.committed_only:
             self._positions.isolation = READ_COMMITTED
         self._positions.assign(partitions)
@@ -115,7 +116,7 @@ class Consumer:
         A member that makes its own id (KIP-848) draws it from ``stream``.
         """
         self.coordination = coordination_of(
-            self._port, (self.name, self.group), self._profile, settings, self._metadata, self._positions,
+            self._port, (self.name, self.group), self._profile, settings, self.metadata, self._positions,
             (topics, pattern), stream, self._config.rack, self._emit,
         )  # fmt: skip
         self.coordination.on_outcome = self._commit_ended
@@ -138,8 +139,8 @@ class Consumer:
 
         Partitions that are given for good are read from the start of their logs.
         """
-        self._metadata.begin(states)
-        self._metadata.racks.update(racks)
+        self.metadata.begin(states)
+        self.metadata.racks.update(racks)
         self.failed = ""
         if not states:
             self._phase = STARTING
@@ -148,6 +149,7 @@ class Consumer:
     def succeed(self, former: "Consumer") -> None:
         """Be the next process of the same application: of the former one it has nothing but what is counted."""
         self.read, self.failed = former.read, former.failed
+        self.metadata.old.load(former.metadata.old.save())
 
     def receive(self, source: int, message: Message) -> None:
         """Handle a message."""
@@ -158,7 +160,7 @@ class Consumer:
         elif isinstance(message, EpochEndResponse):
             self._positions.ended(message)
         elif isinstance(message, MetadataResponse):
-            if not self._metadata.answered(message):
+            if not self.metadata.answered(message):
                 return
         elif self.coordination is not None:
             self.coordination.receive(message)
@@ -167,19 +169,20 @@ class Consumer:
     def on_timer(self, timer: Payload) -> None:
         """Handle a timer by its name."""
         if timer[0] == "metadata":
-            self._metadata.rang()
+            self.metadata.rang()
         elif self._alarm.rang():
             now = self._port.now
             overdue = [*self._fetcher.overdue(now), *self._positions.overdue(now)]
             if self.coordination is not None:
                 overdue += self.coordination.overdue(now)
             for broker in dict.fromkeys(overdue):
+                self._port.abandon(broker)
                 self._connection_lost(broker)
             self._go_on()
 
     def on_disconnect(self, peer: int) -> None:
         """What is under way to ``peer`` will not be answered."""
-        self._metadata.disconnected(peer)
+        self.metadata.disconnected(peer)
         self._connection_lost(peer)
         self._go_on()
 
@@ -188,14 +191,14 @@ class Consumer:
         self._positions.lost(broker)
         if self.coordination is not None:
             self.coordination.lost(broker)
-        self._metadata.avoid(broker)
-        self._metadata.refresh()
+        self.metadata.avoid(broker)
+        self.metadata.refresh()
 
     # --- the application's thread, and the heartbeat's
 
     def _go_on(self) -> None:
         """Both threads go on as far as they can."""
-        if self._phase == STARTING and self._metadata.states:
+        if self._phase == STARTING and self.metadata.states:
             self._phase = POLLING
         if self._phase in (STARTING, CLOSED):
             return
@@ -359,11 +362,6 @@ class Consumer:
         if self._positions.resume(fault):
             self._alarm.want(self._port.now)
 
-    @property
-    def paused(self) -> tuple[str, ...]:
-        """Partitions that its application has paused."""
-        return tuple(sorted(self._positions.paused))
-
     def shut_down(self) -> None:
         """End in order (SIGTERM): what is in hand is processed, the poll is left (``wakeup``), the consumer closed."""
         self.leaving = True
@@ -397,7 +395,7 @@ class Consumer:
         """All state."""
         return (
             self.read, self.failed, self._phase, self.handling.save(), self._hand.save(), self._refused,
-            self._busy_until, self._alarm.save(), self._metadata.save(), self._positions.save(), self._fetcher.save(),
+            self._busy_until, self._alarm.save(), self.metadata.save(), self._positions.save(), self._fetcher.save(),
             None if self.coordination is None else self.coordination.save(),
             None if self.letters is None else self.letters.save(),
         )  # fmt: skip
@@ -411,7 +409,7 @@ class Consumer:
         self.handling.load(handling)
         self._hand.load(hand)
         self._alarm.load(alarm)
-        self._metadata.load(metadata)
+        self.metadata.load(metadata)
         self._positions.load(positions)
         self._fetcher.load(fetcher)
         if self.coordination is not None:

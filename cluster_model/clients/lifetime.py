@@ -58,6 +58,11 @@ class Lifetime(Counted):
         """Batches under way."""
         return sum(not batch.done for batch in self._sender.flight.batches())
 
+    @property
+    def metadata(self) -> Metadata:
+        """What it has been told of the cluster."""
+        return self._metadata
+
     def begin(self, states: tuple[PartitionState, ...]) -> None:
         """Start with knowledge of the cluster's first instant; with none if it starts later."""
         self._metadata.begin(states)
@@ -94,6 +99,7 @@ class Lifetime(Counted):
     def succeed(self, former: "Lifetime") -> None:
         """Be the next process of the same application: of the former one it has nothing but what is counted."""
         self._books.load(former._books.save())
+        self._metadata.old.load(former._metadata.old.save())
         self._accumulator.number_on(former._accumulator)
         self._flushed, self._serialized = self._books.sent, former._serialized
 

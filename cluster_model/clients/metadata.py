@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from cluster_model.clients.old_answers import OldAnswers
 from cluster_model.kernel.port import Alarm, Port
 from cluster_model.messages import NOBODY, MetadataRequest, MetadataResponse, PartitionState
 
@@ -12,7 +13,7 @@ class Metadata:
 
     __slots__ = (
         "_age_us", "_alarm", "_asked_at", "_backoff_us", "_brokers", "_busy", "_correlation", "_node", "_online",
-        "_port", "_silent", "_timeout_us", "_told", "_turn", "_wanted_at", "racks", "states", "version",
+        "_port", "_silent", "_timeout_us", "_told", "_turn", "_wanted_at", "old", "racks", "states", "version",
     )  # fmt: skip
 
     def __init__(
@@ -51,6 +52,20 @@ class Metadata:
         self.racks: dict[int, str] = {}
         """Racks of brokers, as last told; a broker that is down keeps its own."""
         self._alarm = Alarm(port, "metadata")
+        self.old = OldAnswers()
+        """What faults make of answers; a next process has it from this one."""
+
+    def hear_late(self, fault: int, delay_us: int) -> None:
+        """Let answers be that old from here on, 0: none tells anything new until :meth:`hear`."""
+        if not self.old.any and self.states:
+            racks = tuple([self.racks.get(broker, "") for broker in self._online]) if self.racks else ()
+            known = MetadataResponse(0, tuple(self.states.values()), self._online, NOBODY, racks)
+            self.old.know(known, self._port.now)
+        self.old.hold(fault, delay_us)
+
+    def hear(self, fault: int) -> None:
+        """Undo of :meth:`hear_late` by that fault."""
+        self.old.release(fault)
 
     def begin(self, states: tuple[PartitionState, ...]) -> None:
         """Know the cluster's first instant; with no states, as a process that starts later: ask at once."""
@@ -107,6 +122,7 @@ class Metadata:
             if now - self._asked_at < self._timeout_us:
                 self._alarm.want(self._asked_at + self._timeout_us)
                 return
+            self._port.abandon(self._node)
             self.avoid(self._node)
             self._node = NOBODY
             self._wanted_at = now
@@ -142,6 +158,8 @@ class Metadata:
         if self._node in self._silent:
             self._silent.remove(self._node)
         self._node = NOBODY
+        if self.old.any:
+            response = self.old.instead_of(response, self._port.now)
         if not response.brokers:  # It has just started, and has been told nothing yet.
             self.refresh()
             return False
@@ -180,16 +198,18 @@ class Metadata:
         return (
             tuple(self.states.values()), self._correlation, self._node, self._asked_at, self._wanted_at, self._turn,
             tuple(self._silent), self._online, tuple(self.racks.items()), self._alarm.save(),
+            self.old.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
             states, self._correlation, self._node, self._asked_at, self._wanted_at, self._turn, silent, self._online,
-            racks, alarm,
+            racks, alarm, old,
         ) = saved  # fmt: skip
         self.racks = dict(racks)
         self.states = {state.partition: state for state in states}
         self._told = ()
         self._silent = list(silent)
         self._alarm.load(alarm)
+        self.old.load(old)

@@ -19,6 +19,9 @@ class Server(Node, Protocol):
     def started(self) -> None:
         """The process runs again."""
 
+    def shut_down(self) -> None:
+        """SIGTERM: the process ends in order."""
+
 
 class Plane(Protocol):
     """One of them stands behind each cluster. What it tells here is for views and selectors, not for nodes."""
@@ -65,6 +68,27 @@ class Plane(Protocol):
     @property
     def session_us(self) -> int:
         """Silence after which a broker is given up."""
+
+    def expire_session(self, broker: int) -> bool:
+        """Give a broker up now, as if it had been silent for its session's time; False where nobody can.
+
+        By the ensemble in ZooKeeper mode, by the active controller in KRaft mode. The broker is told nothing.
+        """
+
+    def depose_controller(self) -> bool:
+        """Take the active controller's office from it, its process being well; False where it has none or nobody can.
+
+        In ZooKeeper mode an operator deletes /controller, in KRaft mode the quorum's leader resigns its epoch.
+        """
+
+    def hold_metadata(self, broker: int, fault: int, delay_us: int, *, cache_only: bool) -> None:
+        """Let what a broker is told of metadata take effect that late, 0: not until :meth:`pass_metadata`.
+
+        ``cache_only``: in ZooKeeper mode UpdateMetadata alone, so that it leads and follows as it is told.
+        """
+
+    def pass_metadata(self, broker: int, fault: int) -> None:
+        """Undo of :meth:`hold_metadata` by that fault."""
 
     def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
         """An administrator's election."""

@@ -53,6 +53,17 @@ class Port:
         """Give the connection up and have another: what was sent on it still arrives, perhaps behind what is next."""
         self._network.link(self.node_id, target).wire.arrives = 0
 
+    def abandon(self, target: int, exchange: Exchange | None = None) -> None:
+        """Close a connection, the shared one or an exchange's, because an answer was not there in time.
+
+        What was sent on it may still arrive. It matters only while something other than latency troubles its link.
+        """
+        network = self._network
+        if network.troubles.any:
+            there, back = network.link(self.node_id, target), network.link(target, self.node_id)
+            asks, answers = (there.wire, back.wire) if exchange is None else exchange.wires
+            network.troubles.abandon(there, back, asks, answers)
+
     def timer(self, delay: int, *timer: Any) -> None:
         """Have ``on_timer(timer)`` called after ``delay``; it dies with the process."""
         node_id = self.node_id
@@ -78,6 +89,13 @@ class Port:
     def asked(self, asker: int, index: int) -> Exchange:
         """Another node's connection of that number to this one."""
         return self._network.exchange(asker, self.node_id, index)
+
+    def stay_awake(self, *, wakeful: bool) -> None:
+        """Whether every question asked of this process is to come as a message, even one that changes nothing.
+
+        Exchanges that sleep already must have been woken.
+        """
+        self._processes[self.node_id].wakeful = wakeful
 
     def exit(self, reason: str) -> None:
         """End this process: it handles nothing more from here on, and ``reason`` is what is told of its end."""

@@ -34,6 +34,7 @@ from cluster_model.messages import (
 from cluster_model.profiles import Profile
 from cluster_model.replication.control import Control, Decisions, Handlers, is_older
 from cluster_model.replication.deleting import Deletions
+from cluster_model.replication.disk import Disk
 from cluster_model.replication.fetchers import Fetchers
 from cluster_model.replication.hosting import Hosting, ReplicaSource
 from cluster_model.replication.log_manager import LogManager
@@ -47,6 +48,7 @@ from cluster_model.replication.tenants import Tenant, Tenants
 from cluster_model.replication.throttling import Throttle
 from cluster_model.replication.topic_settings import TopicSettings, said
 from cluster_model.replication.touched import Touched
+from cluster_model.replication.writes import TIMER, Writes
 
 
 class Broker:
@@ -54,8 +56,8 @@ class Broker:
 
     __slots__ = (
         "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_profile", "_service", "_touched",
-        "control", "delete_strays", "follower_quota", "id", "leader_quota", "logs", "metadata", "producer_ids",
-        "purgatory", "refusal", "replicas", "sessions", "states", "strays", "tenants",
+        "control", "delete_strays", "disk", "follower_quota", "id", "leader_quota", "logs", "metadata",
+        "producer_ids", "purgatory", "refusal", "replicas", "sessions", "states", "strays", "tenants", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -118,6 +120,11 @@ class Broker:
             MetadataRequest: self._metadata_asked,
             DeleteRecordsRequest: self.purgatory.deletions.asked,
         }
+        self.disk = Disk()
+        self.writes = Writes(
+            port, profile, self.disk, self.replicas, self._handlers, (self._service, self._fetchers, self.tenants),
+            self._fetched, self.logs, lambda: self._config.io_threads,
+        )  # fmt: skip
 
     def join(self, control: Control) -> None:
         """Take part in a cluster by this side of its control plane; once, before anything happens."""
@@ -137,6 +144,8 @@ class Broker:
         """Write what had to wait, or refuse it."""
         if error:
             self._port.send(source, ProduceResponse(request.correlation, request.partition, error, -1, -1, -1))
+        elif self.writes.stands:
+            self.writes.go_on(source, request)
         else:
             self._service.produce(source, request, checked=True)
 
@@ -165,6 +174,7 @@ class Broker:
         self.metadata.racks.clear()
         self.control.stopped()
         self.tenants.stopped()
+        self.writes.stopped()
 
     def disk_lost(self) -> None:
         """The log directory is gone, whether the process has just died of it or was down."""
@@ -174,7 +184,8 @@ class Broker:
     def started(self) -> None:
         """The process runs again: it recovers its logs, then registers."""
         self._touched.everything()
-        self.control.started(self.logs.start())
+        if self.writes.start():
+            self.control.started(self.logs.start(self.disk.reading_us))
 
     def shut_down(self) -> None:
         """SIGTERM: hand over what can be handed over, then :meth:`halt`."""
@@ -202,8 +213,10 @@ class Broker:
             self._shrink()
         elif name == "checkpoint":
             self._checkpoint()
+        elif name == TIMER:
+            self.writes.rang(timer[1])
         elif not self.control.on_timer(timer) and not self.tenants.on_timer(timer):
-            changed = self.logs.on_timer(name)
+            changed = {} if self.disk.broken and self.writes.task_fails(name) else self.logs.on_timer(name)
             if changed:
                 self._touched.fresh.update(changed)
                 self._fetchers.tell_log_starts(changed)
@@ -224,6 +237,8 @@ class Broker:
         self._port.timer(self._config.shrink_period_us, "shrink")
 
     def _checkpoint(self) -> None:
+        if self.disk.broken and self.writes.task_fails("checkpoint"):
+            return
         self._touched.checkpoint(self._port.now)
         self._port.timer(self._config.hw_checkpoint_us, "checkpoint")
 
@@ -365,13 +380,14 @@ class Broker:
             self._fetchers.save(),
             self._touched.save(), self.logs.save(), self.sessions.save(),
             self.producer_ids.save(), self.leader_quota.rate.save(), self.follower_quota.rate.save(),
-            self.tenants.save(),
+            self.tenants.save(), self.disk.save(), self.writes.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`; the partitions' lineages are loaded first."""
         (
             hosting, control, live, racks, states, purgatory, fetchers, replicas, logs, sessions, ids, *rates, tenants,
+            disk, writes,
         ) = saved  # fmt: skip
         self._touched.forget_all()
         self._reconfigured(self._hosting.load(hosting))
@@ -390,3 +406,5 @@ class Broker:
         self._touched.everything()
         self.logs.load(logs)
         self.tenants.load(tenants)
+        self.disk.load(disk)
+        self.writes.load(writes)

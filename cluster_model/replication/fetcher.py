@@ -137,6 +137,10 @@ class Fetcher:
             self._config.fetch_response_bytes,
         )  # fmt: skip
 
+    def awaits(self, number: int) -> bool:
+        """Whether request ``number`` is the one under way."""
+        return number == self._outstanding
+
     def skipped(self, number: int) -> None:
         """Questions and empty answers were left out up to this one."""
         self._session.skipped(number - self._outstanding)
@@ -323,6 +327,7 @@ class Fetcher:
         if self._outstanding:
             late_at = self._exchange.sent_at + self._config.socket_timeout_us
             if late_at <= now:
+                self._port.abandon(self.leader, self._exchange)
                 self.disconnected()
             else:
                 self._alarm.want(late_at)

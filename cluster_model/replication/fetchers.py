@@ -17,7 +17,8 @@ class Fetchers:
     """The fetchers of one process, by leader and number (``num.replica.fetchers``)."""
 
     __slots__ = (
-        "_config", "_epoch", "_metadata", "_port", "_profile", "_quota", "_replicas", "_touched", "running",
+        "_config", "_epoch", "_metadata", "_port", "_profile", "_quota", "_replicas", "_touched", "blocked",
+        "running",
     )  # fmt: skip
 
     def __init__(
@@ -41,6 +42,8 @@ class Fetchers:
         self._quota = quota
         self._epoch = epoch
         self.running: dict[tuple[int, int], Fetcher] = {}
+        self.blocked: dict[tuple[int, int], tuple[bool, bool]] = {}
+        """Threads that wait for the disk → what they find out then: a timer rang, the connection broke."""
 
     def reconfigure(self, config: BrokerConfig) -> None:
         """New fetchers go by these settings."""
@@ -109,15 +112,39 @@ class Fetchers:
 
     def rang(self, leader: int, index: int) -> None:
         """A timer of a fetcher's."""
+        if (leader, index) in self.blocked:
+            self.blocked[leader, index] = (True, self.blocked[leader, index][1])
+            return
         fetcher = self.running.get((leader, index))
         if fetcher is not None:
             fetcher.rang()
 
     def disconnected(self, peer: int) -> None:
         """Whatever was asked of ``peer`` will not be answered."""
-        for fetcher in self.running.values():
-            if fetcher.leader == peer:
+        for place, fetcher in self.running.items():
+            if place in self.blocked and fetcher.leader == peer:
+                self.blocked[place] = (self.blocked[place][0], True)
+            elif fetcher.leader == peer:
                 fetcher.disconnected()
+
+    def block(self, source: int, response: FetchResponse) -> bool:
+        """A leader's answer has come, and its thread will wait for the disk; False when nobody awaits it."""
+        place = (source, fetcher_of(response.correlation))
+        fetcher = self.running.get(place)
+        if fetcher is None or place in self.blocked or not fetcher.awaits(response.correlation):
+            return False
+        self.blocked[place] = (False, False)
+        return True
+
+    def unblock(self, source: int, response: FetchResponse) -> None:
+        """The thread has taken the answer, and hears of what happened meanwhile."""
+        place = (source, fetcher_of(response.correlation))
+        rang, broke = self.blocked.pop(place, (False, False))
+        fetcher = self.running.get(place)
+        if fetcher is not None and broke:
+            fetcher.disconnected()
+        if fetcher is not None and rang:
+            fetcher.rang()
 
     def disturb(self) -> None:
         """Fetches that were left alone are to be looked at: what they depend on changes."""
@@ -134,6 +161,7 @@ class Fetchers:
         for fetcher in self.running.values():
             fetcher.stopped()
         self.running.clear()
+        self.blocked.clear()
 
     def save(self) -> tuple[Any, ...]:
         """All state."""

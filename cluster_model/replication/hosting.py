@@ -171,7 +171,11 @@ class Hosting:
         INVALID_REQUEST: one is read-only, the version has no such thing, or a number of threads is more than doubled
         or less than half of what it was (``DynamicThreadPool``). INVALID_CONFIG: no such setting, or not such a value.
         """
-        now = {"num.replica.fetchers": config.fetchers, "num.recovery.threads.per.data.dir": config.recovery_threads}
+        now = {
+            "num.io.threads": config.io_threads,
+            "num.replica.fetchers": config.fetchers,
+            "num.recovery.threads.per.data.dir": config.recovery_threads,
+        }
         for name, value in overrides.items():
             try:
                 taken = check("broker", name, value)

@@ -34,6 +34,7 @@ class LogManager:
         "_was_clean",
         "loaded",
         "marker",
+        "on_delete",
     )
 
     def __init__(
@@ -54,6 +55,8 @@ class LogManager:
         """Whether the periodic tasks have begun."""
         self._cleans = False
         """Whether the cleaner's thread is among them."""
+        self.on_delete: Callable[[], object] | None = None
+        """Called when a log directory is to be renamed."""
         self._deleted: list[tuple[int, int]] = []
         """(when its files go, bytes) of logs renamed to ``-delete``."""
 
@@ -70,6 +73,8 @@ class LogManager:
     def delete(self, replica: Replica) -> None:
         """Rename a log directory; its files are unlinked after ``file.delete.delay.ms`` (``asyncDelete``)."""
         now = self._port.now
+        if self.on_delete is not None:
+            self.on_delete()
         self._deleted = [entry for entry in self._deleted if entry[0] > now]
         self._deleted.append((now + replica.log.rules.delete_delay_us, replica.log.disk_bytes))
 
@@ -145,15 +150,18 @@ class LogManager:
         for replica in self._replicas.values():
             replica.disk_lost(self._port.now)
 
-    def start(self) -> int:
-        """Load every log as the last stop left it; returns how long recovery takes, 0 after a clean shutdown."""
+    def start(self, reading_us: Callable[[int], int]) -> int:
+        """Load every log as the last stop left it; returns how long recovery takes, 0 after a clean shutdown.
+
+        ``reading_us`` is how long the disk takes at least to read so many bytes.
+        """
         clean, self.marker = self.marker, False
         self._ticks = self._cleans = False
         self._torn = sum(replica.log.torn > 0 for replica in self._replicas.values())
         sizes = [replica.recovered(clean=clean) for replica in self._replicas.values()]
         self._was_clean = self.loaded = clean
         self._checked = sum(sizes)
-        self._recovery_us = recovery_us(sizes, self._config.recovery_threads)
+        self._recovery_us = max(recovery_us(sizes, self._config.recovery_threads), reading_us(self._checked))
         if clean:
             self._told(clean=True)
         else:

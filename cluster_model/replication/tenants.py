@@ -81,10 +81,23 @@ class Tenant(Protocol):
         """Undo of :meth:`save`; replicas and parked appends are loaded by the broker."""
 
 
+class Gate(Protocol):
+    """What stands before the log while a disk is slow or broken."""
+
+    def holds(self, topic: str, request: ProduceRequest, token: int) -> bool:
+        """Take over an append, for :meth:`Tenants.append_now` or :meth:`Tenants.settled`; False if it may go on."""
+
+    def spends(self, size: int) -> bool:
+        """Count an append of that size that nobody waits for; False if it fails."""
+
+    def lost(self, partition: str, leader_epoch: int) -> None:
+        """Settle what was taken over in another leader epoch of a partition; -1 is none's."""
+
+
 class Tenants:
     """The tenants of one broker, and what they may do with its partitions."""
 
-    __slots__ = ("_all", "_of_topic", "_port", "_purgatory", "_replicas", "_settle", "metadata", "states")
+    __slots__ = ("_all", "_of_topic", "_port", "_purgatory", "_replicas", "_settle", "gate", "metadata", "states")
 
     def __init__(
         self,
@@ -102,6 +115,7 @@ class Tenants:
         self.states = states
         """The broker's metadata cache: tenants know of the cluster what it knows."""
         self.metadata = metadata
+        self.gate: Gate | None = None
         self._all: list[Tenant] = []
         self._of_topic: dict[str, Tenant] = {}
 
@@ -109,6 +123,10 @@ class Tenants:
         """Take one in; once, before anything happens."""
         self._all.append(tenant)
         self._of_topic[tenant.topic] = tenant
+
+    def takes(self, kind: type[Any]) -> bool:
+        """Whether messages of a type are for one of them."""
+        return any(kind in tenant.handlers for tenant in self._all)
 
     def of(self, topic: str) -> Tenant:
         """The tenant of a topic, for whoever looks in from outside."""
@@ -140,6 +158,11 @@ class Tenants:
 
     def submit(self, topic: str, request: ProduceRequest, token: int) -> None:
         """Write a batch that needs more than names, a marker or what belongs to a transaction, likewise."""
+        if self.gate is None or not self.gate.holds(topic, request, token):
+            self.append_now(topic, request, token)
+
+    def append_now(self, topic: str, request: ProduceRequest, token: int) -> None:
+        """The append itself; whatever stood in its way is gone."""
         tenant = self._of_topic[topic]
         partition, timeout_us = request.partition, request.timeout_us
         replica = self._replicas.get(partition)
@@ -158,6 +181,10 @@ class Tenants:
         if not written.waits:
             tenant.appended(token, written.error, written.base)
 
+    def settled(self, topic: str, token: int, error: KafkaError) -> None:
+        """An append that never came to the log."""
+        self._of_topic[topic].appended(token, error, -1)
+
     def write(self, partition: str, names: tuple[str, ...]) -> bool:
         """Write a batch that nobody waits for, as tombstones are; False if this broker does not lead the partition."""
         replica = self._replicas.get(partition)
@@ -165,7 +192,10 @@ class Tenants:
         if replica is None or leadership is None:
             return False
         # The clients' books count what was sent with acks=0 as acknowledged, so this says 1: it is nobody's record.
-        written = leadership.append(self._port.now, self._request(partition, names, 1, 0))
+        request = self._request(partition, names, 1, 0)
+        if self.gate is not None and not self.gate.spends(request.size):
+            return False
+        written = leadership.append(self._port.now, request)
         self._settle(replica)
         return not written.error
 
@@ -225,6 +255,8 @@ class Tenants:
 
     def applied(self, replica: Replica) -> None:
         """A decision on a partition has been taken up."""
+        if self.gate is not None:
+            self.gate.lost(replica.partition, -1 if replica.leadership is None else replica.leader_epoch)
         tenant = self._of_topic.get(topic_of(replica.partition))
         if tenant is not None:
             if replica.leadership is None:
@@ -234,6 +266,8 @@ class Tenants:
 
     def retired(self, partition: str) -> None:
         """A replica leads no more, and may be gone."""
+        if self.gate is not None:
+            self.gate.lost(partition, -1)
         tenant = self._of_topic.get(topic_of(partition))
         if tenant is not None:
             tenant.resigned(partition)

@@ -37,10 +37,10 @@ class RejoinStorm(Behaviour):
         injury.memo["turn"] = turn + 1
         node = injury.nodes[turn % len(injury.nodes)]
         cluster = stage.cluster
-        if cluster.state_of(node) is ProcessState.RUNNING and not cluster.clients.is_leaving(node):
+        if cluster.state_of(node) is ProcessState.RUNNING and not cluster.lives.is_leaving(node):
             if injury.params["how"] == LEAVE:
                 cluster.shutdown(node)
-                cluster.clients.start_again(node)
+                cluster.lives.start_again(node)
             else:
                 stage.take_away(node)
                 cluster.crash(node)
@@ -48,6 +48,9 @@ class RejoinStorm(Behaviour):
         every = int(injury.params["every"])
         random = injury.params["gaps"] == RANDOM
         stage.wake(injury, 1 + cluster.stream(GAPS).below(2 * every) if random else every)
+
+    def heal(self, stage: Stage, injury: Injury) -> None:
+        """Nobody else goes; who is on its way out starts again as ever."""
 
     def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
         """What the group would have of it."""
@@ -154,7 +157,7 @@ FAULTS: Final = table(
         accepts="consumers",
         lasting=True,
         heals="members stay; the group calms down",
-        glyph="↺",
+        glyph="@",
         colour="alarm",
         cause="an autoscaler that flaps, a crash loop, a liveness probe that kills, a deployment of many small steps",
         may_break="a group that rebalances all the time: with eager protocols nobody reads meanwhile; lag, and records "

@@ -3,7 +3,7 @@
 from typing import Final
 
 from cluster_model.cluster import Cluster
-from faults.expecting import silence
+from faults.expecting import severance
 from faults.fault import Aim, Behaviour, Expectation, Fault, Injury, Param, Stage, table
 from faults.links import DIRECTION, links_of
 
@@ -30,8 +30,8 @@ class NetworkPartition(Cutting):
         return links_of(stage, aim, "partition", others_only=True)
 
     def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
-        """Its silence, if it is longer than its session."""
-        return silence(cluster, "partition", aim.nodes)
+        """What the two sides do without each other."""
+        return severance(cluster, "partition", aim)
 
 
 FAULTS: Final = table(

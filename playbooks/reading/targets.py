@@ -159,9 +159,10 @@ def _unfit(selector: Selector, accepts: str, facts: Facts) -> str:
         wrong = _unfit_client(leaf, accepts, facts)
         if wrong:
             return wrong
-        if accepts == "brokers" and leaf.kind in ("zookeeper", "zookeepers"):
-            return "found a ZooKeeper server, allowed are brokers"
+        if accepts in ("brokers", "hosts") and leaf.kind in ("zookeeper", "zookeepers"):
+            return f"found a ZooKeeper server, allowed are {ACCEPTS[accepts]}"
         own = facts.mode is not None and not facts.controllers_are_brokers
-        if accepts == "brokers" and own and leaf.kind in ("controller", "controllers"):
-            return f"found the {leaf.kind}, allowed are brokers; here controllers have processes of their own"
+        if accepts in ("brokers", "hosts") and own and leaf.kind in ("controller", "controllers"):
+            allowed = ACCEPTS[accepts]
+            return f"found the {leaf.kind}, allowed are {allowed}; here controllers have processes of their own"
     return ""

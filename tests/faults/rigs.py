@@ -67,7 +67,7 @@ def unsettled(cluster: Cluster) -> list[str]:
     for name, count in (
         ("lag", query.lag("billing")),
         ("offline", query.offline_partitions()),
-        ("unsettled records", query.sent() - query.acked() - query.failed() - query.unknown()),
+        ("unsettled records", query.sent() - query.acked() - query.failed() - query.unknown() - query.aborted()),
         ("violations", query.violations()),
     ):
         if count:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from cluster_model.clients.admin_messages import EnvelopeResponse
 from cluster_model.config import BrokerConfig
 from cluster_model.config_keys import ConfigValue
+from cluster_model.controller.holdback import Holdback
 from cluster_model.controller.kraft.alter_partition_manager import AGAIN, AlterPartitionManager
 from cluster_model.controller.kraft.channel import ControllerChannel
 from cluster_model.controller.kraft.forwarding import Forwarding
@@ -27,7 +28,7 @@ from cluster_model.controller.kraft.settings import ControllerSettings
 from cluster_model.controller.raft.metadata_log import MetadataListener
 from cluster_model.controller.raft.peer import QuorumPeer
 from cluster_model.kernel.kernel import Payload
-from cluster_model.kernel.port import Port
+from cluster_model.kernel.port import Alarm, Port
 from cluster_model.kernel.streams import Stream
 from cluster_model.messages import AlterPartitionRequest, AlterPartitionResponse
 from cluster_model.replication.broker import Broker
@@ -38,6 +39,7 @@ STARTUP_US: Final = 2_000_000
 STARTED: Final = "kraft started"
 LOADED: Final = "kraft loaded"
 HEARTBEATS: Final = "heartbeat channel"
+HELD: Final = "kraft held metadata"
 PROPOSALS: Final = "alter partition channel"
 FORWARDED: Final = "forwarding channel"
 
@@ -51,9 +53,12 @@ class KraftControl:
     """A broker's."""
 
     __slots__ = (
+        "_alarm",
         "_base",
         "_broker",
+        "_committed",
         "_forwarding",
+        "_held",
         "_lifecycle",
         "_loaded_at",
         "_loader",
@@ -91,12 +96,16 @@ class KraftControl:
         self._loaded_at = 0
         """When the logs of this life are loaded."""
         self.peer = peer_of(port, self)
+        self.peer.on_left = broker.halt
         self._loader = MetadataLoader(port.node_id, MetadataImage(base), self)
-        image = self._loader.image
-        self.controller = None if controller_of is None else controller_of(port, self.peer, image)
+        self._committed = self._loader.image
+        """What the node has of the log; the loader has one of its own while its news are held back."""
+        self._held = Holdback()
+        self._alarm = Alarm(port, HELD)
+        self.controller = None if controller_of is None else controller_of(port, self.peer, self._committed)
         heartbeats = ControllerChannel(port, HEARTBEATS, self.peer, config.session_us // 2)
         self._lifecycle = BrokerLifecycle(
-            port, rack, heartbeats, config, settings, jitter, lambda: image.until - 1, self
+            port, rack, heartbeats, config, settings, jitter, lambda: self._loader.image.until - 1, self
         )  # fmt: skip
         proposals = ControllerChannel(port, PROPOSALS, self.peer, config.socket_timeout_us)
         self._proposals = AlterPartitionManager(port, proposals, lambda: self.broker_epoch, self._isr_answered)
@@ -145,6 +154,7 @@ class KraftControl:
         self.runs = True
         self._loaded_at = self._port.now + after_us
         self._loader.image.reset(self._base)
+        self._committed.reset(self._base)
         self._lifecycle.come_up(clean=self._broker.logs.was_clean)
         self.peer.started()
         self._port.timer(STARTUP_US, STARTED)
@@ -158,6 +168,8 @@ class KraftControl:
         self._proposals.stopped()
         self._forwarding.stopped()
         self._loader.stopped()
+        self._held.clear()
+        self._alarm.forget()
         if self.controller is not None:
             self.controller.stopped()
 
@@ -178,6 +190,9 @@ class KraftControl:
             self._forwarding.channel.on_timer()
         elif name == AGAIN:
             self._proposals.on_timer(timer)
+        elif name == HELD:
+            if self._alarm.rang():
+                self._catch_up()
         elif name == STARTED:
             self._lifecycle.start()
         elif name == LOADED:
@@ -210,9 +225,45 @@ class KraftControl:
     def on_committed(self, base_offset: int, _epoch: int, records: tuple[Record, ...]) -> None:
         """A committed batch."""
         self._told(base_offset, records)
-        self._loader.replay(base_offset, records)
+        if self._loader.image is not self._committed:
+            self._committed.replay(base_offset, records)
+        if self._held.holds:
+            self._held.put((base_offset, records), self._port.now)
+            self._catch_up()
+        else:
+            self._loader.replay(base_offset, records)
         if self.controller is not None:
             self.controller.on_committed(base_offset + len(records))
+
+    # -- news that come late ------------------------------------------------------------------------------------------
+
+    def hold_metadata(self, fault: int, delay_us: int) -> None:
+        """Let the loader take up committed records that late, 0: not until :meth:`pass_metadata`.
+
+        Its member of the quorum goes on, so do heartbeats, which tell how far the broker has got; so does a controller
+        in the same process, which replays the log for itself.
+        """
+        if self._loader.image is self._committed:
+            self._loader.image = MetadataImage(self._base)
+            self._loader.image.copy_of(self._committed)
+        self._held.hold(fault, delay_us)
+        self._catch_up()
+
+    def pass_metadata(self, fault: int) -> None:
+        """Undo of :meth:`hold_metadata` by that fault."""
+        self._held.release(fault)
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Take up what is due, and be as ever once nothing is held."""
+        while (batch := self._held.due(self._port.now)) is not None:
+            self._loader.replay(*batch)
+        if self._held.holds:
+            at = self._held.next_at()
+            if at >= 0:
+                self._alarm.want(at)
+        else:
+            self._loader.image = self._committed
 
     # -- the lifecycle's word -----------------------------------------------------------------------------------------
 
@@ -226,9 +277,12 @@ class KraftControl:
         self._port.timer(max(0, self._loaded_at - self._port.now), LOADED)
 
     def may_halt(self) -> None:
-        """The process ends in order."""
+        """The process ends in order; if it is a controller too, that ends first (``KafkaRaftServer.shutdown``)."""
         self._lifecycle.previous_epoch = self._lifecycle.epoch
-        self._broker.halt()
+        if self.controller is None:
+            self._broker.halt()
+        else:
+            self.peer.leave()
 
     def give_up(self) -> None:
         """The process could not register in time."""
@@ -270,16 +324,26 @@ class KraftControl:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         controller = () if self.controller is None else self.controller.save()
+        held = (self._held.save(), self._alarm.save(), self._committed.save()) if self._held.holds else ()
         return (
             self.registered, self.runs, self._loaded_at, self.peer.save(), self._loader.save(), self._lifecycle.save(),
-            self._proposals.save(), self._forwarding.save(), controller,
+            self._proposals.save(), self._forwarding.save(), controller, held,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`, after the network's and the plane's."""
-        self.registered, self.runs, self._loaded_at, peer, loader, lifecycle, proposals, forwarding, controller = saved
+        (
+            self.registered, self.runs, self._loaded_at, peer, loader, lifecycle, proposals, forwarding, controller,
+            held,
+        ) = saved  # fmt: skip
         self.peer.load(peer)
+        waiting, alarm, committed = held or ((), -1, ())
+        self._held.load(waiting)
+        self._alarm.load(alarm)
+        self._loader.image = MetadataImage(self._base) if held else self._committed
         self._loader.load(loader)
+        if held:
+            self._committed.load(committed)
         self._lifecycle.load(lifecycle)
         self._proposals.load(proposals)
         self._forwarding.load(forwarding)

@@ -121,11 +121,16 @@ class ClusterControl:
 
     def fence_stale(self, now: int) -> list[Record]:
         """Fence the one broker whose session ran out first; nothing if none did."""
-        broker = self.heartbeats.stale(now)
+        return self.expire(self.heartbeats.stale(now))
+
+    def expire(self, broker: int) -> list[Record]:
+        """A broker's session is over: fence it; nothing for one that is not known, or fenced already."""
         known = self._image.brokers.get(broker)
         if known is None:
             return []
         self.heartbeats.fence(broker)
+        if known.fenced:
+            return []
         return self._fencing(known, "session timed out")
 
     def unregister(self, broker: int) -> tuple[KafkaError, list[Record]]:

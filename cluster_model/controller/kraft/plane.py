@@ -204,6 +204,29 @@ class KraftPlane:
         """``broker.session.timeout.ms``."""
         return self._settings.session_us
 
+    def expire_session(self, broker: int) -> bool:
+        """The active controller fences it as if its heartbeats were late; the next one unfences it."""
+        newest = self._newest()
+        return newest is not None and newest.expire_session(broker)
+
+    def depose_controller(self) -> bool:
+        """``KafkaRaftClient.resign``: it says so to the other voters, and may be elected again."""
+        newest = self._newest()
+        if newest is None:
+            return False
+        member = self._nodes[newest.node] if newest.node in self._nodes else self._controls[newest.node]
+        member.peer.resign()
+        return True
+
+    def hold_metadata(self, broker: int, fault: int, delay_us: int, *, cache_only: bool) -> None:
+        """Of the log's committed records; a broker's cache and its roles are of one piece here."""
+        del cache_only
+        self._controls[broker].hold_metadata(fault, delay_us)
+
+    def pass_metadata(self, broker: int, fault: int) -> None:
+        """Undo of :meth:`hold_metadata`."""
+        self._controls[broker].pass_metadata(fault)
+
     def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
         """An administrator's election, asked of the active controller without a message on the way."""
         newest = self._newest()

@@ -200,6 +200,12 @@ class QuorumController:
         self._write(records)
         return error
 
+    def expire_session(self, broker: int) -> bool:
+        """Fence a broker now, whatever its heartbeats were; False where it has no session."""
+        records = self._cluster.expire(broker)
+        self._write(records)
+        return bool(records)
+
     def _watch_sessions(self) -> None:
         deadline = self._heartbeats.next_deadline()
         if deadline != NEVER:

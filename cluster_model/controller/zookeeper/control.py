@@ -43,7 +43,7 @@ from cluster_model.controller.zookeeper.messages import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
-from cluster_model.controller.zookeeper.obeying import Obedience
+from cluster_model.controller.zookeeper.obeying import HELD, Obedience
 from cluster_model.controller.zookeeper.session import FROM_SERVERS, Session
 from cluster_model.controller.zookeeper.settings import ControlSettings
 from cluster_model.controller.zookeeper.topic_requests import Drawn, TopicRequests
@@ -119,9 +119,9 @@ class ZooKeeperControl:
     def _make_handlers(self) -> Handlers:
         controller = self.controller
         table: Handlers = {
-            LeaderAndIsrRequest: self.obedience.lead_and_follow,
-            UpdateMetadataRequest: self.obedience.update_metadata,
-            StopReplicaRequest: self.obedience.stop_replicas,
+            LeaderAndIsrRequest: self.obedience.receive,
+            UpdateMetadataRequest: self.obedience.receive,
+            StopReplicaRequest: self.obedience.receive,
             ControlledShutdownRequest: controller.controlled_shutdown,
             AlterPartitionsRequest: controller.alter_partitions,
             AlterPartitionsResponse: lambda _source, response: self.proposals.receive(response),
@@ -264,6 +264,8 @@ class ZooKeeperControl:
                 self.errands.lane.put("register", timer[1])
         elif name == PROPAGATE:
             self.writer.on_timer()
+        elif name == HELD:
+            self.obedience.rang()
         else:
             return (
                 self.session.client.on_timer(timer)

@@ -5,8 +5,9 @@ controller's retries.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
+from cluster_model.controller.holdback import Holdback
 from cluster_model.controller.zookeeper.fencing import judge_request, judge_state, judge_stop
 from cluster_model.controller.zookeeper.isr_writer import IsrWriter
 from cluster_model.controller.zookeeper.messages import (
@@ -20,17 +21,21 @@ from cluster_model.controller.zookeeper.messages import (
     UpdateMetadataResponse,
 )
 from cluster_model.errors import KafkaError
-from cluster_model.kernel.port import Port
+from cluster_model.kernel.port import Alarm, Port
 from cluster_model.messages import NOBODY, PartitionState
 from cluster_model.replication.broker import Broker
 from cluster_model.replication.control import Decisions
+
+HELD: Final = "held control requests"
+"""Name of the timer."""
 
 
 class Obedience:
     """One per broker."""
 
     __slots__ = (
-        "_broker", "_broker_epoch", "_early", "_open", "_port", "_writer", "controller", "controller_epoch",
+        "_alarm", "_broker", "_broker_epoch", "_early", "_news", "_open", "_port", "_requests", "_writer",
+        "controller", "controller_epoch",
     )  # fmt: skip
 
     def __init__(self, broker: Broker, port: Port, writer: IsrWriter, broker_epoch: Callable[[], int]) -> None:
@@ -44,6 +49,11 @@ class Obedience:
         self._early: list[tuple[int, ControlRequest]] = []
         self.controller = NOBODY
         """Who the controller is, by the last UpdateMetadata."""
+        self._requests = Holdback()
+        """Requests that wait unanswered."""
+        self._news = Holdback()
+        """UpdateMetadata that was answered and is taken up late."""
+        self._alarm = Alarm(port, HELD)
 
     def begin(self, request: UpdateMetadataRequest, controller_epoch: int) -> None:
         """Have been told at the first instant."""
@@ -56,12 +66,57 @@ class Obedience:
         self._open = True
         early, self._early = self._early, []
         for source, request in early:
-            if isinstance(request, LeaderAndIsrRequest):
-                self.lead_and_follow(source, request)
-            elif isinstance(request, UpdateMetadataRequest):
-                self.update_metadata(source, request)
-            else:
-                self.stop_replicas(source, request)
+            self._handle(source, request)
+
+    def receive(self, source: int, request: ControlRequest) -> None:
+        """A request of the controller's, or of one that takes itself for it."""
+        if self._requests.holds:
+            self._requests.put((source, request), self._port.now)
+            self.catch_up()
+        else:
+            self._handle(source, request)
+
+    def _handle(self, source: int, request: ControlRequest) -> None:
+        if isinstance(request, LeaderAndIsrRequest):
+            self.lead_and_follow(source, request)
+        elif isinstance(request, UpdateMetadataRequest):
+            self.update_metadata(source, request)
+        else:
+            self.stop_replicas(source, request)
+
+    # -- what comes late ----------------------------------------------------------------------------------------------
+
+    def hold_metadata(self, fault: int, delay_us: int, *, cache_only: bool) -> None:
+        """Take up the controller's requests that late, 0: not until :meth:`pass_metadata`, and answer them then.
+
+        ``cache_only``: UpdateMetadata alone; it is answered at once, or the others could not pass it on the
+        controller's connection.
+        """
+        (self._news if cache_only else self._requests).hold(fault, delay_us)
+        self.catch_up()
+
+    def pass_metadata(self, fault: int) -> None:
+        """Undo of :meth:`hold_metadata` by that fault."""
+        self._requests.release(fault)
+        self._news.release(fault)
+        self.catch_up()
+
+    def rang(self) -> None:
+        """The alarm: something is due."""
+        if self._alarm.rang():
+            self.catch_up()
+
+    def catch_up(self) -> None:
+        """Take up what is due, in the order in which it came."""
+        now = self._port.now
+        while (waiting := self._requests.due(now)) is not None:
+            self._handle(*waiting)
+        while (news := self._news.due(now)) is not None:
+            self._take_up(news)
+        for held in (self._requests, self._news):
+            at = held.next_at()
+            if at >= 0:
+                self._alarm.want(at)
 
     def _judge(self, source: int, request: ControlRequest) -> KafkaError | None:
         """None: not now."""
@@ -104,10 +159,16 @@ class Obedience:
         error = self._judge(source, request)
         if error is None:
             return
-        if error is KafkaError.NONE:
-            self.controller = request.controller
-            self.know(request)
+        if error is KafkaError.NONE and self._news.holds:
+            self._news.put(request, self._port.now)
+            self.catch_up()
+        elif error is KafkaError.NONE:
+            self._take_up(request)
         self._port.send(source, UpdateMetadataResponse(request.correlation, error))
+
+    def _take_up(self, request: UpdateMetadataRequest) -> None:
+        self.controller = request.controller
+        self.know(request)
 
     def know(self, request: UpdateMetadataRequest) -> None:
         """Take up what is told of partitions and brokers."""
@@ -146,12 +207,19 @@ class Obedience:
         self._early.clear()
         self.controller_epoch = 0
         self.controller = NOBODY
+        self._requests.clear()
+        self._news.clear()
+        self._alarm.forget()
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self.controller_epoch, self._open, tuple(self._early), self.controller)
+        held = (self._requests.save(), self._news.save(), self._alarm.save())
+        return (self.controller_epoch, self._open, tuple(self._early), self.controller, held)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self.controller_epoch, self._open, early, self.controller = saved
+        self.controller_epoch, self._open, early, self.controller, held = saved
         self._early = list(early)
+        self._requests.load(held[0])
+        self._news.load(held[1])
+        self._alarm.load(held[2])

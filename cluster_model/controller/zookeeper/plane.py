@@ -11,7 +11,7 @@ from cluster_model.controller.zookeeper.service.ensemble import ZooKeeperService
 from cluster_model.controller.zookeeper.service.peers import ServerState
 from cluster_model.controller.zookeeper.topic_requests import Drawn
 from cluster_model.controller.zookeeper.truth import Truth
-from cluster_model.controller.zookeeper.znodes import TopicNode, broker_path, topic_path
+from cluster_model.controller.zookeeper.znodes import CONTROLLER, TopicNode, broker_path, topic_path
 from cluster_model.errors import KafkaError
 from cluster_model.events import Event
 from cluster_model.kernel.port import Port
@@ -142,6 +142,22 @@ class ZooKeeperPlane:
         """Who the controller is by the last UpdateMetadata; a broker that takes itself to be it says so."""
         control = self.controls[broker]
         return broker if control.controller.is_active else control.obedience.controller
+
+    def expire_session(self, broker: int) -> bool:
+        """The ensemble ends its session: its ephemeral nodes go."""
+        return self.service.expire_session(broker)
+
+    def depose_controller(self) -> bool:
+        """An operator deletes /controller, the session of who made it stands."""
+        return self.service.delete(CONTROLLER)
+
+    def hold_metadata(self, broker: int, fault: int, delay_us: int, *, cache_only: bool) -> None:
+        """Of the controller's requests to it."""
+        self.controls[broker].obedience.hold_metadata(fault, delay_us, cache_only=cache_only)
+
+    def pass_metadata(self, broker: int, fault: int) -> None:
+        """Undo of :meth:`hold_metadata`."""
+        self.controls[broker].obedience.pass_metadata(fault)
 
     def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
         """An administrator's election: judged at once by what the controller knows, held by its event thread."""

@@ -13,6 +13,7 @@ from cluster_model.controller.zookeeper.service.messages import (
     READS,
     CreateSession,
     Data,
+    Delete,
     Operation,
     Read,
     Result,
@@ -143,11 +144,24 @@ class ZooKeeperService:
 
     def expire_session(self, client: int) -> bool:
         """End a client's newest session now; False when it has none, or no running leader is there to do it."""
-        session, leader = self.session_of(client), self.leader()
-        if not session or leader == NOBODY or self._network.processes[leader].state is not ProcessState.RUNNING:
+        session, leader = self.session_of(client), self._running_leader()
+        if not session or leader == NOBODY:
             return False
         self.server(leader).leading.expire(session)
         return True
+
+    def delete(self, path: str) -> bool:
+        """An operator deletes a node; False when it is not there, or no running leader is there to do it."""
+        leader = self._running_leader()
+        if path not in self._truth.nodes or leader == NOBODY:
+            return False
+        self.server(leader).leading.order(Delete(path))
+        return True
+
+    def _running_leader(self) -> int:
+        leader = self.leader()
+        runs = leader != NOBODY and self._network.processes[leader].state is ProcessState.RUNNING
+        return leader if runs else NOBODY
 
     def _tell(self, txn: Txn) -> None:
         """A server has applied a transaction; the first to do so, the leader, committed it."""

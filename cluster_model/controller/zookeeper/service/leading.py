@@ -315,8 +315,7 @@ class Leading(Upstream):
         """``PrepRequestProcessor``: judge it, log it, propose it. A refusal goes the same way, for the order."""
         if not self.established:
             return
-        previous = self._store.last_zxid
-        zxid = max(previous, first_zxid(self.epoch)) + 1
+        zxid = max(self._store.last_zxid, first_zxid(self.epoch)) + 1
         if isinstance(operation, CreateSession):
             changes, result = self._ahead.judge(operation, session, zxid)
             self._tracker.add(zxid, operation.timeout_us, self._port.now, origin.attempt)
@@ -330,7 +329,16 @@ class Leading(Upstream):
             if isinstance(operation, CloseSession):
                 self._tracker.remove(session)
             self._tracker.touch(session, self._port.now)
-        txn = Txn(zxid, origin, session, changes, result)
+        self._propose(Txn(zxid, origin, session, changes, result))
+
+    def order(self, operation: Write) -> None:
+        """An operator writes, over a session of its own that is left out here."""
+        if self.established:
+            zxid = max(self._store.last_zxid, first_zxid(self.epoch)) + 1
+            self._propose(Txn(zxid, NO_ORIGIN, 0, *self._ahead.judge(operation, 0, zxid)))
+
+    def _propose(self, txn: Txn) -> None:
+        previous = self._store.last_zxid
         self._store.append(txn)
         for follower, known in self._followers.items():
             if known.stage >= SYNCED:

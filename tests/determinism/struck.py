@@ -1,0 +1,50 @@
+"""``python -m tests.determinism.struck PLANE SLICE``: a digest per fault of the catalogue, advanced in such slices."""
+
+import json
+import sys
+
+from faults.board import FaultBoard
+from faults.catalogue import CATALOGUE
+from faults.fault import Fault, FaultError
+from tests.faults.whole import SECOND, action_of, fits_plane, whole_cluster
+
+STEPS = {"whole": 3_600 * SECOND, "slice": 8_000, "odd": 1_234_567}
+
+
+def digest(plane: str, fault: Fault, step: int) -> str:
+    """Strike twice, one over the other, heal, and go on."""
+    cluster = whole_cluster(plane)
+    board = FaultBoard(cluster)
+
+    def run_to(until: int) -> None:
+        while cluster.now_us < until:
+            cluster.run(min(until, cluster.now_us + step))
+
+    run_to(5 * SECOND)
+    action = action_of(fault)
+    if fault.name == "restart":
+        board.inject(action_of(CATALOGUE["crash"], "broker(5)"))
+        action = action_of(fault, "broker(5)")
+        run_to(7 * SECOND)
+    board.inject(action)
+    run_to(10 * SECOND)
+    refused = ""
+    try:
+        board.inject(action)
+    except FaultError as error:
+        refused = str(error)
+    run_to(13 * SECOND)
+    board.heal("all")
+    run_to(18 * SECOND)
+    return f"{cluster.digest()} {cluster.executed} {refused}"
+
+
+def main() -> None:
+    """Print one JSON object: fault → digest."""
+    plane, slices = sys.argv[1:]
+    found = {name: digest(plane, fault, STEPS[slices]) for name, fault in CATALOGUE.items() if fits_plane(fault, plane)}
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

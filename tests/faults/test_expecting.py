@@ -1,0 +1,261 @@
+"""What is expected of a fault before it strikes is what is seen after it has."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cluster_model.cluster import Cluster
+from cluster_model.spec import BrokerSpec, ClusterSpec, TopicSpec
+from faults.action import Action
+from faults.board import FaultBoard
+from faults.fault import Expectation
+from tests.faults.rigs import CONFIG, MS, SECOND, board_of, busy_cluster, inject
+
+BROKERS = (1, 2, 3, 4)
+PLANES = {"kraft": ("3.9", "kraft"), "elr": ("4.1", "kraft"), "zookeeper": ("2.8", "zookeeper")}
+SESSION = 3 * SECOND
+
+
+def leaders_and_isrs(cluster: Cluster) -> dict[str, tuple[int, list[int]]]:
+    return {name: (cluster.query.leader(name), cluster.query.isr(name)) for name in cluster.world.records}
+
+
+def seen(cluster: Cluster, before: Mapping[str, tuple[int, list[int]]]) -> dict[str, tuple[str, ...]]:
+    """What an observer finds changed, in the words of an expectation."""
+    now = leaders_and_isrs(cluster)
+    led = {name: isr for name, (leader, isr) in now.items() if leader >= 0}
+    needed = cluster.world.effective_min_isr
+    return {
+        "leaders_moved": tuple(name for name in led if now[name][0] != before[name][0]),
+        "offline": tuple(name for name in now if name not in led and before[name][0] >= 0),
+        "under_min_isr": tuple(name for name in led if len(led[name]) < needed(name) <= len(before[name][1])),
+        "shrunk": tuple(name for name in led if len(led[name]) < len(before[name][1])),
+    }
+
+
+def told(expected: Expectation) -> dict[str, tuple[str, ...]]:
+    fields = ("leaders_moved", "offline", "under_min_isr", "shrunk")
+    return {name: getattr(expected, name) for name in fields}
+
+
+placements = st.lists(
+    st.lists(st.sampled_from(BROKERS), min_size=1, max_size=3, unique=True).map(tuple), min_size=1, max_size=4
+).filter(lambda rows: len({len(row) for row in rows}) == 1)
+
+
+@pytest.mark.parametrize("plane", PLANES)
+@settings(max_examples=25, deadline=None)
+@given(
+    rows=placements,
+    lost=st.lists(st.sampled_from(BROKERS), min_size=1, max_size=3, unique=True),
+    min_isr=st.integers(1, 2),
+    unclean=st.booleans(),
+)
+def test_a_crash_does_what_was_expected_of_it(
+    plane: str, rows: list[tuple[int, ...]], lost: list[int], min_isr: int, unclean: bool
+) -> None:
+    kafka, mode = PLANES[plane]
+    config = {**CONFIG, "zookeeper.session.timeout.ms": 3_000} if mode == "zookeeper" else dict(CONFIG)
+    config |= {"unclean.leader.election.enable": unclean, "min.insync.replicas": min_isr}
+    config = {key: value for key, value in config.items() if not (mode == "zookeeper" and key.startswith("broker."))}
+    spec = ClusterSpec(
+        kafka=kafka,
+        mode=mode,
+        brokers=tuple(BrokerSpec(each) for each in BROKERS),
+        topics=(TopicSpec("orders", len(rows), len(rows[0]), tuple(rows)),),
+        config=config,
+    )
+    cluster = Cluster.build(spec, 7)
+    board = board_of(cluster)
+    cluster.run(SECOND)
+    before = leaders_and_isrs(cluster)
+    target = " + ".join(f"broker({each})" for each in lost)
+    expected = board.expect(Action("inject", "crash", target))
+    assert leaders_and_isrs(cluster) == before
+    inject(board, "crash", target)
+    cluster.run(SECOND + 4 * SESSION)
+    assert told(expected) == seen(cluster, before)
+    assert expected.down == tuple(sorted(lost))
+
+
+# -- links, quorums, coordinators, clients ----------------------------------------------------------------------------
+
+
+def spec_with_readers() -> ClusterSpec:
+    """The busy cluster's, with members that read without a coordinator."""
+    spec = busy_cluster().spec
+    return replace(spec, groups=(replace(spec.groups[0], coordinated=False),))
+
+
+@pytest.fixture
+def board() -> FaultBoard:
+    cluster = Cluster.build(spec_with_readers(), 7)
+    cluster.run(SECOND)
+    return board_of(cluster)
+
+
+def expected(board: FaultBoard, fault: str, target: str, for_us: int = -1, **params: str) -> Expectation:
+    return board.expect(Action("inject", fault, target, dict(params), for_us))
+
+
+@pytest.mark.parametrize("direction", ["both", "in", "out"])
+def test_a_follower_cut_from_its_leader_leaves_the_isr_and_no_leader_moves(board: FaultBoard, direction: str) -> None:
+    cluster = board.cluster
+    before = leaders_and_isrs(cluster)
+    found = expected(board, "partition", "broker(3)", to="leader(orders-0)", direction=direction)
+    assert found == Expectation(
+        "broker 3: orders-0 with a smaller ISR after 4 s, no leader moves", shrunk=("orders-0",)
+    )
+    inject(board, "partition", "broker(3)", to="leader(orders-0)", direction=direction)
+    cluster.run(15 * SECOND)
+    assert told(found) == seen(cluster, before)
+
+
+@pytest.mark.parametrize("direction", ["both", "out"])
+def test_a_broker_that_the_controllers_do_not_hear_is_fenced(board: FaultBoard, direction: str) -> None:
+    cluster = board.cluster
+    before = leaders_and_isrs(cluster)
+    found = expected(board, "partition", "broker(1)", to="controllers", direction=direction)
+    assert (found.down, found.leaders_moved, found.offline) == ((1,), ("orders-0",), ())
+    assert found.clients == ("checkout", "billing/0")
+    assert found.sentence == "broker 1: cut off from the controller and fenced after 3 s, orders-0 another leader"
+    inject(board, "partition", "broker(1)", to="controllers", direction=direction)
+    cluster.run(15 * SECOND)
+    assert told(found) == seen(cluster, before)
+
+
+@pytest.mark.parametrize(("kafka", "to"), [("3.9", "controllers"), ("2.8", "zookeepers")])
+def test_a_broker_that_is_heard_and_does_not_hear_keeps_its_session(kafka: str, to: str) -> None:
+    cluster = busy_cluster(kafka=kafka, mode="kraft" if to == "controllers" else "zookeeper")
+    board = board_of(cluster)
+    cluster.run(SECOND)
+    before = leaders_and_isrs(cluster)
+    found = expected(board, "partition", "broker(1)", to=to, direction="in")
+    assert found == Expectation("broker 1: no leader moves")
+    inject(board, "partition", "broker(1)", to=to, direction="in")
+    cluster.run(60 * SECOND)
+    assert told(found) == seen(cluster, before)
+
+
+def test_a_broker_cut_from_one_controller_that_is_not_the_active_one_is_not_missed(board: FaultBoard) -> None:
+    active = board.cluster.plane.active()
+    other = next(node for node in board.cluster.plane.controllers() if node != active)
+    found = expected(board, "partition", "broker(1)", to=f"controller({other})")
+    assert found == Expectation("broker 1: no leader moves")
+
+
+def test_two_brokers_cut_from_the_others_lose_what_they_lead(board: FaultBoard) -> None:
+    cluster = board.cluster
+    before = leaders_and_isrs(cluster)
+    found = expected(board, "partition", "broker(1) + broker(2)")
+    assert found.down == (1, 2)
+    assert found.leaders_moved == ("orders-0", "orders-1")
+    assert found.under_min_isr == ("orders-0",)
+    inject(board, "partition", "broker(1) + broker(2)")
+    cluster.run(20 * SECOND)
+    assert told(found) == seen(cluster, before)
+
+
+def test_a_client_cut_from_a_leader_notices_and_nobody_else_does(board: FaultBoard) -> None:
+    found = expected(board, "partition", "client(checkout)", to="broker(2)")
+    assert found == Expectation("checkout: no leader moves", clients=("checkout",))
+
+
+@pytest.mark.parametrize("fault", ["gc_pause", "partition"])
+def test_what_is_shorter_than_a_session_moves_no_leader(board: FaultBoard, fault: str) -> None:
+    found = expected(board, fault, "broker(1)", 2_500 * MS)
+    assert found.sentence == "broker 1: requests wait 2.5 s, less than a session of 3 s: no leader moves"
+    assert (found.leaders_moved, found.down, found.clients) == ((), (1,), ("checkout", "billing/0"))
+    assert expected(board, fault, "broker(1)", 3 * SECOND).leaders_moved == ("orders-0",)
+
+
+def test_the_controller_alone_moves_and_a_majority_is_missed(board: FaultBoard) -> None:
+    assert expected(board, "crash", "controller").controller_moves
+    active = board.cluster.plane.active()
+    others = [node for node in board.cluster.plane.controllers() if node != active]
+    assert not expected(board, "crash", f"controller({others[0]})").controller_moves
+    found = expected(board, "crash", " + ".join(f"controller({each})" for each in others))
+    assert (found.quorum_lost, found.controller_moves, found.leaders_moved) == (True, False, ())
+    assert "no majority is left to decide anything" in found.sentence
+    alone = expected(board, "partition", "controller", to="controllers")
+    assert (alone.controller_moves, alone.quorum_lost) == (True, False)
+
+
+def test_without_a_majority_leaders_are_gone_and_nobody_replaces_them() -> None:
+    spec = replace(spec_with_readers(), combined=(1, 2, 3), topics=(TopicSpec("orders", 2, 3, ((1, 4, 5), (4, 5, 1))),))
+    cluster = Cluster.build(spec, 7)
+    board = board_of(cluster)
+    cluster.run(SECOND)
+    before = leaders_and_isrs(cluster)
+    found = expected(board, "crash", "broker(1) + broker(2)")
+    assert (found.quorum_lost, found.leaders_moved, found.offline) == (True, (), ("orders-0",))
+    assert found.clients == ("checkout", "billing/0")
+    inject(board, "crash", "broker(1) + broker(2)")
+    cluster.run(20 * SECOND)
+    assert leaders_and_isrs(cluster) == before
+    inject(board, "restart", "broker(2)")
+    cluster.run(40 * SECOND)
+    assert cluster.query.leader("orders-0") == 4
+
+
+def test_zookeepers_broker_is_the_controller_and_its_ensemble_the_majority() -> None:
+    cluster = busy_cluster(kafka="2.8", mode="zookeeper")
+    board = board_of(cluster)
+    cluster.run(SECOND)
+    assert expected(board, "crash", "controller").controller_moves
+    assert expected(board, "partition", "controller", to="zookeepers").controller_moves
+    assert expected(board, "partition", "broker(1)", to="zookeeper(1)").down == ()
+    found = expected(board, "crash", "zookeeper(1) + zookeeper(2)")
+    assert (found.quorum_lost, found.controller_moves) == (True, False)
+    assert expected(board, "crash", "zookeeper(1)").quorum_lost is False
+
+
+def test_what_another_fault_does_already_is_not_told_again(board: FaultBoard) -> None:
+    inject(board, "crash", "broker(3)")
+    found = expected(board, "crash", "broker(2)")
+    assert found.down == (2,)
+    assert (found.leaders_moved, found.under_min_isr) == (("orders-1",), ("orders-0", "orders-1"))
+    assert board.expect(Action("inject", "restart", "broker(3)")).leaders_moved == ()
+
+
+def test_coordinators_of_groups_and_transactions_are_named() -> None:
+    config = {key: value for key, value in CONFIG.items() if not key.startswith("offsets.")}
+    config |= {"offsets.topic.num.partitions": 3, "transaction.state.log.num.partitions": 3}
+    spec = busy_cluster().spec
+    (producer,) = spec.producers
+    transactional = replace(producer, config={"transactional.id": "till-1", "enable.idempotence": True})
+    spec = replace(spec, config=config, producers=(transactional,), groups=(replace(spec.groups[0], coordinated=True),))
+    cluster = Cluster.build(spec, 7)
+    board = board_of(cluster)
+    cluster.run(5 * SECOND)
+    for broker in cluster.brokers:
+        found = board.foreseen("crash", broker)
+        assert (found.groups == ("billing",)) == (board.targets("coordinator(billing)") == (broker,))
+        assert (found.transactional == ("checkout",)) == (
+            board.targets("transaction_coordinator(checkout)") == (broker,)
+        )
+        assert {"billing/0", "billing/1"} <= set(found.clients) or not found.groups
+    assert board.expect(Action("inject", "crash", "coordinator(billing)")).groups == ("billing",)
+
+
+@pytest.mark.parametrize("unclean", [True, False])
+@pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper")])
+def test_the_last_in_sync_replica_takes_its_partition_with_it_unless_anybody_may_lead(
+    kafka: str, mode: str, unclean: bool
+) -> None:
+    spec = busy_cluster(kafka=kafka, mode=mode).spec
+    cluster = Cluster.build(replace(spec, config={**spec.config, "unclean.leader.election.enable": unclean}), 7)
+    board = board_of(cluster)
+    cluster.run(SECOND)
+    inject(board, "partition", "broker(2) + broker(3)", to="broker(1)")
+    cluster.run(12 * SECOND)
+    assert cluster.query.isr("orders-0") == [1]
+    before = leaders_and_isrs(cluster)
+    found = expected(board, "crash", "broker(1)")
+    assert (found.leaders_moved, found.offline) == ((("orders-0",), ()) if unclean else ((), ("orders-0",)))
+    inject(board, "crash", "broker(1)")
+    cluster.run(60 * SECOND)
+    assert told(found) == seen(cluster, before)
