@@ -153,7 +153,5 @@ class ClientFaults:
         return tuple(self._laid.items())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, after the clients'."""
+        """Undo of :meth:`save`; clients are to be told when they are loaded."""
         self._laid = dict(saved)
-        for node in self._names:
-            self.tell(node)

@@ -176,17 +176,24 @@ class ClientProcesses:
 
     def renew(self, node: int) -> None:
         """A member's process that is down will start with what is configured by then."""
-        name, processes = self.names[node], self._ground.network.processes
-        former = self.consumers[name]
-        heir = make_consumer(self._ground, node, *self._members[node], self.faults.instance(node))
+        former, heir = self._made_anew(node)
         heir.succeed(former)
         own, next_own = own_producer(former), own_producer(heir)
         if own is not None and next_own is not None:
             next_own.succeed(own)
-            processes[node + LETTERS].run(next_own)
+        self.faults.tell(node)
+
+    def _made_anew(self, node: int) -> tuple[Consumer, Consumer]:
+        """A member before and after it was made once more, by what is configured now."""
+        name, processes = self.names[node], self._ground.network.processes
+        former = self.consumers[name]
+        heir = make_consumer(self._ground, node, *self._members[node], self.faults.instance(node))
+        own = own_producer(heir)
+        if own is not None:
+            processes[node + LETTERS].run(own)
         processes[node].run(heir)
         self._place(name, heir)
-        self.faults.tell(node)
+        return former, heir
 
     def instance_of(self, node: int) -> str:
         """The ``group.instance.id`` that a member is configured with, empty for none."""
@@ -256,6 +263,12 @@ class ClientProcesses:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         producers, consumers, unconfirmed, leaving, faults, self._stopped = saved
+        self.faults.load(faults)
+        for node in self._members:
+            coordination = self.consumers[self.names[node]].coordination
+            claimed = self.faults.instance(node) or self.instance_of(node)
+            if coordination is not None and coordination.settings.instance != claimed:
+                self._made_anew(node)
         for producer, state in zip(self.producers.values(), producers, strict=True):
             producer.load(state)
         for consumer, state in zip(self.consumers.values(), consumers, strict=True):
@@ -269,4 +282,5 @@ class ClientProcesses:
                 self._ground.network.processes[node].run(self.producers[self.names[node]])
         for node in self._members:
             self.consumers[self.names[node]].leaving = node in self._leaving
-        self.faults.load(faults)
+        for node in self.names:
+            self.faults.tell(node)
