@@ -32,6 +32,7 @@ from cluster_model.clients.producer import Producer
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
 from cluster_model.messages import Message, PartitionState
+from cluster_model.rivals import Rivals
 from cluster_model.spec import GroupSpec, ProducerSpec
 
 CLOSE_US: Final = 30_000_000
@@ -89,6 +90,8 @@ class ClientProcesses:
         self._stopped = False
         self.faults = ClientFaults(ground, self.names, self.producers, self.consumers)
         """What faults lay on applications and their connections."""
+        self.rivals = Rivals(ground, self._producer_specs)
+        """Second processes of transactional producers."""
         spec = ground.spec
         for node, each in enumerate(spec.producers, FIRST_PRODUCER):
             ground.check_topic(each.topic)
@@ -146,6 +149,7 @@ class ClientProcesses:
         self._stopped = True
         for producer in self.producers.values():
             producer.stop()
+        self.rivals.stop()
 
     def died(self, node: int, *, silent: bool = False) -> None:
         """A process has ended, one way or the other; ``silent``: with its machine, so that no connection is closed."""
@@ -258,11 +262,17 @@ class ClientProcesses:
             tuple([producer.save() for producer in self.producers.values()]),
             tuple([consumer.save() for consumer in self.consumers.values()]),
             tuple(self._unconfirmed.items()), tuple(self._leaving), self.faults.save(), self._stopped,
+            self.rivals.save(),
         )  # fmt: skip
 
+    def prepare(self, saved: tuple[Any, ...]) -> None:
+        """Have the same processes as a keyframe, before the network's state is loaded."""
+        self.rivals.prepare(saved[-1])
+
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
-        producers, consumers, unconfirmed, leaving, faults, self._stopped = saved
+        """Undo of :meth:`save`, after :meth:`prepare`."""
+        producers, consumers, unconfirmed, leaving, faults, self._stopped, rivals = saved
+        self.rivals.load(rivals)
         self.faults.load(faults)
         for node in self._members:
             coordination = self.consumers[self.names[node]].coordination

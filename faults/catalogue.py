@@ -26,6 +26,7 @@ from faults.kinds import (
     stopping,
     thrashing,
     withholding,
+    zombies,
 )
 
 
@@ -55,6 +56,7 @@ CATALOGUE: Final = _by_family(
     loads.FAULTS,
     memberships.FAULTS,
     acknowledgements.FAULTS,
+    zombies.FAULTS,
 )
 """Faults by name, those of a family together."""
 
