@@ -40,9 +40,7 @@ class ZombieProducer(Behaviour):
         who = each_of(cluster, aim.nodes)
         if not all(isinstance(cluster.producers[name], TransactionalProducer) for name in hit):
             return plain("nothing: there is no transactional.id")
-        return plain(
-            f"{who} loses its transaction to a second process, and ends at its next request: it is fenced", hit
-        )
+        return plain(f"{who} loses its transaction to a second process, and is fenced at its next request", hit)
 
 
 FAULTS: Final = table(
@@ -60,8 +58,8 @@ FAULTS: Final = table(
         glyph="z",
         colour="warning",
         cause="a deployment that overlaps, an orchestrator that takes a slow process for a dead one",
-        may_break="the open transaction of the first process, which ends with PRODUCER_FENCED or INVALID_PRODUCER_EPOCH; "
-        "readers of committed data see nothing of it",
+        may_break="the open transaction of the first process, which ends with PRODUCER_FENCED or "
+        "INVALID_PRODUCER_EPOCH; readers of committed data see nothing of it",
         usual_for_us=20 * SECOND,
         behaviour=ZombieProducer(),
     ),
