@@ -70,6 +70,11 @@ def names(cluster: Cluster, nodes: Collection[int]) -> str:
     return ", ".join(cluster.name_of(node) for node in nodes)
 
 
+def each_of(cluster: Cluster, nodes: Collection[int]) -> str:
+    """The subject of a sentence that is true of each of the nodes."""
+    return names(cluster, nodes) if len(nodes) == 1 else f"each of {names(cluster, nodes)}"
+
+
 def lag_time_us(cluster: Cluster) -> int:
     """``replica.lag.time.max.ms`` of the brokers."""
     replicas = (replica for of in cluster.world.replicas.values() for replica in of.values())
