@@ -963,6 +963,23 @@ class RecordDeadLettered(TraceEvent):
     detail: str
 
 
+@_event
+class GuardActed(TraceEvent):
+    """A guard of the playbook refused a fault, healed all that were active, or stopped the chaos for good.
+
+    ``rule`` is the guard, ``detail`` what it did: ``refused``, ``healed`` or ``stopped``; ``fault`` and ``target`` name
+    what was refused or healed, ``cause`` is why.
+    """
+
+    kind: ClassVar[str] = "guard_acted"
+    at_us: int
+    rule: str
+    detail: str
+    fault: str
+    target: str
+    cause: str
+
+
 Event = TraceEvent
 """Any trace event."""
 

@@ -12,6 +12,7 @@ from faults.action import Action
 from faults.catalogue import CATALOGUE, nearest
 from faults.desk import WAKINGS, Desk
 from faults.fault import ACCEPTS, Aim, Behaviour, Expectation, Fault, FaultError, Injury
+from faults.guards import Guards
 from faults.parameters import with_defaults
 from faults.selectors import TARGETS, SelectorError, resolve
 from faults.usual import usual
@@ -36,6 +37,8 @@ class FaultBoard:
         """Node → the faults that hold its process."""
         self.desk = Desk(cluster)
         """Operations of the administrator."""
+        self.guards: Guards | None = None
+        """Limits of the session, where it has any."""
         cluster.on_control = self._time_is_over
 
     @property
@@ -48,11 +51,12 @@ class FaultBoard:
 
         Raises:
             FaultError: unknown fault or target, or one that it cannot be done to now. Nothing has changed then.
+            GuardError: a guard refuses it.
         """
         fault = CATALOGUE.get(action.name)
         if fault is None:
             raise FaultError(f"no fault {action.name!r}{nearest(action.name)}; there are {', '.join(CATALOGUE)}")
-        aim = self._aim(fault, action)
+        aim = self._admitted(fault, action)
         number = self._next
         self._next += 1
         cluster = self._cluster
@@ -82,6 +86,20 @@ class FaultBoard:
             for_us = action.for_us if fault.lasting else -1
             aim = replace(fault.behaviour.aim(self, Aim(nodes, params)), for_us=for_us)
             fault.behaviour.check(self, aim)
+        except FaultError:
+            stream.position = position
+            raise
+        return aim
+
+    def _admitted(self, fault: Fault, action: Action) -> Aim:
+        """What is struck, if the guards let it pass; their refusals take random draws back, too."""
+        if self.guards is None:
+            return self._aim(fault, action)
+        stream = self._cluster.stream(TARGETS)
+        position = stream.position
+        aim = self._aim(fault, action)
+        try:
+            self.guards.admit(fault, self._names(aim.nodes), fault.behaviour.expect(self._cluster, aim))
         except FaultError:
             stream.position = position
             raise
@@ -279,11 +297,14 @@ class FaultBoard:
     def save(self) -> tuple[Any, ...]:
         """All state; saved and loaded with the cluster's keyframe."""
         injuries = tuple(injury.save() for injury in self._active.values())
-        return (self._next, injuries, tuple(self._holds.items()), self.desk.save())
+        guards = () if self.guards is None else self.guards.save()
+        return (self._next, injuries, tuple(self._holds.items()), self.desk.save(), guards)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self._next, injuries, holds, desk = saved
+        self._next, injuries, holds, desk, guards = saved
         self._active = {injury.id: injury for injury in map(Injury.loaded, injuries)}
         self._holds = dict(holds)
         self.desk.load(desk)
+        if self.guards is not None:
+            self.guards.load(guards)

@@ -62,6 +62,12 @@ def names(cluster: Cluster, nodes: Collection[int]) -> str:
     return ", ".join(cluster.name_of(node) for node in nodes)
 
 
+def in_seconds(us: int) -> str:
+    """A time with as many digits as it takes: ``2.5 s``."""
+    whole, rest = divmod(us, SECOND)
+    return f"{whole}.{rest:06d}".rstrip("0").rstrip(".") + " s"
+
+
 def lag_time_us(cluster: Cluster) -> int:
     """``replica.lag.time.max.ms`` of the brokers."""
     replicas = (replica for of in cluster.world.replicas.values() for replica in of.values())
@@ -124,9 +130,9 @@ def _told(cluster: Cluster, sentence: str, nodes: Collection[int], outcome: Outc
 
 def _short(cluster: Cluster, nodes: tuple[int, ...], for_us: int) -> Expectation:
     """Silence that is over before anybody gives up: requests wait."""
-    session = cluster.plane.session_us / SECOND
+    session = in_seconds(cluster.plane.session_us)
     who = names(cluster, nodes)
-    sentence = f"{who}: requests wait {for_us / SECOND:g} s, less than a session of {session:g} s: no leader moves"
+    sentence = f"{who}: requests wait {in_seconds(for_us)}, less than a session of {session}: no leader moves"
     led = [name for name, record in cluster.world.records.items() if record.leader in nodes]
     down = tuple(node for node in nodes if node in cluster.brokers and cluster.is_up(node))
     return Expectation(sentence, clients=hit(cluster, nodes, led), down=down)
@@ -139,13 +145,13 @@ def _together(cluster: Cluster, nodes: tuple[int, ...], outcome: Outcome) -> str
 def _severed_line(cluster: Cluster, nodes: tuple[int, ...], outcome: Outcome) -> str:
     parts = []
     if outcome.down:
-        session = cluster.plane.session_us // SECOND
+        session = in_seconds(cluster.plane.session_us)
         who = "" if outcome.down == nodes else f"{names(cluster, outcome.down)} "
-        parts.append(f"{who}cut off from the controller and fenced after {session} s")
+        parts.append(f"{who}cut off from the controller and fenced after {session}")
     parts += _consequences(cluster, outcome)
     if outcome.shrunk and not outcome.down:
-        lag = lag_time_us(cluster) // SECOND
-        parts.append(f"{counted(outcome.shrunk)} with a smaller ISR after {lag} s")
+        lag = in_seconds(lag_time_us(cluster))
+        parts.append(f"{counted(outcome.shrunk)} with a smaller ISR after {lag}")
     if not outcome.moved and not outcome.offline:
         parts.append("no leader moves")
     return f"{names(cluster, nodes)}: {', '.join(parts)}"
@@ -181,8 +187,8 @@ def _silent_line(cluster: Cluster, fault: str, node: int) -> str:
         return f"{who} {_leads(cluster, node)}, and {control_fate(cluster, node)}"
     below = len(losses(cluster, (node,))[2])
     short = f"; without it {below} would be under min.insync.replicas" if below else ""
-    session = cluster.plane.session_us // SECOND
-    return f"{who} {_leads(cluster, node)}; new leaders after its session of {session} s{short}"
+    session = in_seconds(cluster.plane.session_us)
+    return f"{who} {_leads(cluster, node)}; new leaders after its session of {session}{short}"
 
 
 def _slow_line(cluster: Cluster, fault: str, node: int) -> str:

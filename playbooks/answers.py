@@ -1,29 +1,41 @@
 """What comes of steps after they acted: an operation of the administrator is answered later than it is asked for."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from faults.action import Action
 from faults.board import FaultBoard
 from faults.desk import Ended
 from faults.fault import FaultError
+from faults.guards import GuardError
 from playbooks.model import Step
 from playbooks.result import Checked
 from playbooks.step_checks import answer_text, check_answer
 
 
-def perform(board: FaultBoard, action: Action, by: str) -> tuple[str, int]:
-    """Do it: why it was refused at once, empty when it was not, and the number of the operation that it began."""
+class Performed(NamedTuple):
+    """What came of an action at once."""
+
+    error: str = ""
+    """Why it was refused, empty when it was not."""
+    operation: int = 0
+    """The number of the operation that it began."""
+    guarded: bool = False
+    """Whether it was a guard that refused it."""
+
+
+def perform(board: FaultBoard, action: Action, by: str) -> Performed:
+    """Do it."""
     try:
         if action.verb == "inject":
             board.inject(action)
         elif action.verb == "heal":
             board.heal(action.name)
         else:
-            return "", board.admin(action, by)
+            return Performed(operation=board.admin(action, by))
     except FaultError as error:
-        return str(error), 0
-    return "", 0
+        return Performed(str(error), guarded=isinstance(error, GuardError))
+    return Performed()
 
 
 class Answers:
