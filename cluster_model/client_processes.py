@@ -84,8 +84,6 @@ class ClientProcesses:
         """Node of a producer that is down → what its application will send again."""
         self._leaving: dict[int, None] = {}
         """Nodes that end in order."""
-        self._again: dict[int, None] = {}
-        """... and are to be started at once when they have."""
         self._stalls: dict[int, tuple[tuple[int, int], ...]] = {}
         """Node of a consumer → (fault, µs) that processing takes longer."""
         self._stopped = False
@@ -147,11 +145,10 @@ class ClientProcesses:
         for producer in self.producers.values():
             producer.stop()
 
-    def died(self, node: int) -> None:
-        """A process has ended, one way or the other."""
-        name = self.names[node]
+    def died(self, node: int, *, silent: bool = False) -> None:
+        """A process has ended, one way or the other; ``silent``: with its machine, so that no connection is closed."""
+        name, network = self.names[node], self._ground.network
         self._leaving.pop(node, None)
-        self._again.pop(node, None)
         former: Producer | Consumer
         heir: Producer | Consumer
         if node in self._producer_specs:
@@ -170,11 +167,11 @@ class ClientProcesses:
             heir.succeed(former)
             own, next_own = own_producer(former), own_producer(heir)
             if own is not None and next_own is not None:
-                self._ground.network.crash(node + LETTERS)
+                (network.power_off if silent else network.crash)(node + LETTERS)
                 own.died()
                 next_own.succeed(own)
-                self._ground.network.processes[node + LETTERS].run(next_own)
-        self._ground.network.processes[node].run(heir)
+                network.processes[node + LETTERS].run(next_own)
+        network.processes[node].run(heir)
         self._place(name, heir)
 
     def started(self, node: int) -> None:
@@ -213,18 +210,6 @@ class ClientProcesses:
         process.run(leaving)
         leaving.look()
 
-    def is_leaving(self, node: int) -> bool:
-        """Whether a process is about to end in order."""
-        return node in self._leaving
-
-    def start_again(self, node: int) -> None:
-        """Start a process that is about to end as soon as it has."""
-        self._again[node] = None
-
-    def starts_again(self, node: int) -> bool:
-        """Whether a process is to be started as soon as it has ended."""
-        return node in self._again
-
     def stall(self, node: int, fault: int, more_us: int) -> None:
         """Let a consumer's application take that much longer for the records of every poll; 0: no longer."""
         others = tuple([each for each in self._stalls.get(node, ()) if each[0] != fault])
@@ -248,19 +233,19 @@ class ClientProcesses:
         return (
             tuple([producer.save() for producer in self.producers.values()]),
             tuple([consumer.save() for consumer in self.consumers.values()]),
-            tuple(self._unconfirmed.items()), tuple(self._leaving), tuple(self._again), tuple(self._stalls.items()),
+            tuple(self._unconfirmed.items()), tuple(self._leaving), tuple(self._stalls.items()),
             self._stopped,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        producers, consumers, unconfirmed, leaving, again, stalls, self._stopped = saved
+        producers, consumers, unconfirmed, leaving, stalls, self._stopped = saved
         for producer, state in zip(self.producers.values(), producers, strict=True):
             producer.load(state)
         for consumer, state in zip(self.consumers.values(), consumers, strict=True):
             consumer.load(state)
         self._unconfirmed, self._stalls = dict(unconfirmed), dict(stalls)
-        self._leaving, self._again = dict.fromkeys(leaving), dict.fromkeys(again)
+        self._leaving = dict.fromkeys(leaving)
         for node in self._producer_specs:
             if node in self._leaving:
                 self._leave(node)

@@ -316,6 +316,7 @@ CONSUMER: Final = _table(
         "Whether to read what transactions wrote only once they are committed (0.11).",
         choices=("read_uncommitted", "read_committed"),
     ),
+    ConfigKey("check.crcs", "bool", "Whether to look at the checksums of what was fetched."),
     ConfigKey("request.timeout.ms", "int", "How long to wait for an answer.", 1),
     ConfigKey("retry.backoff.ms", "int", "Pause after a fetch error."),
     ConfigKey("metadata.max.age.ms", "int", "Age at which metadata is asked for again.", 1),

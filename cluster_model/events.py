@@ -980,6 +980,53 @@ class GuardActed(TraceEvent):
     cause: str
 
 
+@_event
+class FaultSkipped(TraceEvent):
+    """A fault that was to be injected only where there is somebody to strike found nobody: ``detail`` says who is not.
+
+    ``target`` is what was asked for, a selector.
+    """
+
+    kind: ClassVar[str] = "fault_skipped"
+    at_us: int
+    fault: str
+    target: str
+    detail: str
+
+
+@_event
+class BatchDamaged(TraceEvent):
+    """Bits of a stored batch over ``[log_offset, end_offset)`` have turned on a broker's disk; nobody has noticed.
+
+    ``detail``: what of it, ``value`` or ``length``.
+    """
+
+    kind: ClassVar[str] = "batch_damaged"
+    at_us: int
+    partition: str
+    broker: int
+    log_offset: int
+    end_offset: int
+    detail: str
+
+
+@_event
+class CorruptBatchFound(TraceEvent):
+    """A broker came upon a batch whose checksum does not match (``CorruptRecordException``).
+
+    ``by``: ``follower``, which will not append it, ``recovery``, which ends the log there, or ``cleaner``. ``detail``
+    says what stands still from here on.
+    """
+
+    kind: ClassVar[str] = "corrupt_batch_found"
+    at_us: int
+    partition: str
+    broker: int
+    log_offset: int
+    by: str
+    detail: str
+
+
 Event = TraceEvent
 """Any trace event."""
 

@@ -5,16 +5,18 @@ from dataclasses import replace
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.events import FaultHealed, FaultInjected
+from cluster_model.events import FaultHealed, FaultInjected, FaultSkipped
 from cluster_model.kernel.processes import ProcessState
 from cluster_model.views import FaultView, OperationView
 from faults.action import Action
 from faults.catalogue import CATALOGUE, nearest
 from faults.desk import WAKINGS, Desk
-from faults.fault import ACCEPTS, Aim, Behaviour, Expectation, Fault, FaultError, Injury
+from faults.fault import ACCEPTS, Aim, Behaviour, Expectation, Fault, FaultError, Injury, NobodyError
 from faults.guards import Guards
-from faults.parameters import with_defaults
-from faults.selectors import TARGETS, SelectorError, resolve
+from faults.parameters import details, with_defaults
+from faults.selector_language import NobodyFoundError, SelectorError
+from faults.selectors import TARGETS, resolve
+from faults.sides import two_sided
 from faults.usual import usual
 from faults.whom import fits
 
@@ -35,6 +37,8 @@ class FaultBoard:
         self._next = 1
         self._holds: dict[int, tuple[int, ...]] = {}
         """Node → the faults that hold its process."""
+        self._meant: dict[str, tuple[int, ...]] = {}
+        """What the selectors of the fault that is being aimed were found to mean."""
         self.desk = Desk(cluster)
         """Operations of the administrator."""
         self.guards: Guards | None = None
@@ -47,7 +51,7 @@ class FaultBoard:
         return self._cluster
 
     def inject(self, action: Action) -> int:
-        """Apply a fault; its number.
+        """Apply a fault; its number, or 0 where it was skipped: nobody was there, and that is what ``if_any`` allows.
 
         Raises:
             FaultError: unknown fault or target, or one that it cannot be done to now. Nothing has changed then.
@@ -56,13 +60,19 @@ class FaultBoard:
         fault = CATALOGUE.get(action.name)
         if fault is None:
             raise FaultError(f"no fault {action.name!r}{nearest(action.name)}; there are {', '.join(CATALOGUE)}")
-        aim = self._admitted(fault, action)
+        try:
+            aim = self._admitted(fault, action)
+        except NobodyError as nobody:
+            if not action.if_any:
+                raise
+            asked = action.target or fault.target
+            self._cluster.emit(FaultSkipped(self._cluster.now_us, fault.name, asked, str(nobody)))
+            return 0
         number = self._next
         self._next += 1
         cluster = self._cluster
         until_us = cluster.now_us + aim.for_us if aim.for_us >= 0 else -1
-        shown = {name: str(value).replace(" ", "") for name, value in aim.params.items() if value not in ("", -1)}
-        detail = " ".join(f"{name}={value}" for name, value in shown.items())
+        detail = details(fault, aim.params, {text: self._names(nodes) for text, nodes in self._meant.items()})
         injury = Injury(number, fault.name, aim.nodes, dict(aim.params), aim.links, cluster.now_us, until_us, detail)
         cluster.emit(FaultInjected(cluster.now_us, number, fault.name, self._names(aim.nodes), until_us, detail))
         if fault.lasting:
@@ -76,8 +86,10 @@ class FaultBoard:
         """What is struck. A refusal takes its random draws back: nobody will replay a refused action."""
         stream = self._cluster.stream(TARGETS)
         position = stream.position
+        self._meant.clear()
         try:
             self._refuse_mode(fault)
+            action = two_sided(fault, action)
             params = with_defaults(fault, action)
             nodes = self.targets(action.target or fault.target)
             for node in nodes:
@@ -119,12 +131,16 @@ class FaultBoard:
         """Nodes that a selector means now.
 
         Raises:
-            FaultError: it cannot be read, or means nobody.
+            NobodyError: it means nobody.
+            FaultError: it cannot be read, or names what there is not.
         """
         try:
-            return tuple(resolve(text, self._cluster))
+            found = self._meant[text] = tuple(resolve(text, self._cluster))
+        except NobodyFoundError as nobody:
+            raise NobodyError(str(nobody)) from None
         except SelectorError as error:
             raise FaultError(f"target {text!r}: {error}") from None
+        return found
 
     def wake(self, injury: Injury, after_us: int) -> None:
         """Have the behaviour's ``woken`` called, unless the fault is healed by then."""

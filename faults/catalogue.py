@@ -5,7 +5,27 @@ from collections.abc import Mapping
 from typing import Final
 
 from faults.fault import FAMILIES, Fault
-from faults.kinds import controlling, delaying, outvoting, partitioning, stalling, stopping, withholding
+from faults.kinds import (
+    answering,
+    bouncing,
+    breaking,
+    broken_disks,
+    controlling,
+    corrupting,
+    delaying,
+    lagging,
+    limiting,
+    losing,
+    outvoting,
+    partitioning,
+    pausing,
+    slow_disks,
+    slowing,
+    stalling,
+    stopping,
+    thrashing,
+    withholding,
+)
 
 
 def _by_family(*tables: Mapping[str, Fault]) -> dict[str, Fault]:
@@ -15,8 +35,20 @@ def _by_family(*tables: Mapping[str, Fault]) -> dict[str, Fault]:
 
 CATALOGUE: Final = _by_family(
     stopping.FAULTS,
+    lagging.FAULTS,
+    bouncing.FAULTS,
+    pausing.FAULTS,
+    slowing.FAULTS,
+    thrashing.FAULTS,
     delaying.FAULTS,
+    limiting.FAULTS,
+    losing.FAULTS,
+    answering.FAULTS,
+    breaking.FAULTS,
     partitioning.FAULTS,
+    corrupting.FAULTS,
+    slow_disks.FAULTS,
+    broken_disks.FAULTS,
     controlling.FAULTS,
     outvoting.FAULTS,
     withholding.FAULTS,

@@ -31,6 +31,13 @@ def silence(cluster: Cluster, fault: str, nodes: tuple[int, ...], for_us: int = 
     return _told(cluster, sentence, nodes, outcome)
 
 
+def parting(cluster: Cluster, fault: str, nodes: tuple[int, ...]) -> Expectation:
+    """Nodes that end in order: what they hand over first, and what is missing then."""
+    outcome = foresee(cluster, nodes)
+    sentence = _parting_line(cluster, fault, nodes[0]) if len(nodes) == 1 else _together(cluster, nodes, outcome)
+    return _told(cluster, sentence, nodes, outcome)
+
+
 def slowness(cluster: Cluster, fault: str, nodes: tuple[int, ...]) -> Expectation:
     """Nodes that answer late."""
     if len(nodes) == 1:
@@ -189,6 +196,14 @@ def _silent_line(cluster: Cluster, fault: str, node: int) -> str:
     short = f"; without it {below} would be under min.insync.replicas" if below else ""
     session = in_seconds(cluster.plane.session_us)
     return f"{who} {_leads(cluster, node)}; new leaders after its session of {session}{short}"
+
+
+def _parting_line(cluster: Cluster, fault: str, node: int) -> str:
+    if node not in cluster.brokers or not cluster.is_up(node):
+        return _silent_line(cluster, fault, node)
+    below = len(losses(cluster, (node,))[2])
+    short = f"; without it {below} would be under min.insync.replicas" if below else ""
+    return f"{cluster.name_of(node)} {_leads(cluster, node)}, hands over what it can, and ends{short}"
 
 
 def _slow_line(cluster: Cluster, fault: str, node: int) -> str:

@@ -53,6 +53,10 @@ class FaultError(Exception):
     """A fault cannot be done to this target now; the message is a sentence for a person."""
 
 
+class NobodyError(FaultError):
+    """Its target, or the other side that it names, is nobody at this instant."""
+
+
 @dataclass(frozen=True, slots=True)
 class Param:
     """A parameter; ``default`` None: it must be given, or is decided when applied. Units are the type's."""

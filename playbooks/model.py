@@ -47,6 +47,8 @@ class Step:
     params: dict[str, Any] = field(default_factory=dict)
     """In model units: times in microseconds, sizes in bytes."""
     for_us: int = -1
+    if_any: bool = False
+    """Whether an injection that finds nobody is skipped."""
     refused: str = ""
     """Kafka's error expected of the step, ``any``, ``never``, or empty: no opinion."""
     then: dict[str, Any] = field(default_factory=dict)

@@ -4,7 +4,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cluster_model.errors import KafkaError
-from cluster_model.events import AdminAnswered, GuardActed, InvariantViolated, RecordsLost, StepTaken
+from cluster_model.events import (
+    AdminAnswered,
+    FaultSkipped,
+    GuardActed,
+    InvariantViolated,
+    RecordsLost,
+    StepTaken,
+)
 from cluster_model.views import ClusterView, LedgerView, PartitionView
 from playbooks.client_books import ClientBooks
 from playbooks.client_history import enter
@@ -57,6 +64,8 @@ class Result:
     """What each client saw."""
     guards: tuple[GuardActed, ...] = ()
     """What the guards did."""
+    skipped: tuple[FaultSkipped, ...] = ()
+    """Faults that found nobody to strike, as their steps allowed."""
 
     def to_json(self) -> dict[str, Any]:
         """The published document: plain dicts, lists, numbers and strings."""
@@ -87,6 +96,10 @@ class Result:
             ],
             "partitions": {each.name: _partition(each) for each in self.partitions},
             "guards": [_guard(each) for each in self.guards],
+            "skipped": [
+                {"fault": each.fault, "target": each.target, "at_us": each.at_us, "detail": each.detail}
+                for each in self.skipped
+            ],
         }
 
 
@@ -100,11 +113,12 @@ class Findings:
     refused: list[StepTaken | AdminAnswered]
     clients: ClientBooks
     guards: list[GuardActed]
+    skipped: list[FaultSkipped]
 
     @classmethod
     def none(cls) -> "Findings":
         """Nothing yet."""
-        return cls(0, [], [], [], ClientBooks(), [])
+        return cls(0, [], [], [], ClientBooks(), [], [])
 
     def take(self, events: list[Any]) -> None:
         """Count trace events and keep those that a result names."""
@@ -119,18 +133,20 @@ class Findings:
                 self.guards.append(event)
             elif event.kind in ("step_taken", "admin_answered") and event.error in KafkaError.__members__:
                 self.refused.append(event)
+            elif event.kind == "fault_skipped":
+                self.skipped.append(event)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
         found = (tuple(self.violations), tuple(self.losses), tuple(self.refused))
-        return (self.events, *found, self.clients.save(), tuple(self.guards))
+        return (self.events, *found, self.clients.save(), tuple(self.guards), tuple(self.skipped))
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "Findings":
         """Undo of :meth:`save`."""
-        events, violations, losses, refused, clients, guards = saved
+        events, violations, losses, refused, clients, guards, skipped = saved
         books = ClientBooks.loaded(clients)
-        return cls(events, list(losses), list(violations), list(refused), books, list(guards))
+        return cls(events, list(losses), list(violations), list(refused), books, list(guards), list(skipped))
 
 
 def conclude(
@@ -177,6 +193,7 @@ def conclude(
         refused=tuple(findings.refused),
         clients=summed_up(findings.clients, view),
         guards=tuple(findings.guards),
+        skipped=tuple(findings.skipped),
     )
 
 

@@ -154,13 +154,13 @@ class Session:
         if self.phase != "steps":
             raise FaultError(f"the session is {self.phase}: nothing can be broken any more")
         self._record_action(action.verb, action)
-        error = perform(self.board, action, OPERATOR).error
-        self.cluster.emit(StepTaken(self.cluster.now_us, OPERATOR, action.target, words(action), error))
+        done = perform(self.board, action, OPERATOR)
+        self.cluster.emit(StepTaken(self.cluster.now_us, OPERATOR, action.target, words(action), done.error))
         self._after_act()
         self._collect()
-        if error:
-            raise FaultError(error)
-        return words(action)
+        if done.error:
+            raise FaultError(done.error)
+        return done.told(action)
 
     def settle(self) -> None:
         """Begin the end of a live session now: producers stop, faults heal, and the quiet time runs."""
@@ -283,7 +283,7 @@ class Session:
     # -- steps ------------------------------------------------------------------------------------------------------
 
     def _take(self, step: Step) -> None:
-        error, number, guarded = perform(self.board, action_of(step), step_name(step))
+        error, number, _skipped, guarded = perform(self.board, action_of(step), step_name(step))
         now = self.cluster.now_us
         text = f"{step_words(step)}: {step.note}" if step.note else step_words(step)
         self.cluster.emit(StepTaken(now, step_name(step), step.target, text, error))

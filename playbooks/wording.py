@@ -16,7 +16,7 @@ def action_of(step: Step) -> Action:
     """The action that a timed step asks for."""
     if step.verb == "manual":
         raise ValueError(f"{step.name} is a step of manual stepping, not an action")
-    return Action(step.verb, step.name, step.target, dict(step.params), step.for_us)
+    return Action(step.verb, step.name, step.target, dict(step.params), step.for_us, step.if_any)
 
 
 def words(action: Action) -> str:
@@ -28,6 +28,8 @@ def words(action: Action) -> str:
         parts.append(_parameters(action.params, _params(action.name)))
     if action.for_us >= 0:
         parts += ["for", duration_text(action.for_us)]
+    if action.if_any:
+        parts.append("if any")
     return " ".join(parts)
 
 

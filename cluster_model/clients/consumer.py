@@ -205,6 +205,7 @@ class Consumer:
             if self.coordination is not None:
                 overdue += self.coordination.overdue(now)
             for broker in dict.fromkeys(overdue):
+                self._port.abandon(broker)
                 self._connection_lost(broker)
             self._go_on()
 

@@ -281,6 +281,7 @@ class Sender:
         """Requests without an answer, then batches whose time is over, wherever they are."""
         now = self._port.clock.now
         for broker, request in self._flight.overdue(now - self._config.request_timeout_us).items():
+            self._port.abandon(broker)
             self._connection_lost(broker, request)
         self.expire_batches(now)
 
@@ -393,8 +394,7 @@ class Sender:
     def _give_up(self, batch: Outgoing, error: KafkaError, *, for_good: bool) -> None:
         self._accumulator.drop(batch)
         self._accumulator.settle(batch)
-        if batch.in_flight:
-            batch.written = True
+        batch.written = batch.written or batch.in_flight
         self._sequences.gave_up(self._accumulator.lines[batch.partition], batch, error, for_good=for_good)
         self._books.gave_up(self._port.clock.now, batch, error.name)
 

@@ -92,6 +92,7 @@ class TransactionalSender(Sender):
             return
         for broker in self.control.rang():
             self._port.reconnect(broker)
+            self._port.abandon(broker)
             self.control.lost(broker)
             self._connection_lost(broker, -1)
             self._metadata.avoid(broker)

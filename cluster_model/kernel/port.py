@@ -53,6 +53,17 @@ class Port:
         """Give the connection up and have another: what was sent on it still arrives, perhaps behind what is next."""
         self._network.link(self.node_id, target).wire.arrives = 0
 
+    def abandon(self, target: int, exchange: Exchange | None = None) -> None:
+        """Close a connection, the shared one or an exchange's, because an answer was not there in time.
+
+        What was sent on it may still arrive. It matters only while something other than latency troubles its link.
+        """
+        network = self._network
+        if network.troubles.any:
+            there, back = network.link(self.node_id, target), network.link(target, self.node_id)
+            asks, answers = (there.wire, back.wire) if exchange is None else exchange.wires
+            network.troubles.abandon(there, back, asks, answers)
+
     def timer(self, delay: int, *timer: Any) -> None:
         """Have ``on_timer(timer)`` called after ``delay``; it dies with the process."""
         node_id = self.node_id

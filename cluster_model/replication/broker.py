@@ -32,6 +32,7 @@ from cluster_model.messages import (
     ProduceResponse,
 )
 from cluster_model.profiles import Profile
+from cluster_model.replication.busy import Busy
 from cluster_model.replication.control import Control, Decisions, Handlers, is_older
 from cluster_model.replication.deleting import Deletions
 from cluster_model.replication.disk import Disk
@@ -108,7 +109,15 @@ class Broker:
         self.tenants = self.purgatory.tenants = Tenants(
             port, self.replicas, self.purgatory, self.settle, self.states, metadata
         )
-        self._handlers: Handlers = {
+        self._handlers = self._own_handlers()
+        self.disk = Disk()
+        self.writes = Writes(
+            port, profile, self.disk, self.replicas, self._handlers, (self._service, self._fetchers, self.tenants),
+            self._fetched, self.logs, lambda: self._config.io_threads,
+        )  # fmt: skip
+
+    def _own_handlers(self) -> Handlers:
+        return {
             FetchRequest: self._service.fetch,
             FetchResponse: self._fetched,
             ProduceRequest: self._service.produce,
@@ -120,11 +129,11 @@ class Broker:
             MetadataRequest: self._metadata_asked,
             DeleteRecordsRequest: self.purgatory.deletions.asked,
         }
-        self.disk = Disk()
-        self.writes = Writes(
-            port, profile, self.disk, self.replicas, self._handlers, (self._service, self._fetchers, self.tenants),
-            self._fetched, self.logs, lambda: self._config.io_threads,
-        )  # fmt: skip
+
+    @property
+    def slowed(self) -> dict[int, Busy]:
+        """What faults, by number, do to its replica fetchers."""
+        return self._fetchers.busy
 
     def join(self, control: Control) -> None:
         """Take part in a cluster by this side of its control plane; once, before anything happens."""
@@ -204,7 +213,7 @@ class Broker:
         """Handle a timer by its name."""
         name = timer[0]
         if name == "fetcher":
-            self._fetchers.rang(timer[1], timer[2])
+            self._fetched_news(self._fetchers.rang(timer[1], timer[2]))
         elif name == "fetch wait":
             self._service.waited(*timer[1:])
         elif name == "purgatory":
@@ -353,7 +362,11 @@ class Broker:
         return sum(replica.leadership is not None for replica in self.replicas.values())
 
     def _fetched(self, source: int, response: FetchResponse) -> None:
-        if self._fetchers.fetched(source, response) and self._profile.reads_from_followers and self.purgatory.readers:
+        if self._fetchers.fetched(source, response):
+            self._fetched_news(response)
+
+    def _fetched_news(self, response: FetchResponse | None) -> None:
+        if response is not None and self._profile.reads_from_followers and self.purgatory.readers:
             # ReplicaFetcherThread completes the consumers' fetches that wait for its partitions' HW.
             for data in response.partitions:
                 if self.purgatory.readers.get(data.partition) and data.partition in self.replicas:

@@ -24,6 +24,7 @@ from cluster_model.events import (
 )
 from cluster_model.log.cleaner import clean, to_clean
 from cluster_model.log.crashes import DISK_LOSS, POWER_LOSS, WRITTEN_BACK, lose_power, wipe
+from cluster_model.log.damage import Damages, up_to
 from cluster_model.log.lineage import Lineages
 from cluster_model.log.recovery import bytes_to_check
 from cluster_model.log.replica_log import ReplicaLog
@@ -55,10 +56,10 @@ class Replica:
 
     __slots__ = (
         "assignment", "broker", "by_hand", "checkpointed_hw", "checkpointed_recovery", "checkpointed_start",
-        "cleaner_offset", "config", "done", "emit", "following", "hw", "keeps_stamps", "leader", "leader_epoch",
-        "leadership", "log", "metadata", "min_isr", "partition", "partition_epoch", "producer_snapshot",
+        "cleaner_offset", "config", "damages", "done", "emit", "following", "hw", "keeps_stamps", "leader",
+        "leader_epoch", "leadership", "log", "metadata", "min_isr", "partition", "partition_epoch", "producer_snapshot",
         "profile", "topic",
-        "topic_id", "usual_size",
+        "topic_id", "uncleanable", "usual_size",
     )  # fmt: skip
 
     def __init__(
@@ -101,6 +102,10 @@ class Replica:
         self.checkpointed_start = 0
         self.cleaner_offset = 0
         """First dirty offset in the cleaner-offset-checkpoint, written by each cleaning."""
+        self.damages: Damages = ()
+        """Batches that are not what was written."""
+        self.uncleanable = False
+        """The cleaner failed here, and leaves it alone until the process is another (KIP-346)."""
         self.producer_snapshot = 0
         """Up to here producers are known from a snapshot file only (``ProducerStateManager.truncateAndReload``)."""
         self.leader = NOBODY
@@ -202,15 +207,17 @@ class Replica:
     def truncate(self, offset: int, now: int, rule: str) -> None:
         """Drop records from ``offset`` on; the HW follows the log's end down."""
         if offset < self.log.leo:
-            self._cut(offset, now, rule)
+            self.cut_off(offset, now, rule)
             self.checkpointed_recovery = self.log.recovery_point
         else:
             self.log.truncate(offset, now)
 
-    def _cut(self, offset: int, now: int, rule: str) -> None:
+    def cut_off(self, offset: int, now: int, rule: str) -> None:
+        """The same but for the recovery point: what the end of a machine does, or a start that recovers."""
         end = self.log.leo
         self.log.truncate(offset, now)
         if offset < end:
+            self.damages = up_to(self.damages, self.log.leo)
             self._producers_reloaded()
             self.hw = min(self.hw, self.log.leo)
             self.cleaner_offset = min(self.cleaner_offset, self.log.leo)
@@ -231,12 +238,13 @@ class Replica:
     def power_lost(self, now: int, keep: int, tail: str = WRITTEN_BACK) -> None:
         """The page cache is gone: what had reached the disk stays, or the first ``keep`` records if that is not -1."""
         self.log.age(now)
-        self._cut(lose_power(self.log, keep, tail), now, POWER_LOSS)
+        self.cut_off(lose_power(self.log, keep, tail), now, POWER_LOSS)
 
     def disk_lost(self, now: int) -> None:
         """The log directory is gone, checkpoints included: what starts here next has never been here."""
         end = self.log.leo
         wipe(self.log, now)
+        self.damages = ()
         self.hw = self.checkpointed_hw = self.checkpointed_recovery = self.checkpointed_start = self.cleaner_offset = 0
         if end:
             self.emit(Truncated(now, self.partition, self.broker, self.leader_epoch, 0, end, 0, DISK_LOSS))
@@ -245,6 +253,7 @@ class Replica:
         """The leader's log begins behind this one's end: drop everything and begin there."""
         before = self.log.log_start
         self.log.restart_at(offset, now)
+        self.damages = ()
         self.checkpointed_recovery = self.hw = offset
         self.emit(LogStartMoved(now, self.partition, self.broker, before, offset, "out of range"))
 
@@ -328,6 +337,7 @@ class Replica:
         """The process is gone, and with it everything that was only in memory."""
         self.leadership = None
         self.following = None
+        self.uncleanable = False
         self.done.clear()
         self.leader = NOBODY
         self.leader_epoch = -1
@@ -352,7 +362,7 @@ class Replica:
         return (
             self.topic_id, self.assignment, self.log.save(), self.hw, self.checkpointed_hw, self.checkpointed_recovery,
             self.checkpointed_start, self.cleaner_offset, self.leader, self.leader_epoch, self.partition_epoch,
-            self.producer_snapshot, tuple(self.done),
+            self.producer_snapshot, tuple(self.done), self.damages, self.uncleanable,
             None if self.leadership is None else self.leadership.save(),
             None if self.following is None else self.following.save(),
         )  # fmt: skip
@@ -363,7 +373,7 @@ class Replica:
             self.topic_id, assignment, log, self.hw, self.checkpointed_hw, self.checkpointed_recovery,
             self.checkpointed_start,
             self.cleaner_offset, self.leader, self.leader_epoch, self.partition_epoch, self.producer_snapshot, done,
-            leadership, following,
+            self.damages, self.uncleanable, leadership, following,
         ) = saved  # fmt: skip
         self._assign(assignment)
         self.done = list(done)

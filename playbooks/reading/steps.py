@@ -8,6 +8,7 @@ from cluster_model.stepping.verbs import MANUAL_VERBS
 from faults.catalogue import CATALOGUE
 from faults.fault import ACCEPTS, Param
 from faults.operations import OPERATIONS
+from faults.sides import OTHER_SIDE
 from playbooks.fault_words import described
 from playbooks.model import Position, Step, StepVerb, Trigger
 from playbooks.problems import listed, nearest, shown
@@ -15,7 +16,7 @@ from playbooks.reading.kinds import BAD, DURATION, Choice, Fields, Integer, Key,
 from playbooks.reading.notes import Notes
 from playbooks.reading.operations import check_operation, learn, operation_kind
 from playbooks.reading.references import ConditionText
-from playbooks.reading.targets import Target
+from playbooks.reading.targets import Target, check_sides
 from playbooks.reading.versions import KAFKA, is_for
 from playbooks.units import (
     DURATION_ALLOWED,
@@ -38,6 +39,8 @@ from playbooks.units import (
 from playbooks.yamlpos import Mapping as YamlMapping
 
 MAX_STEPS: Final = 2_000
+
+IF_ANY: Final = Key(Truth(), "Whether the step is skipped, and not refused, where its target is nobody at that moment.")
 
 NOTE: Final = Key(Text(), "A line for the reader, printed as the step is taken.")
 
@@ -96,13 +99,13 @@ def timed_record(verb: str, name: str) -> Record:
     if verb == "inject":
         fault = CATALOGUE[name]
         keys["target"] = Key(
-            Target(fault.accepts),
+            Target(fault.accepts, sides=fault.param(OTHER_SIDE) is not None),
             f"What it strikes: {ACCEPTS[fault.accepts]}{f'; {fault.target} unless given' if fault.target else ''}.",
             required=not fault.target,
         )
         if fault.lasting:
             keys["for"] = Key(DURATION, "How long it lasts; until it is healed unless given.")
-        keys |= _parameters(fault.params)
+        keys |= {"if_any": IF_ANY, **_parameters(fault.params)}
     elif verb == "admin":
         keys |= {"refused": REFUSED, **_parameters(OPERATIONS[name].params)}
     return Record({**keys, "kafka": KAFKA, "note": NOTE})
@@ -130,12 +133,14 @@ class TimedSteps:
         fields: Fields = timed_record(verb, name).read(node, key, notes)
         if verb == "admin":
             check_operation(OPERATIONS[name], fields, notes)
+        elif OTHER_SIDE in fields.values:
+            check_sides(fields, notes)
         trigger = self._trigger(fields, notes)
         if len(notes.problems) > before or not is_for(fields.get("kafka"), notes):
             return None
         if verb == "admin":
             learn(OPERATIONS[name], fields, notes)
-        used = {*TRIGGERS, verb, "target", "for", "refused", "kafka", "note"}
+        used = {*TRIGGERS, verb, "target", "for", "if_any", "refused", "kafka", "note"}
         return Step(
             index=index,
             where=Position(node.line, node.column),
@@ -145,6 +150,7 @@ class TimedSteps:
             target=fields.get("target", ""),
             params={param: value for param, value in fields.values.items() if param not in used},
             for_us=fields.get("for", -1),
+            if_any=fields.get("if_any", False),
             refused=fields.get("refused", ""),
             note=fields.get("note", ""),
         )

@@ -62,10 +62,9 @@ def test_members_are_those_of_the_group(cluster: Cluster) -> None:
     [
         ("crash", "client(admin)", "crash is for brokers, nodes of the control plane, producers and consumers, admin"),
         ("restart", "client(admin)", "restart is for"),
-        ("clean_shutdown", "broker(1)", "clean shutdown is for producers and consumers, broker 1 is none"),
-        ("clean_shutdown", "controller", "clean shutdown is for producers and consumers"),
+        ("clean_shutdown", "client(admin)", "clean shutdown is for brokers, nodes of the control plane, producers and"),
         ("poll_stall", "client(checkout)", "poll stall is for consumers, checkout is none"),
-        ("power_loss", "client(billing/0)", "power loss is for brokers, billing/0 is none"),
+        ("power_loss", "client(admin)", "power loss is for brokers, nodes of the control plane, producers and"),
         ("restart", "client(billing/0)", "billing/0 is not down"),
     ],
 )
@@ -206,4 +205,5 @@ def test_what_a_fault_would_do_goes_by_the_clients_settings(cluster: Cluster, bo
         "billing/0 leaves billing, and its 2 partitions are given to others at once"
     )
     assert board.expectation("poll_stall", BILLING_0) == "billing/0 leaves billing if no poll comes within 15 s"
-    assert board.expectation("clean_shutdown", 1).startswith("nothing: clean shutdown is for producers and consumers")
+    assert board.expectation("clean_shutdown", ADMIN).startswith("nothing: clean shutdown is for brokers, nodes of the")
+    assert board.expectation("clean_shutdown", 1) == "broker 1 leads 2 partitions, hands over what it can, and ends"

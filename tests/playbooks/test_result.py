@@ -74,6 +74,7 @@ SHAPE: dict[str, Any] = {
         }
     },
     "guards": [{"guard": str, "what": str, "at_us": INT, "fault": str, "target": str, "reason": str}],
+    "skipped": [{"fault": str, "target": str, "at_us": INT, "detail": str}],
 }
 
 

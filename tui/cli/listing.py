@@ -9,7 +9,7 @@ from cluster_model.profiles import FLAGS, PROFILE_VERSIONS, Flag, Profile, modes
 from faults.catalogue import CATALOGUE
 from faults.fault import ACCEPTS, FAMILIES, Fault, Param
 from faults.operations import OPERATIONS, Operation
-from faults.selectors import SELECTORS
+from faults.selector_language import SELECTORS
 from playbooks.bundled import names, path_of
 from playbooks.fault_words import allowed_text, default_text, example_step
 from playbooks.loader import PlaybookError, load

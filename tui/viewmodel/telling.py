@@ -128,6 +128,11 @@ def _guarded(event: Any) -> Said:
     return glyphs.FENCED, "warning", (event.at_us, event.rule), lambda _entry: said
 
 
+def _skipped(event: Any) -> Said:
+    said = f"{event.fault.replace('_', ' ')} on {event.target} skipped: {event.detail}"
+    return glyphs.MORE_RIGHT, "quiet", (event.at_us, event.fault, event.target), lambda _entry: said
+
+
 def _elected(event: Any) -> Said:
     how = "" if event.clean else "UNCLEAN: "
     return (
@@ -369,6 +374,7 @@ _TELLERS: Final[dict[str, Callable[[Any], Said]]] = {
     "fault_injected": _injected,
     "fault_healed": _healed,
     "guard_acted": _guarded,
+    "fault_skipped": _skipped,
     "leader_elected": _elected,
     "partition_offline": _offline,
     "partition_created": _partition_created,
