@@ -43,6 +43,8 @@ class FaultBoard:
         """Operations of the administrator."""
         self.guards: Guards | None = None
         """Limits of the session, where it has any."""
+        self.before: Callable[[Action], None] | None = None
+        """Told of every fault right before it is injected, or refused."""
         cluster.on_control = self._time_is_over
 
     @property
@@ -60,6 +62,8 @@ class FaultBoard:
         fault = CATALOGUE.get(action.name)
         if fault is None:
             raise FaultError(f"no fault {action.name!r}{nearest(action.name)}; there are {', '.join(CATALOGUE)}")
+        if self.before is not None:
+            self.before(action)
         try:
             aim = self._admitted(fault, action)
         except NobodyError as nobody:
@@ -268,13 +272,22 @@ class FaultBoard:
         Raises:
             FaultError: it would be refused.
         """
+        aim = self.aimed(action)
+        return CATALOGUE[action.name].behaviour.expect(self._cluster, aim)
+
+    def aimed(self, action: Action) -> Aim:
+        """What an injection would strike now. It changes nothing, and draws nothing for good.
+
+        Raises:
+            FaultError: it would be refused.
+        """
         fault = CATALOGUE.get(action.name)
         if fault is None:
             raise FaultError(f"no fault {action.name!r}{nearest(action.name)}")
         stream = self._cluster.stream(TARGETS)
         position = stream.position
         try:
-            return fault.behaviour.expect(self._cluster, self._aim(fault, action))
+            return self._aim(fault, action)
         finally:
             stream.position = position
 

@@ -56,7 +56,6 @@ class Session:
         self._end_us = -1
         self._ended = False
         self._reached = False
-        self._alarmed = False
         self._decided: list[Checked] = []
         self._expecting = Expecting(playbook.expectations)
         self._step_checks: list[Checked] = []
@@ -91,9 +90,13 @@ class Session:
         session.open_ended = open_ended
         if recorder is not None:
             recorder.begin(playbook, chosen, cluster.view(), until_us)
-        session._take_due_conditions()
-        session._collect()
+        session.begin()
         return session
+
+    def begin(self) -> None:
+        """Take the steps whose condition holds at time 0. Only who has not used :meth:`start` has to."""
+        self._take_due_conditions()
+        self._collect()
 
     @property
     def phase(self) -> str:
@@ -167,8 +170,7 @@ class Session:
         if self.phase != "steps":
             return
         self._record_action(SETTLE, Action("heal", "all"))
-        step = self.next_step
-        if step is not None:
+        if (step := self.next_step) is not None:
             self.reason = f"ended by the operator before {step_name(step)} of {len(self.playbook.steps)}"
         self._begin_settling()
         self._collect()
@@ -323,17 +325,15 @@ class Session:
 
     @property
     def _watching(self) -> bool:
-        step = self.next_step
-        waits = step is not None and step.trigger.kind == "when" and self._end_us < 0
+        waits = (step := self.next_step) is not None and step.trigger.kind == "when" and self._end_us < 0
         return waits or self._expecting.open or self._answers.open or self.board.guards is not None
 
     def _look(self) -> bool:
         """Called by the model after each event that left a trace; True makes it stop so that the engine can act."""
         self._after_answers()
         self._decided += self._observe()
-        self._reached = self._condition_holds()
-        self._alarmed = self._end_us < 0 and alarmed(self.board)
-        return self._reached or self._alarmed or bool(self._decided)
+        self._reached = self._condition_holds() or (self._end_us < 0 and alarmed(self.board))
+        return self._reached or bool(self._decided)
 
     def _observe(self) -> list[Checked]:
         if not self._expecting.open:
@@ -344,15 +344,12 @@ class Session:
 
     def _after_look(self) -> bool:
         """Act on what the look found; whether there was anything."""
-        if not (self._decided or self._reached or self._alarmed):
+        if not (self._decided or self._reached):
             return False
         self._announce_decided()
-        if self._alarmed:
-            self._alarmed = False
-            self._after_act()
         if self._reached:
             self._reached = False
-            self._take_due_conditions()
+            self._after_act()
         return True
 
     def _after_act(self) -> None:
