@@ -122,6 +122,12 @@ def _healed(event: Any) -> Said:
     )
 
 
+def _guarded(event: Any) -> Said:
+    what = f" {event.fault.replace('_', ' ')} on {event.target}" if event.fault else " the chaos"
+    said = f"guard {event.rule} {event.detail}{what}: {event.cause}"
+    return glyphs.FENCED, "warning", (event.at_us, event.rule), lambda _entry: said
+
+
 def _skipped(event: Any) -> Said:
     said = f"{event.fault.replace('_', ' ')} on {event.target} skipped: {event.detail}"
     return glyphs.MORE_RIGHT, "quiet", (event.at_us, event.fault, event.target), lambda _entry: said
@@ -372,6 +378,7 @@ _TELLERS: Final[dict[str, Callable[[Any], Said]]] = {
     "controller_changed": _controller,
     "fault_injected": _injected,
     "fault_healed": _healed,
+    "guard_acted": _guarded,
     "fault_skipped": _skipped,
     "leader_elected": _elected,
     "partition_offline": _offline,
