@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from cluster_model.kernel.shapes import Shape
 from faults.fault import MS, PERCENT, Fault, Injury, Param, table
-from faults.shaping import Shaping, milliseconds, percent
+from faults.shaping import Shaping, percent
+from faults.spelling import spelled
 
 TO: Final = Param("to", "target", "Only responses between the target and these nodes; all by default.", default="")
 WHOSE: Final = Param(
@@ -29,7 +30,7 @@ class SlowResponses(Shaping):
 
     def told(self, params: Mapping[str, Any]) -> str:
         """How late."""
-        return f"requests are taken in time and answered {milliseconds(int(params['delay']))} late"
+        return f"requests are taken in time and answered {spelled(int(params['delay']))} late"
 
 
 class DuplicateResponses(Shaping):

@@ -30,6 +30,8 @@ INCIDENTS = (
     "consumer-crash-handed-off",
     "hanging-transaction", "delayed-commit", "exactly-once", "hot-key",
     "slow-links",
+    "slow-disk", "full-disk",
+    "guarded",
 )  # fmt: skip
 """What happened to somebody, or what Kafka's own system tests do to it."""
 TIMED = (
