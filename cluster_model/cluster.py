@@ -17,14 +17,16 @@ from cluster_model.controller.plane import Plane
 from cluster_model.coordinators import host_coordinators
 from cluster_model.disks import Disks
 from cluster_model.errors import KafkaError, ModelError
-from cluster_model.events import Event, NodeDown, NodePaused, NodeResumed, NodeUp
+from cluster_model.events import Event, NodePaused, NodeResumed
+from cluster_model.harm import Harm
 from cluster_model.internal_topics import with_internal_topics
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
 from cluster_model.kernel.processes import CONTROL, Network, ProcessState
 from cluster_model.kernel.streams import Stream, Streams
 from cluster_model.keyframes import Keyframe
-from cluster_model.log.crashes import WRITTEN_BACK, tear
+from cluster_model.lives import Lives
+from cluster_model.log.crashes import WRITTEN_BACK
 from cluster_model.log.lineage import Lineages
 from cluster_model.messages import NOBODY, PartitionState
 from cluster_model.overview import overview
@@ -34,6 +36,7 @@ from cluster_model.replication.broker import Broker
 from cluster_model.spec import ClusterSpec
 from cluster_model.trace import Trace
 from cluster_model.views import ClusterView, LogView, RecordView
+from cluster_model.wiring import Wiring
 from cluster_model.world import World
 
 
@@ -90,8 +93,12 @@ class Cluster:
         self.clients = ClientProcesses(Ground(spec, parts, self.network, self.emit, self.streams))
         self.producers = self.clients.producers
         self.consumers = self.clients.consumers
+        self.wiring = Wiring(self.network, self.clients.together, parts.lineages)
         self.admin = AdminClient(self._port(ADMIN), ids, self.streams.named("admin"))
         self.network.add(ADMIN, NAME, self.admin)
+        self.lives = Lives(self.network, self.brokers, self.plane, self.clients, self.emit)
+        """How processes end, begin again, and how fast they work."""
+        self.harm = Harm(self.brokers, self.network)
         self.world = World(
             self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up, ids, self._known
         )
@@ -187,12 +194,7 @@ class Cluster:
 
     def _control(self, target: int, payload: Payload) -> None:
         if payload:
-            incarnation, reason = payload
-            if self.network.processes[target].incarnation == incarnation:
-                again = self.clients.starts_again(target) or self.disks.starts_again(target)
-                self._die(target, reason)
-                if again:
-                    self.restart(target)
+            self.lives.exited(target, *payload, again=self.disks.starts_again(target))
         elif self.on_control is not None:
             self.on_control(target)
 
@@ -231,74 +233,31 @@ class Cluster:
         return node if node in self.brokers else -1
 
     def crash(self, node: int, *, torn: bool = False) -> None:
-        """Kill a process (SIGKILL), ``torn``: a broker's in the middle of a write.
-
-        The page cache stays, peers are told by resets; a half batch is cut off by the next start.
-        """
-        self._die(node, "crash", torn=torn)
-
-    def _die(self, node: int, detail: str, *, torn: bool = False) -> None:
-        self.network.rouse(node)
-        if node in self.brokers:
-            self.brokers[node].stopped()
-            if torn:
-                tear([replica.log for replica in self.brokers[node].replicas.values()])
-        elif node in self.plane.servers:
-            self.plane.servers[node][1].stopped()
-        self.network.crash(node)
-        self.emit(NodeDown(self.now_us, self.name_of(node), self._broker_id(node), detail))
-        if node in self.clients.names:
-            self.clients.died(node)
+        """Kill a process (SIGKILL); see :meth:`Lives.crash`."""
+        self.lives.crash(node, torn=torn)
 
     def power_loss(self, node: int, keep: int = -1, tail: str = WRITTEN_BACK) -> None:
-        """Take a broker's machine away: what was not yet on disk is gone, and nobody is told.
-
-        ``tail`` is one of ``log.crashes.TAILS``; ``keep``, unless -1, is how many records of each log are left.
-        """
-        broker = self.brokers[node]
-        self.network.rouse(node)
-        broker.stopped()
-        self.network.power_off(node)
-        self.emit(NodeDown(self.now_us, self.name_of(node), node, "power_loss"))
-        for replica in broker.replicas.values():
-            replica.power_lost(self.now_us, keep, tail)
+        """Take a process's machine away; see :meth:`Lives.power_loss`."""
+        self.lives.power_loss(node, keep, tail)
 
     def disk_loss(self, node: int) -> None:
         """Take a broker's only log directory away, checkpoints included: it halts, and comes back empty."""
         broker = self.brokers[node]
         if self.is_up(node):
-            self.network.rouse(node)
-            broker.stopped()
-            self.network.crash(node)
-            self.emit(NodeDown(self.now_us, self.name_of(node), node, "disk_loss"))
+            self.lives.crash(node, "disk_loss")
         broker.disk_lost()
 
     def shutdown(self, node: int, timeout_us: int = CLOSE_US) -> None:
-        """Stop a running broker or client in order (SIGTERM): a broker leaves as its version does, flushes and exits.
-
-        ``timeout_us`` is how long a producer may take to deliver what it has.
+        """Tell a running process to end in order (SIGTERM); see :meth:`Lives.shutdown`.
 
         Raises:
-            ModelError: no such broker or client, or one that does not run.
+            ModelError: no such process, or one that does not run.
         """
-        if node not in (*self.brokers, *self.clients.names) or self.state_of(node) is not ProcessState.RUNNING:
-            raise ModelError(f"node {node} is not a running broker or client")
-        self.network.rouse(node)
-        if node in self.brokers:
-            self.brokers[node].shut_down()
-        else:
-            self.clients.shut_down(node, timeout_us)
+        self.lives.shutdown(node, timeout_us)
 
     def restart(self, node: int) -> None:
         """Start a process that is down."""
-        self.network.restart(node)
-        self.emit(NodeUp(self.now_us, self.name_of(node), self._broker_id(node)))
-        if node in self.brokers:
-            self.brokers[node].started()
-        elif node in self.plane.servers:
-            self.plane.servers[node][1].started()
-        elif node in self.clients.names:
-            self.clients.started(node)
+        self.lives.restart(node)
 
     def pause(self, node: int) -> None:
         """Stop a process without its noticing."""
@@ -314,34 +273,30 @@ class Cluster:
 
     def add_lag(self, source: int, target: int, fault: int, latency_us: int, jitter_us: int) -> None:
         """Slow one direction of a link down."""
-        for one, other in self._links(source, target):
+        for one, other in self.wiring.links(source, target):
             lag = self.network.link(one, other).lag
             self.network.slow_down(one, other, (*lag, (fault, latency_us, jitter_us)))
 
     def remove_lag(self, source: int, target: int, fault: int) -> None:
         """Undo :meth:`add_lag` of that fault."""
-        for one, other in self._links(source, target):
+        for one, other in self.wiring.links(source, target):
             lag = self.network.link(one, other).lag
             self.network.slow_down(one, other, tuple(entry for entry in lag if entry[0] != fault))
 
     def cut(self, source: int, target: int, fault: int) -> None:
         """Drop all packets of one direction of a link; it stays cut while any fault cuts it."""
-        for one, other in self._links(source, target):
+        for one, other in self.wiring.links(source, target):
             self.network.cut(one, other, fault)
 
     def mend(self, source: int, target: int, fault: int) -> None:
         """Undo :meth:`cut` of that fault."""
-        for one, other in self._links(source, target):
+        for one, other in self.wiring.links(source, target):
             self.network.mend(one, other, fault)
-
-    def _links(self, source: int, target: int) -> list[tuple[int, int]]:
-        """The links between two processes: an application may have more than one client."""
-        together = self.clients.together
-        return [(one, other) for one in together(source) for other in together(target)]
 
     def nodes(self) -> tuple[int, ...]:
         """Every process's node id; of a process with two clients the one that it goes by."""
         others = [each for node in self.clients.names for each in self.clients.together(node)[1:]]
+        others += self.clients.rivals.absent
         return tuple([node for node in self.network.processes if node not in others])
 
     def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
@@ -395,6 +350,7 @@ class Cluster:
             self.plane.save(),
             tuple(broker.save() for broker in self.brokers.values()),
             self.clients.save(),
+            self.lives.save(),
             self.admin.save(),
             self.checker.save(),
             self.trace.save(),
@@ -406,8 +362,9 @@ class Cluster:
         Raises:
             ValueError: the keyframe is not of this history.
         """
-        network, streams, topics, committed, plane, brokers, clients, admin, checker, trace = keyframe
+        network, streams, topics, committed, plane, brokers, clients, lives, admin, checker, trace = keyframe
         self.streams.load(streams)
+        self.clients.prepare(clients)
         self.network.load(network)
         self.topics.load(topics)
         self.committed.load(committed)
@@ -415,6 +372,7 @@ class Cluster:
         for node, state in zip(self.brokers.values(), brokers, strict=True):
             node.load(state)
         self.clients.load(clients)
+        self.lives.load(lives)
         self.admin.load(admin)
         self.checker.load(checker)
         self.trace.load(trace)

@@ -24,6 +24,7 @@ class Keyframe(NamedTuple):
     plane: tuple[Any, ...]
     brokers: tuple[Any, ...]
     clients: tuple[Any, ...]
+    lives: tuple[Any, ...]
     admin: tuple[Any, ...]
     checker: tuple[Any, ...]
     trace: tuple[Any, ...]

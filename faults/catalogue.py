@@ -6,15 +6,34 @@ from typing import Final
 
 from faults.fault import FAMILIES, Fault
 from faults.kinds import (
+    acknowledgements,
+    answering,
+    bouncing,
+    breaking,
+    broken_disks,
     controlling,
+    corrupting,
     delaying,
     dividing,
     flapping,
+    handlers,
+    lagging,
+    limiting,
+    loads,
+    losing,
+    memberships,
     outvoting,
     partitioning,
+    pausing,
+    processing,
+    skewing,
+    slow_disks,
+    slowing,
     stalling,
     stopping,
+    thrashing,
     withholding,
+    zombies,
 )
 
 
@@ -25,14 +44,33 @@ def _by_family(*tables: Mapping[str, Fault]) -> dict[str, Fault]:
 
 CATALOGUE: Final = _by_family(
     stopping.FAULTS,
+    lagging.FAULTS,
+    bouncing.FAULTS,
+    pausing.FAULTS,
+    slowing.FAULTS,
+    thrashing.FAULTS,
     delaying.FAULTS,
+    limiting.FAULTS,
+    losing.FAULTS,
+    answering.FAULTS,
+    breaking.FAULTS,
     partitioning.FAULTS,
     dividing.FAULTS,
     flapping.FAULTS,
+    corrupting.FAULTS,
+    slow_disks.FAULTS,
+    broken_disks.FAULTS,
     controlling.FAULTS,
     outvoting.FAULTS,
+    skewing.FAULTS,
     withholding.FAULTS,
     stalling.FAULTS,
+    processing.FAULTS,
+    handlers.FAULTS,
+    loads.FAULTS,
+    memberships.FAULTS,
+    acknowledgements.FAULTS,
+    zombies.FAULTS,
 )
 """Faults by name, those of a family together."""
 

@@ -30,7 +30,13 @@ def _of_producer(producer: Producer, who: str, fault: str) -> str:
         return f"{who} delivers {open_records} records, and ends"
     if fault == "partition":
         return f"{who} hears and is heard by nobody; records wait until delivery.timeout.ms"
-    return f"{who} sends nothing meanwhile" if fault == "gc_pause" else f"{who} waits longer for every answer"
+    if fault == "slow_cpu":
+        return f"{who} is late with every record and every answer"
+    return (
+        f"{who} sends nothing meanwhile"
+        if fault in ("gc_pause", "pause_train")
+        else f"{who} waits longer for every answer"
+    )
 
 
 def _of_consumer(consumer: Consumer, fault: str) -> str:
@@ -45,7 +51,7 @@ def _of_consumer(consumer: Consumer, fault: str) -> str:
         if settings.instance:
             return f"{who} does not leave as {settings.instance}: its {owned} wait for it until {session} is over"
         return f"{who} leaves {consumer.group}, and its {owned} are given to others at once"
-    if fault == "lag":
+    if fault in ("lag", "pause_train", "slow_cpu"):
         return f"{who} reads its {owned} later"
     return f"its {owned} are given to others only when {session} is over"
 

@@ -28,7 +28,7 @@ def between(nodes: Sequence[int], others: Sequence[int], direction: str) -> tupl
 
 
 def links_of(stage: Stage, aim: Aim, fault: str, *, others_only: bool = False) -> Aim:
-    """The aim with its links, by its parameters ``to`` and ``direction``.
+    """The aim with its links, by its parameters ``to`` and ``direction``; without the latter, both ways.
 
     ``others_only``: without ``to``, links among the targets themselves are left alone.
 
@@ -41,7 +41,7 @@ def links_of(stage: Stage, aim: Aim, fault: str, *, others_only: bool = False) -
         others = stage.cluster.nodes()
         if others_only:
             others = tuple(other for other in others if other not in aim.nodes)
-    found = between(aim.nodes, others, str(aim.params["direction"]))
+    found = between(aim.nodes, others, str(aim.params.get("direction", "both")))
     if not found:
         raise FaultError(f"{fault} needs two different ends, found only one")
     return Aim(aim.nodes, aim.params, found)

@@ -50,7 +50,7 @@ def details(fault: Fault, params: Mapping[str, Any], meant: Mapping[str, str]) -
 
     ``meant`` are names of the nodes that selectors meant, by their text; told where they depend on the moment.
     """
-    shown = {name: str(value) for name, value in params.items() if value not in ("", -1)}
+    shown = {name: str(value) for name, value in params.items() if value not in ("", -1) and value is not False}
     for name, text in shown.items():
         param = fault.param(name)
         if param is not None and param.type == "target" and text in meant and not parse(text).fixed:

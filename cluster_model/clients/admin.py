@@ -138,6 +138,7 @@ class AdminClient:
             self._end(token, timed_out(call.request))
         elif call.target != NOBODY:
             if call.sent_at + REQUEST_TIMEOUT_US <= now:
+                self._port.abandon(call.target)
                 self._silent[call.target] = None
                 self._again(token, call)
         elif call.ready_at <= now and known is not None:

@@ -16,6 +16,7 @@ from cluster_model.config import ConsumerConfig
 from cluster_model.errors import KafkaError
 from cluster_model.kernel.port import Port
 from cluster_model.log.lineage import Lineages
+from cluster_model.log.slices import readable
 from cluster_model.messages import (
     CONSUMER,
     NOBODY,
@@ -31,6 +32,9 @@ from cluster_model.replication.session_handle import SessionHandle
 
 _STAYS: Final = KafkaError.UNKNOWN_LEADER_EPOCH
 """The one error after which metadata is not asked for: the broker is behind, not the client."""
+
+_KEEPS_PAUSED: Final = (2, 4, 0)
+"""KAFKA-7548: what was fetched of a partition that is paused since is kept for later, instead of thrown away."""
 
 
 class Handed(NamedTuple):
@@ -61,8 +65,8 @@ class Fetcher:
     """Fetches for one consumer."""
 
     __slots__ = (
-        "_asked", "_backing_off", "_buffered", "_config", "_correlation", "_lineages", "_metadata", "_outstanding",
-        "_port", "_positions", "_profile", "_rack", "_sessions", "preferred",
+        "_asked", "_backing_off", "_buffered", "_config", "_correlation", "_keeps", "_lineages", "_metadata",
+        "_outstanding", "_port", "_positions", "_profile", "_rack", "_sessions", "preferred",
     )  # fmt: skip
 
     def __init__(
@@ -81,6 +85,7 @@ class Fetcher:
         self._metadata = metadata
         self._positions = positions
         self._lineages = lineages
+        self._keeps = profile.number >= _KEEPS_PAUSED
         self._rack = config.rack if profile.reads_from_followers else ""
         self._correlation = port.first_number
         self._outstanding: dict[int, tuple[int, int]] = {}
@@ -169,12 +174,23 @@ class Fetcher:
         del self._outstanding[source]
         self._asked.pop(source, None)
         if self._sessions[source].answered(response):
-            for data in response.partitions:
+            for answer in response.partitions:
+                data = self._checked(answer) if answer.records.damages else answer
                 if data.current is not None:
                     self._metadata.learn(data.partition, data.current)
                 if data.error or data.preferred != NOBODY or data.records.end > data.records.start:
                     self._buffered.append(_Buffered(source, data, data.offset))
         return True
+
+    def _checked(self, data: FetchData) -> FetchData:
+        """An answer with a damaged batch in it, up to there: the poll that comes to it fails, whatever came behind.
+
+        What lies before it is handed out first, and the position stays at it.
+        """
+        records = readable(data.records, checks=self._config.check_crcs)
+        if records.end == records.start:
+            return data._replace(records=records, error=KafkaError.CORRUPT_MESSAGE)
+        return data._replace(records=records)
 
     def collect(self, most: int) -> list[Handed]:
         """Up to ``most`` records, oldest first (``collectFetch``).
@@ -183,11 +199,14 @@ class Fetcher:
         """
         positions = self._positions
         handed: list[Handed] = []
+        kept: list[_Buffered] = []
         while self._buffered and most > 0 and not positions.failure:
             entry = self._buffered[0]
             data = entry.data
             partition = data.partition
-            if not positions.fetchable(partition) or positions.offsets[partition] != entry.at:
+            if self._keeps and partition in positions.paused:
+                kept.append(self._buffered.pop(0))
+            elif not positions.fetchable(partition) or positions.offsets[partition] != entry.at:
                 self._buffered.pop(0)
             elif data.error:
                 self._buffered.pop(0)
@@ -203,6 +222,7 @@ class Fetcher:
                 if entry.at >= data.records.end:
                     self._buffered.pop(0)
                     positions.put_last(partition)
+        self._buffered += kept
         return handed
 
     def _take(self, entry: _Buffered, most: int) -> list[Handed]:
@@ -255,6 +275,10 @@ class Fetcher:
 
     def _refused(self, data: FetchData) -> None:
         """``handleInitializeErrors``."""
+        if data.error == KafkaError.CORRUPT_MESSAGE:
+            # Kafka wraps it in a KafkaException that says "seek past the record to continue consumption".
+            self._positions.failure = "CorruptRecordException"
+            return
         from_follower = self.preferred.clear(data.partition)
         if data.error == KafkaError.OFFSET_OUT_OF_RANGE:
             if not from_follower:  # Only the leader's word on that counts: else it is asked next.

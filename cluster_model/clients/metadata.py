@@ -122,6 +122,7 @@ class Metadata:
             if now - self._asked_at < self._timeout_us:
                 self._alarm.want(self._asked_at + self._timeout_us)
                 return
+            self._port.abandon(self._node)
             self.avoid(self._node)
             self._node = NOBODY
             self._wanted_at = now

@@ -19,6 +19,9 @@ class Server(Node, Protocol):
     def started(self) -> None:
         """The process runs again."""
 
+    def shut_down(self) -> None:
+        """SIGTERM: the process ends in order."""
+
 
 class Plane(Protocol):
     """One of them stands behind each cluster. What it tells here is for views and selectors, not for nodes."""

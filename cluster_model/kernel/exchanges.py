@@ -135,6 +135,11 @@ class Exchange:
         """When the last request arrived, while asleep; -1 awake."""
         return -1 if self._sleep is None else self._phase(self._sleep).arrived
 
+    @property
+    def wires(self) -> tuple[Wire, Wire]:
+        """That of requests, and that of answers."""
+        return self._request_wire, self._answer_wire
+
     def _order(self, number: int) -> int:
         return self._lane + (number & _COUNTS)
 
@@ -172,7 +177,7 @@ class Exchange:
         self._kernel.schedule_in_lane(at, self._order(number), MESSAGE, target.id, payload)
 
     def _hold(self, link: Link, wire: Wire, number: int, message: Any) -> None:
-        """The link is cut; what comes through in the end is no idle message, whatever it says."""
+        """The link is cut or troubled; what comes through in the end is no idle message, whatever it says."""
         payload = (link.source.id, link.source.incarnation, link.target.incarnation, message)
         link.hold(self._kernel, wire, self._order(number), payload)
 
@@ -191,7 +196,9 @@ class Exchange:
             return False
         if self._answer_wire.arrives > now or self._request_wire.arrives > now:
             return False
-        if self._there.cuts or self._back.cuts or self._answerer.wakeful:
+        if self._there.cuts or self._back.cuts or self._there.trouble or self._back.trouble:
+            return False
+        if self._answerer.wakeful or self._asker.cpu is not None or self._answerer.cpu is not None:
             return False
         self.answering = answering
         self._sleep = Sleep(number, now, self._sent_at, wait, serial)

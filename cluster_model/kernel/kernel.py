@@ -20,6 +20,8 @@ KernelState = tuple[int, int, int, int, tuple[int, int], tuple[KernelEvent, ...]
 
 LANES: Final = 1 << 56
 """Orders from here on belong to lanes; ordinary ones never get this far."""
+FIRST: Final = -1 << 60
+"""Orders from here on belong to what goes before everything of its microsecond; none of them gets as far as 0."""
 LAST: Final = 1 << 58
 """Behind every order of a microsecond: all that was due has been handled."""
 
@@ -63,6 +65,12 @@ class Kernel:
         self._sequence = sequence = self._sequence + 1
         heappush(self._heap, (at, sequence, kind, target, payload))
 
+    def schedule_first(self, kind: int, target: int, payload: Payload) -> None:
+        """Put an event at this very time, before whatever is still to come in it but for what was put there so."""
+        self._at_once(self.now)
+        self._sequence = sequence = self._sequence + 1
+        heappush(self._heap, (self.now, FIRST + sequence, kind, target, payload))
+
     def _at_once(self, at: int) -> None:
         """An ordinary event for this very time, or for one that is over, which is refused."""
         if at < self.now:
@@ -82,6 +90,16 @@ class Kernel:
             raise ValueError(f"event for {at} us submitted at {self.now} us: the past is closed")
         self._laned += 1
         heappush(self._heap, (at, order, kind, target, payload))
+
+    def void(self, kind: int, meant: Callable[[int, int, Payload], bool]) -> None:
+        """Let what waits come to nothing where it is ``meant`` (by kind, target and payload).
+
+        Each becomes an event of ``kind`` with nothing in it: it keeps its place, and counts as one that was handled.
+        """
+        heap = self._heap
+        for place, (at, order, what, target, payload) in enumerate(heap):
+            if meant(what, target, payload):
+                heap[place] = (at, order, kind, target, ())
 
     def next_at(self) -> int:
         """Time of the next event, -1 when there is none."""

@@ -3,13 +3,15 @@
 from enum import IntEnum
 from typing import Any, Final, Protocol
 
+from cluster_model.kernel.cpu import Cpu
 from cluster_model.kernel.kernel import Payload
 
 MESSAGE: Final = 0
 TIMER: Final = 1
 CONTROL: Final = 2
 GIVE_UP: Final = 3
-"""Kinds of kernel events."""
+TROUBLE: Final = 5
+"""Kinds of kernel events; the one between is a slow CPU's."""
 
 
 class ProcessState(IntEnum):
@@ -22,6 +24,19 @@ class ProcessState(IntEnum):
 
 
 RUNNING: Final = ProcessState.RUNNING
+
+
+class Disconnected:
+    """The message that tells a node of a broken connection."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> str:
+        """There is only one, also after it was written down and read back."""
+        return "DISCONNECTED"
+
+
+DISCONNECTED: Final = Disconnected()
 
 
 class Node(Protocol):
@@ -40,14 +55,19 @@ class Node(Protocol):
 class Process:
     """A node's life: state, and an incarnation that a restart raises."""
 
-    __slots__ = ("held", "id", "incarnation", "name", "node", "on_timer", "receive", "state", "wakeful")
+    __slots__ = (
+        "cpu", "held", "id", "incarnation", "name", "node", "on_disconnect", "on_timer", "receive", "state", "wakeful",
+    )  # fmt: skip
 
     def __init__(self, node_id: int, name: str, node: Node) -> None:
         self.id = node_id
         self.name = name
         self.node = node
+        self.cpu: Cpu | None = None
+        """On which it runs if that is slow; None: what it handles takes no time."""
         self.receive = node.receive
         self.on_timer = node.on_timer
+        self.on_disconnect = node.on_disconnect
         self.state = RUNNING
         self.incarnation = 0
         self.held: list[tuple[int, Payload]] = []
@@ -57,5 +77,38 @@ class Process:
     def run(self, node: Node) -> None:
         """Another program is to run in its next life."""
         self.node = node
-        self.receive = node.receive
-        self.on_timer = node.on_timer
+        self.run_on(self.cpu)
+
+    def run_on(self, cpu: Cpu | None) -> None:
+        """Have everything handled on this CPU from now on, or in no time."""
+        self.cpu = cpu
+        if cpu is None:
+            node = self.node
+            self.receive, self.on_timer, self.on_disconnect = node.receive, node.on_timer, node.on_disconnect
+        else:
+            self.receive, self.on_timer = self._queue_message, self._queue_timer
+            self.on_disconnect = self._queue_disconnect
+
+    # What waits for the CPU has arrived: whom it is from does not matter any more if this process dies.
+
+    def _queue_message(self, source: int, message: Any) -> None:
+        if self.cpu is not None:
+            self.cpu.take(MESSAGE, self.id, (source, -1, self.incarnation, message))
+
+    def _queue_timer(self, timer: Payload) -> None:
+        if self.cpu is not None:
+            self.cpu.take(TIMER, self.id, (self.incarnation, timer), free=timer[0] in self.cpu.free)
+
+    def _queue_disconnect(self, peer: int) -> None:
+        self._queue_message(peer, DISCONNECTED)
+
+    def handle(self, kind: int, payload: Payload) -> None:
+        """The CPU is done with something: now it happens, unless the process has been stopped at this very time."""
+        if self.state is not RUNNING:
+            self.held.append((kind, payload))
+        elif kind == TIMER:
+            self.node.on_timer(payload[1])
+        elif payload[3] is DISCONNECTED:
+            self.node.on_disconnect(payload[0])
+        else:
+            self.node.receive(payload[0], payload[3])

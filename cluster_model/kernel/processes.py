@@ -18,44 +18,50 @@ on its way arrives; what is sent later waits with the sender's system, and arriv
 sender is told that it broke. Resets do not pass either, and are not repeated. What a killed process had sent is still
 sent again by its system; with the machine it is gone. That the sender of the open direction of a half cut would miss
 TCP's own acknowledgements is not modelled.
+
+What else faults do to links, one direction at a time, is told in :mod:`cluster_model.kernel.troubles`.
 """
 
-from typing import Any, Final
+from typing import Any
 
+from cluster_model.kernel.cpu import Cpu
 from cluster_model.kernel.exchanges import Exchange
 from cluster_model.kernel.kernel import Handler, Kernel, Payload
-from cluster_model.kernel.process import CONTROL, MESSAGE, RUNNING, TIMER, Node, Process, ProcessState
+from cluster_model.kernel.process import (
+    CONTROL,
+    DISCONNECTED,
+    MESSAGE,
+    RUNNING,
+    TIMER,
+    Node,
+    Process,
+    ProcessState,
+)
 from cluster_model.kernel.streams import Streams
+from cluster_model.kernel.troubles import Troubles
+from cluster_model.kernel.wall import Clocks
 from cluster_model.kernel.wires import Link
 
-__all__ = ["CONTROL", "MESSAGE", "TIMER", "Link", "Network", "Node", "Process", "ProcessState"]
-
-
-class Disconnected:
-    """The message that tells a node of a broken connection."""
-
-    __slots__ = ()
-
-    def __reduce__(self) -> str:
-        """There is only one, also after it was written down and read back."""
-        return "DISCONNECTED"
-
-
-DISCONNECTED: Final = Disconnected()
+__all__ = ["CONTROL", "DISCONNECTED", "MESSAGE", "TIMER", "Link", "Network", "Node", "Process", "ProcessState"]
 
 
 class Network:
     """All processes and the links between them."""
 
-    __slots__ = ("_exchanges", "_jitter", "_latency", "_links", "_naive", "_outgoing", "_seed", "kernel", "processes")
+    __slots__ = (
+        "_cpus", "_exchanges", "_jitter", "_latency", "_links", "_naive", "_outgoing", "_seed", "clocks", "kernel",
+        "processes", "troubles",
+    )  # fmt: skip
 
     def __init__(self, streams: Streams, latency: int, jitter: int, control: Handler, *, naive: bool = False) -> None:
         """``control`` handles CONTROL events: what comes from outside and happens at a set time.
 
         ``naive``: nothing is left out, not even what changes nothing (:mod:`cluster_model.kernel.exchanges`).
         """
-        self.kernel = Kernel((self._deliver, self._fire, control, self._give_up))
+        handlers = (self._deliver, self._fire, control, self._give_up, self._work, self._trouble)
+        self.kernel = Kernel(handlers)
         self.processes: dict[int, Process] = {}
+        self.clocks = Clocks(self.processes)
         self._seed = streams.seed
         self._naive = naive
         self._exchanges: dict[tuple[int, int, int], Exchange] = {}
@@ -63,6 +69,10 @@ class Network:
         self._jitter = jitter
         self._links: dict[tuple[int, int], Link] = {}
         self._outgoing: dict[int, dict[int, Link]] = {}
+        self._cpus: dict[int, Cpu] = {}
+        """Slow ones, by their first node."""
+        self.troubles = Troubles(self, streams.seed)
+        """What faults do to links besides latency and cuts."""
 
     def add(self, node_id: int, name: str, node: Node) -> None:
         """A new process, running."""
@@ -76,6 +86,11 @@ class Network:
             link = Link(self._seed, processes[source], processes[target], self._latency, self._jitter)
             self._links[source, target] = self.outgoing(source)[target] = link
         return link
+
+    def standing(self, source: int, target: int) -> bool:
+        """Whether a connection stands on which one of them has sent to the other."""
+        link = self._links.get((source, target))
+        return link is not None and link.used
 
     def outgoing(self, source: int) -> dict[int, Link]:
         """The links from one process by target, those that exist so far; the same table for good."""
@@ -102,10 +117,18 @@ class Network:
         self.rouse(source, target)
         self.link(source, target).slow_down(lag)
 
+    def skew(self, node: int, fault: int, ahead_us: int) -> None:
+        """Let a fault set a machine's clock that far ahead, or behind; 0: no longer (:mod:`~.kernel.wall`)."""
+        self.rouse(node)
+        self.clocks.skew(node, fault, ahead_us)
+
     def cut(self, source: int, target: int, fault: int) -> None:
         """Drop all packets of one direction, until every fault that cut it has mended it."""
         self.rouse(source, target)
-        self.link(source, target).cut(fault)
+        link = self.link(source, target)
+        link.cut(fault)
+        for each in self.troubles.taken(link):
+            link.hold(self.kernel, link.wires[each.wire], each.order, each.payload)
 
     def mend(self, source: int, target: int, fault: int) -> None:
         """Undo of :meth:`cut` by that fault."""
@@ -116,11 +139,18 @@ class Network:
         link = self._links.get((source, target))
         return link is not None and bool(link.cuts)
 
+    def _trouble(self, target: int, payload: Payload) -> None:
+        self.troubles.fire(target, payload)
+
+    def tell(self, node: int, peer: int, life: int) -> None:
+        """The connection that a process had in this life to ``peer`` is broken."""
+        self._deliver(node, (peer, self.processes[peer].incarnation, life, DISCONNECTED))
+
     def _give_up(self, target: int, payload: Payload) -> None:
         source, sent_at = payload
         life = self.link(source, target).give_up(sent_at, self.kernel)
         if life >= 0:
-            self._deliver(source, (target, self.processes[target].incarnation, life, DISCONNECTED))
+            self.tell(source, target, life)
 
     def _deliver(self, target: int, payload: Payload) -> None:
         process = self.processes[target]
@@ -130,7 +160,7 @@ class Network:
                 if message is not DISCONNECTED:
                     self._reset(target, source, source_incarnation)
             elif message is DISCONNECTED:
-                process.node.on_disconnect(source)
+                process.on_disconnect(source)
             else:
                 process.receive(source, message)
         elif process.state is ProcessState.PAUSED:
@@ -148,8 +178,12 @@ class Network:
         link.close()
         if not back.cuts:
             link.held.clear()
+            self.troubles.taken(link)
             payload = (dead, self.processes[dead].incarnation, self.processes[peer].incarnation, DISCONNECTED)
-            self.kernel.schedule(back.wire.arrival(self.kernel.now), MESSAGE, peer, payload)
+            if back.trouble is None:
+                self.kernel.schedule(back.wire.arrival(self.kernel.now), MESSAGE, peer, payload)
+            else:
+                self.troubles.closed(back, payload)
 
     def _fire(self, target: int, payload: Payload) -> None:
         process = self.processes[target]
@@ -184,6 +218,9 @@ class Network:
         process.state = state
         process.incarnation += 1
         process.held.clear()
+        if process.cpu is not None:
+            process.cpu.forget(node)
+        self.troubles.stopped(node, dark=state is ProcessState.OFF)
         for (source, _target), link in self._links.items():
             if source == node:
                 link.close()
@@ -197,30 +234,76 @@ class Network:
     def pause(self, node: int) -> None:
         """Hold everything that comes for this process."""
         self.rouse(node)
-        self.processes[node].state = ProcessState.PAUSED
+        process = self.processes[node]
+        process.state = ProcessState.PAUSED
+        if process.cpu is not None:
+            process.cpu.stand_still()
 
     def resume(self, node: int) -> None:
         """Handle what was held, now, in the order in which it came."""
         process = self.processes[node]
         process.state = RUNNING
         held, process.held = process.held, []
+        if process.cpu is not None:
+            process.cpu.go_on()
         for kind, payload in held:
             self.kernel.schedule(self.kernel.now, kind, node, payload)
 
+    def slow_cpu(self, nodes: tuple[int, ...], fault: int, cost_us: int, free: tuple[str, ...] = ()) -> None:
+        """Let whatever these processes handle take so much of one CPU, on top of what other faults make it take.
+
+        ``free`` are names of timers that take no time.
+        """
+        self.rouse(*nodes)
+        cpu = self._cpus.get(nodes[0])
+        if cpu is None:
+            cpu = self._cpus[nodes[0]] = Cpu(self.kernel, nodes, free)
+            for node in nodes:
+                self.processes[node].run_on(cpu)
+        cpu.costs = (*[each for each in cpu.costs if each[0] != fault], (fault, cost_us))
+
+    def quicken_cpu(self, nodes: tuple[int, ...], fault: int) -> None:
+        """Undo of :meth:`slow_cpu` by that fault; with the last one all that waits is handled at once, in order."""
+        cpu = self._cpus.get(nodes[0])
+        if cpu is None:
+            return
+        cpu.costs = tuple([each for each in cpu.costs if each[0] != fault])
+        if cpu.costs:
+            return
+        del self._cpus[nodes[0]]
+        for node in nodes:
+            process = self.processes[node]
+            process.run_on(None)
+            if process.state is ProcessState.PAUSED:
+                process.held[:0] = [(kind, payload) for kind, target, payload, _free in cpu.queue if target == node]
+        for kind, target, payload, _free in cpu.queue:
+            if self.processes[target].state is RUNNING:
+                self.kernel.schedule_first(kind, target, payload)
+
+    def _work(self, owner: int, payload: Payload) -> None:
+        cpu = self._cpus.get(owner)
+        entry = None if cpu is None else cpu.done(payload[0])
+        if cpu is not None and entry is not None:
+            kind, target, event, _free = entry
+            self.processes[target].handle(kind, event)
+            cpu.go_on()
+
     def save(self) -> tuple[Any, ...]:
-        """Kernel, processes, links and exchanges; nodes save themselves."""
+        """Kernel, processes, links, exchanges and slow CPUs; nodes save themselves."""
         processes = tuple([(p.id, p.state, p.incarnation, tuple(p.held)) for p in self.processes.values()])
         links = tuple([(pair, link.save()) for pair, link in self._links.items()])
         exchanges = tuple([(place, exchange.save()) for place, exchange in self._exchanges.items()])
-        return (self.kernel.save(), processes, links, exchanges)
+        cpus = tuple([cpu.save() for cpu in self._cpus.values()])
+        return (self.kernel.save(), processes, links, exchanges, cpus, self.troubles.save(), self.clocks.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`, before the nodes are loaded; links and exchanges first used since are as new."""
-        kernel, processes, links, exchanges = saved
+        kernel, processes, links, exchanges, cpus, troubles, clocks = saved
         self.kernel.load(kernel)
         for node_id, state, incarnation, held in processes:
             process = self.processes[node_id]
             process.state, process.incarnation, process.held = state, incarnation, list(held)
+        self.clocks.load(clocks)
         self._links.clear()
         for outgoing in self._outgoing.values():
             outgoing.clear()
@@ -229,3 +312,8 @@ class Network:
             self.link(*pair).load(link)
         for place, exchange in exchanges:
             self.exchange(*place).load(exchange)
+        self._cpus = {state[0][0]: Cpu.loaded(self.kernel, state) for state in cpus}
+        owners = {node: cpu for cpu in self._cpus.values() for node in cpu.nodes}
+        for process in self.processes.values():
+            process.run_on(owners.get(process.id))
+        self.troubles.load(troubles)

@@ -5,12 +5,14 @@ A *wire* is one direction of one connection. Two processes share a wire for most
 of a direction: latency, jitter and what faults add to them hold for each.
 
 A link can be *cut*: its packets are dropped. What is sent then is held, as the sender's TCP keeps and repeats it.
+What else faults do to it is a *trouble* (:mod:`cluster_model.kernel.troubles`): what is sent then is carried by that.
 """
 
 from typing import Any, Final, NamedTuple
 
 from cluster_model.kernel.kernel import Kernel, Payload
 from cluster_model.kernel.process import GIVE_UP, MESSAGE, Process
+from cluster_model.kernel.shapes import Trouble
 from cluster_model.kernel.streams import BLOCK, draws
 
 RETRANSMIT_US: Final = 200_000
@@ -41,6 +43,11 @@ class Wire:
         self._delays: list[int] = []
         """What is left of the block, the next one last."""
         self._spread = (latency, jitter)
+
+    @property
+    def name(self) -> str:
+        """What its streams go by."""
+        return self._name
 
     def spread(self, latency: int, jitter: int) -> None:
         """From now on a delay is ``latency`` and between nothing and ``jitter`` on top."""
@@ -111,8 +118,8 @@ class Link:
     """One direction between two processes."""
 
     __slots__ = (
-        "_jitter", "_latency", "_seed", "cuts", "held", "lag", "name", "ready", "source", "target", "used", "wire",
-        "wires",
+        "_jitter", "_latency", "_seed", "cuts", "held", "lag", "name", "ready", "source", "target", "trouble", "used",
+        "wire", "wires",
     )  # fmt: skip
 
     def __init__(self, seed: int, source: Process, target: Process, latency: int, jitter: int) -> None:
@@ -124,7 +131,9 @@ class Link:
         self.used = False
         """Whether a connection stands: a message has passed since the last reset."""
         self.ready = False
-        """Used and not cut: all that a sender must look at."""
+        """Used and neither cut nor troubled: all that a sender must look at."""
+        self.trouble: Trouble | None = None
+        """What other faults do to it, kept by :mod:`cluster_model.kernel.troubles`."""
         self.cuts: tuple[int, ...] = ()
         """Faults that cut it; while there is one, nothing passes."""
         self.held: list[Held] = []
@@ -153,9 +162,9 @@ class Link:
                 wire.spread(*self._spread())
 
     def use(self) -> bool:
-        """A message is sent; whether it passes."""
+        """A message is sent; whether it passes as ever."""
         self.used = True
-        self.ready = not self.cuts
+        self.ready = not self.cuts and self.trouble is None
         return self.ready
 
     def close(self) -> None:
@@ -173,9 +182,12 @@ class Link:
         self.cuts = tuple(other for other in self.cuts if other != fault)
         if self.cuts:
             return
-        self.ready = self.used
+        self.ready = self.used and self.trouble is None
         held, self.held = self.held, []
         for message in held:
+            if self.trouble is not None:
+                self.trouble.carry(message.wire, message.order, message.payload, RETRANSMIT_US)
+                continue
             at = self.wires[message.wire].arrival(kernel.now + RETRANSMIT_US)
             if message.order:
                 kernel.schedule_in_lane(at, message.order, MESSAGE, self.target.id, message.payload)
@@ -183,7 +195,10 @@ class Link:
                 kernel.schedule(at, MESSAGE, self.target.id, message.payload)
 
     def hold(self, kernel: Kernel, wire: Wire, order: int, payload: Payload) -> None:
-        """Keep a message until the link is mended, or for :data:`GIVEN_UP_US`."""
+        """Keep a message until the link is mended, or for :data:`GIVEN_UP_US`; on one that is not cut, carry it."""
+        if self.trouble is not None and not self.cuts:
+            self.trouble.carry(self.wires.index(wire), order, payload)
+            return
         self.held.append(Held(kernel.now, self.wires.index(wire), order, payload))
         if len(self.held) == 1:
             self._await_end(kernel)
@@ -220,4 +235,4 @@ class Link:
         cuts, held = cut or ((), ())
         self.cuts = cuts
         self.held = list(held)
-        self.ready = self.used and not cuts
+        self.ready = self.used and not cuts and self.trouble is None

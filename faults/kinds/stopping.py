@@ -6,7 +6,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.kernel.processes import ProcessState
 from cluster_model.log.crashes import TAILS, WRITTEN_BACK
 from faults.client_fates import client_fate
-from faults.expecting import names, silence
+from faults.expecting import names, parting, silence
 from faults.fault import SECOND, Aim, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
 
 _UP: Final = (ProcessState.RUNNING, ProcessState.PAUSED)
@@ -46,7 +46,7 @@ class Crash(Ending):
         """Kill each."""
         for node in injury.nodes:
             stage.take_away(node)
-            stage.cluster.crash(node)
+            stage.cluster.crash(node, torn=bool(injury.params["torn"]))
 
 
 class PowerLoss(Ending):
@@ -71,7 +71,7 @@ class CleanShutdown(Ending):
             name = stage.cluster.name_of(node)
             if stage.cluster.state_of(node) is ProcessState.PAUSED:
                 raise FaultError(f"{name} is paused")
-            if stage.cluster.clients.is_leaving(node):
+            if stage.cluster.lives.is_leaving(node):
                 raise FaultError(f"{name} is being closed already")
 
     def apply(self, stage: Stage, injury: Injury) -> None:
@@ -84,12 +84,12 @@ class CleanShutdown(Ending):
         for node in injury.nodes:
             if not stage.cluster.is_up(node):
                 stage.restart(node)
-            elif stage.cluster.clients.is_leaving(node):
-                stage.cluster.clients.start_again(node)
+            elif stage.cluster.lives.is_leaving(node):
+                stage.cluster.lives.start_again(node)
 
     def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
         """What it does before it goes."""
-        return silence(cluster, "clean_shutdown", aim.nodes)
+        return parting(cluster, "clean_shutdown", aim.nodes)
 
 
 class Restart(Behaviour):
@@ -148,7 +148,7 @@ FAULTS: Final = table(
         family="processes",
         summary="The process dies at once (SIGKILL); the operating system keeps a broker's page cache and resets its "
         "connections; a client loses everything that it had in memory.",
-        params=(),
+        params=(Param("torn", "bool", "A broker dies in the middle of a write: half a batch is left.", default=False),),
         accepts="processes",
         lasting=True,
         heals="the process starts again; a broker recovers its logs and registers",
@@ -164,12 +164,13 @@ FAULTS: Final = table(
         letter="p",
         title="power loss",
         family="processes",
-        summary="The machine goes dark: what was not yet on disk is lost, and no connection is closed.",
+        summary="The machine goes dark: what was not yet on disk is lost, and no connection is closed; controllers and "
+        "ZooKeeper servers have on disk all that they answered for, a client has nothing there.",
         params=(
             Param(
                 "keep",
                 "int",
-                "Records left in each of its logs; -1: what the operating system had written back.",
+                "Records left in each of a broker's logs; -1: what the operating system had written back.",
                 default=-1,
                 low=-1,
                 high=1 << 40,
@@ -177,13 +178,13 @@ FAULTS: Final = table(
             Param(
                 "tail",
                 "choice",
-                "Without keep, what the disks hold: what was written back, only what Kafka had flushed, or what was "
-                "written back with a torn batch behind it.",
+                "Without keep, what a broker's disks hold: what was written back, only what Kafka had flushed, or what "
+                "was written back with a torn batch behind it.",
                 default=WRITTEN_BACK,
                 choices=TAILS,
             ),
         ),
-        accepts="brokers",
+        accepts="processes",
         lasting=True,
         heals="the machine starts again with what its disk held",
         glyph="✕",
@@ -215,8 +216,10 @@ FAULTS: Final = table(
         letter="x",
         title="clean shutdown",
         family="processes",
-        summary="A client ends in order (SIGTERM): a producer delivers what it has; a consumer processes what is in "
-        "its hands, commits as it is configured to and, unless it is a static member, leaves its group.",
+        summary="The process ends in order (SIGTERM): a broker hands its leaderships over and flushes its logs, a "
+        "controller that leads resigns, a ZooKeeper server exits; a producer delivers what it has; a consumer "
+        "processes what is in its hands, commits as it is configured to and, unless it is a static member, leaves its "
+        "group.",
         params=(
             Param(
                 "timeout",
@@ -225,13 +228,14 @@ FAULTS: Final = table(
                 default=30 * SECOND,
             ),
         ),
-        accepts="clients",
+        accepts="processes",
         lasting=True,
-        heals="another process of the client starts, as soon as this one has ended",
+        heals="it starts again, as soon as it has ended",
         glyph="▼",
         colour="calm",
         cause="a deployment, a scale-down, a rolling bounce",
-        may_break="the group, which rebalances twice for every dynamic member that goes and comes back",
+        may_break="with the replica gone min.insync.replicas is nearer; a group rebalances twice for every dynamic "
+        "member that goes and comes back",
         usual_for_us=5 * SECOND,
         behaviour=CleanShutdown(),
     ),

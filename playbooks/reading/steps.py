@@ -9,6 +9,7 @@ from faults.catalogue import CATALOGUE
 from faults.fault import ACCEPTS, Param
 from faults.operations import OPERATIONS
 from faults.sides import OTHER_SIDE
+from playbooks.fault_words import described
 from playbooks.model import Position, Step, StepVerb, Trigger
 from playbooks.problems import listed, nearest, shown
 from playbooks.reading.kinds import BAD, DURATION, Choice, Fields, Integer, Key, Kind, Quantity, Record, Text, Truth
@@ -33,6 +34,7 @@ from playbooks.units import (
     size_bytes,
     size_text,
     throughput_bps,
+    throughput_text,
 )
 from playbooks.yamlpos import Mapping as YamlMapping
 
@@ -58,8 +60,14 @@ TRIGGERS: Final[dict[str, Key]] = {
 }
 
 TIMED_VERBS: Final[dict[str, Key]] = {
-    "inject": Key(Choice(tuple(CATALOGUE)), "A fault to inject.", required=True),
-    "heal": Key(Choice(("all", *CATALOGUE)), "A fault to heal, or all.", required=True),
+    "inject": Key(
+        Choice(tuple(CATALOGUE), "a fault that 'floodmark faults' lists"), "A fault to inject.", required=True
+    ),
+    "heal": Key(
+        Choice(("all", *CATALOGUE), "all, or a fault that 'floodmark faults' lists"),
+        "A fault to heal, or all.",
+        required=True,
+    ),
     "admin": Key(Choice(tuple(OPERATIONS)), "An operation of the administrator.", required=True),
 }
 
@@ -72,8 +80,7 @@ def kind_of(param: Param) -> Kind:
         return Quantity(size_bytes, SIZE_PATTERN, SIZE_ALLOWED, param.low, param.high, numbers=True, write=size_text)
     if param.type == "throughput":
         return Quantity(
-            throughput_bps, THROUGHPUT_PATTERN, THROUGHPUT_ALLOWED, param.low, param.high,
-            write=lambda count: f"{size_text(count)}/s",
+            throughput_bps, THROUGHPUT_PATTERN, THROUGHPUT_ALLOWED, param.low, param.high, write=throughput_text,
         )  # fmt: skip
     if param.type == "percent":
         return Quantity(percent_ppm, PERCENT_PATTERN, PERCENT_ALLOWED, param.low, param.high, write=percent_text)
@@ -105,7 +112,7 @@ def timed_record(verb: str, name: str) -> Record:
 
 
 def _parameters(params: tuple[Param, ...]) -> dict[str, Key]:
-    return {param.name: Key(kind_of(param), param.doc, param.default is None) for param in params}
+    return {param.name: Key(kind_of(param), described(param), param.default is None) for param in params}
 
 
 class TimedSteps:

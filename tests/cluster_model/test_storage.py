@@ -216,7 +216,7 @@ def test_a_clean_shutdown_leaves_nothing_to_recover() -> None:
     cluster.run(18 * SECOND)
     end, hw = cluster.query.leo(P, 2), cluster.query.hw(P, 2)
     assert of(cluster.drain(), NodeDown)[-1].detail == "shutdown"
-    with pytest.raises(ModelError, match="node 2 is not a running broker"):
+    with pytest.raises(ModelError, match="node 2 is not a running process"):
         cluster.shutdown(2)
     log = replica(cluster, 2).log
     assert (log.durable, log.recovery_point, replica(cluster, 2).checkpointed_hw) == (end, end, hw)

@@ -308,3 +308,23 @@ def test_a_dead_leader_is_waited_for_unless_others_are_eligible() -> None:
         outages.append((back.leader, back.at_us - offline))
     assert [leader for leader, _length in outages] == [3, 2]
     assert outages[1][1] < outages[0][1]
+
+
+@seeds
+def test_a_leader_that_wakes_as_a_zombie_keeps_no_promise_of_acks_1_and_breaks_none_of_acks_all(seed: int) -> None:
+    incident = Incident("zombie-leader", seed).until(29.9)
+    (elected,) = incident.of("leader_elected", partition="orders-0")
+    assert 17 <= elected.at_us / SECOND <= 20
+    assert elected.leader != 1
+    before = incident.query.acked("clicks")
+    assert 990 <= before < 1_010  # what it had acknowledged before it slept: nobody answers for it since
+    result = incident.finish()
+    (cut,) = incident.of("truncated", partition="orders-0", broker=1)
+    lost = incident.of("records_lost", client="clicks")
+    assert sum(event.count for event in lost) == result.ledger.acked_lost > 0
+    assert {event.leader_epoch for event in lost} == {0}
+    assert all(cut.log_offset <= event.log_offset < cut.end_offset for event in lost)
+    assert 30 <= cut.at_us / SECOND < 31
+    assert (incident.query.acked("checkout"), incident.query.duplicates("checkout")) == (3_000, 0)
+    (checkout,) = [each for each in result.clients.producers if each.name == "checkout"]
+    assert dict(checkout.refused)["NOT_LEADER_OR_FOLLOWER"] > 0

@@ -22,13 +22,15 @@ TRACES = (
 INCIDENTS = (
     "last-replica-power-loss", "split-leader", "leader-without-followers", "controller-crash", "quorum-lost",
     "ensemble-lost", "split-leader-zookeeper", "controller-crash-zookeeper", "rolling-restart-blind",
-    "rolling-restart-waiting", "zone-loss", "reassignment-throttled",
+    "rolling-restart-waiting", "zone-loss", "reassignment-throttled", "zombie-leader",
     "acks-0-leader-crash", "acks-1-lost-tail", "consumer-truncation", "coordinator-cascade", "ack-lost",
     "retry-reorders", "offsets-reset", "poll-interval-loop", "partitions-added-latest",
     "consumer-bounce-eager", "consumer-bounce-static", "consumer-bounce-cooperative", "instance-id-claimed-twice",
     "retention-overtakes-latest", "retention-overtakes-earliest", "consumer-crash-auto-commit",
     "consumer-crash-handed-off",
     "hanging-transaction", "delayed-commit", "exactly-once", "hot-key", "majority-ring",
+    "slow-links", "slow-disk", "full-disk",
+    "guarded",
 )  # fmt: skip
 """What happened to somebody, or what Kafka's own system tests do to it."""
 TIMED = (

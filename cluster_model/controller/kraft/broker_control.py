@@ -96,6 +96,7 @@ class KraftControl:
         self._loaded_at = 0
         """When the logs of this life are loaded."""
         self.peer = peer_of(port, self)
+        self.peer.on_left = broker.halt
         self._loader = MetadataLoader(port.node_id, MetadataImage(base), self)
         self._committed = self._loader.image
         """What the node has of the log; the loader has one of its own while its news are held back."""
@@ -276,9 +277,12 @@ class KraftControl:
         self._port.timer(max(0, self._loaded_at - self._port.now), LOADED)
 
     def may_halt(self) -> None:
-        """The process ends in order."""
+        """The process ends in order; if it is a controller too, that ends first (``KafkaRaftServer.shutdown``)."""
         self._lifecycle.previous_epoch = self._lifecycle.epoch
-        self._broker.halt()
+        if self.controller is None:
+            self._broker.halt()
+        else:
+            self.peer.leave()
 
     def give_up(self) -> None:
         """The process could not register in time."""

@@ -93,6 +93,7 @@ class ControllerChannel:
             self._pump()
         elif flying.deadline <= self._port.now:
             self.flying = None
+            self._port.abandon(flying.target)
             self._again(flying.request)
         else:
             self._alarm.want(flying.deadline)

@@ -22,6 +22,7 @@ class ControllerNode:
         self.image = MetadataImage(base)
         """As committed, as far as this node knows."""
         self.peer = peer_of(port, self)
+        self.peer.on_left = lambda: port.exit("shutdown")
         self.controller = controller_of(port, self.peer, self.image)
 
     def receive(self, source: int, message: Any) -> None:
@@ -57,6 +58,10 @@ class ControllerNode:
         self.runs = True
         self.image.reset(self._base)
         self.peer.started()
+
+    def shut_down(self) -> None:
+        """SIGTERM: a leader resigns first."""
+        self.peer.leave()
 
     def stopped(self) -> None:
         """The process died."""

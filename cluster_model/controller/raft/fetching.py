@@ -165,6 +165,7 @@ class Fetching:
         """A request may have waited for too long."""
         if self._asked is not None and not self.calm and self._connections.ready(self._target, now):
             self._connections.refused(self._target, now)
+            self._port.abandon(self._target, self._exchange)
             self._asked = None
 
     def broke(self, peer: int, now: int) -> None:

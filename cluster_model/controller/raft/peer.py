@@ -30,11 +30,16 @@ from cluster_model.controller.raft.store import QuorumStore
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import LateAlarm, Port
 from cluster_model.kernel.streams import Stream
+from cluster_model.messages import NOBODY
 
 ALARM: Final = "raft"
 """Name of the timer of everything but waits."""
 LATE: Final = "raft late"
 """Name of the timer that follows late ones, behind all that was held back with them."""
+GONE: Final = "raft gone"
+"""Name of the timer after which a voter ends that has not heard of another leader."""
+LEAVING_US: Final = 5_000_000
+"""How long that takes (``KafkaRaftClientDriver.shutdown``)."""
 
 
 class QuorumPeer:
@@ -45,12 +50,14 @@ class QuorumPeer:
         "_delivered",
         "_fetching",
         "_late",
+        "_leaves",
         "_listener",
         "_parking",
         "_port",
         "_shown",
         "_told",
         "node",
+        "on_left",
     )
 
     def __init__(
@@ -71,6 +78,9 @@ class QuorumPeer:
         self._alarm = LateAlarm(port, EXCHANGE, ALARM)
         self._late = False
         """Whether a timer came late, and all of them are to be looked at again."""
+        self.on_left: Callable[[], None] = lambda: None
+        """Called when a member that :meth:`leave` was called for is done."""
+        self._leaves = False
         self._delivered = 0
         """The listener has got everything below."""
         self._told = 0
@@ -111,8 +121,24 @@ class QuorumPeer:
         self._arm()
         return offset
 
+    def leave(self) -> None:
+        """SIGTERM: a leader resigns; who has or hears of another leader, or has nobody to hear of it from, is done.
+
+        After :data:`LEAVING_US` it is done all the same (``KafkaRaftClient.GracefulShutdown``).
+        """
+        if not self._leaves:
+            self._leaves = True
+            self._port.timer(LEAVING_US, GONE)
+            self.resign()
+
+    def _goodbye(self, *, late: bool = False) -> None:
+        node = self.node
+        if self._leaves and (late or not node.voter or not node.others or node.leader not in (NOBODY, node.id)):
+            self._leaves = False
+            self.on_left()
+
     def resign(self) -> None:
-        """Clean shutdown: a leader says goodbye, and the first successor stands at once."""
+        """A leader gives its epoch up and says so, and the first successor stands at once."""
         self._disturb()
         self.node.resign(self._port.now)
         self._turn()
@@ -130,7 +156,7 @@ class QuorumPeer:
         self._parking.stop()
         self._fetching.stop()
         self._alarm.forget()
-        self._late = False
+        self._late = self._leaves = False
         self._delivered = 0
         self._told = 0
 
@@ -186,6 +212,9 @@ class QuorumPeer:
         elif timer[0] == LATE:
             at = now
             self._late = False
+        elif timer[0] == GONE:
+            self._goodbye(late=True)
+            return True
         else:
             return False
         if at < now:
@@ -237,6 +266,8 @@ class QuorumPeer:
         self._release()
         self._deliver()
         self._arm()
+        if self._leaves:
+            self._goodbye()
 
     def _release(self) -> None:
         shown = (self.node.epoch, self.node.leading is not None, self.node.log.end)
@@ -275,12 +306,12 @@ class QuorumPeer:
         """All state but the shared store's."""
         return (
             self.node.save(), self._parking.save(), self._fetching.save(), self._alarm.save(), self._delivered,
-            self._told, self._shown, self._late,
+            self._told, self._shown, self._late, self._leaves,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`, after the network's, the streams' and the store's."""
-        node, parking, fetching, alarm, self._delivered, self._told, self._shown, self._late = saved
+        node, parking, fetching, alarm, self._delivered, self._told, self._shown, self._late, self._leaves = saved
         self.node.load(node)
         self._parking.load(parking)
         self._fetching.load(fetching)

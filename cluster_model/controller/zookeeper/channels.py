@@ -115,6 +115,7 @@ class Channels:
             return
         for broker, channel in self._channels.items():
             if 0 <= channel.deadline <= self._port.now:
+                self._port.abandon(broker)
                 self._rest(broker, channel)
         deadlines = [channel.deadline for channel in self._channels.values() if channel.deadline >= 0]
         if deadlines:

@@ -110,6 +110,7 @@ class IsrProposals:
             self._propose_again(timer[1])
         elif timer[0] == TIMED_OUT:
             if self._alarm.rang() and self._sent_to != NOBODY:
+                self._port.abandon(self._sent_to)
                 self._pause()
         else:
             return False

@@ -70,6 +70,10 @@ class ZooKeeperServer:
         self._election.forget()
         self._waiting.clear()
 
+    def shut_down(self) -> None:
+        """SIGTERM: the process exits; its clients and followers find their connections closed."""
+        self._port.exit("shutdown")
+
     def begin_following(self, leader: int, vote: Vote) -> int:
         """Stand as an established follower at the first instant; the join."""
         self.state = ServerState.FOLLOWING
