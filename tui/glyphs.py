@@ -80,6 +80,11 @@ ASCII: Final[Mapping[str, str]] = {
     # Faults, where a glyph is not one of the above.
     "≈": "~",
     "≠": "/",
+    "⊖": "-",
+    "◐": "(",
+    "∩": "n",
+    "○": "O",
+    "∿": "~",
     "▼": "v",
     "–": "-",
     "…": "~",

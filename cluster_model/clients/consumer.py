@@ -53,7 +53,7 @@ class Consumer:
     __slots__ = (
         "_alarm", "_application", "_busy_until", "_config", "_emit", "_failing", "_fetcher", "_hand", "_metadata",
         "_phase", "_port", "_positions", "_profile", "_refused", "_taken", "coordination", "failed", "group",
-        "leaving", "letters", "name", "read", "stall_us",
+        "leaving", "letters", "metadata", "name", "read", "stall_us",
     )  # fmt: skip
 
     def __init__(
@@ -96,7 +96,7 @@ class Consumer:
         self.coordination: Coordination | ModernCoordination | None = None
         self._busy_until = 0
         self._alarm = Alarm(port, "poll")
-        self._metadata = Metadata(
+        self.metadata = self._metadata = Metadata(
             port,
             brokers,
             age_us=config.metadata_age_us,
@@ -169,11 +169,6 @@ class Consumer:
         if not states:
             self._phase = STARTING
         self._alarm.want(self._port.now)
-
-    @property
-    def metadata(self) -> Metadata:
-        """What it has been told of the cluster."""
-        return self._metadata
 
     def succeed(self, former: "Consumer") -> None:
         """Be the next process of the same application: of the former one it has nothing but what is counted."""

@@ -69,7 +69,7 @@ class Network:
         self._outgoing: dict[int, dict[int, Link]] = {}
         self._cpus: dict[int, Cpu] = {}
         """Slow ones, by their first node."""
-        self.troubles = Troubles(self, streams)
+        self.troubles = Troubles(self, streams.seed)
         """What faults do to links besides latency and cuts."""
 
     def add(self, node_id: int, name: str, node: Node) -> None:
@@ -242,12 +242,15 @@ class Network:
         for kind, payload in held:
             self.kernel.schedule(self.kernel.now, kind, node, payload)
 
-    def slow_cpu(self, nodes: tuple[int, ...], fault: int, cost_us: int) -> None:
-        """Let whatever these processes handle take so much of one CPU, on top of what other faults make it take."""
+    def slow_cpu(self, nodes: tuple[int, ...], fault: int, cost_us: int, free: tuple[str, ...] = ()) -> None:
+        """Let whatever these processes handle take so much of one CPU, on top of what other faults make it take.
+
+        ``free`` are names of timers that take no time.
+        """
         self.rouse(*nodes)
         cpu = self._cpus.get(nodes[0])
         if cpu is None:
-            cpu = self._cpus[nodes[0]] = Cpu(self.kernel, nodes)
+            cpu = self._cpus[nodes[0]] = Cpu(self.kernel, nodes, free)
             for node in nodes:
                 self.processes[node].run_on(cpu)
         cpu.costs = (*[each for each in cpu.costs if each[0] != fault], (fault, cost_us))
@@ -265,8 +268,8 @@ class Network:
             process = self.processes[node]
             process.run_on(None)
             if process.state is ProcessState.PAUSED:
-                process.held[:0] = [(kind, payload) for kind, target, payload in cpu.queue if target == node]
-        for kind, target, payload in cpu.queue:
+                process.held[:0] = [(kind, payload) for kind, target, payload, _free in cpu.queue if target == node]
+        for kind, target, payload, _free in cpu.queue:
             if self.processes[target].state is RUNNING:
                 self.kernel.schedule_first(kind, target, payload)
 
@@ -274,7 +277,7 @@ class Network:
         cpu = self._cpus.get(owner)
         entry = None if cpu is None else cpu.done(payload[0])
         if cpu is not None and entry is not None:
-            kind, target, event = entry
+            kind, target, event, _free = entry
             self.processes[target].handle(kind, event)
             cpu.go_on()
 

@@ -56,9 +56,8 @@ class Broker:
 
     __slots__ = (
         "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_profile", "_service", "_touched",
-        "control", "delete_strays", "disk", "follower_quota", "id", "leader_quota", "logs", "metadata",
-        "producer_ids", "purgatory", "refusal", "replicas", "sessions", "slowed", "states", "strays", "tenants",
-        "writes",
+        "control", "delete_strays", "disk", "follower_quota", "id", "leader_quota", "logs", "metadata", "producer_ids",
+        "purgatory", "refusal", "replicas", "sessions", "slowed", "states", "strays", "tenants", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -94,6 +93,8 @@ class Broker:
             port, profile, config, self.replicas, metadata, self._touched.fresh, self.follower_quota,
             lambda: self.control.broker_epoch if profile.fetch_broker_epoch else -1,
         )  # fmt: skip
+        self.slowed = self._fetchers.busy
+        """What faults, by number, do to its replica fetchers."""
         self._service = Service(
             port, profile, self.replicas, self.purgatory, self.settle, self._touched.fresh, self.sessions,
             self.leader_quota, self.states,
@@ -102,7 +103,6 @@ class Broker:
             port, profile, self.replicas, self.logs, self._service, self._touched,
             (self.leader_quota, self.follower_quota), settings, source, emit, self._fetchers.leave,
         )  # fmt: skip
-        self.slowed = self._fetchers.busy
         self.refusal = self._hosting.refusal
         self.strays = self._hosting.strays
         self.delete_strays = self._hosting.delete_strays
@@ -174,8 +174,9 @@ class Broker:
         self.sessions.clear()
         self.leader_quota.rate.clear()
         self.follower_quota.rate.clear()
-        for known in (self.states, self.metadata.live, self.metadata.racks):
-            known.clear()
+        self.states.clear()
+        self.metadata.live.clear()
+        self.metadata.racks.clear()
         self.control.stopped()
         self.tenants.stopped()
         self.writes.stopped()
@@ -357,7 +358,8 @@ class Broker:
         return sum(replica.leadership is not None for replica in self.replicas.values())
 
     def _fetched(self, source: int, response: FetchResponse) -> None:
-        self._fetched_news(self._fetchers.fetched(source, response))
+        if self._fetchers.fetched(source, response):
+            self._fetched_news(response)
 
     def _fetched_news(self, response: FetchResponse | None) -> None:
         if response is not None and self._profile.reads_from_followers and self.purgatory.readers:
@@ -375,9 +377,9 @@ class Broker:
 
     def _metadata_asked(self, source: int, request: MetadataRequest) -> None:
         brokers, controller = tuple(self.metadata.live), self.control.told_controller()
+        states = tuple(self.states.values())
         racks = tuple(map(self.metadata.racks.get, brokers, repeat(""))) if self.metadata.racks else ()
-        response = MetadataResponse(request.correlation, tuple(self.states.values()), brokers, controller, racks)
-        self._port.send(source, response)
+        self._port.send(source, MetadataResponse(request.correlation, states, brokers, controller, racks))
 
     def save(self) -> tuple[Any, ...]:
         """All state, disks included."""

@@ -58,6 +58,15 @@ OWN: Final[dict[str, tuple[str, dict[str, Any]]]] = {
 """Faults whose target or parameters are special."""
 
 
+def elsewhere(fault: Fault) -> tuple[str, ...]:
+    """Other targets that it has to do with as well; what takes many nodes has its own."""
+    return ELSEWHERE.get(fault.accepts, ()) if fault.at_least == 1 else MANY
+
+
+MANY: Final = ("brokers", "brokers + controllers", "all - broker(5) + clients")
+"""Targets for faults that take five nodes at once."""
+
+
 def whole_cluster(plane: str = "kraft", seed: int = 7) -> Cluster:
     """The cluster at its first instant."""
     kafka, mode = PLANES[plane]
