@@ -18,6 +18,7 @@ from cluster_model.coordinators import host_coordinators
 from cluster_model.disks import Disks
 from cluster_model.errors import KafkaError, ModelError
 from cluster_model.events import Event, NodePaused, NodeResumed
+from cluster_model.harm import Harm
 from cluster_model.internal_topics import with_internal_topics
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
@@ -97,6 +98,7 @@ class Cluster:
         self.network.add(ADMIN, NAME, self.admin)
         self.lives = Lives(self.network, self.brokers, self.plane, self.clients, self.emit)
         """How processes end, begin again, and how fast they work."""
+        self.harm = Harm(self.brokers, self.network)
         self.world = World(
             self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up, ids, self._known
         )

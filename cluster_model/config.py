@@ -177,6 +177,8 @@ class ConsumerConfig:
     rack: str = ""
     committed_only: bool = False
     """``isolation.level`` is read_committed (KIP-98)."""
+    check_crcs: bool = True
+    """Whether checksums are looked at."""
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ConsumerConfig":
@@ -193,4 +195,5 @@ class ConsumerConfig:
             metadata_age_us=int(config.get("metadata.max.age.ms", 300_000)) * MS,
             rack=str(config.get("client.rack", "")),
             committed_only=profile.transactions and config.get("isolation.level") == "read_committed",
+            check_crcs=bool(config.get("check.crcs", True)),
         )

@@ -963,6 +963,70 @@ class RecordDeadLettered(TraceEvent):
     detail: str
 
 
+@_event
+class GuardActed(TraceEvent):
+    """A guard of the playbook refused a fault, healed all that were active, or stopped the chaos for good.
+
+    ``rule`` is the guard, ``detail`` what it did: ``refused``, ``healed`` or ``stopped``; ``fault`` and ``target`` name
+    what was refused or healed, ``cause`` is why.
+    """
+
+    kind: ClassVar[str] = "guard_acted"
+    at_us: int
+    rule: str
+    detail: str
+    fault: str
+    target: str
+    cause: str
+
+
+@_event
+class FaultSkipped(TraceEvent):
+    """A fault that was to be injected only where there is somebody to strike found nobody: ``detail`` says who is not.
+
+    ``target`` is what was asked for, a selector.
+    """
+
+    kind: ClassVar[str] = "fault_skipped"
+    at_us: int
+    fault: str
+    target: str
+    detail: str
+
+
+@_event
+class BatchDamaged(TraceEvent):
+    """Bits of a stored batch over ``[log_offset, end_offset)`` have turned on a broker's disk; nobody has noticed.
+
+    ``detail``: what of it, ``value`` or ``length``.
+    """
+
+    kind: ClassVar[str] = "batch_damaged"
+    at_us: int
+    partition: str
+    broker: int
+    log_offset: int
+    end_offset: int
+    detail: str
+
+
+@_event
+class CorruptBatchFound(TraceEvent):
+    """A broker came upon a batch whose checksum does not match (``CorruptRecordException``).
+
+    ``by``: ``follower``, which will not append it, ``recovery``, which ends the log there, or ``cleaner``. ``detail``
+    says what stands still from here on.
+    """
+
+    kind: ClassVar[str] = "corrupt_batch_found"
+    at_us: int
+    partition: str
+    broker: int
+    log_offset: int
+    by: str
+    detail: str
+
+
 Event = TraceEvent
 """Any trace event."""
 

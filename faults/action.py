@@ -21,3 +21,5 @@ class Action:
     target: str = ""
     params: dict[str, Value] = field(default_factory=dict)
     for_us: int = -1
+    if_any: bool = False
+    """Whether an injection that finds nobody to strike is skipped, and not refused."""

@@ -5,15 +5,18 @@ from dataclasses import replace
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.events import FaultHealed, FaultInjected
+from cluster_model.events import FaultHealed, FaultInjected, FaultSkipped
 from cluster_model.kernel.processes import ProcessState
 from cluster_model.views import FaultView, OperationView
 from faults.action import Action
 from faults.catalogue import CATALOGUE, nearest
 from faults.desk import WAKINGS, Desk
-from faults.fault import ACCEPTS, Aim, Behaviour, Expectation, Fault, FaultError, Injury
-from faults.parameters import with_defaults
-from faults.selectors import TARGETS, SelectorError, resolve
+from faults.fault import ACCEPTS, Aim, Behaviour, Expectation, Fault, FaultError, Injury, NobodyError
+from faults.guards import Guards
+from faults.parameters import details, with_defaults
+from faults.selector_language import NobodyFoundError, SelectorError
+from faults.selectors import TARGETS, resolve
+from faults.sides import two_sided
 from faults.usual import usual
 from faults.whom import fits
 
@@ -34,8 +37,14 @@ class FaultBoard:
         self._next = 1
         self._holds: dict[int, tuple[int, ...]] = {}
         """Node → the faults that hold its process."""
+        self._meant: dict[str, tuple[int, ...]] = {}
+        """What the selectors of the fault that is being aimed were found to mean."""
         self.desk = Desk(cluster)
         """Operations of the administrator."""
+        self.guards: Guards | None = None
+        """Limits of the session, where it has any."""
+        self.before: Callable[[Action], None] | None = None
+        """Told of every fault right before it is injected, or refused."""
         cluster.on_control = self._time_is_over
 
     @property
@@ -44,21 +53,30 @@ class FaultBoard:
         return self._cluster
 
     def inject(self, action: Action) -> int:
-        """Apply a fault; its number.
+        """Apply a fault; its number, or 0 where it was skipped: nobody was there, and that is what ``if_any`` allows.
 
         Raises:
             FaultError: unknown fault or target, or one that it cannot be done to now. Nothing has changed then.
+            GuardError: a guard refuses it.
         """
         fault = CATALOGUE.get(action.name)
         if fault is None:
             raise FaultError(f"no fault {action.name!r}{nearest(action.name)}; there are {', '.join(CATALOGUE)}")
-        aim = self._aim(fault, action)
+        if self.before is not None:
+            self.before(action)
+        try:
+            aim = self._admitted(fault, action)
+        except NobodyError as nobody:
+            if not action.if_any:
+                raise
+            asked = action.target or fault.target
+            self._cluster.emit(FaultSkipped(self._cluster.now_us, fault.name, asked, str(nobody)))
+            return 0
         number = self._next
         self._next += 1
         cluster = self._cluster
         until_us = cluster.now_us + aim.for_us if aim.for_us >= 0 else -1
-        shown = {name: str(value).replace(" ", "") for name, value in aim.params.items() if _says(value)}
-        detail = " ".join(f"{name}={value}" for name, value in shown.items())
+        detail = details(fault, aim.params, {text: self._names(nodes) for text, nodes in self._meant.items()})
         injury = Injury(number, fault.name, aim.nodes, dict(aim.params), aim.links, cluster.now_us, until_us, detail)
         cluster.emit(FaultInjected(cluster.now_us, number, fault.name, self._names(aim.nodes), until_us, detail))
         if fault.lasting:
@@ -72,16 +90,34 @@ class FaultBoard:
         """What is struck. A refusal takes its random draws back: nobody will replay a refused action."""
         stream = self._cluster.stream(TARGETS)
         position = stream.position
+        self._meant.clear()
         try:
             self._refuse_mode(fault)
+            action = two_sided(fault, action)
             params = with_defaults(fault, action)
             nodes = self.targets(action.target or fault.target)
             for node in nodes:
                 if not fits(fault.accepts, node, self._cluster):
                     raise FaultError(f"{fault.title} is for {ACCEPTS[fault.accepts]}, {self._names((node,))} is none")
+            if len(nodes) < fault.at_least:
+                raise FaultError(f"{fault.title} takes {fault.at_least} nodes or more, found {self._names(nodes)}")
             for_us = action.for_us if fault.lasting else -1
             aim = replace(fault.behaviour.aim(self, Aim(nodes, params)), for_us=for_us)
             fault.behaviour.check(self, aim)
+        except FaultError:
+            stream.position = position
+            raise
+        return aim
+
+    def _admitted(self, fault: Fault, action: Action) -> Aim:
+        """What is struck, if the guards let it pass; their refusals take random draws back, too."""
+        if self.guards is None:
+            return self._aim(fault, action)
+        stream = self._cluster.stream(TARGETS)
+        position = stream.position
+        aim = self._aim(fault, action)
+        try:
+            self.guards.admit(fault, self._names(aim.nodes), fault.behaviour.expect(self._cluster, aim))
         except FaultError:
             stream.position = position
             raise
@@ -101,12 +137,16 @@ class FaultBoard:
         """Nodes that a selector means now.
 
         Raises:
-            FaultError: it cannot be read, or means nobody.
+            NobodyError: it means nobody.
+            FaultError: it cannot be read, or names what there is not.
         """
         try:
-            return tuple(resolve(text, self._cluster))
+            found = self._meant[text] = tuple(resolve(text, self._cluster))
+        except NobodyFoundError as nobody:
+            raise NobodyError(str(nobody)) from None
         except SelectorError as error:
             raise FaultError(f"target {text!r}: {error}") from None
+        return found
 
     def wake(self, injury: Injury, after_us: int) -> None:
         """Have the behaviour's ``woken`` called, unless the fault is healed by then."""
@@ -234,13 +274,22 @@ class FaultBoard:
         Raises:
             FaultError: it would be refused.
         """
+        aim = self.aimed(action)
+        return CATALOGUE[action.name].behaviour.expect(self._cluster, aim)
+
+    def aimed(self, action: Action) -> Aim:
+        """What an injection would strike now. It changes nothing, and draws nothing for good.
+
+        Raises:
+            FaultError: it would be refused.
+        """
         fault = CATALOGUE.get(action.name)
         if fault is None:
             raise FaultError(f"no fault {action.name!r}{nearest(action.name)}")
         stream = self._cluster.stream(TARGETS)
         position = stream.position
         try:
-            return fault.behaviour.expect(self._cluster, self._aim(fault, action))
+            return self._aim(fault, action)
         finally:
             stream.position = position
 
@@ -259,6 +308,10 @@ class FaultBoard:
         position = stream.position
         try:
             self._refuse_mode(fault)
+            if fault.at_least > 1:
+                return fault.behaviour.expect(
+                    cluster, self._aim(fault, Action("inject", name, for_us=fault.usual_for_us))
+                )
             params = with_defaults(fault, Action("inject", name))
             aim = replace(fault.behaviour.aim(self, Aim((node,), params)), for_us=fault.usual_for_us)
             return fault.behaviour.expect(cluster, aim)
@@ -279,16 +332,14 @@ class FaultBoard:
     def save(self) -> tuple[Any, ...]:
         """All state; saved and loaded with the cluster's keyframe."""
         injuries = tuple(injury.save() for injury in self._active.values())
-        return (self._next, injuries, tuple(self._holds.items()), self.desk.save())
+        guards = () if self.guards is None else self.guards.save()
+        return (self._next, injuries, tuple(self._holds.items()), self.desk.save(), guards)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self._next, injuries, holds, desk = saved
+        self._next, injuries, holds, desk, guards = saved
         self._active = {injury.id: injury for injury in map(Injury.loaded, injuries)}
         self._holds = dict(holds)
         self.desk.load(desk)
-
-
-def _says(value: Any) -> bool:
-    """Whether a parameter is worth a word: nothing, no limit and what is not asked for are not."""
-    return value not in ("", -1) and value is not False
+        if self.guards is not None:
+            self.guards.load(guards)

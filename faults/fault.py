@@ -53,6 +53,10 @@ class FaultError(Exception):
     """A fault cannot be done to this target now; the message is a sentence for a person."""
 
 
+class NobodyError(FaultError):
+    """Its target, or the other side that it names, is nobody at this instant."""
+
+
 @dataclass(frozen=True, slots=True)
 class Param:
     """A parameter; ``default`` None: it must be given, or is decided when applied. Units are the type's."""
@@ -252,6 +256,8 @@ class Fault:
     """A target that makes sense in documentation; empty: :attr:`target`, or one for its kind of targets."""
     mode: str = ""
     """``kraft`` or ``zookeeper`` where only one has what it breaks."""
+    at_least: int = 1
+    """How many nodes it takes; where more than one, a key strikes :attr:`target` and not the node under the cursor."""
 
     def param(self, name: str) -> Param | None:
         """A parameter by name."""

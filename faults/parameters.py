@@ -9,6 +9,7 @@ from cluster_model.errors import ModelError
 from faults.action import Action
 from faults.fault import NUMERIC, Fault, FaultError, Param
 from faults.operations import Operation
+from faults.selector_language import parse
 
 LISTS: Final[Mapping[str, tuple[str, str]]] = {
     "scopes": (r"[A-Za-z0-9._-]{1,249}(?::[0-9]{1,9}(?:,[0-9]{1,9})*)?", "orders:0,2"),
@@ -42,6 +43,19 @@ def with_defaults(fault: Fault, action: Action) -> dict[str, Any]:
             raise FaultError(f"{fault.name}: {param.name} takes a name, found {value!r}")
         found[param.name] = value
     return found
+
+
+def details(fault: Fault, params: Mapping[str, Any], meant: Mapping[str, str]) -> str:
+    """What a fault was given, for its event: ``latency=200000 to=leader(orders-0)->broker1``, values without blanks.
+
+    ``meant`` are names of the nodes that selectors meant, by their text; told where they depend on the moment.
+    """
+    shown = {name: str(value) for name, value in params.items() if value not in ("", -1) and value is not False}
+    for name, text in shown.items():
+        param = fault.param(name)
+        if param is not None and param.type == "target" and text in meant and not parse(text).fixed:
+            shown[name] = f"{text}->{meant[text]}"
+    return " ".join(f"{name}={value.replace(' ', '')}" for name, value in shown.items())
 
 
 def parameters_of(operation: Operation, action: Action, brokers: Collection[int]) -> dict[str, Any]:

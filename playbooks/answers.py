@@ -1,29 +1,47 @@
 """What comes of steps after they acted: an operation of the administrator is answered later than it is asked for."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from faults.action import Action
 from faults.board import FaultBoard
 from faults.desk import Ended
 from faults.fault import FaultError
+from faults.guards import GuardError
 from playbooks.model import Step
 from playbooks.result import Checked
 from playbooks.step_checks import answer_text, check_answer
+from playbooks.wording import words
 
 
-def perform(board: FaultBoard, action: Action, by: str) -> tuple[str, int]:
-    """Do it: why it was refused at once, empty when it was not, and the number of the operation that it began."""
+class Done(NamedTuple):
+    """What came of an action at once."""
+
+    error: str = ""
+    """Why it was refused."""
+    number: int = 0
+    """Of the operation that it began."""
+    skipped: bool = False
+    """Whether there was nobody for it to strike, as it allows."""
+    guarded: bool = False
+    """Whether it was a guard that refused it."""
+
+    def told(self, action: Action) -> str:
+        """The action in words for who asked for it."""
+        return f"{words(action)}: skipped, there is nobody" if self.skipped else words(action)
+
+
+def perform(board: FaultBoard, action: Action, by: str) -> Done:
+    """Do what somebody asks for."""
     try:
         if action.verb == "inject":
-            board.inject(action)
-        elif action.verb == "heal":
-            board.heal(action.name)
-        else:
-            return "", board.admin(action, by)
+            return Done(skipped=not board.inject(action))
+        if action.verb == "admin":
+            return Done(number=board.admin(action, by))
+        board.heal(action.name)
     except FaultError as error:
-        return str(error), 0
-    return "", 0
+        return Done(str(error), guarded=isinstance(error, GuardError))
+    return Done()
 
 
 class Answers:

@@ -31,11 +31,12 @@ class RecordedAction(msgspec.Struct, frozen=True):
     target: str
     params: dict[str, Value]
     for_us: int
+    if_any: bool = False
 
     def action(self) -> Action:
         """The action itself; of a ``settle`` only the verb means anything."""
         params = {name: frozen(value) for name, value in self.params.items()}
-        return Action(cast("Verb", self.verb), self.name, self.target, params, self.for_us)
+        return Action(cast("Verb", self.verb), self.name, self.target, params, self.for_us, self.if_any)
 
 
 class _Head(msgspec.Struct):

@@ -198,6 +198,7 @@ def action_line(verb: str, action: Action) -> dict[str, Any]:
         "target": action.target,
         "params": dict(action.params),
         "for_us": action.for_us,
+        "if_any": action.if_any,
     }
 
 

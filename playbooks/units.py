@@ -149,6 +149,14 @@ def size_text(count: int) -> str:
     return f"{count}B"
 
 
+def throughput_text(count: int) -> str:
+    """The shortest exact way to write ``count`` bytes per second: ``3Mbit/s``, ``375KiB/s``."""
+    for unit in ("Gbit", "Mbit", "kbit"):
+        if count % 1024 and count * 8 % BITS[unit] == 0:
+            return f"{count * 8 // BITS[unit]}{unit}/s"
+    return f"{size_text(count)}/s"
+
+
 def _scaled(text: str, pattern: str, units: dict[str, int], allowed: str) -> Fraction:
     if not re.fullmatch(pattern, text, re.ASCII):
         bare = re.fullmatch(r"[0-9]+(\.[0-9]+)?", text, re.ASCII)

@@ -4,8 +4,10 @@ from typing import Any
 
 from faults.action import Action
 from faults.catalogue import CATALOGUE
+from faults.fault import Param
 from faults.operations import OPERATIONS
 from faults.parameters import written
+from playbooks.fault_words import value_text
 from playbooks.model import Step
 from playbooks.units import duration_text
 
@@ -14,7 +16,7 @@ def action_of(step: Step) -> Action:
     """The action that a timed step asks for."""
     if step.verb == "manual":
         raise ValueError(f"{step.name} is a step of manual stepping, not an action")
-    return Action(step.verb, step.name, step.target, dict(step.params), step.for_us)
+    return Action(step.verb, step.name, step.target, dict(step.params), step.for_us, step.if_any)
 
 
 def words(action: Action) -> str:
@@ -23,16 +25,18 @@ def words(action: Action) -> str:
     if action.target:
         parts += ["on", action.target]
     if action.params:
-        parts.append(_parameters(action.params, _durations(action.name)))
+        parts.append(_parameters(action.params, _params(action.name)))
     if action.for_us >= 0:
         parts += ["for", duration_text(action.for_us)]
+    if action.if_any:
+        parts.append("if any")
     return " ".join(parts)
 
 
 def step_words(step: Step) -> str:
     """A step as one short line, without its trigger and its note."""
     if step.verb == "manual":
-        return " ".join([step.name, _parameters(step.params, frozenset())]).strip()
+        return " ".join([step.name, _parameters(step.params, {})]).strip()
     return words(action_of(step))
 
 
@@ -41,16 +45,13 @@ def step_name(step: Step) -> str:
     return f"step {step.index + 1}"
 
 
-def _durations(name: str) -> frozenset[str]:
-    fault = CATALOGUE.get(name) or OPERATIONS.get(name)
-    return frozenset(param.name for param in fault.params if param.type == "duration") if fault else frozenset()
+def _params(name: str) -> dict[str, Param]:
+    declared = CATALOGUE.get(name) or OPERATIONS.get(name)
+    return {param.name: param for param in declared.params} if declared else {}
 
 
-def _parameters(params: dict[str, Any], durations: frozenset[str]) -> str:
-    return " ".join(f"{name}={_value(value, name in durations)}" for name, value in params.items())
-
-
-def _value(value: Any, duration: bool) -> str:
-    if duration and isinstance(value, int) and not isinstance(value, bool):
-        return duration_text(value)
-    return written(value)
+def _parameters(params: dict[str, Any], known: dict[str, Param]) -> str:
+    return " ".join(
+        f"{name}={value_text(known[name].type, value) if name in known else written(value)}"
+        for name, value in params.items()
+    )

@@ -3,8 +3,17 @@
 from dataclasses import dataclass
 
 from cluster_model.checker.history import History
-from cluster_model.events import Appended, BecameLeader, LeaderElected, RecordsAcked, TraceEvent, Truncated
+from cluster_model.events import (
+    Appended,
+    BatchDamaged,
+    BecameLeader,
+    LeaderElected,
+    RecordsAcked,
+    TraceEvent,
+    Truncated,
+)
 from cluster_model.log.crashes import DISK_LOSS, POWER_LOSS
+from cluster_model.log.damage import CORRUPT_BATCH
 from cluster_model.log.lineage import Lineage
 
 
@@ -97,6 +106,8 @@ def _dropped(history: History, partition: str, run: Run, trigger: Trigger) -> st
     if isinstance(event, BecameLeader):
         how = f"took its leadership up again in epoch {event.leader_epoch}"
         return _led(history, partition, run, trigger, event.broker, how)
+    if isinstance(event, BatchDamaged):
+        return f"broker {event.broker}, which leads, has them in a batch that was damaged on its disk"
     return "the leader's log does not hold what was vouched for"
 
 
@@ -104,6 +115,8 @@ def _led(history: History, partition: str, run: Run, trigger: Trigger, broker: i
     cut = history.last_cut(partition, broker, run.stint, (run.start, run.end), trigger.moment)
     if cut is not None:
         return f"broker {broker} {_cut(cut)}, and then {how}"
+    if history.damaged(partition, broker, (run.start, run.end), trigger.moment):
+        return f"broker {broker}, whose copy had been damaged on its disk, {how}"
     what = "it" if run.end - run.start == 1 else "them"
     return f"broker {broker}, which had not replicated {what}, {how}"
 
@@ -111,6 +124,8 @@ def _led(history: History, partition: str, run: Run, trigger: Trigger, broker: i
 def _cut(event: Truncated) -> str:
     if event.rule == POWER_LOSS:
         return f"lost its log from offset {event.log_offset} on in a power loss, not yet on disk"
+    if event.rule == CORRUPT_BATCH:
+        return f"cut its log at offset {event.log_offset}, where its start found a damaged batch"
     if event.rule == DISK_LOSS:
         return "lost its log with its disk"
     if event.rule.startswith("high watermark"):

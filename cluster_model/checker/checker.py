@@ -11,6 +11,7 @@ from cluster_model.checker.readings import Readings
 from cluster_model.checker.transacted import Transacted
 from cluster_model.events import (
     Appended,
+    BatchDamaged,
     BecameLeader,
     Event,
     HwAdvanced,
@@ -86,7 +87,7 @@ class Checker:
             self.ledger.failed(event)
         elif isinstance(event, RecordsUnknown):
             self.ledger.unknown(event)
-        elif isinstance(event, LeaderElected | PartitionOffline | BecameLeader):
+        elif isinstance(event, LeaderElected | PartitionOffline | BecameLeader | BatchDamaged):
             self.ledger.leader_changed(event.partition, event)
         elif isinstance(event, LogStartMoved):
             self.ledger.log_start_moved(event)

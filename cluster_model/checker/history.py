@@ -3,6 +3,7 @@
 from typing import Any
 
 from cluster_model.events import (
+    BatchDamaged,
     IsrChanged,
     LeaderElected,
     PartitionCreated,
@@ -19,7 +20,7 @@ from cluster_model.world import World
 class History:
     """What happened to one cluster, by partition where it concerns one."""
 
-    __slots__ = ("_elections", "_isrs", "_saved", "_truncations", "_world", "moment")
+    __slots__ = ("_damages", "_elections", "_isrs", "_saved", "_truncations", "_world", "moment")
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -36,6 +37,7 @@ class History:
             name: [(0, record.isr)] for name, record in world.records.items()
         }
         """(leader epoch, ISR)."""
+        self._damages: list[tuple[int, BatchDamaged]] = []
         self._saved: tuple[Any, ...] | None = None
         """What :meth:`save` gave, until something changes."""
 
@@ -54,6 +56,8 @@ class History:
         elif isinstance(event, Truncated) and not self._world.is_stale(event.partition, event.broker):
             log = self._world.replicas[event.partition][event.broker].log
             self._truncations[event.partition].append((self.moment, event, log.cut))
+        elif isinstance(event, BatchDamaged):
+            self._damages.append((self.moment, event))
         elif isinstance(event, IsrChanged):
             self._isrs[event.partition].append((event.leader_epoch, event.isr))
 
@@ -85,8 +89,20 @@ class History:
                         return event
         return None
 
+    def damaged(self, partition: str, broker: int, offsets: Range, until: int) -> bool:
+        """Whether a replica's copy of any record at these offsets had been damaged on its disk by a moment."""
+        return any(
+            moment <= until
+            and (event.partition, event.broker) == (partition, broker)
+            and event.log_offset < offsets[1]
+            and event.end_offset > offsets[0]
+            for moment, event in self._damages
+        )
+
     def lossy_crash(self, partition: str) -> bool:
         """Whether any replica lost records that it had, other than by the protocol."""
+        if any(event.partition == partition for _moment, event in self._damages):
+            return True
         return any(event.rule in LOSSY for _moment, event, _taken in self._truncations[partition])
 
     def save(self) -> tuple[Any, ...]:
@@ -97,13 +113,14 @@ class History:
             tuple((name, tuple(events)) for name, events in table.items())
             for table in (self._elections, self._truncations, self._isrs)
         ]
-        self._saved = (*tables, self.moment)
+        self._saved = (*tables, self.moment, tuple(self._damages))
         return self._saved
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         self._saved = saved
-        elections, truncations, isrs, self.moment = saved
+        elections, truncations, isrs, self.moment, damages = saved
+        self._damages = list(damages)
         self._elections = {name: list(events) for name, events in elections}
         self._truncations = {name: list(events) for name, events in truncations}
         self._isrs = {name: list(entries) for name, entries in isrs}

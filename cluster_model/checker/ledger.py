@@ -6,7 +6,7 @@ the stint that wrote it and its offset, so a record that took a lost one's place
 retention or DeleteRecords took while nobody missed it was deleted on purpose, and counts as neither. Nor does what
 compaction removed: a log holds it, as far as the ledger goes, for as long as it covers its offset. That only the newest
 record of a key stays is the topic's contract; if that one is lost, it counts. What goes with its topic was
-deleted on purpose too; what was lost before that stays lost.
+deleted on purpose too; what was lost before that stays lost. A batch that is damaged is not held: nobody can read it.
 """
 
 from collections.abc import Callable, Iterable
@@ -34,7 +34,8 @@ from cluster_model.events import (
 )
 from cluster_model.log.compare import Range, subtract, union
 from cluster_model.log.lineage import Lineage
-from cluster_model.log.replica_log import ReplicaLog
+from cluster_model.replication.damaging import whole
+from cluster_model.replication.replica import Replica
 from cluster_model.world import World
 
 _Interval = tuple[int, int, int]
@@ -149,7 +150,7 @@ class Ledger:
         leader = self._world.true_leader(event.partition)
         if leader is not None and leader.broker != event.broker:
             end = event.log_offset + event.count
-            self._acknowledged_in_vain(event.partition, lineage.id, (event.log_offset, end), leader.log, event)
+            self._acknowledged_in_vain(event.partition, lineage.id, (event.log_offset, end), leader, event)
 
     def _acknowledged(self, event: RecordsAcked) -> None:
         end = event.log_offset + event.count
@@ -161,8 +162,8 @@ class Ledger:
             return
         self._vouch(event.partition, event.stint, event.log_offset, end)
         leader = self._world.true_leader(event.partition)
-        if leader is not None and not leader.log.holds(event.stint, event.log_offset, end):
-            self._acknowledged_in_vain(event.partition, event.stint, (event.log_offset, end), leader.log, event)
+        if leader is not None and (leader.damages or not leader.log.holds(event.stint, event.log_offset, end)):
+            self._acknowledged_in_vain(event.partition, event.stint, (event.log_offset, end), leader, event)
 
     def _vouch(self, partition: str, stint: int, start: int, end: int) -> None:
         """Remember which ISR stood behind an acknowledgement."""
@@ -214,7 +215,7 @@ class Ledger:
             return
         missing: list[_Interval] = []
         for stint, ranges in self._acked[partition].by_stint.items():
-            gone = subtract(ranges.ranges(), self._present(partition, stint, leader.log.held(stint)))
+            gone = subtract(ranges.ranges(), self._present(partition, stint, whole(leader, stint)))
             missing.extend((stint, start, end) for start, end in gone)
             self._forget_returned(partition, stint, gone)
         self._missing[partition] = tuple(missing)
@@ -222,14 +223,14 @@ class Ledger:
             self._report_missing(partition, stint, (start, end), trigger)
 
     def _acknowledged_in_vain(
-        self, partition: str, stint: int, acked: Range, leader: ReplicaLog, trigger: TraceEvent
+        self, partition: str, stint: int, acked: Range, leader: Replica, trigger: TraceEvent
     ) -> None:
         """Somebody vouched for records that the leader does not hold: these are missing, of the others nothing is new.
 
         A deposed leader may do so for every batch of a long time, so nothing here looks at what came before.
         """
         missing = self._missing.get(partition, ())
-        for start, end in subtract([acked], self._present(partition, stint, leader.held(stint))):
+        for start, end in subtract([acked], self._present(partition, stint, whole(leader, stint))):
             if missing and missing[-1][0] == stint and missing[-1][2] == start:
                 missing = (*missing[:-1], (stint, missing[-1][1], end))
             else:
@@ -276,12 +277,12 @@ class Ledger:
         """Acknowledged records that no replica's log holds, and at the end those still missing."""
         if self._closed is not None:
             return self._closed[partition]
-        logs = [replica.log for replica in self._world.replicas[partition].values()]
+        replicas = self._world.replicas[partition].values()
         lost: list[_Interval] = []
         for stint in dict.fromkeys(stint for name, stint in self._causes if name == partition):
             ranges = self._acked[partition].by_stint.get(stint)
             if ranges is not None:
-                held = [part for log in logs for part in log.held(stint)]
+                held = [part for replica in replicas for part in whole(replica, stint)]
                 gone = subtract(ranges.ranges(), self._present(partition, stint, held))
                 lost.extend((stint, start, end) for start, end in gone)
         return tuple(lost)

@@ -151,6 +151,12 @@ class Consumer:
         self.read, self.failed = former.read, former.failed
         self.metadata.old.load(former.metadata.old.save())
 
+    def clock_stepped(self, by: int, *, runs: bool) -> None:
+        """The machine's clock was set."""
+        if runs and self.coordination is not None:
+            self.coordination.clock_stepped(by)
+            self._alarm.want(self._port.now)
+
     def receive(self, source: int, message: Message) -> None:
         """Handle a message."""
         if isinstance(message, FetchResponse):

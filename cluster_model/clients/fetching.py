@@ -16,6 +16,7 @@ from cluster_model.config import ConsumerConfig
 from cluster_model.errors import KafkaError
 from cluster_model.kernel.port import Port
 from cluster_model.log.lineage import Lineages
+from cluster_model.log.slices import readable
 from cluster_model.messages import (
     CONSUMER,
     NOBODY,
@@ -173,12 +174,23 @@ class Fetcher:
         del self._outstanding[source]
         self._asked.pop(source, None)
         if self._sessions[source].answered(response):
-            for data in response.partitions:
+            for answer in response.partitions:
+                data = self._checked(answer) if answer.records.damages else answer
                 if data.current is not None:
                     self._metadata.learn(data.partition, data.current)
                 if data.error or data.preferred != NOBODY or data.records.end > data.records.start:
                     self._buffered.append(_Buffered(source, data, data.offset))
         return True
+
+    def _checked(self, data: FetchData) -> FetchData:
+        """An answer with a damaged batch in it, up to there: the poll that comes to it fails, whatever came behind.
+
+        What lies before it is handed out first, and the position stays at it.
+        """
+        records = readable(data.records, checks=self._config.check_crcs)
+        if records.end == records.start:
+            return data._replace(records=records, error=KafkaError.CORRUPT_MESSAGE)
+        return data._replace(records=records)
 
     def collect(self, most: int) -> list[Handed]:
         """Up to ``most`` records, oldest first (``collectFetch``).
@@ -263,6 +275,10 @@ class Fetcher:
 
     def _refused(self, data: FetchData) -> None:
         """``handleInitializeErrors``."""
+        if data.error == KafkaError.CORRUPT_MESSAGE:
+            # Kafka wraps it in a KafkaException that says "seek past the record to continue consumption".
+            self._positions.failure = "CorruptRecordException"
+            return
         from_follower = self.preferred.clear(data.partition)
         if data.error == KafkaError.OFFSET_OUT_OF_RANGE:
             if not from_follower:  # Only the leader's word on that counts: else it is asked next.

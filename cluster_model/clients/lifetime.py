@@ -103,6 +103,11 @@ class Lifetime(Counted):
         self._accumulator.number_on(former._accumulator)
         self._flushed, self._serialized = self._books.sent, former._serialized
 
+    def clock_stepped(self, by: int, *, runs: bool) -> None:
+        """The machine's clock was set: ``delivery.timeout.ms`` and timestamps go by it."""
+        if by and runs:
+            self._sender.clock_stepped(by)
+
     def send_again(self, records: tuple[Unconfirmed, ...]) -> None:
         """``send`` what an earlier process was not told the outcome of, under the numbers that it had there."""
         now = self._port.now

@@ -239,7 +239,7 @@ class Positions:
             asked = ((partition, self.epochs[partition], current),)
             self._port.send(leader, EpochEndRequest(self._correlation, asked, CONSUMER))
         else:
-            timestamp = self._timestamps.get(partition, self._policy.timestamp(now))
+            timestamp = self._timestamps.get(partition, self._policy.timestamp(self._port.wall_now))
             request = ListOffsetsRequest(self._correlation, partition, timestamp, current, isolation=self.isolation)
             self._port.send(leader, request)
 

@@ -9,12 +9,13 @@ offset along. A lost disk takes the checkpoints too.
 from collections.abc import Iterable
 from typing import Final
 
+from cluster_model.log.damage import CORRUPT_BATCH
 from cluster_model.log.replica_log import ReplicaLog
 
 POWER_LOSS: Final = "power loss"
 DISK_LOSS: Final = "disk loss"
 """Rules of truncations that no protocol asked for."""
-LOSSY: Final = (POWER_LOSS, DISK_LOSS)
+LOSSY: Final = (POWER_LOSS, DISK_LOSS, CORRUPT_BATCH)
 
 WRITTEN_BACK: Final = "written_back"
 """What the operating system had written back stays."""

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from cluster_model.log.cleaned import Cleaned
+from cluster_model.log.damage import LENGTH, Damages
 
 Extent = tuple[int, int]
 """(first offset, lineage id); it ends where the next begins."""
@@ -16,3 +17,25 @@ class Slice(NamedTuple):
     extents: tuple[Extent, ...]
     cleaned: Cleaned | None = None
     """Which of them compaction had removed."""
+    damages: Damages = ()
+    """Which batches of them were not what had been written."""
+
+
+def as_stored(records: Slice, damages: Damages) -> Slice:
+    """The same with the damage that the log they were read from has."""
+    found = tuple(each for each in damages if each.start < records.end and each.end > records.start)
+    return records._replace(damages=found) if found else records
+
+
+def readable(records: Slice, *, checks: bool) -> Slice:
+    """The records up to the first batch that cannot be read; ``checks``: checksums are looked at.
+
+    What it leaves of the damage is that which nobody will notice.
+    """
+    bad = next((each.start for each in records.damages if checks or each.kind == LENGTH), records.end)
+    end = max(bad, records.start)
+    if end == records.end:
+        return records
+    cleaned = records.cleaned and records.cleaned.clip(records.start, end)
+    extents = tuple(extent for extent in records.extents if extent[0] < end)
+    return Slice(records.start, end, extents, cleaned)

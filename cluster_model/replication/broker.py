@@ -56,8 +56,9 @@ class Broker:
 
     __slots__ = (
         "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_profile", "_service", "_touched",
-        "control", "delete_strays", "disk", "follower_quota", "id", "leader_quota", "logs", "metadata",
-        "producer_ids", "purgatory", "refusal", "replicas", "sessions", "states", "strays", "tenants", "writes",
+        "clock_stepped", "control", "delete_strays", "disk", "follower_quota", "id", "leader_quota", "logs", "metadata",
+        "producer_ids", "purgatory", "refusal", "replicas", "sessions", "slowed", "states", "strays", "tenants",
+        "writes",
     )  # fmt: skip
 
     def __init__(
@@ -73,7 +74,7 @@ class Broker:
         """``settings`` are what it has been told of topics, ``source`` is where its replicas come from."""
         self._emit = emit
         self.id = port.node_id
-        self.metadata = metadata
+        self.metadata, metadata.wall = metadata, port.wall
         self.replicas: dict[str, Replica] = {}
         self.control: Control
         """Its side of the control plane, given by :meth:`join`."""
@@ -93,6 +94,8 @@ class Broker:
             port, profile, config, self.replicas, metadata, self._touched.fresh, self.follower_quota,
             lambda: self.control.broker_epoch if profile.fetch_broker_epoch else -1,
         )  # fmt: skip
+        self.slowed = self._fetchers.busy
+        """What faults, by number, do to its replica fetchers."""
         self._service = Service(
             port, profile, self.replicas, self.purgatory, self.settle, self._touched.fresh, self.sessions,
             self.leader_quota, self.states,
@@ -101,14 +104,21 @@ class Broker:
             port, profile, self.replicas, self.logs, self._service, self._touched,
             (self.leader_quota, self.follower_quota), settings, source, emit, self._fetchers.leave,
         )  # fmt: skip
-        self.refusal = self._hosting.refusal
-        self.strays = self._hosting.strays
-        self.delete_strays = self._hosting.delete_strays
+        self.refusal, self.strays = self._hosting.refusal, self._hosting.strays
+        self.delete_strays, self.clock_stepped = self._hosting.delete_strays, self._hosting.clock_stepped
         self.purgatory.deletions = Deletions(port, self.replicas, self.metadata, self._touched.fresh)
         self.tenants = self.purgatory.tenants = Tenants(
             port, self.replicas, self.purgatory, self.settle, self.states, metadata
         )
-        self._handlers: Handlers = {
+        self._handlers = self._own_handlers()
+        self.disk = Disk()
+        self.writes = Writes(
+            port, profile, self.disk, self.replicas, self._handlers, (self._service, self._fetchers, self.tenants),
+            self._fetched, self.logs, lambda: self._config.io_threads,
+        )  # fmt: skip
+
+    def _own_handlers(self) -> Handlers:
+        return {
             FetchRequest: self._service.fetch,
             FetchResponse: self._fetched,
             ProduceRequest: self._service.produce,
@@ -120,16 +130,13 @@ class Broker:
             MetadataRequest: self._metadata_asked,
             DeleteRecordsRequest: self.purgatory.deletions.asked,
         }
-        self.disk = Disk()
-        self.writes = Writes(
-            port, profile, self.disk, self.replicas, self._handlers, (self._service, self._fetchers, self.tenants),
-            self._fetched, self.logs, lambda: self._config.io_threads,
-        )  # fmt: skip
 
     def join(self, control: Control) -> None:
         """Take part in a cluster by this side of its control plane; once, before anything happens."""
         self.control = control
         self._handlers.update(control.handlers)
+        if self._profile.kraft:
+            self.writes.spared = tuple(control.handlers)
 
     def host(self, tenant: Tenant) -> None:
         """Take a coordinator in; once, before anything happens."""
@@ -169,9 +176,8 @@ class Broker:
         self.sessions.clear()
         self.leader_quota.rate.clear()
         self.follower_quota.rate.clear()
-        self.states.clear()
-        self.metadata.live.clear()
-        self.metadata.racks.clear()
+        for known in (self.states, self.metadata.live, self.metadata.racks):
+            known.clear()
         self.control.stopped()
         self.tenants.stopped()
         self.writes.stopped()
@@ -204,7 +210,7 @@ class Broker:
         """Handle a timer by its name."""
         name = timer[0]
         if name == "fetcher":
-            self._fetchers.rang(timer[1], timer[2])
+            self._fetched_news(self._fetchers.rang(timer[1], timer[2]))
         elif name == "fetch wait":
             self._service.waited(*timer[1:])
         elif name == "purgatory":
@@ -353,7 +359,10 @@ class Broker:
         return sum(replica.leadership is not None for replica in self.replicas.values())
 
     def _fetched(self, source: int, response: FetchResponse) -> None:
-        if self._fetchers.fetched(source, response) and self._profile.reads_from_followers and self.purgatory.readers:
+        self._fetched_news(self._fetchers.fetched(source, response))
+
+    def _fetched_news(self, response: FetchResponse | None) -> None:
+        if response is not None and self._profile.reads_from_followers and self.purgatory.readers:
             # ReplicaFetcherThread completes the consumers' fetches that wait for its partitions' HW.
             for data in response.partitions:
                 if self.purgatory.readers.get(data.partition) and data.partition in self.replicas:
@@ -368,9 +377,9 @@ class Broker:
 
     def _metadata_asked(self, source: int, request: MetadataRequest) -> None:
         brokers, controller = tuple(self.metadata.live), self.control.told_controller()
-        states = tuple(self.states.values())
         racks = tuple(map(self.metadata.racks.get, brokers, repeat(""))) if self.metadata.racks else ()
-        self._port.send(source, MetadataResponse(request.correlation, states, brokers, controller, racks))
+        response = MetadataResponse(request.correlation, tuple(self.states.values()), brokers, controller, racks)
+        self._port.send(source, response)
 
     def save(self) -> tuple[Any, ...]:
         """All state, disks included."""

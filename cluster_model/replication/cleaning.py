@@ -7,11 +7,17 @@ of a partition need not have the same records left.
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 from cluster_model.config import BrokerConfig
+from cluster_model.events import CorruptBatchFound
 from cluster_model.log.cleaner import to_clean
 from cluster_model.log.recovery import reading_us
+from cluster_model.replication.damaging import stops_cleaner
 from cluster_model.replication.replica import Replica
+
+_FIRST_TO_GO_ON: Final = (2, 1, 0)
+"""KIP-346."""
 
 
 def is_needed(replicas: Iterable[Replica], config: BrokerConfig) -> bool:
@@ -20,15 +26,26 @@ def is_needed(replicas: Iterable[Replica], config: BrokerConfig) -> bool:
 
 
 def run_cleaner(replicas: Iterable[Replica], config: BrokerConfig, now: int) -> int:
-    """One round of the thread; returns the pause until the next."""
-    compacted = [replica for replica in replicas if replica.log.rules.compact]
+    """One round of the thread; returns the pause until the next, -1 if it has ended."""
+    compacted = [replica for replica in replicas if replica.log.rules.compact and not replica.uncleanable]
     dirtiest: Replica | None = None
-    most = -1
+    most = end = -1
     for replica in compacted:
-        work = to_clean(replica.log, replica.lso, replica.cleaner_offset, now)
+        work = to_clean(replica.log, replica.lso, replica.cleaner_offset, replica.wall_time(now))
         if work is not None and work.dirty_ppm > most:
-            dirtiest, most = replica, work.dirty_ppm
+            dirtiest, most, end = replica, work.dirty_ppm, work.first_uncleanable
+    if dirtiest is not None and dirtiest.damages and (bad := stops_cleaner(dirtiest, end)) >= 0:
+        return _failed(dirtiest, bad, config, now)
     read = -1 if dirtiest is None else dirtiest.clean(now, config.cleaner_keys)
     for replica in compacted:
         replica.retain(now)
     return config.cleaner_backoff_us if read < 0 else max(1, reading_us(read))
+
+
+def _failed(replica: Replica, offset: int, config: BrokerConfig, now: int) -> int:
+    """A batch cannot be taken apart: its log is left alone from here on, before KIP-346 (2.1) every log."""
+    goes_on = replica.profile.number >= _FIRST_TO_GO_ON
+    detail = "the cleaner leaves this log alone" if goes_on else "the cleaner has ended"
+    replica.emit(CorruptBatchFound(now, replica.partition, replica.broker, offset, "cleaner", detail))
+    replica.uncleanable = True
+    return config.cleaner_backoff_us if goes_on else -1

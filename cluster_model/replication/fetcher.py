@@ -25,7 +25,8 @@ from cluster_model.messages import (
     ListOffsetsResponse,
 )
 from cluster_model.profiles import Profile
-from cluster_model.replication.fetcher_ids import first_correlation
+from cluster_model.replication.busy import Busy, busy_us
+from cluster_model.replication.fetcher_ids import FETCHER, first_correlation
 from cluster_model.replication.following import GO_ON, Following, Outcome
 from cluster_model.replication.out_of_range import Seek
 from cluster_model.replication.replica import Replica
@@ -38,9 +39,9 @@ class Fetcher:
     """Fetches from ``leader`` for the partitions added to it."""
 
     __slots__ = (
-        "_alarm", "_asked", "_broker_epoch", "_changed", "_config", "_correlation", "_delayed", "_exchange",
-        "_outstanding", "_partitions", "_places", "_port", "_replicas", "_sent_epoch", "_session", "_steady",
-        "_throttle", "_told", "_touched", "index", "leader",
+        "_alarm", "_asked", "_broker_epoch", "_busy", "_changed", "_config", "_correlation", "_dead", "_delayed",
+        "_exchange", "_held", "_held_until", "_hung_up", "_outstanding", "_partitions", "_places", "_port", "_replicas",
+        "_sent_epoch", "_session", "_steady", "_throttle", "_told", "_touched", "index", "leader",
     )  # fmt: skip
 
     def __init__(
@@ -54,8 +55,9 @@ class Fetcher:
         touched: dict[str, None],
         throttle: Throttle,
         index: int = 0,
+        busy: dict[int, Busy] | None = None,
     ) -> None:
-        """``touched`` takes the partitions whose saved state is out of date; ``index`` numbers a leader's fetchers."""
+        """``touched`` takes partitions whose saved state is out of date; ``busy`` is what faults do to the threads."""
         self.leader = leader
         self.index = index
         self._throttle = throttle
@@ -83,11 +85,20 @@ class Fetcher:
         """Nothing has happened to partitions and roles since the last full request."""
         self._sent_epoch = -1
         self._session = SessionHandle(uses_sessions=profile.fetch_sessions)
-        self._alarm = Alarm(port, "fetcher", leader, index)
+        self._alarm = Alarm(port, FETCHER, leader, index)
+        self._busy: dict[int, Busy] = {} if busy is None else busy
+        self._held: FetchResponse | None = None
+        """The answer that a busy thread has in hand; until it is done with it nothing else is asked."""
+        self._held_until = 0
+        self._hung_up = False
+        """The connection was lost meanwhile."""
+        self._dead = False
+        """The thread has ended, which its manager does not notice as long as any partition is its own."""
 
     def add(self, partition: str) -> None:
         """Fetch this one too, from the next request on."""
         self.disturb()
+        self._dead = self._dead and bool(self._partitions)
         self._partitions[partition] = None
         self._delayed.pop(partition, None)
         self.pump()
@@ -124,6 +135,7 @@ class Fetcher:
             and self._steady
             and not self._delayed
             and not self._changed
+            and not self._busy
             and self._session.epoch != FULL
             and self._broker_epoch() == self._sent_epoch
         )
@@ -139,7 +151,7 @@ class Fetcher:
 
     def awaits(self, number: int) -> bool:
         """Whether request ``number`` is the one under way."""
-        return number == self._outstanding
+        return number == self._outstanding and self._held is None
 
     def skipped(self, number: int) -> None:
         """Questions and empty answers were left out up to this one."""
@@ -148,7 +160,7 @@ class Fetcher:
 
     def pump(self, *, no_news: bool = False) -> None:
         """Send the next request if none is under way and some partition is ready; ``no_news``: the last was in vain."""
-        if self._outstanding:
+        if self._outstanding or self._dead:
             return
         if self._steady and not self._delayed and self._broker_epoch() == self._sent_epoch:
             changed = self._changed
@@ -221,20 +233,45 @@ class Fetcher:
         self._exchange.ask(number, request, idle=idle)
         self._alarm.want(self._port.clock.now + self._config.socket_timeout_us)
 
-    def fetched(self, response: FetchResponse) -> None:
-        """The leader answered a fetch."""
-        if response.correlation != self._outstanding:
-            return
+    def fetched(self, response: FetchResponse) -> bool:
+        """The leader answered a fetch; False: the thread will be busy with that for a while."""
+        if response.correlation != self._outstanding or self._held is not None:
+            return self._held is None
+        if self._busy:
+            faults = {key: fault for key, fault in self._busy.items() if fault.partition in ("", *self._partitions)}
+            if faults:
+                self._held = response
+                self._held_until = self._port.clock.now + busy_us(faults, response, self._replicas)
+                self._alarm.want(self._held_until)
+                return False
         self._outstanding = 0
+        self.pump(no_news=self._handle(response))
+        return True
+
+    def _handle(self, response: FetchResponse) -> bool:
+        """Take an answer; whether there was no news in it."""
         if not self._session.answered(response):
             self._steady = False
-            self.pump()
-            return
+            return False
         if self._steady:
             self._take(self._port.clock.now, response)
         else:
             self._take_all(self._port.clock.now, response)
-        self.pump(no_news=not response.partitions)
+        return not response.partitions
+
+    def _done(self) -> FetchResponse | None:
+        """The thread is done with the answer in its hands, and goes on."""
+        held, self._held = self._held, None
+        if held is None:
+            return None
+        self._outstanding = 0
+        no_news = self._handle(held)
+        if self._hung_up:
+            self._hung_up = False
+            self.disconnected()
+        else:
+            self.pump(no_news=no_news)
+        return held
 
     def _take(self, now: int, response: FetchResponse) -> None:
         """Nothing has happened meanwhile: what the leader left out is as it was."""
@@ -316,15 +353,24 @@ class Fetcher:
             self._delayed[partition] = self._port.clock.now + self._config.fetch_backoff_us
         elif outcome is Outcome.FAILED:
             self.remove(partition)
+        elif outcome is Outcome.STOPPED:
+            self._dead = True
         else:
             self._delayed.pop(partition, None)
 
-    def rang(self) -> None:
-        """The alarm: a back-off is over, or the leader has been silent for too long."""
+    def rang(self) -> FetchResponse | None:
+        """The alarm: a back-off is over, or the leader has been silent for too long.
+
+        Or a busy thread is done with an answer, which is returned.
+        """
         if not self._alarm.rang():
-            return
+            return None
         now = self._port.clock.now
-        if self._outstanding:
+        if self._held is not None:
+            if self._held_until <= now:
+                return self._done()
+            self._alarm.want(self._held_until)
+        elif self._outstanding:
             late_at = self._exchange.sent_at + self._config.socket_timeout_us
             if late_at <= now:
                 self._port.abandon(self.leader, self._exchange)
@@ -332,9 +378,13 @@ class Fetcher:
             else:
                 self._alarm.want(late_at)
         self.pump()
+        return None
 
     def disconnected(self) -> None:
         """The request under way will not be answered: all partitions back off."""
+        if self._held is not None:
+            self._hung_up = True
+            return
         self.disturb()
         self._session.lost()
         self._outstanding = 0
@@ -351,14 +401,14 @@ class Fetcher:
         return (
             tuple(self._partitions), tuple(self._delayed.items()), self._correlation, self._outstanding,
             tuple(self._asked), tuple(self._told), tuple(self._changed), self._steady, self._sent_epoch,
-            self._alarm.save(), self._session.save(),
+            self._alarm.save(), self._session.save(), (self._held, self._held_until, self._hung_up, self._dead),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
             partitions, delayed, self._correlation, self._outstanding, asked, told, changed, self._steady,
-            self._sent_epoch, alarm, session,
+            self._sent_epoch, alarm, session, (self._held, self._held_until, self._hung_up, self._dead),
         ) = saved  # fmt: skip
         self._partitions = dict.fromkeys(partitions)
         self._delayed = dict(delayed)

@@ -7,6 +7,7 @@ from cluster_model.config import BrokerConfig
 from cluster_model.kernel.port import Port
 from cluster_model.messages import EpochEndResponse, FetchResponse, ListOffsetsResponse
 from cluster_model.profiles import Profile
+from cluster_model.replication.busy import Busy
 from cluster_model.replication.fetcher import Fetcher
 from cluster_model.replication.fetcher_ids import fetcher_id, fetcher_of
 from cluster_model.replication.replica import BrokerMetadata, Replica
@@ -18,6 +19,7 @@ class Fetchers:
 
     __slots__ = (
         "_config", "_epoch", "_metadata", "_port", "_profile", "_quota", "_replicas", "_touched", "blocked",
+        "busy",
         "running",
     )  # fmt: skip
 
@@ -42,6 +44,8 @@ class Fetchers:
         self._quota = quota
         self._epoch = epoch
         self.running: dict[tuple[int, int], Fetcher] = {}
+        self.busy: dict[int, Busy] = {}
+        """What faults, by number, do to all of them, whatever process they are of."""
         self.blocked: dict[tuple[int, int], tuple[bool, bool]] = {}
         """Threads that wait for the disk → what they find out then: a timer rang, the connection broke."""
 
@@ -85,18 +89,15 @@ class Fetchers:
     def _new(self, leader: int, index: int) -> Fetcher:
         fetcher = Fetcher(
             self._port, leader, self._replicas, self._profile, self._config, self._epoch, self._touched, self._quota,
-            index,
+            index, self.busy,
         )  # fmt: skip
         self.running[leader, index] = fetcher
         return fetcher
 
-    def fetched(self, source: int, response: FetchResponse) -> bool:
-        """A leader answers; False when nobody asked it."""
+    def fetched(self, source: int, response: FetchResponse) -> FetchResponse | None:
+        """A leader answers; None when nobody asked it, or who did is busy with the answer for a while."""
         fetcher = self.running.get((source, fetcher_of(response.correlation)))
-        if fetcher is None:
-            return False
-        fetcher.fetched(response)
-        return True
+        return response if fetcher is not None and fetcher.fetched(response) else None
 
     def epochs_ended(self, source: int, response: EpochEndResponse) -> None:
         """A leader says where epochs end."""
@@ -110,14 +111,13 @@ class Fetchers:
         if fetcher is not None:
             fetcher.offset_listed(response)
 
-    def rang(self, leader: int, index: int) -> None:
-        """A timer of a fetcher's."""
+    def rang(self, leader: int, index: int) -> FetchResponse | None:
+        """A timer of a fetcher's; the answer that it has dealt with by now, if it was busy with one."""
         if (leader, index) in self.blocked:
             self.blocked[leader, index] = (True, self.blocked[leader, index][1])
-            return
+            return None
         fetcher = self.running.get((leader, index))
-        if fetcher is not None:
-            fetcher.rang()
+        return None if fetcher is None else fetcher.rang()
 
     def disconnected(self, peer: int) -> None:
         """Whatever was asked of ``peer`` will not be answered."""
@@ -165,10 +165,13 @@ class Fetchers:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return tuple((key, fetcher.save()) for key, fetcher in self.running.items())
+        return (tuple((key, fetcher.save()) for key, fetcher in self.running.items()), tuple(self.busy.items()))
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`; the replicas are there already."""
+        running, busy = saved
         self.running.clear()
-        for (leader, index), state in saved:
+        self.busy.clear()
+        self.busy.update(busy)
+        for (leader, index), state in running:
             self._new(leader, index).load(state)

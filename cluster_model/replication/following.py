@@ -13,6 +13,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from cluster_model.errors import KafkaError
+from cluster_model.events import CorruptBatchFound
 from cluster_model.log.epochs import UNDEFINED
 from cluster_model.messages import EpochEnd, FetchData, FetchPartition
 from cluster_model.replication.out_of_range import Seek, settled_by_end, settled_by_start
@@ -30,10 +31,15 @@ class Outcome(Enum):
     """Try again after ``replica.fetch.backoff.ms``."""
     FAILED = "failed"
     """Leave it alone until the controller says something new (``markPartitionFailed``)."""
+    STOPPED = "stopped"
+    """The fetcher thread has ended, and all that it fetched stands still."""
     IGNORED = "ignored"
     EXIT = "exit"
     """The process must end: :attr:`Following.exit_reason` says why."""
 
+
+_FIRST_TO_GO_ON: Final = (0, 10, 2)
+"""KAFKA-4384."""
 
 GO_ON: Final = Outcome.GO_ON
 """Looking a member up takes time, and this is the outcome of nearly every answer."""
@@ -42,7 +48,7 @@ GO_ON: Final = Outcome.GO_ON
 class Following:
     """State of a follower; the leader and epoch it believes in stand in the replica."""
 
-    __slots__ = ("_asked_in", "exit_reason", "failed", "lag", "replica", "seek", "truncating")
+    __slots__ = ("_asked_in", "exit_reason", "failed", "lag", "replica", "seek", "stuck_at", "truncating")
 
     def __init__(self, replica: "Replica") -> None:
         self.replica = replica
@@ -56,6 +62,8 @@ class Following:
         self.exit_reason = ""
         self.lag = -1
         """Records below the leader's HW that were missing after the last answer, -1 unknown."""
+        self.stuck_at = -1
+        """Offset of a batch that its leader keeps sending damaged."""
 
     def start(self, now: int, *, changed_leader: bool) -> None:
         """Begin to follow (anew): truncate, or find out where."""
@@ -64,7 +72,7 @@ class Following:
         self.failed = False
         self.truncating = False
         self.seek = None
-        self.lag = -1
+        self.lag = self.stuck_at = -1
         if not profile.epoch_truncation:
             if changed_leader:
                 replica.truncate(replica.hw, now, "high watermark")
@@ -130,6 +138,8 @@ class Following:
             return Outcome.GO_ON
         records = data.records
         if records.extents:
+            if records.damages:
+                return self._corrupt(now, records.damages[0].start)
             log.append_slice(records, now)
         hw, leo = data.hw, log.leo
         if hw <= leo:
@@ -144,6 +154,20 @@ class Following:
             self.failed = True
             return Outcome.FAILED
         return GO_ON
+
+    def _corrupt(self, now: int, offset: int) -> Outcome:
+        """A batch's checksum does not match: nothing that came is appended (``UnifiedLog.analyzeAndValidateRecords``).
+
+        It is asked for again, for ever. Before KAFKA-4384 (0.10.2) the thread had gone on to the next offset already,
+        at which the log does not end, and that ended it.
+        """
+        replica = self.replica
+        stops = replica.profile.number < _FIRST_TO_GO_ON
+        if self.stuck_at != offset:
+            self.stuck_at = offset
+            detail = "its fetcher thread has ended" if stops else "it will ask for it again"
+            replica.emit(CorruptBatchFound(now, replica.partition, replica.broker, offset, "follower", detail))
+        return Outcome.STOPPED if stops else Outcome.BACK_OFF
 
     def _error(self, error: KafkaError) -> Outcome:
         if error is KafkaError.FENCED_LEADER_EPOCH:
@@ -186,11 +210,12 @@ class Following:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self.truncating, self.failed, self.seek, self.lag, self._asked_in)
+        return (self.truncating, self.failed, self.seek, self.lag, self._asked_in, self.stuck_at)
 
     @classmethod
     def loaded(cls, replica: "Replica", saved: tuple[Any, ...]) -> "Following":
         """Undo of :meth:`save`."""
         following = cls(replica)
-        following.truncating, following.failed, following.seek, following.lag, following._asked_in = saved
+        following.truncating, following.failed, following.seek, following.lag, following._asked_in, stuck_at = saved
+        following.stuck_at = stuck_at
         return following

@@ -7,7 +7,7 @@ batch whatever its size. Who got records goes to the end of the session, so that
 
 from collections.abc import Mapping
 
-from cluster_model.log.replica_log import Slice
+from cluster_model.log.slices import Slice, as_stored
 from cluster_model.messages import FetchData, FetchRequest
 from cluster_model.replication.replica import Replica
 from cluster_model.replication.throttling import slice_bytes
@@ -42,7 +42,7 @@ def cut_to_fit(request: FetchRequest, replicas: Mapping[str, Replica], found: li
 
 
 def _shorter(replica: Replica, records: Slice, most: int, *, at_least_one: bool) -> Slice:
-    shorter = replica.log.read(records.start, records.end, max(most, 1))
+    shorter = as_stored(replica.log.read(records.start, records.end, max(most, 1)), records.damages)
     if at_least_one or slice_bytes(replica.log.lineages, shorter) <= most:
         return shorter
     return Slice(records.start, records.start, ())

@@ -14,7 +14,9 @@ from cluster_model.kernel.port import Port
 from cluster_model.log.recovery import recovery_us
 from cluster_model.log.rules import NEVER
 from cluster_model.replication.cleaning import is_needed, run_cleaner
+from cluster_model.replication.damaging import cut_at_damage
 from cluster_model.replication.replica import Replica
+from cluster_model.replication.write_cache import WriteCache
 
 
 class LogManager:
@@ -32,6 +34,7 @@ class LogManager:
         "_ticks",
         "_torn",
         "_was_clean",
+        "cache",
         "loaded",
         "marker",
         "on_delete",
@@ -46,6 +49,8 @@ class LogManager:
         self._emit = emit
         self.marker = False
         """Whether ``.kafka_cleanshutdown`` is there."""
+        self.cache = WriteCache()
+        """What the disk has, where it is not all that it says."""
         self.loaded = True
         """Whether the start has read every log."""
         self._was_clean = True
@@ -72,6 +77,7 @@ class LogManager:
 
     def delete(self, replica: Replica) -> None:
         """Rename a log directory; its files are unlinked after ``file.delete.delay.ms`` (``asyncDelete``)."""
+        self.cache.forget(replica.partition)
         now = self._port.now
         if self.on_delete is not None:
             self.on_delete()
@@ -116,8 +122,9 @@ class LogManager:
             self._port.timer(self._config.flush_check_us, name)
             return self._changed_by(self._flush)
         elif name == "cleaner":
-            now = self._port.now
-            self._port.timer(run_cleaner(self._replicas.values(), self._config, now), name)
+            pause = run_cleaner(self._replicas.values(), self._config, self._port.now)
+            if pause >= 0:
+                self._port.timer(pause, name)
             return dict.fromkeys(self._replicas)
         return {}
 
@@ -143,9 +150,15 @@ class LogManager:
             replica.closed(self._port.now)
         self.marker = self.loaded or self._was_clean
 
+    def power_lost(self, keep: int, tail: str) -> None:
+        """The machine goes dark; ``keep`` and ``tail`` as of :func:`lose_power`."""
+        if self.cache.power_lost(self._replicas, self._port.now, keep, tail):
+            self.marker = self.cache.marker
+
     def disk_lost(self) -> None:
         """Logs, checkpoints and marker are gone."""
         self.marker = False
+        self.cache.clear()
         self._deleted.clear()
         for replica in self._replicas.values():
             replica.disk_lost(self._port.now)
@@ -158,6 +171,9 @@ class LogManager:
         clean, self.marker = self.marker, False
         self._ticks = self._cleans = False
         self._torn = sum(replica.log.torn > 0 for replica in self._replicas.values())
+        for replica in self._replicas.values() if not clean else ():
+            if replica.damages:
+                cut_at_damage(replica, self._port.now)
         sizes = [replica.recovered(clean=clean) for replica in self._replicas.values()]
         self._was_clean = self.loaded = clean
         self._checked = sum(sizes)
@@ -179,15 +195,16 @@ class LogManager:
         """All state but the logs."""
         return (
             self.marker, self.loaded, self._was_clean, self._checked, self._torn, self._recovery_us, self._ticks,
-            self._cleans, tuple(self._deleted),
+            self._cleans, tuple(self._deleted), self.cache.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
             self.marker, self.loaded, self._was_clean, self._checked, self._torn, self._recovery_us, self._ticks,
-            self._cleans, deleted,
+            self._cleans, deleted, cache,
         ) = saved  # fmt: skip
+        self.cache.load(cache)
         self._deleted = list(deleted)
 
 

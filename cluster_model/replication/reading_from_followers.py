@@ -8,7 +8,7 @@ from enum import Enum
 
 from cluster_model.errors import KafkaError
 from cluster_model.log.epochs import UNDEFINED
-from cluster_model.log.replica_log import Slice
+from cluster_model.log.slices import Slice, as_stored
 from cluster_model.messages import NOBODY, READ_COMMITTED, FetchData, FetchPartition, FetchRequest
 from cluster_model.replication.replica import Replica
 from cluster_model.replication.selectors import ReplicaView, rack_aware
@@ -56,6 +56,8 @@ def serve_consumer(replica: Replica, request: FetchRequest, asked: FetchPartitio
     stable = replica.lso
     committed = request.isolation == READ_COMMITTED
     records = log.read(asked.offset, stable if committed else replica.hw, request.max_bytes)
+    if replica.damages:
+        records = as_stored(records, replica.damages)
     aborted: tuple[tuple[int, int], ...] = ()
     if committed and records.extents:
         found = log.transactions.aborted_between(asked.offset, records.end)

@@ -22,9 +22,11 @@ from cluster_model.events import (
     SegmentRolled,
     Truncated,
 )
+from cluster_model.kernel.wall import WallClock
 from cluster_model.log.cleaner import clean, to_clean
 from cluster_model.log.crashes import DISK_LOSS, POWER_LOSS, WRITTEN_BACK, lose_power, wipe
-from cluster_model.log.lineage import Lineages
+from cluster_model.log.damage import Damages, up_to
+from cluster_model.log.lineage import UNTOLD, Lineages
 from cluster_model.log.recovery import bytes_to_check
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.retention import retain
@@ -41,13 +43,15 @@ from cluster_model.replication.sessions import FetchSessions
 class BrokerMetadata:
     """A broker's own metadata cache: what the controller last told it of the brokers."""
 
-    __slots__ = ("live", "racks")
+    __slots__ = ("live", "racks", "wall")
 
     def __init__(self) -> None:
         self.live: dict[int, int] = {}
         """Live broker → its broker epoch."""
         self.racks: dict[int, str] = {}
         """Live broker → its rack; empty where no broker has one."""
+        self.wall = WallClock()
+        """The machine's clock."""
 
 
 class Replica:
@@ -55,10 +59,10 @@ class Replica:
 
     __slots__ = (
         "assignment", "broker", "by_hand", "checkpointed_hw", "checkpointed_recovery", "checkpointed_start",
-        "cleaner_offset", "config", "done", "emit", "following", "hw", "keeps_stamps", "leader", "leader_epoch",
-        "leadership", "log", "metadata", "min_isr", "partition", "partition_epoch", "producer_snapshot",
+        "cleaner_offset", "config", "damages", "done", "emit", "following", "hw", "keeps_stamps", "leader",
+        "leader_epoch", "leadership", "log", "metadata", "min_isr", "partition", "partition_epoch", "producer_snapshot",
         "profile", "topic",
-        "topic_id", "usual_size",
+        "topic_id", "uncleanable", "usual_size",
     )  # fmt: skip
 
     def __init__(
@@ -89,7 +93,7 @@ class Replica:
         self.emit = emit
         self.log = ReplicaLog(lineages, uses_epochs=profile.epoch_truncation, replaces=profile.kip_320, rules=topic.log)
         self.log.on_roll = self._rolled
-        self.usual_size = usual_size(self.log)
+        self.usual_size = self._usual_size()
         """Batches up to this size are taken without a closer look."""
         self.keeps_stamps = profile.number >= (0, 10, 0) and not topic.log.log_append_time
         """Whether batches keep the timestamps that they come with."""
@@ -101,6 +105,10 @@ class Replica:
         self.checkpointed_start = 0
         self.cleaner_offset = 0
         """First dirty offset in the cleaner-offset-checkpoint, written by each cleaning."""
+        self.damages: Damages = ()
+        """Batches that are not what was written."""
+        self.uncleanable = False
+        """The cleaner failed here, and leaves it alone until the process is another (KIP-346)."""
         self.producer_snapshot = 0
         """Up to here producers are known from a snapshot file only (``ProducerStateManager.truncateAndReload``)."""
         self.leader = NOBODY
@@ -120,8 +128,25 @@ class Replica:
         self.topic = topic
         self._assign(self.assignment)
         self.log.configure(topic.log)
-        self.usual_size = usual_size(self.log)
+        self.usual_size = self._usual_size()
         self.keeps_stamps = self.profile.number >= (0, 10, 0) and not topic.log.log_append_time
+
+    def _usual_size(self) -> int:
+        return 0 if self.metadata.wall.differ else usual_size(self.log)
+
+    def wall_time(self, now: int) -> int:
+        """What the broker's clock shows."""
+        return now + self.metadata.wall.ahead_us
+
+    def clock_stepped(self, by: int) -> None:
+        """The broker's clock was set: what it noted of files and followers is so much older."""
+        self.usual_size = self._usual_size()
+        self.log.segments.clock_stepped(by)
+        self.log.flushed_us -= by
+        if self.leadership is not None:
+            self.leadership.disturb()
+            for remote in self.leadership.remotes.values():
+                remote.clock_stepped(by)
 
     @property
     def unsettled(self) -> bool:
@@ -202,15 +227,17 @@ class Replica:
     def truncate(self, offset: int, now: int, rule: str) -> None:
         """Drop records from ``offset`` on; the HW follows the log's end down."""
         if offset < self.log.leo:
-            self._cut(offset, now, rule)
+            self.cut_off(offset, now, rule)
             self.checkpointed_recovery = self.log.recovery_point
         else:
             self.log.truncate(offset, now)
 
-    def _cut(self, offset: int, now: int, rule: str) -> None:
+    def cut_off(self, offset: int, now: int, rule: str) -> None:
+        """The same but for the recovery point: what the end of a machine does, or a start that recovers."""
         end = self.log.leo
         self.log.truncate(offset, now)
         if offset < end:
+            self.damages = up_to(self.damages, self.log.leo)
             self._producers_reloaded()
             self.hw = min(self.hw, self.log.leo)
             self.cleaner_offset = min(self.cleaner_offset, self.log.leo)
@@ -231,12 +258,13 @@ class Replica:
     def power_lost(self, now: int, keep: int, tail: str = WRITTEN_BACK) -> None:
         """The page cache is gone: what had reached the disk stays, or the first ``keep`` records if that is not -1."""
         self.log.age(now)
-        self._cut(lose_power(self.log, keep, tail), now, POWER_LOSS)
+        self.cut_off(lose_power(self.log, keep, tail), now, POWER_LOSS)
 
     def disk_lost(self, now: int) -> None:
         """The log directory is gone, checkpoints included: what starts here next has never been here."""
         end = self.log.leo
         wipe(self.log, now)
+        self.damages = ()
         self.hw = self.checkpointed_hw = self.checkpointed_recovery = self.checkpointed_start = self.cleaner_offset = 0
         if end:
             self.emit(Truncated(now, self.partition, self.broker, self.leader_epoch, 0, end, 0, DISK_LOSS))
@@ -245,6 +273,7 @@ class Replica:
         """The leader's log begins behind this one's end: drop everything and begin there."""
         before = self.log.log_start
         self.log.restart_at(offset, now)
+        self.damages = ()
         self.checkpointed_recovery = self.hw = offset
         self.emit(LogStartMoved(now, self.partition, self.broker, before, offset, "out of range"))
 
@@ -255,11 +284,12 @@ class Replica:
         """The timestamp that a batch gets (KIP-32): its own or the append's; -1 before message format 1."""
         if self.profile.number < (0, 10, 0):
             return -1
-        return now if self.log.rules.log_append_time or request.timestamp_us < 0 else request.timestamp_us
+        stamp = request.timestamp_us
+        return self.wall_time(now) if self.log.rules.log_append_time or stamp == UNTOLD else stamp
 
     def retain(self, now: int) -> None:
         """Delete what retention lets go; leaders and followers do so alike, each by its own HW."""
-        for rule, before in retain(self.log, self.hw, now):
+        for rule, before in retain(self.log, self.hw, now, self.metadata.wall.ahead_us):
             self._start_moved()
             self.emit(LogStartMoved(now, self.partition, self.broker, before, self.log.log_start, rule))
 
@@ -270,11 +300,13 @@ class Replica:
 
     def clean(self, now: int, keys: int) -> int:
         """One pass of the cleaner, mapping up to ``keys`` keys; returns the bytes read, -1 if nothing was to do."""
-        work = to_clean(self.log, self.lso, self.cleaner_offset, now)
+        work = to_clean(self.log, self.lso, self.cleaner_offset, self.wall_time(now))
         if work is None:
             return -1
-        expiry_us = self.config.producer_expiry_us
-        done = clean(self.log, work, now, room=keys, horizons=self.profile.delete_horizon, expiry_us=expiry_us)
+        done = clean(
+            self.log, work, now, room=keys, horizons=self.profile.delete_horizon,
+            expiry_us=self.config.producer_expiry_us, ahead_us=self.metadata.wall.ahead_us,
+        )  # fmt: skip
         self.cleaner_offset = done.cleaned_to
         detail = f"{done.read_bytes} bytes read, {self.log.segments.total} left"
         self.emit(LogCleaned(now, self.partition, self.broker, done.first_dirty, done.cleaned_to, done.removed, detail))
@@ -328,6 +360,7 @@ class Replica:
         """The process is gone, and with it everything that was only in memory."""
         self.leadership = None
         self.following = None
+        self.uncleanable = False
         self.done.clear()
         self.leader = NOBODY
         self.leader_epoch = -1
@@ -352,7 +385,7 @@ class Replica:
         return (
             self.topic_id, self.assignment, self.log.save(), self.hw, self.checkpointed_hw, self.checkpointed_recovery,
             self.checkpointed_start, self.cleaner_offset, self.leader, self.leader_epoch, self.partition_epoch,
-            self.producer_snapshot, tuple(self.done),
+            self.producer_snapshot, tuple(self.done), self.damages, self.uncleanable,
             None if self.leadership is None else self.leadership.save(),
             None if self.following is None else self.following.save(),
         )  # fmt: skip
@@ -363,10 +396,11 @@ class Replica:
             self.topic_id, assignment, log, self.hw, self.checkpointed_hw, self.checkpointed_recovery,
             self.checkpointed_start,
             self.cleaner_offset, self.leader, self.leader_epoch, self.partition_epoch, self.producer_snapshot, done,
-            leadership, following,
+            self.damages, self.uncleanable, leadership, following,
         ) = saved  # fmt: skip
         self._assign(assignment)
         self.done = list(done)
         self.log.load(log)
         self.leadership = None if leadership is None else Leadership.loaded(self, leadership, sessions)
         self.following = None if following is None else Following.loaded(self, following)
+        self.usual_size = self._usual_size()

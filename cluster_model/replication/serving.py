@@ -5,7 +5,7 @@ from typing import Final
 
 from cluster_model.errors import KafkaError
 from cluster_model.log.epochs import UNDEFINED
-from cluster_model.log.replica_log import Slice
+from cluster_model.log.slices import Slice, as_stored
 from cluster_model.messages import CONSUMER, NOBODY, EpochEnd, FetchData, FetchPartition, FetchRequest
 from cluster_model.replication.leadership import Leadership
 from cluster_model.replication.reading_from_followers import serve_consumer, serves_consumers
@@ -104,6 +104,8 @@ def _serve_follower(
     if not log.log_start <= offset <= leo:
         return _refuse(replica, asked, KafkaError.OFFSET_OUT_OF_RANGE)
     records = Slice(offset, offset, ()) if offset == leo else log.read(offset, leo, request.max_bytes)
+    if replica.damages:
+        records = as_stored(records, replica.damages)
     if book:
         leadership.book(now, follower, remote, request.broker_epoch, asked)
     return FetchData(asked.partition, offset, 0, hw, log.log_start, replica.leader_epoch, records)

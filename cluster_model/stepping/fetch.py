@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cluster_model.errors import KafkaError, ModelError
+from cluster_model.log.slices import as_stored
 from cluster_model.messages import (
     EARLIEST,
     LATEST,
@@ -185,7 +186,9 @@ class RoundTrips:
         data = self._read(replica, asked, leader, book=book)
         if data.records.end - data.records.start > asked.limit:
             start = asked.partition.offset
-            data = data._replace(records=leader.log.read(start, start + asked.limit, _UNLIMITED))
+            data = data._replace(
+                records=as_stored(leader.log.read(start, start + asked.limit, _UNLIMITED), leader.damages)
+            )
         key = self._key(replica)
         if key in self._deaf:
             del self._deaf[key]

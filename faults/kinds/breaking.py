@@ -8,7 +8,8 @@ from cluster_model.kernel.shapes import Shape
 from faults.expecting import names
 from faults.fault import MS, SECOND, Aim, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
 from faults.links import links_of
-from faults.shaping import Shaping, milliseconds, noticed
+from faults.shaping import Shaping, noticed
+from faults.spelling import spelled
 
 TO: Final = Param("to", "target", "The other ends; everybody by default.", default="")
 
@@ -59,6 +60,10 @@ class ResetStorm(ConnectionReset):
         """It is time again."""
         self.apply(stage, injury)
 
+    def heal(self, stage: Stage, injury: Injury) -> None:
+        """Nothing is to be undone: a fault that is off the board is not woken, and peers have connected anew."""
+        del stage, injury
+
 
 class SlowClose(Shaping):
     """Nobody hears in time that a connection is closed."""
@@ -72,7 +77,7 @@ class SlowClose(Shaping):
 
     def told(self, params: Mapping[str, Any]) -> str:
         """How late."""
-        return f"the end of a connection is heard of {milliseconds(int(params['delay']))} late"
+        return f"the end of a connection is heard of {spelled(int(params['delay']))} late"
 
 
 FAULTS: Final = table(
@@ -96,7 +101,7 @@ FAULTS: Final = table(
     ),
     Fault(
         name="reset_storm",
-        letter="Z",
+        letter="B",
         title="reset storm",
         family="links",
         summary="All connections between the target and the other ends break, and whatever has been opened since "
@@ -135,9 +140,9 @@ FAULTS: Final = table(
         accepts="nodes",
         lasting=True,
         heals="the next close is heard of at once; the late news of an earlier one still is late",
-        glyph="⌛",
+        glyph="◶",
         colour="warning",
-        cause="a firewall that drops resets, a host that is gone before it can say so, a proxy that keeps the other half",
+        cause="a firewall that drops resets, a host gone before it can say so, a proxy that keeps the other half",
         may_break="failover: a peer finds out by its own timeouts (request.timeout.ms and the like), also after the "
         "target has come back",
         behaviour=SlowClose(),

@@ -8,13 +8,15 @@ from cluster_model.stepping.verbs import MANUAL_VERBS
 from faults.catalogue import CATALOGUE
 from faults.fault import ACCEPTS, Param
 from faults.operations import OPERATIONS
+from faults.sides import OTHER_SIDE
+from playbooks.fault_words import described
 from playbooks.model import Position, Step, StepVerb, Trigger
 from playbooks.problems import listed, nearest, shown
 from playbooks.reading.kinds import BAD, DURATION, Choice, Fields, Integer, Key, Kind, Quantity, Record, Text, Truth
 from playbooks.reading.notes import Notes
 from playbooks.reading.operations import check_operation, learn, operation_kind
 from playbooks.reading.references import ConditionText
-from playbooks.reading.targets import Target
+from playbooks.reading.targets import Target, check_sides
 from playbooks.reading.versions import KAFKA, is_for
 from playbooks.units import (
     DURATION_ALLOWED,
@@ -32,10 +34,13 @@ from playbooks.units import (
     size_bytes,
     size_text,
     throughput_bps,
+    throughput_text,
 )
 from playbooks.yamlpos import Mapping as YamlMapping
 
 MAX_STEPS: Final = 2_000
+
+IF_ANY: Final = Key(Truth(), "Whether the step is skipped, and not refused, where its target is nobody at that moment.")
 
 NOTE: Final = Key(Text(), "A line for the reader, printed as the step is taken.")
 
@@ -55,8 +60,14 @@ TRIGGERS: Final[dict[str, Key]] = {
 }
 
 TIMED_VERBS: Final[dict[str, Key]] = {
-    "inject": Key(Choice(tuple(CATALOGUE)), "A fault to inject.", required=True),
-    "heal": Key(Choice(("all", *CATALOGUE)), "A fault to heal, or all.", required=True),
+    "inject": Key(
+        Choice(tuple(CATALOGUE), "a fault that 'floodmark faults' lists"), "A fault to inject.", required=True
+    ),
+    "heal": Key(
+        Choice(("all", *CATALOGUE), "all, or a fault that 'floodmark faults' lists"),
+        "A fault to heal, or all.",
+        required=True,
+    ),
     "admin": Key(Choice(tuple(OPERATIONS)), "An operation of the administrator.", required=True),
 }
 
@@ -69,8 +80,7 @@ def kind_of(param: Param) -> Kind:
         return Quantity(size_bytes, SIZE_PATTERN, SIZE_ALLOWED, param.low, param.high, numbers=True, write=size_text)
     if param.type == "throughput":
         return Quantity(
-            throughput_bps, THROUGHPUT_PATTERN, THROUGHPUT_ALLOWED, param.low, param.high,
-            write=lambda count: f"{size_text(count)}/s",
+            throughput_bps, THROUGHPUT_PATTERN, THROUGHPUT_ALLOWED, param.low, param.high, write=throughput_text,
         )  # fmt: skip
     if param.type == "percent":
         return Quantity(percent_ppm, PERCENT_PATTERN, PERCENT_ALLOWED, param.low, param.high, write=percent_text)
@@ -89,20 +99,20 @@ def timed_record(verb: str, name: str) -> Record:
     if verb == "inject":
         fault = CATALOGUE[name]
         keys["target"] = Key(
-            Target(fault.accepts),
+            Target(fault.accepts, fault.param(OTHER_SIDE) is not None, fault.at_least),
             f"What it strikes: {ACCEPTS[fault.accepts]}{f'; {fault.target} unless given' if fault.target else ''}.",
             required=not fault.target,
         )
         if fault.lasting:
             keys["for"] = Key(DURATION, "How long it lasts; until it is healed unless given.")
-        keys |= _parameters(fault.params)
+        keys |= {"if_any": IF_ANY, **_parameters(fault.params)}
     elif verb == "admin":
         keys |= {"refused": REFUSED, **_parameters(OPERATIONS[name].params)}
     return Record({**keys, "kafka": KAFKA, "note": NOTE})
 
 
 def _parameters(params: tuple[Param, ...]) -> dict[str, Key]:
-    return {param.name: Key(kind_of(param), param.doc, param.default is None) for param in params}
+    return {param.name: Key(kind_of(param), described(param), param.default is None) for param in params}
 
 
 class TimedSteps:
@@ -123,12 +133,14 @@ class TimedSteps:
         fields: Fields = timed_record(verb, name).read(node, key, notes)
         if verb == "admin":
             check_operation(OPERATIONS[name], fields, notes)
+        elif OTHER_SIDE in fields.values:
+            check_sides(fields, notes)
         trigger = self._trigger(fields, notes)
         if len(notes.problems) > before or not is_for(fields.get("kafka"), notes):
             return None
         if verb == "admin":
             learn(OPERATIONS[name], fields, notes)
-        used = {*TRIGGERS, verb, "target", "for", "refused", "kafka", "note"}
+        used = {*TRIGGERS, verb, "target", "for", "if_any", "refused", "kafka", "note"}
         return Step(
             index=index,
             where=Position(node.line, node.column),
@@ -138,6 +150,7 @@ class TimedSteps:
             target=fields.get("target", ""),
             params={param: value for param, value in fields.values.items() if param not in used},
             for_us=fields.get("for", -1),
+            if_any=fields.get("if_any", False),
             refused=fields.get("refused", ""),
             note=fields.get("note", ""),
         )

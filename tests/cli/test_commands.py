@@ -14,6 +14,7 @@ from cluster_model.config_keys import SCOPES, check
 from cluster_model.errors import ModelError
 from cluster_model.profiles import FLAGS, PROFILE_VERSIONS
 from faults.catalogue import CATALOGUE
+from faults.fault import FAMILIES
 from faults.operations import OPERATIONS
 from playbooks import layout
 from playbooks.bundled import names, path_of
@@ -75,6 +76,38 @@ def test_faults_tells_all_about_one(typed: Type, name: str) -> None:
     for param in (CATALOGUE[name] if name in CATALOGUE else OPERATIONS[name]).params:
         assert param.name in done.out
         assert param.doc in done.out
+
+
+def test_faults_stand_by_family(typed: Type) -> None:
+    lines = typed("faults").out.splitlines()
+    heads = [at for at, line in enumerate(lines) if line.split("  ")[0] in FAMILIES and line.endswith("what it does")]
+    assert [lines[at].split("  ")[0] for at in heads] == [each for each in FAMILIES if of_family(each)]
+    for at in heads:
+        family = lines[at].split("  ")[0]
+        names = [line.split()[0] for line in lines[at + 1 : at + 1 + len(of_family(family))]]
+        assert names == of_family(family)
+    links = typed("faults", "--family", "links").out.splitlines()
+    assert [line.split()[0] for line in links if line] == ["links", *of_family("links")]
+    document = json.loads(typed("faults", "--family", "links", "--json").out)
+    assert [entry["name"] for entry in document] == of_family("links")
+
+
+def of_family(family: str) -> list[str]:
+    return [name for name, fault in CATALOGUE.items() if fault.family == family]
+
+
+def test_a_family_that_is_none_is_bad_input(typed: Type) -> None:
+    done = typed("faults", "--family", "link")
+    assert (done.code, done.out) == (2, "")
+    assert "--family: found 'link'" in done.err
+    assert "did you mean 'links'?" in done.err
+    assert typed("faults", "crash", "--family", "processes").code == 2
+
+
+def test_values_of_a_fault_have_their_units(typed: Type) -> None:
+    lines = [line.split() for line in typed("faults", "lag").out.splitlines()]
+    assert ["latency", "duration", "1us", "to", "1h", "200ms"] in [words[:6] for words in lines]
+    assert ["latency:", "200ms"] in lines
 
 
 def test_faults_as_a_document(typed: Type) -> None:

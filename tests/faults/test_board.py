@@ -243,7 +243,7 @@ def test_a_partition_may_name_the_other_side(cluster: Cluster, board: FaultBoard
     inject(board, "partition", "broker(1)", to="broker(2) + controller", direction="out")
     assert cuts(cluster) == {(1, 2), (1, VOTERS[0])}
     (view,) = board.active()
-    assert view.detail == "to=broker(2)+controller direction=out"
+    assert view.detail == "to=broker(2)+controller->broker2,controller1001 direction=out"
 
 
 def test_partitions_on_one_link_end_each_by_itself(cluster: Cluster, board: FaultBoard) -> None:

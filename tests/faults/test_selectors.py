@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from cluster_model.cluster import Cluster
 from cluster_model.spec import FIRST_CONTROLLER
-from faults.selectors import SELECTORS, Selector, SelectorError, parse, resolve, selector_of
+from faults.selector_language import SELECTORS, NobodyFoundError, Selector, SelectorError, parse
+from faults.selectors import resolve, selector_of
 from tests.faults.rigs import SECOND, busy_cluster
 
 
@@ -45,16 +46,42 @@ def cluster() -> Cluster:
         ("random(9, isr(orders-0))", [1, 2, 3]),
         ("random(broker(4))", [4]),
         ("  followers ( orders-0 ) ", [2, 3]),
+        ("replica(orders-1, longest)", [2]),
+        ("majority(broker(4))", [4]),
+        ("minority(rack(a) + broker(3)) & rack(b)", []),
+        ("follower(orders-0) - rack(b) - rack(c)", []),
+        ("producers", [2_000]),
+        ("consumers", [3_000, 3_001]),
+        ("clients - producers", [3_000, 3_001]),
+        ("all - leader(orders-0)", [2, 3, 4, 5]),
+        ("all - rack(a) - broker(5)", [2, 3]),
+        ("all - (rack(a) - broker(4))", [2, 3, 4, 5]),
+        ("isr(orders-0) & isr(orders-1)", [2, 3]),
+        ("replicas(orders-1) & rack(a) + broker(1)", [4, 1]),
+        ("replicas(orders-1) & (rack(a) + rack(b))", [2, 4]),
+        ("broker(5) + rack(a) & replicas(orders-0) - broker(5)", [1]),
+        ("(followers(orders-0))", [2, 3]),
+        ("random(9, all - rack(a))", [2, 3, 5]),
     ],
 )
 def test_a_selector_means_its_nodes(cluster: Cluster, text: str, nodes: list[int]) -> None:
-    assert resolve(text, cluster) == nodes
+    if nodes:
+        assert resolve(text, cluster) == nodes
+    else:
+        with pytest.raises(NobodyFoundError, match="means nobody right now"):
+            resolve(text, cluster)
 
 
 def test_every_kind_of_selector_is_tried_above() -> None:
     cases = next(mark for mark in test_a_selector_means_its_nodes.pytestmark if mark.name == "parametrize").args[1]  # type: ignore[attr-defined]
-    elsewhere = {"zookeeper", "zookeepers", "coordinator", "transaction_coordinator"}
-    assert {parse(text).kind for text, _nodes in cases} | elsewhere == set(SELECTORS)
+    elsewhere = {"zookeeper", "zookeepers", "coordinator", "transaction_coordinator", "link"}
+    assert {kind for text, _nodes in cases for kind in kinds(parse(text))} | elsewhere == set(SELECTORS)
+
+
+def kinds(selector: Selector) -> set[str]:
+    """The selector's, and those of all that it is made of."""
+    inside = [*selector.parts, *([selector.inner] if selector.inner else [])]
+    return {selector.kind}.union(*map(kinds, inside))
 
 
 @pytest.mark.parametrize(
@@ -148,6 +175,29 @@ def test_a_partition_without_a_leader_has_nobody_to_strike() -> None:
         ("broker(1) + nobody", 12, "unknown target 'nobody'"),
         ("clients(1)", 7, "nothing may follow"),
         ("isr(orders-0) ; drop", 14, "unexpected character ';'"),
+        ("leder(orders-0)", 0, "did you mean 'leader'?"),
+        ("producer", 0, "did you mean 'producers'?"),
+        ("all -broker(1)", 4, "found '-broker'; a - that takes away stands between blanks"),
+        ("broker(2)-broker(1)", 9, "found '-broker'; a - that takes away stands between blanks"),
+        ("all + -broker(1)", 6, "unknown target '-broker'; a - that takes away stands between blanks"),
+        ("all -", 5, "something is missing; write SELECTOR - SELECTOR"),
+        ("all - - all", 6, "something is missing; write SELECTOR - SELECTOR"),
+        ("all & ", 5, "something is missing; write SELECTOR & SELECTOR"),
+        ("all & + all", 6, "something is missing; write SELECTOR & SELECTOR"),
+        ("()", 1, "something is missing; write ( SELECTOR )"),
+        ("(all", 4, "expected ')'; write ( SELECTOR )"),
+        ("(all) all", 6, "nothing may follow"),
+        ("replica(orders-0)", 16, "expected ','; write replica(PARTITION, longest|shortest)"),
+        ("replica(orders-0, longer)", 18, "replica takes longest or shortest, found 'longer'"),
+        ("follower", 8, "expected '('"),
+        ("majority()", 9, "something is missing; write majority(SELECTOR)"),
+        ("minority(3, all)", 10, "expected ')'"),
+        ("link(all)", 8, "expected ','; write link(SELECTOR, SELECTOR)"),
+        ("link(all, )", 10, "something is missing; write link("),
+        ("link(all, all) + all", 15, "nothing may follow"),
+        ("all + link(all, all)", 6, "link is a target by itself"),
+        ("random(2, link(all, all))", 10, "link is a target by itself"),
+        ("(" * 101 + "all", 100, "brackets in brackets, more than 100 deep"),
     ],
 )
 def test_a_wrong_selector_is_refused_with_its_place(text: str, column: int, message: str) -> None:
@@ -171,6 +221,11 @@ def test_a_wrong_selector_is_refused_with_its_place(text: str, column: int, mess
         ("zookeepers", 0, "there is no ZooKeeper in KRaft mode"),
         ("random(2, rack(z))", 15, "no rack 'z'"),
         ("broker(1) + rack(z)", 17, "no rack 'z'"),
+        ("broker(1) - (all & rack(z))", 24, "no rack 'z'"),
+        ("follower(orders-9)", 9, "no partition 'orders-9'"),
+        ("replica(orders-9, longest)", 8, "no partition 'orders-9'"),
+        ("majority(members(bil))", 17, "no group 'bil'"),
+        ("link(broker(1), broker(2))", 0, "it has two sides"),
     ],
 )
 def test_a_name_that_is_not_there_is_refused_with_those_that_are(
@@ -183,7 +238,7 @@ def test_a_name_that_is_not_there_is_refused_with_those_that_are(
     assert caught.value.column == column
 
 
-@given(st.text(st.sampled_from("(),+random123 leaderisrbk-é[]\n"), max_size=40))
+@given(st.text(st.sampled_from("(),+&random123 leaderisrbk-é[]\n"), max_size=40))
 def test_any_text_is_a_selector_or_refused_at_a_place_within_it(text: str) -> None:
     column = refused_at(text)
     if column is None:

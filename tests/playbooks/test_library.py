@@ -29,6 +29,9 @@ INCIDENTS = (
     "retention-overtakes-latest", "retention-overtakes-earliest", "consumer-crash-auto-commit",
     "consumer-crash-handed-off",
     "hanging-transaction", "delayed-commit", "exactly-once", "hot-key",
+    "slow-links",
+    "slow-disk", "full-disk",
+    "guarded",
 )  # fmt: skip
 """What happened to somebody, or what Kafka's own system tests do to it."""
 TIMED = (

@@ -30,6 +30,9 @@ def _suite(result: Result) -> Element:
         case = _case(suite, result, "the session reaches its end", result.virtual_us)
         if inconclusive:
             SubElement(case, "error", type="inconclusive", message=_clean(result.reason))
+    for skipped in result.skipped:
+        case = _case(suite, result, f"inject {skipped.fault} on {skipped.target}", skipped.at_us)
+        SubElement(case, "skipped", message=_clean(skipped.detail))
     for attribute, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(attribute, str(len(suite.findall(f"./testcase/{tag}"))))
     suite.set("tests", str(len(suite.findall("./testcase"))))

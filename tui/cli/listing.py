@@ -6,16 +6,15 @@ from typing import Any, Final
 from cluster_model.config_key import ConfigKey
 from cluster_model.config_keys import INT_MAX, SCOPES
 from cluster_model.profiles import FLAGS, PROFILE_VERSIONS, Flag, Profile, modes_of
-from faults.action import Value
 from faults.catalogue import CATALOGUE
-from faults.fault import ACCEPTS, Fault, Param
+from faults.fault import ACCEPTS, FAMILIES, Fault, Param
 from faults.operations import OPERATIONS, Operation
-from faults.parameters import written
-from faults.selectors import SELECTORS
+from faults.selector_language import SELECTORS
 from playbooks.bundled import names, path_of
+from playbooks.fault_words import allowed_text, default_text, example_step
 from playbooks.loader import PlaybookError, load
 from playbooks.model import Playbook
-from playbooks.problems import nearest, shown
+from playbooks.problems import listed, nearest, shown
 from playbooks.units import duration_text
 from tui.cli.chosen import read
 from tui.cli.console import BAD_INPUT, OK, answers, complain, complain_of, people, print_document, say, table
@@ -62,36 +61,45 @@ def _entry(playbook: Playbook) -> dict[str, Any]:
     }
 
 
-def faults(name: str | None, *, json: bool) -> int:
-    """List the faults, the operations and the targets, or tell all about one."""
+def faults(name: str | None, *, family: str | None = None, json: bool = False) -> int:
+    """List the faults, the operations and the targets, or tell all about one; ``family``: only its faults."""
     if name is not None and name not in CATALOGUE and name not in OPERATIONS:
         known = (*CATALOGUE, *OPERATIONS)
         complain(f"no fault {shown(name)}{nearest(name, known)}; there are {', '.join(known)}")
         return BAD_INPUT
-    chosen = [fault for fault in CATALOGUE.values() if name in (None, fault.name)]
+    if family is not None and family not in FAMILIES:
+        complain(f"--family: found {shown(family)}, allowed is {listed(FAMILIES)}{nearest(family, FAMILIES)}")
+        return BAD_INPUT
+    if name is not None and family is not None:
+        complain("found a name and --family together, allowed is one of them")
+        return BAD_INPUT
+    chosen = [fault for fault in CATALOGUE.values() if name in (None, fault.name) and family in (None, fault.family)]
     if json:
         entries = [_fault_entry(fault) for fault in chosen]
-        entries += [_operation_entry(each) for each in OPERATIONS.values() if name in (None, each.name)]
+        operations = [each for each in OPERATIONS.values() if family is None and name in (None, each.name)]
+        entries += [_operation_entry(each) for each in operations]
         print_document(to_text(entries if name is None else entries[0]))
     elif name in OPERATIONS:
         _tell_operation(OPERATIONS[name])
     elif name is not None:
         _tell_fault(chosen[0])
     else:
-        _list_faults()
+        _list_faults(chosen, whole=family is None)
     return OK
 
 
-def _list_faults() -> None:
+def _list_faults(chosen: Sequence[Fault], *, whole: bool) -> None:
     console = answers()
-    table(
-        console,
-        ("fault", "key", "for", "what it does"),
-        [(fault.name, f"f {fault.letter}", fault.accepts, fault.summary) for fault in CATALOGUE.values()],
-    )
-    rows = [(each.name, f"a {each.letter}", each.summary) for each in OPERATIONS.values()]
-    table(console, ("operation", "key", "what it does"), rows)
-    table(console, ("target", "who that is"), [text.split(": ", 1) for text in SELECTORS.values()])
+    for family in FAMILIES:
+        rows = [(each.name, each.letter, each.accepts, each.summary) for each in chosen if each.family == family]
+        if rows:
+            table(console, (family, "key", "for", "what it does"), [(row[0], f"f {row[1]}", *row[2:]) for row in rows])
+            say(console, "")
+    if whole:
+        operations = [(each.name, f"a {each.letter}", each.summary) for each in OPERATIONS.values()]
+        table(console, ("operation", "key", "what it does"), operations)
+        say(console, "")
+        table(console, ("target", "who that is"), [text.split(": ", 1) for text in SELECTORS.values()])
 
 
 def _tell_fault(fault: Fault) -> None:
@@ -99,15 +107,32 @@ def _tell_fault(fault: Fault) -> None:
     say(console, f"{fault.name}: {fault.title}", "bold")
     say(console, fault.summary)
     rows = [
+        ("family", fault.family),
         ("for", ACCEPTS[fault.accepts]),
+        ("target", fault.target),
+        ("mode", f"{fault.mode} only" if fault.mode else ""),
         ("stands for", fault.cause),
         ("may break", fault.may_break),
         ("healing", fault.heals or "there is nothing to heal"),
+        ("lasts", _lasts(fault)),
         ("key", f"f {fault.letter}"),
     ]
     for head, text in rows:
-        say(console, f"{head:<11}{text}")
+        if text:
+            say(console, f"{head:<11}{text}")
     _tell_parameters(fault.params)
+    say(console, "")
+    say(console, "as a step of a playbook:")
+    for line in example_step(fault).splitlines():
+        say(console, f"  {line}")
+
+
+def _lasts(fault: Fault) -> str:
+    """How long, as a step or a key has it."""
+    if not fault.lasting:
+        return "happens at once"
+    usual = f"; {duration_text(fault.usual_for_us)} when a key injects it" if fault.usual_for_us >= 0 else ""
+    return f"until it is healed, or as long as 'for' says{usual}"
 
 
 def _tell_operation(operation: Operation) -> None:
@@ -123,24 +148,12 @@ def _tell_operation(operation: Operation) -> None:
 
 def _tell_parameters(params: Sequence[Param]) -> None:
     if params:
-        rows = [(each.name, each.type, _allowed(each), _value(each, each.default), each.doc) for each in params]
+        rows = [(each.name, each.type, allowed_text(each), _default(each), each.doc) for each in params]
         table(answers(), ("parameter", "type", "allowed", "default", "meaning"), rows)
 
 
-def _allowed(param: Param) -> str:
-    if param.choices:
-        return ", ".join(param.choices)
-    if param.type in ("int", "duration"):
-        return f"{_value(param, param.low)} to {_value(param, param.high)}"
-    return ""
-
-
-def _value(param: Param, value: Value | None) -> str:
-    if value is None or value in ("", ()) or (value == -1 and param.low >= 0):
-        return ""
-    if param.type == "duration" and isinstance(value, int) and not isinstance(value, bool):
-        return duration_text(value)
-    return written(value)
+def _default(param: Param) -> str:
+    return "must be given" if param.default is None else default_text(param)
 
 
 def _fault_entry(fault: Fault) -> dict[str, Any]:
@@ -149,12 +162,17 @@ def _fault_entry(fault: Fault) -> dict[str, Any]:
         "key": fault.letter,
         "title": fault.title,
         "summary": fault.summary,
+        "family": fault.family,
         "accepts": fault.accepts,
+        "target": fault.target,
+        "mode": fault.mode,
         "lasting": fault.lasting,
+        "usual_for_us": fault.usual_for_us,
         "heals": fault.heals,
         "stands_for": fault.cause,
         "may_break": fault.may_break,
         "params": _parameter_entries(fault.params),
+        "example": example_step(fault),
     }
 
 
@@ -173,7 +191,14 @@ def _operation_entry(operation: Operation) -> dict[str, Any]:
 
 def _parameter_entries(params: Sequence[Param]) -> list[dict[str, Any]]:
     return [
-        {"name": each.name, "type": each.type, "allowed": _allowed(each), "default": each.default, "doc": each.doc}
+        {
+            "name": each.name,
+            "type": each.type,
+            "allowed": allowed_text(each),
+            "default": each.default,
+            "default_text": default_text(each),
+            "doc": each.doc,
+        }
         for each in params
     ]
 

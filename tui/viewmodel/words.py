@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from faults.catalogue import CATALOGUE
+from faults.fault import NUMERIC, Param
+from playbooks.fault_words import value_text
 
 SPEEDS: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 1000.0)
 """The steps of the speed governor: virtual seconds per real second."""
@@ -85,9 +87,14 @@ def parameters(fault: str, detail: str) -> str:
         if param is None:
             found.append(part)
         elif value != str(param.default) or (param.type == "duration" and value != "0"):
-            shown = duration(int(value)).replace(".0s", "s") if param.type == "duration" else value
-            found.append(f"{name} {shown}")
+            found.append(f"{name} {_written(param, value)}")
     return ", ".join(found)
+
+
+def _written(param: Param, value: str) -> str:
+    if param.type == "duration":
+        return duration(int(value)).replace(".0s", "s")
+    return value_text(param.type, int(value)) if param.type in NUMERIC else value
 
 
 def wrap(text: str, width: int) -> list[str]:

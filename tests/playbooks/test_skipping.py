@@ -1,0 +1,116 @@
+"""Steps that are skipped where their target is nobody: what is recorded, told and played back."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from cluster_model.events import Event, FaultInjected, FaultSkipped, StepTaken
+from faults.action import Action
+from faults.fault import FaultError
+from playbooks import layout, replay
+from playbooks.reading_sessions import read_session
+from playbooks.recorder import Recorder
+from playbooks.result import Result
+from playbooks.session import Session
+from playbooks.timeline import Timeline
+from tests.support.playbooks import timed
+from tui.cli.junit import junit
+from tui.cli.printing import skip_words
+from tui.viewmodel.telling import Entry, describe
+
+SECOND = 1_000_000
+LEADERLESS = """
+- {at: 1s, inject: crash, target: all, for: 20s}
+- {at: 12s, inject: gc_pause, target: leader(orders-0), for: 1s%s}
+- {at: 13s, inject: lag, target: broker(2), for: 1s}
+"""
+
+
+def run(if_any: str) -> tuple[list[Event], Result]:
+    session = Session.start(timed(LEADERLESS % if_any))
+    events: list[Event] = []
+    while session.advance(session.cluster.now_us + SECOND):
+        events += session.drain()
+    result = session.finish()
+    return events + session.drain(), result
+
+
+def test_a_step_that_finds_nobody_is_refused_and_the_run_inconclusive() -> None:
+    for text in ("", ", if_any: false"):
+        events, result = run(text)
+        assert result.verdict == "inconclusive"
+        assert result.reason.endswith("could not act: leader(orders-0) means nobody right now")
+        assert not any(isinstance(event, FaultSkipped) for event in events)
+        assert result.skipped == ()
+
+
+def test_where_it_says_so_it_is_skipped_and_the_run_goes_on() -> None:
+    events, result = run(", if_any: true")
+    assert (result.verdict, result.reason) == ("pass", "")
+    told = [
+        each for each in events if isinstance(each, FaultSkipped | FaultInjected | StepTaken) and each.at_us > SECOND
+    ]
+    assert [event.kind for event in told[:4]] == ["fault_skipped", "step_taken", "fault_injected", "step_taken"]
+    skipped, step = told[:2]
+    said = "leader(orders-0) means nobody right now"
+    assert skipped.values() == (12 * SECOND, "gc_pause", "leader(orders-0)", said)
+    assert isinstance(step, StepTaken)
+    assert (step.by, step.target, step.error) == ("step 2", "leader(orders-0)", "")
+    assert step.detail == "inject gc_pause on leader(orders-0) for 1s if any"
+    assert result.skipped == (skipped,)
+    entry = {"fault": "gc_pause", "target": "leader(orders-0)", "at_us": 12 * SECOND, "detail": said}
+    assert result.to_json()["skipped"] == [entry]
+
+
+def test_a_skip_is_told_by_run_by_the_screen_and_in_junit() -> None:
+    _events, result = run(", if_any: true")
+    assert skip_words(result.skipped) == "1 fault without a target: gc_pause on leader(orders-0) at 12.000s"
+    glyph, role, key, say = describe(result.skipped[0])
+    words = say(Entry(key, 12 * SECOND, glyph, role, say, result.skipped[0]))
+    assert words == "gc pause on leader(orders-0) skipped: leader(orders-0) means nobody right now"
+    suite = ElementTree.fromstring(junit([result]).split("\n", 1)[1]).find("testsuite")
+    assert suite is not None
+    assert suite.get("skipped") == "1"
+    case = suite.find("./testcase[skipped]")
+    assert case is not None
+    assert (case.get("name"), case.get("time")) == ("inject gc_pause on leader(orders-0)", "12.000000")
+
+
+def live(session: Session | Timeline) -> list[str]:
+    """An operator crashes everybody and asks for the leader, with and without patience."""
+    said = [session.act(Action("inject", "crash", "all"))]
+    session.advance(12 * SECOND)
+    said.append(session.act(Action("inject", "gc_pause", "leader(orders-0)", {}, SECOND, if_any=True)))
+    with pytest.raises(FaultError, match="means nobody right now"):
+        session.act(Action("inject", "gc_pause", "leader(orders-0)", {}, SECOND))
+    return said
+
+
+def test_an_operators_skip_is_recorded_and_comes_out_the_same(tmp_path: Path) -> None:
+    session = Session.start(timed(), open_ended=True, recorder=Recorder(tmp_path, live=True))
+    said = live(session)
+    assert said[1] == "inject gc_pause on leader(orders-0) for 1s if any: skipped, there is nobody"
+    result = session.finish()
+    directory = Path(result.session)
+    lines = [json.loads(line) for line in (directory / layout.ACTIONS).read_text().splitlines()]
+    assert [line["if_any"] for line in lines] == [False, True, False, False]
+    assert replay.replay(read_session(directory)).digest == result.digest
+    assert json.loads((directory / layout.RESULT).read_text())["skipped"][0]["fault"] == "gc_pause"
+    # A log of before there was such a thing.
+    for name in (layout.MANIFEST, layout.RESULT, layout.EVENTS_PARQUET):
+        (directory / name).unlink()
+    for line in lines:
+        del line["if_any"]
+    (directory / layout.ACTIONS).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert [action.if_any for action in read_session(directory).actions] == [False] * 4
+
+
+def test_going_back_finds_the_skip_again() -> None:
+    timeline = Timeline(Session.start(timed(), open_ended=True), nearest=50)
+    live(timeline)
+    timeline.advance(14 * SECOND)
+    past = timeline.seek_time(13 * SECOND)
+    assert len(past._findings.skipped) == 1
+    assert len(timeline.finish().skipped) == 1
