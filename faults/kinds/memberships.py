@@ -6,6 +6,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.kernel.processes import ProcessState
 from faults.expecting import each_of, plain
 from faults.fault import SECOND, Aim, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
+from faults.spelling import spelled
 
 LEAVE: Final = "leave"
 RESTART: Final = "restart"
@@ -59,8 +60,8 @@ class RejoinStorm(Behaviour):
         groups = ", ".join(dict.fromkeys(cluster.consumers[name].group for name in hit))
         if aim.params["how"] == LEAVE and cluster.clients.instance_of(aim.nodes[0]):
             return plain(f"{groups} does not rebalance: static members that close do not leave", hit)
-        every = int(aim.params["every"]) / SECOND
-        return plain(f"{groups} rebalances every {every:g} s, each time for all of its members", hit)
+        every = spelled(int(aim.params["every"]))
+        return plain(f"{groups} rebalances every {every}, each time for all of its members", hit)
 
 
 class DuplicateInstance(Behaviour):
