@@ -152,12 +152,12 @@ def _together(cluster: Cluster, nodes: tuple[int, ...], outcome: Outcome) -> str
 def _severed_line(cluster: Cluster, nodes: tuple[int, ...], outcome: Outcome) -> str:
     parts = []
     if outcome.down:
-        session = in_seconds(cluster.plane.session_us)
+        session = spelled(cluster.plane.session_us)
         who = "" if outcome.down == nodes else f"{names(cluster, outcome.down)} "
         parts.append(f"{who}cut off from the controller and fenced after {session}")
     parts += _consequences(cluster, outcome)
     if outcome.shrunk and not outcome.down:
-        lag = in_seconds(lag_time_us(cluster))
+        lag = spelled(lag_time_us(cluster))
         parts.append(f"{counted(outcome.shrunk)} with a smaller ISR after {lag}")
     if not outcome.moved and not outcome.offline:
         parts.append("no leader moves")
@@ -194,7 +194,7 @@ def _silent_line(cluster: Cluster, fault: str, node: int) -> str:
         return f"{who} {_leads(cluster, node)}, and {control_fate(cluster, node)}"
     below = len(losses(cluster, (node,))[2])
     short = f"; without it {below} would be under min.insync.replicas" if below else ""
-    session = in_seconds(cluster.plane.session_us)
+    session = spelled(cluster.plane.session_us)
     return f"{who} {_leads(cluster, node)}; new leaders after its session of {session}{short}"
 
 

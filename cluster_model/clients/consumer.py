@@ -90,13 +90,9 @@ class Consumer:
         self._busy_until = 0
         self._alarm = Alarm(port, "poll")
         self.metadata = Metadata(
-            port,
-            brokers,
-            age_us=config.metadata_age_us,
-            backoff_us=config.backoff_us,
-            timeout_us=config.request_timeout_us,
-            busy=self._busy,
-        )
+            port, brokers, age_us=config.metadata_age_us, backoff_us=config.backoff_us,
+            timeout_us=config.request_timeout_us, busy=self._busy,
+        )  # fmt: skip
         self._positions = Positions(
             port, (name, group), profile, reset_policy(profile, config.reset),
             (config.backoff_us, config.request_timeout_us), self.metadata, emit,
