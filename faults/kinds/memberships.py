@@ -40,6 +40,7 @@ class RejoinStorm(Behaviour):
         cluster = stage.cluster
         if cluster.state_of(node) is ProcessState.RUNNING and not cluster.lives.is_leaving(node):
             if injury.params["how"] == LEAVE:
+                stage.take_away(node)
                 cluster.shutdown(node)
                 cluster.lives.start_again(node)
             else:
@@ -60,8 +61,7 @@ class RejoinStorm(Behaviour):
         if aim.params["how"] == LEAVE and cluster.clients.instance_of(aim.nodes[0]):
             return plain(f"{groups} does not rebalance: static members that close do not leave", hit)
         every = spelled(int(aim.params["every"]))
-        twice = "twice " if aim.params["how"] == LEAVE else ""
-        return plain(f"{groups} rebalances {twice}every {every}, each time for all of its members", hit)
+        return plain(f"{groups} rebalances every {every}, each time for all of its members", hit)
 
 
 class DuplicateInstance(Behaviour):
@@ -125,11 +125,19 @@ class DuplicateInstance(Behaviour):
 
 
 def _start_anew(stage: Stage, node: int) -> None:
-    if stage.cluster.is_up(node):
+    """End a process in order, so that its own id is free again where that matters (KIP-848), and start the next one."""
+    cluster = stage.cluster
+    if cluster.state_of(node) is ProcessState.RUNNING:
+        if not cluster.lives.is_leaving(node):
+            stage.take_away(node)
+            cluster.shutdown(node)
+        cluster.lives.start_again(node)
+        return
+    if cluster.is_up(node):
         stage.take_away(node)
-        stage.cluster.crash(node)
+        cluster.crash(node)
     else:
-        stage.cluster.clients.renew(node)
+        cluster.clients.renew(node)
     stage.restart(node)
 
 
