@@ -31,6 +31,7 @@ INCIDENTS = (
     "hanging-transaction", "delayed-commit", "exactly-once", "hot-key", "majority-ring",
     "slow-links", "slow-disk", "full-disk",
     "guarded",
+    "clock-ahead-retention", "session-expiry-controller", "stale-metadata-zombie",
 )  # fmt: skip
 """What happened to somebody, or what Kafka's own system tests do to it."""
 TIMED = (
