@@ -29,6 +29,7 @@ INCIDENTS = (
     "retention-overtakes-latest", "retention-overtakes-earliest", "consumer-crash-auto-commit",
     "consumer-crash-handed-off",
     "hanging-transaction", "delayed-commit", "exactly-once", "hot-key",
+    "ack-reset", "zombie-producer", "traffic-spike",
     "slow-links",
     "slow-disk", "full-disk",
     "guarded",
