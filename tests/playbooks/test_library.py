@@ -30,6 +30,7 @@ INCIDENTS = (
     "consumer-crash-handed-off",
     "hanging-transaction", "delayed-commit", "exactly-once", "hot-key", "majority-ring",
     "slow-links", "slow-disk", "full-disk",
+    "ack-reset", "zombie-producer", "traffic-spike",
     "guarded",
     "clock-ahead-retention", "session-expiry-controller", "stale-metadata-zombie",
 )  # fmt: skip
