@@ -16,7 +16,7 @@ COLUMNS: Final = 6
 """More would stand too far apart."""
 TALL: Final = 30
 """From this height of the screen on there is room for every line of what is expected."""
-DETAILS: Final = 9
+DETAILS: Final = 10
 """Lines below the faults where there is room ..."""
 FEW_DETAILS: Final = 5
 """... and where there is little."""
@@ -111,7 +111,8 @@ def _details(fault: Fault, expected: Expectation, room: Room) -> list[TextRow]:
     """What the marked fault is, and a line for each kind of thing that it would hit; always as many lines."""
     width = max(room.width - 2, 20)
     tall = room.details == DETAILS
-    rows = [TextRow("", line) for line in _cut(fault.summary, width, 2 if tall else 1)]
+    rows = [TextRow("", "")] if tall else []
+    rows += [TextRow("", line) for line in _cut(fault.summary, width, 2 if tall else 1)]
     told = _cut(expected.sentence, width - LABEL, 2)
     rows += [TextRow(f"{'Expected now:' if not at else '':<{LABEL}}", line) for at, line in enumerate(told)]
     left = room.details - len(rows)
