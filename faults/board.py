@@ -99,6 +99,8 @@ class FaultBoard:
             for node in nodes:
                 if not fits(fault.accepts, node, self._cluster):
                     raise FaultError(f"{fault.title} is for {ACCEPTS[fault.accepts]}, {self._names((node,))} is none")
+            if len(nodes) < fault.at_least:
+                raise FaultError(f"{fault.title} takes {fault.at_least} nodes or more, found {self._names(nodes)}")
             for_us = action.for_us if fault.lasting else -1
             aim = replace(fault.behaviour.aim(self, Aim(nodes, params)), for_us=for_us)
             fault.behaviour.check(self, aim)
@@ -306,6 +308,10 @@ class FaultBoard:
         position = stream.position
         try:
             self._refuse_mode(fault)
+            if fault.at_least > 1:
+                return fault.behaviour.expect(
+                    cluster, self._aim(fault, Action("inject", name, for_us=fault.usual_for_us))
+                )
             params = with_defaults(fault, Action("inject", name))
             aim = replace(fault.behaviour.aim(self, Aim((node,), params)), for_us=fault.usual_for_us)
             return fault.behaviour.expect(cluster, aim)

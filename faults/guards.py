@@ -12,9 +12,10 @@ from typing import Any, Final, NamedTuple, Protocol
 from cluster_model.cluster import Cluster
 from cluster_model.events import GuardActed
 from cluster_model.views import FaultView
-from faults.expecting import in_seconds, names
+from faults.expecting import names
 from faults.fault import Expectation, Fault, FaultError
 from faults.foresight import Net
+from faults.spelling import spelled
 
 REFUSE: Final = "refuse"
 HEAL: Final = "heal"
@@ -94,7 +95,7 @@ class Guards:
     def objection(self, fault: Fault, expected: Expectation) -> Breach | None:
         """Why a fault would be refused now, by what is expected of it; None when it would not."""
         if self.stopped:
-            when = in_seconds(self._stopped_us)
+            when = spelled(self._stopped_us)
             return Breach("stop_when", f"chaos has ended: {self._stop_text} held at {when}")
         if self.limits.on_breach != REFUSE:
             return None

@@ -99,7 +99,7 @@ def timed_record(verb: str, name: str) -> Record:
     if verb == "inject":
         fault = CATALOGUE[name]
         keys["target"] = Key(
-            Target(fault.accepts, sides=fault.param(OTHER_SIDE) is not None),
+            Target(fault.accepts, fault.param(OTHER_SIDE) is not None, fault.at_least),
             f"What it strikes: {ACCEPTS[fault.accepts]}{f'; {fault.target} unless given' if fault.target else ''}.",
             required=not fault.target,
         )
