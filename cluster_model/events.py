@@ -964,6 +964,23 @@ class RecordDeadLettered(TraceEvent):
 
 
 @_event
+class GuardActed(TraceEvent):
+    """A guard of the playbook refused a fault, healed all that were active, or stopped the chaos for good.
+
+    ``rule`` is the guard, ``detail`` what it did: ``refused``, ``healed`` or ``stopped``; ``fault`` and ``target`` name
+    what was refused or healed, ``cause`` is why.
+    """
+
+    kind: ClassVar[str] = "guard_acted"
+    at_us: int
+    rule: str
+    detail: str
+    fault: str
+    target: str
+    cause: str
+
+
+@_event
 class FaultSkipped(TraceEvent):
     """A fault that was to be injected only where there is somebody to strike found nobody: ``detail`` says who is not.
 
