@@ -180,18 +180,18 @@ class ClientProcesses:
 
     def renew(self, node: int) -> None:
         """A member's process that is down will start with what is configured by then."""
-        former, heir = self._made_anew(node)
+        former, heir = self._made_anew(node, self.faults.instance(node))
         heir.succeed(former)
         own, next_own = own_producer(former), own_producer(heir)
         if own is not None and next_own is not None:
             next_own.succeed(own)
         self.faults.tell(node)
 
-    def _made_anew(self, node: int) -> tuple[Consumer, Consumer]:
-        """A member before and after it was made once more, by what is configured now."""
+    def _made_anew(self, node: int, instance: str) -> tuple[Consumer, Consumer]:
+        """A member before and after it was made once more, with that ``group.instance.id``."""
         name, processes = self.names[node], self._ground.network.processes
         former = self.consumers[name]
-        heir = make_consumer(self._ground, node, *self._members[node], self.faults.instance(node))
+        heir = make_consumer(self._ground, node, *self._members[node], instance)
         own = own_producer(heir)
         if own is not None:
             processes[node + LETTERS].run(own)
@@ -262,7 +262,7 @@ class ClientProcesses:
             tuple([producer.save() for producer in self.producers.values()]),
             tuple([consumer.save() for consumer in self.consumers.values()]),
             tuple(self._unconfirmed.items()), tuple(self._leaving), self.faults.save(), self._stopped,
-            self.rivals.save(),
+            tuple([_instance(consumer) for consumer in self.consumers.values()]), self.rivals.save(),
         )  # fmt: skip
 
     def prepare(self, saved: tuple[Any, ...]) -> None:
@@ -271,14 +271,12 @@ class ClientProcesses:
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`, after :meth:`prepare`."""
-        producers, consumers, unconfirmed, leaving, faults, self._stopped, rivals = saved
+        producers, consumers, unconfirmed, leaving, faults, self._stopped, instances, rivals = saved
         self.rivals.load(rivals)
         self.faults.load(faults)
-        for node in self._members:
-            coordination = self.consumers[self.names[node]].coordination
-            claimed = self.faults.instance(node) or self.instance_of(node)
-            if coordination is not None and coordination.settings.instance != claimed:
-                self._made_anew(node)
+        for node, instance in zip(self._members, instances, strict=True):
+            if _instance(self.consumers[self.names[node]]) != instance:
+                self._made_anew(node, instance)
         for producer, state in zip(self.producers.values(), producers, strict=True):
             producer.load(state)
         for consumer, state in zip(self.consumers.values(), consumers, strict=True):
@@ -294,3 +292,8 @@ class ClientProcesses:
             self.consumers[self.names[node]].leaving = node in self._leaving
         for node in self.names:
             self.faults.tell(node)
+
+
+def _instance(consumer: Consumer) -> str:
+    """The ``group.instance.id`` of a member's present process, empty for none."""
+    return "" if consumer.coordination is None else consumer.coordination.settings.instance

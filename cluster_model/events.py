@@ -87,8 +87,8 @@ def _event(cls: type[Any]) -> type[Any]:
 class NodeDown(TraceEvent):
     """A process is gone. ``detail``: ``crash`` (page cache kept), ``power_loss``, ``disk_loss``, ``shutdown``.
 
-    A broker that ends itself gives its reason there, ``exit: ...``; its page cache stays as in a crash. ``broker`` -1:
-    none.
+    A client's may be ``close``, anybody's ``out_of_memory``. A broker that ends itself gives its reason there, ``exit:
+    ...``; its page cache stays as in a crash. ``broker`` -1: none.
     """
 
     kind: ClassVar[str] = "node_down"

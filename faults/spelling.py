@@ -1,6 +1,6 @@
-"""Times in sentences for people, in whole numbers."""
+"""Times and shares in sentences for people, in whole numbers."""
 
-from faults.fault import MS, SECOND
+from faults.fault import MS, PERCENT, SECOND
 
 
 def spelled(us: int) -> str:
@@ -9,3 +9,9 @@ def spelled(us: int) -> str:
         whole, rest = divmod(us, SECOND)
         return f"{whole}.{rest:06d}".rstrip("0").rstrip(".") + " s"
     return f"{us // MS} ms" if us >= MS else f"{us} us"
+
+
+def percent(ppm: int) -> str:
+    """A share of so many millionths: ``5%``, ``0.5%``."""
+    whole, rest = divmod(ppm, PERCENT)
+    return f"{whole}.{rest:04d}".rstrip("0").rstrip(".") + "%"

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from cluster_model.kernel.shapes import Shape
 from faults.fault import MS, PERCENT, Fault, Injury, Param, table
-from faults.shaping import Shaping, percent
-from faults.spelling import spelled
+from faults.shaping import Shaping
+from faults.spelling import percent, spelled
 
 TO: Final = Param("to", "target", "Only responses between the target and these nodes; all by default.", default="")
 WHOSE: Final = Param(

@@ -7,6 +7,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.spec import GroupSpec
 from faults.expecting import each_of, plain
 from faults.fault import PERCENT, SECOND, Aim, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
+from faults.spelling import percent
 
 _FATE: Final = {
     RETRY: "goes back to the first failed record again and again",
@@ -52,9 +53,9 @@ class FailingHandler(Behaviour):
     def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
         """What becomes of the records."""
         hit = tuple([cluster.clients.names[node] for node in aim.nodes])
-        share = int(aim.params["percent"]) / PERCENT
+        share = percent(int(aim.params["percent"]))
         fate = _FATE.get(str(aim.params["then"])) or _usual(_group(cluster, aim.nodes[0]))
-        return plain(f"{each_of(cluster, aim.nodes)} fails for {share:g}% of the records, and {fate}", hit)
+        return plain(f"{each_of(cluster, aim.nodes)} fails for {share} of the records, and {fate}", hit)
 
 
 def _group(cluster: Cluster, node: int) -> GroupSpec:

@@ -7,6 +7,7 @@ from cluster_model.log.murmur import partition_for_key
 from faults.expecting import each_of, names, plain
 from faults.fault import PERCENT, SECOND, Aim, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
 from faults.selectors import TARGETS
+from faults.spelling import percent
 
 
 class Rate(Behaviour):
@@ -37,7 +38,7 @@ class Rate(Behaviour):
             return plain(f"{who} makes no records", (*hit, *readers))
         loops = any(each.loop is not None for each in cluster.spec.producers if each.name in hit)
         what = "records, or of those in flight in a closed loop," if loops else "records"
-        sentence = f"{who} makes {rate / PERCENT:g}% of its usual {what} for {len(readers)} readers"
+        sentence = f"{who} makes {percent(rate)} of its usual {what} for {len(readers)} readers"
         return plain(sentence, (*hit, *readers))
 
 
@@ -81,18 +82,18 @@ class HotKey(Behaviour):
     def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
         """Where they would go."""
         hit = tuple([cluster.clients.names[node] for node in aim.nodes])
-        key, share = int(aim.params["key"]), int(aim.params["share"]) / PERCENT
+        key, share = int(aim.params["key"]), percent(int(aim.params["share"]))
         topics = dict.fromkeys(each.topic for each in cluster.spec.producers if each.name in hit)
         if not all(_keys(cluster, node) for node in aim.nodes):
             return plain(f"nothing: the records of {names(cluster, aim.nodes)} have no keys")
         if key < 0:
-            return plain(f"{share:g}% of the records go to one partition of {', '.join(topics)}", hit)
+            return plain(f"{share} of the records go to one partition of {', '.join(topics)}", hit)
         homes = []
         for topic in topics:
             total = sum(name.rpartition("-")[0] == topic for name in cluster.world.records)
             if total:
                 homes.append(f"{topic}-{partition_for_key(b'key-%d' % key, total)}")
-        return plain(f"{share:g}% of the records have key-{key} and go to {', '.join(homes)}", hit)
+        return plain(f"{share} of the records have key-{key} and go to {', '.join(homes)}", hit)
 
 
 def _keys(cluster: Cluster, node: int) -> int:

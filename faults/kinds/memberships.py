@@ -6,6 +6,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.kernel.processes import ProcessState
 from faults.expecting import each_of, plain
 from faults.fault import SECOND, Aim, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
+from faults.spelling import spelled
 
 LEAVE: Final = "leave"
 RESTART: Final = "restart"
@@ -39,6 +40,7 @@ class RejoinStorm(Behaviour):
         cluster = stage.cluster
         if cluster.state_of(node) is ProcessState.RUNNING and not cluster.lives.is_leaving(node):
             if injury.params["how"] == LEAVE:
+                stage.take_away(node)
                 cluster.shutdown(node)
                 cluster.lives.start_again(node)
             else:
@@ -58,9 +60,8 @@ class RejoinStorm(Behaviour):
         groups = ", ".join(dict.fromkeys(cluster.consumers[name].group for name in hit))
         if aim.params["how"] == LEAVE and cluster.clients.instance_of(aim.nodes[0]):
             return plain(f"{groups} does not rebalance: static members that close do not leave", hit)
-        every = int(aim.params["every"]) / SECOND
-        twice = "twice " if aim.params["how"] == LEAVE else ""
-        return plain(f"{groups} rebalances {twice}every {every:g} s, each time for all of its members", hit)
+        every = spelled(int(aim.params["every"]))
+        return plain(f"{groups} rebalances every {every}, each time for all of its members", hit)
 
 
 class DuplicateInstance(Behaviour):
@@ -124,11 +125,19 @@ class DuplicateInstance(Behaviour):
 
 
 def _start_anew(stage: Stage, node: int) -> None:
-    if stage.cluster.is_up(node):
+    """End a process in order, so that its own id is free again where that matters (KIP-848), and start the next one."""
+    cluster = stage.cluster
+    if cluster.state_of(node) is ProcessState.RUNNING:
+        if not cluster.lives.is_leaving(node):
+            stage.take_away(node)
+            cluster.shutdown(node)
+        cluster.lives.start_again(node)
+        return
+    if cluster.is_up(node):
         stage.take_away(node)
-        stage.cluster.crash(node)
+        cluster.crash(node)
     else:
-        stage.cluster.clients.renew(node)
+        cluster.clients.renew(node)
     stage.restart(node)
 
 

@@ -27,7 +27,12 @@ def client_cluster(
 ) -> Cluster:
     """``orders`` has four partitions; ``checkout`` makes 50 records a second, ``billing`` has three members."""
     sends: dict[str, Any] = {"keys": 100, **(producer or {})}
-    reads: dict[str, Any] = {"processing_us": MS, "config": {**EARLIEST, **(config or {})}, **(group or {})}
+    reads: dict[str, Any] = {
+        "members": 3,
+        "processing_us": MS,
+        "config": {**EARLIEST, **(config or {})},
+        **(group or {}),
+    }
     return Cluster.build(
         ClusterSpec(
             kafka,
@@ -35,7 +40,7 @@ def client_cluster(
             tuple(BrokerSpec(number) for number in (1, 2, 3)),
             (TopicSpec("orders", 4, 3), TopicSpec("letters", 1, 3), TopicSpec("bills", 2, 3)),
             (ProducerSpec("checkout", "orders", 20 * MS, **sends),),
-            (GroupSpec("billing", ("orders",), 3, **reads), *more),
+            (GroupSpec("billing", ("orders",), **reads), *more),
         ),
         seed,
     )

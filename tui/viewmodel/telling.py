@@ -54,9 +54,11 @@ def _isr(isr: tuple[int, ...]) -> str:
 
 def _node_down(event: Any) -> Said:
     words = {
-        "power_loss": "lost power, its page cache is gone",
+        "power_loss": "lost power, its page cache is gone" if event.broker >= 0 else "lost power",
         "disk_loss": "lost its disk and halted",
         "shutdown": "shut down cleanly",
+        "close": "closed in order",
+        "out_of_memory": "ran out of memory and exited",
     }
     ended, _colon, reason = event.detail.partition("exit: ")
     word = f"ended itself: {reason}" if reason and not ended else words.get(event.detail, "crashed")
