@@ -10,17 +10,24 @@ from typing import Any, Final
 
 from cluster_model.client_processes import CLOSE_US, ClientProcesses
 from cluster_model.controller.plane import Plane
+from cluster_model.controller.raft.parking import WAIT
+from cluster_model.controller.raft.peer import ALARM, LATE
 from cluster_model.errors import ModelError
 from cluster_model.events import Event, NodeDown, NodeUp
 from cluster_model.kernel.processes import Network, ProcessState
 from cluster_model.log.crashes import WRITTEN_BACK, tear
 from cluster_model.messages import NOBODY
 from cluster_model.replication.broker import Broker
+from cluster_model.replication.fetcher_ids import FETCHER
+from cluster_model.replication.sessions import FETCH_WAIT
 
 CRASH: Final = "crash"
 POWER_LOSS: Final = "power_loss"
 OUT_OF_MEMORY: Final = "out_of_memory"
 """How a process ended, as told by ``NodeDown``; one that ends itself gives its reason there."""
+
+_FREE: Final = (ALARM, LATE, WAIT, FETCH_WAIT, FETCHER)
+"""Timers that take no time of a slow CPU: waits that are over, and looking whether anything is due at all."""
 
 
 class Lives:
@@ -148,7 +155,7 @@ class Lives:
 
     def slow(self, node: int, fault: int, cost_us: int) -> None:
         """Let every message and timer that a process handles take so much of its one CPU; several faults add up."""
-        self._network.slow_cpu(self._clients.together(node), fault, cost_us)
+        self._network.slow_cpu(self._clients.together(node), fault, cost_us, _FREE)
 
     def quicken(self, node: int, fault: int) -> None:
         """Undo of :meth:`slow` by that fault; with the last one, what waits is handled at once, in order."""

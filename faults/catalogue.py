@@ -6,6 +6,7 @@ from typing import Final
 
 from faults.fault import FAMILIES, Fault
 from faults.kinds import (
+    acknowledgements,
     answering,
     bouncing,
     breaking,
@@ -13,18 +14,26 @@ from faults.kinds import (
     controlling,
     corrupting,
     delaying,
+    dividing,
+    flapping,
+    handlers,
     lagging,
     limiting,
+    loads,
     losing,
+    memberships,
     outvoting,
     partitioning,
     pausing,
+    processing,
+    skewing,
     slow_disks,
     slowing,
     stalling,
     stopping,
     thrashing,
     withholding,
+    zombies,
 )
 
 
@@ -46,13 +55,22 @@ CATALOGUE: Final = _by_family(
     answering.FAULTS,
     breaking.FAULTS,
     partitioning.FAULTS,
+    dividing.FAULTS,
+    flapping.FAULTS,
     corrupting.FAULTS,
     slow_disks.FAULTS,
     broken_disks.FAULTS,
     controlling.FAULTS,
     outvoting.FAULTS,
+    skewing.FAULTS,
     withholding.FAULTS,
     stalling.FAULTS,
+    processing.FAULTS,
+    handlers.FAULTS,
+    loads.FAULTS,
+    memberships.FAULTS,
+    acknowledgements.FAULTS,
+    zombies.FAULTS,
 )
 """Faults by name, those of a family together."""
 

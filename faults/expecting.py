@@ -13,6 +13,7 @@ from cluster_model.replication.topic_settings import topic_of
 from faults.client_fates import client_fate
 from faults.fault import Aim, Expectation
 from faults.foresight import Net, Outcome, foresee, groups_on, quorum, transactional_on
+from faults.spelling import spelled
 
 SECOND: Final = 1_000_000
 ALL: Final = -1
@@ -50,8 +51,8 @@ def slowness(cluster: Cluster, fault: str, nodes: tuple[int, ...]) -> Expectatio
 def severance(cluster: Cluster, fault: str, aim: Aim) -> Expectation:
     """Links that let nothing pass, in the directions that the aim says; the other nodes still speak to each other."""
     net = Net(cluster, (), aim.links)
-    others = [node for node in cluster.nodes() if node not in aim.nodes]
-    if not any(net.linked(node, other) for node in aim.nodes for other in others):
+    others = [node for node in cluster.nodes() if node not in aim.nodes] or cluster.nodes()
+    if not any(net.linked(node, other) for node in aim.nodes for other in others if other != node):
         return silence(cluster, fault, aim.nodes, aim.for_us)
     if 0 <= aim.for_us < min(cluster.plane.session_us, lag_time_us(cluster)):
         return _short(cluster, aim.nodes, aim.for_us)
@@ -67,6 +68,11 @@ def plain(sentence: str, clients: tuple[str, ...] = ()) -> Expectation:
 def names(cluster: Cluster, nodes: Collection[int]) -> str:
     """Nodes as people call them: ``broker 1, broker 2``."""
     return ", ".join(cluster.name_of(node) for node in nodes)
+
+
+def each_of(cluster: Cluster, nodes: Collection[int]) -> str:
+    """The subject of a sentence that is true of each of the nodes."""
+    return names(cluster, nodes) if len(nodes) == 1 else f"each of {names(cluster, nodes)}"
 
 
 def lag_time_us(cluster: Cluster) -> int:
@@ -131,9 +137,9 @@ def _told(cluster: Cluster, sentence: str, nodes: Collection[int], outcome: Outc
 
 def _short(cluster: Cluster, nodes: tuple[int, ...], for_us: int) -> Expectation:
     """Silence that is over before anybody gives up: requests wait."""
-    session = cluster.plane.session_us / SECOND
     who = names(cluster, nodes)
-    sentence = f"{who}: requests wait {for_us / SECOND:g} s, less than a session of {session:g} s: no leader moves"
+    session = spelled(cluster.plane.session_us)
+    sentence = f"{who}: requests wait {spelled(for_us)}, less than a session of {session}: no leader moves"
     led = [name for name, record in cluster.world.records.items() if record.leader in nodes]
     down = tuple(node for node in nodes if node in cluster.brokers and cluster.is_up(node))
     return Expectation(sentence, clients=hit(cluster, nodes, led), down=down)
@@ -146,13 +152,13 @@ def _together(cluster: Cluster, nodes: tuple[int, ...], outcome: Outcome) -> str
 def _severed_line(cluster: Cluster, nodes: tuple[int, ...], outcome: Outcome) -> str:
     parts = []
     if outcome.down:
-        session = cluster.plane.session_us // SECOND
+        session = spelled(cluster.plane.session_us)
         who = "" if outcome.down == nodes else f"{names(cluster, outcome.down)} "
-        parts.append(f"{who}cut off from the controller and fenced after {session} s")
+        parts.append(f"{who}cut off from the controller and fenced after {session}")
     parts += _consequences(cluster, outcome)
     if outcome.shrunk and not outcome.down:
-        lag = lag_time_us(cluster) // SECOND
-        parts.append(f"{counted(outcome.shrunk)} with a smaller ISR after {lag} s")
+        lag = spelled(lag_time_us(cluster))
+        parts.append(f"{counted(outcome.shrunk)} with a smaller ISR after {lag}")
     if not outcome.moved and not outcome.offline:
         parts.append("no leader moves")
     return f"{names(cluster, nodes)}: {', '.join(parts)}"
@@ -188,8 +194,8 @@ def _silent_line(cluster: Cluster, fault: str, node: int) -> str:
         return f"{who} {_leads(cluster, node)}, and {control_fate(cluster, node)}"
     below = len(losses(cluster, (node,))[2])
     short = f"; without it {below} would be under min.insync.replicas" if below else ""
-    session = cluster.plane.session_us // SECOND
-    return f"{who} {_leads(cluster, node)}; new leaders after its session of {session} s{short}"
+    session = spelled(cluster.plane.session_us)
+    return f"{who} {_leads(cluster, node)}; new leaders after its session of {session}{short}"
 
 
 def _parting_line(cluster: Cluster, fault: str, node: int) -> str:

@@ -256,6 +256,8 @@ class Fault:
     """A target that makes sense in documentation; empty: :attr:`target`, or one for its kind of targets."""
     mode: str = ""
     """``kraft`` or ``zookeeper`` where only one has what it breaks."""
+    at_least: int = 1
+    """How many nodes it takes; where more than one, a key strikes :attr:`target` and not the node under the cursor."""
 
     def param(self, name: str) -> Param | None:
         """A parameter by name."""

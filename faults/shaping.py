@@ -51,14 +51,3 @@ def noticed(cluster: Cluster, aim: Aim, what: str) -> Expectation:
     leads = f"; {len(led)} partition{'' if len(led) == 1 else 's'} led there" if led else ""
     sentence = f"{names(cluster, aim.nodes)}: {what}{leads}"
     return Expectation(sentence, clients=hit(cluster, aim.nodes, led))
-
-
-def percent(millionths: int) -> str:
-    """A share as people write it: ``0.5%``."""
-    whole, rest = divmod(millionths, 10_000)
-    return f"{whole}.{rest:04d}".rstrip("0").rstrip(".") + "%"
-
-
-def milliseconds(us: int) -> str:
-    """A time as people write it: ``250 ms``."""
-    return f"{us // 1_000} ms" if us % 1_000 == 0 else f"{us} us"

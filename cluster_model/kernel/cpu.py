@@ -3,11 +3,13 @@
 Messages and timers that reach a process on it are put in a queue. Each takes the CPU for its cost, and is handled at
 the end of that: what it sends leaves only then. Nothing is lost and nothing overtakes. Connections are the operating
 system's business and as fast as ever: messages are received, kept and repeated, resets and pauses strike at once.
-A pause stops the CPU in the middle of what it is at.
+A pause stops the CPU in the middle of what it is at. Some timers are the model's own bookkeeping, and how many of them
+ring depends on what it leaves out: those take their turn, but no time.
 
 Only processes that are slow have one, so that it costs nothing to all others.
 """
 
+from collections.abc import Collection
 from typing import Any, Final
 
 from cluster_model.kernel.kernel import Kernel, Payload
@@ -15,18 +17,20 @@ from cluster_model.kernel.kernel import Kernel, Payload
 WORK: Final = 4
 """Kind of the kernel's event with which something has been handled."""
 
-Entry = tuple[int, int, Payload]
-"""(kind, node, payload) of the kernel's event that waits."""
+Entry = tuple[int, int, Payload, bool]
+"""(kind, node, payload) of the kernel's event that waits, and whether it takes no time."""
 
 
 class Cpu:
     """One CPU: of a process, or of both clients of one application. It goes by the first of its nodes."""
 
-    __slots__ = ("_due_at", "_kernel", "_left_us", "_serial", "costs", "nodes", "queue")
+    __slots__ = ("_due_at", "_kernel", "_left_us", "_serial", "costs", "free", "nodes", "queue")
 
-    def __init__(self, kernel: Kernel, nodes: tuple[int, ...]) -> None:
+    def __init__(self, kernel: Kernel, nodes: tuple[int, ...], free: Collection[str] = ()) -> None:
         self._kernel = kernel
         self.nodes = nodes
+        self.free = tuple(free)
+        """Names of timers that take no time."""
         self.costs: tuple[tuple[int, int], ...] = ()
         """(fault, µs) that each thing takes; they add up."""
         self.queue: list[Entry] = []
@@ -38,9 +42,9 @@ class Cpu:
         self._serial = 0
         """Of the event that is waited for; all others are of the past."""
 
-    def take(self, kind: int, node: int, payload: Payload) -> None:
-        """Something is to be handled, behind all that waits."""
-        self.queue.append((kind, node, payload))
+    def take(self, kind: int, node: int, payload: Payload, *, free: bool = False) -> None:
+        """Something is to be handled, behind all that waits; ``free``: in no time when its turn comes."""
+        self.queue.append((kind, node, payload, free))
         if len(self.queue) == 1:
             self.go_on()
 
@@ -48,10 +52,10 @@ class Cpu:
         """Work on what is first, unless it is being worked on."""
         if self._due_at >= 0 or not self.queue:
             return
-        cost = sum([each for _fault, each in self.costs]) if self._left_us < 0 else self._left_us
+        cost = 0 if self.queue[0][3] else sum([each for _fault, each in self.costs])
+        self._due_at = self._kernel.now + (cost if self._left_us < 0 else self._left_us)
         self._left_us = -1
         self._serial += 1
-        self._due_at = self._kernel.now + cost
         self._kernel.schedule(self._due_at, WORK, self.nodes[0], (self._serial,))
 
     def stand_still(self) -> None:
@@ -70,7 +74,7 @@ class Cpu:
 
     def forget(self, node: int) -> None:
         """A process has ended: what waited for it is gone."""
-        if not any(target == node for _kind, target, _payload in self.queue):
+        if not any(target == node for _kind, target, *_rest in self.queue):
             return
         if self.queue[0][1] == node:
             self._due_at = self._left_us = -1
@@ -80,13 +84,13 @@ class Cpu:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self.nodes, self.costs, tuple(self.queue), self._due_at, self._left_us, self._serial)
+        return (self.nodes, self.free, self.costs, tuple(self.queue), self._due_at, self._left_us, self._serial)
 
     @classmethod
     def loaded(cls, kernel: Kernel, saved: tuple[Any, ...]) -> "Cpu":
         """Undo of :meth:`save`."""
-        nodes, costs, queue, due_at, left_us, serial = saved
-        cpu = cls(kernel, nodes)
+        nodes, free, costs, queue, due_at, left_us, serial = saved
+        cpu = cls(kernel, nodes, free)
         cpu.costs, cpu.queue = costs, list(queue)
         cpu._due_at, cpu._left_us, cpu._serial = due_at, left_us, serial
         return cpu

@@ -11,7 +11,7 @@ TIMER: Final = 1
 CONTROL: Final = 2
 GIVE_UP: Final = 3
 TROUBLE: Final = 5
-"""Kinds of kernel events."""
+"""Kinds of kernel events; the one between is a slow CPU's."""
 
 
 class ProcessState(IntEnum):
@@ -97,7 +97,7 @@ class Process:
 
     def _queue_timer(self, timer: Payload) -> None:
         if self.cpu is not None:
-            self.cpu.take(TIMER, self.id, (self.incarnation, timer))
+            self.cpu.take(TIMER, self.id, (self.incarnation, timer), free=timer[0] in self.cpu.free)
 
     def _queue_disconnect(self, peer: int) -> None:
         self._queue_message(peer, DISCONNECTED)

@@ -22,7 +22,7 @@ from cluster_model.kernel.kernel import Kernel, Payload
 from cluster_model.kernel.pipes import Pipe, Queued
 from cluster_model.kernel.process import MESSAGE, TROUBLE, Process, ProcessState
 from cluster_model.kernel.shapes import ANSWER, MILLION, REQUEST, STRICT_ANSWER, Line, Measures, Shape, Trouble
-from cluster_model.kernel.streams import Streams
+from cluster_model.kernel.streams import Stream
 from cluster_model.kernel.wires import GIVEN_UP_US, RETRANSMIT_US, Link, Wire
 
 MSS: Final = 1_448
@@ -58,12 +58,14 @@ class Net(Protocol):
 class Troubles:
     """Those of all links of a network."""
 
-    __slots__ = ("_links", "_net", "_pipes", "_serial", "_streams", "measures")
+    __slots__ = ("_links", "_net", "_pipes", "_seed", "_serial", "_streams", "measures")
 
-    def __init__(self, net: Net, streams: Streams) -> None:
+    def __init__(self, net: Net, seed: int) -> None:
         self.measures = PLAIN
         self._net = net
-        self._streams = streams
+        self._seed = seed
+        self._streams: dict[str, Stream] = {}
+        """Of wires, by what is drawn; there is none of what was never drawn."""
         self._links: dict[tuple[int, int], Link] = {}
         """Those with a trouble."""
         self._pipes: dict[Line, Pipe] = {}
@@ -190,9 +192,15 @@ class Troubles:
         else:
             kernel.schedule(at, MESSAGE, message.target, message.payload)
 
+    def _stream(self, what: str, wire: Wire) -> Stream:
+        name = f"{what}:{wire.name}"
+        if name not in self._streams:
+            self._streams[name] = Stream(self._seed, name)
+        return self._streams[name]
+
     def _repeated_us(self, wire: Wire, size: int, loss: int) -> int:
         """How much later a message is there because its segments are sent again."""
-        stream = self._streams.named(f"loss:{wire.name}")
+        stream = self._stream("loss", wire)
         most = 0
         for _segment in range(max(1, -(-size // MSS))):
             losses = 0
@@ -205,14 +213,14 @@ class Troubles:
         """When an answer arrives that would at this time."""
         at += trouble.answer_us
         if trouble.answer_jitter_us:
-            at += self._streams.named(f"answers:{wire.name}").below(trouble.answer_jitter_us + 1)
+            at += self._stream("answers", wire).below(trouble.answer_jitter_us + 1)
         before = trouble.answers_at.get(number, 0)
         if trouble.answer_us or trouble.answer_jitter_us or before > at:
             trouble.answers_at[number] = at = max(at, before)
         return at
 
     def _perhaps_twice(self, trouble: Trouble, wire: Wire, at: int, message: Queued, kind: int) -> None:
-        if self._streams.named(f"repeats:{wire.name}").below(MILLION) >= trouble.repeats:
+        if self._stream("repeats", wire).below(MILLION) >= trouble.repeats:
             return
         kernel = self._net.kernel
         if kind == ANSWER:
@@ -256,6 +264,7 @@ class Troubles:
                 wire.arrives = 0
             if link.trouble is not None:
                 link.trouble.reset()
+                self._forget(link)
         for link in (there, back):
             opposite = back if link is there else there
             if opposite.trouble is not None and opposite.trouble.close_us:
@@ -340,6 +349,7 @@ class Troubles:
                 self.sever(target, peer)
             elif what == NEWS and serial == link.trouble.believes:
                 link.trouble.believes = 0
+                self._forget(link)
                 link.close()
                 self._net.tell(target, peer, link.source.incarnation)
 
@@ -362,13 +372,19 @@ class Troubles:
             self.sever(node, peer)
 
     def save(self) -> tuple[Any, ...]:
-        """All state but the streams'."""
+        """All state."""
         troubles = tuple([(pair, link.trouble.save()) for pair, link in self._links.items() if link.trouble])
-        return (troubles, tuple([(tuple(line), pipe.save()) for line, pipe in self._pipes.items()]), self._serial)
+        pipes = tuple([(tuple(line), pipe.save()) for line, pipe in self._pipes.items()])
+        drawn = tuple([(name, stream.position) for name, stream in self._streams.items()])
+        return (troubles, pipes, self._serial, drawn)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`, after the links'."""
-        troubles, pipes, self._serial = saved
+        troubles, pipes, self._serial, drawn = saved
+        self._streams.clear()
+        for name, position in drawn:
+            self._streams[name] = Stream(self._seed, name)
+            self._streams[name].position = position
         self._links.clear()
         for (source, target), state in troubles:
             self._trouble(self._net.link(source, target)).load(source, target, state)

@@ -26,7 +26,7 @@ from cluster_model.messages import (
 )
 from cluster_model.profiles import Profile
 from cluster_model.replication.busy import Busy, busy_us
-from cluster_model.replication.fetcher_ids import first_correlation
+from cluster_model.replication.fetcher_ids import FETCHER, first_correlation
 from cluster_model.replication.following import GO_ON, Following, Outcome
 from cluster_model.replication.out_of_range import Seek
 from cluster_model.replication.replica import Replica
@@ -85,7 +85,7 @@ class Fetcher:
         """Nothing has happened to partitions and roles since the last full request."""
         self._sent_epoch = -1
         self._session = SessionHandle(uses_sessions=profile.fetch_sessions)
-        self._alarm = Alarm(port, "fetcher", leader, index)
+        self._alarm = Alarm(port, FETCHER, leader, index)
         self._busy: dict[int, Busy] = {} if busy is None else busy
         self._held: FetchResponse | None = None
         """The answer that a busy thread has in hand; until it is done with it nothing else is asked."""

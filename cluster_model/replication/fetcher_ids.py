@@ -4,6 +4,8 @@ from typing import Final
 
 BITS: Final = 8
 """Room of a fetcher's number in the correlations of its requests."""
+FETCHER: Final = "fetcher"
+"""Name of the timer with which a fetcher looks whether anything is overdue."""
 _FETCHERS: Final = (1 << BITS) - 1
 _WORD: Final = 1 << 32
 _SIGN: Final = 1 << 31

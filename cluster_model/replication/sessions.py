@@ -11,12 +11,14 @@ read as no news. It is therefore a way of counting, not a part of the protocol, 
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from cluster_model.kernel.exchanges import Exchange
 from cluster_model.messages import FetchPartition, FetchRequest, FetchResponse
 from cluster_model.replication.session_cache import FULL, SessionCache
 
+FETCH_WAIT: Final = "fetch wait"
+"""Name of the timer of a fetch that waits."""
 Source = tuple[int, int]
 """(follower, which of its fetcher threads)."""
 
@@ -89,7 +91,7 @@ class FetchSession:
 
     def _arm(self) -> None:
         self._armed = True
-        self.exchange.deadline(self.deadline, self.serial, ("fetch wait", *self.source, self.serial))
+        self.exchange.deadline(self.deadline, self.serial, (FETCH_WAIT, *self.source, self.serial))
 
     def rang(self, now: int) -> bool:
         """The timer: True when the parked fetch has waited long enough."""

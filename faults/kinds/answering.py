@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from cluster_model.kernel.shapes import Shape
 from faults.fault import MS, PERCENT, Fault, Injury, Param, table
-from faults.shaping import Shaping, milliseconds, percent
+from faults.shaping import Shaping
+from faults.spelling import percent, spelled
 
 TO: Final = Param("to", "target", "Only responses between the target and these nodes; all by default.", default="")
 WHOSE: Final = Param(
@@ -29,7 +30,7 @@ class SlowResponses(Shaping):
 
     def told(self, params: Mapping[str, Any]) -> str:
         """How late."""
-        return f"requests are taken in time and answered {milliseconds(int(params['delay']))} late"
+        return f"requests are taken in time and answered {spelled(int(params['delay']))} late"
 
 
 class DuplicateResponses(Shaping):
@@ -44,9 +45,8 @@ class DuplicateResponses(Shaping):
 
     def told(self, params: Mapping[str, Any]) -> str:
         """How many."""
-        return (
-            f"{percent(int(params['percent']))} of the responses come twice, and whoever gets one closes the connection"
-        )
+        often = percent(int(params["percent"]))
+        return f"{often} of the responses come twice, and whoever gets one so closes the connection"
 
 
 FAULTS: Final = table(

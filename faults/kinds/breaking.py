@@ -8,7 +8,8 @@ from cluster_model.kernel.shapes import Shape
 from faults.expecting import names
 from faults.fault import MS, SECOND, Aim, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
 from faults.links import links_of
-from faults.shaping import Shaping, milliseconds, noticed
+from faults.shaping import Shaping, noticed
+from faults.spelling import spelled
 
 TO: Final = Param("to", "target", "The other ends; everybody by default.", default="")
 
@@ -76,7 +77,7 @@ class SlowClose(Shaping):
 
     def told(self, params: Mapping[str, Any]) -> str:
         """How late."""
-        return f"the end of a connection is heard of {milliseconds(int(params['delay']))} late"
+        return f"the end of a connection is heard of {spelled(int(params['delay']))} late"
 
 
 FAULTS: Final = table(

@@ -36,13 +36,28 @@ class CorruptBatch(Behaviour):
                 _refuse_no_batch(cluster, node, {**aim.params, "partition": partition})
         except FaultError as error:
             return plain(f"nothing: {error}")
-        who = names(cluster, aim.nodes)
-        if cluster.world.record(partition).leader not in aim.nodes:
+        leader = cluster.world.record(partition).leader
+        if leader not in aim.nodes:
+            who = names(cluster, aim.nodes)
             return plain(f"{who} does not lead {partition}: nobody will notice before it does, or recovers")
-        readers = tuple(each for each in hit(cluster, (), (partition,)) if each in cluster.consumers)
-        return plain(
-            f"{who} leads {partition}: whoever has yet to read that batch, replica or consumer, stops", readers
+        batch = cluster.harm.batch_at(leader, partition, int(aim.params["offset"]))
+        end = batch.end if batch is not None else 0
+        behind = [each for each in cluster.world.record(partition).assignment if _end(cluster, each, partition) < end]
+        readers = tuple(
+            each
+            for each in hit(cluster, (), (partition,))
+            if each in cluster.consumers and cluster.consumers[each].positions.get(partition, 0) < end
         )
+        who = f"{cluster.name_of(leader)} leads {partition}"
+        if not behind and not readers:
+            return plain(f"{who}: everybody has read that batch, who comes later stops at it")
+        stop = [names(cluster, behind)] if behind else []
+        return plain(f"{who}: {', '.join([*stop, *readers])} stops at that batch", readers)
+
+
+def _end(cluster: Cluster, node: int, partition: str) -> int:
+    replica = cluster.brokers[node].replicas.get(partition)
+    return 0 if replica is None else replica.log.leo
 
 
 def _partition(cluster: Cluster, nodes: tuple[int, ...], params: Mapping[str, Any]) -> str:

@@ -34,6 +34,18 @@ class NetworkPartition(Cutting):
         return severance(cluster, "partition", aim)
 
 
+class Isolation(Cutting):
+    """Each target alone."""
+
+    def aim(self, stage: Stage, aim: Aim) -> Aim:
+        """Every link between a target and anybody, the other targets among them."""
+        return links_of(stage, aim, "isolate")
+
+    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+        """Who is cut off, and what it leads and replicates."""
+        return severance(cluster, "isolate", aim)
+
+
 FAULTS: Final = table(
     Fault(
         name="partition",
@@ -55,6 +67,27 @@ FAULTS: Final = table(
         may_break="the ISR after replica.lag.time.max.ms; leaderships after the session, while the old leader still "
         "takes acks=1 of clients on its side",
         behaviour=NetworkPartition(),
+    ),
+    Fault(
+        name="isolate",
+        letter="i",
+        title="isolation",
+        family="links",
+        summary="Each target is alone: packets between it and everybody else are dropped, those to and from the other "
+        "targets among them.",
+        params=(
+            Param("to", "target", "From whom, the other targets as well if named; everybody by default.", default=""),
+            DIRECTION,
+        ),
+        accepts="nodes",
+        lasting=True,
+        heals="what still waits arrives, in order, after a retransmission timeout of 200 ms",
+        glyph="⊖",
+        colour="warning",
+        cause="failed network cards or ports, hosts whose firewall rules were lost, a switch that isolates its ports",
+        may_break="each target for itself: its leaderships after its session, its place in ISRs after "
+        "replica.lag.time.max.ms; several controllers alone are no quorum",
+        behaviour=Isolation(),
     ),
 )
 """Faults by name."""

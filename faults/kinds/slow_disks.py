@@ -5,6 +5,7 @@ from typing import Final
 from cluster_model.cluster import Cluster
 from faults.expecting import hit, names
 from faults.fault import MS, Aim, Behaviour, Expectation, Fault, Injury, Param, Stage, table
+from faults.spelling import spelled
 
 _SAMPLE: Final = 16_384
 """Bytes of the write that an expectation speaks of: a full batch of a producer (``batch.size``)."""
@@ -35,7 +36,7 @@ class SlowDisk(Behaviour):
         ]
         each_us = _SAMPLE * 1_000_000 // int(aim.params["throughput"]) + int(aim.params["latency"])
         sentence = (
-            f"{names(cluster, aim.nodes)} takes {each_us / MS:.0f} ms to write 16 KiB: all appends to {len(leads)} "
+            f"{names(cluster, aim.nodes)} takes {spelled(each_us)} to write 16 KiB: all appends to {len(leads)} "
             f"partitions it leads, and acks=all to {len(follows)} more that have it in their ISR"
         )
         return Expectation(sentence, clients=hit(cluster, (), (*leads, *follows)))

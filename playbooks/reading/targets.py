@@ -36,11 +36,13 @@ _MANY: Final = ("followers", "isr", "replicas")
 class Target(Kind):
     """A selector such as ``leader(orders-0)``; ``accepts`` is what the fault can be done to.
 
-    ``sides``: it may name both sides of the links that a fault is about, ``link(broker(1), broker(2))``.
+    ``sides``: it may name both sides of the links that a fault is about, ``link(broker(1), broker(2))``;
+    ``at_least``: how many nodes the fault takes.
     """
 
     accepts: str
     sides: bool = False
+    at_least: int = 1
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
         if not isinstance(node, Scalar) or node.empty:
@@ -74,6 +76,9 @@ class Target(Kind):
             wrong = _wrong_count(part, facts)
             if wrong:
                 yield _first(part).column, wrong
+        most = _most(one, facts)
+        if most is not None and most < self.at_least:
+            yield _first(one).column, f"found {one}, allowed are {self.at_least} nodes or more: it never means so many"
 
     def _schema(self) -> Schema:
         return {"type": "string", "minLength": 1}

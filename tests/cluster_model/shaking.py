@@ -9,6 +9,7 @@ from cluster_model.config import ConfigValue
 from cluster_model.controller.raft.peer import ALARM, QuorumPeer
 from cluster_model.kernel.kernel import LANES, LAST
 from cluster_model.kernel.process import TIMER, ProcessState
+from cluster_model.kernel.shapes import INTO, OUT, Shape
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 
 MS: Final = 1_000
@@ -137,6 +138,7 @@ class Step:
 VERBS: Final = (
     "crash", "torn", "power_loss", "shutdown", "disk_loss", "restart", "restart", "restart", "pause", "resume",
     "resume", "add_lag", "remove_lag", "cut", "cut", "mend", "mend", "elect", "delete", "controller", "nothing",
+    "shape", "shape", "shape", "lift", "lift", "sever", "sever",
 )  # fmt: skip
 
 
@@ -188,12 +190,37 @@ def act(cluster: Cluster, step: Step) -> None:
     elif step.verb == "mend":
         for source, target in list(cluster.network._links):
             cluster.mend(source, target, number % 2)
+    elif step.verb in ("shape", "lift", "sever"):
+        _shake_wiring(cluster, step)
     elif step.verb == "elect":
         cluster.elect_leaders(partition, unclean=number % 2 == 0)
     elif step.verb == "delete":
         cluster.delete_records(partition, number % 12 - 1)
     elif step.verb == "controller":
         _shake_controller(cluster, number)
+
+
+SHAPES: Final = (
+    Shape(rate=400), Shape(rate=50_000), Shape(rate=3_000, cards=OUT), Shape(rate=3_000, cards=OUT | INTO),
+    Shape(loss=30_000), Shape(loss=700_000), Shape(answer_us=2 * SECOND, answer_jitter_us=SECOND),
+    Shape(answer_us=700), Shape(repeats=20_000), Shape(close_us=3 * SECOND), Shape(rate=9_000, loss=9_000),
+)  # fmt: skip
+
+
+def _shake_wiring(cluster: Cluster, step: Step) -> None:
+    number = step.number
+    other = cluster.plane.controllers()[0] if number % 4 == 0 else step.other
+    if step.verb == "lift":
+        cluster.wiring.lift(100 + number % 2)
+    elif other == step.node:
+        return
+    elif step.verb == "sever":
+        cluster.wiring.sever([(step.node, other)])
+    else:
+        shape = SHAPES[number // 4 % len(SHAPES)]
+        cluster.wiring.shape(step.node, other, 100 + number % 2, shape)
+        if number % 3:
+            cluster.wiring.shape(other, step.node, 100 + number % 2, shape)
 
 
 def _shake_controller(cluster: Cluster, number: int) -> None:
@@ -266,7 +293,7 @@ def state(cluster: Cluster) -> tuple[Any, ...]:
     """Everything there is, with all sleepers awake: what they left out must not be missing anywhere."""
     cluster.network.rouse()
     network, streams, *others, trace = _saved(cluster)
-    (now, order, sequence, _laned, _behind, heap), processes, links, exchanges = network
+    (now, order, sequence, _laned, _behind, heap), processes, links, exchanges, _cpus, troubles = network
     awake = tuple(
         (place, saved[:3], [(block, left, max(now, arrives)) for block, left, arrives in saved[5]])
         for place, saved in exchanges
@@ -282,7 +309,17 @@ def state(cluster: Cluster) -> tuple[Any, ...]:
             (*process, tuple(event for event in held if not _rings(*event))) for *process, held in processes
         )
     kernel = (now, order, sequence, events)
-    return (kernel, processes, links, awake, sorted(streams), tuple(others), trace[1:], cluster.trace.digest(0, 0))
+    return (
+        kernel,
+        processes,
+        links,
+        awake,
+        troubles,
+        sorted(streams),
+        tuple(others),
+        trace[1:],
+        cluster.trace.digest(0, 0),
+    )
 
 
 def seen(cluster: Cluster) -> tuple[Any, ...]:

@@ -8,9 +8,22 @@ from hypothesis import strategies as st
 
 from cluster_model.cluster import Cluster
 from cluster_model.kernel import exchanges
+from cluster_model.kernel.shapes import Shape
 from cluster_model.keyframes import pack, unpack
 from cluster_model.spec import BrokerSpec, ClusterSpec, TopicSpec
-from tests.cluster_model.shaking import SECOND, Step, act, advance, drawn_plan, drawn_spec, go_on, reach, seen, state
+from tests.cluster_model.shaking import (
+    SECOND,
+    SHAPES,
+    Step,
+    act,
+    advance,
+    drawn_plan,
+    drawn_spec,
+    go_on,
+    reach,
+    seen,
+    state,
+)
 
 pytestmark = pytest.mark.thorough
 
@@ -58,6 +71,21 @@ def test_something_is_left_out() -> None:
 def test_whatever_ends_a_process_wakes_its_exchanges(verb: str) -> None:
     plan = [Step(7 * SECOND + 123, 0, verb, 2, 1, 0), Step(20 * SECOND, 0, "nothing", 1, 2, 0)]
     compare(0, CALM, plan)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_troubled_links_keep_exchanges_awake_and_nothing_is_left_out_of_what_passes(shape: Shape) -> None:
+    number = 4 * SHAPES.index(shape) + 1
+    plan = [
+        Step(7 * SECOND + 123, 0, "shape", 2, 1, number),
+        Step(9 * SECOND, 0, "sever", 2, 1, 1),
+        Step(4 * SECOND, 0, "crash", 3, 1, 1),
+        Step(3 * SECOND, 0, "restart", 3, 1, 1),
+        Step(20 * SECOND, 0, "lift", 2, 1, 1),
+        Step(40 * SECOND, 0, "nothing", 1, 2, 0),
+    ]
+    few, most = compare(0, CALM, plan)
+    assert few * 2 < most
 
 
 def test_a_sleeper_that_lost_count_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from cluster_model.clients.admin_messages import DeleteTopicsRequest
 from cluster_model.cluster import Cluster
 from cluster_model.internal_topics import OFFSETS
+from cluster_model.kernel.shapes import INTO, OUT, Shape
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, Interceptor, NetworkSpec, ProducerSpec, TopicSpec
 
 SECOND = 1_000_000
@@ -37,6 +38,8 @@ FEATURES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "time in the queue": ("2.0", {}, {}),
     "consumer protocol": ("4.1", {"group.consumer.session.timeout.ms": 9_000, "offsets.topic.num.partitions": 3}, {}),
     "handed off": ("3.9", {}, {}),
+    "troubled links": ("3.9", {}, {}),
+    "troubled links, ZooKeeper": ("2.8", {}, {}),
     "offsets made again": ("4.0", {"offsets.topic.num.partitions": 3}, {}),
     "offsets made again, ZooKeeper": ("2.7", {"offsets.topic.num.partitions": 3}, {}),
 }
@@ -83,6 +86,20 @@ def build(name: str) -> Cluster:
     return Cluster.build(spec, 11)
 
 
+def trouble(cluster: Cluster) -> None:
+    """Some of everything that faults do to links, by two of them."""
+    shapes = (
+        Shape(rate=90_000, loss=20_000),
+        Shape(answer_us=30_000, answer_jitter_us=20_000, repeats=2_000),
+        Shape(rate=200_000, cards=OUT | INTO, close_us=2 * SECOND),
+    )
+    nodes = cluster.nodes()
+    pairs = [(one, other) for one in nodes for other in nodes if one != other]
+    for number, pair in enumerate(pairs):
+        for fault in (1, 2):
+            cluster.wiring.shape(*pair, fault, shapes[(number + fault) % 3])
+
+
 def digest(name: str, step: int) -> str:
     """Run it in steps of time: a broker dies, a leader dies, one is made leader by force, one is cut off."""
     cluster = build(name)
@@ -95,6 +112,8 @@ def digest(name: str, step: int) -> str:
     if "made" in name:
         cluster.admin.ask(1, DeleteTopicsRequest(0, (OFFSETS,)))
         run_to(6 * SECOND)
+    if "troubled" in name:
+        trouble(cluster)
     cluster.crash(3)
     run_to(21 * SECOND)
     cluster.crash(1)
@@ -102,6 +121,9 @@ def digest(name: str, step: int) -> str:
     run_to(25 * SECOND)
     cluster.elect_leaders("t-0", unclean=True)
     run_to(28 * SECOND)
+    if "troubled" in name:
+        cluster.wiring.sever([(2, other) for other in cluster.nodes() if other != 2])
+        cluster.wiring.lift(1)
     cluster.restart(1)
     run_to(31 * SECOND)
     others = [node for node in cluster.nodes() if node != 2]
@@ -114,6 +136,7 @@ def digest(name: str, step: int) -> str:
     for other in others:
         cluster.mend(2, other, 1)
         cluster.mend(other, 2, 1)
+    cluster.wiring.lift(2)
     run_to(42 * SECOND)
     cluster.mend(1, 3, 2)
     run_to(END)

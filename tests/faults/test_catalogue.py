@@ -66,6 +66,7 @@ def wanting(fault: Fault) -> list[str]:
         "target": fault.target == "" or is_target(fault.target),
         "example": fault.example == "" or is_target(fault.example),
         "mode": fault.mode in ("", "kraft", "zookeeper"),
+        "at_least": fault.at_least == 1 or (fault.at_least > 1 and fault.target != ""),
     }
     return [name for name, good in right.items() if not good]
 
@@ -122,6 +123,8 @@ WRONG: list[tuple[str, Any]] = [
     ("target", "somebody"),
     ("example", "leader("),
     ("mode", "raft"),
+    ("at_least", 0),
+    ("at_least", 2),
 ]
 
 

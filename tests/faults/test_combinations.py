@@ -12,12 +12,12 @@ from faults.catalogue import CATALOGUE
 from faults.fault import FaultError
 from tests.faults.rigs import unsettled
 from tests.faults.whole import (
-    ELSEWHERE,
     OWN,
     PLANES,
     SECOND,
     TARGETS,
     action_of,
+    elsewhere,
     fits_plane,
     healed,
     ledger_faults,
@@ -38,7 +38,7 @@ class Strike(NamedTuple):
 @st.composite
 def strikes(draw: st.DrawFn, plane: str, names: tuple[str, ...]) -> Strike:
     fault = CATALOGUE[draw(st.sampled_from(names))]
-    targets = (TARGETS[fault.accepts], *ELSEWHERE.get(fault.accepts, ()))
+    targets = (*([TARGETS[fault.accepts]] if fault.at_least == 1 else []), *elsewhere(fault))
     target = "" if fault.name in OWN else draw(st.sampled_from(targets))
     for_us = draw(st.sampled_from((-1, 2 * SECOND, 9 * SECOND)))
     return Strike(action_of(fault, target, for_us), draw(st.integers(0, 8)) * SECOND)

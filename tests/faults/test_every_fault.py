@@ -5,7 +5,7 @@ import pytest
 from faults.catalogue import CATALOGUE
 from faults.fault import Behaviour, Fault
 from tests.faults.rigs import unsettled
-from tests.faults.whole import ELSEWHERE, PLANES, SECOND, fits_plane, healed, ledger_faults, struck
+from tests.faults.whole import PLANES, SECOND, elsewhere, fits_plane, healed, ledger_faults, struck
 
 CASES = [
     pytest.param(plane, fault, "", id=f"{plane}-{name}")
@@ -18,7 +18,7 @@ MORE = [
     for plane in PLANES
     for name, fault in CATALOGUE.items()
     if fits_plane(fault, plane)
-    for target in ("", *ELSEWHERE.get(fault.accepts, ()))
+    for target in ("", *elsewhere(fault))
     if target or plane == "old"
 ]
 

@@ -32,6 +32,7 @@ TARGETS: Final = {
     "brokers": "leader(orders-0)",
     "processes": "leader(orders-0)",
     "nodes": "leader(orders-0)",
+    "hosts": "leader(orders-0)",
     "clients": "client(billing/0)",
     "consumers": "client(billing/0)",
     "producers": "client(checkout)",
@@ -43,6 +44,7 @@ TARGETS: Final = {
 ELSEWHERE: Final = {
     "processes": ("controller", "client(ledger)", "client(billing/0)", "broker(5)"),
     "nodes": ("controller", "client(sensor)", "members(shipping)", "rack(a)"),
+    "hosts": ("brokers", "client(ledger)", "members(shipping)", "client(sensor) + broker(2)"),
     "clients": ("client(ledger)", "members(shipping)"),
     "consumers": ("members(shipping)",),
     "producers": ("client(sensor)", "client(ledger)"),
@@ -56,6 +58,15 @@ OWN: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "duplicate_instance": ("client(billing/0)", {"of": "client(billing/1)"}),
 }
 """Faults whose target or parameters are special."""
+
+
+def elsewhere(fault: Fault) -> tuple[str, ...]:
+    """Other targets that it has to do with as well; what takes many nodes has its own."""
+    return ELSEWHERE.get(fault.accepts, ()) if fault.at_least == 1 else MANY
+
+
+MANY: Final = ("brokers", "brokers + controllers", "all - broker(5) + clients")
+"""Targets for faults that take five nodes at once."""
 
 
 def whole_cluster(plane: str = "kraft", seed: int = 7) -> Cluster:
