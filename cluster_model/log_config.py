@@ -59,7 +59,8 @@ def log_rules(profile: Profile, broker: Config, topic: Config) -> LogRules:
         delete_delay_us=duration_us(number("file.delete.delay.ms", "log.segment.delete.delay.ms", 60_000)),
         by_timestamp=profile.number >= (0, 10, 1),
         log_append_time=stamped_by == "LogAppendTime" and profile.number >= (0, 10, 0),
-        oldest_us=_oldest_us(profile, broker, topic),
+        oldest_us=_bound_us(profile, broker, topic, "before", NEVER),
+        newest_us=_bound_us(profile, broker, topic, "after", _HOUR_MS if profile.number >= (4, 0, 0) else NEVER),
         flush_us=duration_us(number("flush.ms", "log.flush.interval.ms", scheduler_ms)),
         jitter_us=_jitter_us(broker, topic),
         max_message=number("max.message.bytes", "message.max.bytes", default_max_message),
@@ -88,10 +89,13 @@ def _max_lag_us(profile: Profile, broker: Config, topic: Config) -> int:
     return duration_us(int(lag_ms))
 
 
-def _oldest_us(profile: Profile, broker: Config, topic: Config) -> int:
-    """KIP-32, 0.10; by a setting of its own since 3.6, by that alone since 4.0 (KIP-937)."""
-    limit_ms = NEVER
-    for setting, since, until in (("difference", (0, 10, 0), (4, 0, 0)), ("before", (3, 6, 0), (99, 0, 0))):
+def _bound_us(profile: Profile, broker: Config, topic: Config, side: str, default_ms: int) -> int:
+    """KIP-32, 0.10, one setting for both sides; one for each since 3.6 (KIP-937), by those alone since 4.0.
+
+    An hour ahead is the most by default since 4.0 (KIP-1030).
+    """
+    limit_ms = default_ms
+    for setting, since, until in (("difference", (0, 10, 0), (4, 0, 0)), (side, (3, 6, 0), (99, 0, 0))):
         if since <= profile.number < until:
             name = f"message.timestamp.{setting}.max.ms"
             limit_ms = int(topic.get(name, broker.get(f"log.{name}", limit_ms)))

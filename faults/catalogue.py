@@ -6,6 +6,7 @@ from typing import Final
 
 from faults.fault import FAMILIES, Fault
 from faults.kinds import (
+    acknowledgements,
     answering,
     bouncing,
     breaking,
@@ -15,18 +16,24 @@ from faults.kinds import (
     delaying,
     dividing,
     flapping,
+    handlers,
     lagging,
     limiting,
+    loads,
     losing,
+    memberships,
     outvoting,
     partitioning,
     pausing,
+    processing,
+    skewing,
     slow_disks,
     slowing,
     stalling,
     stopping,
     thrashing,
     withholding,
+    zombies,
 )
 
 
@@ -55,8 +62,15 @@ CATALOGUE: Final = _by_family(
     broken_disks.FAULTS,
     controlling.FAULTS,
     outvoting.FAULTS,
+    skewing.FAULTS,
     withholding.FAULTS,
     stalling.FAULTS,
+    processing.FAULTS,
+    handlers.FAULTS,
+    loads.FAULTS,
+    memberships.FAULTS,
+    acknowledgements.FAULTS,
+    zombies.FAULTS,
 )
 """Faults by name, those of a family together."""
 

@@ -13,8 +13,8 @@ class Outgoing:
     """A batch on its way. ``written`` stays True once an attempt may have reached a log."""
 
     __slots__ = (
-        "attempts", "closed", "created_us", "done", "epoch", "first", "in_flight", "leader_epoch", "newest_us",
-        "partition", "producer_id", "records", "renumbered", "retry_at", "sequence", "written",
+        "aged_us", "attempts", "closed", "created_us", "done", "epoch", "first", "in_flight", "leader_epoch",
+        "newest_us", "partition", "producer_id", "records", "renumbered", "retry_at", "sequence", "written",
     )  # fmt: skip
 
     def __init__(self, partition: str, sequence: int, records: int, created_us: int) -> None:
@@ -23,6 +23,8 @@ class Outgoing:
         """Number of the first record: the application's count in this partition."""
         self.records = records
         self.created_us = created_us
+        self.aged_us = 0
+        """How much older a jump of the machine's clock has made it, as the client reckons."""
         self.newest_us = created_us
         """When the last record joined."""
         self.producer_id = -1
@@ -50,7 +52,7 @@ class Outgoing:
             piece = Outgoing(
                 self.partition, self.sequence + start, min(room, self.records - start), self.created_us
             )  # fmt: skip
-            piece.newest_us = self.newest_us
+            piece.newest_us, piece.aged_us = self.newest_us, self.aged_us
             piece.producer_id, piece.epoch, piece.first = self.producer_id, self.epoch, self.first + start
             piece.written, piece.closed = self.written, True
             pieces.append(piece)
@@ -61,7 +63,7 @@ class Outgoing:
         return (
             self.partition, self.sequence, self.records, self.created_us, self.attempts, self.retry_at,
             self.in_flight, self.written, self.producer_id, self.newest_us, self.epoch, self.first, self.leader_epoch,
-            self.done, self.renumbered, self.closed,
+            self.done, self.renumbered, self.closed, self.aged_us,
         )  # fmt: skip
 
     @classmethod
@@ -70,7 +72,7 @@ class Outgoing:
         batch = cls(*saved[:4])
         (
             batch.attempts, batch.retry_at, batch.in_flight, batch.written, batch.producer_id, batch.newest_us,
-            batch.epoch, batch.first, batch.leader_epoch, batch.done, batch.renumbered, batch.closed,
+            batch.epoch, batch.first, batch.leader_epoch, batch.done, batch.renumbered, batch.closed, batch.aged_us,
         ) = saved[4:]  # fmt: skip
         return batch
 

@@ -10,6 +10,7 @@ from typing import Final
 from cluster_model.clients.accumulator import Accumulator, Line, Outgoing
 from cluster_model.clients.producer_config import ProducerConfig
 from cluster_model.clients.sizes import RecordSizes
+from cluster_model.kernel.wall import WallClock
 
 NEVER: Final = 1 << 62
 
@@ -17,9 +18,11 @@ NEVER: Final = 1 << 62
 class Expiry:
     """Deadlines of batches, by the era of the client."""
 
-    __slots__ = ("_config", "_sizes", "bounds_flights")
+    __slots__ = ("_config", "_sizes", "bounds_flights", "wall")
 
-    def __init__(self, config: ProducerConfig, sizes: RecordSizes) -> None:
+    def __init__(self, config: ProducerConfig, sizes: RecordSizes, wall: WallClock | None = None) -> None:
+        self.wall = WallClock() if wall is None else wall
+        """The machine's clock: what it shows stamps records."""
         self._config = config
         self._sizes = sizes
         self.bounds_flights = config.era.expiry == "delivery"
@@ -30,13 +33,13 @@ class Expiry:
         config = self._config
         head = line.waiting[0]
         if self.bounds_flights:
-            return head.created_us + config.delivery_timeout_us
+            return head.created_us - head.aged_us + config.delivery_timeout_us
         if config.era.expiry == "none" or line.muted:
             return NEVER
         patience = config.request_timeout_us + 1
         if head.attempts:
             return head.retry_at + patience
-        at = head.created_us + config.linger_us
+        at = head.created_us - head.aged_us + config.linger_us
         closed = len(line.waiting) > 1 or head.closed
         if closed or self._sizes.of(head.partition, head.sequence, head.records) >= config.batch_bytes:
             at = min(at, head.newest_us)
@@ -44,7 +47,15 @@ class Expiry:
 
     def under_way(self, batch: Outgoing) -> int:
         """The same of a batch whose answer is due."""
-        return batch.created_us + self._config.delivery_timeout_us if self.bounds_flights else NEVER
+        if not self.bounds_flights:
+            return NEVER
+        return batch.created_us - batch.aged_us + self._config.delivery_timeout_us
+
+    def clock_stepped(self, by: int, batches: list[Outgoing]) -> None:
+        """The machine's clock was set: it is what a batch's age goes by, and stamps that were given stay."""
+        for batch in batches:
+            batch.aged_us += by
+            batch.newest_us -= by
 
     def first(self, accumulator: Accumulator, flights: list[Outgoing]) -> int:
         """The earliest deadline, :data:`NEVER` for none."""

@@ -71,6 +71,10 @@ class InGroup(Generic[Member]):
         self._telling.done(outcome)
         self.on_outcome(outcome)
 
+    def clock_stepped(self, by: int) -> None:
+        """The machine's clock was set: ``max.poll.interval.ms`` goes by it (``Timer``), but only ahead."""
+        self._polled_at -= max(0, by)
+
     def close(self, now: int) -> bool:
         """Begin to leave: with automatic commits after a last one. True when that has ended, and the member left."""
         if self._settings.auto_commit and not self.commits.busy(CLOSE):

@@ -33,7 +33,7 @@ class Readiness:
         if batch.attempts:
             return self._backs_off_until(line, batch)
         full = len(line.waiting) > 1 or batch.closed or self.size(batch) >= config.batch_bytes
-        at = batch.created_us if full or self.hurry else batch.created_us + config.linger_us
+        at = batch.created_us - batch.aged_us + (0 if full or self.hurry else config.linger_us)
         return max(at, self._packed_at(batch))
 
     def along_at(self, line: Line) -> int:

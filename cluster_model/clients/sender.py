@@ -25,8 +25,8 @@ class Sender:
 
     __slots__ = (
         "_accumulator", "_alarm", "_books", "_config", "_correlation", "_expiry", "_flight", "_id_request", "_jitter",
-        "_latencies", "_manner", "_metadata", "_muting", "_name", "_next_line", "_patience_us", "_port",
-        "_pumped_as_of", "_ready", "_sequences", "_spec", "_stalled", "acks", "at_once",
+        "_latencies", "_manner", "_muting", "_name", "_next_line", "_patience_us", "_port",
+        "_pumped_as_of", "_ready", "_sequences", "_spec", "_stalled", "acks", "at_once", "metadata",
     )  # fmt: skip
 
     def __init__(
@@ -49,8 +49,8 @@ class Sender:
         self._books = books
         self._jitter = jitter
         self._flight = InFlight()
-        self._expiry = Expiry(config, sizes)
-        self._metadata = Metadata(
+        self._expiry = Expiry(config, sizes, port.wall)
+        self.metadata = Metadata(
             port,
             brokers,
             age_us=config.metadata_age_us,
@@ -58,10 +58,10 @@ class Sender:
             timeout_us=config.request_timeout_us,
             busy=self._busy,
         )
-        self._ready = Readiness(config, self._metadata, sizes)
+        self._ready = Readiness(config, self.metadata, sizes)
         self._sequences = Sequences(config.era, on=config.idempotent)
         self._id_request = IdRequest(
-            port, self._metadata, backoff_us=config.backoff_us, timeout_us=config.request_timeout_us
+            port, self.metadata, backoff_us=config.backoff_us, timeout_us=config.request_timeout_us
         )
         self._manner: tuple[int, int, str, int] | tuple[()] = ()
         """What sets its requests apart from others, in the fields' order (``TransactionalSender``)."""
@@ -79,11 +79,6 @@ class Sender:
         self._next_line: dict[int, str] = {}
         """Broker → the partition for which its last request had no room: the next one begins there."""
 
-    @property
-    def metadata(self) -> Metadata:
-        """What this client knows of the cluster."""
-        return self._metadata
-
     def stall(self, *, on: bool) -> None:
         """Whether callbacks keep this thread from sending."""
         self._stalled = on
@@ -94,9 +89,9 @@ class Sender:
         self._ready.hurry = on
 
     @property
-    def under_way(self) -> int:
-        """Batches under way whose outcome is open."""
-        return sum(not batch.done for batch in self._flight.batches())
+    def flight(self) -> InFlight:
+        """What is under way."""
+        return self._flight
 
     def unsettled(self) -> list[Outgoing]:
         """Batches whose outcome is open, under way or not: partition by partition, in the order of their records."""
@@ -111,16 +106,13 @@ class Sender:
         if not self._sequences.ready:
             self._id_request.want()
 
-    def _busy(self, broker: int) -> bool:
-        return self._flight.count(broker) > 0
-
     def pump_one(self, partition: str, now: int) -> None:
         """What :meth:`pump` does when this partition's newest batch is all there is to send."""
-        leader = self._metadata.leader(partition)
+        leader = self.metadata.leader(partition)
         line = self._accumulator.lines[partition]
         if (
             not self.at_once
-            or self._pumped_as_of != self._metadata.version
+            or self._pumped_as_of != self.metadata.version
             or self._sequences.unsettled
             or leader == NOBODY
             or len(line.waiting) != 1
@@ -147,7 +139,7 @@ class Sender:
         for line in tuple(self._accumulator.busy.values()):
             while line.waiting and sequences.is_of_the_past(line.waiting[0]):
                 self._give_up(line.waiting[0], GAP, for_good=False)
-            leader = self._metadata.leader(line.name)
+            leader = self.metadata.leader(line.name)
             if leader == NOBODY:
                 lost = True
             elif leader in nodes:
@@ -162,9 +154,9 @@ class Sender:
                     pass
         else:
             self._id_request.want()
-        self._pumped_as_of = -1 if lost or self._stalled else self._metadata.version
+        self._pumped_as_of = -1 if lost or self._stalled else self.metadata.version
         if lost:
-            self._metadata.refresh()
+            self.metadata.refresh()
         self._rearm(self._ready.next(nodes, now))
 
     def _can_take(self, leader: int) -> bool:
@@ -217,20 +209,17 @@ class Sender:
         accumulator.waiting -= 1
         batch.in_flight = True
         batch.attempts += 1
-        state = self._metadata.states[line.name]
+        state = self.metadata.states[line.name]
         batch.leader_epoch = state.leader_epoch
         if batch.producer_id < 0 and config.idempotent:
             self._sequences.stamp(line, batch)
         self._correlation += 1
-        records = batch.records
-        size = self._ready.size(batch)
         codec = config.codec
-        if codec.code:
-            size = codec.size(size)
+        size = codec.size(self._ready.size(batch)) if codec.code else self._ready.size(batch)
         request = ProduceRequest(
             self._correlation, line.name, self.acks, config.request_timeout_us, self._name, batch.producer_id,
-            batch.sequence, records, size, (), batch.newest_us, codec.code, batch.epoch, batch.sequence - batch.first,
-            *self._manner,
+            batch.sequence, batch.records, size, (), batch.newest_us + self._expiry.wall.ahead_us, codec.code,
+            batch.epoch, batch.sequence - batch.first, *self._manner,
         )  # fmt: skip
         self._port.send(leader, request)
         if batch.attempts > 1:
@@ -267,10 +256,15 @@ class Sender:
         if at >= 0:
             self._alarm.want(at)
 
+    def clock_stepped(self, by: int) -> None:
+        """Batches are so much older; some may have waited for too long."""
+        self._expiry.clock_stepped(by, self.unsettled())
+        self._alarm.want(self._port.now)
+
     def rang(self, name: str) -> None:
         """A timer of this thread."""
         if name == "metadata":
-            self._metadata.rang()
+            self.metadata.rang()
         elif name == "producer id":
             self._id_request.rang()
         elif self._alarm.rang():
@@ -304,15 +298,15 @@ class Sender:
 
     def disconnected(self, peer: int) -> None:
         """Everything under way to ``peer`` failed without an answer."""
-        self._metadata.disconnected(peer)
+        self.metadata.disconnected(peer)
         self._id_request.disconnected(peer)
         self._connection_lost(peer, -1)
         self.pump()
 
     def closed_by(self, broker: int) -> None:
         """A broker closed the connection on an error of a request with acks=0: nobody is told which."""
-        self._metadata.disconnected(broker)
-        self._metadata.refresh()
+        self.metadata.disconnected(broker)
+        self.metadata.refresh()
 
     def _connection_lost(self, broker: int, timed_out: int) -> None:
         """A timed-out request closes the connection, and all requests on it fail (``processDisconnection``)."""
@@ -321,8 +315,8 @@ class Sender:
             error = KafkaError.REQUEST_TIMED_OUT if request == timed_out else KafkaError.NETWORK_EXCEPTION
             self._ended(batch, broker, error, -1)
         if gone:
-            self._metadata.avoid(broker)
-            self._metadata.refresh()
+            self.metadata.avoid(broker)
+            self.metadata.refresh()
 
     def answered(self, response: ProduceResponse) -> None:
         """A broker's word on a batch."""
@@ -335,14 +329,14 @@ class Sender:
             del flight.flights[response.correlation]
             flight.counts[alone[0]] -= 1
             self._take_word(alone[0], alone[2], response)
-        if self._accumulator.waiting or self._pumped_as_of != self._metadata.version or self._sequences.unsettled:
+        if self._accumulator.waiting or self._pumped_as_of != self.metadata.version or self._sequences.unsettled:
             self.pump()
 
     def _take_word(self, broker: int, batch: Outgoing, word: ProduceResponse) -> None:
         if word.error and word.error != KafkaError.DUPLICATE_SEQUENCE_NUMBER:
             self._ended(batch, broker, KafkaError(word.error), word.log_start)
             if word.current is not None and self._config.era.learns_leaders:
-                self._metadata.learn(batch.partition, word.current)
+                self.metadata.learn(batch.partition, word.current)
             return
         accumulator = self._accumulator
         line = accumulator.lines[batch.partition]
@@ -360,7 +354,7 @@ class Sender:
         line = self._accumulator.lines[batch.partition]
         line.muted = False
         if error in INVALID_METADATA:
-            self._metadata.refresh()
+            self.metadata.refresh()
         if batch.done:
             return
         now = self._port.clock.now
@@ -372,12 +366,16 @@ class Sender:
             room = max(1, config.batch_bytes * batch.records // max(1, self._ready.size(batch)))
             self._accumulator.replace(batch, batch.pieces(room))
             return
-        in_time = now - batch.created_us < config.delivery_timeout_us and batch.attempts <= config.retries
+        waited = now - batch.created_us + batch.aged_us
+        in_time = waited < config.delivery_timeout_us and batch.attempts <= config.retries
         if not (in_time and self._sequences.may_retry(line, batch, error, log_start)):
             self._give_up(batch, error, for_good=in_time)
             return
         batch.retry_at = now + config.pause_us(batch.attempts, self._jitter)
         self._accumulator.back(batch)
+
+    def _busy(self, broker: int) -> bool:
+        return self._flight.count(broker) > 0
 
     def abort(self, error: str) -> None:
         """Every batch without an outcome fails, and no answer is waited for (``abortIncompleteBatches``)."""
@@ -402,7 +400,7 @@ class Sender:
         """All state, the accumulator's included."""
         return (
             self._accumulator.save(), self._flight.save(), self._sequences.save(), self._id_request.save(),
-            self._metadata.save(), self._alarm.save(), self._correlation, self._ready.hurry,
+            self.metadata.save(), self._alarm.save(), self._correlation, self._ready.hurry,
             tuple(self._next_line.items()),
         )  # fmt: skip
 
@@ -414,7 +412,7 @@ class Sender:
         self._accumulator.loaded_flights(accumulator, self._flight.batches())
         self._sequences.load(sequences, self._accumulator.lines)
         self._id_request.load(id_request)
-        self._metadata.load(metadata)
+        self.metadata.load(metadata)
         self._alarm.load(alarm)
         self._next_line = dict(lines)
         self._pumped_as_of = -1

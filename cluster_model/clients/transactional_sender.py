@@ -35,9 +35,9 @@ class TransactionalSender(Sender):
         self.manager = TransactionManager(
             config.transactional_id, config.transaction_timeout_us, config.backoff_us, rules
         )  # fmt: skip
-        self.control = Transactions(self._port, config, self._metadata, self.manager)
+        self.control = Transactions(self._port, config, self.metadata, self.manager)
         self._id_request = _NoRequest(
-            self._port, self._metadata, backoff_us=config.backoff_us, timeout_us=config.request_timeout_us
+            self._port, self.metadata, backoff_us=config.backoff_us, timeout_us=config.request_timeout_us
         )
         self._sequences = TransactionalSequences(config.era, self.manager)
         self._manner = (TRANSACTIONAL, -1, config.transactional_id, rules.versions[0])
@@ -95,8 +95,8 @@ class TransactionalSender(Sender):
             self._port.abandon(broker)
             self.control.lost(broker)
             self._connection_lost(broker, -1)
-            self._metadata.avoid(broker)
-            self._metadata.refresh()
+            self.metadata.avoid(broker)
+            self.metadata.refresh()
         self.pump()
 
     def _connection_lost(self, broker: int, timed_out: int) -> None:

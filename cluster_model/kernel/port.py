@@ -11,13 +11,15 @@ from cluster_model.kernel.processes import Network
 class Port:
     """What a node may do."""
 
-    __slots__ = ("_links", "_network", "_processes", "clock", "node_id")
+    __slots__ = ("_links", "_network", "_processes", "clock", "node_id", "wall")
 
     def __init__(self, network: Network, node_id: int) -> None:
         self.node_id = node_id
         self._network = network
         self.clock = network.kernel
         """Its ``now`` is what :attr:`now` tells, without a call; nothing else of it is for a node."""
+        self.wall = network.clocks.of(node_id)
+        """The machine's clock, which a fault may have set."""
         self._processes = network.processes
         self._links = network.outgoing(node_id)
 
@@ -25,6 +27,11 @@ class Port:
     def now(self) -> int:
         """Virtual microseconds."""
         return self.clock.now
+
+    @property
+    def wall_now(self) -> int:
+        """What the machine's clock shows, in µs since the session began: ``Time.milliseconds``."""
+        return self.clock.now + self.wall.ahead_us
 
     @property
     def incarnation(self) -> int:

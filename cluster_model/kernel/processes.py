@@ -39,6 +39,7 @@ from cluster_model.kernel.process import (
 )
 from cluster_model.kernel.streams import Streams
 from cluster_model.kernel.troubles import Troubles
+from cluster_model.kernel.wall import Clocks
 from cluster_model.kernel.wires import Link
 
 __all__ = ["CONTROL", "DISCONNECTED", "MESSAGE", "TIMER", "Link", "Network", "Node", "Process", "ProcessState"]
@@ -48,8 +49,8 @@ class Network:
     """All processes and the links between them."""
 
     __slots__ = (
-        "_cpus", "_exchanges", "_jitter", "_latency", "_links", "_naive", "_outgoing", "_seed", "kernel", "processes",
-        "troubles",
+        "_cpus", "_exchanges", "_jitter", "_latency", "_links", "_naive", "_outgoing", "_seed", "clocks", "kernel",
+        "processes", "troubles",
     )  # fmt: skip
 
     def __init__(self, streams: Streams, latency: int, jitter: int, control: Handler, *, naive: bool = False) -> None:
@@ -60,6 +61,7 @@ class Network:
         handlers = (self._deliver, self._fire, control, self._give_up, self._work, self._trouble)
         self.kernel = Kernel(handlers)
         self.processes: dict[int, Process] = {}
+        self.clocks = Clocks(self.processes)
         self._seed = streams.seed
         self._naive = naive
         self._exchanges: dict[tuple[int, int, int], Exchange] = {}
@@ -114,6 +116,11 @@ class Network:
         """Let faults add this, and nothing else, to the delays of one link: (fault id, latency, jitter) each."""
         self.rouse(source, target)
         self.link(source, target).slow_down(lag)
+
+    def skew(self, node: int, fault: int, ahead_us: int) -> None:
+        """Let a fault set a machine's clock that far ahead, or behind; 0: no longer (:mod:`~.kernel.wall`)."""
+        self.rouse(node)
+        self.clocks.skew(node, fault, ahead_us)
 
     def cut(self, source: int, target: int, fault: int) -> None:
         """Drop all packets of one direction, until every fault that cut it has mended it."""
@@ -287,15 +294,16 @@ class Network:
         links = tuple([(pair, link.save()) for pair, link in self._links.items()])
         exchanges = tuple([(place, exchange.save()) for place, exchange in self._exchanges.items()])
         cpus = tuple([cpu.save() for cpu in self._cpus.values()])
-        return (self.kernel.save(), processes, links, exchanges, cpus, self.troubles.save())
+        return (self.kernel.save(), processes, links, exchanges, cpus, self.troubles.save(), self.clocks.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`, before the nodes are loaded; links and exchanges first used since are as new."""
-        kernel, processes, links, exchanges, cpus, troubles = saved
+        kernel, processes, links, exchanges, cpus, troubles, clocks = saved
         self.kernel.load(kernel)
         for node_id, state, incarnation, held in processes:
             process = self.processes[node_id]
             process.state, process.incarnation, process.held = state, incarnation, list(held)
+        self.clocks.load(clocks)
         self._links.clear()
         for outgoing in self._outgoing.values():
             outgoing.clear()

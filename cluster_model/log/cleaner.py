@@ -14,7 +14,7 @@ from cluster_model.log.keys import Key, keys_of
 from cluster_model.log.lineage import ABORT, Batch
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.rules import NEVER
-from cluster_model.log.segments import INT32_MAX, NO_TIMESTAMP, Segment
+from cluster_model.log.segments import INT32_MAX, NO_TIMESTAMP, UNTOLD, Segment
 
 _MILLION: Final = 1_000_000
 
@@ -49,7 +49,7 @@ class Pass(NamedTuple):
 
 def _newest(segment: Segment) -> int:
     """``LogSegment.largestTimestamp``."""
-    return segment.newest_us if segment.newest_us > NO_TIMESTAMP else segment.modified_us
+    return segment.newest_us if segment.newest_us not in UNTOLD else segment.modified_us
 
 
 def to_clean(log: ReplicaLog, stable: int, checkpoint: int, now: int) -> ToClean | None:
@@ -70,7 +70,7 @@ def to_clean(log: ReplicaLog, stable: int, checkpoint: int, now: int) -> ToClean
     end = _end_of(log, len(cleanable) - 1) if cleanable else first_dirty
     dirty = [one for one in _from(cleanable, first_dirty) if one.base < end]
     clean_bytes = sum(one.size for one in cleanable) - sum(one.size for one in dirty)
-    told = [one.first_us for one in _from(sealed, first_dirty) if one.first_us > 0]
+    told = [one.first_us for one in _from(sealed, first_dirty) if one.first_us not in UNTOLD]
     overdue = bool(told) and min(told) < now - rules.max_lag_us
     found = ToClean(first_dirty, end, clean_bytes, sum(one.size for one in dirty), overdue)
     if not found.dirty_bytes or end <= first_dirty:
@@ -90,12 +90,14 @@ def _end_of(log: ReplicaLog, index: int) -> int:
     return sealed[index + 1].base if index + 1 < len(sealed) else log.segments.base
 
 
-def clean(log: ReplicaLog, work: ToClean, now: int, *, room: int, horizons: bool, expiry_us: int = NEVER) -> Pass:
+def clean(
+    log: ReplicaLog, work: ToClean, now: int, *, room: int, horizons: bool, expiry_us: int = NEVER, ahead_us: int = 0
+) -> Pass:
     """Do it (``Cleaner.doClean``).
 
     ``room`` is how many keys the offset map takes: a pass that fills it goes no further. ``horizons``: tombstones go
     by the time of the first cleaning that kept them (KIP-534, 3.1), before by the age of their segment's file; and
-    so do empty markers. ``expiry_us`` is how long a silent producer is known.
+    so do empty markers. ``expiry_us`` is how long a silent producer is known, ``ahead_us`` how far the clock is ahead.
     """
     newest, end = _offset_map(log, work, room)
     count = sum(segment.base < end for segment in log.segments.sealed)
@@ -103,7 +105,7 @@ def clean(log: ReplicaLog, work: ToClean, now: int, *, room: int, horizons: bool
     behind = _end_of(log, count - 1)
     clean_part = [segment for segment in old if segment.base < work.first_dirty]
     oldest_us = clean_part[-1].modified_us - log.rules.tombstone_us if clean_part else -1
-    sweep = _Sweep(log, newest, end, now, empty_markers(log, behind, now, expiry_us), horizons=horizons)
+    sweep = _Sweep(log, newest, end, now + ahead_us, empty_markers(log, behind, now, expiry_us), horizons=horizons)
     for index, segment in enumerate(old):
         sweep.segment(segment.base, _end_of(log, index), keeps_deletes=segment.modified_us > oldest_us)
     before = log.cleaned or Cleaned()

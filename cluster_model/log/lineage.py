@@ -25,6 +25,10 @@ COMMIT: Final = 3
 one offset each."""
 
 
+UNTOLD: Final = -1
+"""``timestamp_us`` of a batch that says none. Any other is one, from before the session began if negative."""
+
+
 class Batch(NamedTuple):
     """Records written together. ``sequence`` numbers the client's records in this partition, from 0.
 

@@ -14,7 +14,7 @@ from cluster_model.log.cleaned import Cleaned, joined
 from cluster_model.log.epochs import EpochCache
 from cluster_model.log.lineage import Batch, Lineage, Lineages
 from cluster_model.log.rules import DEFAULT_RULES, NEVER, LogRules
-from cluster_model.log.segments import BY_RETENTION, Segment, Segments
+from cluster_model.log.segments import BY_RETENTION, NO_TIMESTAMP, Segment, Segments
 from cluster_model.log.slices import Extent, Slice
 from cluster_model.log.transactions import Transactions
 
@@ -173,7 +173,7 @@ class ReplicaLog:
         if records.cleaned is not None:
             self._admit_cleaned(records, records.cleaned, now)
             return
-        size, first_us, newest_us, end = 0, -1, -1, records.end
+        size, first_us, newest_us, end = 0, NO_TIMESTAMP, NO_TIMESTAMP, records.end
         for start, lineage_id in reversed(records.extents):
             more, first_us, top = by_id[lineage_id].measure(start, end)
             size += more

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.log.segments import Segment
+from cluster_model.log.segments import UNTOLD, Segment
 
 BY_SIZE: Final = "retention.bytes"
 BY_TIME: Final = "retention.ms"
@@ -44,22 +44,22 @@ def _over_size(log: ReplicaLog) -> _Predicate:
     return goes
 
 
-def _too_old(log: ReplicaLog, now: int) -> _Predicate:
+def _too_old(log: ReplicaLog, now: int, ahead_us: int) -> _Predicate:
     """By the largest *record* timestamp (KIP-33): records of the future pin a log, old-dated ones go at once."""
     rules = log.rules
 
     def goes(segment: Segment, _following: int) -> bool:
-        told = rules.by_timestamp and segment.newest_us >= 0
-        return now - (segment.newest_us if told else segment.modified_us) > rules.retention_us
+        told = rules.by_timestamp and segment.newest_us not in UNTOLD
+        return (now + ahead_us - segment.newest_us if told else now - segment.modified_us) > rules.retention_us
 
     return goes
 
 
-def retain(log: ReplicaLog, hw: int, now: int) -> Iterator[tuple[str, int]]:
+def retain(log: ReplicaLog, hw: int, now: int, ahead_us: int = 0) -> Iterator[tuple[str, int]]:
     """Delete what the rules allow; after each move of the log's start: (the rule, where the log began before).
 
     What lies below a start that DeleteRecords set goes first, then what is too much, then what is too old; the last two
-    only where ``cleanup.policy`` names delete.
+    only where ``cleanup.policy`` names delete. ``ahead_us`` is how far the machine's clock is ahead.
     """
     segments = log.segments
     log.unlink(now)
@@ -75,6 +75,6 @@ def retain(log: ReplicaLog, hw: int, now: int) -> Iterator[tuple[str, int]]:
             yield BY_SIZE, start
     if log.rules.retention_us >= 0:
         start = log.log_start
-        log.delete_segments(_deletable(log, hw, _too_old(log, now)), now)
+        log.delete_segments(_deletable(log, hw, _too_old(log, now, ahead_us)), now)
         if log.log_start != start:
             yield BY_TIME, start

@@ -31,6 +31,8 @@ class LogRules:
     """``message.timestamp.type`` is LogAppendTime (KIP-32): the leader stamps batches, not the producer."""
     oldest_us: int = NEVER
     """How far behind the leader's clock a producer's timestamp may be."""
+    newest_us: int = NEVER
+    """How far ahead of it; looked at once clocks differ, for before that none is."""
     flush_us: int = NEVER
     """Age at which the flush scheduler, if there is one, forces the log to disk."""
     jitter_us: int = 0

@@ -18,7 +18,10 @@ TIME_ENTRY: Final = 12
 """Bytes of an entry of the time index."""
 INT32_MAX: Final = 2**31 - 1
 """Index entries store offsets relative to their segment's base in 31 bits."""
-NO_TIMESTAMP: Final = -1
+NO_TIMESTAMP: Final = -(1 << 62)
+"""Of an empty segment; a clock that is behind stamps records from before the session began."""
+UNTOLD: Final = (NO_TIMESTAMP, -1)
+"""What stands where records have no timestamps."""
 
 BY_SIZE: Final = "segment.bytes"
 BY_TIME: Final = "segment.ms"
@@ -28,7 +31,7 @@ BY_RETENTION: Final = "retention"
 
 
 class Segment(NamedTuple):
-    """A segment as it stands. Timestamps are those of records, -1 in an empty one."""
+    """A segment as it stands. Timestamps are those of records, :data:`NO_TIMESTAMP` in an empty one."""
 
     base: int
     size: int
@@ -121,7 +124,7 @@ class Segments:
         rules = self._rules
         if self.size > rules.segment_bytes - size:
             return BY_SIZE
-        told = rules.by_timestamp and self.first_us >= 0
+        told = rules.by_timestamp and self.first_us not in UNTOLD
         if (newest_us - self.first_us if told else now - self.created_us) > self._allowed_us:
             return BY_TIME
         if self._full:
@@ -149,7 +152,7 @@ class Segments:
     def _reckon_calm(self) -> None:
         """See how far appends bring no roll; the first one of a segment is never among them."""
         self._calm_bytes = -1 if self._full or not self.size else self._rules.segment_bytes
-        told = self._rules.by_timestamp and self.first_us >= 0
+        told = self._rules.by_timestamp and self.first_us not in UNTOLD
         self._calm_us = self.first_us + self._allowed_us if told else NEVER
         self._calm_now = NEVER if told else self.created_us + self._allowed_us
 
@@ -221,6 +224,15 @@ class Segments:
         for index, segment in enumerate(segments):
             if index + 1 == len(segments) or segments[index + 1].base > offset:
                 yield segment
+
+    def clock_stepped(self, by: int) -> None:
+        """The machine's clock was set: files are so much older from here on."""
+        self.sealed = [
+            one._replace(created_us=one.created_us - by, modified_us=one.modified_us - by) for one in self.sealed
+        ]
+        self.created_us -= by
+        self.modified_us -= by
+        self._reckon_calm()
 
     def save(self) -> tuple[Any, ...]:
         """All state."""

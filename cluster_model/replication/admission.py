@@ -2,7 +2,7 @@
 
 from cluster_model.errors import KafkaError
 from cluster_model.log.keys import lacks_key
-from cluster_model.log.lineage import ABORT
+from cluster_model.log.lineage import ABORT, UNTOLD
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.rules import NEVER
 from cluster_model.messages import ProduceRequest
@@ -15,12 +15,13 @@ def usual_size(log: ReplicaLog) -> int:
     return 0 if rules.compact or rules.oldest_us < NEVER else min(rules.max_message, rules.segment_bytes)
 
 
-def refusal(profile: Profile, log: ReplicaLog, request: ProduceRequest, now: int) -> KafkaError:
+def refusal(profile: Profile, log: ReplicaLog, request: ProduceRequest, wall: int) -> KafkaError:
     """Why a batch is refused, NONE if it is not.
 
     Before message format 2 (0.11) uncompressed records are messages of their own, each measured by itself; a
     compressed set was one message. A record without a key in a compacted topic is INVALID_RECORD since 2.4 (KIP-467)
-    and CORRUPT_MESSAGE before; 0.8.2 took it, to the cleaner's harm. Markers are taken as they are.
+    and CORRUPT_MESSAGE before; 0.8.2 took it, to the cleaner's harm. Markers are taken as they are. ``wall`` is what
+    the broker's clock shows.
     """
     if request.kind >= ABORT:
         return KafkaError.NONE
@@ -31,7 +32,9 @@ def refusal(profile: Profile, log: ReplicaLog, request: ProduceRequest, now: int
         return KafkaError.MESSAGE_TOO_LARGE
     if rules.compact and profile.number >= (0, 9, 0) and lacks_key(log.lineages.keys, request.client, request.names):
         return KafkaError.INVALID_RECORD if profile.number >= (2, 4, 0) else KafkaError.CORRUPT_MESSAGE
-    if not rules.log_append_time and 0 <= request.timestamp_us < now - rules.oldest_us:
+    stamp = request.timestamp_us
+    known = not rules.log_append_time and stamp != UNTOLD
+    if known and not wall - rules.oldest_us <= stamp <= wall + rules.newest_us:
         return KafkaError.INVALID_TIMESTAMP
     if request.size > rules.segment_bytes:
         return KafkaError.RECORD_LIST_TOO_LARGE

@@ -56,8 +56,9 @@ class Broker:
 
     __slots__ = (
         "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_profile", "_service", "_touched",
-        "control", "delete_strays", "disk", "follower_quota", "id", "leader_quota", "logs", "metadata", "producer_ids",
-        "purgatory", "refusal", "replicas", "sessions", "slowed", "states", "strays", "tenants", "writes",
+        "clock_stepped", "control", "delete_strays", "disk", "follower_quota", "id", "leader_quota", "logs", "metadata",
+        "producer_ids", "purgatory", "refusal", "replicas", "sessions", "slowed", "states", "strays", "tenants",
+        "writes",
     )  # fmt: skip
 
     def __init__(
@@ -73,7 +74,7 @@ class Broker:
         """``settings`` are what it has been told of topics, ``source`` is where its replicas come from."""
         self._emit = emit
         self.id = port.node_id
-        self.metadata = metadata
+        self.metadata, metadata.wall = metadata, port.wall
         self.replicas: dict[str, Replica] = {}
         self.control: Control
         """Its side of the control plane, given by :meth:`join`."""
@@ -103,9 +104,8 @@ class Broker:
             port, profile, self.replicas, self.logs, self._service, self._touched,
             (self.leader_quota, self.follower_quota), settings, source, emit, self._fetchers.leave,
         )  # fmt: skip
-        self.refusal = self._hosting.refusal
-        self.strays = self._hosting.strays
-        self.delete_strays = self._hosting.delete_strays
+        self.refusal, self.strays = self._hosting.refusal, self._hosting.strays
+        self.delete_strays, self.clock_stepped = self._hosting.delete_strays, self._hosting.clock_stepped
         self.purgatory.deletions = Deletions(port, self.replicas, self.metadata, self._touched.fresh)
         self.tenants = self.purgatory.tenants = Tenants(
             port, self.replicas, self.purgatory, self.settle, self.states, metadata
@@ -135,6 +135,8 @@ class Broker:
         """Take part in a cluster by this side of its control plane; once, before anything happens."""
         self.control = control
         self._handlers.update(control.handlers)
+        if self._profile.kraft:
+            self.writes.spared = tuple(control.handlers)
 
     def host(self, tenant: Tenant) -> None:
         """Take a coordinator in; once, before anything happens."""
@@ -343,11 +345,8 @@ class Broker:
 
     def pending(self) -> list[str]:
         """Partitions whose proposed ISR change has no word yet."""
-        return [
-            partition
-            for partition, replica in self.replicas.items()
-            if replica.leadership is not None and replica.leadership.pending is not None
-        ]
+        led = [(name, replica.leadership) for name, replica in self.replicas.items()]
+        return [name for name, leadership in led if leadership is not None and leadership.pending is not None]
 
     def registered_anew(self) -> None:
         """The broker epoch has changed: fetches carry another one from now on."""
@@ -386,8 +385,7 @@ class Broker:
         return (
             self._hosting.save(), self.control.save(), tuple(self.metadata.live.items()),
             tuple(self.metadata.racks.items()), tuple(self.states.values()), self.purgatory.save(),
-            self._fetchers.save(),
-            self._touched.save(), self.logs.save(), self.sessions.save(),
+            self._fetchers.save(), self._touched.save(), self.logs.save(), self.sessions.save(),
             self.producer_ids.save(), self.leader_quota.rate.save(), self.follower_quota.rate.save(),
             self.tenants.save(), self.disk.save(), self.writes.save(),
         )  # fmt: skip

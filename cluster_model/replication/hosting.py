@@ -115,6 +115,14 @@ class Hosting:
         self._logs.wake_cleaner()
         return replica
 
+    def clock_stepped(self, by: int, *, runs: bool) -> None:
+        """The machine's clock was set, whether the process runs or not."""
+        del runs
+        self._touched.everything()
+        self._service.disturb()
+        for replica in self._replicas.values():
+            replica.clock_stepped(by)
+
     def stop(self, partition: str, *, delete: bool, by: str = "deleted") -> None:
         """Lead and fetch a partition no more; with ``delete`` its log directory is renamed and forgotten."""
         replica = self._replicas.get(partition)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cluster_model.errors import KafkaError
 from cluster_model.events import Appended, HwAdvanced
-from cluster_model.log.lineage import Batch, Lineage
+from cluster_model.log.lineage import UNTOLD, Batch, Lineage
 from cluster_model.messages import (
     ALL,
     AlterPartitionRequest,
@@ -170,7 +170,7 @@ class Leadership:
         if request.acks == ALL and len(self.isr) < replica.min_isr:
             return AppendResult(KafkaError.NOT_ENOUGH_REPLICAS, -1, -1, -1, waits=False)
         if request.size > replica.usual_size:
-            refused = refusal(replica.profile, replica.log, request, now)
+            refused = refusal(replica.profile, replica.log, request, replica.wall_time(now))
             if refused is not KafkaError.NONE:
                 return AppendResult(refused, -1, -1, -1, waits=False)
         pid, epoch, first = request.producer_id, request.producer_epoch, request.sequence - request.origin
@@ -195,7 +195,7 @@ class Leadership:
         if lineage is None:
             lineage = self._lineage = log.lineages.begin(replica.broker, replica.leader_epoch, base, replica.topic_id)
         _, partition, acks, _, client, pid, sequence, records, size, names, stamp, *more, _, _ = request
-        if stamp < 0 or not replica.keeps_stamps:
+        if stamp == UNTOLD or not replica.keeps_stamps:
             stamp = replica.timestamp_of(request, now)
         batch = Batch(base, records, size, now, client, pid, sequence, acks, names, stamp, *more)
         log.append_batch(lineage, batch)

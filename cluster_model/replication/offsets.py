@@ -51,7 +51,7 @@ def _by_time(replica: Replica, timestamp: int, bound: int, now: int) -> Answer:
     log = replica.log
     if replica.profile.number < (0, 10, 1):
         # Version 0 of the request (before KIP-79) knows segments only, by their files' age.
-        return (KafkaError.NONE, min(offset_before(log, timestamp, now), bound), -1)
+        return (KafkaError.NONE, min(offset_before(log, timestamp - replica.metadata.wall.ahead_us, now), bound), -1)
     found = largest_timestamp(log) if timestamp == MAX_TIMESTAMP else offset_for_timestamp(log, timestamp)
     if found is None or found.offset >= bound:
         return _UNKNOWN

@@ -22,10 +22,11 @@ from cluster_model.events import (
     SegmentRolled,
     Truncated,
 )
+from cluster_model.kernel.wall import WallClock
 from cluster_model.log.cleaner import clean, to_clean
 from cluster_model.log.crashes import DISK_LOSS, POWER_LOSS, WRITTEN_BACK, lose_power, wipe
 from cluster_model.log.damage import Damages, up_to
-from cluster_model.log.lineage import Lineages
+from cluster_model.log.lineage import UNTOLD, Lineages
 from cluster_model.log.recovery import bytes_to_check
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.retention import retain
@@ -42,13 +43,15 @@ from cluster_model.replication.sessions import FetchSessions
 class BrokerMetadata:
     """A broker's own metadata cache: what the controller last told it of the brokers."""
 
-    __slots__ = ("live", "racks")
+    __slots__ = ("live", "racks", "wall")
 
     def __init__(self) -> None:
         self.live: dict[int, int] = {}
         """Live broker → its broker epoch."""
         self.racks: dict[int, str] = {}
         """Live broker → its rack; empty where no broker has one."""
+        self.wall = WallClock()
+        """The machine's clock."""
 
 
 class Replica:
@@ -90,7 +93,7 @@ class Replica:
         self.emit = emit
         self.log = ReplicaLog(lineages, uses_epochs=profile.epoch_truncation, replaces=profile.kip_320, rules=topic.log)
         self.log.on_roll = self._rolled
-        self.usual_size = usual_size(self.log)
+        self.usual_size = self._usual_size()
         """Batches up to this size are taken without a closer look."""
         self.keeps_stamps = profile.number >= (0, 10, 0) and not topic.log.log_append_time
         """Whether batches keep the timestamps that they come with."""
@@ -125,8 +128,25 @@ class Replica:
         self.topic = topic
         self._assign(self.assignment)
         self.log.configure(topic.log)
-        self.usual_size = usual_size(self.log)
+        self.usual_size = self._usual_size()
         self.keeps_stamps = self.profile.number >= (0, 10, 0) and not topic.log.log_append_time
+
+    def _usual_size(self) -> int:
+        return 0 if self.metadata.wall.differ else usual_size(self.log)
+
+    def wall_time(self, now: int) -> int:
+        """What the broker's clock shows."""
+        return now + self.metadata.wall.ahead_us
+
+    def clock_stepped(self, by: int) -> None:
+        """The broker's clock was set: what it noted of files and followers is so much older."""
+        self.usual_size = self._usual_size()
+        self.log.segments.clock_stepped(by)
+        self.log.flushed_us -= by
+        if self.leadership is not None:
+            self.leadership.disturb()
+            for remote in self.leadership.remotes.values():
+                remote.clock_stepped(by)
 
     @property
     def unsettled(self) -> bool:
@@ -264,11 +284,12 @@ class Replica:
         """The timestamp that a batch gets (KIP-32): its own or the append's; -1 before message format 1."""
         if self.profile.number < (0, 10, 0):
             return -1
-        return now if self.log.rules.log_append_time or request.timestamp_us < 0 else request.timestamp_us
+        stamp = request.timestamp_us
+        return self.wall_time(now) if self.log.rules.log_append_time or stamp == UNTOLD else stamp
 
     def retain(self, now: int) -> None:
         """Delete what retention lets go; leaders and followers do so alike, each by its own HW."""
-        for rule, before in retain(self.log, self.hw, now):
+        for rule, before in retain(self.log, self.hw, now, self.metadata.wall.ahead_us):
             self._start_moved()
             self.emit(LogStartMoved(now, self.partition, self.broker, before, self.log.log_start, rule))
 
@@ -279,11 +300,13 @@ class Replica:
 
     def clean(self, now: int, keys: int) -> int:
         """One pass of the cleaner, mapping up to ``keys`` keys; returns the bytes read, -1 if nothing was to do."""
-        work = to_clean(self.log, self.lso, self.cleaner_offset, now)
+        work = to_clean(self.log, self.lso, self.cleaner_offset, self.wall_time(now))
         if work is None:
             return -1
-        expiry_us = self.config.producer_expiry_us
-        done = clean(self.log, work, now, room=keys, horizons=self.profile.delete_horizon, expiry_us=expiry_us)
+        done = clean(
+            self.log, work, now, room=keys, horizons=self.profile.delete_horizon,
+            expiry_us=self.config.producer_expiry_us, ahead_us=self.metadata.wall.ahead_us,
+        )  # fmt: skip
         self.cleaner_offset = done.cleaned_to
         detail = f"{done.read_bytes} bytes read, {self.log.segments.total} left"
         self.emit(LogCleaned(now, self.partition, self.broker, done.first_dirty, done.cleaned_to, done.removed, detail))
@@ -380,3 +403,4 @@ class Replica:
         self.log.load(log)
         self.leadership = None if leadership is None else Leadership.loaded(self, leadership, sessions)
         self.following = None if following is None else Following.loaded(self, following)
+        self.usual_size = self._usual_size()

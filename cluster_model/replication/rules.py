@@ -80,6 +80,11 @@ class Remote:
         self.last_fetch = now
         return changed
 
+    def clock_stepped(self, by: int) -> None:
+        """The leader's clock was set (``Partition`` reckons by ``Time.milliseconds``)."""
+        self.last_fetch -= by
+        self.last_caught_up -= by
+
     def save(self) -> tuple[Any, ...]:
         """All state; the session has the newer times, so that a resting follower's state is the same for long."""
         return (

@@ -203,7 +203,7 @@ class Tenants:
         size = BATCH_OVERHEAD + sum([len(name.encode()) + _RECORD_OVERHEAD for name in names])
         client = topic_of(partition)
         return ProduceRequest(
-            0, partition, acks, timeout_us, client, -1, -1, len(names), size, names, self._port.now
+            0, partition, acks, timeout_us, client, -1, -1, len(names), size, names, self._port.wall_now
         )  # fmt: skip
 
     def batches(self, partition: str) -> Iterator[tuple[Batch, list[tuple[int, str]]]]:

@@ -83,7 +83,8 @@ class Writes:
 
     __slots__ = (
         "_begun", "_disk", "_duration", "_fetched", "_fetchers", "_handlers", "_handling", "_logs", "_own", "_port",
-        "_profile", "_queue", "_replicas", "_serial", "_service", "_tenants", "_threads", "_waiting", "stands",
+        "_profile", "_queue", "_replicas", "_serial", "_service", "_tenants", "_threads", "_waiting", "spared",
+        "stands",
     )  # fmt: skip
 
     def __init__(
@@ -110,6 +111,8 @@ class Writes:
         self._fetched = fetched
         self._logs = logs
         self._threads = threads
+        self.spared: tuple[type[Any], ...] = ()
+        """What a KRaft controller in this process is asked, which has threads of its own."""
         self.stands = False
         """Whether it stands before the handlers."""
         self._queue: list[Write] = []
@@ -129,7 +132,7 @@ class Writes:
         self.stands = stands
         if stands:
             self._own = dict(self._handlers)
-            requests = [kind for kind in self._own if kind.__name__.endswith("Request")]
+            requests = [kind for kind in self._own if kind.__name__.endswith("Request") and kind not in self.spared]
             self._handlers.update(dict.fromkeys(requests, self._asked))
             self._handlers[FetchResponse] = self._answered
         else:

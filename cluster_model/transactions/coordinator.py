@@ -130,7 +130,7 @@ class TransactionCoordinator:
 
     def _initialize(self, source: int, request: InitProducerIdRequest, transactional_id: str) -> KafkaError:
         """``prepareInitProducerIdTransit``; NONE: the answer comes later."""
-        now = self._port.now
+        now = self._port.wall_now
         metadata = self.registry.ids.get(transactional_id)
         if metadata is None:
             producer_id = self._ids.generate()
@@ -165,7 +165,7 @@ class TransactionCoordinator:
     def _abort_for(self, metadata: Metadata, after: After) -> None:
         """Abort an open transaction in its producer's place, with an epoch that fences it."""
         fence = metadata.prepare_fence()
-        transit = metadata.prepare_end(committed=False, now=self._port.now, fence=fence)
+        transit = metadata.prepare_end(committed=False, now=self._port.wall_now, fence=fence)
         self.registry.write(metadata, transit, after)
 
     # -- partitions -------------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ class TransactionCoordinator:
         if metadata.state is TxnState.ONGOING and all(each in metadata.value.partitions for each in partitions):
             return False
         self._await(self._timeouts, self._config.abort_check_us)
-        transit = metadata.prepare_partitions(partitions, self._port.now)
+        transit = metadata.prepare_partitions(partitions, self._port.wall_now)
         self.registry.write(metadata, transit, after)
         return True
 
@@ -238,7 +238,7 @@ class TransactionCoordinator:
             if not error and not done:
                 next_id = self._ids.generate() if bumps and metadata.exhausted else NO_ID
                 transit = metadata.prepare_end(
-                    committed=request.committed, now=self._port.now, bumps=bumps, next_id=next_id
+                    committed=request.committed, now=self._port.wall_now, bumps=bumps, next_id=next_id
                 )
                 after = After("end", source, request.correlation, FIRST_BUMPING if bumps else 0)
                 self.registry.write(metadata, transit, after)
@@ -283,7 +283,7 @@ class TransactionCoordinator:
         committed = metadata.state is TxnState.PREPARE_COMMIT
         epoch = self.registry.epoch_of(metadata.id)
         marker = TxnMarker(value.producer_id, value.producer_epoch, epoch, committed, value.partitions)
-        metadata.prepare_complete(self._port.now)  # Written when the last marker is; until then it locks the id.
+        metadata.prepare_complete(self._port.wall_now)  # Written when the last marker is; until then it locks the id.
         self.sender.begin(metadata.id, marker)
 
     def _all_marked(self, transactional_id: str) -> None:
@@ -291,7 +291,7 @@ class TransactionCoordinator:
         metadata = self.registry.ids.get(transactional_id)
         if metadata is not None and metadata.state in PREPARED:
             metadata.pending = None
-            self.registry.write(metadata, metadata.prepare_complete(self._port.now), After("complete"))
+            self.registry.write(metadata, metadata.prepare_complete(self._port.wall_now), After("complete"))
 
     def _marked(self, source: int, response: WriteTxnMarkersResponse) -> None:
         if source == self._port.node_id:
@@ -348,7 +348,7 @@ class TransactionCoordinator:
         if not self._timeouts.rang():
             return
         for metadata in list(self.registry.ids.values()):
-            if metadata.timed_out(self._port.now):
+            if metadata.timed_out(self._port.wall_now):
                 self._abort_for(metadata, After("fence"))
         if any(metadata.state is TxnState.ONGOING for metadata in self.registry.ids.values()):
             self._await(self._timeouts, self._config.abort_check_us)
@@ -357,7 +357,7 @@ class TransactionCoordinator:
         if not self._expiry.rang():
             return
         ids = self.registry.ids.values()
-        self.registry.remove([each for each in ids if each.expired(self._port.now, self._config.expiration_us)])
+        self.registry.remove([each for each in ids if each.expired(self._port.wall_now, self._config.expiration_us)])
         if self.registry.ids:
             self._await(self._expiry, self._config.remove_check_us)
 

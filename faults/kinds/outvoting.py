@@ -109,7 +109,7 @@ FAULTS: Final = table(
                 choices=(CRASH, PAUSE, PARTITION),
             ),
         ),
-        accepts="nodes",
+        accepts="plane",
         lasting=True,
         heals="those that were struck start, go on, or hear the others again; a leader is elected",
         glyph="∅",

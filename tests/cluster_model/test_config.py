@@ -45,6 +45,7 @@ OTHER_NAMES = {
     "max.message.bytes": "message.max.bytes",
     "message.timestamp.difference.max.ms": "log.message.timestamp.difference.max.ms",
     "message.timestamp.before.max.ms": "log.message.timestamp.before.max.ms",
+    "message.timestamp.after.max.ms": "log.message.timestamp.after.max.ms",
     "cleanup.policy": "log.cleanup.policy",
     "min.cleanable.dirty.ratio": "log.cleaner.min.cleanable.ratio",
     "delete.retention.ms": "log.cleaner.delete.retention.ms",

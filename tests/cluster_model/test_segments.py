@@ -14,7 +14,7 @@ from cluster_model.log.recovery import RECOVERY_BYTES_PER_SECOND, bytes_to_check
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.retention import retain
 from cluster_model.log.rules import LogRules
-from cluster_model.log.segments import INT32_MAX, Segment, Segments
+from cluster_model.log.segments import INT32_MAX, NO_TIMESTAMP, Segment, Segments
 from cluster_model.profiles import Profile
 
 SMALL = LogRules(segment_bytes=100, index_interval=20)
@@ -424,7 +424,12 @@ def test_a_segmented_log_is_what_the_rules_say(actions: list[tuple[str, int, int
         log = leader.log
         assert (log.log_start, log.leo) == (naive.start, naive.end)
         expected = [
-            (base, sum(o[1] for o in held), held[0][2] if held else -1, max((o[2] for o in held), default=-1))
+            (
+                base,
+                sum(o[1] for o in held),
+                held[0][2] if held else NO_TIMESTAMP,
+                max((o[2] for o in held), default=NO_TIMESTAMP),
+            )
             for base, held in naive.segments
         ]
         assert [Segment(*segment)[:4] for segment in log.segments.all] == expected

@@ -32,6 +32,7 @@ TARGETS: Final = {
     "brokers": "leader(orders-0)",
     "processes": "leader(orders-0)",
     "nodes": "leader(orders-0)",
+    "hosts": "leader(orders-0)",
     "clients": "client(billing/0)",
     "consumers": "client(billing/0)",
     "producers": "client(checkout)",
@@ -43,6 +44,7 @@ TARGETS: Final = {
 ELSEWHERE: Final = {
     "processes": ("controller", "client(ledger)", "client(billing/0)", "broker(5)"),
     "nodes": ("controller", "client(sensor)", "members(shipping)", "rack(a)"),
+    "hosts": ("brokers", "client(ledger)", "members(shipping)", "client(sensor) + broker(2)"),
     "clients": ("client(ledger)", "members(shipping)"),
     "consumers": ("members(shipping)",),
     "producers": ("client(sensor)", "client(ledger)"),

@@ -1,0 +1,169 @@
+"""Faults of disks on a busy cluster: it is whole again after, whatever came together, and however it was run."""
+
+from typing import Any
+
+import pytest
+
+from cluster_model.cluster import Cluster
+from cluster_model.events import NodeDown
+from faults.board import FaultBoard
+from faults.fault import FaultError
+from tests.faults.disks import MIB, coordinated, told
+from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """A second into its life."""
+    cluster = busy_cluster()
+    cluster.run(SECOND)
+    cluster.drain()
+    return cluster
+
+
+@pytest.fixture
+def board(cluster: Cluster) -> FaultBoard:
+    return board_of(cluster)
+
+
+# --- convergence ----------------------------------------------------------------------------------------------------
+
+HISTORIES: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
+    "slow disk of a leader": [("slow_disk", "broker(1)", {"latency": 200 * MS})],
+    "slow disk of a follower": [("slow_disk", "broker(3)", {"latency": 700 * MS})],
+    "slow disk beyond every timeout": [("slow_disk", "broker(3)", {"latency": 5 * SECOND})],
+    "slow disks everywhere": [("slow_disk", "brokers", {"throughput": 64_000, "latency": 20 * MS})],
+    "full disk of a leader": [("full_disk", "leader(orders-0)", {})],
+    "full disk with some room": [("full_disk", "broker(2)", {"free": 20_000})],
+    "full disk of one that holds nothing": [("full_disk", "broker(5)", {})],
+    "full disks of both followers": [("full_disk", "followers(orders-0)", {})],
+    "read-only disk of a leader": [("read_only_disk", "leader(orders-0)", {})],
+    "failed directory of a leader": [("log_dir_failure", "leader(orders-0)", {})],
+    "lost directory of a follower": [("log_dir_failure", "broker(3)", {"lost": True})],
+    "slow and full": [("slow_disk", "broker(1)", {"latency": 100 * MS}), ("full_disk", "broker(1)", {"free": 5_000})],
+    "full and crashed": [("full_disk", "broker(1)", {"free": 1 << 30}), ("crash", "broker(1)", {})],
+    "slow and paused": [("slow_disk", "broker(2)", {"latency": 300 * MS}), ("gc_pause", "broker(2)", {})],
+    "slow and without power": [("slow_disk", "broker(3)", {}), ("power_loss", "broker(3)", {})],
+    "slow under a partition": [("slow_disk", "broker(3)", {"latency": SECOND}), ("partition", "broker(3)", {})],
+}
+
+
+@pytest.mark.parametrize("era", [("3.9", "kraft"), ("2.8", "zookeeper")], ids=["kraft", "zookeeper"])
+@pytest.mark.parametrize("history", HISTORIES)
+def test_the_cluster_is_whole_again_after(history: str, era: tuple[str, str]) -> None:
+    cluster = busy_cluster(kafka=era[0], mode=era[1])
+    board = board_of(cluster)
+    cluster.run(SECOND)
+    for name, target, params in HISTORIES[history]:
+        inject(board, name, target, **params)
+        cluster.run(cluster.now_us + 400 * MS)
+    cluster.run(cluster.now_us + 9 * SECOND)
+    assert board.heal("all") == len(HISTORIES[history])
+    cluster.run(cluster.now_us + 15 * SECOND)
+    cluster.stop_producers()
+    cluster.run(cluster.now_us + 40 * SECOND)
+    cluster.close()
+    assert unsettled(cluster) == []
+    if era[0] == "3.9":  # acks=all by default
+        assert cluster.query.acked_lost() == 0
+    assert [broker.writes.stands for broker in cluster.brokers.values()] == [False] * 5
+    assert not any(process.wakeful for process in cluster.network.processes.values())
+
+
+@pytest.mark.parametrize("kafka", ["0.8.2", "0.10.2", "0.11", "1.0", "2.3"])
+def test_disks_of_every_era_fail_and_are_mended(kafka: str) -> None:
+    cluster = busy_cluster(kafka=kafka, mode="zookeeper")
+    board = board_of(cluster)
+    cluster.run(SECOND)
+    inject(board, "full_disk", "broker(1)", 9 * SECOND)
+    inject(board, "slow_disk", "broker(2)", 9 * SECOND, latency=150 * MS)
+    cluster.run(9 * SECOND)
+    reason = "I/O error on its log directory" if kafka.startswith("0") else "all log directories have failed"
+    assert [event.detail for event in told(cluster, NodeDown)] == [f"exit: {reason}: no space left on device"]
+    cluster.run(30 * SECOND)
+    cluster.stop_producers()
+    cluster.run(80 * SECOND)
+    assert (board.active(), unsettled(cluster)) == ((), [])
+
+
+# --- what is asked of every fault -----------------------------------------------------------------------------------
+
+
+def test_a_keyframe_in_the_middle_leads_to_the_same_end() -> None:
+    cluster = coordinated("3.9", "kraft")
+    board = board_of(cluster)
+    cluster.run(5 * SECOND)
+    inject(board, "slow_disk", "brokers", latency=120 * MS)
+    inject(board, "full_disk", "broker(2)", free=300_000)
+    ends = []
+    for at in range(6, 14):
+        cluster.run(at * SECOND + 77 * MS)
+        kept, faults = cluster.save(), board.save()
+        if at % 2:
+            cluster.run(15 * SECOND)
+            ends.append(cluster.digest())
+            cluster.load(kept)
+            board.load(faults)
+    cluster.run(15 * SECOND)
+    assert [*ends, cluster.digest()] == [ends[0]] * 5
+
+
+def test_a_twin_goes_on_from_a_keyframe() -> None:
+    cluster = coordinated("3.9", "kraft")
+    cluster.run(5 * SECOND)
+    cluster.disks.slow(1, 1, MIB, 300 * MS)
+    cluster.run(6 * SECOND)
+    twin = cluster.twin()
+    twin.load(cluster.save())
+    assert [broker.writes.save() for broker in twin.brokers.values()] == [
+        broker.writes.save() for broker in cluster.brokers.values()
+    ]
+    assert twin.brokers[1].writes.stands
+
+
+@pytest.mark.parametrize("step", [7_919, 60 * SECOND])
+def test_slices_make_no_difference(step: int) -> None:
+    digests = []
+    for slices in (step, 12 * SECOND):
+        cluster = busy_cluster()
+        board = board_of(cluster)
+        cluster.run(SECOND)
+        inject(board, "slow_disk", "broker(3)", 5 * SECOND, latency=250 * MS)
+        inject(board, "full_disk", "broker(1)", 6 * SECOND, free=9_000)
+        while cluster.now_us < 12 * SECOND:
+            cluster.run(min(12 * SECOND, cluster.now_us + slices))
+        digests.append((cluster.digest(), cluster.executed))
+    assert digests[0] == digests[1]
+
+
+@pytest.mark.parametrize("name", ["slow_disk", "full_disk", "read_only_disk", "log_dir_failure"])
+def test_disks_are_brokers(board: FaultBoard, name: str) -> None:
+    with pytest.raises(FaultError, match=r"is for brokers, checkout is none"):
+        inject(board, name, "client(checkout)")
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "words"),
+    [
+        ("slow_disk", {"throughput": 1_023}, "throughput takes 1024 to"),
+        ("slow_disk", {"latency": -1}, "latency takes 0 to"),
+        ("full_disk", {"free": -1}, "free takes 0 to"),
+        ("log_dir_failure", {"lost": 1}, "lost takes true or false"),
+    ],
+)
+def test_parameters_out_of_range_are_refused(board: FaultBoard, name: str, params: dict[str, Any], words: str) -> None:
+    with pytest.raises(FaultError, match=words):
+        inject(board, name, "broker(1)", **params)
+    assert board.active() == ()
+
+
+def test_what_is_expected_of_them(board: FaultBoard) -> None:
+    slow = board.expectation("slow_disk", 1)
+    assert slow == (
+        "broker 1 takes 26 ms to write 16 KiB: all appends to 1 partitions it leads, and acks=all to 0 more that have "
+        "it in their ISR"
+    )
+    assert board.expectation("full_disk", 1) == (
+        "halts at the first append or checkpoint that does not fit: broker 1 leads 1 partition; new leaders after its "
+        "session of 3 s"
+    )
