@@ -17,7 +17,7 @@ from cluster_model.log.pools import KeySet
 from cluster_model.profiles import Profile
 from cluster_model.replication.replica import BrokerMetadata, Replica
 from cluster_model.replication.topic_settings import TopicSettings
-from cluster_model.spec import ClusterSpec, ProducerSpec, TopicSpec
+from cluster_model.spec import RIVAL, ClusterSpec, ProducerSpec, TopicSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +79,15 @@ def build_parts(
     metadata = {broker.id: BrokerMetadata() for broker in spec.brokers}
     settings = TopicSettings(profile, spec.config, spec.writeback_us)
 
-    of_producers = {each.name: _keys_of(each) for each in spec.producers if each.keys}
+    of_producers = {name: _keys_of(each) for each in spec.producers if each.keys for name in _processes_of(each)}
 
     def keys(topic: str, partition: str) -> dict[str, KeyModel]:
         number = int(partition.rpartition("-")[2])
         return {
-            each.name: key_model(each.name, topic, number, of_producers[each.name])
+            name: key_model(name, topic, number, of_producers[name])
             for each in spec.producers
             if each.topic == topic and each.keys
+            for name in _processes_of(each)
         }
 
     registry = TopicRegistry(profile, config, settings, committed, metadata, emit, keys, streams.seed, whole)
@@ -101,6 +102,11 @@ def settings_of(spec: ClusterSpec, profile: Profile) -> TopicSettings:
     for topic in spec.topics:
         settings.configure(topic.name, topic.config)
     return settings
+
+
+def _processes_of(producer: ProducerSpec) -> tuple[str, ...]:
+    """The names that a producer's records go by: a transactional one may have a second process for a while."""
+    return (producer.name, producer.name + RIVAL) if producer.config.get("transactional.id") else (producer.name,)
 
 
 def _keys_of(producer: ProducerSpec) -> ProducerKeys:

@@ -84,7 +84,7 @@ def _make_letters(ground: Ground, node: int, each: GroupSpec, consumer: Consumer
     """What a member sends dead letters with: all as usual in the version, but for ``acks=all``."""
     spec = ProducerSpec(consumer.name + SUFFIX, each.dead_letter, 0, config={"acks": "all"}, send="sync")
     producer = LetterProducer(*_needs(ground, node + LETTERS, spec))
-    letters = DeadLetters(producer, (consumer.name, each.name), each.fails, ground.emit)
+    letters = DeadLetters(producer, (consumer.name, each.name), max(1, each.fails), ground.emit)
     letters.on_done(consumer.delivered)
     return letters
 
@@ -107,8 +107,8 @@ def own_producer(consumer: Consumer) -> LetterProducer | Output | None:
     return None if consumer.letters is None else consumer.letters.producer
 
 
-def make_consumer(ground: Ground, node: int, each: GroupSpec, member: int) -> Consumer:
-    """One process of a group's member."""
+def make_consumer(ground: Ground, node: int, each: GroupSpec, member: int, instance: str = "") -> Consumer:
+    """One process of a group's member; ``instance``: its ``group.instance.id``, if that is not the configured one."""
     parts = ground.parts
     # Groups have members since 0.9: before that a consumer's partitions are always given.
     coordinated = each.coordinated and parts.profile.group_membership
@@ -119,14 +119,14 @@ def make_consumer(ground: Ground, node: int, each: GroupSpec, member: int) -> Co
     share = () if coordinated else _share(ground, each, member)
     consumer = (ReadProcessWrite if each.to else Consumer)(
         Port(ground.network, node), f"{each.name}/{member}", each.name, parts.profile, config, share, ground.brokers,
-        application, parts.lineages, ground.emit,
+        application, parts.lineages, ground.emit, ground.streams.seed,
     )  # fmt: skip
     if isinstance(consumer, ReadProcessWrite):
         consumer.write_with(_make_output(ground, node, each, consumer.name))
-    elif each.dead_letter and each.fails:
+    elif each.dead_letter:
         consumer.letters = _make_letters(ground, node, each, consumer)
     if coordinated:
-        settings = _settings(parts, each, member)
+        settings = _settings(parts, each, instance or configured_instance(each, member))
         stream = ground.streams.named(f"member:{consumer.name}") if settings.modern else None
         consumer.subscribe(settings, each.topics, each.pattern, stream)
     return consumer
@@ -141,13 +141,15 @@ def _share(ground: Ground, group: GroupSpec, member: int) -> tuple[str, ...]:
     )
 
 
-def _settings(parts: Parts, group: GroupSpec, member: int) -> GroupSettings:
-    """A member's settings. ``group.instance.id`` gets its number, unless each member's is given.
-
-    Who commits by itself does not have it done automatically.
-    """
+def _settings(parts: Parts, group: GroupSpec, instance: str) -> GroupSettings:
+    """A member's settings. Who commits by itself does not have it done automatically."""
     config = {"enable.auto.commit": Application(commit=group.commit).auto_commits, **group.config}
+    return GroupSettings.of(parts.profile, config, instance)
+
+
+def configured_instance(group: GroupSpec, member: int) -> str:
+    """A member's ``group.instance.id``: the group's with its number, unless each member's is given; empty for none."""
     if group.instances:
-        return GroupSettings.of(parts.profile, config, group.instances[member])
-    instance = str(config.get("group.instance.id", ""))
-    return GroupSettings.of(parts.profile, config, f"{instance}-{member}" if instance else "")
+        return group.instances[member]
+    instance = str(group.config.get("group.instance.id", ""))
+    return f"{instance}-{member}" if instance else ""

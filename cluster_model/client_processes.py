@@ -11,11 +11,13 @@ that ``resends`` hands both over again when it is started.
 
 from typing import Any, Final
 
+from cluster_model.client_faults import ClientFaults
 from cluster_model.client_nodes import (
     FIRST_CONSUMER,
     FIRST_PRODUCER,
     LETTERS,
     Ground,
+    configured_instance,
     make_consumer,
     make_producer,
     own_producer,
@@ -30,6 +32,7 @@ from cluster_model.clients.producer import Producer
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
 from cluster_model.messages import Message, PartitionState
+from cluster_model.rivals import Rivals
 from cluster_model.spec import GroupSpec, ProducerSpec
 
 CLOSE_US: Final = 30_000_000
@@ -84,9 +87,11 @@ class ClientProcesses:
         """Node of a producer that is down → what its application will send again."""
         self._leaving: dict[int, None] = {}
         """Nodes that end in order."""
-        self._stalls: dict[int, tuple[tuple[int, int], ...]] = {}
-        """Node of a consumer → (fault, µs) that processing takes longer."""
         self._stopped = False
+        self.faults = ClientFaults(ground, self.names, self.producers, self.consumers)
+        """What faults lay on applications and their connections."""
+        self.rivals = Rivals(ground, self._producer_specs)
+        """Second processes of transactional producers."""
         spec = ground.spec
         for node, each in enumerate(spec.producers, FIRST_PRODUCER):
             ground.check_topic(each.topic)
@@ -144,35 +149,59 @@ class ClientProcesses:
         self._stopped = True
         for producer in self.producers.values():
             producer.stop()
+        self.rivals.stop()
 
     def died(self, node: int, *, silent: bool = False) -> None:
         """A process has ended, one way or the other; ``silent``: with its machine, so that no connection is closed."""
         name, network = self.names[node], self._ground.network
         self._leaving.pop(node, None)
-        former: Producer | Consumer
-        heir: Producer | Consumer
         if node in self._producer_specs:
-            former = self.producers[name]
-            unconfirmed = former.died()
-            if self._producer_specs[node].resends:
-                self._unconfirmed[node] = self._unconfirmed.get(node, ()) + unconfirmed
-            heir = make_producer(self._ground, node, self._producer_specs[node])
-            heir.succeed(former)
-            if self._stopped:
-                heir.stop()
-        else:
-            former = self.consumers[name]
-            former.abandon("process ended")
-            heir = make_consumer(self._ground, node, *self._members[node])
-            heir.succeed(former)
-            own, next_own = own_producer(former), own_producer(heir)
-            if own is not None and next_own is not None:
-                (network.power_off if silent else network.crash)(node + LETTERS)
-                own.died()
-                next_own.succeed(own)
-                network.processes[node + LETTERS].run(next_own)
-        network.processes[node].run(heir)
+            self._producer_died(node, self.producers[name])
+            return
+        member = self.consumers[name]
+        member.abandon("process ended")
+        own = own_producer(member)
+        if own is not None:
+            (network.power_off if silent else network.crash)(node + LETTERS)
+            own.died()
+        self.renew(node)
+
+    def _producer_died(self, node: int, former: Producer) -> None:
+        unconfirmed = former.died()
+        if self._producer_specs[node].resends:
+            self._unconfirmed[node] = self._unconfirmed.get(node, ()) + unconfirmed
+        heir = make_producer(self._ground, node, self._producer_specs[node])
+        heir.succeed(former)
+        if self._stopped:
+            heir.stop()
+        self._ground.network.processes[node].run(heir)
+        self._place(self.names[node], heir)
+        self.faults.tell(node)
+
+    def renew(self, node: int) -> None:
+        """A member's process that is down will start with what is configured by then."""
+        former, heir = self._made_anew(node, self.faults.instance(node))
+        heir.succeed(former)
+        own, next_own = own_producer(former), own_producer(heir)
+        if own is not None and next_own is not None:
+            next_own.succeed(own)
+        self.faults.tell(node)
+
+    def _made_anew(self, node: int, instance: str) -> tuple[Consumer, Consumer]:
+        """A member before and after it was made once more, with that ``group.instance.id``."""
+        name, processes = self.names[node], self._ground.network.processes
+        former = self.consumers[name]
+        heir = make_consumer(self._ground, node, *self._members[node], instance)
+        own = own_producer(heir)
+        if own is not None:
+            processes[node + LETTERS].run(own)
+        processes[node].run(heir)
         self._place(name, heir)
+        return former, heir
+
+    def instance_of(self, node: int) -> str:
+        """The ``group.instance.id`` that a member is configured with, empty for none."""
+        return configured_instance(*self._members[node]) if node in self._members else ""
 
     def started(self, node: int) -> None:
         """A new process runs, and knows nothing of the cluster but its brokers' addresses."""
@@ -208,16 +237,15 @@ class ClientProcesses:
         process = self._ground.network.processes[node]
         leaving = Leaving(Port(self._ground.network, node), self.producers[self.names[node]])
         process.run(leaving)
+        self.faults.guard(node)
         leaving.look()
 
     def stall(self, node: int, fault: int, more_us: int) -> None:
         """Let a consumer's application take that much longer for the records of every poll; 0: no longer."""
-        others = tuple([each for each in self._stalls.get(node, ()) if each[0] != fault])
-        self._stalls[node] = (*others, (fault, more_us)) if more_us else others
-        self._tell_stall(node)
-
-    def _tell_stall(self, node: int) -> None:
-        self.consumers[self.names[node]].stall_us = sum(more for _fault, more in self._stalls.get(node, ()))
+        if more_us:
+            self.faults.stall(node, fault, more_us)
+        else:
+            self.faults.lift(node, fault)
 
     def metadata_of(self, node: int) -> tuple[Metadata, ...]:
         """The metadata of each client in a process."""
@@ -233,18 +261,27 @@ class ClientProcesses:
         return (
             tuple([producer.save() for producer in self.producers.values()]),
             tuple([consumer.save() for consumer in self.consumers.values()]),
-            tuple(self._unconfirmed.items()), tuple(self._leaving), tuple(self._stalls.items()),
-            self._stopped,
+            tuple(self._unconfirmed.items()), tuple(self._leaving), self.faults.save(), self._stopped,
+            tuple([_instance(consumer) for consumer in self.consumers.values()]), self.rivals.save(),
         )  # fmt: skip
 
+    def prepare(self, saved: tuple[Any, ...]) -> None:
+        """Have the same processes as a keyframe, before the network's state is loaded."""
+        self.rivals.prepare(saved[-1])
+
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
-        producers, consumers, unconfirmed, leaving, stalls, self._stopped = saved
+        """Undo of :meth:`save`, after :meth:`prepare`."""
+        producers, consumers, unconfirmed, leaving, faults, self._stopped, instances, rivals = saved
+        self.rivals.load(rivals)
+        self.faults.load(faults)
+        for node, instance in zip(self._members, instances, strict=True):
+            if _instance(self.consumers[self.names[node]]) != instance:
+                self._made_anew(node, instance)
         for producer, state in zip(self.producers.values(), producers, strict=True):
             producer.load(state)
         for consumer, state in zip(self.consumers.values(), consumers, strict=True):
             consumer.load(state)
-        self._unconfirmed, self._stalls = dict(unconfirmed), dict(stalls)
+        self._unconfirmed = dict(unconfirmed)
         self._leaving = dict.fromkeys(leaving)
         for node in self._producer_specs:
             if node in self._leaving:
@@ -253,4 +290,10 @@ class ClientProcesses:
                 self._ground.network.processes[node].run(self.producers[self.names[node]])
         for node in self._members:
             self.consumers[self.names[node]].leaving = node in self._leaving
-            self._tell_stall(node)
+        for node in self.names:
+            self.faults.tell(node)
+
+
+def _instance(consumer: Consumer) -> str:
+    """The ``group.instance.id`` of a member's present process, empty for none."""
+    return "" if consumer.coordination is None else consumer.coordination.settings.instance

@@ -296,6 +296,7 @@ class Cluster:
     def nodes(self) -> tuple[int, ...]:
         """Every process's node id; of a process with two clients the one that it goes by."""
         others = [each for node in self.clients.names for each in self.clients.together(node)[1:]]
+        others += self.clients.rivals.absent
         return tuple([node for node in self.network.processes if node not in others])
 
     def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
@@ -363,6 +364,7 @@ class Cluster:
         """
         network, streams, topics, committed, plane, brokers, clients, lives, admin, checker, trace = keyframe
         self.streams.load(streams)
+        self.clients.prepare(clients)
         self.network.load(network)
         self.topics.load(topics)
         self.committed.load(committed)

@@ -87,8 +87,8 @@ def _event(cls: type[Any]) -> type[Any]:
 class NodeDown(TraceEvent):
     """A process is gone. ``detail``: ``crash`` (page cache kept), ``power_loss``, ``disk_loss``, ``shutdown``.
 
-    A broker that ends itself gives its reason there, ``exit: ...``; its page cache stays as in a crash. ``broker`` -1:
-    none.
+    A client's may be ``close``, anybody's ``out_of_memory``. A broker that ends itself gives its reason there, ``exit:
+    ...``; its page cache stays as in a crash. ``broker`` -1: none.
     """
 
     kind: ClassVar[str] = "node_down"
@@ -961,6 +961,23 @@ class RecordDeadLettered(TraceEvent):
     partition: str
     log_offset: int
     detail: str
+
+
+@_event
+class GuardActed(TraceEvent):
+    """A guard of the playbook refused a fault, healed all that were active, or stopped the chaos for good.
+
+    ``rule`` is the guard, ``detail`` what it did: ``refused``, ``healed`` or ``stopped``; ``fault`` and ``target`` name
+    what was refused or healed, ``cause`` is why.
+    """
+
+    kind: ClassVar[str] = "guard_acted"
+    at_us: int
+    rule: str
+    detail: str
+    fault: str
+    target: str
+    cause: str
 
 
 @_event

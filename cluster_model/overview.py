@@ -28,6 +28,7 @@ def overview(cluster: "Cluster") -> ClusterView:
         producers=(
             *[_producer_view(cluster.producers[spec.name], spec) for spec in cluster.spec.producers],
             *[_producer_view(letters, letters.spec) for letters in cluster.clients.letter_producers],
+            *[_producer_view(rival, spec) for spec, rival in cluster.clients.rivals.present],
         ),
         groups=tuple(_group_view(cluster, spec.name) for spec in cluster.spec.groups),
         clients=tuple(_client_view(cluster, node, name) for node, name in cluster.clients.names.items()),

@@ -47,6 +47,10 @@ class TopicSpec:
     config: dict[str, int | str | bool] = field(default_factory=dict)
 
 
+RIVAL: Final = ".rival"
+"""Behind a producer's name: a second process of it."""
+
+
 class TransactionPlan(NamedTuple):
     """When an application ends its transactions; with neither ``records`` nor ``every_us``, every 100 ms."""
 

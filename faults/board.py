@@ -12,6 +12,7 @@ from faults.action import Action
 from faults.catalogue import CATALOGUE, nearest
 from faults.desk import WAKINGS, Desk
 from faults.fault import ACCEPTS, Aim, Behaviour, Expectation, Fault, FaultError, Injury, NobodyError
+from faults.guards import Guards
 from faults.parameters import details, with_defaults
 from faults.selector_language import NobodyFoundError, SelectorError
 from faults.selectors import TARGETS, resolve
@@ -40,6 +41,10 @@ class FaultBoard:
         """What the selectors of the fault that is being aimed were found to mean."""
         self.desk = Desk(cluster)
         """Operations of the administrator."""
+        self.guards: Guards | None = None
+        """Limits of the session, where it has any."""
+        self.before: Callable[[Action], None] | None = None
+        """Told of every fault right before it is injected, or refused."""
         cluster.on_control = self._time_is_over
 
     @property
@@ -52,12 +57,15 @@ class FaultBoard:
 
         Raises:
             FaultError: unknown fault or target, or one that it cannot be done to now. Nothing has changed then.
+            GuardError: a guard refuses it.
         """
         fault = CATALOGUE.get(action.name)
         if fault is None:
             raise FaultError(f"no fault {action.name!r}{nearest(action.name)}; there are {', '.join(CATALOGUE)}")
+        if self.before is not None:
+            self.before(action)
         try:
-            aim = self._aim(fault, action)
+            aim = self._admitted(fault, action)
         except NobodyError as nobody:
             if not action.if_any:
                 raise
@@ -96,6 +104,20 @@ class FaultBoard:
             for_us = action.for_us if fault.lasting else -1
             aim = replace(fault.behaviour.aim(self, Aim(nodes, params)), for_us=for_us)
             fault.behaviour.check(self, aim)
+        except FaultError:
+            stream.position = position
+            raise
+        return aim
+
+    def _admitted(self, fault: Fault, action: Action) -> Aim:
+        """What is struck, if the guards let it pass; their refusals take random draws back, too."""
+        if self.guards is None:
+            return self._aim(fault, action)
+        stream = self._cluster.stream(TARGETS)
+        position = stream.position
+        aim = self._aim(fault, action)
+        try:
+            self.guards.admit(fault, self._names(aim.nodes), fault.behaviour.expect(self._cluster, aim))
         except FaultError:
             stream.position = position
             raise
@@ -252,13 +274,22 @@ class FaultBoard:
         Raises:
             FaultError: it would be refused.
         """
+        aim = self.aimed(action)
+        return CATALOGUE[action.name].behaviour.expect(self._cluster, aim)
+
+    def aimed(self, action: Action) -> Aim:
+        """What an injection would strike now. It changes nothing, and draws nothing for good.
+
+        Raises:
+            FaultError: it would be refused.
+        """
         fault = CATALOGUE.get(action.name)
         if fault is None:
             raise FaultError(f"no fault {action.name!r}{nearest(action.name)}")
         stream = self._cluster.stream(TARGETS)
         position = stream.position
         try:
-            return fault.behaviour.expect(self._cluster, self._aim(fault, action))
+            return self._aim(fault, action)
         finally:
             stream.position = position
 
@@ -301,11 +332,14 @@ class FaultBoard:
     def save(self) -> tuple[Any, ...]:
         """All state; saved and loaded with the cluster's keyframe."""
         injuries = tuple(injury.save() for injury in self._active.values())
-        return (self._next, injuries, tuple(self._holds.items()), self.desk.save())
+        guards = () if self.guards is None else self.guards.save()
+        return (self._next, injuries, tuple(self._holds.items()), self.desk.save(), guards)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self._next, injuries, holds, desk = saved
+        self._next, injuries, holds, desk, guards = saved
         self._active = {injury.id: injury for injury in map(Injury.loaded, injuries)}
         self._holds = dict(holds)
         self.desk.load(desk)
+        if self.guards is not None:
+            self.guards.load(guards)

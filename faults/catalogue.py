@@ -6,6 +6,7 @@ from typing import Final
 
 from faults.fault import FAMILIES, Fault
 from faults.kinds import (
+    acknowledgements,
     answering,
     bouncing,
     breaking,
@@ -15,12 +16,16 @@ from faults.kinds import (
     delaying,
     dividing,
     flapping,
+    handlers,
     lagging,
     limiting,
+    loads,
     losing,
+    memberships,
     outvoting,
     partitioning,
     pausing,
+    processing,
     skewing,
     slow_disks,
     slowing,
@@ -28,6 +33,7 @@ from faults.kinds import (
     stopping,
     thrashing,
     withholding,
+    zombies,
 )
 
 
@@ -59,6 +65,12 @@ CATALOGUE: Final = _by_family(
     skewing.FAULTS,
     withholding.FAULTS,
     stalling.FAULTS,
+    processing.FAULTS,
+    handlers.FAULTS,
+    loads.FAULTS,
+    memberships.FAULTS,
+    acknowledgements.FAULTS,
+    zombies.FAULTS,
 )
 """Faults by name, those of a family together."""
 

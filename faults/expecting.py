@@ -70,6 +70,11 @@ def names(cluster: Cluster, nodes: Collection[int]) -> str:
     return ", ".join(cluster.name_of(node) for node in nodes)
 
 
+def each_of(cluster: Cluster, nodes: Collection[int]) -> str:
+    """The subject of a sentence that is true of each of the nodes."""
+    return names(cluster, nodes) if len(nodes) == 1 else f"each of {names(cluster, nodes)}"
+
+
 def lag_time_us(cluster: Cluster) -> int:
     """``replica.lag.time.max.ms`` of the brokers."""
     replicas = (replica for of in cluster.world.replicas.values() for replica in of.values())
@@ -147,13 +152,13 @@ def _together(cluster: Cluster, nodes: tuple[int, ...], outcome: Outcome) -> str
 def _severed_line(cluster: Cluster, nodes: tuple[int, ...], outcome: Outcome) -> str:
     parts = []
     if outcome.down:
-        session = cluster.plane.session_us // SECOND
+        session = spelled(cluster.plane.session_us)
         who = "" if outcome.down == nodes else f"{names(cluster, outcome.down)} "
-        parts.append(f"{who}cut off from the controller and fenced after {session} s")
+        parts.append(f"{who}cut off from the controller and fenced after {session}")
     parts += _consequences(cluster, outcome)
     if outcome.shrunk and not outcome.down:
-        lag = lag_time_us(cluster) // SECOND
-        parts.append(f"{counted(outcome.shrunk)} with a smaller ISR after {lag} s")
+        lag = spelled(lag_time_us(cluster))
+        parts.append(f"{counted(outcome.shrunk)} with a smaller ISR after {lag}")
     if not outcome.moved and not outcome.offline:
         parts.append("no leader moves")
     return f"{names(cluster, nodes)}: {', '.join(parts)}"
@@ -189,8 +194,8 @@ def _silent_line(cluster: Cluster, fault: str, node: int) -> str:
         return f"{who} {_leads(cluster, node)}, and {control_fate(cluster, node)}"
     below = len(losses(cluster, (node,))[2])
     short = f"; without it {below} would be under min.insync.replicas" if below else ""
-    session = cluster.plane.session_us // SECOND
-    return f"{who} {_leads(cluster, node)}; new leaders after its session of {session} s{short}"
+    session = spelled(cluster.plane.session_us)
+    return f"{who} {_leads(cluster, node)}; new leaders after its session of {session}{short}"
 
 
 def _parting_line(cluster: Cluster, fault: str, node: int) -> str:

@@ -4,8 +4,8 @@ It looks at everything and changes nothing. Only what would be different from ho
 is not blamed for what another one does already.
 """
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from cluster_model import group_truth
@@ -43,15 +43,22 @@ class Outcome:
     """Who would be the controller, if the one that is now could go on; NOBODY: another, or nobody."""
     decides: bool = True
     """Whether the control plane would have a majority."""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """How many would be in the ISR of a partition with a leader."""
 
     def beyond(self, now: "Outcome") -> "Outcome":
         """What of it is not so already."""
-        return Outcome(
-            _new(self.down, now.down), _new(self.moved, now.moved), _new(self.offline, now.offline),
-            _new(self.shrunk, now.shrunk), _new(self.under, now.under), _new(self.stuck, now.stuck),
-            _new(self.deaf, now.deaf),
-            self.controller, self.decides,
-        )  # fmt: skip
+        smaller = [each for each in self.shrunk if self.sizes[each] < now.sizes.get(each, 0)]
+        return replace(
+            self,
+            down=_new(self.down, now.down),
+            moved=_new(self.moved, now.moved),
+            offline=_new(self.offline, now.offline),
+            shrunk=tuple(smaller),
+            under=_new(self.under, now.under),
+            stuck=_new(self.stuck, now.stuck),
+            deaf=_new(self.deaf, now.deaf),
+        )
 
 
 def foresee(cluster: Cluster, lost: Collection[int] = (), links: Links = ()) -> Outcome:
@@ -127,8 +134,9 @@ def _outcome(cluster: Cluster, net: Net) -> Outcome:
     stays = active in (speakers if cluster.profile.kraft else live)
     found: dict[str, list[str]] = {"moved": [], "offline": [], "shrunk": [], "under": [], "stuck": []}
     leaders: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for name, record in cluster.world.records.items():
-        leaders[name] = _judge(cluster, net, record, live, bool(speakers), found)
+        leaders[name] = _judge(cluster, net, record, live, bool(speakers), found, sizes)
     return Outcome(
         down,
         tuple(found["moved"]),
@@ -139,6 +147,7 @@ def _outcome(cluster: Cluster, net: Net) -> Outcome:
         _deaf(cluster, net, leaders),
         active if stays else NOBODY,
         bool(speakers),
+        sizes,
     )
 
 
@@ -149,6 +158,7 @@ def _judge(
     live: tuple[int, ...],
     decides: bool,
     found: dict[str, list[str]],
+    sizes: dict[str, int],
 ) -> int:
     """Enter a partition where it belongs; who would lead it, NOBODY if nobody did."""
     name, leader = record.name, record.leader
@@ -158,6 +168,7 @@ def _judge(
             return NOBODY
         if not all(net.lives(each) and net.linked(each, leader) for each in record.isr):
             found["stuck"].append(name)
+        sizes[name] = len(record.isr)
         return leader
     left = [each for each in record.isr if each in live]
     if leader not in live:
@@ -168,6 +179,7 @@ def _judge(
     if leader != record.leader:
         found["moved"].append(name)
     kept = [each for each in left if net.linked(each, leader)]
+    sizes[name] = len(kept)
     if len(kept) < len(record.isr):
         found["shrunk"].append(name)
     if len(kept) < cluster.world.effective_min_isr(name):

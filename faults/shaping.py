@@ -51,9 +51,3 @@ def noticed(cluster: Cluster, aim: Aim, what: str) -> Expectation:
     leads = f"; {len(led)} partition{'' if len(led) == 1 else 's'} led there" if led else ""
     sentence = f"{names(cluster, aim.nodes)}: {what}{leads}"
     return Expectation(sentence, clients=hit(cluster, aim.nodes, led))
-
-
-def percent(millionths: int) -> str:
-    """A share as people write it: ``0.5%``."""
-    whole, rest = divmod(millionths, 10_000)
-    return f"{whole}.{rest:04d}".rstrip("0").rstrip(".") + "%"

@@ -7,6 +7,7 @@ from faults.action import Action
 from faults.board import FaultBoard
 from faults.desk import Ended
 from faults.fault import FaultError
+from faults.guards import GuardError
 from playbooks.model import Step
 from playbooks.result import Checked
 from playbooks.step_checks import answer_text, check_answer
@@ -22,6 +23,8 @@ class Done(NamedTuple):
     """Of the operation that it began."""
     skipped: bool = False
     """Whether there was nobody for it to strike, as it allows."""
+    guarded: bool = False
+    """Whether it was a guard that refused it."""
 
     def told(self, action: Action) -> str:
         """The action in words for who asked for it."""
@@ -37,7 +40,7 @@ def perform(board: FaultBoard, action: Action, by: str) -> Done:
             return Done(number=board.admin(action, by))
         board.heal(action.name)
     except FaultError as error:
-        return Done(str(error))
+        return Done(str(error), guarded=isinstance(error, GuardError))
     return Done()
 
 

@@ -189,7 +189,7 @@ class ClientBooks:
 
     def __init__(self) -> None:
         self.killed: dict[str, int] = {}
-        """Process, of a client or another, → how often it was killed ..."""
+        """Process, of a client or another, → how often it was killed, lost power or memory ..."""
         self.closed: dict[str, int] = {}
         """... and how often a client's was closed in order."""
         self.producers: dict[str, ProducerBook] = {}

@@ -6,6 +6,7 @@ Only what a client was told counts here, at the time at which it was told, and n
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from cluster_model.lives import CRASH, OUT_OF_MEMORY, POWER_LOSS
 from playbooks.client_books import ClientBooks, Handed
 
 
@@ -149,7 +150,8 @@ def _abandoned(books: ClientBooks, event: Any) -> None:
 
 
 def _went_down(books: ClientBooks, event: Any) -> None:
-    ends = {"crash": books.killed, "close": books.closed}.get(event.detail)
+    killed = dict.fromkeys((CRASH, POWER_LOSS, OUT_OF_MEMORY), books.killed)
+    ends = {**killed, "close": books.closed}.get(event.detail)
     if event.broker < 0 and ends is not None:
         ends[event.node] = ends.get(event.node, 0) + 1
 

@@ -14,6 +14,7 @@ from playbooks.problems import PlaybookError, Problem
 from playbooks.reading.cluster import build_clients, build_cluster, build_topics
 from playbooks.reading.cluster_keys import CLIENTS, CLUSTER, TOPICS
 from playbooks.reading.expectations import read_expectations
+from playbooks.reading.guards import GUARDS, read_guards
 from playbooks.reading.kinds import (
     DURATION,
     NAME,
@@ -68,6 +69,7 @@ PLAYBOOK: Final = Record(
         "cluster": Key(CLUSTER, "What to build; three brokers of the newest Kafka unless given."),
         "topics": Key(TOPICS, "The topics that exist from the start.", required=True),
         "clients": Key(CLIENTS, "Who writes and who reads."),
+        "guards": Key(GUARDS, "Limits that refuse a fault, or heal what is active once they are crossed."),
         "steps": Key(LATER, "What happens, in order."),
         "settle": Key(DURATION, "Quiet time after the last step, faults healed, before the verdict; 30s unless given."),
         "expect": Key(LATER, "What must hold for the playbook to pass."),
@@ -124,6 +126,8 @@ def _read(root: Node, text: str, notes: Notes) -> Playbook | None:
     if manual:
         _refuse_in_manual(fields, notes)
     steps = _steps(fields.node.get("steps"), fields, notes)
+    PLAYBOOK.fill(fields, "guards", notes)
+    guards = read_guards(fields.get("guards"), notes, manual=manual)
     expect = fields.node.get("expect")
     expectations = read_expectations(expect, notes, manual=manual) if expect is not None else ()
     name = fields.get("name") or _name_of(fields, notes)
@@ -139,6 +143,7 @@ def _read(root: Node, text: str, notes: Notes) -> Playbook | None:
         expectations=expectations,
         tags=tuple(fields.get("tags", ())),
         source=text,
+        guards=guards,
     )
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from cluster_model.spec import ClusterSpec
+from faults.guards import Limits
 from playbooks.conditions import Condition
 
 StepVerb = Literal["inject", "heal", "admin", "manual"]
@@ -72,6 +73,14 @@ class Expectation:
 
 
 @dataclass(frozen=True, slots=True)
+class Guarding:
+    """Limits on the chaos, and the condition that ends it."""
+
+    limits: Limits
+    stop_when: Condition | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Playbook:
     """A whole chaos session, ready to run."""
 
@@ -87,6 +96,7 @@ class Playbook:
     tags: tuple[str, ...]
     source: str
     """The file's text, kept with every recorded session."""
+    guards: Guarding | None = None
 
     @property
     def load_alone(self) -> bool:

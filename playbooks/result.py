@@ -4,7 +4,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cluster_model.errors import KafkaError
-from cluster_model.events import AdminAnswered, FaultSkipped, InvariantViolated, RecordsLost, StepTaken
+from cluster_model.events import (
+    AdminAnswered,
+    FaultSkipped,
+    GuardActed,
+    InvariantViolated,
+    RecordsLost,
+    StepTaken,
+)
 from cluster_model.views import ClusterView, LedgerView, PartitionView
 from playbooks.client_books import ClientBooks
 from playbooks.client_history import enter
@@ -55,6 +62,8 @@ class Result:
     """Steps that Kafka answered with an error, the expected ones included."""
     clients: Clients
     """What each client saw."""
+    guards: tuple[GuardActed, ...] = ()
+    """What the guards did."""
     skipped: tuple[FaultSkipped, ...] = ()
     """Faults that found nobody to strike, as their steps allowed."""
 
@@ -86,6 +95,7 @@ class Result:
                 for each in self.violations
             ],
             "partitions": {each.name: _partition(each) for each in self.partitions},
+            "guards": [_guard(each) for each in self.guards],
             "skipped": [
                 {"fault": each.fault, "target": each.target, "at_us": each.at_us, "detail": each.detail}
                 for each in self.skipped
@@ -102,12 +112,13 @@ class Findings:
     violations: list[InvariantViolated]
     refused: list[StepTaken | AdminAnswered]
     clients: ClientBooks
+    guards: list[GuardActed]
     skipped: list[FaultSkipped]
 
     @classmethod
     def none(cls) -> "Findings":
         """Nothing yet."""
-        return cls(0, [], [], [], ClientBooks(), [])
+        return cls(0, [], [], [], ClientBooks(), [], [])
 
     def take(self, events: list[Any]) -> None:
         """Count trace events and keep those that a result names."""
@@ -118,6 +129,8 @@ class Findings:
                 self.losses.append(event)
             elif event.kind == "invariant_violated":
                 self.violations.append(event)
+            elif event.kind == "guard_acted":
+                self.guards.append(event)
             elif event.kind in ("step_taken", "admin_answered") and event.error in KafkaError.__members__:
                 self.refused.append(event)
             elif event.kind == "fault_skipped":
@@ -126,14 +139,14 @@ class Findings:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         found = (tuple(self.violations), tuple(self.losses), tuple(self.refused))
-        return (self.events, *found, self.clients.save(), tuple(self.skipped))
+        return (self.events, *found, self.clients.save(), tuple(self.guards), tuple(self.skipped))
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "Findings":
         """Undo of :meth:`save`."""
-        events, violations, losses, refused, clients, skipped = saved
+        events, violations, losses, refused, clients, guards, skipped = saved
         books = ClientBooks.loaded(clients)
-        return cls(events, list(losses), list(violations), list(refused), books, list(skipped))
+        return cls(events, list(losses), list(violations), list(refused), books, list(guards), list(skipped))
 
 
 def conclude(
@@ -179,6 +192,7 @@ def conclude(
         partitions=tuple(each for each in view.partitions if not each.internal),
         refused=tuple(findings.refused),
         clients=summed_up(findings.clients, view),
+        guards=tuple(findings.guards),
         skipped=tuple(findings.skipped),
     )
 
@@ -196,6 +210,17 @@ def _ledger(ledger: LedgerView) -> dict[str, int]:
         "reordered": ledger.reordered,
         "undone": ledger.undone,
         "leaked": ledger.leaked,
+    }
+
+
+def _guard(acted: GuardActed) -> dict[str, Any]:
+    return {
+        "guard": acted.rule,
+        "what": acted.detail,
+        "at_us": acted.at_us,
+        "fault": acted.fault,
+        "target": acted.target,
+        "reason": acted.cause,
     }
 
 

@@ -17,12 +17,13 @@ from playbooks.answers import Answers, perform
 from playbooks.client_books import ClientBooks
 from playbooks.ending import conclude_session
 from playbooks.expecting import Expecting, holds
+from playbooks.guarding import alarmed, board_for, guard
 from playbooks.model import Playbook, Step
 from playbooks.recorder import Recorder, action_line
 from playbooks.result import Checked, Findings, Result
 from playbooks.step_checks import check_answer, unreached
 from playbooks.units import duration_text
-from playbooks.waiting import why_in_vain
+from playbooks.waiting import due_us, why_in_vain
 from playbooks.wording import action_of, step_name, step_words, words
 
 PATIENCE_US: Final = 600_000_000
@@ -85,13 +86,17 @@ class Session:
         """
         chosen = playbook.seed if seed is None else seed
         cluster = Cluster.build(playbook.spec, chosen)
-        session = cls(playbook, cluster, FaultBoard(cluster), recorder, until_us)
+        session = cls(playbook, cluster, board_for(playbook, cluster), recorder, until_us)
         session.open_ended = open_ended
         if recorder is not None:
             recorder.begin(playbook, chosen, cluster.view(), until_us)
-        session._take_due_conditions()
-        session._collect()
+        session.begin()
         return session
+
+    def begin(self) -> None:
+        """Take the steps whose condition holds at time 0. Only who has not used :meth:`start` has to."""
+        self._take_due_conditions()
+        self._collect()
 
     @property
     def phase(self) -> str:
@@ -165,8 +170,7 @@ class Session:
         if self.phase != "steps":
             return
         self._record_action(SETTLE, Action("heal", "all"))
-        step = self.next_step
-        if step is not None:
+        if (step := self.next_step) is not None:
             self.reason = f"ended by the operator before {step_name(step)} of {len(self.playbook.steps)}"
         self._begin_settling()
         self._collect()
@@ -227,14 +231,7 @@ class Session:
 
     def _due(self, step: Step) -> int:
         """When a step acts by the clock, or stops waiting for its condition; -1 for never."""
-        trigger = step.trigger
-        if trigger.kind == "at":
-            return trigger.time_us
-        if trigger.kind == "after":
-            return self._previous_us + trigger.time_us
-        if trigger.within_us >= 0:
-            return self._previous_us + trigger.within_us
-        return -1 if self.open_ended else self._previous_us + PATIENCE_US
+        return due_us(step.trigger, self._previous_us, -1 if self.open_ended else PATIENCE_US)
 
     def _at_moment(self) -> None:
         """Every event due by now is handled: settle, end, take the step, or stop waiting for it."""
@@ -288,7 +285,7 @@ class Session:
     # -- steps ------------------------------------------------------------------------------------------------------
 
     def _take(self, step: Step) -> None:
-        error, number, _skipped = perform(self.board, action_of(step), step_name(step))
+        error, number, _skipped, guarded = perform(self.board, action_of(step), step_name(step))
         now = self.cluster.now_us
         text = f"{step_words(step)}: {step.note}" if step.note else step_words(step)
         self.cluster.emit(StepTaken(now, step_name(step), step.target, text, error))
@@ -300,8 +297,9 @@ class Session:
         if checked is not None:
             self._step_checks.append(checked)
             self._announce(checked)
-        elif error:
+        elif error and not guarded:
             self.reason = self.reason or f"{step_name(step)}, {step_words(step)}, could not act: {error}"
+        guard(self.board)
         self._after_answers()
         self._decided += self._observe()
         self._announce_decided()
@@ -327,15 +325,14 @@ class Session:
 
     @property
     def _watching(self) -> bool:
-        step = self.next_step
-        waits = step is not None and step.trigger.kind == "when" and self._end_us < 0
-        return waits or self._expecting.open or self._answers.open
+        waits = (step := self.next_step) is not None and step.trigger.kind == "when" and self._end_us < 0
+        return waits or self._expecting.open or self._answers.open or self.board.guards is not None
 
     def _look(self) -> bool:
         """Called by the model after each event that left a trace; True makes it stop so that the engine can act."""
         self._after_answers()
         self._decided += self._observe()
-        self._reached = self._condition_holds()
+        self._reached = self._condition_holds() or (self._end_us < 0 and alarmed(self.board))
         return self._reached or bool(self._decided)
 
     def _observe(self) -> list[Checked]:
@@ -352,10 +349,11 @@ class Session:
         self._announce_decided()
         if self._reached:
             self._reached = False
-            self._take_due_conditions()
+            self._after_act()
         return True
 
     def _after_act(self) -> None:
+        guard(self.board)
         self._decided += self._observe()
         self._announce_decided()
         self._take_due_conditions()
@@ -390,7 +388,7 @@ class Session:
     def twin(self) -> "Session":
         """Another session of the same playbook, unrecorded, that any state of this one can be loaded into."""
         cluster = self.cluster.twin()
-        twin = Session(self.playbook, cluster, FaultBoard(cluster), None, self.until_us)
+        twin = Session(self.playbook, cluster, board_for(self.playbook, cluster), None, self.until_us)
         twin.open_ended = self.open_ended
         return twin
 

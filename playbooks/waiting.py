@@ -1,4 +1,4 @@
-"""Why a ``when`` waited in vain: what its functions told at the end, and where the seed put what it speaks of."""
+"""How long steps wait, and why a ``when`` waited in vain: what it asked at the end, and where the seed put things."""
 
 import re
 from typing import Final
@@ -7,6 +7,7 @@ from cluster_model.query import Query
 from cluster_model.spec import ClusterSpec
 from playbooks.conditions import Condition
 from playbooks.expecting import explain
+from playbooks.model import Trigger
 
 _PLACED: Final = r"(?:leader|isr|replicas)\([^()]*\)"
 _IDS: Final = r"\[?\s*\d"
@@ -14,6 +15,19 @@ _NAMES_BROKERS: Final = re.compile(
     rf"{_PLACED}\s*(?:==|!=|not\s+in\b|in\b)\s*{_IDS}|\d\s*\]?\s*(?:==|!=|not\s+in\b|in\b)\s*{_PLACED}"
 )
 """A leader or a set of replicas compared with ids that are written out."""
+
+
+def due_us(trigger: Trigger, previous_us: int, patience_us: int) -> int:
+    """When a step acts by the clock, or stops waiting for its condition; -1 for never.
+
+    ``patience_us`` is how long a condition without a limit of its own may take, -1 for ever.
+    """
+    if trigger.kind == "at":
+        return trigger.time_us
+    if trigger.kind == "after":
+        return previous_us + trigger.time_us
+    within_us = trigger.within_us if trigger.within_us >= 0 else patience_us
+    return previous_us + within_us if within_us >= 0 else -1
 
 
 def why_in_vain(condition: Condition, query: Query, spec: ClusterSpec) -> str:

@@ -64,7 +64,3 @@ class Application:
             return None
         first = start + (self.fails - 1 - start) % self.fails
         return (partition, first, (last - first) // self.fails + 1) if first <= last else None
-
-    def duration(self, records: int, failing: int) -> int:
-        """How long it takes."""
-        return records * self.processing_us + failing * self.retries * (self.pause_us + self.processing_us)

@@ -5,20 +5,19 @@ when they are fetched, and not when they have been processed. An exception that 
 which closes its consumer.
 """
 
-import re
 from collections.abc import Callable, Mapping
-from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
 from cluster_model.clients.application import ASYNC_RETRY, Application, Failing
-from cluster_model.clients.assigning import topic_of
 from cluster_model.clients.commits import ASYNC, CLOSE, RETRIABLE, SYNC, Outcome
 from cluster_model.clients.coordination import Coordination
 from cluster_model.clients.dead_letters import DeadLetters
 from cluster_model.clients.fetching import Fetcher, Handed
 from cluster_model.clients.group_settings import GroupSettings
+from cluster_model.clients.handling import CRASH, GONE_BACK, RETRY, THROWN, Handling
 from cluster_model.clients.in_hand import InHand
+from cluster_model.clients.joining import coordination_of
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.modern.coordination import ModernCoordination
 from cluster_model.clients.phases import CLOSED, CLOSING, COMMITTING, DELIVERING, POLLING, PROCESSING, STARTING
@@ -27,8 +26,6 @@ from cluster_model.clients.reset_policy import reset_policy
 from cluster_model.config import ConsumerConfig
 from cluster_model.events import ConsumerFailed, Event, HandlerFailed, RecordsAbandoned, RecordsRead
 from cluster_model.groups.messages import CommittedOffset
-from cluster_model.groups.uuids import uuid
-from cluster_model.internal_topics import INTERNAL
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Alarm, Port
 from cluster_model.kernel.streams import Stream
@@ -51,9 +48,9 @@ class Consumer:
     """The node: one member of a group."""
 
     __slots__ = (
-        "_alarm", "_application", "_busy_until", "_config", "_emit", "_failing", "_fetcher", "_hand", "_phase",
-        "_port", "_positions", "_profile", "_refused", "_taken", "coordination", "failed", "group", "leaving",
-        "letters", "metadata", "name", "read", "stall_us",
+        "_alarm", "_busy_until", "_config", "_emit", "_fetcher", "_hand", "_phase", "_port", "_positions",
+        "_profile", "_refused", "coordination", "failed", "group", "handling", "leaving", "letters", "metadata",
+        "name", "read",
     )  # fmt: skip
 
     def __init__(
@@ -68,6 +65,7 @@ class Consumer:
         application: Application,
         lineages: dict[str, Lineages],
         emit: Callable[[Event], None],
+        seed: int = 0,
     ) -> None:
         """``partitions`` are those given for good, none for a member that :meth:`subscribe` makes one of a group."""
         self.name = name
@@ -78,16 +76,11 @@ class Consumer:
         self._port = port
         self._config = config
         self._profile = profile
-        self._application = application
+        self.handling = Handling(application, name, group, seed)
         self._emit = emit
         self._phase = POLLING
-        self._taken = 0
-        """Records of the last poll."""
-        self.stall_us = 0
-        """What a fault adds to the processing of every poll's records. This and the next are kept by the cluster."""
         self.leaving = False
-        """Its application is to end, and calls no other poll."""
-        self._failing: tuple[Failing, ...] = ()
+        """Its application is to end, and calls no other poll; kept by the cluster."""
         self.letters: DeadLetters | None = None
         """Of an application that has a topic for what its handler cannot process."""
         self._hand = InHand()
@@ -118,27 +111,10 @@ class Consumer:
 
         A member that makes its own id (KIP-848) draws it from ``stream``.
         """
-
-        def subscription() -> tuple[str, ...]:
-            if not pattern:
-                return topics
-            known = dict.fromkeys(topic_of(name) for name in self.metadata.states)
-            # Internal topics are left out of patterns (``exclude.internal.topics``).
-            return tuple(sorted(name for name in known if name not in INTERNAL and re.fullmatch(pattern, name)))
-
-        named = (self.name, self.group)
-        if settings.modern:
-            by_server = self._profile.server_patterns
-            self.coordination = ModernCoordination(
-                self._port, named, self._profile, settings, self.metadata, self._positions, subscription,
-                pattern if by_server else "", partial(uuid, stream) if stream is not None and by_server else None,
-                self._emit,
-            )  # fmt: skip
-        else:
-            self.coordination = Coordination(
-                self._port, named, self._profile, settings, self.metadata, self._positions, subscription,
-                self._config.rack, self._emit,
-            )  # fmt: skip
+        self.coordination = coordination_of(
+            self._port, (self.name, self.group), self._profile, settings, self.metadata, self._positions,
+            (topics, pattern), stream, self._config.rack, self._emit,
+        )  # fmt: skip
         self.coordination.on_outcome = self._commit_ended
 
     @property
@@ -168,7 +144,7 @@ class Consumer:
 
     def succeed(self, former: "Consumer") -> None:
         """Be the next process of the same application: of the former one it has nothing but what is counted."""
-        self.read, self.failed, self.stall_us = former.read, former.failed, former.stall_us
+        self.read, self.failed = former.read, former.failed
         self.metadata.old.load(former.metadata.old.save())
 
     def clock_stepped(self, by: int, *, runs: bool) -> None:
@@ -266,26 +242,20 @@ class Consumer:
         return bool(handed)
 
     def _hand_out(self, handed: list[Handed], now: int) -> None:
-        taken = 0
         for partition, source, leader_epoch, start, count, _last, written_us in handed:
-            taken += count
-            self._emit(
-                RecordsRead(now, self.name, self.group, partition, source, leader_epoch, start, count, now - written_us)
-            )
-        self.read += taken
-        self._taken = taken
+            age_us = now - written_us
+            self._emit(RecordsRead(now, self.name, self.group, partition, source, leader_epoch, start, count, age_us))
         self._hand.take(handed)
-        found = [self._application.failing(each.partition, each.start, each.last) for each in handed]
-        self._failing = tuple([each for each in found if each is not None])
-        if self._application.commits_before and self.coordination is not None:
+        self.handling.take(handed, self.read)
+        self.read += sum(each.records for each in handed)
+        if self.handling.application.commits_before and self.coordination is not None:
             self._commit_sync(now)
         else:
             self._process(now)
 
     def _process(self, now: int) -> None:
-        failing = sum(count for _partition, _first, count in self._failing)
-        duration = self._application.duration(self._taken, failing) + self.stall_us
-        if self._application.hands_off:
+        duration = self.handling.duration()
+        if self.handling.application.hands_off:
             self._hand.pass_on(now, duration)
             self._skip(now)
         else:
@@ -293,9 +263,9 @@ class Consumer:
             self._busy_until = now + duration
 
     def _skip(self, now: int) -> None:
-        for partition, first, count in self._failing:
+        for partition, first, count in (*self.handling.failing, *self.handling.skipped):
             self._emit(HandlerFailed(now, self.name, self.group, partition, first, count))
-        self._failing = ()
+        self.handling.failing = self.handling.skipped = ()
 
     def abandon(self, reason: str) -> None:
         """What is in hand will not be processed: the process has ended, or the application goes on without it."""
@@ -306,29 +276,50 @@ class Consumer:
 
     def _processed(self, now: int) -> None:
         """The records of the last poll are done with."""
-        if self._failing and self.letters is not None:
+        if self.handling.failing and self.letters is not None:
             self._phase = DELIVERING
-            self.letters.deliver(self._failing)
+            self.letters.deliver(self.handling.failing)
             return
         self._phase = POLLING
         self._skip(now)
+        if self.handling.broke and not self._thrown(now):
+            return
         self._hand.done()
         if self.coordination is None:
             return
-        if self._application.commit == SYNC:
+        if self.handling.application.commit == SYNC:
             self._commit_sync(now)
-        elif self._application.commits_async:
+        elif self.handling.application.commits_async:
             refused, self._refused = self._refused, ()
             self.coordination.commits.commit(ASYNC, self.coordination.commits.consumed(), now)
             for offsets in refused:
                 self.coordination.commits.commit(ASYNC, offsets, now)
+
+    def _thrown(self, now: int) -> bool:
+        """The handler threw in the middle of the poll's records; whether the application goes on."""
+        then, left = self.handling.broke, self.handling.left
+        self.handling.broke, self.handling.left = "", ()
+        self._hand.keep(left)
+        if then == RETRY:
+            # What was not processed is polled again (Spring's ``SeekUtils``); a letter not sent may be farther back.
+            for partition, first, _count in left:
+                if self._positions.offsets.get(partition, -1) > first:
+                    self._positions.seek(partition, first)
+            self.abandon(GONE_BACK)
+        elif then == CRASH:
+            self.failed = THROWN
+            self._emit(ConsumerFailed(now, self.name, self.group, THROWN))
+            self._end()
+        else:
+            self._fail(THROWN)
+        return then == RETRY
 
     def delivered(self, left: tuple[Failing, ...]) -> None:
         """Letters are sent, but for those of records that are ``left``: each partition is read again from there."""
         # The first of a partition is what counts.
         for partition, first, _count in reversed(left):
             self._positions.seek(partition, first)
-        self._failing = ()
+        self.handling.failing = ()
         self._processed(self._port.now)
         self._go_on()
 
@@ -339,11 +330,11 @@ class Consumer:
 
     def _commit_ended(self, outcome: Outcome) -> None:
         """The application's commitSync returned. What was to be processed after it is not, if it threw."""
-        if outcome.kind == ASYNC and outcome.error == RETRIABLE and self._application.commit == ASYNC_RETRY:
+        if outcome.kind == ASYNC and outcome.error == RETRIABLE and self.handling.application.commit == ASYNC_RETRY:
             self._refused += (outcome.offsets,)
         if self._phase != COMMITTING or outcome.kind != SYNC:
             return
-        if outcome.error or not self._application.commits_before:
+        if outcome.error or not self.handling.application.commits_before:
             self._phase = POLLING
             if outcome.error:
                 self.abandon(outcome.error)
@@ -363,6 +354,15 @@ class Consumer:
         due = [at for at in times if at > now]
         if due:
             self._alarm.want(min(due))
+
+    def pause(self, fault: int) -> None:
+        """``pause(assignment())``: its partitions are not fetched, until each is resumed by the same, or taken away."""
+        self._positions.pause(fault)
+
+    def resume(self, fault: int) -> None:
+        """``resume`` of what is left of them."""
+        if self._positions.resume(fault):
+            self._alarm.want(self._port.now)
 
     def shut_down(self) -> None:
         """End in order (SIGTERM): what is in hand is processed, the poll is left (``wakeup``), the consumer closed."""
@@ -396,7 +396,7 @@ class Consumer:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
-            self.read, self.failed, self._phase, self._taken, self._failing, self._hand.save(), self._refused,
+            self.read, self.failed, self._phase, self.handling.save(), self._hand.save(), self._refused,
             self._busy_until, self._alarm.save(), self.metadata.save(), self._positions.save(), self._fetcher.save(),
             None if self.coordination is None else self.coordination.save(),
             None if self.letters is None else self.letters.save(),
@@ -405,9 +405,10 @@ class Consumer:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
-            self.read, self.failed, self._phase, self._taken, self._failing, hand, self._refused, self._busy_until,
-            alarm, metadata, positions, fetcher, coordination, letters,
+            self.read, self.failed, self._phase, handling, hand, self._refused, self._busy_until, alarm,
+            metadata, positions, fetcher, coordination, letters,
         ) = saved  # fmt: skip
+        self.handling.load(handling)
         self._hand.load(hand)
         self._alarm.load(alarm)
         self.metadata.load(metadata)

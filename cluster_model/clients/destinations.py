@@ -12,7 +12,7 @@ from cluster_model.clients.partitioners.uniform import UniformPartitioner
 from cluster_model.clients.producer_config import ProducerConfig
 from cluster_model.clients.sizes import RecordSizes
 from cluster_model.kernel.streams import Stream
-from cluster_model.log.keys import ProducerKeys
+from cluster_model.log.keys import Hot, ProducerKeys
 from cluster_model.log.pools import Pool, pool
 from cluster_model.messages import NOBODY
 from cluster_model.spec import ProducerSpec
@@ -97,11 +97,25 @@ class Destinations:
     def _tell_keys_apart(self, keys: ProducerKeys, total: int) -> None:
         """From the next record of each partition on, keys go by so many partitions; what is written keeps its own."""
         if not keys.placed or keys.placed[-1][0] != total:
-            lines = self._accumulator.lines
-            numbers = {int(name.rpartition("-")[2]): line.next_number for name, line in lines.items()}
-            starts = tuple(numbers.get(number, 0) for number in range(max(numbers, default=-1) + 1))
-            keys.placed = (*keys.placed, (total, starts))
-        self._pool = pool(keys.keys, total)
+            keys.placed = (*keys.placed, (total, self._next_numbers()))
+        self._pool = pool(keys.keys._replace(hot=keys.hot), total)
+
+    def _next_numbers(self) -> tuple[int, ...]:
+        lines = self._accumulator.lines
+        numbers = {int(name.rpartition("-")[2]): line.next_number for name, line in lines.items()}
+        return tuple(numbers.get(number, 0) for number in range(max(numbers, default=-1) + 1))
+
+    @property
+    def keyed(self) -> bool:
+        """Whether records go by their keys."""
+        return self._keys is not None
+
+    def heat(self, hot: Hot) -> None:
+        """From the next record of each partition on these keys have so many of all records, and no others are hot."""
+        keys = self._keys
+        if keys is not None and hot != keys.hot:
+            keys.heated = (*keys.heated, (self._next_numbers(), hot))
+            self.as_of = -1
 
     def next(self, records: int) -> str:
         """The partition of so many records, which stay together."""
@@ -178,7 +192,7 @@ class Destinations:
         """All state but the stream's."""
         return (
             self._placement.partitioner.save(),
-            () if self._keys is None else self._keys.placed,
+            () if self._keys is None else (self._keys.placed, self._keys.heated),
             self._latencies.save(),
         )
 
@@ -188,5 +202,5 @@ class Destinations:
         self._placement.partitioner.load(partitioner)
         self._latencies.load(latencies)
         if self._keys is not None:
-            self._keys.placed = placed
+            self._keys.placed, self._keys.heated = placed
         self.as_of = -1

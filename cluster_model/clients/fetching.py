@@ -33,6 +33,9 @@ from cluster_model.replication.session_handle import SessionHandle
 _STAYS: Final = KafkaError.UNKNOWN_LEADER_EPOCH
 """The one error after which metadata is not asked for: the broker is behind, not the client."""
 
+_KEEPS_PAUSED: Final = (2, 4, 0)
+"""KAFKA-7548: what was fetched of a partition that is paused since is kept for later, instead of thrown away."""
+
 
 class Handed(NamedTuple):
     """Records that a poll hands out: ``records`` of them from ``start`` on, the newest at ``last``."""
@@ -62,8 +65,8 @@ class Fetcher:
     """Fetches for one consumer."""
 
     __slots__ = (
-        "_asked", "_backing_off", "_buffered", "_config", "_correlation", "_lineages", "_metadata", "_outstanding",
-        "_port", "_positions", "_profile", "_rack", "_sessions", "preferred",
+        "_asked", "_backing_off", "_buffered", "_config", "_correlation", "_keeps", "_lineages", "_metadata",
+        "_outstanding", "_port", "_positions", "_profile", "_rack", "_sessions", "preferred",
     )  # fmt: skip
 
     def __init__(
@@ -82,6 +85,7 @@ class Fetcher:
         self._metadata = metadata
         self._positions = positions
         self._lineages = lineages
+        self._keeps = profile.number >= _KEEPS_PAUSED
         self._rack = config.rack if profile.reads_from_followers else ""
         self._correlation = port.first_number
         self._outstanding: dict[int, tuple[int, int]] = {}
@@ -195,11 +199,14 @@ class Fetcher:
         """
         positions = self._positions
         handed: list[Handed] = []
+        kept: list[_Buffered] = []
         while self._buffered and most > 0 and not positions.failure:
             entry = self._buffered[0]
             data = entry.data
             partition = data.partition
-            if not positions.fetchable(partition) or positions.offsets[partition] != entry.at:
+            if self._keeps and partition in positions.paused:
+                kept.append(self._buffered.pop(0))
+            elif not positions.fetchable(partition) or positions.offsets[partition] != entry.at:
                 self._buffered.pop(0)
             elif data.error:
                 self._buffered.pop(0)
@@ -215,6 +222,7 @@ class Fetcher:
                 if entry.at >= data.records.end:
                     self._buffered.pop(0)
                     positions.put_last(partition)
+        self._buffered += kept
         return handed
 
     def _take(self, entry: _Buffered, most: int) -> list[Handed]:

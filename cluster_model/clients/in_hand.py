@@ -26,6 +26,10 @@ class InHand:
         """They have been processed."""
         self._polled = ()
 
+    def keep(self, left: tuple[Left, ...]) -> None:
+        """Of the last poll's only these have not been processed."""
+        self._polled = left
+
     def pass_on(self, now: int, duration_us: int) -> None:
         """Queue them for another thread, which takes so long for them when it comes to them."""
         self._queued = tuple([each for each in self._queued if each[0] > now])

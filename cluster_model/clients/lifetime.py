@@ -4,11 +4,13 @@ from collections import deque
 from typing import Final
 
 from cluster_model.clients.books import Counted
+from cluster_model.clients.destinations import Destinations
 from cluster_model.clients.ending import FORCED, FOREVER_US, Ending
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.pacing import Pacing
 from cluster_model.clients.sender import Sender
 from cluster_model.kernel.port import Port
+from cluster_model.log.keys import Hot
 from cluster_model.messages import PartitionState
 from cluster_model.spec import ProducerSpec
 
@@ -22,13 +24,14 @@ class Lifetime(Counted):
     """Of one process; the records that it sends meanwhile are another matter."""
 
     __slots__ = (
-        "_blocked_at", "_ending", "_flushed", "_held", "_late", "_metadata", "_owed", "_pace", "_port", "_running",
-        "_sender", "_serialized", "_spec", "_sync", "_waits",
+        "_blocked_at", "_ending", "_flushed", "_held", "_late", "_metadata", "_owed", "_pace", "_places", "_port",
+        "_running", "_sender", "_serialized", "_spec", "_sync", "_waits",
     )  # fmt: skip
 
     _ending: Ending
     _metadata: Metadata
     _pace: Pacing
+    _places: Destinations
     _port: Port
     _sender: Sender
     _spec: ProducerSpec
@@ -53,7 +56,7 @@ class Lifetime(Counted):
     @property
     def in_flight(self) -> int:
         """Batches under way."""
-        return self._sender.under_way
+        return sum(not batch.done for batch in self._sender.flight.batches())
 
     @property
     def metadata(self) -> Metadata:
@@ -67,6 +70,23 @@ class Lifetime(Counted):
         self._pace.begin()
         if self._spec.close_us >= 0 and self._spec.stop_us >= 0:
             self._port.timer(max(0, self._spec.stop_us - self._port.now), STOP)
+
+    def pace(self, ppm: int) -> None:
+        """The application makes records at so many millionths of its usual pace."""
+        self._pace.pace(ppm)
+
+    def heat(self, hot: Hot) -> None:
+        """The application gives some keys so many of its records, where it sends records by their keys."""
+        self._places.heat(hot)
+
+    @property
+    def keyed(self) -> bool:
+        """Whether records go by their keys."""
+        return self._places.keyed
+
+    def awaits(self, number: int) -> bool:
+        """Whether the answer to that message is still waited for."""
+        return number in self._sender.flight.flights
 
     def died(self) -> tuple[Unconfirmed, ...]:
         """The process was killed. What its application had not been told the outcome of, in the order of sending."""

@@ -45,7 +45,7 @@ class Positions:
     __slots__ = (
         "_asked", "_checked", "_correlation", "_current", "_detects", "_emit", "_metadata", "_named", "_policy",
         "_port", "_retry_at", "_seen", "_settings", "_states", "_timestamps", "assigned", "epochs", "failure", "frozen",
-        "isolation", "offsets", "on_new_leader", "withheld",
+        "isolation", "offsets", "on_new_leader", "paused", "withheld",
     )  # fmt: skip
 
     def __init__(
@@ -81,6 +81,8 @@ class Positions:
         """By which a reset to the end is answered."""
         self.withheld: tuple[str, ...] = ()
         """Nor of these, which are about to be given up (KIP-848)."""
+        self.paused: dict[str, tuple[int, ...]] = {}
+        """Nor of these: the application has paused them, for so many reasons."""
         self.on_new_leader: Callable[[str], object] = _nothing
         """Told of a partition whose leader or leader epoch has changed."""
         self._states: dict[str, int] = {}
@@ -109,7 +111,8 @@ class Positions:
     def _forget(self, partition: str) -> None:
         del self.assigned[partition]
         books: tuple[dict[str, Any], ...] = (
-            self.offsets, self.epochs, self._states, self._checked, self._asked, self._timestamps, self._retry_at
+            self.offsets, self.epochs, self._states, self._checked, self._asked, self._timestamps, self._retry_at,
+            self.paused,
         )  # fmt: skip
         for book in books:
             book.pop(partition, None)
@@ -120,8 +123,21 @@ class Positions:
 
     def fetchable(self, partition: str) -> bool:
         """Whether it is assigned and has a position that nothing speaks against."""
-        free = not self.frozen and partition not in self.withheld
+        free = not self.frozen and partition not in self.withheld and not (self.paused and partition in self.paused)
         return free and partition in self.offsets and partition not in self._states
+
+    def pause(self, why: int) -> None:
+        """Pause what is assigned now. A partition that is taken away and given back later is not paused any more."""
+        for partition in self.assigned:
+            others = self.paused.get(partition, ())
+            self.paused[partition] = others if why in others else (*others, why)
+
+    def resume(self, why: int) -> bool:
+        """Undo :meth:`pause` for that reason; whether any partition goes on."""
+        before = len(self.paused)
+        left = {partition: tuple(each for each in whys if each != why) for partition, whys in self.paused.items()}
+        self.paused = {partition: whys for partition, whys in left.items() if whys}
+        return len(self.paused) < before
 
     def put_last(self, partition: str) -> None:
         """Fetch it after all others from now on."""
@@ -305,14 +321,16 @@ class Positions:
             tuple(self.assigned), tuple(self.offsets.items()), tuple(self.epochs.items()), self.failure, self.frozen,
             tuple(self._states.items()), tuple(self._checked.items()), tuple(self._asked.items()),
             tuple(self._timestamps.items()), tuple(self._retry_at.items()), self._correlation, self.withheld,
+            tuple(self.paused.items()),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
             assigned, offsets, epochs, self.failure, self.frozen, states, checked, asked, timestamps, retry_at,
-            self._correlation, self.withheld,
+            self._correlation, self.withheld, paused,
         ) = saved  # fmt: skip
+        self.paused = dict(paused)
         self.assigned = dict.fromkeys(assigned)
         self.offsets, self.epochs, self._states = dict(offsets), dict(epochs), dict(states)
         self._checked, self._asked, self._timestamps = dict(checked), dict(asked), dict(timestamps)

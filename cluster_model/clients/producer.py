@@ -44,7 +44,7 @@ class Producer(Lifetime):
     """The node."""
 
     __slots__ = (
-        "_chain", "_config", "_forgotten", "_io", "_most", "_places", "_plenty", "_single", "_sizes", "_taken",
+        "_chain", "_config", "_forgotten", "_io", "_most", "_plenty", "_single", "_sizes", "_taken",
         "_used_at", "acks",
     )  # fmt: skip
 
@@ -137,7 +137,8 @@ class Producer(Lifetime):
         """Handle a timer by its name."""
         name = timer[0]
         if name == "make":
-            self._make()
+            if timer == self._pace.timer:
+                self._make()
             return
         if self._ending.closed:
             return

@@ -15,6 +15,7 @@ from typing import Any, Final
 from cluster_model.clients.application import Failing
 from cluster_model.clients.consumer import NO_RACKS, Consumer
 from cluster_model.clients.fetching import Handed
+from cluster_model.clients.handling import RETRY
 from cluster_model.clients.membership import STABLE
 from cluster_model.clients.outputs import FATAL, WRITTEN, Output, TransactionalOutput
 from cluster_model.clients.phases import CLOSED, CLOSING, DELIVERING, POLLING, STARTING
@@ -81,8 +82,14 @@ class ReadProcessWrite(Consumer):
             self._written = False
             super()._processed(now)
             return
+        if self.handling.broke:
+            if self.handling.broke == RETRY:
+                self._go_back()
+            else:
+                self._thrown(now)
+            return
         self._phase = DELIVERING
-        self.output.write(self._taken - sum(count for _name, _first, count in self._failing), self._group_offsets())
+        self.output.write(self.handling.processed, self._group_offsets())
 
     def _group_offsets(self) -> GroupOffsets:
         coordination = self.coordination
@@ -111,7 +118,8 @@ class ReadProcessWrite(Consumer):
         left: tuple[Failing, ...] = self._hand.left(self._port.now)
         transactional = isinstance(self.output, TransactionalOutput)
         self.abandon(ABORTED if transactional else NOT_SENT)
-        self._failing = ()
+        self.handling.failing = self.handling.skipped = self.handling.left = ()
+        self.handling.broke = ""
         self._phase = POLLING
         if transactional:
             self._positions.to_committed()

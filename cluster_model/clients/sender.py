@@ -89,9 +89,9 @@ class Sender:
         self._ready.hurry = on
 
     @property
-    def under_way(self) -> int:
-        """Batches under way whose outcome is open."""
-        return sum(not batch.done for batch in self._flight.batches())
+    def flight(self) -> InFlight:
+        """What is under way."""
+        return self._flight
 
     def unsettled(self) -> list[Outgoing]:
         """Batches whose outcome is open, under way or not: partition by partition, in the order of their records."""

@@ -13,6 +13,7 @@ record without a key.
 from array import array
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from cluster_model.log.lineage import Batch
@@ -27,6 +28,11 @@ Placed = tuple[int, tuple[int, ...]]
 """How many partitions there were when keys were told apart among them, and from which number on in each partition; from
 0 on in those that are not in it."""
 
+Hot = tuple[tuple[int, int], ...]
+"""(key, share of all records in millionths) of keys that a fault has made hot."""
+Heated = tuple[tuple[int, ...], Hot]
+"""From which number on in each partition some keys are hot, as in :data:`Placed`."""
+
 _REMEMBERED: Final = 4_096
 """Batches whose drawn keys are kept: replicas clean the same ones at about the same time."""
 
@@ -34,13 +40,20 @@ _REMEMBERED: Final = 4_096
 class ProducerKeys:
     """The keys of one producer's records. One in ``tombstones`` deletes its key; 0: none does."""
 
-    __slots__ = ("keys", "placed", "tombstones")
+    __slots__ = ("heated", "keys", "placed", "tombstones")
 
     def __init__(self, keys: KeySet, tombstones: int = 0) -> None:
         self.keys = keys
         self.tombstones = tombstones
         self.placed: tuple[Placed, ...] = ()
         """Oldest first; empty where something else than its key decides where a record goes."""
+        self.heated: tuple[Heated, ...] = ()
+        """Oldest first; empty while no key was ever made hot."""
+
+    @property
+    def hot(self) -> Hot:
+        """The keys that are hot now."""
+        return self.heated[-1][1] if self.heated else ()
 
 
 class KeyModel(NamedTuple):
@@ -67,17 +80,22 @@ def key_model(client: str, topic: str, number: int, of: ProducerKeys) -> KeyMode
 def drawn(model: KeyModel, sequence: int, count: int) -> BatchKeys:
     """The keys of ``count`` records from number ``sequence`` on."""
     of, number = model.of, model.number
-    total, end = 0, sequence + count
+    end = sequence + count
+    totals = [(_start(starts, number), total) for total, starts in of.placed]
+    hots = [(_start(starts, number), hot) for starts, hot in of.heated]
+    starts = [start for start, _total in totals] + [start for start, _hot in hots]
+    cuts = sorted(dict.fromkeys(start for start in starts if sequence < start < end))
     parts: list[BatchKeys] = []
-    for now, starts in of.placed:
-        start = starts[number] if number < len(starts) else 0
-        if sequence < start < end:
-            parts.append(_drawn(model.seed, number, of.keys, of.tombstones, total, sequence, start - sequence))
-            sequence = start
-        if start <= sequence:
-            total = now
-    last = _drawn(model.seed, number, of.keys, of.tombstones, total, sequence, end - sequence)
-    return _joined([*parts, last]) if parts else last
+    for first, behind in pairwise((sequence, *cuts, end)):
+        total = next((total for start, total in reversed(totals) if start <= first), 0)
+        hot = next((hot for start, hot in reversed(hots) if start <= first), ())
+        keys = of.keys._replace(hot=hot) if hot else of.keys
+        parts.append(_drawn(model.seed, number, keys, of.tombstones, total, first, behind - first))
+    return _joined(parts) if len(parts) > 1 else parts[0]
+
+
+def _start(starts: tuple[int, ...], number: int) -> int:
+    return starts[number] if number < len(starts) else 0
 
 
 def _joined(parts: list[BatchKeys]) -> BatchKeys:

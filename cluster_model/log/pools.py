@@ -9,11 +9,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from cluster_model.load_spec import KeySkew, OwnPartitioner
+from cluster_model.log.mixing import mixed
 from cluster_model.log.murmur import partition_for_key
 from cluster_model.log.skew import Weights, weights
+
+_MILLION: Final = 1_000_000
 
 
 class KeySet(NamedTuple):
@@ -24,6 +27,8 @@ class KeySet(NamedTuple):
     """None: all keys are alike often."""
     own: OwnPartitioner | None = None
     """None: Kafka's hash alone."""
+    hot: tuple[tuple[int, int], ...] = ()
+    """(key, share in millionths): so many of all records have that key, whatever the skew; one after the other."""
 
 
 class Pool:
@@ -90,7 +95,53 @@ def _within(whole: Weights, share: "array[int]") -> Weights:
     return Weights(tuple(begins), tuple(sums))
 
 
+class HotPool(Pool):
+    """A pool in which some keys have a share of all records; the rest are as they would be without."""
+
+    __slots__ = ("_hot", "_rest_ppm")
+
+    def __init__(self, keys: KeySet, total: int) -> None:
+        super().__init__(keys, total)
+        homes = {key: partition for partition, share in self._keys.items() for key in share}
+        self._hot: list[tuple[int, int, int, int]] = []
+        """(partition, key, share of what is left by the ones before, share of all)."""
+        left = _MILLION
+        for key, share_ppm in keys.hot:
+            self._hot.append((homes[key], key, share_ppm, left * share_ppm // _MILLION))
+            left = left * (_MILLION - share_ppm) // _MILLION
+        self._rest_ppm = left
+
+    def partition(self, draw: int) -> int:
+        """Where the next record goes, by a draw that is uniform over 64 bits."""
+        for home, _key, share_ppm, _of_all in self._hot:
+            if draw * _MILLION >> 64 < share_ppm:
+                return home
+            draw = mixed(draw)
+        return super().partition(draw)
+
+    def counts(self, records: int, draw: Callable[[], int]) -> dict[int, int]:
+        """How many of the next records go to each partition, in the order of their first ones."""
+        found: dict[int, int] = {}
+        for _record in range(records):
+            partition = self.partition(draw())
+            found[partition] = found.get(partition, 0) + 1
+        return found
+
+    def key(self, partition: int, draw: int) -> int:
+        """The key of a record there, by another draw."""
+        here = [(key, of_all) for home, key, _share, of_all in self._hot if home == partition]
+        if not here:
+            return super().key(partition, draw)
+        rest = self._rest_ppm * self._weights[partition].sums[-1] // self._sums[-1]
+        point = draw * (sum(of_all for _key, of_all in here) + rest) >> 64
+        for key, of_all in here:
+            if point < of_all:
+                return key
+            point -= of_all
+        return super().key(partition, mixed(draw))
+
+
 @lru_cache(maxsize=64)
 def pool(keys: KeySet, total: int) -> Pool:
     """The one of these keys and so many partitions: producers alike have it together."""
-    return Pool(keys, total)
+    return HotPool(keys, total) if keys.hot else Pool(keys, total)

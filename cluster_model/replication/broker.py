@@ -176,8 +176,9 @@ class Broker:
         self.sessions.clear()
         self.leader_quota.rate.clear()
         self.follower_quota.rate.clear()
-        for known in (self.states, self.metadata.live, self.metadata.racks):
-            known.clear()
+        self.states.clear()
+        self.metadata.live.clear()
+        self.metadata.racks.clear()
         self.control.stopped()
         self.tenants.stopped()
         self.writes.stopped()
@@ -344,11 +345,8 @@ class Broker:
 
     def pending(self) -> list[str]:
         """Partitions whose proposed ISR change has no word yet."""
-        return [
-            partition
-            for partition, replica in self.replicas.items()
-            if replica.leadership is not None and replica.leadership.pending is not None
-        ]
+        leaderships = [(partition, replica.leadership) for partition, replica in self.replicas.items()]
+        return [partition for partition, each in leaderships if each is not None and each.pending is not None]
 
     def registered_anew(self) -> None:
         """The broker epoch has changed: fetches carry another one from now on."""
@@ -359,7 +357,8 @@ class Broker:
         return sum(replica.leadership is not None for replica in self.replicas.values())
 
     def _fetched(self, source: int, response: FetchResponse) -> None:
-        self._fetched_news(self._fetchers.fetched(source, response))
+        if self._fetchers.fetched(source, response):
+            self._fetched_news(response)
 
     def _fetched_news(self, response: FetchResponse | None) -> None:
         if response is not None and self._profile.reads_from_followers and self.purgatory.readers:
@@ -377,9 +376,9 @@ class Broker:
 
     def _metadata_asked(self, source: int, request: MetadataRequest) -> None:
         brokers, controller = tuple(self.metadata.live), self.control.told_controller()
+        states = tuple(self.states.values())
         racks = tuple(map(self.metadata.racks.get, brokers, repeat(""))) if self.metadata.racks else ()
-        response = MetadataResponse(request.correlation, tuple(self.states.values()), brokers, controller, racks)
-        self._port.send(source, response)
+        self._port.send(source, MetadataResponse(request.correlation, states, brokers, controller, racks))
 
     def save(self) -> tuple[Any, ...]:
         """All state, disks included."""

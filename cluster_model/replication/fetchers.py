@@ -94,10 +94,10 @@ class Fetchers:
         self.running[leader, index] = fetcher
         return fetcher
 
-    def fetched(self, source: int, response: FetchResponse) -> FetchResponse | None:
-        """A leader answers; None when nobody asked it, or who did is busy with the answer for a while."""
+    def fetched(self, source: int, response: FetchResponse) -> bool:
+        """A leader answers; False when nobody asked it, or who did is busy with the answer for a while."""
         fetcher = self.running.get((source, fetcher_of(response.correlation)))
-        return response if fetcher is not None and fetcher.fetched(response) else None
+        return fetcher is not None and fetcher.fetched(response)
 
     def epochs_ended(self, source: int, response: EpochEndResponse) -> None:
         """A leader says where epochs end."""

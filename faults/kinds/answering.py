@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from cluster_model.kernel.shapes import Shape
 from faults.fault import MS, PERCENT, Fault, Injury, Param, table
-from faults.shaping import Shaping, percent
-from faults.spelling import spelled
+from faults.shaping import Shaping
+from faults.spelling import percent, spelled
 
 TO: Final = Param("to", "target", "Only responses between the target and these nodes; all by default.", default="")
 WHOSE: Final = Param(
@@ -65,7 +65,7 @@ FAULTS: Final = table(
         accepts="nodes",
         lasting=True,
         heals="responses given from then on take their usual time, behind those that are late",
-        glyph="↤",
+        glyph="↩",
         colour="warning",
         cause="a response queue or network threads that do not keep up, a proxy that buffers one direction",
         may_break="whoever waits: once the delay is longer than a request timeout, what was carried out is asked for "

@@ -6,7 +6,8 @@ from typing import Any, Final
 from cluster_model.kernel.shapes import Shape
 from faults.fault import PERCENT, Fault, Injury, Param, table
 from faults.links import DIRECTION
-from faults.shaping import TO, Shaping, percent
+from faults.shaping import TO, Shaping
+from faults.spelling import percent
 
 
 class Loss(Shaping):

@@ -60,8 +60,14 @@ TRIGGERS: Final[dict[str, Key]] = {
 }
 
 TIMED_VERBS: Final[dict[str, Key]] = {
-    "inject": Key(Choice(tuple(CATALOGUE)), "A fault to inject.", required=True),
-    "heal": Key(Choice(("all", *CATALOGUE)), "A fault to heal, or all.", required=True),
+    "inject": Key(
+        Choice(tuple(CATALOGUE), "a fault that 'floodmark faults' lists"), "A fault to inject.", required=True
+    ),
+    "heal": Key(
+        Choice(("all", *CATALOGUE), "all, or a fault that 'floodmark faults' lists"),
+        "A fault to heal, or all.",
+        required=True,
+    ),
     "admin": Key(Choice(tuple(OPERATIONS)), "An operation of the administrator.", required=True),
 }
 

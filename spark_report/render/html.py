@@ -90,6 +90,7 @@ def _section(name: str, story: SessionStory) -> dict[str, Any]:
     folded = [
         *([] if story.failed else [tables.expectations(story)]),
         tables.steps(story),
+        *([tables.guards(story)] if story.tables["guards"] else []),
         *([tables.controllers(story)] if story.tables["controllers"] else []),
         tables.elections(story),
         tables.isr_changes(story),

@@ -274,6 +274,19 @@ def steps(story: SessionStory) -> View:
     return view("steps", "Steps", story.tables["steps"], columns, "at")
 
 
+def guards(story: SessionStory) -> View:
+    """What the playbook's guards refused, healed or stopped."""
+    columns: dict[str, Callable[[Row], Any]] = {
+        "at": lambda row: _when(story, row),
+        "guard": lambda row: row["rule"],
+        "did": lambda row: row["detail"],
+        "fault": lambda row: row["fault"],
+        "target": lambda row: row["target"],
+        "because": lambda row: row["cause"],
+    }
+    return view("guards", "Guards", story.tables["guards"], columns, "at")
+
+
 def facts(story: SessionStory) -> tuple[tuple[str, str], ...]:
     """What a session was: label and value."""
     start, manifest = story.recorded.start, story.recorded.manifest

@@ -43,6 +43,8 @@ TABLES: Final[dict[str, PointTable]] = {
     "controllers": PointTable(("controller_changed",), ("node", "broker", "leader_epoch")),
     # ``error`` is Kafka's refusal, empty where there was none.
     "steps": PointTable(("step_taken",), ("by", "target", "detail", "error")),
+    # ``rule`` is the guard; ``detail`` is ``refused``, ``healed`` or ``stopped``.
+    "guards": PointTable(("guard_acted",), ("rule", "detail", "fault", "target", "cause")),
 }
 
 _DERIVED: Final = ("election", "leader", "change", "fate")

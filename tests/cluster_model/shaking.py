@@ -293,7 +293,7 @@ def state(cluster: Cluster) -> tuple[Any, ...]:
     """Everything there is, with all sleepers awake: what they left out must not be missing anywhere."""
     cluster.network.rouse()
     network, streams, *others, trace = _saved(cluster)
-    (now, order, sequence, _laned, _behind, heap), processes, links, exchanges, troubles = network
+    (now, order, sequence, _laned, _behind, heap), processes, links, exchanges, _cpus, troubles = network
     awake = tuple(
         (place, saved[:3], [(block, left, max(now, arrives)) for block, left, arrives in saved[5]])
         for place, saved in exchanges

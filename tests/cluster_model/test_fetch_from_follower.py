@@ -262,7 +262,7 @@ def test_a_broken_connection_to_it_leads_back_to_the_leader() -> None:
 
 def test_a_replica_that_metadata_no_longer_shows_is_given_up() -> None:
     rig = rig_sent_to(2)
-    rig.consumer._metadata._online = (1, 3)
+    rig.consumer.metadata._online = (1, 3)
     answer(rig, 2)
     assert fetches(rig) == {1: 2, 2: 1, 3: 0}
     rig.run(SECOND)
@@ -271,7 +271,7 @@ def test_a_replica_that_metadata_no_longer_shows_is_given_up() -> None:
 
 def test_the_brokers_that_live_are_those_of_the_newest_metadata() -> None:
     rig = rig_sent_to(2)
-    rig.consumer._metadata.refresh()
+    rig.consumer.metadata.refresh()
     rig.run(SECOND // 10)
     asked = rig.metadata_asked()[-1]
     rig.reply(asked, MetadataResponse(1, (state("t-0", 1),), (1, 3)))

@@ -246,10 +246,9 @@ def test_a_record_that_cannot_be_processed_is_tried_again_and_skipped() -> None:
     assert application.failing("t-0", 0, 2) is None
     assert application.failing("t-0", 3, 3) == ("t-0", 3, 1)
     assert application.failing("t-0", 4, 15) == ("t-0", 7, 3)
-    assert application.duration(12, 3) == 60 * MS + 3 * 3 * 105 * MS
     assert Application(5 * MS).failing("t-0", 0, 100) is None
     rig = member(processing_us=5 * MS, commit="sync")
-    rig.consumer._application = application
+    rig.consumer.handling.application = application
     fill(rig, "t-0", 5)
     answer(rig, data(rig, "t-0", 0, 5))
     rig.run(25 * MS + 3 * 105 * MS - 2 * MS)

@@ -65,7 +65,7 @@ def test_a_leader_in_a_rack_joins_again_when_replicas_come_into_another_one(kafk
         commit="none",
         config={"metadata.max.age.ms": 1_000, **({"client.rack": rack} if rack else {})},
     )
-    rig.consumer._metadata.racks.update({1: "a", 2: "b", 3: "c"})
+    rig.consumer.metadata.racks.update({1: "a", 2: "b", 3: "c"})
     rig.find()
     rig.joined(leads=True)
     rig.synced("t-0")

@@ -156,18 +156,18 @@ def test_a_stall_breaks_the_poll_interval_and_healing_ends_it(cluster: Cluster, 
     assert [event.client for event in told(cluster, PartitionsLost)] == ["billing/0"]  # type: ignore[attr-defined]
     board.heal("poll_stall")
     cluster.run(cluster.now_us + 60 * SECOND)
-    assert (cluster.query.members("billing"), cluster.consumers["billing/0"].stall_us) == (2, 0)
+    assert (cluster.query.members("billing"), cluster.consumers["billing/0"].handling.stall_us) == (2, 0)
 
 
 def test_stalls_add_up_and_stay_with_the_node(cluster: Cluster, board: FaultBoard) -> None:
     first = inject(board, "poll_stall", "members(billing)", extra=SECOND)
     inject(board, "poll_stall", "client(billing/0)", extra=2 * SECOND)
-    assert [cluster.consumers[f"billing/{number}"].stall_us for number in (0, 1)] == [3 * SECOND, SECOND]
+    assert [cluster.consumers[f"billing/{number}"].handling.stall_us for number in (0, 1)] == [3 * SECOND, SECOND]
     inject(board, "crash", "client(billing/0)", SECOND)
     cluster.run(cluster.now_us + 2 * SECOND)
-    assert cluster.consumers["billing/0"].stall_us == 3 * SECOND
+    assert cluster.consumers["billing/0"].handling.stall_us == 3 * SECOND
     board.heal(str(first))
-    assert [cluster.consumers[f"billing/{number}"].stall_us for number in (0, 1)] == [2 * SECOND, 0]
+    assert [cluster.consumers[f"billing/{number}"].handling.stall_us for number in (0, 1)] == [2 * SECOND, 0]
 
 
 def test_a_consumer_whose_application_throws_is_down_and_can_be_started() -> None:

@@ -218,6 +218,7 @@ def test_what_another_fault_does_already_is_not_told_again(board: FaultBoard) ->
     found = expected(board, "crash", "broker(2)")
     assert found.down == (2,)
     assert (found.leaders_moved, found.under_min_isr) == (("orders-1",), ("orders-0", "orders-1"))
+    assert found.shrunk == ("orders-0", "orders-1"), "smaller than they will be without broker 3"
     assert board.expect(Action("inject", "restart", "broker(3)")).leaders_moved == ()
 
 

@@ -163,6 +163,7 @@ def test_transactions_have_their_ends_and_records_their_outcome() -> None:
 def test_ends_of_processes_are_those_of_clients_and_told_apart() -> None:
     found = books(
         *[NodeDown(at, "g/0", -1, how) for at, how in enumerate(("crash", "close", "crash", "CommitFailedException"))],
+        *[NodeDown(at, "g/1", -1, how) for at, how in enumerate(("power_loss", "out_of_memory", "close"))],
         NodeDown(9, "broker 1", 1, "crash"), NodeDown(9, "p", -1, "close"), RecordsSent(0, "p", "t-0", 0, 10, -1),
         read(A, 0, 10), RecordsAbandoned(5, *A, "t-0", 6, 4, "process ended"),
     )  # fmt: skip
@@ -173,6 +174,7 @@ def test_ends_of_processes_are_those_of_clients_and_told_apart() -> None:
         (group,) = [each for each in clients.groups if each.name == "g"]
         assert (producer.killed, producer.closed) == (0, 1)
         assert (group.members[0].killed, group.members[0].closed, group.abandoned) == (2, 1, 4)
+    assert (found.killed["g/1"], found.closed["g/1"]) == (2, 1)
     assert "broker 1" not in found.killed
 
 

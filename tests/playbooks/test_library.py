@@ -28,9 +28,9 @@ INCIDENTS = (
     "consumer-bounce-eager", "consumer-bounce-static", "consumer-bounce-cooperative", "instance-id-claimed-twice",
     "retention-overtakes-latest", "retention-overtakes-earliest", "consumer-crash-auto-commit",
     "consumer-crash-handed-off",
-    "hanging-transaction", "delayed-commit", "exactly-once", "hot-key",
-    "slow-links",
-    "slow-disk", "full-disk",
+    "hanging-transaction", "delayed-commit", "exactly-once", "hot-key", "majority-ring",
+    "slow-links", "slow-disk", "full-disk",
+    "guarded",
     "clock-ahead-retention", "session-expiry-controller", "stale-metadata-zombie",
 )  # fmt: skip
 """What happened to somebody, or what Kafka's own system tests do to it."""

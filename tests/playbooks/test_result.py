@@ -73,6 +73,7 @@ SHAPE: dict[str, Any] = {
             "replicas": {key: {"leo": INT, "hw": INT, "epochs": [[INT]]} for key in ("1", "2", "3")},
         }
     },
+    "guards": [{"guard": str, "what": str, "at_us": INT, "fault": str, "target": str, "reason": str}],
     "skipped": [{"fault": str, "target": str, "at_us": INT, "detail": str}],
 }
 

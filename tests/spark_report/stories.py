@@ -55,6 +55,7 @@ def _rows(name: str) -> dict[str, list[dict[str, Any]]]:
         "expectations": [{**when, "rule": name, "ok": False, "detail": name}],
         "controllers": [{**when, "node": name, "broker": -1, "leader_epoch": 2}],
         "steps": [{**when, "by": name, "target": name, "detail": name, "error": name}],
+        "guards": [{**when, "rule": name, "detail": "refused", "fault": name, "target": name, "cause": name}],
         "faults": [{**SPAN, "fault_id": 1, "fault": name, "target": name, "detail": name}],
         "partition_states": [{**SPAN, **state, "partition": name, "isr_size": 2}],
         "unavailability": [

@@ -109,6 +109,7 @@ def test_steps_of_the_playbook_are_told_and_what_the_operator_did_is_not_told_tw
         ("crash", "b3 crashed"),
         ("power_loss", "b3 lost power, its page cache is gone"),
         ("shutdown", "b3 shut down cleanly"),
+        ("out_of_memory", "b3 ran out of memory and exited"),
         ("exit: its log is too long", "b3 ended itself: its log is too long"),
     ],
 )

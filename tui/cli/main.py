@@ -78,14 +78,18 @@ def _run(
     json: JsonOption = False,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML, one case per expectation.")] = None,
     plain: Annotated[bool, typer.Option("--plain", help="Print one line per notable event.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Keep nothing; tell before each fault what it is expected to do.")
+    ] = False,
 ) -> None:
     """Run playbooks without a screen.
 
-    Exit code 0: every expectation held. 1: one failed. 2: bad input. 3: inconclusive. 70: internal error.
+    Exit code 0: every expectation held. 1: one failed. 2: bad input. 3: inconclusive. 70: internal error. With
+    --dry-run it is 0 whatever a run would end with, 2 for bad input.
     """
     from tui.cli.run import Request, run  # noqa: PLC0415
 
-    _end(lambda: run(Request(files, seed, settings or (), until, out, json, junit, plain)))
+    _end(lambda: run(Request(files, seed, settings or (), until, out, json, junit, plain, dry_run)))
 
 
 @app.command("check")

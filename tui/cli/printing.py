@@ -5,7 +5,16 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.markup import escape
 
-from cluster_model.events import DATA_KINDS, AdminAnswered, Event, FaultSkipped, RecordsLost, StepTaken, describe
+from cluster_model.events import (
+    DATA_KINDS,
+    AdminAnswered,
+    Event,
+    FaultSkipped,
+    GuardActed,
+    RecordsLost,
+    StepTaken,
+    describe,
+)
 from playbooks.expecting import NEVER_ASKED, seconds
 from playbooks.manual_session import Shown
 from playbooks.model import Playbook
@@ -41,6 +50,8 @@ def print_result(console: Console, result: Result) -> None:
             print_checked(console, checked)
     if result.refused:
         say(console, f"refused  {refusal_words(result.refused)}")
+    for line in guard_lines(result.guards):
+        say(console, f"guard    {line}", "yellow")
     if result.skipped:
         say(console, f"skipped  {skip_words(result.skipped)}")
     say(console, f"ledger   {ledger_words(result)}")
@@ -104,6 +115,16 @@ def refusal_words(refused: Sequence[StepTaken | AdminAnswered]) -> str:
     told = [f"{step.by} {_verb(step)} ({step.error})" for step in refused[:REFUSALS_SHOWN]]
     rest = [f"and {len(refused) - REFUSALS_SHOWN} more"] if len(refused) > REFUSALS_SHOWN else []
     return f"{counted(len(refused), 'step')}: {', '.join([*told, *rest])}"
+
+
+def guard_lines(acted: Sequence[GuardActed]) -> list[str]:
+    """What the guards did, the first of many: ``12.000s max_faults refused crash on broker 2: ...``."""
+    lines = []
+    for each in acted[:REFUSALS_SHOWN]:
+        what = f" {each.fault} on {each.target}" if each.fault else ""
+        lines.append(f"{seconds(each.at_us)} {each.rule} {each.detail}{what}: {each.cause}")
+    rest = len(acted) - REFUSALS_SHOWN
+    return [*lines, f"and {rest} more"] if rest > 0 else lines
 
 
 def skip_words(skipped: Sequence[FaultSkipped]) -> str:

@@ -50,6 +50,7 @@ class Request:
     json: bool = False
     junit: Path | None = None
     plain: bool = False
+    dry_run: bool = False
 
 
 def run(request: Request) -> int:
@@ -58,6 +59,10 @@ def run(request: Request) -> int:
     if checked is None:
         return BAD_INPUT
     chosen, until_us = checked
+    if request.dry_run:
+        from tui.cli.foretelling import foretell_all  # noqa: PLC0415 - it prints documents as this does
+
+        return foretell_all(chosen, until_us, json=request.json)
     console = people()
     driving = Driving(console, request.out or sessions_root(), until_us)
     if request.plain:
@@ -126,7 +131,20 @@ def _checked(request: Request) -> tuple[list[Chosen], int] | None:
             complain(f"--until: found {request.until!r}, allowed is {error}")
             good = False
         good = _time_passes(chosen) and good
+    good = (not request.dry_run or _can_be_dry(request, chosen)) and good
     return (chosen, until_us) if good and _junit_fits(request.junit) else None
+
+
+def _can_be_dry(request: Request, chosen: Sequence[Chosen]) -> bool:
+    """Whether ``--dry-run`` stands beside nothing that it contradicts."""
+    beside = {"--out": request.out is not None, "--junit": request.junit is not None, "--plain": request.plain}
+    given = [option for option, is_given in beside.items() if is_given]
+    for option in given:
+        complain(f"found --dry-run and {option} together, allowed is one of them: a dry run keeps nothing")
+    manual = [each.playbook.path for each in chosen if each.playbook.spec.manual]
+    for path in manual:
+        complain(f"--dry-run: {path}: it is stepped by hand, so that no fault is injected")
+    return not given and not manual
 
 
 def _time_passes(chosen: Sequence[Chosen]) -> bool:

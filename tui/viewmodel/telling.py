@@ -54,9 +54,11 @@ def _isr(isr: tuple[int, ...]) -> str:
 
 def _node_down(event: Any) -> Said:
     words = {
-        "power_loss": "lost power, its page cache is gone",
+        "power_loss": "lost power, its page cache is gone" if event.broker >= 0 else "lost power",
         "disk_loss": "lost its disk and halted",
         "shutdown": "shut down cleanly",
+        "close": "closed in order",
+        "out_of_memory": "ran out of memory and exited",
     }
     ended, _colon, reason = event.detail.partition("exit: ")
     word = f"ended itself: {reason}" if reason and not ended else words.get(event.detail, "crashed")
@@ -120,6 +122,12 @@ def _healed(event: Any) -> Said:
         (event.fault_id,),
         lambda e: f"fault #{e.event.fault_id} {e.event.fault.replace('_', ' ')} on {e.event.target} ended",
     )
+
+
+def _guarded(event: Any) -> Said:
+    what = f" {event.fault.replace('_', ' ')} on {event.target}" if event.fault else " the chaos"
+    said = f"guard {event.rule} {event.detail}{what}: {event.cause}"
+    return glyphs.FENCED, "warning", (event.at_us, event.rule), lambda _entry: said
 
 
 def _skipped(event: Any) -> Said:
@@ -372,6 +380,7 @@ _TELLERS: Final[dict[str, Callable[[Any], Said]]] = {
     "controller_changed": _controller,
     "fault_injected": _injected,
     "fault_healed": _healed,
+    "guard_acted": _guarded,
     "fault_skipped": _skipped,
     "leader_elected": _elected,
     "partition_offline": _offline,

@@ -1,0 +1,228 @@
+"""Guards on a board: what each refuses, what it lets pass, when everything is healed, what is told."""
+
+from typing import Any
+
+import pytest
+
+from cluster_model.cluster import Cluster
+from cluster_model.events import FaultHealed, FaultInjected, GuardActed
+from cluster_model.kernel.processes import ProcessState
+from faults.board import FaultBoard
+from faults.fault import FaultError
+from faults.guards import HEAL, GuardError, Guards, Limits
+from faults.selectors import TARGETS
+from tests.faults.rigs import SECOND, board_of, busy_cluster, inject
+
+
+def guarded(stop: Any = None, kafka: str = "3.9", mode: str = "kraft", **limits: Any) -> FaultBoard:
+    cluster = busy_cluster(kafka=kafka, mode=mode)
+    board = board_of(cluster)
+    board.guards = Guards(Limits(**limits), board, stop, "enough")
+    cluster.run(SECOND)
+    cluster.drain()
+    return board
+
+
+def acted(cluster: Cluster) -> list[GuardActed]:
+    return [event for event in cluster.drain() if isinstance(event, GuardActed)]
+
+
+def refusal(board: FaultBoard, fault: str, target: str, for_us: int = -1, **params: Any) -> GuardActed:
+    """The event of a fault that is refused; nothing else happens."""
+    board.cluster.drain()
+    before = board.cluster.digest()
+    active = board.active()
+    with pytest.raises(GuardError) as refused:
+        inject(board, fault, target, for_us, **params)
+    (event,) = board.cluster.drain()
+    assert isinstance(event, GuardActed)
+    assert str(refused.value) == f"refused by {event.rule}: {event.cause}"
+    assert (event.detail, event.fault, board.active()) == ("refused", fault, active)
+    assert board.cluster.digest() != before
+    return event
+
+
+@pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper")])
+def test_no_more_brokers_go_down_than_may(kafka: str, mode: str) -> None:
+    board = guarded(kafka=kafka, mode=mode, max_brokers_down=1)
+    inject(board, "crash", "broker(1)")
+    for fault in ("crash", "gc_pause", "partition", "power_loss"):
+        event = refusal(board, fault, "broker(2)")
+        assert (event.rule, event.target) == ("max_brokers_down", "broker 2")
+        assert event.cause == "2 brokers down (broker 1, broker 2), allowed is 1"
+    inject(board, "lag", "broker(2)")
+    inject(board, "crash", "client(checkout)")
+    board.heal("crash")
+    board.cluster.run(board.cluster.now_us + 5 * SECOND)
+    inject(board, "crash", "broker(2)")
+
+
+def test_a_broker_counts_as_down_while_it_is_paused_or_cut_off_from_the_controller() -> None:
+    for fault, params in (("gc_pause", {}), ("partition", {"to": "controllers"})):
+        board = guarded(max_brokers_down=1)
+        inject(board, fault, "broker(1)", **params)
+        assert refusal(board, "crash", "broker(5)").rule == "max_brokers_down"
+        assert refusal(board, fault, "broker(5)", **params).rule == "max_brokers_down"
+    board = guarded(max_brokers_down=1)
+    inject(board, "partition", "broker(1)", to="broker(2)")
+    inject(board, "crash", "broker(5)")
+
+
+def test_a_pause_that_is_short_counts_all_the_same() -> None:
+    board = guarded(max_brokers_down=1)
+    inject(board, "gc_pause", "broker(1)", SECOND)
+    assert refusal(board, "gc_pause", "broker(2)", SECOND).rule == "max_brokers_down"
+    board.cluster.run(4 * SECOND)
+    inject(board, "gc_pause", "broker(2)", SECOND)
+
+
+def test_a_limit_of_none_refuses_the_first() -> None:
+    board = guarded(max_brokers_down=0)
+    assert refusal(board, "crash", "broker(5)").cause == "1 broker down (broker 5), allowed is none"
+
+
+def test_several_at_once_are_counted_together() -> None:
+    board = guarded(max_brokers_down=2)
+    assert "3 brokers down" in refusal(board, "crash", "broker(1) + broker(2) + broker(3)").cause
+    inject(board, "crash", "broker(1) + broker(2)")
+
+
+@pytest.mark.parametrize("fault", ["crash", "gc_pause", "power_loss", "partition"])
+def test_the_last_in_sync_replica_stays(fault: str) -> None:
+    board = guarded(keep_last_in_sync=True)
+    inject(board, "crash", "broker(2) + broker(3)")
+    board.cluster.run(12 * SECOND)
+    assert board.cluster.query.isr("orders-0") == [1]
+    event = refusal(board, fault, "leader(orders-0)")
+    assert (event.rule, event.cause) == ("keep_last_in_sync", "the last in-sync replica of orders-0")
+    inject(board, fault, "broker(5)")
+
+
+def test_those_in_sync_that_are_down_already_do_not_count() -> None:
+    board = guarded(keep_last_in_sync=True)
+    inject(board, "crash", "broker(2)")
+    inject(board, "gc_pause", "broker(3)")
+    assert board.cluster.query.isr("orders-0") == [1, 2, 3]
+    assert refusal(board, "crash", "broker(1)").rule == "keep_last_in_sync"
+    assert "orders-1" in refusal(board, "crash", "broker(4)").cause
+    board.heal("gc_pause")
+    inject(board, "crash", "broker(1)")
+
+
+def test_no_more_faults_are_active_than_may() -> None:
+    board = guarded(max_faults=2)
+    inject(board, "lag", "broker(1)", SECOND)
+    inject(board, "lag", "broker(2)")
+    event = refusal(board, "lag", "broker(3)")
+    assert (event.rule, event.cause) == ("max_faults", "3 faults at once, allowed are 2")
+    board.cluster.run(3 * SECOND)
+    inject(board, "crash", "broker(3)")
+    inject(board, "restart", "broker(3)")
+
+
+def test_a_refusal_takes_random_draws_back() -> None:
+    board = guarded(max_brokers_down=0)
+    before = board.cluster.stream(TARGETS).position
+    refusal(board, "crash", "random(2, all)")
+    assert board.cluster.stream(TARGETS).position == before
+
+
+def test_what_cannot_be_done_is_no_guards_business() -> None:
+    board = guarded(max_brokers_down=0)
+    with pytest.raises(FaultError, match="no broker 9"):
+        inject(board, "crash", "broker(9)")
+    assert acted(board.cluster) == []
+
+
+# -- healing ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_limit_that_is_crossed_heals_everything() -> None:
+    board = guarded(max_brokers_down=1, on_breach=HEAL)
+    guards, cluster = board.guards, board.cluster
+    assert guards is not None
+    inject(board, "lag", "broker(3)")
+    inject(board, "crash", "broker(1)")
+    assert not guards.alarm()
+    inject(board, "gc_pause", "broker(2)")
+    assert guards.alarm()
+    cluster.drain()
+    guards.act()
+    events = cluster.drain()
+    told = next(event for event in events if isinstance(event, GuardActed))
+    assert (told.rule, told.detail, told.fault) == ("max_brokers_down", "healed", "lag, crash, gc_pause")
+    assert told.target == "broker 3, broker 1, broker 2"
+    assert told.cause == "2 brokers down (broker 1, broker 2), allowed is 1"
+    assert len([event for event in events if isinstance(event, FaultHealed)]) == 3
+    assert board.active() == ()
+    assert cluster.state_of(1) is cluster.state_of(2) is ProcessState.RUNNING
+    assert not guards.alarm()
+    guards.act()
+    assert acted(cluster) == []
+
+
+@pytest.mark.parametrize("on_breach", ["refuse", "heal"])
+def test_a_limit_that_is_crossed_by_itself_heals_too(on_breach: str) -> None:
+    """The followers are cut off one by one, and then somebody else's shutdown takes the leader."""
+    board = guarded(keep_last_in_sync=True, on_breach=on_breach)
+    guards, cluster = board.guards, board.cluster
+    assert guards is not None
+    inject(board, "crash", "broker(2) + broker(3)")
+    cluster.run(12 * SECOND)
+    assert not guards.alarm()
+    cluster.shutdown(1)
+    cluster.run(20 * SECOND)
+    assert guards.alarm()
+    cluster.drain()
+    guards.act()
+    (told,) = acted(cluster)
+    assert (told.rule, told.detail, told.fault) == ("keep_last_in_sync", "healed", "crash")
+    assert board.active() == ()
+    assert not guards.alarm(), "nothing is left to heal"
+
+
+def test_with_on_breach_heal_nothing_is_refused() -> None:
+    board = guarded(max_brokers_down=0, max_faults=0, keep_last_in_sync=True, on_breach=HEAL)
+    inject(board, "crash", "all")
+    assert acted(board.cluster) == []
+
+
+def test_chaos_ends_for_good() -> None:
+    enough = [False]
+    board = guarded(stop=lambda: enough[0], max_faults=5)
+    guards, cluster = board.guards, board.cluster
+    assert guards is not None
+    inject(board, "crash", "broker(1)")
+    assert not guards.alarm()
+    enough[0] = True
+    assert guards.alarm()
+    guards.act()
+    told = next(event for event in cluster.drain() if isinstance(event, GuardActed))
+    assert (told.rule, told.detail, told.cause) == ("stop_when", "stopped", "enough holds")
+    assert (board.active(), guards.stopped) == ((), True)
+    enough[0] = False
+    for fault in ("lag", "restart", "crash"):
+        event = refusal(board, fault, "broker(2)") if fault != "restart" else None
+        assert event is None or event.cause == "chaos has ended: enough held at 1 s"
+    saved = board.save()
+    again = guarded(stop=lambda: False)
+    again.load(saved)
+    assert again.guards is not None
+    assert again.guards.stopped
+
+
+def test_a_board_without_guards_is_as_it_was() -> None:
+    digests = []
+    for limits in ({}, {"max_faults": 99, "max_brokers_down": 99}):
+        cluster = busy_cluster()
+        board = board_of(cluster)
+        if limits:
+            board.guards = Guards(Limits(**limits), board)
+        cluster.run(SECOND)
+        inject(board, "crash", "random(isr(orders-0))", 2 * SECOND)
+        cluster.run(8 * SECOND)
+        assert [type(event) for event in cluster.drain() if isinstance(event, (GuardActed, FaultInjected))] == [
+            FaultInjected
+        ]
+        digests.append(cluster.digest())
+    assert digests[0] == digests[1]

@@ -1,0 +1,134 @@
+"""A dry run tells before each fault what a run would then do, and does what a run does."""
+
+from typing import Any
+
+import pytest
+
+from cluster_model.events import FaultInjected
+from faults.fault import Expectation
+from playbooks import bundled
+from playbooks.dry_run import DryRun, Foretold, dry_run
+from playbooks.foretold_words import expected_json, expected_lines
+from playbooks.loader import load, loads
+from playbooks.model import Playbook
+from playbooks.session import Session
+from tests.support.playbooks import CLUSTER
+
+SECOND = 1_000_000
+
+
+def small(steps: str, more: str = "") -> Playbook:
+    return loads(CLUSTER + more + "settle: 3s\nsteps:\n" + steps, "small.yaml")
+
+
+def injected(playbook: Playbook, seed: int) -> list[tuple[int, str, str]]:
+    session = Session.start(playbook, seed=seed)
+    session.finish()
+    return [(each.at_us, each.fault, each.target) for each in session.drain() if isinstance(each, FaultInjected)]
+
+
+@pytest.mark.parametrize("name", ["guarded", "zone-loss"])
+def test_it_tells_the_targets_that_a_run_then_strikes(name: str) -> None:
+    playbook = load(bundled.path_of(name))
+    told: list[Foretold] = []
+    done = dry_run(playbook, playbook.seed, tell=told.append)
+    assert tuple(told) == done.foretold
+    happens = [each for each in told if not each.refused and each.guard_does != "refuse"]
+    faults = [playbook.steps[each.step - 1].name for each in happens]
+    struck = [(each.at_us, fault, ", ".join(each.targets)) for each, fault in zip(happens, faults, strict=True)]
+    assert struck == injected(playbook, playbook.seed)
+    result = Session.start(playbook).finish()
+    assert (done.verdict, done.virtual_us, done.unreached) == (result.verdict, result.virtual_us, ())
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_random_targets_are_those_that_will_be_drawn(seed: int) -> None:
+    steps = "".join(f"  - {{at: {at}s, inject: lag, target: 'random(2, all)', for: 1s}}\n" for at in (1, 2, 3, 4))
+    playbook = small(steps)
+    done = dry_run(playbook, seed)
+    assert [(each.at_us, "lag", ", ".join(each.targets)) for each in done.foretold] == injected(playbook, seed)
+
+
+def test_a_step_at_the_first_instant_is_foretold_too() -> None:
+    done = dry_run(small("  - {when: now() >= 0s, inject: crash, target: broker(2), for: 1s}\n"), 1)
+    assert [(each.step, each.at_us, each.targets) for each in done.foretold] == [(1, 0, ("broker 2",))]
+
+
+def test_what_is_expected_and_what_guards_would_say_goes_with_it() -> None:
+    steps = "  - {at: 2s, inject: crash, target: leader(orders-0)}\n  - {at: 3s, inject: crash, target: broker(2)}\n"
+    first, second = dry_run(small(steps, "guards: {max_brokers_down: 1}\n"), 1).foretold
+    assert first.expected is not None
+    assert first.expected.leaders_moved[0] == "orders-0"
+    assert (first.guard, second.guard, second.guard_does) == ("", "max_brokers_down", "refuse")
+    assert second.guard_reason == "2 brokers down (broker 1, broker 2), allowed is 1"
+    _, healed = dry_run(small(steps, "guards: {max_brokers_down: 1, on_breach: heal}\n"), 1).foretold
+    assert (healed.guard, healed.guard_does) == ("max_brokers_down", "heal")
+
+
+def test_a_step_that_is_refused_and_steps_never_reached_are_told() -> None:
+    steps = """\
+  - {at: 1s, inject: restart, target: broker(1)}
+  - {when: offline_partitions() > 3, within: 2s, inject: crash, target: broker(1)}
+  - {inject: crash, target: broker(2)}
+"""
+    done = dry_run(small(steps), 1)
+    (refused,) = done.foretold
+    assert refused.refused == "broker 1 is not down, so it cannot be restarted"
+    assert (refused.expected, refused.targets) == (None, ())
+    assert done.unreached == ((2, "inject crash on broker(1)"), (3, "inject crash on broker(2)"))
+    assert done.verdict == "inconclusive"
+    assert done.reason.startswith("step 2 waited 2s for offline_partitions() > 3")
+
+
+def test_a_dry_run_is_cut_off_as_a_run_is() -> None:
+    done = dry_run(load(bundled.path_of("guarded")), 71, until_us=13 * SECOND)
+    assert [each.step for each in done.foretold] == [1, 2]
+    assert [number for number, _text in done.unreached] == [3, 4, 5]
+    assert done.virtual_us == 13 * SECOND
+
+
+FIELDS = {
+    "sentence", "brokers_down", "leaders_moved", "offline", "shrunk", "under_min_isr", "clients", "groups",
+    "transactional", "controller_moves", "quorum_lost",
+}  # fmt: skip
+
+
+def test_the_document_has_everything_as_plain_values() -> None:
+    done = dry_run(load(bundled.path_of("guarded")), 71, until_us=31 * SECOND)
+    document = done.to_json()
+    assert set(document) == {"playbook", "seed", "profile", "verdict", "virtual_us", "steps", "unreached", "reason"}
+    first, _second, third = document["steps"]
+    assert (first["step"], first["at_us"], first["targets"], first["guard"]) == (1, 5 * SECOND, ["broker 3"], None)
+    assert set(first["expected"]) == FIELDS
+    assert third["guard"]["guard"] == "keep_last_in_sync"
+    assert third["guard"]["does"] == "refuse"
+    assert "orders-0" in third["expected"]["offline"]
+    assert isinstance(done, DryRun)
+
+
+def test_each_kind_of_thing_that_is_hit_has_a_line() -> None:
+    many = tuple(f"orders-{at}" for at in range(9))
+    offsets = tuple(f"__consumer_offsets-{at}" for at in range(17))
+    found = Expectation(
+        "all of it", (*many, *offsets), many[:1], many[:2], ("checkout",), ("__transaction_state-1",), ("billing",),
+        ("till",), (1, 2), controller_moves=True,
+    )  # fmt: skip
+    assert expected_lines(found) == [
+        ("brokers down", "broker 1, broker 2"),
+        (
+            "another leader",
+            "orders-0, orders-1, orders-2, orders-3, orders-4, orders-5, 3 more, 17 of __consumer_offsets",
+        ),
+        ("no leader", "orders-0"),
+        ("smaller ISR", "1 of __transaction_state"),
+        ("under min ISR", "orders-0, orders-1"),
+        ("clients hit", "checkout"),
+        ("coordinators", "of billing, of the transactions of till"),
+        ("control plane", "another controller"),
+    ]
+    assert expected_lines(Expectation("", quorum_lost=True)) == [
+        ("control plane", "no majority: nothing can be decided")
+    ]
+    assert expected_lines(Expectation("nothing at all")) == []
+    document: dict[str, Any] = expected_json(found)
+    assert (document["offline"], document["brokers_down"], document["quorum_lost"]) == (["orders-0"], [1, 2], False)

@@ -1,0 +1,190 @@
+"""Sessions with guards: refusals, healing and the end of chaos, the same live, replayed, sliced and looked back at."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cluster_model.events import FaultHealed, FaultInjected, GuardActed, StepTaken, TraceEvent
+from faults.action import Action
+from faults.fault import FaultError
+from playbooks import bundled, replay
+from playbooks.loader import loads
+from playbooks.model import Playbook
+from playbooks.reading_sessions import read_session
+from playbooks.recorder import Recorder
+from playbooks.result import Result
+from playbooks.session import Session
+from playbooks.settings import apply_settings
+from playbooks.timeline import Timeline
+from tests.support.playbooks import CLUSTER
+
+SECOND = 1_000_000
+
+
+def playbook(guards: str, steps: str, expect: str = "- acked_lost() == 0") -> Playbook:
+    parts = {"guards": guards, "steps": steps, "expect": expect}
+    text = CLUSTER + "settle: 5s\n"
+    for name, part in parts.items():
+        text += f"{name}:\n" + "".join(f"  {line}\n" for line in part.strip().splitlines())
+    return loads(text, "guarded.yaml")
+
+
+def run(which: Playbook) -> tuple[Result, list[TraceEvent]]:
+    session = Session.start(which)
+    result = session.finish()
+    return result, session.drain()
+
+
+TWO_CRASHES = """
+- at: 2s
+  inject: crash
+  target: broker(2)
+  for: 10s
+- at: 4s
+  inject: crash
+  target: broker(3)
+  for: 10s
+"""
+
+
+def test_a_refused_step_is_told_and_the_verdict_is_the_expectations() -> None:
+    result, events = run(playbook("max_brokers_down: 1", TWO_CRASHES))
+    assert (result.verdict, result.reason) == ("pass", "")
+    (acted,) = result.guards
+    assert [event for event in events if isinstance(event, GuardActed)] == [acted]
+    (step,) = [event for event in events if isinstance(event, StepTaken) and event.error]
+    assert (acted.at_us, step.at_us, step.by) == (4 * SECOND, 4 * SECOND, "step 2")
+    assert step.error == "refused by max_brokers_down: 2 brokers down (broker 2, broker 3), allowed is 1"
+    assert len([event for event in events if isinstance(event, FaultInjected)]) == 1
+    assert result.to_json()["guards"] == [
+        {
+            "guard": "max_brokers_down",
+            "what": "refused",
+            "at_us": 4 * SECOND,
+            "fault": "crash",
+            "target": "broker 3",
+            "reason": "2 brokers down (broker 2, broker 3), allowed is 1",
+        }
+    ]
+
+
+def test_without_guards_nothing_is_told() -> None:
+    result, _events = run(loads(CLUSTER + "settle: 1s\n", "plain.yaml"))
+    assert (result.guards, result.to_json()["guards"]) == ((), [])
+
+
+def test_what_crosses_a_limit_is_healed_at_once() -> None:
+    result, events = run(playbook("max_brokers_down: 1\non_breach: heal", TWO_CRASHES))
+    (acted,) = result.guards
+    assert (acted.detail, acted.at_us, acted.fault) == ("healed", 4 * SECOND, "crash, crash")
+    assert [event.at_us for event in events if isinstance(event, FaultHealed)] == [4 * SECOND] * 2
+    assert result.verdict == "pass"
+
+
+STALLED = """
+- at: 5s
+  inject: poll_stall
+  target: members(billing)
+  extra: 20s
+- at: 25s
+  inject: crash
+  target: broker(2)
+- at: 26s
+  heal: all
+- at: 27s
+  admin: elect_leaders
+  partition: orders-0
+"""
+
+
+def test_chaos_ends_when_its_condition_holds_and_the_run_goes_on() -> None:
+    result, events = run(playbook("stop_when: lag(billing) > 300", STALLED, "- eventually: lag(billing) > 300"))
+    stopped, refused = result.guards
+    assert (stopped.detail, refused.detail, refused.fault) == ("stopped", "refused", "crash")
+    assert 5 * SECOND < stopped.at_us < 25 * SECOND
+    (healed,) = [event for event in events if isinstance(event, FaultHealed)]
+    assert healed.at_us == stopped.at_us
+    steps = [event.by for event in events if isinstance(event, StepTaken)]
+    assert steps == ["step 1", "step 2", "step 3", "step 4", "playbook"]
+    assert (result.verdict, result.virtual_us) == ("pass", 32 * SECOND)
+
+
+CASES = {
+    "refused": playbook("max_brokers_down: 1", TWO_CRASHES),
+    "healed": playbook("max_brokers_down: 1\non_breach: heal", TWO_CRASHES),
+    "stopped": playbook("stop_when: lag(billing) > 300\nmax_faults: 1", STALLED),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("slice_", [(7_000, 0), (1 << 60, 1), (913_000, 37)])
+def test_slices_of_any_size_give_one_digest(case: str, slice_: tuple[int, int]) -> None:
+    whole = Session.start(CASES[case]).finish()
+    session = Session.start(CASES[case])
+    time_us, events = slice_
+    while session.advance(session.cluster.now_us + time_us, events):
+        session.drain()
+    result = session.finish()
+    assert (result.digest, result.guards) == (whole.digest, whole.guards)
+
+
+def test_an_operators_faults_are_guarded_and_a_replay_refuses_them_again(tmp_path: Path) -> None:
+    which = playbook("max_brokers_down: 1\nstop_when: now() > 12s", "- at: 3s\n  inject: crash\n  target: broker(2)")
+    session = Session.start(which, recorder=Recorder(tmp_path, live=True), open_ended=True)
+    session.advance(5 * SECOND)
+    with pytest.raises(FaultError, match="refused by max_brokers_down"):
+        session.act(Action("inject", "crash", "broker(3)"))
+    session.act(Action("inject", "lag", "broker(3)"))
+    session.advance(15 * SECOND)
+    assert session.board.active() == ()
+    with pytest.raises(FaultError, match=r"refused by stop_when: chaos has ended: now\(\) > 12s held at 12"):
+        session.act(Action("inject", "lag", "broker(3)"))
+    result = session.finish()
+    assert [each.detail for each in result.guards] == ["refused", "stopped", "refused"]
+    replayed = replay.replay(read_session(Path(result.session)))
+    assert replayed.digest == result.digest
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_any_instant_of_the_past_is_as_it_was(case: str) -> None:
+    timeline = Timeline(Session.start(CASES[case]), nearest=300)
+    digests: list[tuple[int, str, Any]] = []
+    while timeline.advance(timeline.session.cluster.now_us + 1_700_000):
+        cluster, guards = timeline.session.cluster, timeline.session.board.guards
+        assert guards is not None
+        digests.append((cluster.now_us, cluster.digest(), guards.save()))
+    for at_us, digest, saved in digests:
+        past = timeline.seek_time(at_us)
+        assert past.board.guards is not None
+        assert (past.cluster.digest(), past.board.guards.save()) == (digest, saved)
+
+
+@pytest.mark.parametrize("seed", [71, 101, 102])
+def test_the_bundled_drill_loses_nothing_and_ends_early(seed: int) -> None:
+    session = Session.start(loads(bundled.path_of("guarded").read_text(encoding="utf-8"), "guarded"), seed=seed)
+    result = session.finish()
+    assert (result.verdict, result.ledger.acked_lost) == ("pass", 0)
+    refused, stopped, late = result.guards
+    assert (refused.rule, refused.fault, refused.target) == ("keep_last_in_sync", "power_loss", "broker 1")
+    assert "orders-0" in refused.cause
+    assert (stopped.rule, stopped.detail) == ("stop_when", "stopped")
+    assert 35 * SECOND < stopped.at_us < 80 * SECOND
+    assert (late.rule, late.fault, late.at_us) == ("stop_when", "crash", 90 * SECOND)
+
+
+def test_the_same_drill_without_its_guards_loses_what_was_acknowledged() -> None:
+    text = bundled.path_of("guarded").read_text(encoding="utf-8")
+    before, _guards, rest = text.partition("guards:\n")
+    _limits, _steps, steps = rest.partition("steps:\n")
+    result = Session.start(loads(f"{before}steps:\n{steps}", "unguarded")).finish()
+    assert result.guards == ()
+    assert result.verdict == "fail"
+    assert result.ledger.acked_lost > 1_000
+
+
+def test_guards_can_be_set_from_the_command_line() -> None:
+    text = apply_settings(bundled.path_of("guarded").read_text(encoding="utf-8"), {"guards.max_brokers_down": "0"})
+    loaded = loads(text, "guarded")
+    assert loaded.guards is not None
+    assert loaded.guards.limits.max_brokers_down == 0
