@@ -345,8 +345,8 @@ class Broker:
 
     def pending(self) -> list[str]:
         """Partitions whose proposed ISR change has no word yet."""
-        led = [(name, replica.leadership) for name, replica in self.replicas.items()]
-        return [name for name, leadership in led if leadership is not None and leadership.pending is not None]
+        leaderships = [(partition, replica.leadership) for partition, replica in self.replicas.items()]
+        return [partition for partition, each in leaderships if each is not None and each.pending is not None]
 
     def registered_anew(self) -> None:
         """The broker epoch has changed: fetches carry another one from now on."""
