@@ -65,8 +65,8 @@ def foresee(cluster: Cluster, lost: Collection[int] = (), links: Links = ()) -> 
     """What would be new if these nodes were gone and these links, (source, target), were cut."""
     if not lost and not links:
         return Outcome(controller=cluster.plane.active(), decides=Net(cluster, (), ()).decides())
-    now = _outcome(cluster, Net(cluster, (), ()))
-    return _outcome(cluster, Net(cluster, lost, links)).beyond(now)
+    now = _outcome(cluster, Net(cluster, (), ()), severed=bool(links))
+    return _outcome(cluster, Net(cluster, lost, links), severed=bool(links)).beyond(now)
 
 
 class Net:
@@ -126,7 +126,8 @@ def quorum(cluster: Cluster) -> tuple[int, ...]:
     return tuple(cluster.plane.controllers()) if cluster.profile.kraft else tuple(cluster.plane.servers)
 
 
-def _outcome(cluster: Cluster, net: Net) -> Outcome:
+def _outcome(cluster: Cluster, net: Net, *, severed: bool) -> Outcome:
+    """``severed``: links are cut, so that a client may miss a leader that lives."""
     speakers = net.speakers()
     live = net.counted(cluster.brokers)
     down = tuple(node for node in cluster.brokers if node not in live)
@@ -144,7 +145,7 @@ def _outcome(cluster: Cluster, net: Net) -> Outcome:
         tuple(found["shrunk"]),
         tuple(found["under"]),
         tuple(found["stuck"]),
-        _deaf(cluster, net, leaders),
+        _deaf(cluster, net, leaders) if severed else (),
         active if stays else NOBODY,
         bool(speakers),
         sizes,

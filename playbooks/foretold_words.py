@@ -7,6 +7,9 @@ from typing import Any, Final
 from cluster_model.internal_topics import INTERNAL
 from faults.fault import Expectation
 
+DOWN: Final = "brokers down"
+"""What the line of brokers that are lost is about."""
+
 MOST: Final = 6
 """Names told one by one; the rest is counted."""
 
@@ -14,7 +17,7 @@ MOST: Final = 6
 def expected_lines(expected: Expectation, most: int = MOST) -> list[tuple[str, str]]:
     """What is hit and its names, such as ``another leader`` and ``orders-0, orders-3``; nothing for what is not."""
     lines = [
-        ("brokers down", _named([f"broker {each}" for each in expected.down], most)),
+        (DOWN, _named([f"broker {each}" for each in expected.down], most)),
         ("another leader", _partitions(expected.leaders_moved, most)),
         ("no leader", _partitions(expected.offline, most)),
         ("smaller ISR", _partitions(expected.shrunk, most)),

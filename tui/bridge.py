@@ -12,6 +12,7 @@ from typing import Final, Protocol
 from cluster_model.events import Event
 from cluster_model.views import ClusterView, FaultView, LogView, OperationView
 from faults.action import Action
+from faults.fault import Expectation
 from playbooks.client_books import ClientBooks
 from playbooks.peeking import Peekable
 from tui.frameclock import FrameClock
@@ -62,8 +63,12 @@ class ClusterLike(Peekable, Protocol):
 class BoardLike(Protocol):
     """What the screen needs of the fault board."""
 
-    def expectation(self, name: str, node: int) -> str:
-        """What the fault would do to the node right now, in one line."""
+    def foreseen(self, name: str, node: int) -> Expectation:
+        """All that the fault, as a key injects it, would do to the node right now."""
+        ...
+
+    def fitting(self, node: int) -> tuple[str, ...]:
+        """Names of the faults that can be done to the node at all."""
         ...
 
     def on_node(self, node: int) -> tuple[str, ...]:

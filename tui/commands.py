@@ -1,6 +1,7 @@
 """What the command palette offers: every fault on every node, and every key of the main screen."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
@@ -8,36 +9,50 @@ from faults.catalogue import CATALOGUE
 from tui.keymap import KEYS
 from tui.screens.main import MainScreen
 
+ELSEWHERE: Final = 0.8
+"""What a match on another target than the one under the cursor is worth."""
+MOST_HITS: Final = 60
+"""Faults times targets are thousands: more than these are not offered."""
+
 
 class FaultProvider(Provider):
-    """Verb × broker or node of the control plane, the broker under the cursor first."""
+    """Verb × target: brokers, other nodes of the control plane, clients; the one under the cursor first."""
 
     async def discover(self) -> Hits:
         """The faults on the broker under the cursor."""
-        for words, name, broker, summary in self._offers(only_target=True):
-            yield DiscoveryHit(words, lambda name=name, broker=broker: self._do(name, broker), help=summary)
+        for words, name, node, summary in self._offers(only_target=True):
+            yield DiscoveryHit(words, lambda name=name, node=node: self._do(name, node), help=summary)
 
     async def search(self, query: str) -> Hits:
-        """Faults whose words match, with the broker's number."""
+        """The best of the faults whose words match, with the target's short name."""
+        screen = self.screen
+        if not isinstance(screen, MainScreen):
+            return
         matcher = self.matcher(query)
-        for words, name, broker, summary in self._offers(only_target=False):
+        found = []
+        for words, name, node, summary in self._offers(only_target=False):
             score = matcher.match(words)
             if score > 0:
-                run = lambda name=name, broker=broker: self._do(name, broker)  # noqa: E731
-                yield Hit(score, matcher.highlight(words), run, help=summary)
+                found.append((score if node == screen.target else score * ELSEWHERE, words, name, node, summary))
+        found.sort(key=lambda each: -each[0])
+        for score, words, name, node, summary in found[:MOST_HITS]:
+            run = lambda name=name, node=node: self._do(name, node)  # noqa: E731
+            yield Hit(score, matcher.highlight(words), run, help=summary)
 
     def _offers(self, *, only_target: bool) -> Iterator[tuple[str, str, int, str]]:
+        """Only what can be done to each."""
         screen = self.screen
         if not isinstance(screen, MainScreen) or not screen.bridge.view.brokers:
             return
         nodes = sorted(screen.targets(), key=lambda each: each[0] != screen.target)
         for node, short in nodes[:1] if only_target else nodes:
-            for fault in CATALOGUE.values():
-                yield f"{fault.title} {short}", fault.name, node, fault.summary
+            for name in screen.bridge.session.board.fitting(node):
+                fault = CATALOGUE[name]
+                yield f"{fault.title} {short}", name, node, fault.summary
 
-    def _do(self, name: str, broker: int) -> None:
+    def _do(self, name: str, node: int) -> None:
         if isinstance(self.screen, MainScreen):
-            self.screen.inject(name, broker)
+            self.screen.inject(name, node)
 
 
 class KeyProvider(Provider):

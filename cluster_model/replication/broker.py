@@ -385,8 +385,7 @@ class Broker:
         return (
             self._hosting.save(), self.control.save(), tuple(self.metadata.live.items()),
             tuple(self.metadata.racks.items()), tuple(self.states.values()), self.purgatory.save(),
-            self._fetchers.save(),
-            self._touched.save(), self.logs.save(), self.sessions.save(),
+            self._fetchers.save(), self._touched.save(), self.logs.save(), self.sessions.save(),
             self.producer_ids.save(), self.leader_quota.rate.save(), self.follower_quota.rate.save(),
             self.tenants.save(), self.disk.save(), self.writes.save(),
         )  # fmt: skip

@@ -89,6 +89,8 @@ class QuorumLoss(Behaviour):
             offline,
             short,
             hit(cluster, aim.nodes, offline),
+            down=tuple(node for node in aim.nodes if node in cluster.brokers),
+            quorum_lost=True,
         )
 
 

@@ -7,7 +7,8 @@ import pytest
 from cluster_model.cluster import Cluster
 from cluster_model.internal_topics import OFFSETS, TRANSACTIONS, coordinator_partition
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
-from faults.selectors import SELECTORS, Selector, SelectorError, parse, resolve
+from faults.selector_language import SELECTORS, Selector, SelectorError, parse
+from faults.selectors import resolve
 from tests.faults.rigs import SECOND, board_of, busy_cluster, inject
 
 GROUPS = ("billing", "audits", "shipping.v2", "a/b")

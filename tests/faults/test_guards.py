@@ -76,6 +76,20 @@ def test_a_pause_that_is_short_counts_all_the_same() -> None:
     inject(board, "gc_pause", "broker(2)", SECOND)
 
 
+@pytest.mark.parametrize("fault", ["bounce", "flapping", "pause_train", "isolate", "out_of_memory", "log_dir_failure"])
+def test_faults_with_phases_count_at_their_worst(fault: str) -> None:
+    board = guarded(max_brokers_down=1)
+    inject(board, "crash", "broker(5)")
+    assert refusal(board, fault, "broker(1)").rule == "max_brokers_down"
+
+
+def test_losing_the_quorum_takes_no_last_replica_unless_controllers_are_brokers() -> None:
+    board = guarded(keep_last_in_sync=True, max_brokers_down=0)
+    inject(board, "quorum_loss", "controllers")
+    assert board.foreseen("quorum_loss", 1).quorum_lost is False
+    assert len(board.active()) == 1
+
+
 def test_a_limit_of_none_refuses_the_first() -> None:
     board = guarded(max_brokers_down=0)
     assert refusal(board, "crash", "broker(5)").cause == "1 broker down (broker 5), allowed is none"

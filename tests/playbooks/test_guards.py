@@ -110,7 +110,30 @@ def test_chaos_ends_when_its_condition_holds_and_the_run_goes_on() -> None:
     assert (result.verdict, result.virtual_us) == ("pass", 32 * SECOND)
 
 
+FLAPPING = """
+- at: 2s
+  inject: flapping
+  target: broker(2)
+- when: fenced() == 0 and now() > 4500ms
+  inject: crash
+  target: broker(3)
+- at: 15s
+  heal: all
+"""
+
+
+def test_phases_that_cross_a_limit_by_themselves_heal_everything() -> None:
+    """The crash passes while the links of the other broker are up; they go down again."""
+    result, events = run(playbook("max_brokers_down: 1", FLAPPING))
+    (acted,) = result.guards
+    assert (acted.rule, acted.detail, acted.fault) == ("max_brokers_down", "healed", "flapping, crash")
+    crash = next(event for event in events if isinstance(event, FaultInjected) and event.fault == "crash")
+    assert crash.at_us < acted.at_us < 10 * SECOND
+    assert [event.at_us for event in events if isinstance(event, FaultHealed)] == [acted.at_us] * 2
+
+
 CASES = {
+    "flapping": playbook("max_brokers_down: 1", FLAPPING),
     "refused": playbook("max_brokers_down: 1", TWO_CRASHES),
     "healed": playbook("max_brokers_down: 1\non_breach: heal", TWO_CRASHES),
     "stopped": playbook("stop_when: lag(billing) > 300\nmax_faults: 1", STALLED),

@@ -3,6 +3,7 @@ from textual.command import CommandPalette
 
 from cluster_model.events import InvariantViolated
 from faults.catalogue import CATALOGUE
+from faults.fault import FAMILIES
 from faults.operations import OPERATIONS
 from tests.tui.driving import driving
 from tests.tui.fake_views import session
@@ -60,22 +61,43 @@ async def test_letters_typed_in_one_go_are_not_lost():
         assert [fault.name for fault in driver.bridge.view.faults] == ["crash"]
 
 
-async def test_the_sheet_names_every_fault_and_what_to_expect_and_escape_leaves_it():
-    async with driving() as driver:
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
+async def test_the_sheet_names_every_fault_and_what_to_expect_and_escape_leaves_it(size):
+    async with driving(size) as driver:
         await driver.press("f")
-        text = driver.text()
-        for fault in CATALOGUE.values():
-            assert f" {fault.letter}  {fault.title}" in text
-        assert "GC pause 15s" in text
+        first = text = driver.text()
         assert "Inject a fault on b1" in text
         assert "Expected now" in text
-        await driver.press("right")
+        for _page in range(4):
+            await driver.press("pagedown")
+            text += driver.text()
+        for fault in CATALOGUE.values():
+            assert f" {fault.letter} {fault.glyph} {fault.title[:17]}" in text
+        assert all(family in text for family in FAMILIES if any(each.family == family for each in CATALOGUE.values()))
+        assert "GC pause 15s" in first
+        await driver.press("escape", "f", "right")
         assert "Inject a fault on b2" in driver.text()
-        await driver.press("down", "down")
-        assert "broker 2 is up: nothing to restart" in driver.text()
         await driver.press("escape")
         assert "Inject a fault" not in driver.text()
         assert driver.bridge.view.faults == ()
+
+
+async def test_a_letter_acts_on_any_page_and_a_capital_is_another_than_its_small_one():
+    async with driving((80, 24)) as driver:
+        await driver.seconds(1)
+        capital = next(each for each in CATALOGUE.values() if each.letter.isupper() and each.accepts == "brokers")
+        await driver.press("f", "pagedown")
+        await driver.press("c")
+        assert [each.name for each in driver.bridge.view.faults] == ["crash"]
+        await driver.press("H", "right", "f", capital.letter)
+        assert [each.name for each in driver.bridge.view.faults] == [capital.name]
+
+
+async def test_every_letter_of_the_catalogue_is_bound():
+    async with driving() as driver:
+        bound = driver.main.whichkey._bindings.key_to_bindings
+        for fault in CATALOGUE.values():
+            assert [each.action for each in bound[fault.letter]] == [f"pick('{fault.name}')"]
 
 
 async def test_the_arrows_reach_clients_and_a_dead_one_is_shown_as_down():

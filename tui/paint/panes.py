@@ -11,7 +11,7 @@ from tui.paint.line import Span, left, strip
 from tui.theme import Look, Over
 from tui.viewmodel.control import ControlBar
 from tui.viewmodel.feed import INDENT, Line
-from tui.viewmodel.sheet import SUMMARY_AT, ItemRow, TextRow
+from tui.viewmodel.sheet import SUMMARY_AT, Heading, Item, ItemRow, TextRow
 from tui.viewmodel.side import SideRow
 from tui.viewmodel.status import StatusBar
 
@@ -49,18 +49,40 @@ def sheet(row: ItemRow | TextRow, width: int, look: Look) -> Strip:
     if isinstance(row, TextRow):
         return strip([("  ", "text"), (row.label, "quiet"), (row.text, "text")], width, look)
     spans: list[Span] = []
+    lonely = len(row.items) == 1
     for item in row.items:
-        over: Over = "row" if item.chosen else ""
-        marker = glyphs.MARKER if item.chosen else " "
-        spans += [(f"{marker} ", "key", over), (item.letter, "key", over), ("  ", "text", over)]
-        title = left(item.title, 20) if len(row.items) == 1 else left(item.title, max(0, row.width - 5))
-        spans.append((title, "strong", over))
-        if len(row.items) == 1:
-            room = max(1, width - SUMMARY_AT)
-            summary = item.summary if len(item.summary) <= room else f"{item.summary[: room - 1]}…"
-            spans.append((f" {summary}", "quiet", over))
-    whole: Over = "row" if len(row.items) == 1 and row.items[0].chosen else ""
+        if item is None:
+            spans.append((" " * row.width, "text"))
+        elif isinstance(item, Heading):
+            spans.append((left(f"  {item.text}", row.width), "quiet"))
+        elif item.glyph:
+            spans += _fault(item, row.width)
+        else:
+            over: Over = "row" if item.chosen else ""
+            marker = glyphs.MARKER if item.chosen else " "
+            spans += [(f"{marker} ", "key", over), (item.letter, "key", over), ("  ", "text", over)]
+            title = left(item.title, 20) if lonely else left(item.title, max(0, row.width - 5))
+            spans.append((title, "strong", over))
+            if lonely:
+                room = max(1, width - SUMMARY_AT)
+                summary = item.summary if len(item.summary) <= room else f"{item.summary[: room - 1]}…"
+                spans.append((f" {summary}", "quiet", over))
+    only = row.items[0]
+    whole: Over = "row" if lonely and isinstance(only, Item) and only.chosen else ""
     return strip(spans, width, look, over=whole)
+
+
+def _fault(item: Item, width: int) -> list[Span]:
+    """A fault in its column: marker, letter, glyph, title; all faint where it does not fit the target."""
+    over: Over = "row" if item.chosen else ""
+    marker = glyphs.MARKER if item.chosen else " "
+    key, glyph, title = ("faint", "faint", "quiet") if item.dim else ("key", item.colour, "strong")
+    room = max(0, width - 7)
+    text = item.title if len(item.title) <= room else f"{item.title[: max(0, room - 1)]}…"
+    return [
+        (f"{marker} ", "key", over), (f"{item.letter} ", key, over), (f"{item.glyph} ", glyph, over),
+        (left(text, room), title, over), (" ", "text"),
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from textual.message import Message
 
 from faults.action import Action
 from faults.catalogue import CATALOGUE
-from faults.fault import FaultError
+from faults.fault import Expectation, FaultError
 from faults.operations import OPERATIONS, Operation
 from faults.selectors import selector_of
 from playbooks.wording import words
@@ -20,6 +20,7 @@ from tui.paint import panes as paint
 from tui.screens.pages import Pages
 from tui.theme import Look
 from tui.viewmodel import control, side, status
+from tui.viewmodel.fault_sheet import Room
 from tui.viewmodel.layout import SMALLEST, plan
 from tui.widgets.lanes import Lanes
 from tui.widgets.linegrid import LineGrid
@@ -352,11 +353,15 @@ class MainScreen(Pages):
         partition = partitions[self.matrix.cursor[0]].name if partitions else ""
         return self.bridge.session.board.usual(name, partition, self.target)
 
-    def _expected(self, name: str) -> str:
+    def expected(self, name: str) -> Expectation:
         """What the marked fault or operation would do now."""
         if self.sheet is self.whichkey:
-            return self.bridge.session.board.expectation(name, self.target)
-        return f"{words(self._usual(name))}; may break: {OPERATIONS[name].may_break}"
+            return self.bridge.session.board.foreseen(name, self.target)
+        return Expectation(f"{words(self._usual(name))}; may break: {OPERATIONS[name].may_break}")
+
+    def fitting(self) -> tuple[str, ...]:
+        """Names of the faults that can be done to what is aimed at."""
+        return self.bridge.session.board.fitting(self.target)
 
     def on_which_key_closed(self) -> None:
         """Escape."""
@@ -371,12 +376,11 @@ class MainScreen(Pages):
 
     def _show_sheet(self) -> None:
         pane = self._sheet_pane()
-        width = self.size.width - 2
         name = dict(self.targets())[self.target]
         partitions = self.bridge.view.partitions
         if self.sheet is self.operations and partitions:
             name = f"{partitions[self.matrix.cursor[0]].name}, {name}"
-        built = self.sheet.present(name, self._expected, width)
+        built = self.sheet.present(name, self, Room(self.size.width - 2, self.size.height))
         arrows = f"arrows: other one, other node {glyphs.NOTHING} " if self.size.width >= 90 else ""
         pane.caption(
             f"{built.title} {glyphs.NOTHING} time goes on" if not self.bridge.paused else built.title,

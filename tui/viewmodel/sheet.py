@@ -6,12 +6,17 @@ from typing import Final, Protocol
 
 from faults.action import Value
 from faults.operations import Operation
+from playbooks.fault_words import value_text
 from tui.viewmodel.words import duration, wrap
 
 ONE_COLUMN: Final = 8
 """Up to so many faults, each has a line with its summary; more stand in columns."""
 SUMMARY_AT: Final = 26
 """Where a summary begins on its fault's line."""
+
+
+_TOLD: Final = ("duration", "percent", "throughput", "size")
+"""Types of a first parameter whose default a title has beside it."""
 
 
 class ParamLike(Protocol):
@@ -75,13 +80,25 @@ class Item:
     title: str
     summary: str
     chosen: bool
+    glyph: str = ""
+    colour: str = "text"
+    """Role of the glyph."""
+    dim: bool = False
+    """Whether it does not fit what is aimed at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The name of a family above its faults."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ItemRow:
-    """Faults side by side, each ``width`` cells wide; a single one shows its summary too."""
+    """Faults side by side, each ``width`` cells wide; a single one without a glyph shows its summary too."""
 
-    items: tuple[Item, ...]
+    items: tuple[Item | Heading | None, ...]
     width: int
 
 
@@ -119,15 +136,19 @@ def build(faults: Sequence[FaultLike], *, chosen: int, title: str, expectation: 
     return Sheet(title, tuple(rows))
 
 
+def _written(type_: str, value: int) -> str:
+    return duration(value).replace(".0s", "s") if type_ == "duration" else value_text(type_, value)
+
+
 def with_defaults(fault: FaultLike) -> str:
-    """The title with the length of time it will use: ``GC pause 15s``."""
+    """The title with the length of time it will use, or how much of it: ``GC pause 15s``, ``loss 5%``."""
     if isinstance(fault, Operation):
         return fault.title
     if fault.usual_for_us >= 0:
         return f"{fault.title} {duration(fault.usual_for_us).replace('.0s', 's')}"
     lengths = [
-        duration(param.default).replace(".0s", "s")
+        _written(param.type, param.default)
         for param in fault.params
-        if param.type == "duration" and isinstance(param.default, int) and param.default > 0
+        if param.type in _TOLD and isinstance(param.default, int) and param.default > 0
     ]
     return " ".join([fault.title, *lengths[:1]])

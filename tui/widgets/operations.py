@@ -6,7 +6,8 @@ from textual.binding import Binding, BindingType
 
 from faults.operations import OPERATIONS
 from tui.theme import Look
-from tui.widgets.whichkey import WhichKey
+from tui.viewmodel import sheet
+from tui.widgets.whichkey import Told, WhichKey
 
 
 class OperationSheet(WhichKey, inherit_bindings=False):
@@ -19,3 +20,11 @@ class OperationSheet(WhichKey, inherit_bindings=False):
 
     def __init__(self, look: Look) -> None:
         super().__init__(look, tuple(OPERATIONS.values()), name="operations", title="Administer")
+
+    def build(self, title: str, told: Told) -> sheet.Sheet:
+        """Operations in columns, and what the marked one would be asked to do."""
+        expected = told.expected(self.choices[self.chosen].name).sentence
+        return sheet.build(self.choices, chosen=self.chosen, title=title, expectation=expected, width=self.room.width)
+
+    def action_page(self, step: int) -> None:
+        """There is only one page."""

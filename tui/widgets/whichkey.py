@@ -1,18 +1,31 @@
 """The fault sheet at the bottom: open it with ``f``, a second letter acts at once."""
 
-from collections.abc import Callable, Sequence
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, Protocol
 
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from faults.catalogue import CATALOGUE
-from faults.fault import Fault
+from faults.fault import Expectation, Fault
 from faults.operations import Operation
 from tui.paint import panes as paint
 from tui.theme import Look
-from tui.viewmodel import sheet
+from tui.viewmodel import fault_sheet, sheet
+from tui.viewmodel.fault_sheet import Room
 from tui.widgets.linegrid import LineGrid
+
+
+class Told(Protocol):
+    """What the sheet asks about the target that is aimed at."""
+
+    def expected(self, name: str) -> Expectation:
+        """What a fault or an operation would do to it now."""
+        ...
+
+    def fitting(self) -> tuple[str, ...]:
+        """Names of the faults that can be done to it at all."""
+        ...
 
 
 class WhichKey(LineGrid[sheet.ItemRow | sheet.TextRow], can_focus=True):
@@ -26,6 +39,8 @@ class WhichKey(LineGrid[sheet.ItemRow | sheet.TextRow], can_focus=True):
         Binding("enter", "pick_marked", "inject the marked one", show=False),
         Binding("up", "mark(-1)", "fault above", show=False),
         Binding("down", "mark(1)", "fault below", show=False),
+        Binding("pageup", "page(-1)", "page before", show=False),
+        Binding("pagedown", "page(1)", "next page", show=False),
         Binding("left,shift+tab", "aim(-1)", "broker to the left", show=False),
         Binding("right,tab", "aim(1)", "broker to the right", show=False),
         Binding("escape", "close", "leave", show=False),
@@ -64,18 +79,22 @@ class WhichKey(LineGrid[sheet.ItemRow | sheet.TextRow], can_focus=True):
         self.choices = tuple(choices)
         self.title = title
         self.chosen = 0
+        self.room = Room(80, 24)
 
-    def present(self, target: str, expect: Callable[[str], str], width: int) -> sheet.Sheet:
-        """Show the sheet for a target; ``expect`` tells what the marked one would do to it now."""
-        built = sheet.build(
-            self.choices,
-            chosen=self.chosen,
-            title=f"{self.title} {target}",
-            expectation=expect(self.choices[self.chosen].name),
-            width=width,
-        )
+    def present(self, target: str, told: Told, room: Room) -> sheet.Sheet:
+        """Show the sheet for a target; ``told`` knows what would be done to it now."""
+        self.room = room
+        built = self.build(f"{self.title} {target}", told)
         self.show(built.rows)
         return built
+
+    def build(self, title: str, told: Told) -> sheet.Sheet:
+        """Faults by family, all that the marked one would do."""
+        faults = [each for each in self.choices if isinstance(each, Fault)]
+        expected, fitting = told.expected(faults[self.chosen].name), told.fitting()
+        return fault_sheet.build(
+            faults, chosen=self.chosen, title=title, expected=expected, fitting=fitting, room=self.room
+        )
 
     def action_pick(self, name: str) -> None:
         """A fault's letter."""
@@ -88,6 +107,12 @@ class WhichKey(LineGrid[sheet.ItemRow | sheet.TextRow], can_focus=True):
     def action_mark(self, step: int) -> None:
         """Explain another fault."""
         self.chosen = (self.chosen + step) % len(self.choices)
+        self.post_message(self.Aimed(0))
+
+    def action_page(self, step: int) -> None:
+        """Mark the first one of another page."""
+        faults = [each for each in self.choices if isinstance(each, Fault)]
+        self.chosen = fault_sheet.other_page(faults, self.chosen, step, self.room)
         self.post_message(self.Aimed(0))
 
     def action_aim(self, step: int) -> None:

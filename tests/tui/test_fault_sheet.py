@@ -1,0 +1,168 @@
+"""The sheet of forty faults at every size: by family, page by page, dim where it does not fit, what to expect."""
+
+from dataclasses import replace
+
+import pytest
+from rich.cells import cell_len
+
+from faults.catalogue import CATALOGUE
+from faults.fault import FAMILIES, Expectation
+from tests.tui.driving import driving
+from tests.tui.test_paint import LOOKS, text_of
+from tui.paint import panes
+from tui.theme import Look
+from tui.viewmodel import fault_sheet
+from tui.viewmodel.fault_sheet import Room
+from tui.viewmodel.sheet import Heading, Item, ItemRow, TextRow
+
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN"
+SIZES = {"80x24": Room(78, 24), "120x40": Room(118, 40), "200x60": Room(198, 60), "60x18": Room(58, 18)}
+EXPECTED = Expectation(
+    "a sentence about it", ("orders-1", "orders-2"), ("orders-3",), ("orders-4",), ("checkout", "billing/0"),
+    ("orders-5",), ("billing",), ("till",), (1, 2), controller_moves=True,
+)  # fmt: skip
+
+
+def forty():
+    """As many faults as there are letters here, in all families, the longest of titles among them."""
+    one, found = CATALOGUE["lag"], []
+    for at, letter in enumerate(LETTERS):
+        title = f"{'duplicate responses' if letter == 'm' else 'fault'} {letter}"
+        family = FAMILIES[at * len(FAMILIES) // len(LETTERS)]
+        found.append(replace(one, name=f"fault_{letter}", letter=letter, title=title, family=family, params=()))
+    return found
+
+
+FORTY = forty()
+
+
+def built(room, chosen=0, expected=EXPECTED, fitting=tuple(each.name for each in FORTY)):
+    return fault_sheet.build(FORTY, chosen=chosen, title="on b1", expected=expected, fitting=fitting, room=room)
+
+
+def cells(sheet, kind):
+    return [cell for row in sheet.rows if isinstance(row, ItemRow) for cell in row.items if isinstance(cell, kind)]
+
+
+def pages_of(room):
+    found, chosen = [], 0
+    for _turn in range(20):
+        found.append(built(room, chosen))
+        chosen = fault_sheet.other_page(FORTY, chosen, 1, room)
+        if chosen == 0:
+            return found
+    raise AssertionError("the pages have no end")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_every_fault_stands_on_one_page_under_its_family(size):
+    pages = pages_of(SIZES[size])
+    letters = [cell.letter for page in pages for cell in cells(page, Item)]
+    assert sorted(letters) == sorted(LETTERS)
+    for page in pages:
+        rows = [row for row in page.rows if isinstance(row, ItemRow)]
+        for column in range(len(rows[0].items)):
+            family = None
+            for row in rows:
+                cell = row.items[column]
+                if isinstance(cell, Heading):
+                    family = cell.text
+                elif isinstance(cell, Item):
+                    assert family == next(each.family for each in FORTY if each.letter == cell.letter)
+    assert ("page 1 of" in pages[0].title) == (len(pages) > 1)
+    assert len(pages) == {"80x24": 2, "120x40": 1, "200x60": 1, "60x18": 5}[size]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_sheet_keeps_its_height_and_leaves_a_third_of_the_screen(size):
+    room = SIZES[size]
+    heights = {
+        len(built(room, chosen, expected).rows) for chosen in range(40) for expected in (EXPECTED, Expectation("x"))
+    }
+    assert len(heights) == 1
+    assert heights.pop() + 2 <= max(room.height * 2 // 3, 10)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+def test_every_line_is_as_wide_as_the_sheet(size, look):
+    room = SIZES[size]
+    for page in pages_of(room):
+        for row in page.rows:
+            assert cell_len(text_of(panes.sheet(row, room.width, look))) == room.width
+
+
+def test_the_marked_one_is_on_the_page_that_is_shown():
+    for chosen in range(40):
+        (marked,) = [cell for cell in cells(built(SIZES["80x24"], chosen), Item) if cell.chosen]
+        assert marked.letter == LETTERS[chosen]
+
+
+def test_what_does_not_fit_the_target_is_dim():
+    page = built(SIZES["120x40"], fitting=("fault_a", "fault_N"))
+    assert [cell.letter for cell in cells(page, Item) if not cell.dim] == ["a", "N"]
+    look = Look()
+    row = next(row for row in page.rows if isinstance(row, ItemRow) and isinstance(row.items[0], Item))
+    dim = next(
+        row for row in page.rows if isinstance(row, ItemRow) and isinstance(row.items[0], Item) and row.items[0].dim
+    )
+    styles = [{segment.style.color.name for segment in panes.sheet(each, 118, look)} for each in (row, dim)]
+    assert styles[0] != styles[1]
+
+
+def test_where_there_is_room_each_kind_of_thing_has_its_line():
+    told = [row for row in built(SIZES["120x40"]).rows if isinstance(row, TextRow) and row.label.strip()]
+    assert [(row.label.strip(), row.text) for row in told[1:]] == [
+        ("brokers down", "broker 1, broker 2"),
+        ("another leader", "orders-1, orders-2"),
+        ("no leader", "orders-3"),
+        ("smaller ISR", "orders-5"),
+        ("under min ISR", "orders-4"),
+        ("clients hit", "checkout, billing/0"),
+        ("coordinators", "of billing, of the transactions of till · control plane another controller"),
+    ]
+
+
+def test_where_there_is_little_the_rest_shares_a_line():
+    told = [row for row in built(SIZES["80x24"]).rows if isinstance(row, TextRow) and row.label.strip()]
+    assert [row.label.strip() for row in told] == ["Expected now:", "another leader", "no leader", "smaller ISR"]
+    assert told[3].text.startswith("orders-5 · under min ISR orders-4 · clients hit checkout")
+
+
+async def test_the_screen_dims_what_is_not_for_the_node_aimed_at():
+    async with driving() as driver:
+        await driver.press("f")
+        board, main = driver.bridge.session.board, driver.main
+        for _node in range(4):
+            shown = {cell.letter: cell.dim for row in main.whichkey.rows if isinstance(row, ItemRow)
+                     for cell in row.items if isinstance(cell, Item)}  # fmt: skip
+            fits = board.fitting(main.target)
+            assert shown == {each.letter: each.name not in fits for each in CATALOGUE.values()}
+            await driver.press("right")
+        assert main.target not in driver.bridge.session.cluster.brokers
+        assert any(shown.values())
+
+
+async def test_the_sheet_tells_what_is_hit_under_the_cursor_and_follows_it():
+    async with driving() as driver:
+        await driver.seconds(1)
+        await driver.press("f")
+        board = driver.bridge.session.board
+        for _broker in range(3):
+            expected = board.foreseen("crash", driver.main.target)
+            own = [each for each in expected.leaders_moved if not each.startswith("__")]
+            assert own
+            line = next(line for line in driver.text().split("\n") if "another leader" in line)
+            assert all(each in line for each in own[:6])
+            await driver.press("right")
+
+
+async def test_the_palette_puts_the_target_under_the_cursor_first():
+    async with driving() as driver:
+        await driver.press("right", "ctrl+p")
+        await driver.pilot.pause()
+        await driver.press(*"crash")
+        await driver.pilot.pause(0.3)
+        text = driver.text()
+        assert text.index("crash b2") < text.index("crash b1")
+        assert "poll stall b2" not in text
