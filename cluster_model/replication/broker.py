@@ -345,11 +345,8 @@ class Broker:
 
     def pending(self) -> list[str]:
         """Partitions whose proposed ISR change has no word yet."""
-        return [
-            partition
-            for partition, replica in self.replicas.items()
-            if replica.leadership is not None and replica.leadership.pending is not None
-        ]
+        leaderships = [(partition, replica.leadership) for partition, replica in self.replicas.items()]
+        return [partition for partition, each in leaderships if each is not None and each.pending is not None]
 
     def registered_anew(self) -> None:
         """The broker epoch has changed: fetches carry another one from now on."""
@@ -388,8 +385,7 @@ class Broker:
         return (
             self._hosting.save(), self.control.save(), tuple(self.metadata.live.items()),
             tuple(self.metadata.racks.items()), tuple(self.states.values()), self.purgatory.save(),
-            self._fetchers.save(),
-            self._touched.save(), self.logs.save(), self.sessions.save(),
+            self._fetchers.save(), self._touched.save(), self.logs.save(), self.sessions.save(),
             self.producer_ids.save(), self.leader_quota.rate.save(), self.follower_quota.rate.save(),
             self.tenants.save(), self.disk.save(), self.writes.save(),
         )  # fmt: skip

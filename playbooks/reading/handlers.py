@@ -8,12 +8,10 @@ from playbooks.reading.notes import Notes
 
 
 def dead_letter(fields: Fields, notes: Notes) -> str:
-    """The topic for such records: only where there are any, and where the application waits for its handler."""
+    """The topic for such records, by ``fails`` or by a fault: only where the application waits for its handler."""
     topic = str(fields.get("dead_letter", ""))
     wrong = ""
-    if fields.given("dead_letter") and not fields.given("fails"):
-        wrong = "found a dead-letter topic without fails, allowed only where the handler fails"
-    elif topic and (topic in fields.get("topics", ()) or re.fullmatch(fields.get("pattern", ""), topic)):
+    if topic and (topic in fields.get("topics", ()) or re.fullmatch(fields.get("pattern", ""), topic)):
         wrong = f"found {topic!r}, which the group reads itself, allowed is another topic"
     elif topic and fields.get("commit", "auto") == HANDED_OFF:
         wrong = "found a dead-letter topic with 'commit: handed_off', allowed where the poll loop waits for the handler"

@@ -293,7 +293,7 @@ def state(cluster: Cluster) -> tuple[Any, ...]:
     """Everything there is, with all sleepers awake: what they left out must not be missing anywhere."""
     cluster.network.rouse()
     network, streams, *others, trace = _saved(cluster)
-    (now, order, sequence, _laned, _behind, heap), processes, links, exchanges, _cpus, troubles = network
+    (now, order, sequence, _laned, _behind, heap), processes, links, exchanges, *beside = network
     awake = tuple(
         (place, saved[:3], [(block, left, max(now, arrives)) for block, left, arrives in saved[5]])
         for place, saved in exchanges
@@ -309,17 +309,8 @@ def state(cluster: Cluster) -> tuple[Any, ...]:
             (*process, tuple(event for event in held if not _rings(*event))) for *process, held in processes
         )
     kernel = (now, order, sequence, events)
-    return (
-        kernel,
-        processes,
-        links,
-        awake,
-        troubles,
-        sorted(streams),
-        tuple(others),
-        trace[1:],
-        cluster.trace.digest(0, 0),
-    )
+    rest_of_it = (beside, sorted(streams), tuple(others))
+    return (kernel, processes, links, awake, rest_of_it, trace[1:], cluster.trace.digest(0, 0))
 
 
 def seen(cluster: Cluster) -> tuple[Any, ...]:

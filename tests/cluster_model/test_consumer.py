@@ -424,3 +424,39 @@ def test_a_loaded_consumer_goes_on_exactly_as_the_first_time() -> None:
     rig.consumer.load(saved[1])
     assert rig.consumer.save() == saved[1]
     assert go_on() == first
+
+
+# --- pauses ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kafka", "kept"), [("2.4", True), ("2.3", False)])
+def test_what_was_fetched_before_a_pause_is_kept_since_2_4(kafka: str, kept: bool) -> None:
+    rig = ConsumerRig(kafka=kafka, processing_us=100 * MS)
+    fill(rig, "t-0", 2, 3)
+    answer(rig, data(rig, "t-0", 0, 2))
+    assert rig.consumer.read == 2
+    answer(rig, data(rig, "t-0", 2, 5))  # arrives while the first two are processed
+    rig.consumer.pause(1)
+    rig.consumer.pause(2)
+    asked = len(rig.asked(FetchRequest, 1))
+    rig.run(SECOND)
+    assert (rig.consumer.read, len(rig.asked(FetchRequest, 1))) == (2, asked)
+    rig.consumer.resume(1)
+    rig.run(SECOND)
+    assert rig.consumer.read == 2
+    rig.consumer.resume(2)
+    rig.run(10 * MS)
+    assert rig.consumer.read == (5 if kept else 2)
+    again = rig.asked(FetchRequest, 1)[asked:]
+    assert [request.partitions[0].offset for request in again] == [5 if kept else 2]
+
+
+def test_a_pause_is_forgotten_with_the_partition() -> None:
+    rig = ConsumerRig(leaders=(1, 1))
+    positions = rig.consumer._positions
+    rig.consumer.pause(1)
+    assert (positions.fetchable("t-0"), positions.fetchable("t-1")) == (False, False)
+    positions.assign(("t-1",))
+    positions.assign(("t-0", "t-1"))
+    positions.seek("t-0", 0)
+    assert (positions.fetchable("t-0"), positions.fetchable("t-1")) == (True, False)

@@ -308,8 +308,8 @@ def test_what_is_to_start_again_starts_the_moment_it_has_ended(node: int) -> Non
     down, up = told(cluster, NodeDown, NodeUp)
     assert (down.kind, up.kind) == ("node_down", "node_up")
     assert down.at_us == up.at_us  # type: ignore[attr-defined]
-    cluster.crash(node)
-    cluster.run(60 * SECOND)
+    cluster.shutdown(node)
+    cluster.run(80 * SECOND)
     assert cluster.state_of(node) is ProcessState.DOWN
 
 

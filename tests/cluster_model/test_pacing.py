@@ -167,7 +167,7 @@ def test_a_keyframe_keeps_what_was_settled_and_has_no_successor_yet() -> None:
     frame = cluster.save()
     first = events(cluster, 2 * SECOND)
     cluster.load(frame)
-    assert pace.save() == (2,)
+    assert pace.save() == (2, True, 2, 0)
     assert events(cluster, 2 * SECOND) == first
 
 

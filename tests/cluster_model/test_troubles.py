@@ -159,6 +159,16 @@ def test_what_waits_for_its_turn_is_sent_at_once_in_order_when_the_limit_goes(wo
     assert world.network.link(A, B).ready
 
 
+def test_what_is_further_on_its_way_goes_first_when_a_card_is_free(world: World) -> None:
+    shape(world, A, B, 1, rate=1_000, cards=OUT | INTO)
+    for name in "abc":
+        world.send(A, B, Ask(name, 1_000))
+    world.run(1_500 * MS)
+    world.network.troubles.lift(1)
+    world.run(2 * SECOND)
+    assert got(world, B) == [(1_500 * MS + LATENCY, name) for name in "abc"]
+
+
 def test_a_cut_takes_what_waits_for_its_turn_and_mending_sends_it_again_in_order(world: World) -> None:
     shape(world, A, B, 1, rate=1_000)
     for name in "ab":
@@ -348,6 +358,7 @@ def test_a_paused_receiver_closes_the_connection_when_it_goes_on_and_a_new_life_
     world.send(B, A, Word("answer"))
     world.network.crash(A)
     world.network.restart(A)
+    world.send(A, B, Ask("of a new life"))
     world.run(7 * SECOND)
     assert len(got(world, A)) == 2
 
@@ -379,6 +390,17 @@ def test_a_reset_ends_what_is_on_its_way_and_tells_both_ends_once(world: World) 
     assert got(world, A) == [(now, "reset")]
     assert got(world, B) == [(now, "reset"), (now + LATENCY, "new")]
     assert [name for _at, name in got(world, C)] == ["to another"]
+
+
+def test_a_new_connection_does_not_wait_for_what_was_on_the_old_one(world: World) -> None:
+    open_connection(world)
+    world.network.slow_down(A, B, ((1, 9 * SECOND, 0),))
+    world.send(A, B, Ask("slow"))
+    world.network.slow_down(A, B, ())
+    world.network.troubles.sever(A, B)
+    world.send(A, B, Ask("new"))
+    world.run(20 * SECOND)
+    assert got(world, B) == [(SECOND, "reset"), (SECOND + LATENCY, "new")]
 
 
 def test_without_a_connection_there_is_nothing_to_reset(world: World) -> None:

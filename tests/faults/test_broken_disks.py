@@ -92,6 +92,7 @@ def test_only_the_last_of_two_broken_disks_starts_it(cluster: Cluster, board: Fa
     board.heal(str(first))
     cluster.run(3 * SECOND)
     assert not cluster.is_up(1)
+    assert told(cluster, NodeUp) == []
     board.heal(str(second))
     assert cluster.is_up(1)
 

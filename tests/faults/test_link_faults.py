@@ -323,9 +323,9 @@ TWICE = (
          "broker 1: connections to 1 other process break; 1 partition led there"),
         ("reset_storm", {"to": "broker(2)"},
          "broker 1: connections to 1 other process break; 1 partition led there"),
-        ("slow_close", {}, "broker 1: the end of a connection is heard of 60000 ms late; 1 partition led there"),
-        ("slow_responses", {"delay": 1_500},
-         "broker 1: requests are taken in time and answered 1500 us late; 1 partition led there"),
+        ("slow_close", {}, "broker 1: the end of a connection is heard of 60 s late; 1 partition led there"),
+        ("slow_responses", {"delay": 400 * MS},
+         "broker 1: requests are taken in time and answered 400 ms late; 1 partition led there"),
         ("duplicate_responses", {"percent": 100 * PERCENT}, TWICE),
     ],
 )  # fmt: skip

@@ -138,7 +138,9 @@ def test_who_bounces_and_is_started_by_somebody_else_bounces_no_more(cluster: Cl
     cluster.restart(5)
     cluster.run(40 * SECOND)
     assert board.active() == ()
-    assert [event.node for event in told(cluster, NodeDown)] == ["broker 3", "broker 5"]
+    assert [(event.kind, event.node) for event in told(cluster, NodeDown, NodeUp)] == [
+        ("node_down", "broker 3"), ("node_down", "broker 5"), ("node_up", "broker 3"), ("node_up", "broker 5"),
+    ]  # fmt: skip
 
 
 def test_a_crash_takes_the_place_of_a_bounce_that_is_still_ending(cluster: Cluster, board: FaultBoard) -> None:

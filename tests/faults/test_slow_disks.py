@@ -1,10 +1,14 @@
 """A slow disk, write by write: who waits for it, and for how long."""
 
+from typing import Any
+
 import pytest
 
 from cluster_model.cluster import Cluster
 from cluster_model.errors import KafkaError
 from cluster_model.events import Event, IsrChanged, RecoveryFinished
+from cluster_model.messages import ProduceRequest
+from cluster_model.replication.control import Decisions, Handlers
 from cluster_model.spec import ClusterSpec, NetworkSpec, ProducerSpec
 from tests.faults.disks import MIB, Probe, appended, coordinated, quiet, told
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject
@@ -219,3 +223,98 @@ def test_groups_and_transactions_go_on_over_slow_disks(kafka: str, mode: str | N
     query = cluster.query
     assert (query.lag("billing"), query.violations(), query.under_replicated()) == (0, 0, 0)
     assert query.acked() > 3_000
+
+
+class Keeper:
+    """Stands for a coordinator whose state is ``orders``; it keeps what it is told."""
+
+    topic = "orders"
+    handlers: Handlers = {}  # noqa: RUF012 - as the protocol has it
+
+    def __init__(self) -> None:
+        self.told: list[tuple[Any, ...]] = []
+
+    def leads(self, partition: str, leader_epoch: int) -> None:
+        self.told.append(("leads", partition, leader_epoch))
+
+    def resigned(self, partition: str) -> None:
+        self.told.append(("resigned", partition))
+
+    def appended(self, token: int, error: KafkaError, base: int) -> None:
+        self.told.append(("appended", token, error, base))
+
+    def started(self) -> None:
+        """Nothing to do."""
+
+    stopped = started
+
+    def on_timer(self, timer: tuple[Any, ...]) -> bool:
+        return not timer
+
+    def on_disconnect(self, peer: int) -> None:
+        """Nothing to do."""
+
+    def deleted(self, partition: str) -> None:
+        """Nothing to do."""
+
+    def save(self) -> tuple[Any, ...]:
+        return ()
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Nothing to do."""
+
+
+@pytest.mark.parametrize("how", ["another leader", "no replica"])
+def test_a_coordinator_hears_of_its_pending_writes_before_it_resigns(how: str) -> None:
+    cluster = quiet()
+    broker, keeper = cluster.brokers[1], Keeper()
+    broker.tenants.add(keeper)
+    inject(board_of(cluster), "slow_disk", "broker(1)", latency=5 * SECOND)
+    for token in (1, 2):
+        broker.tenants.append("orders", "orders-0", ("k=v",), token, SECOND)
+    cluster.run(2 * SECOND)
+    assert keeper.told == []
+    if how == "no replica":
+        broker.stop_replica("orders-0", delete=True)
+    else:
+        state = broker.states["orders-0"]._replace(leader=2, leader_epoch=9, partition_epoch=9)
+        broker.take(Decisions((state,), (1, 2, 3), (1, 2, 3)))
+    lost = KafkaError.NOT_LEADER_OR_FOLLOWER
+    expected = [("appended", 1, lost, -1), ("appended", 2, lost, -1), ("resigned", "orders-0")]
+    assert keeper.told == expected
+    cluster.run(20 * SECOND)
+    assert [each for each in keeper.told if each[0] == "appended"] == expected[:2]
+
+
+def test_a_coordinators_write_is_an_append_when_it_is_through() -> None:
+    cluster = quiet()
+    broker, keeper = cluster.brokers[1], Keeper()
+    broker.tenants.add(keeper)
+    inject(board_of(cluster), "slow_disk", "broker(1)", throughput=1 << 40, latency=SECOND)
+    broker.tenants.append("orders", "orders-0", ("k=v",), 1, SECOND)
+    cluster.run(2 * SECOND - 1)
+    assert cluster.query.leo("orders-0", 1) == 0
+    cluster.run(2 * SECOND + 4 * MS)
+    assert cluster.query.leo("orders-0", 1) == 1
+    assert keeper.told == [("appended", 1, KafkaError.NONE, 0)]
+
+
+def test_what_nobody_waits_for_holds_up_what_is_written_next() -> None:
+    cluster = quiet()
+    broker = cluster.brokers[1]
+    inject(board_of(cluster), "slow_disk", "broker(1)", throughput=1 << 40, latency=SECOND)
+    assert broker.tenants.write("orders-0", ("k=",))
+    Probe(cluster, 901).produce(100)
+    cluster.run(5 * SECOND)
+    assert appended(cluster) == [SECOND, 3 * SECOND]
+
+
+def test_a_batch_behind_another_of_its_producer_is_judged_after_it() -> None:
+    cluster = quiet()
+    inject(board_of(cluster), "slow_disk", "broker(1)", latency=SECOND)
+    probes = [Probe(cluster, number) for number in (901, 902)]
+    for sequence, probe in enumerate(probes):
+        request = ProduceRequest(7, "orders-0", 1, SECOND, "p", 4_000, sequence, 1, 100, producer_epoch=0)
+        probe.port.send(1, request)
+    cluster.run(5 * SECOND)
+    assert [(answer.error, answer.log_offset) for probe in probes for _at, answer in probe.answers] == [(0, 0), (0, 1)]

@@ -20,7 +20,8 @@ TRACES = (
 )  # fmt: skip
 """Stepped by hand, and right under every version."""
 INCIDENTS = (
-    "last-replica-power-loss", "split-leader", "leader-without-followers", "controller-crash", "quorum-lost",
+    "last-replica-power-loss", "power-cut-all", "power-cut-all-flushed", "power-cut-one", "power-cut-elr",
+    "split-leader", "leader-without-followers", "controller-crash", "quorum-lost",
     "ensemble-lost", "split-leader-zookeeper", "controller-crash-zookeeper", "rolling-restart-blind",
     "rolling-restart-waiting", "zone-loss", "reassignment-throttled", "zombie-leader",
     "acks-0-leader-crash", "acks-1-lost-tail", "consumer-truncation", "coordinator-cascade", "ack-lost",
@@ -30,7 +31,9 @@ INCIDENTS = (
     "consumer-crash-handed-off",
     "hanging-transaction", "delayed-commit", "exactly-once", "hot-key", "majority-ring",
     "slow-links", "slow-disk", "full-disk",
+    "ack-reset", "zombie-producer", "traffic-spike",
     "guarded",
+    "clock-ahead-retention", "session-expiry-controller", "stale-metadata-zombie",
 )  # fmt: skip
 """What happened to somebody, or what Kafka's own system tests do to it."""
 TIMED = (
