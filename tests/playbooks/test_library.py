@@ -80,7 +80,9 @@ def test_each_passes(playbook: Playbook) -> None:
 
 def test_the_page_on_playbooks_lists_traces_and_incidents() -> None:
     page = (Path(__file__).parents[2] / "docs" / "playbooks.md").read_text(encoding="utf-8")
-    assert tuple(re.findall(r"^\| `([a-z0-9]+-[a-z0-9-]+)` \|", page, re.MULTILINE)) == (*TRACES, *INCIDENTS)
+    rows = re.findall(r"^\| `([a-z0-9-]+)` \|", page, re.MULTILINE)
+    told = [name for name in rows if "-" in name or name in bundled.names()]
+    assert sorted(told) == sorted((*TRACES, *INCIDENTS))
 
 
 @pytest.mark.parametrize(("kafka", "mode"), [(kafka, mode) for kafka in PROFILE_VERSIONS for mode in modes_of(kafka)])
