@@ -219,7 +219,6 @@ BROKER_FIELDS = {
     "log.flush.offset.checkpoint.interval.ms": ("recovery_checkpoint_us", 7_000_000),
     "log.flush.start.offset.checkpoint.interval.ms": ("start_checkpoint_us", 7_000_000),
     "num.recovery.threads.per.data.dir": ("recovery_threads", 7_000),
-    "num.io.threads": ("io_threads", 7_000),
     "num.replica.fetchers": ("fetchers", 7_000),
     "max.incremental.fetch.session.cache.slots": ("session_slots", 7_000),
     "leader.replication.throttled.rate": ("leader_rate", 7_000),

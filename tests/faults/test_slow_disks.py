@@ -1,13 +1,16 @@
 """A slow disk, write by write: who waits for it, and for how long."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from cluster_model.cluster import Cluster
+from cluster_model.config import BrokerConfig
 from cluster_model.errors import KafkaError
 from cluster_model.events import Event, IsrChanged, RecoveryFinished
 from cluster_model.messages import ProduceRequest
+from cluster_model.profiles import Profile
 from cluster_model.replication.control import Decisions, Handlers
 from cluster_model.spec import ClusterSpec, NetworkSpec, ProducerSpec
 from tests.faults.disks import MIB, Probe, appended, coordinated, quiet, told
@@ -343,3 +346,9 @@ def test_nothing_stands_before_a_process_that_died_with_writes_of_a_disk_since_h
     assert cluster.brokers[1].writes.stands
     inject(board, "crash", "broker(1)")
     assert not cluster.brokers[1].writes.stands
+
+
+def test_a_broker_has_eight_threads_for_requests_unless_told_otherwise() -> None:
+    profile = Profile.of("3.9")
+    assert BrokerConfig.of(profile, {}).io_threads == 8
+    assert BrokerConfig.of(profile, {"num.io.threads": 3}) == replace(BrokerConfig.of(profile, {}), io_threads=3)
