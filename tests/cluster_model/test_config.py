@@ -519,7 +519,6 @@ CONSUMER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | str]] = {
     "check.crcs": (False, "check_crcs", False),
 }
 
-
 MEMBER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | str | tuple[str, ...]]] = {
     "session.timeout.ms": (7_000, "session_us", 7 * SECOND),
     "heartbeat.interval.ms": (7, "heartbeat_us", 7_000),
