@@ -8,7 +8,7 @@ from cluster_model.cluster import Cluster
 from faults.action import Action
 from faults.board import FaultBoard
 from faults.catalogue import CATALOGUE
-from faults.fault import Expectation, FaultError
+from faults.fault import Expectation, FaultError, NobodyError
 from playbooks.foretold_words import expected_json
 from playbooks.guarding import board_for
 from playbooks.model import Playbook, Step
@@ -37,6 +37,8 @@ class Foretold:
     guard_reason: str = ""
     guard_does: str = ""
     """``refuse`` or ``heal``."""
+    skipped: str = ""
+    """Who is not there to be struck, where the step allows that."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -47,6 +49,7 @@ class Foretold:
             "text": self.text,
             "targets": list(self.targets),
             "refused": self.refused,
+            "skipped": self.skipped,
             "guard": acts if self.guard else None,
             "expected": None if self.expected is None else expected_json(self.expected),
         }
@@ -131,6 +134,8 @@ def foretell(board: FaultBoard, step: Step, action: Action) -> Foretold:
         aim = board.aimed(action)
         expected = board.expect(action)
     except FaultError as error:
+        if action.if_any and isinstance(error, NobodyError):
+            return Foretold(number, now, text, (), None, skipped=str(error))
         return Foretold(number, now, text, (), None, str(error))
     targets = tuple(board.cluster.name_of(node) for node in aim.nodes)
     guards, fault = board.guards, CATALOGUE[action.name]

@@ -36,8 +36,8 @@ class SlowDisk(Behaviour):
         ]
         each_us = _SAMPLE * 1_000_000 // int(aim.params["throughput"]) + int(aim.params["latency"])
         sentence = (
-            f"{names(cluster, aim.nodes)} takes {spelled(each_us)} to write 16 KiB: all appends to {len(leads)} "
-            f"partitions it leads, and acks=all to {len(follows)} more that have it in their ISR"
+            f"{names(cluster, aim.nodes)} takes {spelled(each_us)} to write 16 KiB: every append waits where it leads "
+            f"({len(leads)}), and acks=all where it follows in the ISR ({len(follows)})"
         )
         return Expectation(sentence, clients=hit(cluster, (), (*leads, *follows)))
 

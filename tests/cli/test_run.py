@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cluster_model.events import StepTaken
+from cluster_model.events import GuardActed, StepTaken
 from playbooks import layout
 from playbooks.loader import loads
 from playbooks.session import Session
@@ -16,7 +16,7 @@ from tests.cli.running import Typed
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
 from tui.cli import run as run_module
 from tui.cli.driving import Driving, progress
-from tui.cli.printing import refusal_words
+from tui.cli.printing import guard_lines, refusal_words
 
 Type = Callable[..., Typed]
 
@@ -259,3 +259,22 @@ def test_what_nobody_answered_is_told_where_there_is_any(typed: Type) -> None:
     assert sent == acked + unanswered
     assert unanswered > 100
     assert "unanswered" not in typed("run", "leader-crash").err
+
+
+def test_what_the_guards_did_is_printed(typed: Type, here: Path) -> None:
+    steps = "steps:\n  - {at: 1s, inject: crash, target: broker(1)}\n"
+    (here / "guarded.yaml").write_text(CLUSTER + "settle: 1s\nguards: {max_brokers_down: 0}\n" + steps)
+    done = typed("run", "guarded.yaml")
+    assert done.code == 0
+    assert (
+        "guard    1.000s max_brokers_down refused crash on broker 1: 1 broker down (broker 1), allowed is none"
+        in done.err.splitlines()
+    )
+
+
+def test_of_many_deeds_of_guards_the_first_are_printed() -> None:
+    acted = [GuardActed(at, "stop_when", "stopped", "", "", "enough") for at in range(11)]
+    lines = guard_lines(acted)
+    assert len(lines) == 9
+    assert lines[0] == "0.000s stop_when stopped: enough"
+    assert lines[-1] == "and 3 more"

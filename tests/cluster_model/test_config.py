@@ -517,6 +517,7 @@ CONSUMER_FIELDS: dict[str, tuple[ConfigValue, str, int | bool | str]] = {
     "metadata.max.age.ms": (7, "metadata_age_us", 7_000),
     "client.rack": ("b", "rack", "b"),
     "isolation.level": ("read_committed", "committed_only", True),
+    "check.crcs": (False, "check_crcs", False),
 }
 
 

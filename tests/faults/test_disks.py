@@ -160,8 +160,8 @@ def test_parameters_out_of_range_are_refused(board: FaultBoard, name: str, param
 def test_what_is_expected_of_them(board: FaultBoard) -> None:
     slow = board.expectation("slow_disk", 1)
     assert slow == (
-        "broker 1 takes 26 ms to write 16 KiB: all appends to 1 partitions it leads, and acks=all to 0 more that have "
-        "it in their ISR"
+        "broker 1 takes 25 ms to write 16 KiB: every append waits where it leads (1), and acks=all where it follows in "
+        "the ISR (0)"
     )
     assert board.expectation("full_disk", 1) == (
         "halts at the first append or checkpoint that does not fit: broker 1 leads 1 partition; new leaders after its "

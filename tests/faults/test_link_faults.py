@@ -303,6 +303,42 @@ def test_who_is_not_told_of_a_crash_finds_out_by_its_request_timeout() -> None:
     assert 2_800 * MS <= first_word_after_crash(late=True) <= 3_200 * MS
 
 
+@pytest.mark.parametrize(("kafka", "mode"), MODES)
+def test_a_broker_that_comes_back_is_found_again_by_timeouts_long_before_the_news_of_its_end(
+    kafka: str, mode: str
+) -> None:
+    cluster = busy_cluster(kafka=kafka, mode=mode)
+    board = board_of(cluster)
+    cluster.run(5 * SECOND)
+    inject(board, "slow_close", "all", delay=300 * SECOND)
+    inject(board, "crash", "broker(1)", SECOND)
+    inject(board, "crash", "broker(3)", SECOND)
+    cluster.run(75 * SECOND)
+    assert cluster.query.isr("orders-0") == [1, 2, 3]
+    assert cluster.query.isr("orders-1") == [2, 3, 4]
+    acked = cluster.query.acked()
+    cluster.run(80 * SECOND)
+    assert cluster.query.acked() - acked > 90
+    settle(cluster)
+
+
+@pytest.mark.parametrize(("kafka", "mode"), MODES)
+def test_when_nobody_is_told_of_a_reset_all_find_out_long_before_the_news(kafka: str, mode: str) -> None:
+    cluster = busy_cluster(kafka=kafka, mode=mode)
+    board = board_of(cluster)
+    cluster.run(5 * SECOND)
+    inject(board, "slow_close", "all", delay=300 * SECOND)
+    inject(board, "connection_reset", "all")
+    cluster.run(75 * SECOND)
+    assert cluster.query.isr("orders-0") == [1, 2, 3]
+    assert cluster.query.isr("orders-1") == [2, 3, 4]
+    assert cluster.query.fenced() == 0
+    acked = cluster.query.acked()
+    cluster.run(80 * SECOND)
+    assert cluster.query.acked() - acked > 90
+    settle(cluster)
+
+
 # --- what is expected -----------------------------------------------------------------------------------------------
 
 

@@ -310,7 +310,7 @@ def test_what_nobody_waits_for_holds_up_what_is_written_next() -> None:
 
 
 def test_a_batch_behind_another_of_its_producer_is_judged_after_it() -> None:
-    cluster = quiet()
+    cluster = quiet(kafka="2.3")  # There who is unknown must begin with sequence 0.
     inject(board_of(cluster), "slow_disk", "broker(1)", latency=SECOND)
     probes = [Probe(cluster, number) for number in (901, 902)]
     for sequence, probe in enumerate(probes):
@@ -318,3 +318,28 @@ def test_a_batch_behind_another_of_its_producer_is_judged_after_it() -> None:
         probe.port.send(1, request)
     cluster.run(5 * SECOND)
     assert [(answer.error, answer.log_offset) for probe in probes for _at, answer in probe.answers] == [(0, 0), (0, 1)]
+
+
+@pytest.mark.parametrize("kafka", ["2.3", "3.9"])
+def test_a_leader_without_a_free_thread_hears_of_no_follower(kafka: str) -> None:
+    cluster = quiet({"num.io.threads": 1, "replica.lag.time.max.ms": 6_000}, kafka)
+    inject(board_of(cluster), "slow_disk", "broker(1)", latency=25 * SECOND)
+    cluster.run(3 * SECOND)
+    Probe(cluster, 901).produce(100)
+    cluster.run(24 * SECOND)
+    # Since 2.4 a follower that has everything is in sync however long ago it asked.
+    shrunk = [event.isr for event in told(cluster, IsrChanged)]
+    assert shrunk == ([(1,)] if kafka == "2.3" else [])
+
+
+def test_nothing_stands_before_a_process_that_died_with_writes_of_a_disk_since_healed() -> None:
+    cluster = quiet()
+    board = board_of(cluster)
+    slow = inject(board, "slow_disk", "broker(1)", latency=SECOND)
+    Probe(cluster, 901).produce(100)
+    cluster.run(cluster.now_us + 100 * MS)
+    inject(board, "gc_pause", "broker(1)")
+    board.heal(str(slow))
+    assert cluster.brokers[1].writes.stands
+    inject(board, "crash", "broker(1)")
+    assert not cluster.brokers[1].writes.stands

@@ -62,6 +62,8 @@ OWN: Final[dict[str, tuple[str, dict[str, Any]]]] = {
 
 def elsewhere(fault: Fault) -> tuple[str, ...]:
     """Other targets that it has to do with as well; what takes many nodes has its own."""
+    if fault.name == "corrupt_batch":
+        return ()  # Elsewhere it may be the leader's copy, which is a loss, or there is none of that partition.
     return ELSEWHERE.get(fault.accepts, ()) if fault.at_least == 1 else MANY
 
 

@@ -10,12 +10,14 @@ from cluster_model.events import Event, FaultInjected, FaultSkipped, StepTaken
 from faults.action import Action
 from faults.fault import FaultError
 from playbooks import layout, replay
+from playbooks.dry_run import dry_run
 from playbooks.reading_sessions import read_session
 from playbooks.recorder import Recorder
 from playbooks.result import Result
 from playbooks.session import Session
 from playbooks.timeline import Timeline
 from tests.support.playbooks import timed
+from tui.cli.foretelling import foretold_lines
 from tui.cli.junit import junit
 from tui.cli.printing import skip_words
 from tui.viewmodel.telling import Entry, describe
@@ -76,6 +78,16 @@ def test_a_skip_is_told_by_run_by_the_screen_and_in_junit() -> None:
     case = suite.find("./testcase[skipped]")
     assert case is not None
     assert (case.get("name"), case.get("time")) == ("inject gc_pause on leader(orders-0)", "12.000000")
+
+
+def test_a_dry_run_foretells_the_skip() -> None:
+    done = dry_run(timed(LEADERLESS % ", if_any: true"), 3)
+    assert [each.skipped for each in done.foretold] == ["", "leader(orders-0) means nobody right now", ""]
+    second = done.foretold[1]
+    assert (second.targets, second.expected, second.refused) == ((), None, "")
+    assert second.to_json()["skipped"] == second.skipped
+    assert any("skipped" in line and second.skipped in line for line in foretold_lines(second))
+    assert dry_run(timed(LEADERLESS % ""), 3).foretold[1].refused == second.skipped
 
 
 def live(session: Session | Timeline) -> list[str]:

@@ -150,6 +150,11 @@ class TestPoints:
         found = told(points.points(events(rows)), "finding", "fate", "count", "committed", "cause")
         assert found == [("losses", "lost", 1, True, "cut"), ("losses", "missing", 2, False, "cut")]
 
+    def test_what_guards_did_keeps_what_it_was_about(self, events: MakeFrame) -> None:
+        told_of = {"rule": "max_faults", "detail": "refused", "fault": "crash", "target": "broker 1", "cause": "many"}
+        found = told(points.points(events([event("guard_acted", 3, **told_of)])), "finding", *told_of)
+        assert found == [("guards", *told_of.values())]
+
 
 class TestTimeline:
     def test_a_partition_begins_as_it_was_placed(

@@ -126,3 +126,22 @@ def test_commits_that_fail_again_and_again_are_one_line_for_a_while():
         feed.take([CommitFailed(tick * 100_000, "g/1", "g", "RetriableCommitFailedException", "auto")])
     said = [line.text for line in feed.lines(10)]
     assert said == [f"g/{member} cannot commit (auto): RetriableCommitFailedException" for member in (0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("detail", "fault", "target", "line"),
+    [
+        ("refused", "power_loss", "broker 1", "guard max_faults refused power loss on broker 1: too much"),
+        (
+            "healed",
+            "crash, lag",
+            "broker 1, broker 2",
+            "guard max_faults healed crash, lag on broker 1, broker 2: too much",
+        ),
+        ("stopped", "", "", "guard max_faults stopped the chaos: too much"),
+    ],
+)
+def test_what_a_guard_did_is_a_line(detail, fault, target, line):
+    feed = Feed()
+    feed.take([events.GuardActed(5, "max_faults", detail, fault, target, "too much")])
+    assert texts(feed)[-1] == line

@@ -71,6 +71,8 @@ def foretold_lines(foretold: Foretold) -> list[str]:
         lines.append(_line("strikes", ", ".join(foretold.targets)))
     if foretold.refused:
         lines.append(_line("refused", foretold.refused))
+    if foretold.skipped:
+        lines.append(_line("skipped", foretold.skipped))
     if foretold.expected is not None:
         lines.append(_line("expected", foretold.expected.sentence))
         lines += [_line(label, text) for label, text in expected_lines(foretold.expected)]
@@ -89,6 +91,8 @@ def print_end(console: Console, done: DryRun) -> None:
     stopped = sum(bool(each.refused) or each.guard_does == "refuse" for each in done.foretold)
     parts = [f"{counted(len(done.foretold), 'fault')} foretold"]
     parts += [f"{stopped} refused"] if stopped else []
+    skipped = sum(bool(each.skipped) for each in done.foretold)
+    parts += [f"{skipped} skipped"] if skipped else []
     parts += [f"{counted(len(done.unreached), 'step')} never reached"] if done.unreached else []
     why = f" ({done.reason})" if done.reason else ""
     say(

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 from faults.action import Value
 from faults.operations import Operation
 from playbooks.fault_words import value_text
-from tui.viewmodel.words import duration, wrap
+from tui.viewmodel.words import wrap
 
 ONE_COLUMN: Final = 8
 """Up to so many faults, each has a line with its summary; more stand in columns."""
@@ -136,18 +136,14 @@ def build(faults: Sequence[FaultLike], *, chosen: int, title: str, expectation: 
     return Sheet(title, tuple(rows))
 
 
-def _written(type_: str, value: int) -> str:
-    return duration(value).replace(".0s", "s") if type_ == "duration" else value_text(type_, value)
-
-
 def with_defaults(fault: FaultLike) -> str:
     """The title with the length of time it will use, or how much of it: ``GC pause 15s``, ``loss 5%``."""
     if isinstance(fault, Operation):
         return fault.title
     if fault.usual_for_us >= 0:
-        return f"{fault.title} {duration(fault.usual_for_us).replace('.0s', 's')}"
+        return f"{fault.title} {value_text('duration', fault.usual_for_us)}"
     lengths = [
-        _written(param.type, param.default)
+        value_text(param.type, param.default)
         for param in fault.params
         if param.type in _TOLD and isinstance(param.default, int) and param.default > 0
     ]
