@@ -42,7 +42,7 @@ class Expiry:
         at = head.created_us - head.aged_us + config.linger_us
         closed = len(line.waiting) > 1 or head.closed
         if closed or self._sizes.of(head.partition, head.sequence, head.records) >= config.batch_bytes:
-            at = min(at, head.newest_us)
+            at = min(at, head.newest_us - head.aged_us)
         return at + patience
 
     def under_way(self, batch: Outgoing) -> int:
@@ -52,10 +52,9 @@ class Expiry:
         return batch.created_us - batch.aged_us + self._config.delivery_timeout_us
 
     def clock_stepped(self, by: int, batches: list[Outgoing]) -> None:
-        """The machine's clock was set: it is what a batch's age goes by, and stamps that were given stay."""
+        """The machine's clock was set: a batch's age goes by it, but what was made before keeps its timestamps."""
         for batch in batches:
             batch.aged_us += by
-            batch.newest_us -= by
 
     def first(self, accumulator: Accumulator, flights: list[Outgoing]) -> int:
         """The earliest deadline, :data:`NEVER` for none."""

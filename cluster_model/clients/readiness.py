@@ -33,7 +33,9 @@ class Readiness:
         if batch.attempts:
             return self._backs_off_until(line, batch)
         full = len(line.waiting) > 1 or batch.closed or self.size(batch) >= config.batch_bytes
-        at = batch.created_us - batch.aged_us + (0 if full or self.hurry else config.linger_us)
+        linger = 0 if full or self.hurry else config.linger_us
+        # Who lingers waits the longer for a clock that was set back, others do not (``ProducerBatch.waitedTimeMs``).
+        at = batch.created_us - batch.aged_us + linger if linger else batch.created_us
         return max(at, self._packed_at(batch))
 
     def along_at(self, line: Line) -> int:

@@ -218,8 +218,8 @@ class Sender:
         size = codec.size(self._ready.size(batch)) if codec.code else self._ready.size(batch)
         request = ProduceRequest(
             self._correlation, line.name, self.acks, config.request_timeout_us, self._name, batch.producer_id,
-            batch.sequence, batch.records, size, (), batch.newest_us + self._expiry.wall.ahead_us, codec.code,
-            batch.epoch, batch.sequence - batch.first, *self._manner,
+            batch.sequence, batch.records, size, (), batch.newest_us - batch.aged_us + self._expiry.wall.ahead_us,
+            codec.code, batch.epoch, batch.sequence - batch.first, *self._manner,
         )  # fmt: skip
         self._port.send(leader, request)
         if batch.attempts > 1:

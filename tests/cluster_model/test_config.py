@@ -29,8 +29,7 @@ from cluster_model.log.codecs import CODECS, Codec
 from cluster_model.log.rules import LogRules
 from cluster_model.profiles import Profile
 
-SECOND = 1_000_000
-MINUTE = 60 * SECOND
+SECOND, MINUTE = 1_000_000, 60_000_000
 ALL_KEYS = [(scope, key) for scope, table in SCOPES.items() for key in table.values()]
 OTHER_NAMES = {
     "flush.messages": "log.flush.interval.messages",

@@ -92,6 +92,23 @@ def test_a_producers_clock_stamps_its_records(kafka: str, mode: str, direction: 
     assert unsettled(cluster) == []
 
 
+@pytest.mark.parametrize("direction", ["ahead", "behind"])
+def test_what_was_stamped_before_a_jump_keeps_its_timestamp(direction: str) -> None:
+    producer = ProducerSpec("p", "t", 100 * MS, config={"acks": "all", "batch.size": 1, "delivery.timeout.ms": 60_000})
+    cluster = small("3.9", producers=(producer,))
+    board = board_of(cluster)
+    cluster.run(5 * SECOND)
+    inject(board, "gc_pause", "broker(1)", 3 * SECOND)
+    cluster.run(7 * SECOND)
+    inject(board, "clock_skew", "client(p)", by=10 * SECOND, direction=direction)
+    cluster.run(10 * SECOND)
+    off = 10 * SECOND if direction == "ahead" else -10 * SECOND
+    late = [batch.timestamp_us for batch in batches(cluster) if batch.appended_us > 7 * SECOND]
+    # Five requests are under way when the clock jumps, the others wait, a record each.
+    right = [5 * SECOND + number * 100 * MS for number in range(40)]
+    assert late[:40] == right[:21] + [at + off for at in right[21:]]
+
+
 def test_a_leaders_clock_stamps_where_the_topic_says_log_append_time() -> None:
     for who, off in (("broker(1)", HOUR), ("client(p)", 0), ("broker(2)", 0)):
         cluster = small(topic={"message.timestamp.type": "LogAppendTime"})
