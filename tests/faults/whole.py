@@ -109,7 +109,9 @@ def whole_cluster(plane: str = "kraft", seed: int = 7) -> Cluster:
 
 def fits_plane(fault: Fault, plane: str) -> bool:
     """Whether a fault is for that control plane."""
-    return fault.mode in ("", PLANES[plane][1])
+    kafka, mode = PLANES[plane]
+    static_members = parse_version(kafka) >= (2, 3, 0)
+    return fault.mode in ("", mode) and (static_members or fault.name != "duplicate_instance")
 
 
 def action_of(fault: Fault, target: str = "", for_us: int = -1) -> Action:
