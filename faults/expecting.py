@@ -192,18 +192,22 @@ def _silent_line(cluster: Cluster, fault: str, node: int) -> str:
         return f"{who} hears and is heard by nobody"
     if node in quorum(cluster) and not Net(cluster, (node,), ()).decides():
         return f"{who} {_leads(cluster, node)}, and {control_fate(cluster, node)}"
-    below = len(losses(cluster, (node,))[2])
-    short = f"; without it {below} would be under min.insync.replicas" if below else ""
     session = spelled(cluster.plane.session_us)
-    return f"{who} {_leads(cluster, node)}; new leaders after its session of {session}{short}"
+    return f"{who} {_leads(cluster, node)}; new leaders after its session of {session}{_short_of(cluster, node)}"
+
+
+def _short_of(cluster: Cluster, node: int) -> str:
+    """What acks=all would miss without it."""
+    below = len(losses(cluster, (node,))[2])
+    return f"; without it {below} would be under min.insync.replicas" if below else ""
 
 
 def _parting_line(cluster: Cluster, fault: str, node: int) -> str:
     if node not in cluster.brokers or not cluster.is_up(node):
         return _silent_line(cluster, fault, node)
-    below = len(losses(cluster, (node,))[2])
-    short = f"; without it {below} would be under min.insync.replicas" if below else ""
-    return f"{cluster.name_of(node)} {_leads(cluster, node)}, hands over what it can, and ends{short}"
+    return (
+        f"{cluster.name_of(node)} {_leads(cluster, node)}, hands over what it can, and ends{_short_of(cluster, node)}"
+    )
 
 
 def _slow_line(cluster: Cluster, fault: str, node: int) -> str:

@@ -24,23 +24,23 @@ def with_defaults(fault: Fault, action: Action) -> dict[str, Any]:
     Raises:
         FaultError: one that is missing, unknown or wrong.
     """
+    return _filled(fault, action, ())
+
+
+def _filled(declared: Fault | Operation, action: Action, brokers: Collection[int]) -> dict[str, Any]:
     for name in action.params:
-        if fault.param(name) is None:
-            known = ", ".join(param.name for param in fault.params) or "none"
-            raise FaultError(f"{fault.name} has no parameter {name!r}; it has {known}")
+        if declared.param(name) is None:
+            known = ", ".join(param.name for param in declared.params) or "none"
+            raise FaultError(f"{declared.name} has no parameter {name!r}; it has {known}")
     found: dict[str, Any] = {}
-    for param in fault.params:
-        value: Any = action.params.get(param.name, param.default)
+    for param in declared.params:
+        value = frozen(action.params.get(param.name, param.default))
         if value is None:
-            raise FaultError(f"{fault.name} needs {param.name}: {param.doc}")
-        if param.type == "choice" and value not in param.choices:
-            raise FaultError(f"{fault.name}: {param.name} takes {', '.join(param.choices)}, found {value!r}")
-        if param.type in NUMERIC and not (_whole(value) and param.low <= value <= param.high):
-            raise FaultError(f"{fault.name}: {param.name} takes {param.low} to {param.high}, found {value!r}")
-        if param.type == "bool" and not isinstance(value, bool):
-            raise FaultError(f"{fault.name}: {param.name} takes true or false, found {value!r}")
-        if param.type in ("target", "partition", "topic", "group") and not isinstance(value, str):
-            raise FaultError(f"{fault.name}: {param.name} takes a name, found {value!r}")
+            raise FaultError(f"{declared.name} needs {param.name}: {param.doc}")
+        if value != param.default or type(value) is not type(param.default):
+            wrong = _wrong(param, value, brokers)
+            if wrong:
+                raise FaultError(f"{declared.name}: {param.name} {wrong}, found {value!r}")
         found[param.name] = value
     return found
 
@@ -64,20 +64,7 @@ def parameters_of(operation: Operation, action: Action, brokers: Collection[int]
     Raises:
         FaultError: one that is missing, unknown or wrong.
     """
-    for name in action.params:
-        if operation.param(name) is None:
-            known = ", ".join(param.name for param in operation.params) or "none"
-            raise FaultError(f"{operation.name} has no parameter {name!r}; it has {known}")
-    found: dict[str, Any] = {}
-    for param in operation.params:
-        value = frozen(action.params.get(param.name, param.default))
-        if value is None:
-            raise FaultError(f"{operation.name} needs {param.name}: {param.doc}")
-        if value != param.default or type(value) is not type(param.default):
-            wrong = _wrong(param, value, brokers)
-            if wrong:
-                raise FaultError(f"{operation.name}: {param.name} {wrong}, found {value!r}")
-        found[param.name] = value
+    found = _filled(operation, action, brokers)
     given = [param.name for param in operation.params if param.name in operation.one_of and _given(param, found)]
     if operation.one_of and len(given) != 1:
         raise FaultError(

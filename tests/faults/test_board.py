@@ -27,20 +27,6 @@ VOTERS = tuple(range(FIRST_CONTROLLER, FIRST_CONTROLLER + 3))
 RUNNING, PAUSED, DOWN, OFF = ProcessState.RUNNING, ProcessState.PAUSED, ProcessState.DOWN, ProcessState.OFF
 
 
-@pytest.fixture
-def cluster() -> Cluster:
-    """A second into its life."""
-    cluster = busy_cluster()
-    cluster.run(SECOND)
-    cluster.drain()
-    return cluster
-
-
-@pytest.fixture
-def board(cluster: Cluster) -> FaultBoard:
-    return board_of(cluster)
-
-
 def told(cluster: Cluster, *kinds: type[TraceEvent]) -> list[TraceEvent]:
     return [event for event in cluster.drain() if isinstance(event, kinds)]
 

@@ -9,25 +9,11 @@ from cluster_model.messages import CONSUMER, FetchPartition, FetchRequest
 from cluster_model.replication.disk import BLOCK
 from faults.board import FaultBoard
 from tests.faults.disks import MIB, Probe, quiet, told
-from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
+from tests.faults.rigs import MS, SECOND, board_of, inject, unsettled
 
 FULL = "exit: all log directories have failed: no space left on device"
 READ_ONLY = "exit: all log directories have failed: read-only file system"
 FAILED = "exit: all log directories have failed: input/output error"
-
-
-@pytest.fixture
-def cluster() -> Cluster:
-    """A second into its life."""
-    cluster = busy_cluster()
-    cluster.run(SECOND)
-    cluster.drain()
-    return cluster
-
-
-@pytest.fixture
-def board(cluster: Cluster) -> FaultBoard:
-    return board_of(cluster)
 
 
 # --- full -----------------------------------------------------------------------------------------------------------

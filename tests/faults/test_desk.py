@@ -13,20 +13,6 @@ from faults.fault import FaultError
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject
 
 
-@pytest.fixture
-def cluster() -> Cluster:
-    """A second into its life."""
-    cluster = busy_cluster()
-    cluster.run(SECOND)
-    cluster.drain()
-    return cluster
-
-
-@pytest.fixture
-def board(cluster: Cluster) -> FaultBoard:
-    return board_of(cluster)
-
-
 def ask(board: FaultBoard, name: str, **params: Value) -> int:
     return board.admin(Action("admin", name, "", params), "step 1")
 

@@ -4,27 +4,11 @@ from typing import Any
 
 import pytest
 
-from cluster_model.cluster import Cluster
 from cluster_model.events import NodeDown
 from faults.board import FaultBoard
 from faults.fault import FaultError
 from tests.faults.disks import MIB, coordinated, told
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
-
-
-@pytest.fixture
-def cluster() -> Cluster:
-    """A second into its life."""
-    cluster = busy_cluster()
-    cluster.run(SECOND)
-    cluster.drain()
-    return cluster
-
-
-@pytest.fixture
-def board(cluster: Cluster) -> FaultBoard:
-    return board_of(cluster)
-
 
 # --- convergence ----------------------------------------------------------------------------------------------------
 

@@ -19,20 +19,6 @@ FAULTS = ("clean_shutdown", "power_loss", "bounce", "pause_train", "slow_cpu", "
 CLUSTERS = (("3.9", "kraft"), ("2.8", "zookeeper"))
 
 
-@pytest.fixture
-def cluster() -> Cluster:
-    """A second into its life."""
-    cluster = busy_cluster()
-    cluster.run(SECOND)
-    cluster.drain()
-    return cluster
-
-
-@pytest.fixture
-def board(cluster: Cluster) -> FaultBoard:
-    return board_of(cluster)
-
-
 def told(cluster: Cluster, *kinds: type[TraceEvent]) -> list[Any]:
     return [event for event in cluster.drain() if isinstance(event, kinds)]
 

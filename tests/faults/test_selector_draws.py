@@ -87,19 +87,6 @@ def test_of_logs_of_one_length_the_first_of_the_assignment_is_meant() -> None:
 # --- two sides ------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def cluster() -> Cluster:
-    cluster = busy_cluster()
-    cluster.run(SECOND)
-    cluster.drain()
-    return cluster
-
-
-@pytest.fixture
-def board(cluster: Cluster) -> FaultBoard:
-    return board_of(cluster)
-
-
 def test_a_link_is_a_target_and_its_other_side(cluster: Cluster, board: FaultBoard) -> None:
     inject(board, "partition", "link(leader(orders-0) + 5, followers(orders-0) - 3)", direction="out")
     cut = {pair for pair, link in cluster.network._links.items() if link.cuts}

@@ -19,19 +19,6 @@ CLIENTS = (2_000, 3_000, 3_001, 4_000)
 EVERYBODY = (*VOTERS, *BROKERS, *CLIENTS)
 
 
-@pytest.fixture
-def cluster() -> Cluster:
-    cluster = busy_cluster()
-    cluster.run(SECOND)
-    cluster.drain()
-    return cluster
-
-
-@pytest.fixture
-def board(cluster: Cluster) -> FaultBoard:
-    return board_of(cluster)
-
-
 def cuts(cluster: Cluster) -> set[tuple[int, int]]:
     return {pair for pair, link in cluster.network._links.items() if link.cuts}
 
