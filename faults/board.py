@@ -300,7 +300,8 @@ class FaultBoard:
     def foreseen(self, name: str, node: int) -> Expectation:
         """All that this fault, as one key injects it, would do to this node now. It draws nothing for good."""
         fault, cluster = CATALOGUE[name], self._cluster
-        if not fits(fault.accepts, node, cluster):
+        own = self.own_target(name, node)
+        if not own and not fits(fault.accepts, node, cluster):
             return Expectation(
                 f"nothing: {fault.title} is for {ACCEPTS[fault.accepts]}, {cluster.name_of(node)} is none"
             )
@@ -308,9 +309,9 @@ class FaultBoard:
         position = stream.position
         try:
             self._refuse_mode(fault)
-            if fault.at_least > 1:
+            if own:
                 return fault.behaviour.expect(
-                    cluster, self._aim(fault, Action("inject", name, for_us=fault.usual_for_us))
+                    cluster, self._aim(fault, Action("inject", name, own, for_us=fault.usual_for_us))
                 )
             params = with_defaults(fault, Action("inject", name))
             aim = replace(fault.behaviour.aim(self, Aim((node,), params)), for_us=fault.usual_for_us)
@@ -320,13 +321,19 @@ class FaultBoard:
         finally:
             stream.position = position
 
+    def own_target(self, name: str, node: int) -> str:
+        """The target that a fault has of itself, where one key cannot mean this node by it; else empty."""
+        fault = CATALOGUE[name]
+        takes_it = fault.at_least == 1 and fits(fault.accepts, node, self._cluster)
+        return "" if takes_it else fault.target
+
     def fitting(self, node: int) -> tuple[str, ...]:
-        """Names of the faults that can be done to a node of this cluster at all."""
+        """Names of the faults that can be done to a node of this cluster at all, or have a target of their own."""
         mode = "kraft" if self._cluster.profile.kraft else "zookeeper"
         return tuple(
             name
             for name, fault in CATALOGUE.items()
-            if fault.mode in ("", mode) and fits(fault.accepts, node, self._cluster)
+            if fault.mode in ("", mode) and (fits(fault.accepts, node, self._cluster) or self.own_target(name, node))
         )
 
     def save(self) -> tuple[Any, ...]:

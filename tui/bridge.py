@@ -67,6 +67,10 @@ class BoardLike(Protocol):
         """All that the fault, as a key injects it, would do to the node right now."""
         ...
 
+    def own_target(self, name: str, node: int) -> str:
+        """The target that a fault has of itself, where one key cannot mean this node by it; else empty."""
+        ...
+
     def fitting(self, node: int) -> tuple[str, ...]:
         """Names of the faults that can be done to the node at all."""
         ...

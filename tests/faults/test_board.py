@@ -481,6 +481,20 @@ def test_what_is_expected_of_a_fault_is_one_line_from_the_state_of_things(
     assert board.expectation(fault, node) == line
 
 
+def test_a_key_that_cannot_mean_the_node_strikes_what_the_fault_is_for(cluster: Cluster, board: FaultBoard) -> None:
+    assert board.own_target("quorum_loss", 1) == "controllers"
+    assert board.own_target("quorum_loss", FIRST_CONTROLLER) == ""
+    assert (board.own_target("crash", 1), board.own_target("majority_ring", 1)) == ("", "brokers")
+    assert "quorum_loss" in board.fitting(1)
+    assert "poll_stall" not in board.fitting(1)
+    expected = board.foreseen("quorum_loss", 1)
+    assert expected.quorum_lost
+    inject(board, "quorum_loss", board.own_target("quorum_loss", 1))
+    assert {cluster.state_of(node) for node in cluster.plane.controllers()} == {
+        ProcessState.PAUSED, ProcessState.RUNNING,
+    }  # fmt: skip
+
+
 def test_an_expectation_warns_of_min_insync_replicas(cluster: Cluster, board: FaultBoard) -> None:
     inject(board, "crash", "broker(3)")
     cluster.run(8 * SECOND)

@@ -269,9 +269,8 @@ class MainScreen(Pages):
     def inject(self, name: str, node: int) -> None:
         """Inject a fault on a node, now; a refusal is a toast with its reason."""
         client = next((each.name for each in self.bridge.view.clients if each.node == node), "")
-        fault = CATALOGUE[name]
-        target = fault.target if fault.at_least > 1 else selector_of(node, client)
-        self.do(Action("inject", name, target, for_us=fault.usual_for_us))
+        target = self.bridge.session.board.own_target(name, node) or selector_of(node, client)
+        self.do(Action("inject", name, target, for_us=CATALOGUE[name].usual_for_us))
 
     def do(self, action: Action) -> None:
         """Act, and say what came of it."""
