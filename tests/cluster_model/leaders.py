@@ -65,6 +65,7 @@ class Wire:
         self.incarnation = 0
         self.sent: list[tuple[int, Any]] = []
         self.exits: list[str] = []
+        self.abandoned: list[tuple[int, Any]] = []
         self.timers: list[tuple[int, tuple[Any, ...]]] = []
 
     def send(self, target: int, message: tuple[Any, ...]) -> None:
@@ -79,6 +80,9 @@ class Wire:
 
     def asked(self, asker: int, _index: int) -> Line:
         return Line(self, asker)
+
+    def abandon(self, target: int, exchange: Any = None) -> None:
+        self.abandoned.append((target, exchange))
 
     def exit(self, reason: str) -> None:
         self.exits.append(reason)

@@ -95,8 +95,8 @@ class Weather:
         for node, name in self.cluster.clients.names.items():
             if name in self.cluster.consumers:
                 self.cluster.clients.stall(node, 1, 0)
-            if self.cluster.clients.is_leaving(node):
-                self.cluster.clients.start_again(node)
+            if self.cluster.lives.is_leaving(node):
+                self.cluster.lives.start_again(node)
 
 
 @pytest.mark.parametrize(("kafka", "mode", "assignor", "instance"), KINDS)

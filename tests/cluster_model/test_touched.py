@@ -12,7 +12,7 @@ from cluster_model.replication.rules import out_of_sync
 from cluster_model.replication.touched import Touched
 from tests.cluster_model.shaking import act, advance, drawn_plan, drawn_spec
 
-LEADERSHIP = 13
+LEADERSHIP = 15
 REMOTES = 4
 """Places in what replicas and leaderships save."""
 
