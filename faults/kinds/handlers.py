@@ -5,8 +5,8 @@ from typing import Final
 from cluster_model.clients.handling import CLOSE, CRASH, DEAD_LETTER, RETRY, SKIP, THEN, THROWN, USUAL, Trouble
 from cluster_model.cluster import Cluster
 from cluster_model.spec import GroupSpec
-from faults.expecting import each_of, plain
 from faults.ending import back_again
+from faults.expecting import each_of, plain
 from faults.fault import PERCENT, SECOND, Aim, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
 from faults.spelling import percent
 
