@@ -87,7 +87,7 @@ class FaultBoard:
         return number
 
     def _aim(self, fault: Fault, action: Action) -> Aim:
-        """What is struck. A refusal takes its random draws back: nobody will replay a refused action."""
+        """What is struck. A refusal takes its random draws back."""
         stream = self._cluster.stream(TARGETS)
         position = stream.position
         self._meant.clear()

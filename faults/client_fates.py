@@ -28,7 +28,7 @@ def _of_producer(producer: Producer, who: str, fault: str) -> str:
         return f"{who} forgets {open_records} records without an outcome; those under way may be written all the same"
     if fault == "clean_shutdown":
         return f"{who} delivers {open_records} records, and ends"
-    if fault == "partition":
+    if fault in ("partition", "isolate"):
         return f"{who} hears and is heard by nobody; records wait until delivery.timeout.ms"
     if fault == "slow_cpu":
         return f"{who} is late with every record and every answer"

@@ -15,7 +15,6 @@ from faults.fault import Aim, Expectation
 from faults.foresight import Net, Outcome, foresee, groups_on, quorum, transactional_on
 from faults.spelling import spelled
 
-SECOND: Final = 1_000_000
 ALL: Final = -1
 """``acks=all``."""
 
@@ -26,7 +25,8 @@ def silence(cluster: Cluster, fault: str, nodes: tuple[int, ...], for_us: int = 
     ``for_us``: how long, where that is known. What is over before the session is costs nobody a leader.
     """
     if 0 <= for_us < cluster.plane.session_us and any(node in cluster.brokers for node in nodes):
-        return _short(cluster, nodes, for_us)
+        down = tuple(node for node in nodes if node in cluster.brokers and cluster.is_up(node))
+        return _short(cluster, nodes, for_us, down)
     outcome = foresee(cluster, nodes)
     sentence = _silent_line(cluster, fault, nodes[0]) if len(nodes) == 1 else _together(cluster, nodes, outcome)
     return _told(cluster, sentence, nodes, outcome)
@@ -55,7 +55,7 @@ def severance(cluster: Cluster, fault: str, aim: Aim) -> Expectation:
     if not any(net.linked(node, other) for node in aim.nodes for other in others if other != node):
         return silence(cluster, fault, aim.nodes, aim.for_us)
     if 0 <= aim.for_us < min(cluster.plane.session_us, lag_time_us(cluster)):
-        return _short(cluster, aim.nodes, aim.for_us)
+        return _short(cluster, aim.nodes, aim.for_us, foresee(cluster, links=aim.links).down)
     outcome = foresee(cluster, links=aim.links)
     return _told(cluster, _severed_line(cluster, aim.nodes, outcome), (), outcome)
 
@@ -135,13 +135,12 @@ def _told(cluster: Cluster, sentence: str, nodes: Collection[int], outcome: Outc
     )  # fmt: skip
 
 
-def _short(cluster: Cluster, nodes: tuple[int, ...], for_us: int) -> Expectation:
-    """Silence that is over before anybody gives up: requests wait."""
+def _short(cluster: Cluster, nodes: tuple[int, ...], for_us: int, down: tuple[int, ...]) -> Expectation:
+    """Silence that is over before anybody gives up: requests wait; ``down`` are heard by nobody who decides."""
     who = names(cluster, nodes)
     session = spelled(cluster.plane.session_us)
     sentence = f"{who}: requests wait {spelled(for_us)}, less than a session of {session}: no leader moves"
     led = [name for name, record in cluster.world.records.items() if record.leader in nodes]
-    down = tuple(node for node in nodes if node in cluster.brokers and cluster.is_up(node))
     return Expectation(sentence, clients=hit(cluster, nodes, led), down=down)
 
 

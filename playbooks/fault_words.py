@@ -6,11 +6,12 @@ from typing import Any, Final
 from faults.action import Value
 from faults.fault import NUMERIC, SECOND, Fault, Param
 from faults.parameters import written
-from playbooks.units import duration_text, percent_text, size_text, throughput_text
+from faults.spelling import percent
+from playbooks.units import duration_text, size_text, throughput_text
 
 _TEXTS: Final[Mapping[str, Callable[[int], str]]] = {
     "duration": duration_text,
-    "percent": percent_text,
+    "percent": percent,
     "size": size_text,
     "throughput": throughput_text,
 }
@@ -28,6 +29,7 @@ _TARGETS: Final[Mapping[str, str]] = {
     "consumers": "client(billing/0)",
     "controllers": "controller",
     "plane": "controllers",
+    "hosts": "leader(orders-0)",
 }
 """A target that makes sense in documentation, by whom a fault is for."""
 

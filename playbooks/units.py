@@ -98,12 +98,6 @@ def percent_ppm(text: str) -> int:
     return int(Fraction(text[:-1]) * 10_000)
 
 
-def percent_text(ppm: int) -> str:
-    """``5%``, ``0.5%``."""
-    whole, part = divmod(ppm, 10_000)
-    return f"{whole}.{part:04}".rstrip("0").rstrip(".") + "%"
-
-
 def throughput_bps(text: str) -> int:
     """Bytes per second of ``375KiB/s`` or ``3Mbit/s``, at least 1; raises :class:`UnitError`."""
     if not re.fullmatch(THROUGHPUT_PATTERN, text, re.ASCII):

@@ -92,6 +92,8 @@ class Troubles:
         for pair in touched:
             trouble = self._trouble(self._net.link(*pair))
             trouble.shaped(*pair, tuple([each for each in trouble.shapes if each[0] != fault]))
+            if not trouble.loss:
+                self._end_doom(*pair, trouble)
         self._settle(touched)
 
     def _trouble(self, link: Link) -> Trouble:
@@ -241,6 +243,12 @@ class Troubles:
         trouble.doomed[wire] = serial = self._next()
         kernel = self._net.kernel
         kernel.schedule(kernel.now + GIVEN_UP_US, TROUBLE, link.source.id, (BREAK, link.target.id, serial))
+
+    def _end_doom(self, source: int, target: int, trouble: Trouble) -> None:
+        """Nothing is lost any more: connections with a hole break as soon as the sender would fill it."""
+        kernel = self._net.kernel
+        for serial in trouble.doomed.values():
+            kernel.schedule(kernel.now + RETRANSMIT_US, TROUBLE, source, (BREAK, target, serial))
 
     def sever(self, one: int, other: int) -> bool:
         """Break all connections between two processes; False where there was none."""

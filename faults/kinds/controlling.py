@@ -31,6 +31,8 @@ class SessionExpiry(Behaviour):
 
     def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
         """Whose leaderships go, and how the broker comes back."""
+        if not all(cluster.plane.is_live(node) for node in aim.nodes):
+            return Expectation(f"nothing: {names(cluster, aim.nodes)} has no session that could end")
         moved, offline, under = losses(cluster, aim.nodes)
         leads = len(moved) + len(offline)
         loses = f"loses {leads} leadership{'s' if leads > 1 else ''}" if leads else "leads nothing"
@@ -58,6 +60,8 @@ class ControllerFailover(Behaviour):
 
     def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
         """Who may follow."""
+        if aim.nodes != (cluster.plane.active(),):
+            return Expectation(f"nothing: {names(cluster, aim.nodes)} is not the active controller")
         able = sum(runs(cluster, node) for node in cluster.plane.controllers())
         how = "resigns its epoch" if cluster.profile.kraft else "loses /controller"
         who = f"one of {able} is elected, itself among them" if able > 1 else "it is elected again, being the only one"

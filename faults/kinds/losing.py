@@ -47,7 +47,8 @@ FAULTS: Final = table(
         ),
         accepts="nodes",
         lasting=True,
-        heals="packets sent from then on arrive; what is being sent again arrives when it would have",
+        heals="packets sent from then on arrive; what is being sent again arrives when it would have, and a connection "
+        "whose segment was lost too often is reset after 200 ms",
         glyph="∵",
         colour="warning",
         cause="a bad cable or transceiver, an overrun buffer, a congested path",

@@ -9,6 +9,7 @@ from faults.catalogue import CATALOGUE
 from faults.fault import ACCEPTS, Param
 from faults.operations import OPERATIONS
 from faults.sides import OTHER_SIDE
+from faults.spelling import percent
 from playbooks.fault_words import described
 from playbooks.model import Position, Step, StepVerb, Trigger
 from playbooks.problems import listed, nearest, shown
@@ -30,7 +31,6 @@ from playbooks.units import (
     duration_text,
     duration_us,
     percent_ppm,
-    percent_text,
     size_bytes,
     size_text,
     throughput_bps,
@@ -83,7 +83,7 @@ def kind_of(param: Param) -> Kind:
             throughput_bps, THROUGHPUT_PATTERN, THROUGHPUT_ALLOWED, param.low, param.high, write=throughput_text,
         )  # fmt: skip
     if param.type == "percent":
-        return Quantity(percent_ppm, PERCENT_PATTERN, PERCENT_ALLOWED, param.low, param.high, write=percent_text)
+        return Quantity(percent_ppm, PERCENT_PATTERN, PERCENT_ALLOWED, param.low, param.high, write=percent)
     if param.type == "int":
         return Integer(param.low, param.high)
     if param.type == "bool":

@@ -87,16 +87,15 @@ def test_an_interrupted_run_says_where_its_recording_is(tmp_path: Path) -> None:
 def on_a_terminal(words: tuple[str, ...], cwd: Path, env: dict[str, str]) -> str:
     """What a command writes to a terminal of 100 columns."""
     master, slave = pty.openpty()
-    subprocess.run(
+    process = subprocess.Popen(
         [*FLOODMARK, *words],
         cwd=cwd,
         env={**ENV, "TERM": "xterm-256color", "COLUMNS": "100", **env},
         stdin=slave,
         stdout=slave,
         stderr=slave,
-        check=False,
     )
-    os.close(slave)
+    os.close(slave)  # Its end is seen once nobody else has it open.
     written = b""
     while True:
         try:
@@ -107,6 +106,7 @@ def on_a_terminal(words: tuple[str, ...], cwd: Path, env: dict[str, str]) -> str
             break
         written += block
     os.close(master)
+    assert process.wait() == 0
     return written.decode()
 
 

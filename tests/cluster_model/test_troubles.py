@@ -276,6 +276,20 @@ def test_a_connection_that_loses_everything_is_reset_and_both_ends_are_told(worl
     assert got(world, B)[1:] == [(90 * SECOND + LATENCY, "new connection")]
 
 
+def test_a_connection_with_a_hole_breaks_soon_after_nothing_is_lost_any_more(world: World) -> None:
+    open_connection(world)
+    shape(world, A, B, 1, loss=ALL)
+    shape(world, A, B, 2, loss=ALL)
+    world.send(A, B, Ask("lost"))
+    world.run(3 * SECOND)
+    world.network.troubles.lift(1)
+    world.run(4 * SECOND)
+    assert got(world, A) == got(world, B) == []
+    world.network.troubles.lift(2)
+    world.run(5 * SECOND)
+    assert got(world, A) == got(world, B) == [(4 * SECOND + RETRANSMIT_US, "reset")]
+
+
 def test_who_closes_a_doomed_connection_itself_has_a_new_one(world: World) -> None:
     open_connection(world)
     shape(world, A, B, 1, loss=ALL)

@@ -172,6 +172,22 @@ def test_what_is_shorter_than_a_session_moves_no_leader(board: FaultBoard, fault
     assert expected(board, fault, "broker(1)", 3 * SECOND).leaders_moved == ("orders-0",)
 
 
+def test_a_short_cut_that_leaves_the_controllers_in_reach_takes_no_broker_down(board: FaultBoard) -> None:
+    found = expected(board, "partition", "broker(1)", SECOND, to="broker(2)")
+    assert (found.down, found.leaders_moved) == ((), ())
+    assert expected(board, "partition", "broker(1)", SECOND, to="controllers").down == (1,)
+
+
+def test_what_would_be_refused_is_not_foretold(board: FaultBoard) -> None:
+    active = board.cluster.plane.active()
+    idle = next(node for node in board.cluster.plane.controllers() if node != active)
+    assert board.expectation("controller_failover", active).startswith(f"controller {active} resigns its epoch")
+    assert board.expectation("controller_failover", idle) == f"nothing: controller {idle} is not the active controller"
+    inject(board, "session_expiry", "broker(2)")
+    board.cluster.run(board.cluster.now_us + 300 * MS)
+    assert board.expectation("session_expiry", 2) == "nothing: broker 2 has no session that could end"
+
+
 def test_the_controller_alone_moves_and_a_majority_is_missed(board: FaultBoard) -> None:
     assert expected(board, "crash", "controller").controller_moves
     active = board.cluster.plane.active()
