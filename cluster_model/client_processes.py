@@ -66,6 +66,10 @@ class Leaving:
         self._producer.on_disconnect(peer)
         self.look()
 
+    def clock_stepped(self, by: int, *, runs: bool) -> None:
+        """The machine's clock was set; what is too old by it is given up by a timer."""
+        self._producer.clock_stepped(by, runs=runs)
+
 
 class ClientProcesses:
     """All producers and consumers by name, and the nodes that they run on."""

@@ -29,7 +29,9 @@ class Wiring:
         network.troubles.measures = Measures(lambda message: size_of(message, lineages), kind_of)
 
     def shape(self, source: int, target: int, fault: int, shape: Shape) -> None:
-        """Let a fault do this to one direction, until it is lifted."""
+        """Let a fault do this to one direction, until it is lifted; a process has one network card for all clients."""
+        if shape.cards:
+            shape = shape._replace(sender=source, receiver=target)
         for one, other in self.links(source, target):
             self._network.troubles.shape(one, other, fault, shape)
 

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.process import Node
+from cluster_model.kernel.wall import Clocked
 from cluster_model.messages import Message, ProduceResponse
 
 
@@ -49,3 +50,8 @@ class LostAnswers:
     def on_disconnect(self, peer: int) -> None:
         """A connection broke."""
         self._node.on_disconnect(peer)
+
+    def clock_stepped(self, by: int, *, runs: bool) -> None:
+        """The machine's clock was set."""
+        if isinstance(self._node, Clocked):
+            self._node.clock_stepped(by, runs=runs)

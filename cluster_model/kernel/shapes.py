@@ -49,6 +49,9 @@ class Shape(NamedTuple):
     """Answers that arrive twice, in millionths."""
     close_us: int = 0
     """How much later the receiver hears that a connection was closed."""
+    sender: int = -1
+    receiver: int = -1
+    """Who owns the cards, where it is not the node at that end itself: two clients of one process share one."""
 
 
 class Line(NamedTuple):
@@ -130,8 +133,10 @@ def lines_of(source: int, target: int, shapes: tuple[tuple[int, Shape], ...]) ->
     for fault, shape in shapes:
         if not shape.rate:
             continue
-        places = [Line(1, source, -1, fault)] if shape.cards & OUT else []
-        places += [Line(2, target, -1, fault)] if shape.cards & INTO else []
+        sender = source if shape.sender < 0 else shape.sender
+        receiver = target if shape.receiver < 0 else shape.receiver
+        places = [Line(1, sender, -1, fault)] if shape.cards & OUT else []
+        places += [Line(2, receiver, -1, fault)] if shape.cards & INTO else []
         for line in places or [Line(0, source, target, 0)]:
             lines[line] = min(lines.get(line, shape.rate), shape.rate)
     return {line: lines[line] for line in sorted(lines)}

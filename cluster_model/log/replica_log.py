@@ -25,9 +25,9 @@ class ReplicaLog:
     """The log of one replica of one partition."""
 
     __slots__ = (
-        "_marks", "_unlinked", "cleaned", "cut", "dropped", "durable", "epochs", "extents", "flushed_us", "leo",
-        "lineages", "log_start", "on_roll", "recovery_point", "rules", "segments", "torn", "transactions",
-        "uses_epochs",
+        "_marks", "_unlinked", "cleaned", "cut", "dropped", "durable", "epochs", "extents", "flush_aged_us",
+        "flushed_us", "leo", "lineages", "log_start", "on_roll", "recovery_point", "rules", "segments", "torn",
+        "transactions", "uses_epochs",
     )  # fmt: skip
 
     def __init__(
@@ -49,6 +49,8 @@ class ReplicaLog:
         self.transactions = Transactions()
         self.flushed_us = 0
         """When everything was last forced to disk (``UnifiedLog.lastFlushTime``)."""
+        self.flush_aged_us = 0
+        """How much longer ago that is by the machine's clock, which was set since."""
         self.torn = 0
         """Bytes of a batch that a crash left half written behind the log's end, until a start cuts them off."""
         self.on_roll: Callable[[int, int, str], None] | None = None
@@ -130,7 +132,7 @@ class ReplicaLog:
         self.segments.roll(base, now)
         self.recovery_point = max(self.recovery_point, base)
         self.durable = max(self.durable, base)
-        self.flushed_us = now
+        self.flushed_us, self.flush_aged_us = now, 0
         if self.on_roll is not None:
             self.on_roll(now, base, rule)
 
@@ -357,7 +359,7 @@ class ReplicaLog:
     def flush(self, now: int = 0) -> None:
         """Force everything to disk, which moves the recovery point (``UnifiedLog.flush``)."""
         self.durable = self.recovery_point = self.leo
-        self.flushed_us = now
+        self.flushed_us, self.flush_aged_us = now, 0
 
     def durable_end(self, keep: int = -1) -> int:
         """Where a power loss cuts: behind the last whole batch on disk, or among the first ``keep`` records."""
@@ -402,14 +404,14 @@ class ReplicaLog:
         return (
             tuple(self.extents), self.leo, self.log_start, self.durable, self.recovery_point, self.epochs.entries,
             tuple(self._marks), tuple(self._unlinked), self.segments.save(), self.cleaned, self.flushed_us, self.torn,
-            self.transactions.save(),
+            self.transactions.save(), self.flush_aged_us,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
             extents, self.leo, self.log_start, self.durable, self.recovery_point, self.epochs.entries, marks, unlinked,
-            segments, self.cleaned, self.flushed_us, self.torn, transactions,
+            segments, self.cleaned, self.flushed_us, self.torn, transactions, self.flush_aged_us,
         ) = saved  # fmt: skip
         self.transactions.load(transactions)
         self.extents = list(extents)

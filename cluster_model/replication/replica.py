@@ -142,7 +142,7 @@ class Replica:
         """The broker's clock was set: what it noted of files and followers is so much older."""
         self.usual_size = self._usual_size()
         self.log.segments.clock_stepped(by)
-        self.log.flushed_us -= by
+        self.log.flush_aged_us += by
         if self.leadership is not None:
             self.leadership.disturb()
             for remote in self.leadership.remotes.values():
@@ -346,7 +346,7 @@ class Replica:
 
     def flush_if_due(self, now: int) -> None:
         """Force the log to disk if ``flush.ms`` is over since it last was (``LogManager.flushDirtyLogs``)."""
-        if now - self.log.flushed_us >= self.log.rules.flush_us:
+        if now - self.log.flushed_us + self.log.flush_aged_us >= self.log.rules.flush_us:
             self.log.flush(now)
 
     def closed(self, now: int) -> None:

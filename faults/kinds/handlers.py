@@ -5,6 +5,7 @@ from typing import Final
 from cluster_model.clients.handling import CLOSE, CRASH, DEAD_LETTER, RETRY, SKIP, THEN, THROWN, USUAL, Trouble
 from cluster_model.cluster import Cluster
 from cluster_model.spec import GroupSpec
+from faults.ending import back_again
 from faults.expecting import each_of, plain
 from faults.fault import PERCENT, SECOND, Aim, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
 from faults.spelling import percent
@@ -43,12 +44,11 @@ class FailingHandler(Behaviour):
             stage.cluster.clients.faults.fail(node, injury.id, trouble)
 
     def heal(self, stage: Stage, injury: Injury) -> None:
-        """It can process everything again; who has ended by its exception is started."""
+        """It can process everything again; who has ended by its exception is started, or will be when it has."""
         for node in injury.nodes:
             stage.cluster.clients.faults.lift(node, injury.id)
-            ended = stage.cluster.consumers[stage.cluster.name_of(node)].failed == THROWN
-            if ended and not stage.cluster.is_up(node):
-                stage.restart(node)
+            if stage.cluster.consumers[stage.cluster.name_of(node)].failed == THROWN:
+                back_again(stage, node)
 
     def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
         """What becomes of the records."""

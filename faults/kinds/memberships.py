@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from cluster_model.cluster import Cluster
 from cluster_model.kernel.processes import ProcessState
+from faults.ending import back_again
 from faults.expecting import each_of, plain
 from faults.fault import SECOND, Aim, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
 from faults.spelling import spelled
@@ -108,8 +109,8 @@ class DuplicateInstance(Behaviour):
             else:
                 cluster.clients.renew(node)
         of = int(injury.memo["of"])
-        if not cluster.is_up(of) and _fenced(cluster, of):
-            stage.restart(of)
+        if _fenced(cluster, of):
+            back_again(stage, of)
 
     def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
         """Which of the two survives."""

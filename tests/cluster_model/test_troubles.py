@@ -124,26 +124,6 @@ def test_all_wires_of_a_link_share_its_limit(world: World) -> None:
     assert got(world, B) == [(500 * MS + LATENCY, "shared wire"), (SECOND + LATENCY, "exchange")]
 
 
-@pytest.mark.parametrize(("shared", "second"), [(0, 500), (OUT, 1_000)])
-def test_a_card_has_one_limit_for_all_links(world: World, shared: int, second: int) -> None:
-    for target in (B, C):
-        shape(world, A, target, 1, rate=1_000, cards=shared)
-    world.send(A, B, Ask("b", 500))
-    world.send(A, C, Ask("c", 500))
-    world.run(5 * SECOND)
-    assert got(world, B) == [(500 * MS + LATENCY, "b")]
-    assert got(world, C) == [(second * MS + LATENCY, "c")]
-
-
-def test_a_receivers_card_is_shared_by_those_who_send_to_it(world: World) -> None:
-    for source in (A, B):
-        shape(world, source, C, 1, rate=1_000, cards=INTO)
-    world.send(A, C, Ask("a", 500))
-    world.send(B, C, Ask("b", 500))
-    world.run(5 * SECOND)
-    assert got(world, C) == [(500 * MS + LATENCY, "a"), (SECOND + LATENCY, "b")]
-
-
 def test_what_waits_for_its_turn_is_sent_at_once_in_order_when_the_limit_goes(world: World) -> None:
     shape(world, A, B, 1, rate=1_000)
     shape(world, A, B, 2, rate=2_000, cards=OUT)

@@ -237,3 +237,40 @@ def test_all_is_well_after_lost_answers(kafka: str, mode: str) -> None:
     cluster.stop_producers()
     cluster.run(50 * SECOND)
     assert whole(cluster) == []
+
+
+@pytest.mark.parametrize("closing", [False, True])
+@pytest.mark.parametrize("count", [1, 1_000_000])
+def test_a_clock_that_is_set_ages_batches_behind_it_too(count: int, closing: bool) -> None:
+    """What stands before the producer is not there after a keyframe is loaded, and makes no difference before."""
+    cluster, board = started(producer={"config": {"delivery.timeout.ms": 20_000, "request.timeout.ms": 5_000}})
+    inject(board, "lost_ack", TARGET, count=count, partition="orders-0")
+    cluster.run(13 * SECOND)
+    board.heal("all")
+    inject(board, "partition", TARGET, to="brokers")
+    cluster.run(15 * SECOND)
+    if closing:
+        inject(board, "clean_shutdown", TARGET)
+    saved = cluster.save(), board.save()
+
+    def skewed() -> tuple[int, str]:
+        before = cluster.query.failed() + cluster.query.unknown()
+        inject(board, "clock_skew", TARGET, by=30 * SECOND)
+        cluster.run(15 * SECOND + 1_000)
+        return cluster.query.failed() + cluster.query.unknown() - before, cluster.digest()
+
+    first = skewed()
+    assert first[0] >= 90
+    cluster.load(saved[0])
+    board.load(saved[1])
+    assert skewed() == first
+
+
+def test_a_clock_that_is_set_ages_batches_while_answers_get_lost() -> None:
+    cluster, board = started(producer={"config": {"delivery.timeout.ms": 20_000, "request.timeout.ms": 5_000}})
+    inject(board, "lost_ack", TARGET, count=1_000_000, partition="orders-0")
+    inject(board, "partition", TARGET, to="brokers")
+    cluster.run(12 * SECOND)
+    inject(board, "clock_skew", TARGET, by=30 * SECOND)
+    cluster.run(12 * SECOND + 1_000)
+    assert cluster.query.failed() + cluster.query.unknown() >= 90

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.events import ConsumerFailed, NodeDown
+from cluster_model.events import ConsumerFailed, FaultHealed, NodeDown
 from faults.action import Action
 from faults.board import FaultBoard
 from faults.fault import FaultError
@@ -130,6 +130,26 @@ def test_the_former_owner_of_an_id_is_fenced(kafka: str, mode: str) -> None:
     assert whole(cluster) == []
     assert all(cluster.is_up(node) for node in (BILLING_0, BILLING_1, BILLING_2))
     assert cluster.query.members("billing") == 3
+
+
+def test_who_is_about_to_end_as_fenced_when_it_heals_starts_as_soon_as_it_has() -> None:
+    """The word of it and the end of the fault fall into one microsecond, in this order; the process ends after both."""
+    fenced_us = 0
+    for _turn in range(2):
+        cluster, board = started(group=STATIC)
+        inject(board, "duplicate_instance", "client(billing/2)", of="client(billing/0)")
+        if fenced_us:
+            cluster.run(fenced_us - 1)
+            cluster.drain()
+            inject(board, "duplicate_instance", "client(billing/1)", 1, of="client(billing/0)")
+        cluster.run(fenced_us or 25 * SECOND)
+        events = cluster.drain()
+        fenced_us = next(event.at_us for event in events if isinstance(event, ConsumerFailed))
+    told = [event.kind for event in events if isinstance(event, (FaultHealed, ConsumerFailed))]
+    assert told == ["consumer_failed", "fault_healed"]
+    assert cluster.is_up(BILLING_0)
+    settle(cluster, board)
+    assert whole(cluster) == []
 
 
 def test_by_the_consumer_protocol_the_newcomer_is_refused() -> None:

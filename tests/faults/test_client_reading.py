@@ -9,6 +9,8 @@ from cluster_model.cluster import Cluster
 from cluster_model.events import (
     ConsumerFailed,
     HandlerFailed,
+    NodeDown,
+    NodeUp,
     PartitionsLost,
     RecordsAbandoned,
     RecordsRead,
@@ -284,6 +286,70 @@ def test_healing_starts_only_who_has_ended_by_it() -> None:
     assert cluster.is_up(BILLING_0)
     assert not cluster.is_up(BILLING_1)
     assert [view.id for view in board.active()] == [crash]
+
+
+def closing(**how: Any) -> tuple[Cluster, FaultBoard]:
+    """The first member's handler has thrown, and it is at its last commit: its coordinator is paused."""
+    cluster, board = started(**how)
+    inject(board, "failing_handler", FIRST, percent=5 * PERCENT, then="close")
+    while not cluster.consumers["billing/0"].failed:
+        cluster.run(cluster.now_us + 100)
+    inject(board, "gc_pause", "coordinator(billing)", 3 * SECOND)
+    cluster.run(cluster.now_us + SECOND)
+    assert (cluster.is_up(BILLING_0), cluster.lives.is_leaving(BILLING_0)) == (True, False)
+    return cluster, board
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize("loaded", [False, True])
+def test_who_is_still_closing_when_it_heals_starts_as_soon_as_it_has_ended(protocol: str, loaded: bool) -> None:
+    modern = {"config": {"auto.offset.reset": "earliest", "group.protocol": "consumer"}}
+    cluster, board = closing(kafka="4.0", group=modern if protocol == "consumer" else {})
+    board.heal("failing_handler")
+    if loaded:
+        cluster.load(cluster.save())
+    cluster.drain()
+    cluster.run(cluster.now_us + 10 * SECOND)
+    lives = [(event.kind, event.at_us) for event in told(cluster, NodeDown, NodeUp) if event.node == "billing/0"]
+    assert [kind for kind, _at in lives] == ["node_down", "node_up"]
+    assert lives[0][1] == lives[1][1]
+    settle(cluster, board)
+    assert whole(cluster) == []
+
+
+def test_who_was_told_to_end_while_it_was_closing_stays_down() -> None:
+    cluster, board = closing()
+    inject(board, "clean_shutdown", FIRST)
+    board.heal("failing_handler")
+    cluster.run(cluster.now_us + 10 * SECOND)
+    assert not cluster.is_up(BILLING_0)
+    settle(cluster, board)
+    assert whole(cluster) == []
+
+
+@pytest.mark.parametrize("then", ["crash", "close"])
+def test_two_handler_faults_of_one_member_heal_each_for_itself(then: str) -> None:
+    cluster, board = started()
+    first = inject(board, "failing_handler", FIRST, percent=PERCENT, then="skip")
+    second = inject(board, "failing_handler", FIRST, percent=20 * PERCENT, then=then)
+
+    def troubles() -> list[str]:
+        return [each.then for each in cluster.consumers["billing/0"].handling.troubles]
+
+    assert troubles() == ["skip", then]
+    cluster.run(20 * SECOND)
+    assert not cluster.is_up(BILLING_0)
+    # What ended it is still there: it ends again.
+    board.heal(str(first))
+    assert (cluster.is_up(BILLING_0), troubles()) == (True, [then])
+    cluster.run(60 * SECOND)
+    assert not cluster.is_up(BILLING_0)
+    board.heal(str(second))
+    assert (cluster.is_up(BILLING_0), troubles()) == (True, [])
+    cluster.run(90 * SECOND)
+    assert cluster.is_up(BILLING_0)
+    settle(cluster, board)
+    assert whole(cluster) == []
 
 
 @pytest.mark.parametrize("then", ["usual", "dead_letter"])

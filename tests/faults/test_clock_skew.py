@@ -244,6 +244,27 @@ def test_a_lookup_by_duration_goes_by_the_consumers_clock() -> None:
     assert found[1:] == [right + 5 * SECOND, right - 5 * SECOND]
 
 
+@pytest.mark.parametrize(
+    ("direction", "flushed"), [("", [20, 30, 40, 50]), ("ahead", [20, 25, 35, 45]), ("behind", [20, 50])]
+)
+def test_when_a_log_was_last_flushed_is_reckoned_by_the_brokers_clock(direction: str, flushed: list[int]) -> None:
+    config = {"log.flush.scheduler.interval.ms": 1_000, "log.initial.task.delay.ms": 0}
+    cluster = small(topic={"flush.ms": 10_000}, config={**config, "offsets.topic.num.partitions": 1})
+    board = board_of(cluster)
+    log = cluster.world.replicas["t-0"][1].log
+    seen: list[int] = []
+    for at in range(15, 55):
+        if at == 24 and direction:
+            cluster.run(24 * SECOND + SECOND // 2)
+            inject(board, "clock_skew", "broker(1)", by=20 * SECOND, direction=direction)
+            saved = cluster.save()
+            cluster.load(saved)
+        cluster.run(at * SECOND + SECOND // 2)
+        if log.flushed_us not in (0, 10 * SECOND) and log.flushed_us // SECOND not in seen[-1:]:
+            seen.append(log.flushed_us // SECOND)
+    assert seen == flushed
+
+
 # --- timeouts -------------------------------------------------------------------------------------------------------
 
 

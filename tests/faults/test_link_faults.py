@@ -4,12 +4,15 @@ from typing import Any
 
 import pytest
 
+from cluster_model.client_nodes import LETTERS
 from cluster_model.cluster import Cluster
 from cluster_model.events import IsrChanged, ProduceRefused
+from cluster_model.kernel.shapes import Line
 from cluster_model.keyframes import pack, unpack
 from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from faults.action import Action
 from faults.fault import PERCENT, FaultError
+from tests.faults.client_rigs import BILLING_0, client_cluster
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
 
 CHECKOUT = 2_000
@@ -147,6 +150,24 @@ def test_links_are_struck_by_their_ends_and_direction(
     inject(board, fault, "broker(1)", **{"direction": "both", **params})
     assert set(troubled(cluster)) == pairs
     board.heal("all")
+    assert troubled(cluster) == {}
+
+
+@pytest.mark.parametrize("loaded", [False, True])
+def test_two_clients_of_one_process_have_one_network_card(loaded: bool) -> None:
+    """What the application writes waits behind what its consumer asks for, and the other way round."""
+    cluster = client_cluster(group={"to": "bills", "commit": "sync"})
+    board = board_of(cluster)
+    cluster.run(10 * SECOND)
+    consumer, own = BILLING_0, BILLING_0 + LETTERS
+    number = inject(board, "bandwidth", "client(billing/0)", 10 * SECOND, rate=5_000, shared=True)
+    if loaded:
+        cluster.load(cluster.save())
+    found = {pair: [*trouble.lines] for pair, trouble in troubled(cluster).items()}
+    assert {source for source, _target in found} >= {consumer, own}
+    for (source, _target), lines in found.items():
+        assert lines == [Line(1 if source in (consumer, own) else 2, consumer, -1, number)]
+    cluster.run(60 * SECOND)
     assert troubled(cluster) == {}
 
 

@@ -109,6 +109,28 @@ def test_healed_it_writes_all_in_the_usual_time_or_with_the_next_flush(
         assert replica.log.leo <= 40 * 20
 
 
+@pytest.mark.parametrize("direction", ["ahead", "behind"])
+@pytest.mark.parametrize("flushed", [False, True])
+def test_setting_the_machines_clock_writes_nothing_and_undoes_no_flush(direction: str, flushed: bool) -> None:
+    cluster, board = alone(**{"flush.messages": 1 if flushed else 1_000_000})
+    cluster.run(40 * SECOND)
+    replica = replica_of(cluster)
+    inject(board, "lost_writeback", "broker(1)", for_us=80 * SECOND)
+    cluster.run(120 * SECOND)
+    healed = replica.log.leo
+    if direction == "behind":
+        inject(board, "clock_skew", "broker(1)", by=3_600 * SECOND, direction=direction)
+    cluster.run(122 * SECOND)
+    cluster.stop_producers()
+    cluster.run(123 * SECOND)
+    if direction == "ahead":
+        inject(board, "clock_skew", "broker(1)", by=3_600 * SECOND, direction=direction)
+    inject(board, "power_loss", "broker(1)")
+    assert (replica.log.leo >= healed) == flushed
+    if not flushed:
+        assert replica.log.leo <= 40 * 20
+
+
 def test_two_of_them_heal_by_themselves() -> None:
     cluster, board = alone()
     cluster.run(10 * SECOND)
