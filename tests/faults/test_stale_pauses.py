@@ -145,8 +145,14 @@ def test_a_pause_over_healed_metadata_goes_back_with_its_cluster(kafka: str, mod
     run_for(cluster, 100 * MS)
     saved = cluster.save(), board.save()
     ends = []
+    control: Any = cluster.brokers[3].control
+    held = [control._held] if mode == "kraft" else [control.obedience._requests, control.obedience._news]
+    waiting = [tuple(each._waiting) for each in held]
     for _ in range(2):
+        assert [tuple(each._waiting) for each in held] == waiting != [()]
         board.heal("gc_pause")
+        run_for(cluster, 1)
+        assert (knows(cluster) > 0) == (mode == "kraft" or what == "cache")
         run_for(cluster, 200 * MS)
         assert knows(cluster) == knows(cluster, 5) > 0
         run_for(cluster, 5 * SECOND)
