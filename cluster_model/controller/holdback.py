@@ -10,7 +10,7 @@ NEVER: Final = -1
 
 
 class Holdback:
-    """What waits, and how long. It is of no account while no fault holds anything."""
+    """What waits, and how long. It is of no account while no fault holds anything and nothing waits."""
 
     __slots__ = ("_delays", "_waiting")
 
@@ -24,6 +24,11 @@ class Holdback:
     def holds(self) -> bool:
         """Whether what comes now has to wait."""
         return bool(self._delays)
+
+    @property
+    def waits(self) -> bool:
+        """Whether anything waits, perhaps only until the process gets to it: what comes now must not overtake it."""
+        return bool(self._waiting)
 
     def hold(self, fault: int, delay_us: int) -> None:
         """Have what comes wait that long from its coming on, 0: until :meth:`release`."""

@@ -302,6 +302,7 @@ def test_a_broker_whose_cache_is_stale_leads_as_it_is_told() -> None:
     assert leadership is not None
     assert cluster.brokers[2].states["orders-0"].leader == 1
     board.heal("all")
+    run_for(cluster, 1)
     assert cluster.brokers[2].states["orders-0"].leader == 2
 
 
@@ -397,3 +398,41 @@ def test_what_waits_goes_back_with_its_cluster(kafka: str, mode: str) -> None:
     while cluster.now_us < 20 * SECOND:
         cluster.run(min(20 * SECOND, cluster.now_us + 7_919))
     assert cluster.digest() == digest
+
+
+@pytest.mark.parametrize(
+    ("kafka", "mode", "what"), [("3.9", "kraft", "all"), ("2.8", "zookeeper", "all"), ("2.8", "zookeeper", "cache")]
+)
+def test_of_two_that_hold_metadata_each_heals_alone(kafka: str, mode: str, what: str) -> None:
+    cluster, board = started(kafka, mode)
+    first = inject(board, "stale_metadata", "broker(3)", what=what)
+    second = inject(board, "stale_metadata", "broker(3)", what=what)
+    inject(board, "session_expiry", "broker(1)")
+    run_for(cluster, SECOND)
+    board.heal(str(first))
+    run_for(cluster, SECOND)
+    assert cluster.brokers[3].states["orders-0"].leader_epoch == 0 < cluster.brokers[5].states["orders-0"].leader_epoch
+    board.heal(str(second))
+    run_for(cluster, SECOND)
+    assert cluster.brokers[3].states["orders-0"] == cluster.brokers[5].states["orders-0"]
+    assert settled(cluster, board) == []
+
+
+@pytest.mark.parametrize("how", ["pause", "partition"])
+@pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper")])
+def test_of_two_that_take_the_majority_each_heals_alone(kafka: str, mode: str, how: str) -> None:
+    cluster, board = started(kafka, mode)
+    first = inject(board, "quorum_loss", "", how="partition")
+    # Those that hear nobody still run, so that a second fault can strike the members again.
+    second = inject(board, "quorum_loss", "", how=how)
+    run_for(cluster, 15 * SECOND)
+    board.heal(str(first))
+    run_for(cluster, 5 * SECOND)
+    inject(board, "crash", "broker(1)")
+    events = run_for(cluster, 15 * SECOND)
+    assert of(events, LeaderElected) == of(events, ControllerChanged) == []
+    assert [view.name for view in board.active()].count("quorum_loss") == 1
+    board.heal(str(second))
+    assert of(run_for(cluster, 20 * SECOND), LeaderElected, partition="orders-0") != []
+    inject(board, "restart", "broker(1)")
+    assert settled(cluster, board) == []

@@ -170,6 +170,7 @@ class KraftControl:
         self._loader.stopped()
         self._held.clear()
         self._alarm.forget()
+        self._catch_up()
         if self.controller is not None:
             self.controller.stopped()
 
@@ -227,7 +228,7 @@ class KraftControl:
         self._told(base_offset, records)
         if self._loader.image is not self._committed:
             self._committed.replay(base_offset, records)
-        if self._held.holds:
+        if self._held.holds or self._held.waits:
             self._held.put((base_offset, records), self._port.now)
             self._catch_up()
         else:
@@ -247,12 +248,14 @@ class KraftControl:
             self._loader.image = MetadataImage(self._base)
             self._loader.image.copy_of(self._committed)
         self._held.hold(fault, delay_us)
-        self._catch_up()
 
     def pass_metadata(self, fault: int) -> None:
-        """Undo of :meth:`hold_metadata` by that fault."""
+        """Undo of :meth:`hold_metadata` by that fault; the process takes up what is due when it next runs."""
         self._held.release(fault)
-        self._catch_up()
+        if self._held.waits:
+            self._alarm.want(self._port.now)
+        else:
+            self._catch_up()
 
     def _catch_up(self) -> None:
         """Take up what is due, and be as ever once nothing is held."""
@@ -324,20 +327,20 @@ class KraftControl:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         controller = () if self.controller is None else self.controller.save()
-        held = (self._held.save(), self._alarm.save(), self._committed.save()) if self._held.holds else ()
+        held = (self._held.save(), self._committed.save()) if self._held.holds or self._held.waits else ()
         return (
             self.registered, self.runs, self._loaded_at, self.peer.save(), self._loader.save(), self._lifecycle.save(),
-            self._proposals.save(), self._forwarding.save(), controller, held,
+            self._proposals.save(), self._forwarding.save(), controller, self._alarm.save(), held,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`, after the network's and the plane's."""
         (
             self.registered, self.runs, self._loaded_at, peer, loader, lifecycle, proposals, forwarding, controller,
-            held,
+            alarm, held,
         ) = saved  # fmt: skip
         self.peer.load(peer)
-        waiting, alarm, committed = held or ((), -1, ())
+        waiting, committed = held or ((), ())
         self._held.load(waiting)
         self._alarm.load(alarm)
         self._loader.image = MetadataImage(self._base) if held else self._committed

@@ -70,7 +70,7 @@ class Obedience:
 
     def receive(self, source: int, request: ControlRequest) -> None:
         """A request of the controller's, or of one that takes itself for it."""
-        if self._requests.holds:
+        if self._requests.holds or self._requests.waits:
             self._requests.put((source, request), self._port.now)
             self.catch_up()
         else:
@@ -93,13 +93,13 @@ class Obedience:
         controller's connection.
         """
         (self._news if cache_only else self._requests).hold(fault, delay_us)
-        self.catch_up()
 
     def pass_metadata(self, fault: int) -> None:
-        """Undo of :meth:`hold_metadata` by that fault."""
+        """Undo of :meth:`hold_metadata` by that fault; the process takes up what is due when it next runs."""
         self._requests.release(fault)
         self._news.release(fault)
-        self.catch_up()
+        if self._requests.waits or self._news.waits:
+            self._alarm.want(self._port.now)
 
     def rang(self) -> None:
         """The alarm: something is due."""
@@ -108,15 +108,20 @@ class Obedience:
 
     def catch_up(self) -> None:
         """Take up what is due, in the order in which it came."""
-        now = self._port.now
-        while (waiting := self._requests.due(now)) is not None:
+        while (waiting := self._requests.due(self._port.now)) is not None:
             self._handle(*waiting)
-        while (news := self._news.due(now)) is not None:
+        self._catch_up_on_news()
+        self._ring_for(self._requests)
+
+    def _catch_up_on_news(self) -> None:
+        while (news := self._news.due(self._port.now)) is not None:
             self._take_up(news)
-        for held in (self._requests, self._news):
-            at = held.next_at()
-            if at >= 0:
-                self._alarm.want(at)
+        self._ring_for(self._news)
+
+    def _ring_for(self, held: Holdback) -> None:
+        at = held.next_at()
+        if at >= 0:
+            self._alarm.want(at)
 
     def _judge(self, source: int, request: ControlRequest) -> KafkaError | None:
         """None: not now."""
@@ -159,9 +164,9 @@ class Obedience:
         error = self._judge(source, request)
         if error is None:
             return
-        if error is KafkaError.NONE and self._news.holds:
+        if error is KafkaError.NONE and (self._news.holds or self._news.waits):
             self._news.put(request, self._port.now)
-            self.catch_up()
+            self._catch_up_on_news()
         elif error is KafkaError.NONE:
             self._take_up(request)
         self._port.send(source, UpdateMetadataResponse(request.correlation, error))
