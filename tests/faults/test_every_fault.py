@@ -19,7 +19,7 @@ MORE = [
     for name, fault in CATALOGUE.items()
     if fits_plane(fault, plane)
     for target in ("", *elsewhere(fault))
-    if target or plane == "old"
+    if (plane == "kraft" and target) or (plane == "old" and not target)
 ]
 
 
