@@ -62,8 +62,8 @@ OWN: Final[dict[str, tuple[str, dict[str, Any]]]] = {
 
 def elsewhere(fault: Fault) -> tuple[str, ...]:
     """Other targets that it has to do with as well; what takes many nodes has its own."""
-    if fault.name == "corrupt_batch":
-        return ()  # Elsewhere it may be the leader's copy, which is a loss, or there is none of that partition.
+    if fault.name in OWN:  # Elsewhere there is no such batch, transaction or instance, or it is the leader's copy.
+        return ()
     return ELSEWHERE.get(fault.accepts, ()) if fault.at_least == 1 else MANY
 
 
@@ -128,9 +128,10 @@ def struck(plane: str, fault: Fault, target: str = "", seed: int = 7) -> tuple[C
     cluster.run(10 * SECOND)
     action = action_of(fault, target)
     if fault.name == "restart":
-        board.inject(Action("inject", "crash", action.target or TARGETS["processes"]))
+        (node,) = board.targets(action.target)
+        board.inject(Action("inject", "crash", action.target))
         cluster.run(12 * SECOND)
-        action = Action("inject", "restart", "broker(1)" if "leader" in action.target else action.target)
+        action = Action("inject", "restart", _selector(cluster, node))
     board.inject(action)
     return cluster, board
 
