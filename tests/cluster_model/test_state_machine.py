@@ -272,7 +272,7 @@ def _keep_the_hw(self: Replica, offset: int, now: int, rule: str) -> None:
         (Decider, "_judge", lambda *_any: KafkaError.NONE, promises.FENCING),
         (Replica, "apply", _apply_anything, promises.MAXIMAL_ISR),
         (Leadership, "_settled", lambda *_any: KafkaError.NONE, promises.DURABLE),
-        (Replica, "_cut", _keep_the_hw, promises.BOUNDS),
+        (Replica, "cut_off", _keep_the_hw, promises.BOUNDS),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
