@@ -238,7 +238,8 @@ class Fetcher:
         if response.correlation != self._outstanding or self._held is not None:
             return self._held is None
         if self._busy:
-            faults = {key: fault for key, fault in self._busy.items() if fault.partition in ("", *self._partitions)}
+            mine = self._partitions
+            faults = {key: fault for key, fault in self._busy.items() if not fault.partition or fault.partition in mine}
             if faults:
                 self._held = response
                 self._held_until = self._port.clock.now + busy_us(faults, response, self._replicas)
