@@ -360,10 +360,7 @@ class Fetcher:
             self._delayed.pop(partition, None)
 
     def rang(self) -> FetchResponse | None:
-        """The alarm: a back-off is over, or the leader has been silent for too long.
-
-        Or a busy thread is done with an answer, which is returned.
-        """
+        """The alarm: a back-off or the leader's time is over, or a busy thread is done with an answer: that one."""
         if not self._alarm.rang():
             return None
         now = self._port.clock.now
