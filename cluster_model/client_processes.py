@@ -244,13 +244,6 @@ class ClientProcesses:
         self.faults.guard(node)
         leaving.look()
 
-    def stall(self, node: int, fault: int, more_us: int) -> None:
-        """Let a consumer's application take that much longer for the records of every poll; 0: no longer."""
-        if more_us:
-            self.faults.stall(node, fault, more_us)
-        else:
-            self.faults.lift(node, fault)
-
     def metadata_of(self, node: int) -> tuple[Metadata, ...]:
         """The metadata of each client in a process."""
         name = self.names[node]

@@ -12,7 +12,8 @@ from cluster_model.messages import NOBODY
 from cluster_model.replication.topic_settings import topic_of
 from faults.client_fates import client_fate
 from faults.fault import Aim, Expectation
-from faults.foresight import Net, Outcome, foresee, groups_on, quorum, transactional_on
+from faults.foresight import Net, Outcome, foresee, groups_on, transactional_on
+from faults.quorums import group_of, what_it_is
 from faults.spelling import spelled
 
 ALL: Final = -1
@@ -189,7 +190,7 @@ def _silent_line(cluster: Cluster, fault: str, node: int) -> str:
         return f"{who} {control_fate(cluster, node)}"
     if node not in cluster.brokers:
         return f"{who} hears and is heard by nobody"
-    if node in quorum(cluster) and not Net(cluster, (node,), ()).decides():
+    if node in group_of(cluster) and not Net(cluster, (node,), ()).decides():
         return f"{who} {_leads(cluster, node)}, and {control_fate(cluster, node)}"
     session = spelled(cluster.plane.session_us)
     return f"{who} {_leads(cluster, node)}; new leaders after its session of {session}{_short_of(cluster, node)}"
@@ -227,8 +228,8 @@ def _leads(cluster: Cluster, node: int) -> str:
 
 def control_fate(cluster: Cluster, node: int) -> str:
     """What a node's silence means to the control plane, by how many members of its group would be left."""
-    group = quorum(cluster)
-    what = "the quorum" if cluster.profile.kraft else "ZooKeeper"
+    group = group_of(cluster)
+    what = what_it_is(cluster)
     net = Net(cluster, (node,), ())
     left = sum(net.runs(each) for each in group)
     if 2 * left <= len(group):

@@ -15,6 +15,7 @@ from cluster_model.internal_topics import OFFSETS, TRANSACTIONS, coordinator_par
 from cluster_model.kernel.processes import ProcessState
 from cluster_model.messages import NOBODY
 from cluster_model.replication.topic_settings import topic_of
+from faults.quorums import group_of
 
 T = TypeVar("T", int, str)
 
@@ -97,7 +98,7 @@ class Net:
 
     def speakers(self) -> tuple[int, ...]:
         """Members of the quorum or the ensemble that could lead it: a majority, themselves included, hears them."""
-        group = quorum(self._cluster)
+        group = group_of(self._cluster)
         alive = [node for node in group if self.runs(node)]
         return tuple(node for node in alive if 2 * sum(self.linked(node, other) for other in alive) > len(group))
 
@@ -114,16 +115,11 @@ class Net:
         if self._cluster.profile.kraft:
             heard = (active,) if active in speakers else speakers
         else:
-            group = quorum(self._cluster)
+            group = group_of(self._cluster)
             heard = tuple(
                 node for node in group if self.runs(node) and any(self.linked(node, other) for other in speakers)
             )
         return tuple(node for node in brokers if self.lives(node) and any(self.passes(node, each) for each in heard))
-
-
-def quorum(cluster: Cluster) -> tuple[int, ...]:
-    """Members of the KRaft quorum, or servers of the ZooKeeper ensemble."""
-    return tuple(cluster.plane.controllers()) if cluster.profile.kraft else tuple(cluster.plane.servers)
 
 
 def _outcome(cluster: Cluster, net: Net, *, severed: bool) -> Outcome:

@@ -5,13 +5,14 @@ from typing import Final
 from cluster_model.clients.producer_config import ProducerConfig
 from cluster_model.cluster import Cluster
 from faults.expecting import each_of, plain
-from faults.fault import MS, Aim, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
+from faults.fault import MS, Aim, Expectation, Fault, FaultError, Injury, Param, Stage, table
+from faults.lifting import Lifted
 
 LOOKS_US: Final = 100 * MS
 """How often it is looked whether all of them are lost."""
 
 
-class LostAck(Behaviour):
+class LostAck(Lifted):
     """Answers that get lost."""
 
     def check(self, stage: Stage, aim: Aim) -> None:
@@ -40,11 +41,6 @@ class LostAck(Behaviour):
             return
         self.heal(stage, injury)
         stage.end(injury)
-
-    def heal(self, stage: Stage, injury: Injury) -> None:
-        """No more get lost."""
-        for node in injury.nodes:
-            stage.cluster.clients.faults.lift(node, injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
         """What their producers make of it."""

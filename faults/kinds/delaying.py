@@ -6,6 +6,7 @@ from cluster_model.cluster import Cluster
 from faults.expecting import slowness
 from faults.fault import MS, Aim, Behaviour, Expectation, Fault, Injury, Param, Stage, table
 from faults.links import DIRECTION, links_of
+from faults.shaping import TO
 
 
 class Lag(Behaviour):
@@ -42,7 +43,7 @@ FAULTS: Final = table(
         params=(
             Param("latency", "duration", "Added to every message, one way.", default=200 * MS, low=1),
             Param("jitter", "duration", "The most that chance adds on top.", default=0),
-            Param("to", "target", "Only towards and from these nodes; all by default.", default=""),
+            TO,
             DIRECTION,
         ),
         accepts="nodes",

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
-from faults.expecting import severance
-from faults.fault import Aim, Expectation, Fault, FaultError, Param, Stage, table
-from faults.kinds.partitioning import Cutting
+from faults.fault import Aim, Fault, FaultError, Param, Stage, table
+from faults.kinds.partitioning import HEALED, Cutting
 from faults.links import between
 from faults.selectors import TARGETS
 
@@ -44,17 +43,17 @@ def halved(stage: Stage, nodes: Sequence[int]) -> tuple[list[int], list[int]]:
 class Halves(Cutting):
     """Two halves that do not hear each other."""
 
+    name = "halves"
+
     def aim(self, stage: Stage, aim: Aim) -> Aim:
         """Draw who is on which side."""
         return _sided(stage, aim, *halved(stage, aim.nodes), {})
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
-        """Which leaders lose sight of their followers, or of the controller."""
-        return severance(cluster, "halves", aim)
-
 
 class Bridge(Cutting):
     """Two halves that do not hear each other, and one node between them that hears both."""
+
+    name = "bridge"
 
     def aim(self, stage: Stage, aim: Aim) -> Aim:
         """Settle the node in the middle, and draw who is on which side of it."""
@@ -66,10 +65,6 @@ class Bridge(Cutting):
         sides = halved(stage, [node for node in aim.nodes if node != among[0]])
         return _sided(stage, aim, *sides, {"bridge": short_names(stage.cluster, among)})
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
-        """Which leaders lose sight of their followers, or of the controller."""
-        return severance(cluster, "bridge", aim)
-
 
 def _sided(stage: Stage, aim: Aim, one: list[int], other: list[int], more: dict[str, Any]) -> Aim:
     sides = f"{short_names(stage.cluster, one)}|{short_names(stage.cluster, other)}"
@@ -79,6 +74,8 @@ def _sided(stage: Stage, aim: Aim, one: list[int], other: list[int], more: dict[
 
 class MajorityRing(Cutting):
     """Everybody hears a majority, and no two the same one."""
+
+    name = "majority_ring"
 
     def aim(self, stage: Stage, aim: Aim) -> Aim:
         """Place the targets on a ring, and cut whoever is too far from each other on it."""
@@ -92,10 +89,6 @@ class MajorityRing(Cutting):
             if min((here - there) % len(ring), (there - here) % len(ring)) > reach
         ]
         return Aim(aim.nodes, {**aim.params, "ring": short_names(stage.cluster, ring)}, tuple(links))
-
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
-        """Which leaders lose sight of their followers, or of the controller."""
-        return severance(cluster, "majority_ring", aim)
 
 
 DRAWN: Final = "drawn"
@@ -125,7 +118,7 @@ FAULTS: Final = table(
         params=(SIDES,),
         accepts="nodes",
         lasting=True,
-        heals="what still waits arrives, in order, after a retransmission timeout of 200 ms",
+        heals=HEALED,
         glyph="◐",
         colour="warning",
         cause="two rooms, racks or zones whose connection fails",
@@ -148,7 +141,7 @@ FAULTS: Final = table(
         ),
         accepts="nodes",
         lasting=True,
-        heals="what still waits arrives, in order, after a retransmission timeout of 200 ms",
+        heals=HEALED,
         glyph="∩",
         colour="warning",
         cause="routes that fail between two zones while a third still reaches both, asymmetric firewall rules",
@@ -175,7 +168,7 @@ FAULTS: Final = table(
         ),
         accepts="nodes",
         lasting=True,
-        heals="what still waits arrives, in order, after a retransmission timeout of 200 ms",
+        heals=HEALED,
         glyph="○",
         colour="warning",
         cause="many links that fail one by one, full connection tables, overlay networks that lose single tunnels",

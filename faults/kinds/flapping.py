@@ -4,9 +4,8 @@ from typing import Final
 
 from cluster_model.cluster import Cluster
 from cluster_model.kernel.streams import Stream
-from faults.expecting import severance
 from faults.fault import MS, SECOND, Aim, Expectation, Fault, Injury, Param, Stage, table
-from faults.kinds.partitioning import Cutting
+from faults.kinds.partitioning import HEALED, Cutting
 from faults.links import DIRECTION, links_of
 
 _DOWN: Final = "down"
@@ -17,9 +16,11 @@ _DETAIL: Final = "detail"
 class Flapping(Cutting):
     """Down, up, down, up. The memo holds which of the two it is, and the parameters as they were told."""
 
+    name = "flapping"
+
     def aim(self, stage: Stage, aim: Aim) -> Aim:
         """Every link between the target and the other side, everybody else by default."""
-        return links_of(stage, aim, "flapping", others_only=True)
+        return links_of(stage, aim, self.name, others_only=True)
 
     def apply(self, stage: Stage, injury: Injury) -> None:
         """It begins with being down."""
@@ -33,11 +34,10 @@ class Flapping(Cutting):
     def _turn(self, stage: Stage, injury: Injury, phase: str) -> None:
         injury.memo["now"] = phase
         injury.detail = f"{injury.memo[_DETAIL]} now={phase}"
-        for source, target in injury.links:
-            if phase == _DOWN:
-                stage.cluster.cut(source, target, injury.id)
-            else:
-                stage.cluster.mend(source, target, injury.id)
+        if phase == _DOWN:
+            super().apply(stage, injury)
+        else:
+            self.heal(stage, injury)
         stage.wake(injury, self._lasts(stage.cluster.stream(f"flapping/{injury.id}"), injury, phase))
 
     @staticmethod
@@ -50,7 +50,7 @@ class Flapping(Cutting):
         """What the longest time without a connection does; requests wait for the next time with one."""
         longest = int(aim.params[_DOWN]) * (2 if aim.params["random"] else 1)
         longest = min(longest, aim.for_us) if aim.for_us >= 0 else longest
-        return severance(cluster, "flapping", Aim(aim.nodes, aim.params, aim.links, longest))
+        return super().expect(cluster, Aim(aim.nodes, aim.params, aim.links, longest))
 
 
 FAULTS: Final = table(
@@ -70,7 +70,7 @@ FAULTS: Final = table(
         ),
         accepts="nodes",
         lasting=True,
-        heals="the links are up for good; what still waits arrives, in order, after a retransmission timeout of 200 ms",
+        heals=f"the links are up for good; {HEALED}",
         glyph="∿",
         colour="warning",
         cause="a bad cable or transceiver, a port that renegotiates, a route that is announced and withdrawn",

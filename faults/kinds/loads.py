@@ -5,23 +5,19 @@ from typing import Any, Final
 from cluster_model.cluster import Cluster
 from cluster_model.log.murmur import partition_for_key
 from faults.expecting import each_of, names, plain
-from faults.fault import PERCENT, SECOND, Aim, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
+from faults.fault import PERCENT, SECOND, Aim, Expectation, Fault, FaultError, Injury, Param, Stage, table
+from faults.lifting import Lifted
 from faults.selectors import TARGETS
 from faults.spelling import percent
 
 
-class Rate(Behaviour):
+class Rate(Lifted):
     """Another pace."""
 
     def apply(self, stage: Stage, injury: Injury) -> None:
         """From now on."""
         for node in injury.nodes:
             stage.cluster.clients.faults.pace(node, injury.id, int(injury.params["rate"]))
-
-    def heal(self, stage: Stage, injury: Injury) -> None:
-        """Go on as usual."""
-        for node in injury.nodes:
-            stage.cluster.clients.faults.lift(node, injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
         """What the producers would send, and who reads it."""
@@ -42,7 +38,7 @@ class Rate(Behaviour):
         return plain(sentence, (*hit, *readers))
 
 
-class HotKey(Behaviour):
+class HotKey(Lifted):
     """One key that most records have."""
 
     def aim(self, stage: Stage, aim: Aim) -> Aim:
@@ -73,11 +69,6 @@ class HotKey(Behaviour):
             stage.cluster.clients.faults.heat(
                 node, injury.id, int(injury.params["key"]), int(injury.params["share"])
             )  # fmt: skip
-
-    def heal(self, stage: Stage, injury: Injury) -> None:
-        """Keys come as often as ever."""
-        for node in injury.nodes:
-            stage.cluster.clients.faults.lift(node, injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
         """Where they would go."""

@@ -7,9 +7,15 @@ from faults.expecting import severance
 from faults.fault import Aim, Behaviour, Expectation, Fault, Injury, Param, Stage, table
 from faults.links import DIRECTION, links_of
 
+HEALED: Final = "what still waits arrives, in order, after a retransmission timeout of 200 ms"
+"""What the mending of cut links does."""
+
 
 class Cutting(Behaviour):
     """Packets are dropped on some links."""
+
+    name: str = ""
+    """Of the fault."""
 
     def apply(self, stage: Stage, injury: Injury) -> None:
         """Cut each link."""
@@ -21,29 +27,29 @@ class Cutting(Behaviour):
         for source, target in injury.links:
             stage.cluster.mend(source, target, injury.id)
 
+    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+        """What the sides do without each other: leaders, followers, controllers and clients."""
+        return severance(cluster, self.name, aim)
+
 
 class NetworkPartition(Cutting):
     """Two sides that do not hear each other."""
 
+    name = "partition"
+
     def aim(self, stage: Stage, aim: Aim) -> Aim:
         """Every link between the target and the other side, everybody else by default."""
-        return links_of(stage, aim, "partition", others_only=True)
-
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
-        """What the two sides do without each other."""
-        return severance(cluster, "partition", aim)
+        return links_of(stage, aim, self.name, others_only=True)
 
 
 class Isolation(Cutting):
     """Each target alone."""
 
+    name = "isolate"
+
     def aim(self, stage: Stage, aim: Aim) -> Aim:
         """Every link between a target and anybody, the other targets among them."""
-        return links_of(stage, aim, "isolate")
-
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
-        """Who is cut off, and what it leads and replicates."""
-        return severance(cluster, "isolate", aim)
+        return links_of(stage, aim, self.name)
 
 
 FAULTS: Final = table(
@@ -60,7 +66,7 @@ FAULTS: Final = table(
         ),
         accepts="nodes",
         lasting=True,
-        heals="what still waits arrives, in order, after a retransmission timeout of 200 ms",
+        heals=HEALED,
         glyph="≠",
         colour="warning",
         cause="a switch or a route that fails, a firewall rule, an availability zone that is cut off",
@@ -81,7 +87,7 @@ FAULTS: Final = table(
         ),
         accepts="nodes",
         lasting=True,
-        heals="what still waits arrives, in order, after a retransmission timeout of 200 ms",
+        heals=HEALED,
         glyph="⊖",
         colour="warning",
         cause="failed network cards or ports, hosts whose firewall rules were lost, a switch that isolates its ports",

@@ -20,9 +20,10 @@ from faults.fault import (
     table,
 )
 from faults.kinds.stopping import refuse_down
+from faults.lifting import Lifted
 
 
-class SlowProcessing(Behaviour):
+class SlowProcessing(Lifted):
     """More time for every record."""
 
     def check(self, stage: Stage, aim: Aim) -> None:
@@ -36,11 +37,6 @@ class SlowProcessing(Behaviour):
             stage.cluster.clients.faults.slow(
                 node, injury.id, int(injury.params["extra"]), int(injury.params["factor"])
             )  # fmt: skip
-
-    def heal(self, stage: Stage, injury: Injury) -> None:
-        """Records of later polls take their usual time."""
-        for node in injury.nodes:
-            stage.cluster.clients.faults.lift(node, injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
         """How many records a second are left to it."""

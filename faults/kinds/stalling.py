@@ -4,21 +4,17 @@ from typing import Final
 
 from cluster_model.cluster import Cluster
 from faults.expecting import slowness
-from faults.fault import SECOND, Aim, Behaviour, Expectation, Fault, Injury, Param, Stage, table
+from faults.fault import SECOND, Aim, Expectation, Fault, Injury, Param, Stage, table
+from faults.lifting import Lifted
 
 
-class PollStall(Behaviour):
+class PollStall(Lifted):
     """Time on top of every poll's records."""
 
     def apply(self, stage: Stage, injury: Injury) -> None:
         """Later polls come so much later."""
         for node in injury.nodes:
-            stage.cluster.clients.stall(node, injury.id, int(injury.params["extra"]))
-
-    def heal(self, stage: Stage, injury: Injury) -> None:
-        """Records of later polls take their usual time."""
-        for node in injury.nodes:
-            stage.cluster.clients.stall(node, injury.id, 0)
+            stage.cluster.clients.faults.stall(node, injury.id, int(injury.params["extra"]))
 
     def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
         """Whether its group throws it out."""

@@ -83,7 +83,11 @@ class Weather:
         elif what == "end":
             cluster.shutdown(node)
         elif cluster.clients.names.get(node) in cluster.consumers:
-            cluster.clients.stall(node, 1, random.choice([0, 300 * MS, 9 * SECOND]))
+            more_us = random.choice([0, 300 * MS, 9 * SECOND])
+            if more_us:
+                cluster.clients.faults.stall(node, 1, more_us)
+            else:
+                cluster.clients.faults.lift(node, 1)
 
     def heal(self) -> None:
         """Everybody is well."""
@@ -94,7 +98,7 @@ class Weather:
                 self.cluster.restart(node)
         for node, name in self.cluster.clients.names.items():
             if name in self.cluster.consumers:
-                self.cluster.clients.stall(node, 1, 0)
+                self.cluster.clients.faults.lift(node, 1)
             if self.cluster.lives.is_leaving(node):
                 self.cluster.lives.start_again(node)
 

@@ -57,7 +57,7 @@ def digest(name: str, step: int) -> str:
     run_to(11 * SECOND)
     cluster.restart(2_000)
     cluster.shutdown(2_001)
-    cluster.clients.stall(3_000, 1, 2 * SECOND)
+    cluster.clients.faults.stall(3_000, 1, 2 * SECOND)
     run_to(14 * SECOND)
     if not cluster.is_up(3_001):
         cluster.restart(3_001)
@@ -67,7 +67,7 @@ def digest(name: str, step: int) -> str:
         cluster.crash(3_000)
     cluster.crash(1)
     run_to(27 * SECOND)
-    cluster.clients.stall(3_000, 1, 0)
+    cluster.clients.faults.lift(3_000, 1)
     cluster.restart(3_000)
     cluster.restart(1)
     run_to(END)
