@@ -10,6 +10,10 @@ from cluster_model.events import Event, TraceEvent
 _ENCODING: Final = 2
 """Version of marshal's format: the last one whose bytes depend on nothing but the values."""
 
+NARRATION: Final = frozenset({"step_taken", "expectation_checked"})
+"""Kinds that say what a playbook did and found, not what happened: the digest leaves them out, so that a session and
+the playbook made of it have the same."""
+
 Observer = Callable[[Any], None]
 
 
@@ -70,12 +74,14 @@ class Trace:
         """An explicit encoding of kinds and values: the same on every interpreter and for every way of draining."""
         fresh = self._events[self._folded :] if self._folded else self._events
         if fresh:
-            encoded = [marshal.dumps((event.kind, event.values()), _ENCODING) for event in fresh]
+            encoded = [
+                marshal.dumps((event.kind, event.values()), _ENCODING) for event in fresh if event.kind not in NARRATION
+            ]
             self._digest.update(b"".join(encoded))
             self._folded = len(self._events)
 
     def digest(self, now: int, executed: int) -> str:
-        """Over every event so far, the clock and the number of kernel events."""
+        """Over every event so far but the :data:`NARRATION`, the clock and the number of kernel events."""
         self._fold()
         whole = self._digest.copy()
         whole.update(f"{now} {executed}".encode())

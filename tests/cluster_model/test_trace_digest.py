@@ -1,0 +1,20 @@
+"""What the digest of a trace is about."""
+
+from cluster_model.events import ExpectationChecked, FaultSkipped, StepTaken
+from cluster_model.trace import NARRATION, Trace
+
+
+def digest(*events):
+    trace = Trace()
+    for event in events:
+        trace.emit(event)
+    return trace.digest(5, 7)
+
+
+def test_what_a_playbook_says_of_itself_is_left_out():
+    step = StepTaken(3, "step 1", "leader(orders-0)", "inject crash", "")
+    checked = ExpectationChecked(4, "acked_lost() == 0", True, "")
+    assert {step.kind, checked.kind} == NARRATION
+    skipped = FaultSkipped(3, "crash", "leader(orders-0)", "nobody")
+    assert digest(step, skipped, checked) == digest(skipped)
+    assert digest(skipped) != digest()
