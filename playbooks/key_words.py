@@ -16,7 +16,7 @@ from playbooks.reading.manual import Nothing, manual_record
 from playbooks.reading.references import BrokerId, ConditionText, PartitionName, Reference
 from playbooks.reading.states import THEN
 from playbooks.reading.steps import NOTE, TIMED_VERBS, TRIGGERS
-from playbooks.reading.versions import KAFKA
+from playbooks.reading.versions import KAFKA, Profiles, Versions
 
 BY_HAND: Final = "manual"
 """Where the steps of a playbook stepped by hand are told of."""
@@ -69,7 +69,8 @@ _PLAIN: Final[Mapping[type[Kind], str]] = {
     ConditionText: "a condition such as acked_lost() == 0",
     KafkaVersion: "a release line such as 3.9, see: floodmark profiles",
     Nothing: "nothing",
-    type(KAFKA.kind): "versions such as 2.1+, 0.8.2-2.0 or 1.1",
+    Versions: "versions such as 2.1+, 0.8.2-2.0 or 1.1",
+    Profiles: "versions such as 2.1+, 0.8.2-2.0 or 1.1, or a list of them",
     type(THEN.kind): "a mapping of a partition's brokers to their state, such as 1: {leo: 2, hw: 1}",
 }
 
