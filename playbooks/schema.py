@@ -16,6 +16,7 @@ from playbooks.reading.kinds import Schema
 from playbooks.reading.manual import manual_record
 from playbooks.reading.states import THEN
 from playbooks.reading.steps import MAX_STEPS, timed_record
+from playbooks.reading.variable_keys import STEP_INCLUDE, VARIABLE, with_variables
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -23,10 +24,19 @@ DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 def schema() -> Schema:
     """The whole schema."""
     whole = PLAYBOOK.schema()
-    whole["properties"]["steps"] |= {"items": {"anyOf": [*_timed_steps(), *_manual_steps()]}, "maxItems": MAX_STEPS}
+    forms = [*_timed_steps(), *_manual_steps(), STEP_INCLUDE.schema()]
+    whole["properties"]["steps"] |= {"items": {"anyOf": forms}, "maxItems": MAX_STEPS}
     whole["properties"]["expect"] |= expectations.schema()
-    definitions = {"then": THEN.kind.schema()}
-    return {"$schema": DIALECT, "title": "floodmark playbook", **whole, "$defs": definitions}
+    whole["required"] = ["floodmark"]
+    either = [{"required": ["topics"]}, {"required": ["include"]}]
+    definitions = {"then": with_variables(THEN.kind.schema()), "variable": VARIABLE}
+    return {
+        "$schema": DIALECT,
+        "title": "floodmark playbook",
+        **with_variables(whole),
+        "anyOf": either,
+        "$defs": definitions,
+    }
 
 
 def text() -> str:

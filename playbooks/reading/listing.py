@@ -4,7 +4,7 @@ from playbooks.model import Step
 from playbooks.reading.manual import ManualSteps
 from playbooks.reading.notes import Notes
 from playbooks.reading.steps import MAX_STEPS, TimedSteps
-from playbooks.yamlpos import Mapping, Node, Scalar, Sequence
+from playbooks.yamlpos import Mapping, Node, Scalar, Sequence, item_key
 
 
 def read_steps(node: Node | None, notes: Notes, *, manual: bool) -> tuple[Step, ...]:
@@ -20,11 +20,12 @@ def read_steps(node: Node | None, notes: Notes, *, manual: bool) -> tuple[Step, 
     reader = ManualSteps() if manual else TimedSteps()
     steps: list[Step] = []
     for i, item in enumerate(node.items):
+        key = item_key(item, f"steps[{i + 1}]")
         mapping = _as_mapping(item)
         if mapping is None:
-            notes.refuse(item, f"steps[{i + 1}]", "a mapping with one verb")
+            notes.refuse(item, key, "a mapping with one verb")
             continue
-        step = reader.read(mapping, i, f"steps[{i + 1}]", notes)
+        step = reader.read(mapping, i, key, notes)
         if step is not None:
             steps.append(step)
     return tuple(steps)
@@ -33,6 +34,6 @@ def read_steps(node: Node | None, notes: Notes, *, manual: bool) -> tuple[Step, 
 def _as_mapping(node: Node) -> Mapping | None:
     """A step; a bare word stands for a verb without anything to say about it: ``- show``."""
     if isinstance(node, Scalar) and not node.empty:
-        nothing = Scalar(node.line, node.column, "", True, 0)
-        return Mapping(node.line, node.column, {node.text: (node, nothing)})
+        nothing = Scalar(node.line, node.column, "", True, 0, node.origin)
+        return Mapping(node.line, node.column, {node.text: (node, nothing)}, node.origin)
     return node if isinstance(node, Mapping) else None
