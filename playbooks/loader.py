@@ -19,6 +19,7 @@ from playbooks.reading.kinds import (
     DURATION,
     NAME,
     NAME_PATTERN,
+    ByShape,
     Choice,
     Fields,
     Integer,
@@ -31,6 +32,7 @@ from playbooks.reading.kinds import (
 )
 from playbooks.reading.listing import read_steps
 from playbooks.reading.notes import Notes
+from playbooks.reading.versions import Profiles
 from playbooks.units import duration_us
 from playbooks.yamlpos import MAX_BYTES, Node, compose, decode
 
@@ -51,6 +53,7 @@ class Later(Kind):
 
 
 LATER: Final = Later()
+ONE_OR_MORE: Final = ByShape("a text or a list of texts", scalar=Text(), sequence=ListOf(Text(), 1, 20))
 
 PLAYBOOK: Final = Record(
     {
@@ -62,6 +65,10 @@ PLAYBOOK: Final = Record(
         "name": Key(NAME, "Short name; the file's unless given."),
         "title": Key(Text(), "One line that says what happens; the name unless given."),
         "story": Key(Text(), "What this shows and why it matters, in a few sentences."),
+        "source": Key(
+            ONE_OR_MORE, "Where the story comes from: an improvement proposal, a report, a test; one or a list."
+        ),
+        "profiles": Key(Profiles(), "Kafka versions under which it is expected to pass; its cluster's unless given."),
         "tags": Key(ListOf(NAME, 0, 50), "Words to find it by."),
         "seed": Key(Integer(0, 2**63 - 1), "Seed of every random stream; 0 unless given."),
         "stepping": Key(Choice(("timed", "manual")), "Manual turns off every timer and delivery: only steps act."),
@@ -111,7 +118,19 @@ def _read(root: Node, text: str, notes: Notes) -> Playbook | None:
     fields = PLAYBOOK.open(root, "", notes)
     if fields is None:
         return None
-    for name in ("floodmark", "name", "title", "story", "tags", "seed", "stepping", "settle", "cluster"):
+    for name in (
+        "floodmark",
+        "name",
+        "title",
+        "story",
+        "source",
+        "profiles",
+        "tags",
+        "seed",
+        "stepping",
+        "settle",
+        "cluster",
+    ):
         PLAYBOOK.fill(fields, name, notes)
     manual = fields.get("stepping") == "manual"
     cluster: Fields | None = fields.get("cluster")
@@ -143,7 +162,14 @@ def _read(root: Node, text: str, notes: Notes) -> Playbook | None:
         tags=tuple(fields.get("tags", ())),
         source=text,
         guards=guards,
+        origins=_texts(fields.get("source", ())),
+        profiles=fields.get("profiles", (spec.kafka,)),
     )
+
+
+def _texts(value: str | list[str]) -> tuple[str, ...]:
+    """One text or several, each on one line."""
+    return tuple(" ".join(text.split()) for text in ([value] if isinstance(value, str) else value))
 
 
 def _name_of(fields: Fields, notes: Notes) -> str:
