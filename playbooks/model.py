@@ -7,7 +7,7 @@ from cluster_model.spec import ClusterSpec
 from faults.guards import Limits
 from playbooks.conditions import Condition
 
-StepVerb = Literal["inject", "heal", "admin", "manual"]
+StepVerb = Literal["inject", "heal", "admin", "settle", "stop", "manual"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,8 @@ class Trigger:
     condition: Condition | None = None
     within_us: int = -1
     """How long a ``when`` may wait, from the step before it; -1 for ever. Waiting longer is inconclusive."""
+    executed: int = -1
+    """Of an ``at``: acts within its instant as soon as the run has handled so many kernel events; -1 after all due."""
 
 
 @dataclass(frozen=True, slots=True)
