@@ -7,7 +7,7 @@ from cluster_model.spec import ClusterSpec
 from faults.guards import Limits
 from playbooks.conditions import Condition
 
-StepVerb = Literal["inject", "heal", "admin", "manual", "round"]
+StepVerb = Literal["inject", "heal", "admin", "settle", "stop", "manual", "round"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,8 @@ class Trigger:
     """How long a ``when`` may wait, from the step before it; -1 for ever. Waiting longer is inconclusive."""
     since_round: int = 0
     """What ``at`` counts from: 0 the session's beginning, else that of the round at this depth of groups."""
+    executed: int = -1
+    """Of an ``at``: acts within its instant as soon as the run has handled so many kernel events; -1 after all due."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,8 @@ def _timed_steps() -> list[Schema]:
         _step(timed_record("inject", name).schema(), "inject", name, fault.summary) for name, fault in CATALOGUE.items()
     ]
     admin = [_step(timed_record("admin", name).schema(), "admin", name, op.summary) for name, op in OPERATIONS.items()]
-    return [*faults, timed_record("heal", "all").schema(), *admin]
+    others = [timed_record(verb, name).schema() for verb, name in (("heal", "all"), ("settle", "now"), ("stop", "now"))]
+    return [*faults, *others, *admin]
 
 
 def _step(record: Schema, verb: str, name: str, summary: str) -> Schema:
