@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 PLAYBOOK: Final = "playbook.yaml"
+FRAGMENTS: Final = "fragments.json"
+"""Text of each fragment that the playbook includes; absent where it includes none."""
 START: Final = "start.json"
 EVENTS: Final = "events.jsonl"
 ACTIONS: Final = "actions.jsonl"
@@ -160,6 +162,14 @@ def read_manifest(directory: Path) -> Manifest | None:
         status=_take(path, found, "status", str),
         files={name: _file_seal(path, name, seal) for name, seal in files.items()},
     )
+
+
+def read_fragments(directory: Path) -> dict[str, str]:
+    """Read ``fragments.json``: path from the playbook → text; empty without one. Raises :class:`LayoutError`."""
+    path = directory / FRAGMENTS
+    if not path.exists():
+        return {}
+    return {name: _take(path, found, name, str) for found in [read_object(path)] for name in found}
 
 
 def _head(path: Path, found: Mapping[str, Any]) -> dict[str, Any]:

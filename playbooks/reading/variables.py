@@ -25,6 +25,10 @@ _USE: Final = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
 _LITERAL: Final = "\ud800{"
 """Stands for a literal ``${`` until all variables are in: half of a surrogate pair, which no file can hold."""
 
+ROUND: Final = "round"
+"""What the steps of a group call the number of the round, or its value, unless the group says another name."""
+_GROUP: Final = frozenset({"repeat", "each"})
+
 NAMED: Final = 3
 """Variables that a mistake in a text names, of all that were put into it."""
 
@@ -46,11 +50,11 @@ def substitute(node: Node, values: Mapping[str, Node], notes: Notes | None = Non
 
 
 def round_name(step: Node) -> str:
-    """The variable that a group of steps declares for the number of its round; empty for anything else."""
-    if not isinstance(step, YamlMapping) or "repeat" not in step.entries:
+    """The variable that a group of steps has for its rounds; empty for anything else."""
+    if not isinstance(step, YamlMapping) or _GROUP.isdisjoint(step.entries):
         return ""
     name = step.get("as")
-    return name.text if isinstance(name, Scalar) and not name.empty else ""
+    return name.text if isinstance(name, Scalar) and not name.empty else ROUND
 
 
 def uses(text: str) -> bool:
