@@ -169,7 +169,8 @@ def read_fragments(directory: Path) -> dict[str, str]:
     path = directory / FRAGMENTS
     if not path.exists():
         return {}
-    return {name: _take(path, found, name, str) for found in [read_object(path)] for name in found}
+    found = read_object(path)
+    return {name: _take(path, found, name, str) for name in found}
 
 
 def _head(path: Path, found: Mapping[str, Any]) -> dict[str, Any]:

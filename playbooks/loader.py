@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from playbooks import layout
 from playbooks.model import Playbook
 from playbooks.problems import PlaybookError, Problem
 from playbooks.reading.cluster import build_clients, build_cluster, build_topics
@@ -99,12 +100,12 @@ FRAGMENT: Final = Record(
 
 
 def load(path: str | Path) -> Playbook:
-    """The playbook in a file.
+    """The playbook in a file. That of a session has its fragments in the session.
 
     Raises:
         PlaybookError: with every mistake in it; also when the file cannot be read.
     """
-    return loads(read_text(path), str(path))
+    return loads(read_text(path), str(path), _kept_beside(Path(path)))
 
 
 def read_text(path: str | Path) -> str:
@@ -117,6 +118,16 @@ def read_text(path: str | Path) -> str:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise PlaybookError([Problem(shown_path, 1, 1, "", f"cannot be read: {reason or error}")]) from None
     return decode(data, shown_path)
+
+
+def _kept_beside(path: Path) -> dict[str, str] | None:
+    """The fragments of a session, where the file is its playbook."""
+    if path.name != layout.PLAYBOOK or not (path.parent / layout.START).is_file():
+        return None
+    try:
+        return layout.read_fragments(path.parent)
+    except layout.LayoutError as error:
+        raise PlaybookError([Problem(str(path), 1, 1, "include", f"its fragments cannot be read: {error}")]) from None
 
 
 def loads(text: str, path: str, fragments: Mapping[str, str] | None = None) -> Playbook:

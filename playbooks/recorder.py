@@ -69,6 +69,9 @@ class Recorder:
         try:
             self._make_directory(playbook.name, seed)
             _write(self.path / layout.PLAYBOOK, playbook.source.encode())
+            if playbook.fragments:
+                fragments = msgspec.json.format(msgspec.json.encode(playbook.fragments))
+                _write(self.path / layout.FRAGMENTS, fragments + b"\n")
             start = {"until_us": until_us, **self._start(playbook, seed, view)}
             _write(self.path / layout.START, msgspec.json.format(msgspec.json.encode(start)) + b"\n")
             self._fd = _append_only(self.path / layout.EVENTS)
