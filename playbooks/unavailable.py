@@ -76,9 +76,7 @@ class Unavailable:
                 group: {**_sums(lines), "partitions": [each.partition for each in lines]}
                 for group, lines in self.group_lines().items()
             },
-            "partitions": _lines(
-                each for each in self.partitions if not each.partition.rpartition("-")[0] not in INTERNAL
-            ),
+            "partitions": _lines(each for each in self.partitions if not _is_internal(each.partition)),
         }
 
 
@@ -113,6 +111,10 @@ def _sums(lines: Iterable[Line]) -> dict[str, int]:
         "longest_us": max((each.longest_us for each in all_of_them), default=0),
         "times": sum(each.times for each in all_of_them),
     }
+
+
+def _is_internal(partition: str) -> bool:
+    return partition.rpartition("-")[0] in INTERNAL
 
 
 def _lines(lines: Iterable[Line]) -> dict[str, Any]:
