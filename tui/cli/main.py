@@ -158,6 +158,22 @@ def _replay(
     _end(lambda: run_replay(session, json=json))
 
 
+@app.command("diff")
+def _diff(
+    left: Annotated[str, typer.Argument(metavar="SESSION", help="Directory of a recorded session, or its id.")],
+    right: Annotated[str, typer.Argument(metavar="SESSION", help="Another one.")],
+    json: JsonOption = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also what is the same.")] = False,
+) -> None:
+    """Compare two recorded sessions: the first event that differs, then what came of each, side by side.
+
+    Exit code 0: the same happened in both. 1: it did not. 2: one cannot be read.
+    """
+    from tui.cli.diffing import run_diff  # noqa: PLC0415
+
+    _end(lambda: run_diff(left, right, json=json, everything=everything))
+
+
 @app.command("peek")
 def _peek(
     session: Annotated[str, typer.Argument(help="Directory of a recorded session, or its id.")],
