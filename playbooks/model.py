@@ -97,6 +97,10 @@ class Playbook:
     source: str
     """The file's text, kept with every recorded session."""
     guards: Guarding | None = None
+    origins: tuple[str, ...] = ()
+    """Where the story comes from: the key ``source`` of the file."""
+    profiles: tuple[str, ...] = ()
+    """The Kafka versions under which it is expected to pass, oldest first."""
 
     @property
     def load_alone(self) -> bool:
