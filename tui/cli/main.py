@@ -81,6 +81,9 @@ def _run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Keep nothing; tell before each fault what it is expected to do.")
     ] = False,
+    speed: Annotated[
+        float | None, typer.Option(metavar="X", help="Tell it live, at so many virtual seconds per second.")
+    ] = None,
 ) -> None:
     """Run playbooks without a screen.
 
@@ -89,7 +92,7 @@ def _run(
     """
     from tui.cli.run import Request, run  # noqa: PLC0415
 
-    _end(lambda: run(Request(files, seed, settings or (), until, out, json, junit, plain, dry_run)))
+    _end(lambda: run(Request(files, seed, settings or (), until, out, json, junit, plain, dry_run, speed)))
 
 
 @app.command("check")
