@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Final
 
 from playbooks import layout
+from playbooks.grid import Grid
 from playbooks.model import Playbook
 from playbooks.problems import PlaybookError, Problem
+from playbooks.reading.cell_checks import check_cells
 from playbooks.reading.cluster import build_clients, build_cluster, build_topics
 from playbooks.reading.cluster_keys import CLIENTS, CLUSTER, TOPICS
 from playbooks.reading.expectations import read_expectations
@@ -37,6 +39,7 @@ from playbooks.reading.kinds import (
 from playbooks.reading.listing import read_steps
 from playbooks.reading.notes import Notes
 from playbooks.reading.variable_keys import FRAGMENT_NAME, INCLUDE, VARS
+from playbooks.reading.vary import VARY, read_grid
 from playbooks.reading.versions import Profiles
 from playbooks.units import duration_us
 from playbooks.yamlpos import MAX_BYTES, Node, compose, decode
@@ -85,6 +88,7 @@ PLAYBOOK: Final = Record(
         "clients": Key(CLIENTS, "Who writes and who reads."),
         "guards": Key(GUARDS, "Limits that refuse a fault, or heal what is active once they are crossed."),
         "steps": Key(LATER, "What happens, in order."),
+        "vary": Key(VARY, "Settings to run it over: axes with the values of each, or cases that are written out."),
         "settle": Key(DURATION, "Quiet time after the last step, faults healed, before the verdict; 30s unless given."),
         "expect": Key(LATER, "What must hold for the playbook to pass."),
     }
@@ -146,12 +150,25 @@ def loads(text: str, path: str, fragments: Mapping[str, str] | None = None) -> P
         where = root.entries["fragment"][0]
         notes.problem(where, "fragment", "found a fragment, which is no playbook by itself: one that includes it is")
         raise PlaybookError(notes.told)
+    notes.root = root if isinstance(root, YamlMapping) else None
     source = OnDisk(path) if fragments is None else Kept(path, fragments)
     includer = Includer(notes, source, PLAYBOOK, FRAGMENT)
     playbook = _read(includer.whole(root, unused=fragments is None), text, notes)
+    varied = _vary(notes, text, includer.texts) if notes.root is not None else None
     if notes.told or playbook is None:
         raise PlaybookError(notes.told)
-    return replace(playbook, fragments=includer.texts, variables=includer.variables)
+    return replace(playbook, grid=varied, fragments=includer.texts, variables=includer.variables)
+
+
+def _vary(notes: Notes, text: str, fragments: Mapping[str, str]) -> Grid | None:
+    """The grid, with all its cells checked if nothing else is wrong."""
+    node = notes.root.get("vary") if notes.root is not None else None
+    varied = read_grid(node, notes.root, notes) if node is not None and notes.root is not None else None
+    if varied is None:
+        return None
+    if not notes.problems:
+        check_cells(*varied, text, lambda cell: loads(cell, notes.path, fragments), notes)
+    return varied[0]
 
 
 def _read(root: Node, text: str, notes: Notes) -> Playbook | None:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from cluster_model.spec import ClusterSpec
 from faults.guards import Limits
 from playbooks.conditions import Condition
+from playbooks.grid import Grid
 
 StepVerb = Literal["inject", "heal", "admin", "settle", "stop", "manual", "round"]
 
@@ -117,6 +118,8 @@ class Playbook:
     """Text of every fragment it includes, by the path from the playbook; kept with every recorded session, too."""
     variables: tuple[str, ...] = ()
     """Names of its variables, and of those of the fragments at its head."""
+    grid: Grid | None = None
+    """What ``vary`` says, where the playbook has one."""
 
     @property
     def load_alone(self) -> bool:

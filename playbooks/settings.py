@@ -14,15 +14,12 @@ variable of the fragment.
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
 import yaml
 
-from playbooks.loader import PLAYBOOK, loads
-from playbooks.model import Playbook
-from playbooks.problems import PlaybookError, listed, nearest, shown
+from playbooks.problems import listed, nearest, shown
 from playbooks.reading.includes import JOINED
 
 _CLIENTS: Final = ("producers", "groups")
@@ -42,25 +39,6 @@ def parse_setting(text: str) -> tuple[str, str]:
     if not equals or not path.strip(".") or not all(path.split(".")):
         raise SettingError(f"--set takes key=value such as cluster.kafka=0.10.2, found {shown(text)}")
     return path, value
-
-
-def changed(playbook: Playbook, settings: Mapping[str, str]) -> Playbook:
-    """The playbook with every setting made; its fragments are those it was read with.
-
-    Raises:
-        SettingError: a path that leads nowhere, or a value that is not YAML.
-        PlaybookError: mistakes that the settings brought; each says so.
-    """
-    if not settings:
-        return playbook
-    text = apply_settings(playbook.source, settings, playbook.fragments, playbook.variables)
-    try:
-        return loads(text, playbook.path, playbook.fragments)
-    except PlaybookError as error:
-        options = " ".join(f"--set {path}={value}" for path, value in settings.items())
-        raise PlaybookError(
-            [replace(problem, message=f"{problem.message} (with {options})") for problem in error.problems]
-        ) from None
 
 
 def apply_settings(
@@ -96,6 +74,8 @@ def _apply(text: str, path: str, value: str, fragments: Mapping[str, str], varia
 
 def _of_variable(parts: list[str], root: yaml.MappingNode, variables: Sequence[str], setting: "_Setting") -> list[str]:
     """The path of a variable, where one is meant; any other path as it is."""
+    from playbooks.loader import PLAYBOOK  # noqa: PLC0415 - the loader checks grids, whose cells are settings
+
     known = list(dict.fromkeys([*variables, *_names_in(_child_of(root, "vars"))]))
     if parts[0] == "include":
         raise setting.error("which fragments there are cannot be set; a variable can say what one does")

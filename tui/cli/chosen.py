@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from playbooks.bundled import names, path_of
+from playbooks.changing import changed
 from playbooks.loader import PlaybookError, Problem, load
 from playbooks.model import Playbook
 from playbooks.problems import nearest
-from playbooks.settings import changed, parse_setting
+from playbooks.settings import parse_setting
 
 
 @dataclass(frozen=True, slots=True)
