@@ -71,7 +71,7 @@ class Includer:
         files = self._gathered(_File(root, "", ()))
         scope = self._scope(files)
         if not fragment:
-            scope.need(root.get("include") or root, "include", "a fragment at the head", "vars: {NAME: ...}")
+            scope.need(root.get("include") or root, "include", "", "vars: {NAME: ...}")
         self.variables = tuple(scope.declared)
         tree = self._joined(files, scope)
         if unused and not self._broken:
