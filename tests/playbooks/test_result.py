@@ -63,6 +63,12 @@ SHAPE: dict[str, Any] = {
         },
     },
     "violations": [{"invariant": str, "at_us": INT, "partition": str, "detail": str, "cause": str}],
+    "losses": [
+        {
+            **{"partition": str, "client": str, "sequence": INT, "count": INT, "offset": INT, "epoch": INT},
+            **{"acks": INT, "committed": bool, "cause": str},
+        }
+    ],
     "partitions": {
         "orders-0": {
             "leader": INT,
