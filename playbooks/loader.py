@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from playbooks.model import Playbook, Step
+from playbooks.model import Playbook
 from playbooks.problems import PlaybookError, Problem
 from playbooks.reading.cluster import build_clients, build_cluster, build_topics
 from playbooks.reading.cluster_keys import CLIENTS, CLUSTER, TOPICS
@@ -19,6 +19,7 @@ from playbooks.reading.kinds import (
     DURATION,
     NAME,
     NAME_PATTERN,
+    ByShape,
     Choice,
     Fields,
     Integer,
@@ -29,11 +30,11 @@ from playbooks.reading.kinds import (
     Schema,
     Text,
 )
-from playbooks.reading.manual import ManualSteps
+from playbooks.reading.listing import read_steps
 from playbooks.reading.notes import Notes
-from playbooks.reading.steps import MAX_STEPS, TimedSteps
+from playbooks.reading.versions import Profiles
 from playbooks.units import duration_us
-from playbooks.yamlpos import MAX_BYTES, Mapping, Node, Scalar, Sequence, compose, decode
+from playbooks.yamlpos import MAX_BYTES, Node, compose, decode
 
 __all__ = ["DEFAULT_SETTLE_US", "PLAYBOOK", "PlaybookError", "Problem", "load", "loads"]
 
@@ -52,6 +53,7 @@ class Later(Kind):
 
 
 LATER: Final = Later()
+ONE_OR_MORE: Final = ByShape("a text or a list of texts", scalar=Text(), sequence=ListOf(Text(), 1, 20))
 
 PLAYBOOK: Final = Record(
     {
@@ -63,6 +65,10 @@ PLAYBOOK: Final = Record(
         "name": Key(NAME, "Short name; the file's unless given."),
         "title": Key(Text(), "One line that says what happens; the name unless given."),
         "story": Key(Text(), "What this shows and why it matters, in a few sentences."),
+        "source": Key(
+            ONE_OR_MORE, "Where the story comes from: an improvement proposal, a report, a test; one or a list."
+        ),
+        "profiles": Key(Profiles(), "Kafka versions under which it is expected to pass; its cluster's unless given."),
         "tags": Key(ListOf(NAME, 0, 50), "Words to find it by."),
         "seed": Key(Integer(0, 2**63 - 1), "Seed of every random stream; 0 unless given."),
         "stepping": Key(Choice(("timed", "manual")), "Manual turns off every timer and delivery: only steps act."),
@@ -112,7 +118,19 @@ def _read(root: Node, text: str, notes: Notes) -> Playbook | None:
     fields = PLAYBOOK.open(root, "", notes)
     if fields is None:
         return None
-    for name in ("floodmark", "name", "title", "story", "tags", "seed", "stepping", "settle", "cluster"):
+    for name in (
+        "floodmark",
+        "name",
+        "title",
+        "story",
+        "source",
+        "profiles",
+        "tags",
+        "seed",
+        "stepping",
+        "settle",
+        "cluster",
+    ):
         PLAYBOOK.fill(fields, name, notes)
     manual = fields.get("stepping") == "manual"
     cluster: Fields | None = fields.get("cluster")
@@ -125,7 +143,7 @@ def _read(root: Node, text: str, notes: Notes) -> Playbook | None:
     spec = build_clients(fields.get("clients"), spec, notes, broken=fields.bad("clients"))
     if manual:
         _refuse_in_manual(fields, notes)
-    steps = _steps(fields.node.get("steps"), fields, notes)
+    steps = () if fields.bad("stepping") else read_steps(fields.node.get("steps"), notes, manual=manual)
     PLAYBOOK.fill(fields, "guards", notes)
     guards = read_guards(fields.get("guards"), notes, manual=manual)
     expect = fields.node.get("expect")
@@ -144,7 +162,14 @@ def _read(root: Node, text: str, notes: Notes) -> Playbook | None:
         tags=tuple(fields.get("tags", ())),
         source=text,
         guards=guards,
+        origins=_texts(fields.get("source", ())),
+        profiles=fields.get("profiles", (spec.kafka,)),
     )
+
+
+def _texts(value: str | list[str]) -> tuple[str, ...]:
+    """One text or several, each on one line."""
+    return tuple(" ".join(text.split()) for text in ([value] if isinstance(value, str) else value))
 
 
 def _name_of(fields: Fields, notes: Notes) -> str:
@@ -163,35 +188,3 @@ def _refuse_in_manual(fields: Fields, notes: Notes) -> None:
     for name, message in why.items():
         if fields.given(name):
             notes.problem(fields.at(name), name, message)
-
-
-def _steps(node: Node | None, fields: Fields, notes: Notes) -> tuple[Step, ...]:
-    if node is None:
-        return ()
-    if not isinstance(node, Sequence):
-        notes.refuse(node, "steps", "a list of steps")
-        return ()
-    if len(node.items) > MAX_STEPS:
-        notes.problem(node, "steps", f"found {len(node.items)} steps, allowed are at most {MAX_STEPS}")
-        return ()
-    if fields.bad("stepping"):
-        return ()
-    reader = ManualSteps() if fields.get("stepping") == "manual" else TimedSteps()
-    steps: list[Step] = []
-    for i, item in enumerate(node.items):
-        mapping = _as_mapping(item)
-        if mapping is None:
-            notes.refuse(item, f"steps[{i + 1}]", "a mapping with one verb")
-            continue
-        step = reader.read(mapping, i, f"steps[{i + 1}]", notes)
-        if step is not None:
-            steps.append(step)
-    return tuple(steps)
-
-
-def _as_mapping(node: Node) -> Mapping | None:
-    """A step; a bare word stands for a verb without anything to say about it: ``- show``."""
-    if isinstance(node, Scalar) and not node.empty:
-        nothing = Scalar(node.line, node.column, "", True, 0)
-        return Mapping(node.line, node.column, {node.text: (node, nothing)})
-    return node if isinstance(node, Mapping) else None

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 from cluster_model.profiles import PROFILE_VERSIONS
 from playbooks.problems import nearest, shown
-from playbooks.reading.kinds import BAD, Key, Kind, Schema
+from playbooks.reading.kinds import BAD, Key, Kind, ListOf, Schema
 from playbooks.reading.notes import Notes
-from playbooks.yamlpos import Node, Scalar
+from playbooks.yamlpos import Node, Scalar, Sequence
 
 ALLOWED: Final = "versions such as 2.1+ (and later), 0.8.2-2.0 (both included) or 1.1"
 
@@ -39,6 +39,41 @@ class Versions(Kind):
 
     def _schema(self) -> Schema:
         return {"type": ["string", "number"], "pattern": r"^[0-9.]+(\+| ?- ?[0-9.]+)?$"}
+
+
+@dataclass(frozen=True, slots=True)
+class Profiles(Kind):
+    """Ranges of Kafka versions, one or a list; read as the tuple of all those that they hold, oldest first."""
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        kind = ListOf(Versions(), 1, len(PROFILE_VERSIONS)) if isinstance(node, Sequence) else Versions()
+        value = kind.read(node, key, notes)
+        if value is BAD:
+            return BAD
+        named = {version for part in value for version in part} if isinstance(value, list) else set(value)
+        return tuple(version for version in PROFILE_VERSIONS if version in named)
+
+    def _schema(self) -> Schema:
+        return {"anyOf": [Versions().schema(), ListOf(Versions(), 1, len(PROFILE_VERSIONS)).schema()]}
+
+
+def ranges_text(versions: tuple[str, ...]) -> str:
+    """Versions as a playbook writes them: ``0.11-2.6, 3.0+``."""
+    places = [PROFILE_VERSIONS.index(version) for version in versions]
+    parts: list[list[int]] = []
+    for place in places:
+        if parts and place == parts[-1][-1] + 1:
+            parts[-1].append(place)
+        else:
+            parts.append([place])
+    return ", ".join(_range_text(part[0], part[-1]) for part in parts)
+
+
+def _range_text(low: int, high: int) -> str:
+    first, last = PROFILE_VERSIONS[low], PROFILE_VERSIONS[high]
+    if low == high:
+        return first
+    return f"{first}+" if last == PROFILE_VERSIONS[-1] else f"{first}-{last}"
 
 
 KAFKA: Final = Key(Versions(), "Only under these versions; under others it is as if it did not stand in the file.")

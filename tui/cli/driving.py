@@ -14,7 +14,7 @@ from playbooks.recorder import Recorder
 from playbooks.result import Result
 from playbooks.running import start_session
 from playbooks.session import Session
-from playbooks.wording import step_name
+from playbooks.wording import step_of
 from tui.cli.chosen import Chosen
 from tui.cli.printing import print_events, print_heading, print_shown, print_trace
 from tui.cli.progress import Telling
@@ -93,4 +93,4 @@ def _stage(session: Session | ManualSession) -> str:
     if step is None:
         return f"{counted(count, 'step')} taken" if count else "load without steps"
     waits = f", which waits for {step.trigger.condition.text}" if step.trigger.condition else ""
-    return f"before {step_name(step)} of {count}{waits}"
+    return f"before {step_of(step, session.playbook.steps)}{waits}"

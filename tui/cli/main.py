@@ -144,6 +144,27 @@ def _configs(
     _end(lambda: configs(scope))
 
 
+@app.command("keys")
+def _keys(
+    place: Annotated[
+        str | None, typer.Argument(metavar="[PLACE]", help="Such as cluster, producers, steps or expect.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """List the keys that a playbook may have at a place, with what each takes."""
+    from tui.cli.keys import keys  # noqa: PLC0415
+
+    _end(lambda: keys(place, json=json))
+
+
+@app.command("schema")
+def _schema() -> None:
+    """Print the JSON Schema of playbooks, for editors."""
+    from tui.cli.keys import schema  # noqa: PLC0415
+
+    _end(schema)
+
+
 @app.command("replay")
 def _replay(
     session: Annotated[str, typer.Argument(help="Directory of a recorded session, or its id.")],
