@@ -31,6 +31,10 @@ class Disk:
         how = os.O_TRUNC if anew else os.O_EXCL
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | how, 0o644)
 
+    def open(self, path: Path) -> int:
+        """A file that is there, to append to or to cut."""
+        return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+
     def write(self, fd: int, data: bytes | memoryview) -> int:
         """Hand bytes over; returns how many were taken."""
         return os.write(fd, data)

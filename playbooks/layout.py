@@ -27,8 +27,8 @@ RESULT: Final = "result.json"
 MANIFEST: Final = "manifest.json"
 CRASH_LOG: Final = "crash.log"
 """Beside a session whose run ended in an internal error: what went wrong."""
-TORN_TAIL: Final = "events.torn"
-"""Beside a session that was recovered: the half of a line that its event log ended in."""
+TORN_TAILS: Final = {EVENTS: "events.torn", ACTIONS: "actions.torn"}
+"""Log → where the half of a line goes that it ended in, when the session is recovered."""
 SEALED: Final = (EVENTS_PARQUET, LEDGER, RESULT)
 """What sealing makes, besides the manifest."""
 

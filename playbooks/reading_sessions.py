@@ -66,6 +66,11 @@ class Recorded:
     notes: tuple[str, ...]
     """What a reader should know: that the session is torn, and where."""
 
+    @property
+    def cut_short(self) -> bool:
+        """Whether it ends where its process died: torn, or sealed after that."""
+        return self.manifest is None or self.manifest.recovered
+
 
 def find_session(text: str, root: Path) -> Path:
     """The directory meant by ``text``: a path, or a session's id under ``root``.

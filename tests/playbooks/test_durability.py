@@ -50,6 +50,10 @@ class Mortal(Disk):
         self._call(f"create {path.name}")
         return super().create(path, anew=anew)
 
+    def open(self, path: Path) -> int:
+        self._call(f"open {path.name}")
+        return super().open(path)
+
     def write(self, fd: int, data: bytes | memoryview) -> int:
         if self.halves and self.lives == len(self.done):
             super().write(fd, bytes(data)[: len(data) // 2])

@@ -65,8 +65,10 @@ SHAPE: dict[str, Any] = {
     "violations": [{"invariant": str, "at_us": INT, "partition": str, "detail": str, "cause": str}],
     "losses": [
         {
-            **{"partition": str, "client": str, "sequence": INT, "count": INT, "offset": INT, "epoch": INT},
-            **{"acks": INT, "committed": bool, "cause": str},
+            **dict.fromkeys(("partition", "client"), str),
+            **dict.fromkeys(("sequence", "count", "offset", "epoch", "acks"), INT),
+            "committed": bool,
+            "cause": str,
         }
     ],
     "partitions": {
