@@ -104,7 +104,7 @@ def rerun(
 
 
 def _begin(recorded: Recorded, progress: Progress) -> "_Comparison":
-    playbook = loads(recorded.playbook, str(recorded.path / layout.PLAYBOOK))
+    playbook = loads(recorded.playbook, str(recorded.path / layout.PLAYBOOK), recorded.fragments)
     if not recorded.count:
         raise SessionError(f"{recorded.path / layout.EVENTS} holds no whole event: there is nothing to compare with")
     session = start_session(
