@@ -49,7 +49,7 @@ def replay(recorded: Recorded, progress: Progress = lambda done, total: None) ->
         SessionError: it holds nothing to compare with.
         PlaybookError: the session's playbook is not one that this version runs.
     """
-    comparison = _begin(recorded, progress)
+    comparison = begin(recorded, progress)
     for action in recorded.actions:
         comparison.repeat(action)
         if comparison.done:
@@ -70,7 +70,7 @@ def rerun(
         SessionError: it holds nothing to compare with.
         PlaybookError: the session's playbook is not one that this version runs.
     """
-    comparison = _begin(recorded, progress)
+    comparison = begin(recorded, progress)
     timed = at_us >= 0 and isinstance(comparison.session, Session)
     for action in recorded.actions:
         if comparison.done or (timed and action.at_us > at_us):
@@ -83,17 +83,23 @@ def rerun(
     return comparison.session
 
 
-def _begin(recorded: Recorded, progress: Progress) -> "_Comparison":
+def begin(recorded: Recorded, progress: Progress = lambda done, total: None) -> "Comparison":
+    """A rerun of ``recorded`` at its beginning.
+
+    Raises:
+        SessionError: it holds nothing to compare with.
+        PlaybookError: the session's playbook is not one that this version runs.
+    """
     playbook = loads(recorded.playbook, str(recorded.path / layout.PLAYBOOK))
     if not recorded.count:
         raise SessionError(f"{recorded.path / layout.EVENTS} holds no whole event: there is nothing to compare with")
     session = start_session(
         playbook, seed=recorded.start.seed, until_us=recorded.until_us, open_ended=recorded.start.live
     )
-    return _Comparison(recorded, session, progress)
+    return Comparison(recorded, session, progress)
 
 
-class _Comparison:
+class Comparison:
     """A rerun beside its recording."""
 
     def __init__(self, recorded: Recorded, session: Session | ManualSession, progress: Progress) -> None:
@@ -108,8 +114,12 @@ class _Comparison:
         """Whether a torn recording has nothing more to compare with."""
         return self._recorded.manifest is None and self.compared == self._recorded.count
 
-    def repeat(self, action: RecordedAction) -> None:
-        """Bring the rerun to where the operator acted, and act."""
+    def stand(self, action: RecordedAction) -> None:
+        """Bring the rerun to where the operator acted; a torn recording may end before.
+
+        Raises:
+            ReplayMismatchError: it never comes there.
+        """
         session = self.session
         wanted = {"at_us": action.at_us, "executed": action.executed, "steps": action.steps}
         reach(session, **wanted)
@@ -121,6 +131,17 @@ class _Comparison:
                 f"the rerun never stands where the operator acted: recorded {wanted}, replayed {session.position()}"
                 + self._versions()
             )
+
+    def repeat(self, action: RecordedAction) -> None:
+        """Bring the rerun to where the operator acted, and act.
+
+        Raises:
+            ReplayMismatchError: it comes out differently.
+        """
+        self.stand(action)
+        if self.done:
+            return
+        session = self.session
         repeat(session, action.verb, action.action())
         self._compare(session.drain())
 

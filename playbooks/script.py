@@ -41,7 +41,7 @@ class Script:
         return -1 if step is None else due_us(step.trigger, self._previous_us, -1 if patient else PATIENCE_US)
 
     def events_left(self, executed: int) -> int:
-        """Kernel events until the next step's exact place in its instant, when ``executed`` are handled; -1 for none."""
+        """Kernel events until the exact place of the next step, when ``executed`` are handled; -1: it has none."""
         step = self.next
         if step is None or step.trigger.executed < 0:
             return -1

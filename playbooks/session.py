@@ -114,6 +114,11 @@ class Session:
         """What the clients saw so far."""
         return self._findings.clients
 
+    @property
+    def healed_us(self) -> int:
+        """When the last fault was healed, settling included; -1 while something is broken, or nothing ever was."""
+        return self._judging.healed_us
+
     def drain(self) -> list[Event]:
         """The trace events since the last call, in order, for whoever shows them. They are recorded already."""
         fresh, self._fresh = self._fresh, []
