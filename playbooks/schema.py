@@ -14,6 +14,7 @@ from playbooks.loader import PLAYBOOK
 from playbooks.reading import expectations
 from playbooks.reading.kinds import Schema
 from playbooks.reading.manual import manual_record
+from playbooks.reading.repeats import GROUP
 from playbooks.reading.states import THEN
 from playbooks.reading.steps import MAX_STEPS, timed_record
 
@@ -23,9 +24,11 @@ DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 def schema() -> Schema:
     """The whole schema."""
     whole = PLAYBOOK.schema()
-    whole["properties"]["steps"] |= {"items": {"anyOf": [*_timed_steps(), *_manual_steps()]}, "maxItems": MAX_STEPS}
+    whole["properties"]["steps"] |= {"items": {"$ref": "#/$defs/step"}, "maxItems": MAX_STEPS}
     whole["properties"]["expect"] |= expectations.schema()
-    definitions = {"then": THEN.kind.schema()}
+    groups = [GROUP[manual].schema() for manual in (False, True)]
+    steps = {"anyOf": [*_timed_steps(), *_manual_steps(), *groups]}
+    definitions = {"then": THEN.kind.schema(), "step": steps}
     return {"$schema": DIALECT, "title": "floodmark playbook", **whole, "$defs": definitions}
 
 

@@ -13,7 +13,7 @@ from cluster_model.keyframes import Keyframe
 from faults.action import Action
 from faults.board import OPERATOR, FaultBoard
 from faults.fault import FaultError
-from playbooks.answers import perform
+from playbooks.answers import Done, perform
 from playbooks.client_books import ClientBooks
 from playbooks.ending import conclude_session
 from playbooks.expecting import holds
@@ -24,7 +24,7 @@ from playbooks.recorder import Recorder, action_line
 from playbooks.result import Findings, Result
 from playbooks.script import Script
 from playbooks.units import duration_text
-from playbooks.wording import action_of, step_name, step_words, words
+from playbooks.wording import action_of, step_name, step_of, step_words, words
 
 SLICE_US: Final = 1_000_000
 """How much virtual time :meth:`Session.finish` runs between two writes to the recording."""
@@ -179,7 +179,7 @@ class Session:
             return
         self._record_action(SETTLE, Action("heal", "all"))
         if (step := self.next_step) is not None:
-            self.reason = f"ended by the operator before {step_name(step)} of {len(self.playbook.steps)}"
+            self.reason = f"ended by the operator before {step_of(step, self.playbook.steps)}"
         self._begin_settling()
         self._collect()
 
@@ -252,7 +252,7 @@ class Session:
     def _cut(self) -> None:
         """``until`` has come: the session ends right here, with nothing healed."""
         step = self.next_step
-        where = f"before {step_name(step)} of {len(self.playbook.steps)}" if step else "before the quiet time"
+        where = f"before {step_of(step, self.playbook.steps)}" if step else "before the quiet time"
         where = "while settling" if self._end_us >= 0 else where
         self.reason = self.reason or f"cut off at {duration_text(self.until_us)}, {where}"
         self._ended = True
@@ -278,7 +278,7 @@ class Session:
         if step.verb in ENDINGS:
             self._end_by(step)
             return
-        done = perform(self.board, action_of(step), step_name(step))
+        done = Done() if step.verb == "round" else perform(self.board, action_of(step), step_name(step))
         now = self.cluster.now_us
         text = f"{step_words(step)}: {step.note}" if step.note else step_words(step)
         self.cluster.emit(StepTaken(now, step_name(step), step.target, text, done.error))

@@ -2,9 +2,12 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from playbooks.problems import Problem, listed, nearest, shown
-from playbooks.yamlpos import Node, Scalar, found
+from playbooks.yamlpos import Node, Origin, Scalar, found
+
+_HERE: Final = Origin()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +111,23 @@ class Notes:
     path: str
     problems: list[Problem] = field(default_factory=list)
     facts: Facts = field(default_factory=Facts)
+    unsure: list[Problem] = field(default_factory=list)
+    """Those of the problems that are about values nobody knows, and so are none."""
+
+    @property
+    def told(self) -> list[Problem]:
+        """The mistakes that there are for certain."""
+        return [problem for problem in self.problems if problem not in self.unsure]
 
     def problem(self, node: Node, key: str, message: str, column: int = 0) -> None:
-        """A mistake at ``node``, or at another column of its line."""
-        self.problems.append(Problem(self.path, node.line, column or node.column, key, message))
+        """A mistake at ``node``, or at another column of its line; in the file that the node is from."""
+        origin = node.origin or _HERE
+        if origin.notes:
+            message = f"{message} ({'; '.join(origin.notes)})"
+        problem = Problem(origin.path or self.path, node.line, column or node.column, key, message)
+        self.problems.append(problem)
+        if origin.unknown:
+            self.unsure.append(problem)
 
     def refuse(self, node: Node, key: str, allowed: str) -> None:
         """``found ..., allowed ...`` at ``node``."""

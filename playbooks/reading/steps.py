@@ -141,8 +141,21 @@ class TimedSteps:
     """Reads steps one after the other; ``at`` may not go back in time."""
 
     def __init__(self) -> None:
-        self._at_us = 0
+        self._at_us = [0]
+        """The earliest that the next step can act, by its session or, in a group, by its round; one for each depth."""
         self._ended = ""
+
+    def begin_round(self) -> None:
+        """What follows belongs to a round of a group, whose times count from its beginning."""
+        self._at_us.append(0)
+
+    def end_round(self) -> int:
+        """The round is over; returns how long it takes at least."""
+        return self._at_us.pop()
+
+    def took(self, at_least_us: int) -> None:
+        """A group has been read, whose rounds take so long together at least."""
+        self._at_us[-1] += at_least_us
 
     def read(self, node: YamlMapping, index: int, key: str, notes: Notes) -> Step | None:
         """The step, or None after noting what is wrong with it."""
@@ -161,7 +174,7 @@ class TimedSteps:
             check_operation(OPERATIONS[name], fields, notes)
         elif OTHER_SIDE in fields.values:
             check_sides(fields, notes)
-        trigger = self._trigger(fields, notes)
+        trigger = self.trigger(fields, notes)
         if len(notes.problems) > before or not is_for(fields.get("kafka"), notes):
             return None
         if verb == "admin":
@@ -182,7 +195,8 @@ class TimedSteps:
             note=fields.get("note", ""),
         )
 
-    def _trigger(self, fields: Fields, notes: Notes) -> Trigger:
+    def trigger(self, fields: Fields, notes: Notes) -> Trigger:
+        """When a step or a group begins."""
         given = [name for name in ("at", "after", "when") if fields.given(name)]
         for name in given[1:]:
             notes.problem(
@@ -197,13 +211,14 @@ class TimedSteps:
         if "when" in given:
             return Trigger("when", 0, fields.get("when"), fields.get("within", -1))
         if "at" in given:
-            at_us = fields.get("at", self._at_us)
-            if at_us < self._at_us:
-                earliest = f"{duration_text(self._at_us)} or later, as in the step before"
+            floor_us = self._at_us[-1]
+            at_us = fields.get("at", floor_us)
+            if at_us < floor_us:
+                earliest = f"{duration_text(floor_us)} or later, as in the step before"
                 message = f"found {duration_text(at_us)}, allowed is {earliest}"
                 notes.problem(fields.at("at"), fields.path("at"), message)
-            self._at_us = max(at_us, self._at_us)
-            return Trigger("at", at_us, executed=fields.get("executed", -1))
+            self._at_us[-1] = max(at_us, floor_us)
+            return Trigger("at", at_us, since_round=len(self._at_us) - 1, executed=fields.get("executed", -1))
         return Trigger("after", fields.get("after", 0))
 
 
