@@ -10,7 +10,7 @@ from playbooks.inferring import Inferred
 from playbooks.loader import PlaybookError, loads
 from playbooks.model import Playbook, Position, Step, Trigger
 from playbooks.result import Checked
-from playbooks.retelling import Added, Entry, Own, Told, is_marker
+from playbooks.retelling import Added, Entry, Own, Told
 from playbooks.step_text import block, instant, scalar, step_lines
 from playbooks.story import Story
 from playbooks.version import tool_version
@@ -66,7 +66,7 @@ def _means(playbook: Playbook, told: list[Entry]) -> bool:
 
 def _plain(step: Step) -> Step:
     """What a step does, wherever it stands and whenever it acts."""
-    return replace(step, index=0, where=Position(0, 0), trigger=Trigger("at"))
+    return replace(step, index=0, label="", where=Position(0, 0), trigger=Trigger("at"))
 
 
 def _in_place(text: str, story: Story, told: list[Entry]) -> str:
@@ -75,6 +75,8 @@ def _in_place(text: str, story: Story, told: list[Entry]) -> str:
         return text
     if value_of(root_of(text), "steps") is None:
         return _anew(text, story, told)
+    if any(step.verb == "round" for step in story.playbook.steps):
+        raise EditError("steps in rounds")
     found = listed(text, "steps")
     chunks: list[list[str]] = []
     used: list[int] = []
@@ -122,7 +124,7 @@ def _anew(text: str, story: Story, told: list[Entry]) -> str:
             lines += block(step_lines(each.step, each.trigger), 2)
         elif each.step is None:
             lines += _remark(each.text, 2)
-        elif not is_marker(each.step):
+        elif each.step.verb != "round":
             lines += commented(block(step_lines(each.step), 2), 2)
     if len(lines) == 1:
         lines = ["steps: []"]

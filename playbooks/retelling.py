@@ -16,8 +16,6 @@ from playbooks.story import Acted, Story
 from playbooks.wording import step_name, words
 
 _HOUR_US: Final = 3_600_000_000
-_MARKER: Final = "round"
-"""Verb of the steps that only say where a round of repeated steps begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +51,6 @@ class Told:
 Entry = Own | Added | Told
 
 
-def is_marker(step: Step) -> bool:
-    """Whether a step does nothing but say where it stands."""
-    return str(step.verb) == _MARKER
-
-
 def entries(story: Story) -> list[Entry]:
     """The steps of a playbook that comes to the same events, in order."""
     if story.as_written:
@@ -79,8 +72,10 @@ class _Entries:
         """Whether that is another one than the playbook's own step before."""
         self._last_us = 0
         """When the playbook's own step before acted."""
-        self._wake: tuple[Acted, int] | None = None
-        """An action that is left out, and how many steps in its wake are still to come."""
+        self._wake = 0
+        """How many steps in the wake of an action that is left out are still to come."""
+        self._round = False
+        """Whether the playbook's own step before began a round, and is left out."""
 
     def all(self) -> list[Entry]:
         """Everything, with how it ends."""
@@ -88,9 +83,9 @@ class _Entries:
         for number, step in enumerate(self._story.playbook.steps):
             while acted and acted[0].action.steps <= number:
                 self._operator(acted.pop(0))
-            if number >= len(self._story.taken_us):
+            if number >= len(self._story.taken):
                 break
-            self._own(step, self._story.taken_us[number])
+            self._own(step, *self._story.taken[number])
         for each in acted:
             self._operator(each)
         self._ending()
@@ -105,7 +100,7 @@ class _Entries:
             self._found.append(
                 Told(f"at {instant(acted.action.at_us)} the operator tried {words(action)}, in vain: {acted.error}")
             )
-            self._wake = (acted, acted.woke) if acted.woke else None
+            self._wake = acted.woke
             return
         named = replace(action, name=acted.heals or action.name)
         remark = "the operator" if not acted.error else f"the operator; {acted.error}"
@@ -121,12 +116,13 @@ class _Entries:
 
     # -- the playbook's own -----------------------------------------------------------------------------------------
 
-    def _own(self, step: Step, taken_us: int) -> None:
+    def _own(self, step: Step, taken_us: int, executed: int) -> None:
         last_us, self._last_us = self._last_us, taken_us
-        if is_marker(step):
-            self._between = True
+        if step.verb == "round":
+            self._between = self._round = True
             return
-        trigger = self._trigger(step, taken_us, last_us)
+        trigger = self._trigger(step, Trigger("at", taken_us, executed=executed), last_us)
+        self._round = False
         self._found.append(Own(step, trigger))
         chosen = trigger or step.trigger
         if chosen.kind == "at":
@@ -134,20 +130,18 @@ class _Entries:
         self._before_us = taken_us
         self._between = False
 
-    def _trigger(self, step: Step, taken_us: int, last_us: int) -> Trigger | None:
+    def _trigger(self, step: Step, exact: Trigger, last_us: int) -> Trigger | None:
         """Another trigger where its own would not do, None where it would."""
         if step.verb == "manual":
             return None
-        if self._wake is not None:
-            acted, left = self._wake
-            self._wake = (acted, left - 1) if left > 1 else None
-            return Trigger("at", taken_us, executed=acted.action.executed)
+        woken, self._wake = self._wake > 0, max(0, self._wake - 1)
         own = step.trigger
         if own.kind == "when":
-            return self._patient(own, taken_us, last_us)
-        late = own.kind == "at" and own.time_us < self._at_us
+            # What made the engine look at the condition here and not before is not there any more.
+            return exact if woken or self._round else self._patient(own, exact.time_us, last_us)
+        late = own.kind == "at" and (own.since_round > 0 or own.time_us < self._at_us)
         counts = own.kind == "after" and self._between
-        return Trigger("at", taken_us) if late or counts else None
+        return replace(exact, executed=-1) if late or counts else None
 
     def _patient(self, own: Trigger, taken_us: int, last_us: int) -> Trigger | None:
         """A ``when`` may wait until the same instant as it could, whatever now stands before it."""
@@ -165,7 +159,7 @@ class _Entries:
 
     def _ending(self) -> None:
         story = self._story
-        taken = story.playbook.steps[: len(story.taken_us)]
+        taken = story.playbook.steps[: len(story.taken)]
         if story.playbook.spec.manual or (taken and taken[-1].verb in ENDINGS):
             return
         if story.left is not None:
@@ -181,10 +175,10 @@ class _Entries:
             self._add(Trigger("at", story.recorded.until_us), (("stop", "now"),), "the session was cut off here")
 
     def _never_acted(self) -> None:
-        left = self._story.playbook.steps[len(self._story.taken_us) :]
+        left = self._story.playbook.steps[len(self._story.taken) :]
         if not left:
             return
         why = f": {self._story.reason}" if self._story.reason else ""
         named = f"{step_name(left[0])} to {step_name(left[-1])[5:]}" if len(left) > 1 else step_name(left[0])
         self._found.append(Told(f"{named} of the playbook never acted{why}"))
-        self._found += [Told("", step) for step in left if not is_marker(step)]
+        self._found += [Told("", step) for step in left if step.verb != "round"]

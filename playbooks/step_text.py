@@ -36,6 +36,7 @@ def instant(us: int) -> str:
 def scalar(text: str, *, inside: bool = False) -> str:
     """A text so that YAML reads it back; in quotes where it must. ``inside``: it stands in brackets."""
     plain = _WITHIN if inside else _PLAIN
+    text = text.replace("${", "$${")
     good = plain.fullmatch(text) and not text.endswith(" ") and text.lower() not in _NOTHING
     return text if good else json.dumps(text, ensure_ascii=False)
 
@@ -65,8 +66,8 @@ def trigger_lines(trigger: Trigger) -> list[Line]:
     return [("when", scalar(trigger.condition.text)), *within]
 
 
-def action_lines(action: Action) -> list[Line]:
-    """What an action does, its verb first; parameters at their defaults are left out."""
+def action_lines(action: Action, *, whole: bool = False) -> list[Line]:
+    """What an action does, its verb first; without ``whole``, parameters at their defaults are left out."""
     lines: list[Line] = [(action.verb, action.name)]
     if action.target and action.verb == "inject":
         lines.append(("target", scalar(action.target)))
@@ -74,7 +75,7 @@ def action_lines(action: Action) -> list[Line]:
     params = {param.name: param for param in declared.params} if declared else {}
     for name, value in action.params.items():
         param = params.get(name)
-        if param is None or value != param.default or type(value) is not type(param.default):
+        if whole or param is None or value != param.default or type(value) is not type(param.default):
             lines.append((name, _value(param, value)))
     if action.for_us >= 0 and action.verb == "inject":
         lines.append(("for", instant(action.for_us)))
@@ -91,7 +92,7 @@ def step_lines(step: Step, trigger: Trigger | None = None) -> list[Line]:
     if step.verb in ("settle", "stop"):
         lines.append((step.verb, step.name))
     else:
-        lines += action_lines(action_of(step))
+        lines += action_lines(action_of(step), whole=True)
     if step.refused:
         lines.append(("refused", step.refused))
     return lines + ([("note", scalar(step.note))] if step.note else [])

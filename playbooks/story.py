@@ -48,8 +48,8 @@ class Story:
     """In order, without the one that began the end."""
     left: Acted | None
     """How the operator ended it, if he did."""
-    taken_us: tuple[int, ...]
-    """When each step of the playbook acted."""
+    taken: tuple[tuple[int, int], ...]
+    """When each step of the playbook acted, and after how many kernel events."""
     settled_us: int
     """When the quiet time began; -1: it never did."""
     reason: str
@@ -71,7 +71,7 @@ class Story:
     @property
     def as_written(self) -> bool:
         """Whether nothing but the playbook itself happened, from its beginning to its end."""
-        whole = len(self.taken_us) == len(self.playbook.steps)
+        whole = len(self.taken) == len(self.playbook.steps)
         return whole and not (self.acted or self.left or self.torn or self.cut)
 
 
@@ -84,6 +84,10 @@ def retell(recorded: Recorded, progress: Progress = lambda done, total: None) ->
         PlaybookError: the session's playbook is not one that this version runs.
     """
     comparison = begin(recorded, progress)
+    stood: list[tuple[int, int]] = []
+    if isinstance(comparison.session, Session):
+        cluster = comparison.session.cluster
+        comparison.session.on_step = lambda step: stood.append((cluster.now_us, cluster.executed))
     places = []
     for action in recorded.actions:
         comparison.stand(action)
@@ -95,7 +99,7 @@ def retell(recorded: Recorded, progress: Progress = lambda done, total: None) ->
         places.append((action, *place, _steps(comparison) - before))
     comparison.to_the_end()
     session = comparison.session
-    steps, taken_us, settled_us = _told(recorded)
+    steps, taken, settled_us = _told(recorded)
     acted = [
         Acted(action, pending, heals, *_answer(steps, number), woke)
         for number, (action, pending, heals, woke) in enumerate(places)
@@ -108,7 +112,7 @@ def retell(recorded: Recorded, progress: Progress = lambda done, total: None) ->
         seed=recorded.start.seed,
         acted=tuple(acted),
         left=ends[0] if ends else None,
-        taken_us=taken_us,
+        taken=tuple(stood[:taken]) if isinstance(session, Session) else ((0, 0),) * taken,
         settled_us=settled_us,
         reason=session.reason,
     )
@@ -133,10 +137,10 @@ def _place(comparison: Comparison, action: RecordedAction) -> tuple[bool, str]:
     return pending, heals
 
 
-def _told(recorded: Recorded) -> tuple[list[tuple[str, bool]], tuple[int, ...], int]:
-    """The operator's actions with their refusals, when the steps acted, and when the quiet time began."""
+def _told(recorded: Recorded) -> tuple[list[tuple[str, bool]], int, int]:
+    """The operator's actions with their refusals, how many steps acted, and when the quiet time began."""
     operator: list[tuple[str, bool]] = []
-    taken: list[int] = []
+    taken = 0
     settled_us = -1
     before: Any = None
     for line in decode(
@@ -149,9 +153,9 @@ def _told(recorded: Recorded) -> tuple[list[tuple[str, bool]], tuple[int, ...], 
             elif line.by == PLAYBOOK:
                 settled_us = line.at_us
             else:
-                taken.append(line.at_us)
+                taken += 1
         before = line
-    return operator, tuple(taken), settled_us
+    return operator, taken, settled_us
 
 
 def _answer(answers: list[tuple[str, bool]], number: int) -> tuple[str, bool]:
