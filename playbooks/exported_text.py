@@ -40,7 +40,8 @@ def draft(story: Story, told: list[Entry], name: str) -> str:
         text = put(text, "seed", str(story.seed))
     if story.cut and story.settled_us >= 0:
         text = put(text, "settle", instant(story.recorded.until_us - story.settled_us))
-    text = without(text, "profiles", "The session is of one version only.")
+    text = without(text, "profiles", "The session is of one version only:")
+    text = without(text, "vary", "The session is one cell of this:")
     head = _head(story)
     for write in (_in_place, _anew):
         with suppress(EditError, PlaybookError):

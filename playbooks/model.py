@@ -6,6 +6,7 @@ from typing import Any, Literal
 from cluster_model.spec import ClusterSpec
 from faults.guards import Limits
 from playbooks.conditions import Condition
+from playbooks.grid import Grid
 
 StepVerb = Literal["inject", "heal", "admin", "settle", "stop", "manual", "round"]
 
@@ -113,6 +114,8 @@ class Playbook:
     """Where the story comes from: the key ``source`` of the file."""
     profiles: tuple[str, ...] = ()
     """The Kafka versions under which it is expected to pass, oldest first."""
+    grid: Grid | None = None
+    """What ``vary`` says, where the playbook has one."""
 
     @property
     def load_alone(self) -> bool:

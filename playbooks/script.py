@@ -46,7 +46,7 @@ class Script:
         return due_us(step.trigger, self._previous_us, -1 if patient else PATIENCE_US, since_us)
 
     def events_left(self, executed: int) -> int:
-        """Kernel events until the exact place of the next step, when ``executed`` are handled; -1: it has none."""
+        """Kernel events until the exact place of the next step in its instant; -1 where it has none."""
         step = self.next
         if step is None or step.trigger.executed < 0:
             return -1

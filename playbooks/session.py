@@ -134,7 +134,7 @@ class Session:
         """
         left = max_events
         while not self._ended:
-            moment = self._moment()
+            moment = self.moment_us()
             target = until_us if moment < 0 else min(moment, until_us)
             if target < self.cluster.now_us:
                 break
@@ -158,6 +158,21 @@ class Session:
             self._at_moment()
         self._collect()
         return not self._ended
+
+    def moment_us(self) -> int:
+        """The next instant at which the engine itself does something, -1 when only conditions can bring it on."""
+        moments = [self.until_us] if self.until_us >= 0 else []
+        step = self.next_step
+        if self._end_us >= 0:
+            moments.append(self._end_us)
+        elif step is None:
+            if not self.open_ended:
+                moments.append(max(self.cluster.now_us, self._quiet_from()))
+        else:
+            due = self._script.due_us(patient=self.open_ended)
+            if due >= 0:
+                moments.append(max(due, self.cluster.now_us))
+        return min(moments, default=-1)
 
     def act(self, action: Action) -> str:
         """Do what an operator asks, now; returns one line for the screen. The action is recorded for replays.
@@ -211,21 +226,6 @@ class Session:
         return self._result
 
     # -- what happens when ------------------------------------------------------------------------------------------
-
-    def _moment(self) -> int:
-        """The next instant at which the engine itself does something, -1 when only conditions can bring it on."""
-        moments = [self.until_us] if self.until_us >= 0 else []
-        step = self.next_step
-        if self._end_us >= 0:
-            moments.append(self._end_us)
-        elif step is None:
-            if not self.open_ended:
-                moments.append(max(self.cluster.now_us, self._quiet_from()))
-        else:
-            due = self._script.due_us(patient=self.open_ended)
-            if due >= 0:
-                moments.append(max(due, self.cluster.now_us))
-        return min(moments, default=-1)
 
     def _quiet_from(self) -> int:
         """When settling may begin: faults with an end of their own are given their time, as is a load without steps."""

@@ -13,6 +13,7 @@ from faults.spelling import percent
 from playbooks.fault_words import described
 from playbooks.model import Position, Step, StepVerb, Trigger
 from playbooks.problems import listed, nearest, shown
+from playbooks.reading.given import GIVEN, counts
 from playbooks.reading.kinds import (
     BAD,
     DURATION,
@@ -31,7 +32,7 @@ from playbooks.reading.notes import Notes
 from playbooks.reading.operations import check_operation, learn, operation_kind
 from playbooks.reading.references import ConditionText
 from playbooks.reading.targets import Target, check_sides
-from playbooks.reading.versions import KAFKA, is_for
+from playbooks.reading.versions import KAFKA
 from playbooks.units import (
     DURATION_ALLOWED,
     DURATION_PATTERN,
@@ -130,7 +131,7 @@ def timed_record(verb: str, name: str) -> Record:
         keys |= {"if_any": IF_ANY, **_parameters(fault.params)}
     elif verb == "admin":
         keys |= {"refused": REFUSED, **_parameters(OPERATIONS[name].params)}
-    return Record({**keys, "kafka": KAFKA, "note": NOTE})
+    return Record({**keys, "kafka": KAFKA, "given": GIVEN, "note": NOTE})
 
 
 def _parameters(params: tuple[Param, ...]) -> dict[str, Key]:
@@ -160,7 +161,7 @@ class TimedSteps:
     def read(self, node: YamlMapping, index: int, key: str, notes: Notes) -> Step | None:
         """The step, or None after noting what is wrong with it."""
         before = len(notes.problems)
-        verb = the_verb(node, key, tuple(TIMED_VERBS), MANUAL_VERBS, TIMED_HINT, notes, (*TRIGGERS, "kafka"))
+        verb = the_verb(node, key, tuple(TIMED_VERBS), MANUAL_VERBS, TIMED_HINT, notes, (*TRIGGERS, "kafka", "given"))
         if verb is None:
             return None
         if self._ended:
@@ -175,12 +176,12 @@ class TimedSteps:
         elif OTHER_SIDE in fields.values:
             check_sides(fields, notes)
         trigger = self.trigger(fields, notes)
-        if len(notes.problems) > before or not is_for(fields.get("kafka"), notes):
+        if len(notes.problems) > before or not counts(fields, notes):
             return None
         if verb == "admin":
             learn(OPERATIONS[name], fields, notes)
         self._ended = verb if verb in ENDINGS else ""
-        used = {*TRIGGERS, verb, "target", "for", "if_any", "refused", "kafka", "note"}
+        used = {*TRIGGERS, verb, "target", "for", "if_any", "refused", "kafka", "given", "note"}
         return Step(
             index=index,
             where=Position(node.line, node.column),
