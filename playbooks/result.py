@@ -100,6 +100,9 @@ class Result:
                 {"fault": each.fault, "target": each.target, "at_us": each.at_us, "detail": each.detail}
                 for each in self.skipped
             ],
+            "title": self.title,
+            "reason": self.reason,
+            "losses": [_loss(each) for each in self.losses],
         }
 
 
@@ -210,6 +213,21 @@ def _ledger(ledger: LedgerView) -> dict[str, int]:
         "reordered": ledger.reordered,
         "undone": ledger.undone,
         "leaked": ledger.leaked,
+    }
+
+
+def _loss(lost: RecordsLost) -> dict[str, Any]:
+    """Acknowledged records that are gone, from ``offset`` of the log and ``record`` of the client on."""
+    return {
+        "partition": lost.partition,
+        "client": lost.client,
+        "record": lost.sequence,
+        "offset": lost.log_offset,
+        "count": lost.count,
+        "epoch": lost.leader_epoch,
+        "acks": lost.acks,
+        "committed": lost.committed,
+        "cause": lost.cause,
     }
 
 
