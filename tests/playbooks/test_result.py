@@ -15,6 +15,7 @@ from tests.support.playbooks import CRASH, timed
 
 INT = int
 ENDS = ("committed", "aborted", "unknown")
+SUMS = {"us": INT, "longest_us": INT, "times": INT}
 SHAPE: dict[str, Any] = {
     "playbook": str,
     "seed": INT,
@@ -62,6 +63,18 @@ SHAPE: dict[str, Any] = {
             }
         },
     },
+    "unavailable": {
+        **SUMS,
+        "clients": {
+            "checkout": {
+                "acks": str,
+                **SUMS,
+                "partitions": {"orders-0": {**SUMS, "refusals": INT, "spans": [[INT]]}},
+            }
+        },
+        "groups": {"billing": {**SUMS, "partitions": [str]}},
+        "partitions": {"orders-0": {**SUMS, "spans": [[INT]]}},
+    },
     "violations": [{"invariant": str, "at_us": INT, "partition": str, "detail": str, "cause": str}],
     "partitions": {
         "orders-0": {
@@ -81,7 +94,8 @@ SHAPE: dict[str, Any] = {
         {
             **dict.fromkeys(("partition", "client"), str),
             **dict.fromkeys(("record", "offset", "count", "epoch", "acks"), INT),
-            **{"committed": bool, "cause": str},
+            "committed": bool,
+            "cause": str,
         }
     ],
 }

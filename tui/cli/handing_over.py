@@ -23,10 +23,10 @@ from tui.cli.verdicts import Ended
 def hand_over(console: Console, request: Request, checked: Checked, ended: Sequence[Ended]) -> int:
     """Write the documents that were asked for; the exit code of the run.
 
-    Of a run that was stopped, nothing is written: it would look like a whole one.
+    Of a run that was stopped before all had a verdict, nothing is written: it would look like a whole one.
     """
     code = worst(each.outcome.code for each in ended)
-    if code == INTERRUPTED:
+    if code == INTERRUPTED and any(each.outcome.result is None for each in ended):
         return code
     differences: list[Difference] = []
     if checked.baseline is not None:

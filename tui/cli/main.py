@@ -101,6 +101,9 @@ def _run(
     save_baseline: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Store what to compare with later.")
     ] = None,
+    speed: Annotated[
+        float | None, typer.Option(metavar="X", help="Tell it live, at so many virtual seconds per second.")
+    ] = None,
 ) -> None:
     """Run playbooks without a screen.
 
@@ -111,6 +114,7 @@ def _run(
 
     request = Request(
         *(files, seed, settings or (), until, out, json, junit, plain, dry_run),
+        speed=speed,
         jobs=jobs,
         fail_fast=fail_fast,
         tags=tag or (),
@@ -207,6 +211,22 @@ def _replay(
     from tui.cli.replaying import run_replay  # noqa: PLC0415
 
     _end(lambda: run_replay(session, json=json))
+
+
+@app.command("diff")
+def _diff(
+    left: Annotated[str, typer.Argument(metavar="SESSION", help="Directory of a recorded session, or its id.")],
+    right: Annotated[str, typer.Argument(metavar="SESSION", help="Another one.")],
+    json: JsonOption = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also what is the same.")] = False,
+) -> None:
+    """Compare two recorded sessions: the first event that differs, then what came of each, side by side.
+
+    Exit code 0: the same happened in both. 1: it did not. 2: one cannot be read.
+    """
+    from tui.cli.diffing import run_diff  # noqa: PLC0415
+
+    _end(lambda: run_diff(left, right, json=json, everything=everything))
 
 
 @app.command("peek")

@@ -12,6 +12,7 @@ from playbooks.settings import SettingError
 from playbooks.units import UnitError, duration_us
 from tui.cli.chosen import Chosen, choose, read, settings_of
 from tui.cli.console import complain, complain_of
+from tui.cli.pacing import can_be_told
 
 STDOUT = Path("-")
 
@@ -29,6 +30,7 @@ class Request:
     junit: Path | None = None
     plain: bool = False
     dry_run: bool = False
+    speed: float | None = None
     jobs: int | None = None
     """None: as many as there are cores."""
     fail_fast: bool = False
@@ -84,6 +86,8 @@ def checked(request: Request) -> Checked | None:
     good = until_us is not None and good
     good = _tags_known(request, known) and good
     good = _fits_together(request, chosen) and good
+    if request.speed is not None:
+        good = can_be_told(request.speed, chosen, len(found), dry=request.dry_run) and good
     good = _can_be_written(request) and good
     baseline = None
     if request.baseline is not None:

@@ -14,6 +14,7 @@ from tui.cli.chosen import Chosen
 from tui.cli.console import answers, complain, people, say
 from tui.cli.driving import Driving
 from tui.cli.handing_over import hand_over, to_text
+from tui.cli.pacing import Pace
 from tui.cli.printing import print_result
 from tui.cli.requesting import STDOUT, Checked, Request, checked
 from tui.cli.suite_report import print_suite
@@ -37,7 +38,7 @@ def run(request: Request) -> int:
     for each in asked.chosen:
         names.append(unused(each.playbook.name, names))
     jobs = [_job(each, out, asked.until_us) for each in asked.chosen]
-    if asked.is_suite and request.jobs != 1 and not request.plain:
+    if asked.is_suite and request.jobs != 1 and not request.plain and request.speed is None:
         from tui.cli.suite import run_suite  # noqa: PLC0415 - a single playbook needs none of it
 
         workers = request.jobs or cores()
@@ -62,7 +63,12 @@ def _one_after_other(request: Request, asked: Checked, out: Path, jobs: list[Job
     """Run all in this process and tell everything of each."""
     console = people()
     driving = Driving(console, out, asked.until_us)
-    if request.plain:
+    if request.speed is not None:
+        from tui.cli.narrating import Narrating  # noqa: PLC0415 - it tells what is foretold, as a dry run does
+
+        lines = answers() if request.plain and not request.json and request.markdown != STDOUT else console
+        driving.narrating = Narrating(Pace(request.speed), lines, request.plain)
+    elif request.plain:
         driving.events = console if request.json or request.markdown == STDOUT else answers()
     outcomes: list[Outcome] = []
     for number, (each, job) in enumerate(zip(asked.chosen, jobs, strict=True)):
@@ -83,7 +89,9 @@ def _run_one(driving: Driving, chosen: Chosen, job: Job) -> Outcome:
     try:
         result = driving.run(chosen)
         print_result(driving.console, result)
-        return Outcome(job, result, code=CODES[result.verdict], session=result.session, wall_s=driving.took_s)
+        stopped = driving.narrating is not None and driving.narrating.stopped
+        code = INTERRUPTED if stopped else CODES[result.verdict]
+        return Outcome(job, result, "", code, result.session, "", driving.took_s)
     except ModelError as found:
         error = f"{chosen.playbook.path}: {found}"
         complain(error)
