@@ -210,7 +210,7 @@ def _expectations(before: Mapping[str, bool], now: Mapping[str, bool]) -> list[C
         elif before[text] != ok:
             changes.append(Change(f"expectation {text}", word[before[text]], word[ok], -1 if ok else 1))
     gone = [text for text in before if text not in now]
-    return changes + [Change(f"expectation {text}", word[before[text]], "gone") for text in gone]
+    return changes + [Change(f"expectation {text}", word[before[text]], "not there") for text in gone]
 
 
 def us_text(us: int) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from playbooks.baseline import Entry, entry_of, us_text
+from playbooks.baseline import Entry, entry_of
 from playbooks.exit_codes import BAD_INPUT, INTERRUPTED
 from playbooks.expecting import seconds
 from playbooks.job import NOT_RUN, Outcome
@@ -79,7 +79,6 @@ def row(ended: Ended, *, took: bool = True) -> tuple[str, ...]:
     if result is None:
         return (ended.name, "-", ended.verdict, *["-"] * 5, *wall, "-")
     ledger = result.ledger
-    out = result.to_json().get("unavailable")
     return (
         ended.name,
         result.profile,
@@ -87,11 +86,16 @@ def row(ended: Ended, *, took: bool = True) -> tuple[str, ...]:
         str(ledger.acked),
         f"{ledger.acked_lost}/{ledger.committed_lost}",
         str(ledger.duplicates),
-        us_text(out["us"]) if out else "-",
-        f"{result.virtual_us // 1_000_000}.{result.virtual_us // 1_000 % 1_000:03d}s" if result.virtual_us else "-",
+        _rounded(result.unavailable.us) if result.virtual_us else "-",
+        _rounded(result.virtual_us) if result.virtual_us else "-",
         *wall,
         str(result.events),
     )
+
+
+def _rounded(us: int) -> str:
+    """Seconds to three digits, cut off."""
+    return f"{us // 1_000_000}.{us // 1_000 % 1_000:03d}s"
 
 
 def tally(all_ended: Sequence[Ended]) -> str:
