@@ -98,14 +98,6 @@ SHAPE: dict[str, Any] = {
     "skipped": [{"fault": str, "target": str, "at_us": INT, "detail": str}],
     "title": str,
     "reason": str,
-    "losses": [
-        {
-            **dict.fromkeys(("partition", "client"), str),
-            **dict.fromkeys(("record", "offset", "count", "epoch", "acks"), INT),
-            "committed": bool,
-            "cause": str,
-        }
-    ],
 }
 
 
