@@ -42,7 +42,7 @@ PIECES = st.sampled_from(
         "when:", "inject: lag", "target: random(" + "9" * 60 + ", all)", "broker: 1", "acks: all", "show", "\t",
         "\u0085", "\ufeff", "٣", "\\ud800", "<<: *a", "name", "placement: [[]]", "steps:", "expect:", "always: ",
         "leo(orders-0)", "${", "${x}", "$${", "${a}", "vars: {a: 1}", "vars: {a: '${a}'}", "include: az-loss",
-        "- include: az-loss\n    with: {zone: a}", "with: ", "fragment: x", "repeat: 2", "as: a", "include: [az-loss, x]",
+        "- include: az-loss\n    with: {zone: a}", "with: ", "fragment: x", "repeat: 2", "as: a", "include: [x, y]",
     ]
 ) | st.text(max_size=12)  # fmt: skip
 
