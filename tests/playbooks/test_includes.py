@@ -9,6 +9,7 @@ import pytest
 
 from playbooks import bundled, layout
 from playbooks.changing import changed
+from playbooks.exporting import export
 from playbooks.job import Job, perform
 from playbooks.loader import load, loads
 from playbooks.model import Playbook
@@ -19,6 +20,7 @@ from playbooks.recorder import Recorder
 from playbooks.replay import replay
 from playbooks.running import start_session
 from playbooks.settings import SettingError
+from playbooks.written_out import written_out
 
 MAIN = """\
 floodmark: 1
@@ -345,6 +347,24 @@ def test_a_session_without_fragments_has_no_file_of_them(tmp_path: Path) -> None
     (recorder.path / layout.FRAGMENTS).write_text("{}")
     with pytest.raises(SessionError, match=r"files: fragments\.json is missing"):
         read_session(recorder.path)
+
+
+def test_a_playbook_is_written_out_in_one_file(shop: Path) -> None:
+    text = MAIN.replace("- heal: all", "- {repeat: 2, as: n, steps: [{heal: all, note: '$${a} ${n} ${zone} $${n}'}]}")
+    one = loads(text, "x.yaml", KEPT)
+    other = loads(written_out(text, "x.yaml", KEPT), "y.yaml", {})
+    assert alike(one, other)
+    assert [step.note for step in other.steps if step.note.startswith("$")] == ["${a} 1 b ${n}", "${a} 2 b ${n}"]
+    assert written_out(WRITTEN_OUT, "x.yaml", {}) == WRITTEN_OUT
+
+
+def test_a_session_with_fragments_is_exported_as_one_file(session: Path) -> None:
+    exported = export(read_session(session))
+    manifest = layout.read_manifest(session)
+    assert manifest is not None
+    assert exported.digest == manifest.digest
+    assert "include" not in exported.text
+    assert start_session(loads(exported.text, "e.yaml")).finish().digest == manifest.digest
 
 
 def test_a_fragment_is_no_playbook(shop: Path) -> None:

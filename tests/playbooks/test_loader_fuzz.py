@@ -29,9 +29,7 @@ steps:
       - {heal: all, note: "${n} $${n}"}
 expect: ["acked_lost() == 0"]
 """
-BASE = (
-    "floodmark: 1\nfragment: base\nvars: {lag: 5ms}\nsteps: [{at: 1s, inject: lag, target: all, latency: '${lag}'}]"
-)
+BASE = "floodmark: 1\nfragment: base\nvars: {lag: 5ms}\nsteps: [{at: 1s, inject: lag, target: all, latency: '${lag}'}]"
 PART = "floodmark: 1\nfragment: p\nvars: {who: }\nsteps: [{inject: crash, target: 'broker(${who})', for: 1s}]"
 KEPT = {"base.yaml": BASE, "part.yaml": PART, "az-loss": (bundled.FRAGMENTS / "az-loss.yaml").read_text()}
 TEXTS = [*(bundled.path_of(name).read_text() for name in bundled.names()), *[VARIED.replace(" ${many}", "")] * 5]
