@@ -19,8 +19,8 @@ from cluster_model.events import DATA_KINDS, Event, describe
 from cluster_model.internal_topics import INTERNAL
 from faults.action import Action
 from playbooks.coming import Next, coming
-from playbooks.dry_run import Foretold, foretell
 from playbooks.expecting import seconds
+from playbooks.foretelling import Foretold, foretell
 from playbooks.result import Result
 from playbooks.session import SLICE_US, Session
 from tui.cli.console import say
