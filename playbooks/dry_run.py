@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from cluster_model.cluster import Cluster
 from faults.action import Action
@@ -12,7 +12,18 @@ from playbooks.guarding import board_for
 from playbooks.model import Playbook
 from playbooks.result import Verdict
 from playbooks.session import SLICE_US, Session
-from playbooks.wording import step_words
+from playbooks.wording import step_name, step_words
+
+
+class Unreached(NamedTuple):
+    """A step that never acted."""
+
+    step: int
+    """From 1, in the order in which steps act."""
+    text: str
+    """The step in words."""
+    name: str
+    """How people call it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +35,7 @@ class DryRun:
     profile: str
     timeline: tuple[Entry, ...]
     """Everything in the order in which it happens, then what never does."""
-    unreached: tuple[tuple[int, str], ...]
-    """Steps that never acted: number from 1, and words."""
+    unreached: tuple[Unreached, ...]
     reason: str
     """Why they did not; also why the run would be inconclusive."""
     verdict: Verdict
@@ -47,7 +57,7 @@ class DryRun:
             "virtual_us": self.virtual_us,
             "timeline": [{"what": each.what, **each.to_json()} for each in self.timeline],
             "steps": [each.to_json() for each in self.foretold],
-            "unreached": [{"step": number, "text": text} for number, text in self.unreached],
+            "unreached": [each._asdict() for each in self.unreached],
             "reason": self.reason,
         }
 
@@ -88,7 +98,7 @@ def dry_run(
         seed,
         session.cluster.profile.name,
         tuple(found.entries),
-        tuple((each.index + 1, step_words(each)) for each in left),
+        tuple(Unreached(each.index + 1, step_words(each), step_name(each)) for each in left),
         result.reason,
         result.verdict,
         result.virtual_us,

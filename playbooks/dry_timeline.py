@@ -24,6 +24,8 @@ class Moment:
     text: str
     step: int = 0
     """From 1; 0 where it is no step."""
+    name: str = ""
+    """How people call the step."""
     when: str = ""
     """The condition that brought a step on, and how long it took; of one that never came what it goes by."""
     refused: str = ""
@@ -31,7 +33,7 @@ class Moment:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        step = {"step": self.step, "when": self.when, "refused": self.refused} if self.step else {}
+        step = {"step": self.step, "name": self.name, "when": self.when, "refused": self.refused} if self.step else {}
         return {"at_us": self.at_us if self.at_us >= 0 else None, "text": self.text, **step}
 
 
@@ -72,7 +74,7 @@ class Timeline:
         else:
             self._add(Moment("end", end_us, "the end"))
         for step in left:
-            self._add(Moment("never", -1, step_words(step), step.index + 1, _goes_by(step)))
+            self._add(Moment("never", -1, step_words(step), step.index + 1, step_name(step), _goes_by(step)))
 
     def _add(self, entry: Entry) -> None:
         self.entries.append(entry)
@@ -102,9 +104,9 @@ class Timeline:
             waited = event.at_us - self._previous_us
             when = f"{step.trigger.condition.text}, " + (f"after {seconds(waited)}" if waited else "at once")
         self._previous_us = event.at_us
-        if self._foretold and self._foretold[0].step == step.index + 1:
+        if self._foretold and self._foretold[0].name == event.by:
             return replace(self._foretold.pop(0), when=when)
-        return Moment("step", event.at_us, step_words(step), step.index + 1, when, event.error)
+        return Moment("step", event.at_us, step_words(step), step.index + 1, event.by, when, event.error)
 
 
 def _judged(event: ExpectationChecked) -> Moment:

@@ -1,6 +1,6 @@
 """What a step that injects a fault is about to do: told at its instant, before it acts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from faults.action import Action
@@ -9,7 +9,7 @@ from faults.catalogue import CATALOGUE
 from faults.fault import Expectation, FaultError, NobodyError
 from playbooks.foretold_words import expected_json
 from playbooks.model import Step
-from playbooks.wording import step_words
+from playbooks.wording import step_name, step_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Foretold:
     """A step that injects a fault, at the instant at which it is about to."""
 
     step: int
-    """From 1."""
+    """From 1, in the order in which steps act."""
     at_us: int
     text: str
     """The step in words."""
@@ -34,6 +34,8 @@ class Foretold:
     """``refuse`` or ``heal``."""
     skipped: str = ""
     """Who is not there to be struck, where the step allows that."""
+    name: str = ""
+    """How people call it: ``step 3.1 round 2``."""
     when: str = ""
     """The condition that brought it on, and how long it took; empty for a step that goes by the clock."""
 
@@ -47,6 +49,7 @@ class Foretold:
         acts = {"guard": self.guard, "does": self.guard_does, "reason": self.guard_reason}
         return {
             "step": self.step,
+            "name": self.name,
             "at_us": self.at_us,
             "text": self.text,
             "when": self.when,
@@ -60,6 +63,10 @@ class Foretold:
 
 def foretell(board: FaultBoard, step: Step, action: Action) -> Foretold:
     """What a step would do now; nothing is changed."""
+    return replace(_foretold(board, step, action), name=step_name(step))
+
+
+def _foretold(board: FaultBoard, step: Step, action: Action) -> Foretold:
     now, text, number = board.cluster.now_us, step_words(step), step.index + 1
     try:
         aim = board.aimed(action)

@@ -9,22 +9,19 @@ from rich.console import Console
 
 from cluster_model.events import Event
 from playbooks.expecting import seconds
+from playbooks.job import SLICE_US
 from playbooks.manual_session import ManualSession, Shown
-from playbooks.problems import counted
 from playbooks.recorder import Recorder
 from playbooks.result import Result
 from playbooks.running import start_session
 from playbooks.session import Session
-from playbooks.wording import step_name
+from playbooks.staging import stage
 from tui.cli.chosen import Chosen
 from tui.cli.printing import print_events, print_heading, print_shown, print_trace
 from tui.cli.progress import Telling
 
 if TYPE_CHECKING:
     from tui.cli.narrating import Narrating
-
-SLICE_US = 500_000
-"""Virtual time between two looks at the progress."""
 
 
 @dataclass(slots=True)
@@ -90,15 +87,4 @@ class Driving:
 
 def progress(session: Session | ManualSession) -> str:
     """How far a session is, on one line."""
-    return f"{session.playbook.name}: {seconds(session.cluster.now_us)}, {_stage(session)}"
-
-
-def _stage(session: Session | ManualSession) -> str:
-    """What the session is at, in a few words."""
-    if session.phase != "steps":
-        return session.phase
-    step, count = session.next_step, len(session.playbook.steps)
-    if step is None:
-        return f"{counted(count, 'step')} taken" if count else "load without steps"
-    waits = f", which waits for {step.trigger.condition.text}" if step.trigger.condition else ""
-    return f"before {step_name(step)} of {count}{waits}"
+    return f"{session.playbook.name}: {seconds(session.cluster.now_us)}, {stage(session)}"

@@ -70,7 +70,7 @@ def _foretell(console: Console, chosen: Chosen, until_us: int) -> DryRun:
 
 def foretold_lines(foretold: Foretold) -> list[str]:
     """A step with its targets, what it would hit, and what the guards would say."""
-    lines = [f"{seconds(foretold.at_us):>12} step {foretold.step}  {foretold.text}"]
+    lines = [f"{seconds(foretold.at_us):>12} {foretold.name}  {foretold.text}"]
     if foretold.when:
         lines.append(_line("when", foretold.when))
     if foretold.targets:
@@ -93,7 +93,7 @@ def moment_lines(moment: Moment) -> list[str]:
     at = seconds(moment.at_us) if moment.at_us >= 0 else "never"
     if not moment.step:
         return [f"{at:>12} {moment.text}"]
-    lines = [f"{at:>12} step {moment.step}  {moment.text}"]
+    lines = [f"{at:>12} {moment.name}  {moment.text}"]
     if moment.what == "never":
         return [f"{lines[0]}  ({moment.when})"] if moment.when else lines
     lines += [_line("when", moment.when)] if moment.when else []

@@ -144,7 +144,7 @@ class Narrating:
         """What the fault of a step was expected to do, right behind the step."""
         if event.kind != "step_taken" or not self._foretold:
             return
-        if f"step {self._foretold[0].step}" == event.values()[1]:
+        if self._foretold[0].name == event.values()[1]:
             for line in foretold_lines(self._foretold.pop(0))[1:]:
                 self._say("", line.removeprefix(INDENT), STYLES["expected"])
 
