@@ -38,6 +38,9 @@ steps:
 settle: 10s
 expect:
   - acked_lost() == 0
+clients:
+  producers: [{name: till, topic: payments, rate: 5/s}]
+  groups: [{name: billing, topics: [payments]}]
 """
 BASE = """\
 floodmark: 1
@@ -84,7 +87,10 @@ topics:
   - {name: orders, placement: [[1, 2, 3]]}
   - {name: payments, placement: [[2, 3, 1]]}
 clients:
-  producers: [{name: checkout, topic: orders, rate: 20/s}]
+  producers:
+    - {name: checkout, topic: orders, rate: 20/s}
+    - {name: till, topic: payments, rate: 5/s}
+  groups: [{name: billing, topics: [payments]}]
 steps:
   - {at: 2s, inject: lag, target: rack(a), latency: 5ms, for: 1s}
   - {at: 5s, inject: gc_pause, target: leader(orders-0), for: 1s}
