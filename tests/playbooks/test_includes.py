@@ -1,118 +1,28 @@
 """Includes: fragments give defaults and steps, their mistakes are told in them, and sessions keep their texts."""
 
-import json
 import pickle
 import shutil
 from pathlib import Path
 
 import pytest
 
-from playbooks import bundled, layout
+from playbooks import bundled
 from playbooks.changing import changed
-from playbooks.exporting import export
 from playbooks.job import Job, perform
 from playbooks.loader import load, loads
 from playbooks.model import Playbook
 from playbooks.problems import PlaybookError
 from playbooks.reading.fragment_files import fragment_of, is_fragment, read_fragment
-from playbooks.reading_sessions import SessionError, read_session
-from playbooks.recorder import Recorder
-from playbooks.replay import replay
 from playbooks.running import start_session
 from playbooks.settings import SettingError
-from playbooks.written_out import written_out
-
-MAIN = """\
-floodmark: 1
-name: shop
-include: parts/base.yaml
-vars: {zone: b, outage: 8s}
-seed: 5
-topics:
-  - {name: payments, placement: [[2, 3, 1]]}
-steps:
-  - {at: 5s, inject: gc_pause, target: leader(orders-0), for: 1s}
-  - include: parts/dark.yaml
-    with: {where: "${zone}", how_long: "${outage}"}
-  - heal: all
-settle: 10s
-expect:
-  - acked_lost() == 0
-clients:
-  producers: [{name: till, topic: payments, rate: 5/s}]
-  groups: [{name: billing, topics: [payments]}]
-"""
-BASE = """\
-floodmark: 1
-fragment: base
-title: What every shop has
-vars:
-  rate: 20/s
-  zone: a
-cluster:
-  brokers: [{id: 1, rack: a}, {id: 2, rack: b}, {id: 3, rack: c}]
-  config: {replica.lag.time.max.ms: 9000}
-seed: 9
-topics:
-  - {name: orders, placement: [[1, 2, 3]]}
-clients:
-  producers: [{name: checkout, topic: orders, rate: "${rate}"}]
-steps:
-  - {at: 2s, inject: lag, target: rack(a), latency: 5ms, for: 1s}
-expect:
-  - violations() == 0
-settle: 1m
-"""
-DARK = """\
-floodmark: 1
-fragment: dark
-vars:
-  where:
-  how_long: 30s
-  zone: unused here
-steps:
-  - {after: 3s, inject: crash, target: "rack(${where})", for: "${how_long}"}
-  - include: ../common.yaml
-    with: {note: "after ${where}"}
-"""
-COMMON = "floodmark: 1\nfragment: common\nvars: {note: }\nsteps: [{after: 9s, heal: all, note: '${note}'}]\n"
-WRITTEN_OUT = """\
-floodmark: 1
-name: shop
-seed: 5
-cluster:
-  brokers: [{id: 1, rack: a}, {id: 2, rack: b}, {id: 3, rack: c}]
-  config: {replica.lag.time.max.ms: 9000}
-topics:
-  - {name: orders, placement: [[1, 2, 3]]}
-  - {name: payments, placement: [[2, 3, 1]]}
-clients:
-  producers:
-    - {name: checkout, topic: orders, rate: 20/s}
-    - {name: till, topic: payments, rate: 5/s}
-  groups: [{name: billing, topics: [payments]}]
-steps:
-  - {at: 2s, inject: lag, target: rack(a), latency: 5ms, for: 1s}
-  - {at: 5s, inject: gc_pause, target: leader(orders-0), for: 1s}
-  - {after: 3s, inject: crash, target: rack(b), for: 8s}
-  - {after: 9s, heal: all, note: after b}
-  - heal: all
-settle: 10s
-expect:
-  - violations() == 0
-  - acked_lost() == 0
-"""
-FILES = {"main.yaml": MAIN, "parts/base.yaml": BASE, "parts/dark.yaml": DARK, "common.yaml": COMMON}
-KEPT = {"parts/base.yaml": BASE, "parts/dark.yaml": DARK, "common.yaml": COMMON}
+from tests.support.shop import BASE, COMMON, DARK, FILES, KEPT, MAIN, WRITTEN_OUT, alike, save
 
 
 @pytest.fixture
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The files in a directory, which is the current one."""
     monkeypatch.chdir(tmp_path)
-    for name, text in FILES.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
+    save(tmp_path)
     return tmp_path
 
 
@@ -120,17 +30,6 @@ def told(path: str | Path = "main.yaml") -> list[str]:
     with pytest.raises(PlaybookError) as caught:
         load(path)
     return [str(problem) for problem in caught.value.problems]
-
-
-def alike(one: Playbook, other: Playbook) -> bool:
-    """Whether two playbooks are the same but for their texts and the places in them."""
-    steps = [[(s.trigger, s.verb, s.name, s.target, s.params, s.for_us, s.note) for s in p.steps] for p in (one, other)]
-    texts = [[(each.kind, each.text) for each in p.expectations] for p in (one, other)]
-    return (
-        (one.name, one.seed, one.spec, one.settle_us) == (other.name, other.seed, other.spec, other.settle_us)
-        and steps[0] == steps[1]
-        and texts[0] == texts[1]
-    )
 
 
 def test_a_playbook_with_includes_is_the_one_written_out(shop: Path) -> None:
@@ -306,71 +205,6 @@ def test_what_the_file_gives_a_fragment_is_set(shop: Path) -> None:
     assert [step.target for step in playbook.steps if step.name == "crash"] == ["rack(c)"]
     assert playbook.spec.kafka == "3.9"
     assert playbook.spec.config == {"replica.lag.time.max.ms": 9000}
-
-
-@pytest.fixture
-def session(shop: Path) -> Path:
-    """A recorded session, whose fragments have gone from the disk."""
-    recorder = Recorder(shop / "sessions")
-    start_session(load("main.yaml"), recorder=recorder).finish()
-    for name in FILES:
-        (shop / name).unlink()
-    return recorder.path
-
-
-def test_a_session_keeps_its_fragments_and_replays_from_them(session: Path) -> None:
-    assert json.loads((session / layout.FRAGMENTS).read_text()) == KEPT
-    manifest = layout.read_manifest(session)
-    assert manifest is not None
-    assert layout.FRAGMENTS in manifest.files
-    recorded = read_session(session)
-    assert recorded.fragments == KEPT
-    assert replay(recorded).digest == manifest.digest
-    assert load(session / layout.PLAYBOOK).fragments == KEPT
-
-
-def test_changed_fragments_of_a_session_are_refused(session: Path) -> None:
-    path = session / layout.FRAGMENTS
-    text = path.read_text()
-    path.write_text(text.replace("30s", "31s"))
-    with pytest.raises(SessionError, match=r"fragments\.json has changed since the session was sealed"):
-        read_session(session)
-    path.unlink()
-    with pytest.raises(SessionError, match=r"it has no fragments\.json"):
-        read_session(session)
-    path.write_text("[1]")
-    (session / layout.MANIFEST).unlink()
-    with pytest.raises(SessionError, match=r"fragments\.json: found a list, expected an object"):
-        read_session(session)
-    with pytest.raises(PlaybookError, match="its fragments cannot be read"):
-        load(session / layout.PLAYBOOK)
-
-
-def test_a_session_without_fragments_has_no_file_of_them(tmp_path: Path) -> None:
-    recorder = Recorder(tmp_path)
-    start_session(loads(WRITTEN_OUT, "x.yaml"), recorder=recorder).finish()
-    assert not (recorder.path / layout.FRAGMENTS).exists()
-    (recorder.path / layout.FRAGMENTS).write_text("{}")
-    with pytest.raises(SessionError, match=r"files: fragments\.json is missing"):
-        read_session(recorder.path)
-
-
-def test_a_playbook_is_written_out_in_one_file(shop: Path) -> None:
-    text = MAIN.replace("- heal: all", "- {repeat: 2, as: n, steps: [{heal: all, note: '$${a} ${n} ${zone} $${n}'}]}")
-    one = loads(text, "x.yaml", KEPT)
-    other = loads(written_out(text, "x.yaml", KEPT), "y.yaml", {})
-    assert alike(one, other)
-    assert [step.note for step in other.steps if step.note.startswith("$")] == ["${a} 1 b ${n}", "${a} 2 b ${n}"]
-    assert written_out(WRITTEN_OUT, "x.yaml", {}) == WRITTEN_OUT
-
-
-def test_a_session_with_fragments_is_exported_as_one_file(session: Path) -> None:
-    exported = export(read_session(session))
-    manifest = layout.read_manifest(session)
-    assert manifest is not None
-    assert exported.digest == manifest.digest
-    assert "include" not in exported.text
-    assert start_session(loads(exported.text, "e.yaml")).finish().digest == manifest.digest
 
 
 def test_a_fragment_is_no_playbook(shop: Path) -> None:
