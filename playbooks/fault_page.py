@@ -5,6 +5,7 @@ from typing import Final
 from faults.catalogue import CATALOGUE
 from faults.fault import ACCEPTS, FAMILIES, Family, Fault, Param
 from playbooks.fault_words import allowed_text, default_text, example_step
+from playbooks.markdown import safe
 from playbooks.units import duration_text
 
 _INTRODUCTION: Final = """# Faults
@@ -44,7 +45,7 @@ def section(fault: Fault) -> str:
     lines = [
         f"### {fault.name}",
         "",
-        f"{fault.glyph} {fault.title}, key `f` `{fault.letter}`. {_safe(fault.summary)}",
+        f"{fault.glyph} {fault.title}, key `f` `{fault.letter}`. {safe(fault.summary)}",
         "",
     ]
     rows = [
@@ -55,7 +56,7 @@ def section(fault: Fault) -> str:
         ("Healing", fault.heals or "there is nothing to heal"),
         ("By key", f"lasts {duration_text(fault.usual_for_us)}" if fault.usual_for_us >= 0 else ""),
     ]
-    lines += [f"- **{head}:** {_safe(text)}." for head, text in rows if text]
+    lines += [f"- **{head}:** {safe(text)}." for head, text in rows if text]
     if fault.params:
         lines += ["", "| parameter | type | allowed | default | meaning |", "|---|---|---|---|---|"]
         lines += [_row(param) for param in fault.params]
@@ -65,7 +66,7 @@ def section(fault: Fault) -> str:
 def _overview(faults: list[Fault]) -> str:
     lines = ["| fault | key | for | what it does |", "|---|---|---|---|"]
     lines += [
-        f"| [{each.name}](#{each.name}) | `f` `{each.letter}` | {each.accepts} | {_safe(each.summary)} |"
+        f"| [{each.name}](#{each.name}) | `f` `{each.letter}` | {each.accepts} | {safe(each.summary)} |"
         for each in faults
     ]
     return "\n".join([*lines, ""])
@@ -74,16 +75,11 @@ def _overview(faults: list[Fault]) -> str:
 def _row(param: Param) -> str:
     default = "must be given" if param.default is None else _code(default_text(param))
     allowed = ", ".join(map(_code, param.choices)) if param.choices else allowed_text(param)
-    return f"| `{param.name}` | {param.type} | {allowed} | {default} | {_safe(param.doc)} |"
+    return f"| `{param.name}` | {param.type} | {allowed} | {default} | {safe(param.doc)} |"
 
 
 def _code(text: str) -> str:
     return f"`{text}`" if text else ""
-
-
-def _safe(text: str) -> str:
-    """Text that Markdown takes as it is."""
-    return text.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
 
 
 if __name__ == "__main__":

@@ -9,8 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from playbooks.model import Playbook, Step
+from playbooks.grid import Grid
+from playbooks.model import Playbook
 from playbooks.problems import PlaybookError, Problem
+from playbooks.reading.cell_checks import check_cells
 from playbooks.reading.cluster import build_clients, build_cluster, build_topics
 from playbooks.reading.cluster_keys import CLIENTS, CLUSTER, TOPICS
 from playbooks.reading.expectations import read_expectations
@@ -30,12 +32,12 @@ from playbooks.reading.kinds import (
     Schema,
     Text,
 )
-from playbooks.reading.manual import ManualSteps
+from playbooks.reading.listing import read_steps
 from playbooks.reading.notes import Notes
-from playbooks.reading.steps import MAX_STEPS, TimedSteps
+from playbooks.reading.vary import VARY, read_grid
 from playbooks.reading.versions import Profiles
 from playbooks.units import duration_us
-from playbooks.yamlpos import MAX_BYTES, Mapping, Node, Scalar, Sequence, compose, decode
+from playbooks.yamlpos import MAX_BYTES, Mapping, Node, compose, decode
 
 __all__ = ["DEFAULT_SETTLE_US", "PLAYBOOK", "PlaybookError", "Problem", "load", "loads"]
 
@@ -78,6 +80,7 @@ PLAYBOOK: Final = Record(
         "clients": Key(CLIENTS, "Who writes and who reads."),
         "guards": Key(GUARDS, "Limits that refuse a fault, or heal what is active once they are crossed."),
         "steps": Key(LATER, "What happens, in order."),
+        "vary": Key(VARY, "Settings to run it over: axes with the values of each, or cases that are written out."),
         "settle": Key(DURATION, "Quiet time after the last step, faults healed, before the verdict; 30s unless given."),
         "expect": Key(LATER, "What must hold for the playbook to pass."),
     }
@@ -109,10 +112,23 @@ def loads(text: str, path: str) -> Playbook:
     """
     root, problems = compose(text, path)
     notes = Notes(path, problems)
+    notes.root = root if isinstance(root, Mapping) else None
     playbook = _read(root, text, notes)
+    varied = _vary(notes, text) if notes.root is not None else None
     if notes.problems or playbook is None:
         raise PlaybookError(notes.problems)
-    return playbook
+    return replace(playbook, grid=varied)
+
+
+def _vary(notes: Notes, text: str) -> Grid | None:
+    """The grid, with all its cells checked if nothing else is wrong."""
+    node = notes.root.get("vary") if notes.root is not None else None
+    varied = read_grid(node, notes.root, notes) if node is not None and notes.root is not None else None
+    if varied is None:
+        return None
+    if not notes.problems:
+        check_cells(*varied, text, lambda cell: loads(cell, notes.path), notes)
+    return varied[0]
 
 
 def _read(root: Node, text: str, notes: Notes) -> Playbook | None:
@@ -144,7 +160,7 @@ def _read(root: Node, text: str, notes: Notes) -> Playbook | None:
     spec = build_clients(fields.get("clients"), spec, notes, broken=fields.bad("clients"))
     if manual:
         _refuse_in_manual(fields, notes)
-    steps = _steps(fields.node.get("steps"), fields, notes)
+    steps = () if fields.bad("stepping") else read_steps(fields.node.get("steps"), notes, manual=manual)
     PLAYBOOK.fill(fields, "guards", notes)
     guards = read_guards(fields.get("guards"), notes, manual=manual)
     expect = fields.node.get("expect")
@@ -189,35 +205,3 @@ def _refuse_in_manual(fields: Fields, notes: Notes) -> None:
     for name, message in why.items():
         if fields.given(name):
             notes.problem(fields.at(name), name, message)
-
-
-def _steps(node: Node | None, fields: Fields, notes: Notes) -> tuple[Step, ...]:
-    if node is None:
-        return ()
-    if not isinstance(node, Sequence):
-        notes.refuse(node, "steps", "a list of steps")
-        return ()
-    if len(node.items) > MAX_STEPS:
-        notes.problem(node, "steps", f"found {len(node.items)} steps, allowed are at most {MAX_STEPS}")
-        return ()
-    if fields.bad("stepping"):
-        return ()
-    reader = ManualSteps() if fields.get("stepping") == "manual" else TimedSteps()
-    steps: list[Step] = []
-    for i, item in enumerate(node.items):
-        mapping = _as_mapping(item)
-        if mapping is None:
-            notes.refuse(item, f"steps[{i + 1}]", "a mapping with one verb")
-            continue
-        step = reader.read(mapping, i, f"steps[{i + 1}]", notes)
-        if step is not None:
-            steps.append(step)
-    return tuple(steps)
-
-
-def _as_mapping(node: Node) -> Mapping | None:
-    """A step; a bare word stands for a verb without anything to say about it: ``- show``."""
-    if isinstance(node, Scalar) and not node.empty:
-        nothing = Scalar(node.line, node.column, "", True, 0)
-        return Mapping(node.line, node.column, {node.text: (node, nothing)})
-    return node if isinstance(node, Mapping) else None

@@ -8,32 +8,32 @@ after each act, never in between. So the digest depends on the playbook, the see
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.events import Event, ExpectationChecked, StepTaken
+from cluster_model.events import Event, StepTaken
 from cluster_model.keyframes import Keyframe
 from faults.action import Action
 from faults.board import OPERATOR, FaultBoard
 from faults.fault import FaultError
-from playbooks.answers import Answers, perform
+from playbooks.answers import Done, perform
 from playbooks.client_books import ClientBooks
 from playbooks.ending import conclude_session
-from playbooks.expecting import Expecting, holds
+from playbooks.expecting import holds
 from playbooks.guarding import alarmed, board_for, guard
+from playbooks.judging import Judging
 from playbooks.model import Playbook, Step
 from playbooks.recorder import Recorder, action_line
-from playbooks.result import Checked, Findings, Result
-from playbooks.step_checks import check_answer, unreached
+from playbooks.result import Findings, Result
+from playbooks.script import Script
 from playbooks.units import duration_text
-from playbooks.waiting import due_us, why_in_vain
-from playbooks.wording import action_of, step_name, step_words, words
-
-PATIENCE_US: Final = 600_000_000
-"""How long a ``when`` without ``within`` may wait in a session that has nobody watching: ten minutes."""
+from playbooks.wording import action_of, step_name, step_of, step_words, words
 
 SLICE_US: Final = 1_000_000
 """How much virtual time :meth:`Session.finish` runs between two writes to the recording."""
 
 SETTLE: Final = "settle"
-"""Verb of the recorded line that says when a live session began to settle."""
+"""Verb of the recorded line that says when a live session began to settle, and of the step that does the same."""
+
+ENDINGS: Final = (SETTLE, "stop")
+"""Verbs of the steps that end a session."""
 
 
 class Session:
@@ -50,17 +50,11 @@ class Session:
         """Virtual time at which the session is cut off wherever it is; -1 never."""
         self.open_ended = False
         self.reason = ""
-        self.steps_taken = 0
-        self._previous_us = 0
-        self._gave_up = False
+        self._script = Script(playbook)
         self._end_us = -1
         self._ended = False
         self._reached = False
-        self._decided: list[Checked] = []
-        self._expecting = Expecting(playbook.expectations)
-        self._step_checks: list[Checked] = []
-        self._answers = Answers(playbook.steps)
-        self._unreached: list[Checked] = []
+        self._judging = Judging(playbook, cluster, board)
         self._findings = Findings.none()
         self._fresh: list[Event] = []
         self._result: Result | None = None
@@ -108,9 +102,12 @@ class Session:
     @property
     def next_step(self) -> Step | None:
         """The step that acts next, None when all are taken or given up."""
-        if self._gave_up or self.steps_taken == len(self.playbook.steps):
-            return None
-        return self.playbook.steps[self.steps_taken]
+        return self._script.next
+
+    @property
+    def steps_taken(self) -> int:
+        """How many steps acted."""
+        return self._script.taken
 
     @property
     def client_books(self) -> ClientBooks:
@@ -129,24 +126,45 @@ class Session:
         """
         left = max_events
         while not self._ended:
-            moment = self._moment()
+            moment = self.moment_us()
             target = until_us if moment < 0 else min(moment, until_us)
             if target < self.cluster.now_us:
                 break
             before = self.cluster.executed
-            self.cluster.run(target, left, self._look if self._watching else None)
+            exact = self._script.events_left(before) if self._end_us < 0 else -1
+            if exact == 0 and self._takes_now():
+                self._at_moment()
+                continue
+            share = min(left or exact, exact) if exact > 0 else left
+            self.cluster.run(target, share, self._look if self._watching else None)
             looked = self._after_look()
+            done = self.cluster.executed - before
             if max_events:
-                left -= self.cluster.executed - before
+                left -= done
                 if left <= 0:
                     break
-            if looked:
+            if looked or 0 < exact == done:
                 continue
             if self.cluster.now_us != moment:
                 break
             self._at_moment()
         self._collect()
         return not self._ended
+
+    def moment_us(self) -> int:
+        """The next instant at which the engine itself does something, -1 when only conditions can bring it on."""
+        moments = [self.until_us] if self.until_us >= 0 else []
+        step = self.next_step
+        if self._end_us >= 0:
+            moments.append(self._end_us)
+        elif step is None:
+            if not self.open_ended:
+                moments.append(max(self.cluster.now_us, self._quiet_from()))
+        else:
+            due = self._script.due_us(patient=self.open_ended)
+            if due >= 0:
+                moments.append(max(due, self.cluster.now_us))
+        return min(moments, default=-1)
 
     def act(self, action: Action) -> str:
         """Do what an operator asks, now; returns one line for the screen. The action is recorded for replays.
@@ -171,7 +189,7 @@ class Session:
             return
         self._record_action(SETTLE, Action("heal", "all"))
         if (step := self.next_step) is not None:
-            self.reason = f"ended by the operator before {step_name(step)} of {len(self.playbook.steps)}"
+            self.reason = f"ended by the operator before {step_of(step, self.playbook.steps)}"
         self._begin_settling()
         self._collect()
 
@@ -183,25 +201,17 @@ class Session:
             self.settle()
         while self.advance(self.cluster.now_us + SLICE_US):
             pass
-        now = self.cluster.now_us
-        accepted, unanswered = self._answers.close(self.board, now)
-        self._step_checks += accepted
-        self._unreached += unanswered
-        for checked in unanswered:
-            self.reason = self.reason or f"{checked.text}: {checked.detail}"
-        for checked in (*accepted, *unanswered):
-            self._announce(checked)
-        broken = self._expecting.broken or any(not each.ok for each in self._step_checks)
+        self.reason = self._judging.close_steps(self.reason)
+        broken = self._judging.broken
         self.cluster.close()
-        for checked in self._expecting.close(self.cluster.query, now):
-            self._announce(checked)
+        self._judging.close()
         self._collect()
         self._result = conclude_session(
             self.playbook,
             self.cluster,
             self.recorder,
             self._findings,
-            checked=(*self._step_checks, *self._unreached, *(watch.checked() for watch in self._expecting.watches)),
+            checked=self._judging.checked(),
             broken=broken,
             reason=self.reason,
         )
@@ -209,29 +219,10 @@ class Session:
 
     # -- what happens when ------------------------------------------------------------------------------------------
 
-    def _moment(self) -> int:
-        """The next instant at which the engine itself does something, -1 when only conditions can bring it on."""
-        moments = [self.until_us] if self.until_us >= 0 else []
-        step = self.next_step
-        if self._end_us >= 0:
-            moments.append(self._end_us)
-        elif step is None:
-            if not self.open_ended:
-                moments.append(max(self.cluster.now_us, self._quiet_from()))
-        else:
-            due = self._due(step)
-            if due >= 0:
-                moments.append(max(due, self.cluster.now_us))
-        return min(moments, default=-1)
-
     def _quiet_from(self) -> int:
         """When settling may begin: faults with an end of their own are given their time, as is a load without steps."""
         load = self.playbook.settle_us if self.playbook.load_alone else -1
         return max((fault.until_us for fault in self.board.active()), default=load)
-
-    def _due(self, step: Step) -> int:
-        """When a step acts by the clock, or stops waiting for its condition; -1 for never."""
-        return due_us(step.trigger, self._previous_us, -1 if self.open_ended else PATIENCE_US)
 
     def _at_moment(self) -> None:
         """Every event due by now is handled: settle, end, take the step, or stop waiting for it."""
@@ -239,37 +230,31 @@ class Session:
         now = self.cluster.now_us
         if self._end_us == now:
             self._ended = True
-        elif self.until_us == now and not self._takes_now(step):
+        elif self.until_us == now and not self._takes_now():
             self._cut()
         elif step is None:
             self._begin_settling()
         elif step.trigger.kind == "when" and not self._condition_holds():
-            self._give_up(step)
+            self._give_up()
         else:
             self._take(step)
             self._take_due_conditions()
 
-    def _takes_now(self, step: Step | None) -> bool:
-        return step is not None and self._end_us < 0 and self._due(step) <= self.cluster.now_us
+    def _takes_now(self) -> bool:
+        """Whether a step has come due in this very instant."""
+        return self._end_us < 0 and -1 < self._script.due_us(patient=self.open_ended) <= self.cluster.now_us
 
     def _cut(self) -> None:
         """``until`` has come: the session ends right here, with nothing healed."""
         step = self.next_step
-        where = f"before {step_name(step)} of {len(self.playbook.steps)}" if step else "before the quiet time"
+        where = f"before {step_of(step, self.playbook.steps)}" if step else "before the quiet time"
         where = "while settling" if self._end_us >= 0 else where
         self.reason = self.reason or f"cut off at {duration_text(self.until_us)}, {where}"
         self._ended = True
 
-    def _give_up(self, step: Step) -> None:
-        waited = duration_text(self.cluster.now_us - self._previous_us)
-        condition = step.trigger.condition
-        assert condition is not None  # only a `when` waits
-        why = why_in_vain(condition, self.cluster.query, self.playbook.spec)
-        self.reason = f"{step_name(step)} waited {waited} for {condition.text}, which never held: {why}".rstrip(": ")
-        self._gave_up = True
-        checked = unreached(step, f"never held within {waited}; {why}".rstrip("; "), self.cluster.now_us)
-        self._unreached.append(checked)
-        self._announce(checked)
+    def _give_up(self) -> None:
+        self.reason, checked = self._script.give_up(self.cluster.query, self.cluster.now_us)
+        self._judging.never_came(checked)
 
     def _begin_settling(self) -> None:
         now = self.cluster.now_us
@@ -277,38 +262,37 @@ class Session:
         self.cluster.emit(StepTaken(now, "playbook", "", quiet, ""))
         self.cluster.stop_producers()
         self.board.heal("all")
-        self._expecting.all_healed(now)
+        self._judging.all_healed()
         self._end_us = now + self.playbook.settle_us
-        self._decided += self._expecting.observe(self.cluster.query, now)
-        self._announce_decided()
+        self._judging.observe(settling=True)
+        self._judging.tell()
 
     # -- steps ------------------------------------------------------------------------------------------------------
 
     def _take(self, step: Step) -> None:
-        error, number, _skipped, guarded = perform(self.board, action_of(step), step_name(step))
+        if step.verb in ENDINGS:
+            self._end_by(step)
+            return
+        done = Done() if step.verb == "round" else perform(self.board, action_of(step), step_name(step))
         now = self.cluster.now_us
         text = f"{step_words(step)}: {step.note}" if step.note else step_words(step)
-        self.cluster.emit(StepTaken(now, step_name(step), step.target, text, error))
-        self.steps_taken += 1
-        self._previous_us = now
-        if number:
-            self._answers.sent(number, step)
-        checked = None if number else check_answer(step, error, now)
-        if checked is not None:
-            self._step_checks.append(checked)
-            self._announce(checked)
-        elif error and not guarded:
-            self.reason = self.reason or f"{step_name(step)}, {step_words(step)}, could not act: {error}"
+        self.cluster.emit(StepTaken(now, step_name(step), step.target, text, done.error))
+        self._script.took(now)
+        if not self._judging.acted(step, done) and done.error and not done.guarded:
+            self.reason = self.reason or f"{step_name(step)}, {step_words(step)}, could not act: {done.error}"
         guard(self.board)
-        self._after_answers()
-        self._decided += self._observe()
-        self._announce_decided()
+        self._judging.look(settling=self._end_us >= 0)
+        self._judging.tell()
 
-    def _after_answers(self) -> None:
-        """Judge the answers that have come to earlier steps."""
-        judged = self._answers.judge(self.board.desk.take_ended(), self.cluster.now_us)
-        self._step_checks += judged
-        self._decided += judged
+    def _end_by(self, step: Step) -> None:
+        """A step that ends the session: by its quiet time, or right here with nothing healed."""
+        now = self.cluster.now_us
+        self.cluster.emit(StepTaken(now, step_name(step), "", step_words(step), ""))
+        self._script.took(now)
+        if step.verb == SETTLE:
+            self._begin_settling()
+        else:
+            self._ended = True
 
     def _take_due_conditions(self) -> None:
         """Take the ``when`` steps whose condition holds already as their turn comes."""
@@ -326,27 +310,19 @@ class Session:
     @property
     def _watching(self) -> bool:
         waits = (step := self.next_step) is not None and step.trigger.kind == "when" and self._end_us < 0
-        return waits or self._expecting.open or self._answers.open or self.board.guards is not None
+        return waits or self._judging.open or self.board.guards is not None
 
     def _look(self) -> bool:
         """Called by the model after each event that left a trace; True makes it stop so that the engine can act."""
-        self._after_answers()
-        self._decided += self._observe()
+        self._judging.look(settling=self._end_us >= 0)
         self._reached = self._condition_holds() or (self._end_us < 0 and alarmed(self.board))
-        return self._reached or bool(self._decided)
-
-    def _observe(self) -> list[Checked]:
-        if not self._expecting.open:
-            return []
-        if self._end_us < 0:
-            self._expecting.faults(bool(self.board.active()), self.cluster.now_us)
-        return self._expecting.observe(self.cluster.query, self.cluster.now_us)
+        return self._reached or self._judging.decided
 
     def _after_look(self) -> bool:
         """Act on what the look found; whether there was anything."""
-        if not (self._decided or self._reached):
+        if not (self._judging.decided or self._reached):
             return False
-        self._announce_decided()
+        self._judging.tell()
         if self._reached:
             self._reached = False
             self._after_act()
@@ -354,17 +330,9 @@ class Session:
 
     def _after_act(self) -> None:
         guard(self.board)
-        self._decided += self._observe()
-        self._announce_decided()
+        self._judging.observe(settling=self._end_us >= 0)
+        self._judging.tell()
         self._take_due_conditions()
-
-    def _announce_decided(self) -> None:
-        decided, self._decided = self._decided, []
-        for checked in decided:
-            self._announce(checked)
-
-    def _announce(self, checked: Checked) -> None:
-        self.cluster.emit(ExpectationChecked(self.cluster.now_us, checked.text, checked.ok, checked.detail))
 
     # -- recording --------------------------------------------------------------------------------------------------
 
@@ -395,23 +363,21 @@ class Session:
     def save(self) -> tuple[Keyframe, tuple[Any, ...]]:
         """All state: the cluster's keyframe, and the rest as plain values."""
         plain = tuple([getattr(self, name) for name in _PLAIN])
-        lists = (tuple(self._decided), tuple(self._step_checks), tuple(self._unreached))
-        parts = (self.board, self._expecting, self._findings, self._answers)
-        return self.cluster.save(), (plain, lists, *[part.save() for part in parts])
+        parts = (self.board, self._judging, self._findings, self._script)
+        return self.cluster.save(), (plain, *[part.save() for part in parts])
 
     def load(self, keyframe: Keyframe, rest: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`; nothing waits to be drained then."""
-        plain, (decided, step_checks, unreached), board, expecting, findings, answers = rest
+        plain, board, judging, findings, script = rest
         self.cluster.load(keyframe)
         for name, value in zip(_PLAIN, plain, strict=True):
             setattr(self, name, value)
-        self._decided, self._step_checks, self._unreached = list(decided), list(step_checks), list(unreached)
         self.board.load(board)
-        self._expecting.load(expecting)
+        self._judging.load(judging)
         self._findings = Findings.loaded(findings)
-        self._answers.load(answers)
+        self._script.load(script)
         self._fresh = []
 
 
-_PLAIN: Final = ("reason", "steps_taken", "_previous_us", "_gave_up", "_end_us", "_ended", "_reached")
+_PLAIN: Final = ("reason", "_end_us", "_ended", "_reached")
 """Attributes of a session that are numbers, words and flags."""

@@ -16,7 +16,8 @@ from faults.fault import FaultError
 from playbooks.loader import loads
 from playbooks.model import Playbook
 from playbooks.result import Result
-from playbooks.session import PATIENCE_US, Session
+from playbooks.script import PATIENCE_US
+from playbooks.session import Session
 from tests.support.playbooks import CLUSTER, CRASH, timed
 
 S = 1_000_000

@@ -81,6 +81,9 @@ def _run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Keep nothing; tell before each fault what it is expected to do.")
     ] = False,
+    speed: Annotated[
+        float | None, typer.Option(metavar="X", help="Tell it live, at so many virtual seconds per second.")
+    ] = None,
 ) -> None:
     """Run playbooks without a screen.
 
@@ -89,7 +92,7 @@ def _run(
     """
     from tui.cli.run import Request, run  # noqa: PLC0415
 
-    _end(lambda: run(Request(files, seed, settings or (), until, out, json, junit, plain, dry_run)))
+    _end(lambda: run(Request(files, seed, settings or (), until, out, json, junit, plain, dry_run, speed)))
 
 
 @app.command("check")
@@ -150,6 +153,27 @@ def _configs(
     _end(lambda: configs(scope))
 
 
+@app.command("keys")
+def _keys(
+    place: Annotated[
+        str | None, typer.Argument(metavar="[PLACE]", help="Such as cluster, producers, steps or expect.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """List the keys that a playbook may have at a place, with what each takes."""
+    from tui.cli.keys import keys  # noqa: PLC0415
+
+    _end(lambda: keys(place, json=json))
+
+
+@app.command("schema")
+def _schema() -> None:
+    """Print the JSON Schema of playbooks, for editors."""
+    from tui.cli.keys import schema  # noqa: PLC0415
+
+    _end(schema)
+
+
 @app.command("replay")
 def _replay(
     session: Annotated[str, typer.Argument(help="Directory of a recorded session, or its id.")],
@@ -162,6 +186,22 @@ def _replay(
     from tui.cli.replaying import run_replay  # noqa: PLC0415
 
     _end(lambda: run_replay(session, json=json))
+
+
+@app.command("diff")
+def _diff(
+    left: Annotated[str, typer.Argument(metavar="SESSION", help="Directory of a recorded session, or its id.")],
+    right: Annotated[str, typer.Argument(metavar="SESSION", help="Another one.")],
+    json: JsonOption = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also what is the same.")] = False,
+) -> None:
+    """Compare two recorded sessions: the first event that differs, then what came of each, side by side.
+
+    Exit code 0: the same happened in both. 1: it did not. 2: one cannot be read.
+    """
+    from tui.cli.diffing import run_diff  # noqa: PLC0415
+
+    _end(lambda: run_diff(left, right, json=json, everything=everything))
 
 
 @app.command("peek")
