@@ -5,6 +5,7 @@ from typing import Final
 from cluster_model.profiles import Profile
 from playbooks.bundled import names, path_of
 from playbooks.loader import load
+from playbooks.markdown import safe, table_text
 from playbooks.model import Playbook
 from playbooks.reading.versions import ranges_text
 from playbooks.themes import TAGS, THEMES, heading, theme_of
@@ -48,23 +49,16 @@ def section(playbook: Playbook) -> str:
 
 
 def _overview(playbooks: list[Playbook]) -> str:
-    lines = ["| playbook | Kafka | what happens |", "|---|---|---|"]
-    lines += [
-        f"| [{each.name}](#{_anchor(each.name)}) | {ranges_text(each.profiles)} | {_safe(each.title)} |"
-        for each in playbooks
-    ]
-    return "\n".join([*lines, ""])
+    rows = [(f"[{each.name}](#{_anchor(each.name)})", ranges_text(each.profiles), each.title) for each in playbooks]
+    return table_text(("playbook", "Kafka", "what happens"), rows)
 
 
 def _tags(playbooks: list[Playbook]) -> str:
     """What the tags stand for, as far as a playbook has them."""
-    lines = ["## Tags", "", "`floodmark library --tag TAG` lists the playbooks that have it.", ""]
-    lines += ["| tag | what it stands for | playbooks |", "|---|---|---|"]
-    for tag, doc in TAGS.items():
-        having = sum(tag in each.tags for each in playbooks)
-        if having:
-            lines.append(f"| `{tag}` | {_safe(doc)} | {having} |")
-    return "\n".join([*lines, ""])
+    counts = {tag: sum(tag in each.tags for each in playbooks) for tag in TAGS}
+    rows = [(f"`{tag}`", doc, str(counts[tag])) for tag, doc in TAGS.items() if counts[tag]]
+    told = "`floodmark library --tag TAG` lists the playbooks that have it."
+    return f"## Tags\n\n{told}\n\n{table_text(('tag', 'what it stands for', 'playbooks'), rows)}"
 
 
 def _anchor(name: str) -> str:
@@ -73,8 +67,8 @@ def _anchor(name: str) -> str:
 
 
 def _safe(text: str) -> str:
-    """Text that Markdown takes as it is."""
-    return text.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*").replace("__", "\\_\\_")
+    """Text that Markdown takes as it is; names like ``__consumer_offsets`` are no emphasis."""
+    return safe(text).replace("__", "\\_\\_")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ from playbooks.wording import step_words
 def when_words(trigger: Trigger) -> str:
     """When a step acts: ``at 60s``, ``10s later``, ``then``, ``when isr(orders-0) == [1], within 20s``."""
     if trigger.kind == "at":
-        return f"at {duration_text(trigger.time_us)}"
+        of_round = " of the round" if trigger.since_round else ""
+        return f"at {duration_text(trigger.time_us)}{of_round}"
     if trigger.kind == "after":
         return f"{duration_text(trigger.time_us)} later" if trigger.time_us else "then"
     waiting = f", within {duration_text(trigger.within_us)}" if trigger.within_us >= 0 else ""
@@ -26,7 +27,7 @@ def timeline(playbook: Playbook) -> list[tuple[str, str]]:
     for step in playbook.steps:
         if step.event:
             lines.append(("", f"{step.event}:"))
-        lines.append((f"{step.index + 1}" if manual else when_words(step.trigger), _what(step)))
+        lines.append((step.label or f"{step.index + 1}" if manual else when_words(step.trigger), _what(step)))
         if step.note:
             lines.append(("", step.note))
     if not manual and playbook.settle_us:

@@ -196,7 +196,7 @@ def _entry(playbook: Playbook) -> dict[str, Any]:
 
 def _step(step: Step) -> dict[str, Any]:
     return {
-        "step": step.index + 1,
+        "step": step.label or str(step.index + 1),
         "when": when_words(step.trigger),
         "what": step_words(step),
         "event": step.event,
