@@ -19,6 +19,8 @@ cluster: {{kafka: "2.8", brokers: 1}}
 topics: [{{name: orders, replication: 1}}]
 {keys}
 """
+BEGINS = r"\bkafka: [\"']?([0-9.]+)(?:\+| ?- ?[0-9.]+)"
+"""Where a file says that something is for some versions only, and the first of these."""
 
 
 def read(keys: str) -> Playbook:
@@ -33,7 +35,7 @@ def refusals(keys: str) -> list[str]:
 
 def representatives(playbook: Playbook) -> list[str]:
     """The first and the last version that a playbook names, and where something in its file begins to count."""
-    begin = re.findall(r"\bkafka: [\"']?([0-9.]+)(?:\+| ?- ?[0-9.]+)", playbook.source)
+    begin = re.findall(BEGINS, playbook.source)
     chosen = {playbook.profiles[0], playbook.profiles[-1], *begin} & set(playbook.profiles)
     return [version for version in playbook.profiles if version in chosen and version != playbook.spec.kafka]
 
@@ -46,7 +48,7 @@ def others() -> list[tuple[str, str, str]]:
             continue  # every trace runs under every version in test_library.py
         modes = re.findall(r"\bmode: (kraft|zookeeper)", playbook.source)
         found += [(playbook.name, kafka, (modes or modes_of(kafka))[0]) for kafka in representatives(playbook)]
-        if not modes and "3.9" in playbook.profiles and playbook.spec.kafka == "3.9":
+        if not modes and playbook.spec.kafka == "3.9" and re.search(BEGINS, playbook.source):
             found.append((playbook.name, "3.9", "zookeeper"))
     return found
 
