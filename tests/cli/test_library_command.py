@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cluster_model.profiles import PROFILE_VERSIONS
-from playbooks.bundled import names, path_of
+from playbooks.bundled import FRAGMENTS, fragment_names, names, path_of
 from playbooks.loader import load, loads
 from playbooks.plot import timeline
 from playbooks.themes import TAGS, THEMES, heading, theme_of
@@ -27,8 +27,9 @@ def listed(out: str) -> list[str]:
 
 
 def test_every_bundled_playbook_is_listed_once_under_its_theme(typed: Type) -> None:
-    out = typed("library").out
+    out, _, fragments = typed("library").out.partition("Fragments")
     assert sorted(listed(out)) == list(names())
+    assert listed(fragments) == list(fragment_names())
     places = [out.index(f"{heading(theme)} (--tag {theme})") for theme in THEMES]
     assert places == sorted(places)
     for theme, start, end in zip(THEMES, places, [*places[1:], len(out)], strict=True):
@@ -65,6 +66,11 @@ def test_what_nothing_fits_is_an_empty_list(typed: Type) -> None:
 
 def test_the_file_itself_is_printed_as_it_is(typed: Type) -> None:
     assert typed("library", "leader-crash", "--yaml").out == path_of("leader-crash").read_text()
+
+
+def test_a_fragment_is_printed_as_it_is(typed: Type) -> None:
+    assert typed("library", "az-loss").out == (FRAGMENTS / "az-loss.yaml").read_text()
+    assert json.loads(typed("library", "az-loss", "--json").out)["variables"]["outage"] == "60s"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any, Final
 from rich.console import Console
 
 from cluster_model.profiles import PROFILE_VERSIONS, Profile
-from playbooks.bundled import names, path_of
+from playbooks.bundled import fragment_names, names, path_of
 from playbooks.loader import load
 from playbooks.model import Playbook, Step
 from playbooks.plot import timeline, when_words
@@ -17,6 +17,7 @@ from playbooks.reading.versions import ranges_text
 from playbooks.themes import TAGS, THEMES, heading, theme_of
 from playbooks.wording import step_words
 from tui.cli.console import BAD_INPUT, OK, answers, complain, people, print_document, say
+from tui.cli.fragments import bundled, print_fragment, variables_text
 from tui.cli.run import to_text
 
 GAP: Final = 2
@@ -44,6 +45,9 @@ def library(wanted: Wanted) -> int:
     if problem:
         complain(problem)
         return BAD_INPUT
+    if wanted.name in fragment_names() and wanted.name not in names():
+        print_fragment(str(wanted.name), json=wanted.json)
+        return OK
     if wanted.name is not None:
         playbook = load(path_of(wanted.name))
         if wanted.yaml or wanted.json:
@@ -56,13 +60,17 @@ def library(wanted: Wanted) -> int:
         print_document(to_text([_entry(each) for each in chosen]))
     else:
         _list(chosen)
+        if wanted.tag is None and wanted.kafka is None:
+            _list_fragments()
+        _tell_more()
     return OK
 
 
 def _problem(wanted: Wanted) -> str:
     """What is wrong with what was asked for; empty if nothing is."""
-    if wanted.name is not None and wanted.name not in names():
-        return f"no bundled playbook {shown(wanted.name)}{nearest(wanted.name, names())}; see: floodmark library"
+    known = (*names(), *fragment_names())
+    if wanted.name is not None and wanted.name not in known:
+        return f"no bundled playbook {shown(wanted.name)}{nearest(wanted.name, known)}; see: floodmark library"
     if wanted.name is not None and (wanted.tag is not None or wanted.kafka is not None):
         return f"found a name and {'--kafka' if wanted.tag is None else '--tag'} together, allowed is one of them"
     if wanted.yaml and wanted.json:
@@ -70,8 +78,8 @@ def _problem(wanted: Wanted) -> str:
     if wanted.yaml and wanted.name is None:
         return "--yaml: found no name, needed is that of one playbook: floodmark library NAME --yaml"
     if wanted.tag is not None and wanted.tag not in (*THEMES, *TAGS):
-        known = (*THEMES, *TAGS)
-        return f"--tag: found {shown(wanted.tag)}, allowed is {listed(known)}{nearest(wanted.tag, known)}"
+        tags = (*THEMES, *TAGS)
+        return f"--tag: found {shown(wanted.tag)}, allowed is {listed(tags)}{nearest(wanted.tag, tags)}"
     if wanted.kafka is not None and wanted.kafka not in PROFILE_VERSIONS:
         found = f"--kafka: found {shown(wanted.kafka)}, allowed is {listed(PROFILE_VERSIONS)}"
         return found + nearest(wanted.kafka, PROFILE_VERSIONS)
@@ -101,9 +109,28 @@ def _list(chosen: Sequence[Playbook]) -> None:
         for each in found:
             _beside(console, f"{'':{GAP}}{each.name}", each.title, column)
         say(console, "")
+
+
+def _list_fragments() -> None:
+    """What a playbook may include, with the variables that it may give."""
+    console = answers()
+    found = [bundled(name) for name in fragment_names()]
+    if not found:
+        return
+    column = max(len(each) for each in fragment_names()) + 2 * GAP
+    say(console, "Fragments, to be included by a playbook", "bold")
+    say(console, "")
+    for name, each in zip(fragment_names(), found, strict=True):
+        _beside(console, f"{'':{GAP}}{name}", each.title, column)
+        _beside(console, "", f"with {variables_text(each) or 'nothing'}", column)
+    say(console, "")
+
+
+def _tell_more() -> None:
+    console = people()
     more = "floodmark library NAME tells all about one, with what it does and expects; floodmark run NAME runs it"
     for line in _wrapped(more, _width(console)):
-        say(people(), line)
+        say(console, line)
 
 
 def _tell(playbook: Playbook) -> None:

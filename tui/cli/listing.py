@@ -17,6 +17,7 @@ from playbooks.problems import listed, nearest, shown
 from playbooks.units import duration_text
 from tui.cli.chosen import read
 from tui.cli.console import BAD_INPUT, OK, answers, complain, complain_of, people, print_document, say, table
+from tui.cli.fragments import checked
 from tui.cli.run import to_text
 
 BY_AGE: Final = sorted(FLAGS, key=lambda flag: flag.since)
@@ -242,6 +243,10 @@ def check(files: Sequence[str]) -> int:
     code = OK
     for text in files:
         try:
+            fragment = checked(text)
+            if fragment:
+                say(people(), fragment)
+                continue
             playbook = read(text)
         except PlaybookError as error:
             complain_of(error)
