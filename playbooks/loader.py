@@ -109,8 +109,8 @@ def loads(text: str, path: str) -> Playbook:
     root, problems = compose(text, path)
     notes = Notes(path, problems)
     playbook = _read(root, text, notes)
-    if notes.problems or playbook is None:
-        raise PlaybookError(notes.problems)
+    if notes.told or playbook is None:
+        raise PlaybookError(notes.told)
     return playbook
 
 

@@ -6,8 +6,9 @@ from playbooks.model import Position, Step, Trigger
 from playbooks.reading.kinds import Fields
 from playbooks.reading.manual import ManualSteps
 from playbooks.reading.notes import Notes
-from playbooks.reading.repeats import MAX_GROUPS, Rounds, is_group, read_group, read_rounds, substitute_in
+from playbooks.reading.repeats import MAX_GROUPS, Rounds, is_group, read_group, read_rounds
 from playbooks.reading.steps import MAX_STEPS, TimedSteps
+from playbooks.reading.variables import substitute
 from playbooks.reading.versions import is_for
 from playbooks.yamlpos import Mapping, Node, Scalar, Sequence
 
@@ -91,12 +92,9 @@ class _Reader:
             self.steps.append(group.begins(place, self._count))
             self._count += 1
             self._single.begin_round()
-            self.read_list(
-                substitute_in(steps, group.found.variable, value),
-                f"{group.fields.key}.steps",
-                f"{group.number}.",
-                (*group.rounds, place + 1),
-            )
+            round_steps = substitute(steps, {group.found.variable: value}, self._notes)
+            assert isinstance(round_steps, Sequence)  # a list stays one
+            self.read_list(round_steps, f"{group.fields.key}.steps", f"{group.number}.", (*group.rounds, place + 1))
             round_us = max(round_us, self._single.end_round())
             if self._full(steps, f"{group.fields.key}.steps"):
                 return
@@ -144,6 +142,6 @@ def label(number: str, rounds: tuple[int, ...]) -> str:
 def _as_mapping(node: Node) -> Mapping | None:
     """A step; a bare word stands for a verb without anything to say about it: ``- show``."""
     if isinstance(node, Scalar) and not node.empty:
-        nothing = Scalar(node.line, node.column, "", True, 0)
-        return Mapping(node.line, node.column, {node.text: (node, nothing)})
+        nothing = Scalar(node.line, node.column, "", True, 0, node.origin)
+        return Mapping(node.line, node.column, {node.text: (node, nothing)}, node.origin)
     return node if isinstance(node, Mapping) else None

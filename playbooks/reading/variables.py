@@ -46,11 +46,11 @@ def substitute(node: Node, values: Mapping[str, Node], notes: Notes | None = Non
 
 
 def round_name(step: Node) -> str:
-    """The variable that a group of steps declares for the number of its round; empty for anything else."""
-    if not isinstance(step, YamlMapping) or "repeat" not in step.entries:
+    """The variable that a group of steps has for the number or the value of its round; empty for anything else."""
+    if not isinstance(step, YamlMapping) or {"repeat", "each"}.isdisjoint(step.entries):
         return ""
     name = step.get("as")
-    return name.text if isinstance(name, Scalar) and not name.empty else ""
+    return name.text if isinstance(name, Scalar) and not name.empty else "round"
 
 
 def uses(text: str) -> bool:
