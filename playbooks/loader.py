@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from playbooks.model import Playbook
-from playbooks.problems import PlaybookError, Problem
+from playbooks.problems import PlaybookError, Problem, keeping_text
 from playbooks.reading.cluster import build_clients, build_cluster, build_topics
 from playbooks.reading.cluster_keys import CLIENTS, CLUSTER, TOPICS
 from playbooks.reading.expectations import read_expectations
@@ -100,6 +100,7 @@ def load(path: str | Path) -> Playbook:
     return loads(decode(data, shown_path), shown_path)
 
 
+@keeping_text
 def loads(text: str, path: str) -> Playbook:
     """The playbook in ``text``; ``path`` stands in messages and gives the name where the text has none.
 

@@ -62,7 +62,7 @@ def choose(text: str, seed: int | None, settings: dict[str, str]) -> Chosen:
         try:
             playbook = replace(loads(changed, playbook.path), path=playbook.path)
         except PlaybookError as error:
-            raise PlaybookError([_blame(problem, settings) for problem in error.problems]) from None
+            raise PlaybookError([_blame(problem, settings) for problem in error.problems], error.texts) from None
     return Chosen(playbook, playbook.seed if seed is None else seed, settings)
 
 

@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from playbooks.problems import PlaybookError
+from tui.cli.excerpts import excerpt_of
 
 OK = 0
 FAILED = 1
@@ -21,6 +22,9 @@ BAD_INPUT = 2
 INCONCLUSIVE = 3
 INTERNAL = 70
 INTERRUPTED = 130
+
+PIPED = 120
+"""Columns that a line of a file may take where nobody knows how wide the reader's are."""
 
 
 class Quiet(Console):
@@ -61,9 +65,15 @@ def complain(text: str) -> None:
 
 
 def complain_of(error: PlaybookError) -> None:
-    """Every problem of a playbook, a line each, as ``path:line:column: key: message``."""
+    """Every problem of a playbook as ``path:line:column: key: message``, with the line of the file below it."""
+    console = people()
+    width = console.width if console.is_terminal else PIPED
     for problem in error.problems:
         complain(str(problem))
+        excerpt = excerpt_of(error.texts.get(problem.path, ""), problem.line, problem.column, width)
+        if excerpt is not None:
+            say(console, excerpt.line)
+            say(console, excerpt.caret, "bold red" if console.is_terminal else "")
 
 
 def table(console: Console, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

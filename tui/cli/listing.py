@@ -1,4 +1,4 @@
-"""``library``, ``faults``, ``profiles``, ``configs`` and ``check``: what there is, and whether a file is sound."""
+"""``library``, ``faults``, ``profiles`` and ``configs``: what there is."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -12,12 +12,11 @@ from faults.operations import OPERATIONS, Operation
 from faults.selector_language import SELECTORS
 from playbooks.bundled import names, path_of
 from playbooks.fault_words import allowed_text, default_text, example_step
-from playbooks.loader import PlaybookError, load
+from playbooks.loader import load
 from playbooks.model import Playbook
 from playbooks.problems import listed, nearest, shown
 from playbooks.units import duration_text
-from tui.cli.chosen import read
-from tui.cli.console import BAD_INPUT, OK, answers, complain, complain_of, people, print_document, say, table
+from tui.cli.console import BAD_INPUT, OK, answers, complain, print_document, say, table
 from tui.cli.run import to_text
 
 BY_AGE: Final = sorted(FLAGS, key=lambda flag: flag.since)
@@ -38,13 +37,14 @@ def library(name: str | None, *, json: bool) -> int:
         print_document(to_text([_entry(each) for each in playbooks]))
         return OK
     console = answers()
-    table(console, ("name", "kafka", "what happens"), [(each.name, _profile(each), each.title) for each in playbooks])
+    table(console, ("name", "kafka", "what happens"), [(each.name, profile_of(each), each.title) for each in playbooks])
     if console.is_terminal:
         say(console, "run NAME plays one, library NAME prints it, --playbook NAME opens it on the screen")
     return OK
 
 
-def _profile(playbook: Playbook) -> str:
+def profile_of(playbook: Playbook) -> str:
+    """The version and the mode of a playbook's cluster: ``3.9-kraft``."""
     return Profile.of(playbook.spec.kafka, playbook.spec.mode).name
 
 
@@ -53,7 +53,7 @@ def _entry(playbook: Playbook) -> dict[str, Any]:
         "name": playbook.name,
         "title": playbook.title,
         "story": playbook.story,
-        "profile": _profile(playbook),
+        "profile": profile_of(playbook),
         "manual": playbook.spec.manual,
         "tags": list(playbook.tags),
         "path": playbook.path,
@@ -269,18 +269,3 @@ def _taken(key: ConfigKey) -> str:
     if key.type == "str":
         return " | ".join(key.choices) or key.form
     return f"{key.low} or more" if key.high >= INT_MAX else f"{key.low} to {key.high}"
-
-
-def check(files: Sequence[str]) -> int:
-    """Read playbooks without running them; every mistake of every file is told."""
-    code = OK
-    for text in files:
-        try:
-            playbook = read(text)
-        except PlaybookError as error:
-            complain_of(error)
-            code = BAD_INPUT
-            continue
-        steps, expectations = len(playbook.steps), len(playbook.expectations)
-        say(people(), f"{text}: sound ({_profile(playbook)}, {steps} steps, {expectations} expectations)")
-    return code
