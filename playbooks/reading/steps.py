@@ -5,6 +5,7 @@ from typing import Final, cast
 
 from cluster_model.errors import KafkaError
 from cluster_model.stepping.verbs import MANUAL_VERBS
+from faults.aliases import FAULT_ALIASES, OPERATION_ALIASES, true_name
 from faults.catalogue import CATALOGUE
 from faults.fault import ACCEPTS, Param
 from faults.operations import OPERATIONS
@@ -13,10 +14,11 @@ from faults.spelling import percent
 from playbooks.fault_words import described
 from playbooks.model import Position, Step, StepVerb, Trigger
 from playbooks.problems import listed, nearest, shown
+from playbooks.reading.familiar import alias_of, may_name_broker, struck
 from playbooks.reading.kinds import BAD, DURATION, Choice, Fields, Integer, Key, Kind, Quantity, Record, Text, Truth
 from playbooks.reading.notes import Notes
 from playbooks.reading.operations import check_operation, learn, operation_kind
-from playbooks.reading.references import ConditionText
+from playbooks.reading.references import BrokerId, ConditionText
 from playbooks.reading.targets import Target, check_sides
 from playbooks.reading.versions import KAFKA, is_for
 from playbooks.units import (
@@ -61,14 +63,20 @@ TRIGGERS: Final[dict[str, Key]] = {
 
 TIMED_VERBS: Final[dict[str, Key]] = {
     "inject": Key(
-        Choice(tuple(CATALOGUE), "a fault that 'floodmark faults' lists"), "A fault to inject.", required=True
+        Choice((*CATALOGUE, *FAULT_ALIASES), "a fault that 'floodmark faults' lists"),
+        "A fault to inject.",
+        required=True,
     ),
     "heal": Key(
-        Choice(("all", *CATALOGUE), "all, or a fault that 'floodmark faults' lists"),
+        Choice(("all", *CATALOGUE, *FAULT_ALIASES), "all, or a fault that 'floodmark faults' lists"),
         "A fault to heal, or all.",
         required=True,
     ),
-    "admin": Key(Choice(tuple(OPERATIONS)), "An operation of the administrator.", required=True),
+    "admin": Key(
+        Choice((*OPERATIONS, *OPERATION_ALIASES), listed(OPERATIONS)),
+        "An operation of the administrator.",
+        required=True,
+    ),
 }
 
 
@@ -94,20 +102,25 @@ def kind_of(param: Param) -> Kind:
 
 
 def timed_record(verb: str, name: str) -> Record:
-    """All keys of a timed step with this verb; ``name`` is the fault or the operation."""
+    """All keys of a timed step with this verb; ``name`` is the fault or the operation, or what else it is called."""
     keys = {**TRIGGERS, verb: TIMED_VERBS[verb]}
+    true, alias = true_name(name), alias_of(name)
     if verb == "inject":
-        fault = CATALOGUE[name]
+        fault = CATALOGUE[true]
+        accepts = (alias.accepts if alias else "") or fault.accepts
+        by_id = may_name_broker(name)
         keys["target"] = Key(
-            Target(fault.accepts, fault.param(OTHER_SIDE) is not None, fault.at_least),
-            f"What it strikes: {ACCEPTS[fault.accepts]}{f'; {fault.target} unless given' if fault.target else ''}.",
-            required=not fault.target,
+            Target(accepts, fault.param(OTHER_SIDE) is not None, fault.at_least),
+            f"What it strikes: {ACCEPTS[accepts]}{f'; {fault.target} unless given' if fault.target else ''}.",
+            required=not fault.target and not by_id,
         )
+        if by_id:
+            keys["broker"] = Key(BrokerId(), "The broker that it strikes, instead of a target.")
         if fault.lasting:
             keys["for"] = Key(DURATION, "How long it lasts; until it is healed unless given.")
         keys |= {"if_any": IF_ANY, **_parameters(fault.params)}
     elif verb == "admin":
-        keys |= {"refused": REFUSED, **_parameters(OPERATIONS[name].params)}
+        keys |= {"refused": REFUSED, **_parameters(OPERATIONS[true].params)}
     return Record({**keys, "kafka": KAFKA, "note": NOTE})
 
 
@@ -144,6 +157,8 @@ class TimedSteps:
         if name is BAD:
             return None
         fields: Fields = timed_record(verb, name).read(node, key, notes)
+        target = struck(name, fields, notes) if verb == "inject" else ""
+        name = true_name(name)
         if verb == "admin":
             check_operation(OPERATIONS[name], fields, notes)
         elif OTHER_SIDE in fields.values:
@@ -154,13 +169,14 @@ class TimedSteps:
         if verb == "admin":
             learn(OPERATIONS[name], fields, notes)
         used = {*TRIGGERS, verb, "target", "for", "if_any", "refused", "kafka", "note"}
+        used |= {"broker"} if verb == "inject" else set()
         return Step(
             index=index,
             where=Position(node.line, node.column),
             trigger=trigger,
             verb=cast("StepVerb", verb),
             name=name,
-            target=fields.get("target", ""),
+            target=target,
             params={param: value for param, value in fields.values.items() if param not in used},
             for_us=fields.get("for", -1),
             if_any=fields.get("if_any", False),

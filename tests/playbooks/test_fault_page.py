@@ -122,9 +122,10 @@ def test_a_parameter_describes_itself_with_range_and_default() -> None:
 
 
 def test_the_schema_tells_an_editor_ranges_and_defaults() -> None:
-    steps = schema()["properties"]["steps"]["items"]["anyOf"]
+    steps = schema()["$defs"]["step"]["anyOf"]
     for name, fault in CATALOGUE.items():
-        step = next(each for each in steps if each.get("properties", {}).get("inject", {}).get("const") == name)
+        verbs = [each.get("properties", {}).get("inject", {}) for each in steps]
+        step = steps[next(at for at, verb in enumerate(verbs) if name in (verb.get("const"), *verb.get("enum", ())))]
         assert step["properties"]["inject"]["description"] == fault.summary
         for param in fault.params:
             assert step["properties"][param.name]["description"] == described(param)

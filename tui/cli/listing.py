@@ -6,6 +6,7 @@ from typing import Any, Final
 from cluster_model.config_key import ConfigKey
 from cluster_model.config_keys import INT_MAX, SCOPES
 from cluster_model.profiles import FLAGS, PROFILE_VERSIONS, Flag, Profile, modes_of
+from faults.aliases import FAULT_ALIASES, OPERATION_ALIASES, called, true_name
 from faults.catalogue import CATALOGUE
 from faults.fault import ACCEPTS, FAMILIES, Fault, Param
 from faults.operations import OPERATIONS, Operation
@@ -63,10 +64,12 @@ def _entry(playbook: Playbook) -> dict[str, Any]:
 
 def faults(name: str | None, *, family: str | None = None, json: bool = False) -> int:
     """List the faults, the operations and the targets, or tell all about one; ``family``: only its faults."""
-    if name is not None and name not in CATALOGUE and name not in OPERATIONS:
+    if name is not None and true_name(name) not in (*CATALOGUE, *OPERATIONS):
         known = (*CATALOGUE, *OPERATIONS)
-        complain(f"no fault {shown(name)}{nearest(name, known)}; there are {', '.join(known)}")
+        hint = nearest(name, (*known, *FAULT_ALIASES, *OPERATION_ALIASES))
+        complain(f"no fault {shown(name)}{hint}; there are {', '.join(known)}")
         return BAD_INPUT
+    name = None if name is None else true_name(name)
     if family is not None and family not in FAMILIES:
         complain(f"--family: found {shown(family)}, allowed is {listed(FAMILIES)}{nearest(family, FAMILIES)}")
         return BAD_INPUT
@@ -111,6 +114,7 @@ def _tell_fault(fault: Fault) -> None:
         ("for", ACCEPTS[fault.accepts]),
         ("target", fault.target),
         ("mode", f"{fault.mode} only" if fault.mode else ""),
+        ("also", ", ".join(called(fault.aliases))),
         ("stands for", fault.cause),
         ("may break", fault.may_break),
         ("healing", fault.heals or "there is nothing to heal"),
@@ -140,6 +144,7 @@ def _tell_operation(operation: Operation) -> None:
     say(console, f"{operation.name}: {operation.title}", "bold")
     say(console, operation.summary)
     rows = [("may break", operation.may_break), ("key", f"a {operation.letter}")]
+    rows += [("also", ", ".join(called(operation.aliases)))] if operation.aliases else []
     rows += [("since", f"Kafka {operation.since}")] if operation.since else []
     for head, text in rows:
         say(console, f"{head:<11}{text}")
@@ -159,6 +164,7 @@ def _default(param: Param) -> str:
 def _fault_entry(fault: Fault) -> dict[str, Any]:
     return {
         "name": fault.name,
+        "aliases": [each.name for each in fault.aliases],
         "key": fault.letter,
         "title": fault.title,
         "summary": fault.summary,
@@ -179,6 +185,7 @@ def _fault_entry(fault: Fault) -> dict[str, Any]:
 def _operation_entry(operation: Operation) -> dict[str, Any]:
     return {
         "name": operation.name,
+        "aliases": [each.name for each in operation.aliases],
         "key": operation.letter,
         "title": operation.title,
         "summary": operation.summary,
