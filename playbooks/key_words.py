@@ -11,6 +11,7 @@ from playbooks.loader import PLAYBOOK
 from playbooks.problems import listed
 from playbooks.reading import expectations
 from playbooks.reading.cluster_keys import Config, KafkaVersion
+from playbooks.reading.given import GIVEN
 from playbooks.reading.kinds import ByShape, Choice, Integer, Key, Kind, ListOf, Record, Truth
 from playbooks.reading.manual import Nothing, manual_record
 from playbooks.reading.references import BrokerId, ConditionText, PartitionName, Reference
@@ -116,7 +117,7 @@ def _walked(path: str, record: Record, heading: str) -> Iterator[Told]:
 
 def _steps() -> Iterator[Told]:
     verbs = {name: Key(key.kind, key.doc) for name, key in TIMED_VERBS.items()}
-    common = {**TRIGGERS, **verbs, "kafka": KAFKA, "note": NOTE}
+    common = {**TRIGGERS, **verbs, "kafka": KAFKA, "given": GIVEN, "note": NOTE}
     yield Told("steps", "A step: at most one of at, after and when, and one verb", common)
     yield Told(
         "steps.inject", "A fault: its parameters are told by 'floodmark faults NAME'", _verbs(CATALOGUE), bare=True

@@ -9,8 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from playbooks.grid import Grid
 from playbooks.model import Playbook
 from playbooks.problems import PlaybookError, Problem, keeping_text
+from playbooks.reading.cell_checks import check_cells
 from playbooks.reading.cluster import build_clients, build_cluster, build_topics
 from playbooks.reading.cluster_keys import CLIENTS, CLUSTER, TOPICS
 from playbooks.reading.expectations import read_expectations
@@ -32,9 +34,10 @@ from playbooks.reading.kinds import (
 )
 from playbooks.reading.listing import read_steps
 from playbooks.reading.notes import Notes
+from playbooks.reading.vary import VARY, read_grid
 from playbooks.reading.versions import Profiles
 from playbooks.units import duration_us
-from playbooks.yamlpos import MAX_BYTES, Node, compose, decode
+from playbooks.yamlpos import MAX_BYTES, Mapping, Node, compose, decode
 
 __all__ = ["DEFAULT_SETTLE_US", "PLAYBOOK", "PlaybookError", "Problem", "load", "loads"]
 
@@ -77,6 +80,7 @@ PLAYBOOK: Final = Record(
         "clients": Key(CLIENTS, "Who writes and who reads."),
         "guards": Key(GUARDS, "Limits that refuse a fault, or heal what is active once they are crossed."),
         "steps": Key(LATER, "What happens, in order."),
+        "vary": Key(VARY, "Settings to run it over: axes with the values of each, or cases that are written out."),
         "settle": Key(DURATION, "Quiet time after the last step, faults healed, before the verdict; 30s unless given."),
         "expect": Key(LATER, "What must hold for the playbook to pass."),
     }
@@ -109,10 +113,23 @@ def loads(text: str, path: str) -> Playbook:
     """
     root, problems = compose(text, path)
     notes = Notes(path, problems)
+    notes.root = root if isinstance(root, Mapping) else None
     playbook = _read(root, text, notes)
+    varied = _vary(notes, text) if notes.root is not None else None
     if notes.told or playbook is None:
         raise PlaybookError(notes.told)
-    return playbook
+    return replace(playbook, grid=varied)
+
+
+def _vary(notes: Notes, text: str) -> Grid | None:
+    """The grid, with all its cells checked if nothing else is wrong."""
+    node = notes.root.get("vary") if notes.root is not None else None
+    varied = read_grid(node, notes.root, notes) if node is not None and notes.root is not None else None
+    if varied is None:
+        return None
+    if not notes.problems:
+        check_cells(*varied, text, lambda cell: loads(cell, notes.path), notes)
+    return varied[0]
 
 
 def _read(root: Node, text: str, notes: Notes) -> Playbook | None:

@@ -6,8 +6,9 @@ from typing import Any, Literal
 from cluster_model.spec import ClusterSpec
 from faults.guards import Limits
 from playbooks.conditions import Condition
+from playbooks.grid import Grid
 
-StepVerb = Literal["inject", "heal", "admin", "manual", "round"]
+StepVerb = Literal["inject", "heal", "admin", "settle", "stop", "manual", "round"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class Trigger:
     """How long a ``when`` may wait, from the step before it; -1 for ever. Waiting longer is inconclusive."""
     since_round: int = 0
     """What ``at`` counts from: 0 the session's beginning, else that of the round at this depth of groups."""
+    executed: int = -1
+    """Of an ``at``: acts within its instant as soon as the run has handled so many kernel events; -1 after all due."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,8 @@ class Playbook:
     """Where the story comes from: the key ``source`` of the file."""
     profiles: tuple[str, ...] = ()
     """The Kafka versions under which it is expected to pass, oldest first."""
+    grid: Grid | None = None
+    """What ``vary`` says, where the playbook has one."""
 
     @property
     def load_alone(self) -> bool:

@@ -1,6 +1,6 @@
 """What a session came to: the object that ``floodmark run --json`` prints and ``result.json`` keeps."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from cluster_model.errors import KafkaError
@@ -13,9 +13,11 @@ from cluster_model.events import (
     StepTaken,
 )
 from cluster_model.views import ClusterView, LedgerView, PartitionView
+from playbooks.availability import Availability
 from playbooks.client_books import ClientBooks
 from playbooks.client_history import enter
 from playbooks.client_summary import Clients, summed_up
+from playbooks.unavailable import Unavailable, drawn_up
 
 Verdict = Literal["pass", "fail", "inconclusive"]
 
@@ -66,6 +68,8 @@ class Result:
     """What the guards did."""
     skipped: tuple[FaultSkipped, ...] = ()
     """Faults that found nobody to strike, as their steps allowed."""
+    unavailable: Unavailable = field(default_factory=Unavailable)
+    """When clients were refused, and when nobody led."""
 
     def to_json(self) -> dict[str, Any]:
         """The published document: plain dicts, lists, numbers and strings."""
@@ -84,6 +88,7 @@ class Result:
             ],
             "ledger": _ledger(self.ledger),
             "clients": self.clients.to_json(),
+            "unavailable": self.unavailable.to_json(),
             "violations": [
                 {
                     "invariant": each.invariant,
@@ -114,16 +119,18 @@ class Findings:
     clients: ClientBooks
     guards: list[GuardActed]
     skipped: list[FaultSkipped]
+    availability: Availability
 
     @classmethod
     def none(cls) -> "Findings":
         """Nothing yet."""
-        return cls(0, [], [], [], ClientBooks(), [], [])
+        return cls(0, [], [], [], ClientBooks(), [], [], Availability())
 
     def take(self, events: list[Any]) -> None:
         """Count trace events and keep those that a result names."""
         self.events += len(events)
         enter(self.clients, events)
+        self.availability.enter(events)
         for event in events:
             if event.kind == "records_lost":
                 self.losses.append(event)
@@ -139,14 +146,16 @@ class Findings:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         found = (tuple(self.violations), tuple(self.losses), tuple(self.refused))
-        return (self.events, *found, self.clients.save(), tuple(self.guards), tuple(self.skipped))
+        rest = (tuple(self.guards), tuple(self.skipped), self.availability.save())
+        return (self.events, *found, self.clients.save(), *rest)
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "Findings":
         """Undo of :meth:`save`."""
-        events, violations, losses, refused, clients, guards, skipped = saved
-        books = ClientBooks.loaded(clients)
-        return cls(events, list(losses), list(violations), list(refused), books, list(guards), list(skipped))
+        events, violations, losses, refused, clients, guards, skipped, availability = saved
+        lists = (list(losses), list(violations), list(refused))
+        books, outages = ClientBooks.loaded(clients), Availability.loaded(availability)
+        return cls(events, *lists, books, list(guards), list(skipped), outages)
 
 
 def conclude(
@@ -194,6 +203,7 @@ def conclude(
         clients=summed_up(findings.clients, view),
         guards=tuple(findings.guards),
         skipped=tuple(findings.skipped),
+        unavailable=drawn_up(findings.availability, findings.clients, view.now_us),
     )
 
 

@@ -48,7 +48,8 @@ def _timed_steps() -> list[Schema]:
         if alias.accepts
     ]
     admin = [_step(timed_record("admin", name).schema(), "admin", name, op.summary) for name, op in OPERATIONS.items()]
-    return [*faults, *narrow, timed_record("heal", "all").schema(), *admin]
+    others = [timed_record(verb, name).schema() for verb, name in (("heal", "all"), ("settle", "now"), ("stop", "now"))]
+    return [*faults, *narrow, *others, *admin]
 
 
 def _step(record: Schema, verb: str, name: str, summary: str) -> Schema:

@@ -45,6 +45,13 @@ class Script:
         since_us = self._rounds[step.trigger.since_round]
         return due_us(step.trigger, self._previous_us, -1 if patient else PATIENCE_US, since_us)
 
+    def events_left(self, executed: int) -> int:
+        """Kernel events until the exact place of the next step in its instant; -1 where it has none."""
+        step = self.next
+        if step is None or step.trigger.executed < 0:
+            return -1
+        return max(0, step.trigger.executed - executed)
+
     def took(self, now_us: int) -> None:
         """The next step acted."""
         step = self.next

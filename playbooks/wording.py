@@ -1,8 +1,8 @@
 """Steps and actions in words: for the trace, the screen and messages."""
 
-from typing import Any
+from typing import Any, cast
 
-from faults.action import Action
+from faults.action import Action, Verb
 from faults.catalogue import CATALOGUE
 from faults.fault import Param
 from faults.operations import OPERATIONS
@@ -14,11 +14,9 @@ from playbooks.units import duration_text
 
 def action_of(step: Step) -> Action:
     """The action that a timed step asks for."""
-    if step.verb == "manual":
-        raise ValueError(f"{step.name} is a step of manual stepping, not an action")
-    if step.verb == "round":
-        raise ValueError(f"{step_name(step)} only says that a round begins, and asks for no action")
-    return Action(step.verb, step.name, step.target, dict(step.params), step.for_us, step.if_any)
+    if step.verb in ("manual", "settle", "stop", "round"):
+        raise ValueError(f"{step.verb} {step.name} is no action")
+    return Action(cast("Verb", step.verb), step.name, step.target, dict(step.params), step.for_us, step.if_any)
 
 
 def words(action: Action) -> str:
@@ -39,8 +37,8 @@ def step_words(step: Step) -> str:
     """A step as one short line, without its trigger and its note."""
     if step.verb == "manual":
         return " ".join([step.name, _parameters(step.params, {})]).strip()
-    if step.verb == "round":
-        return f"round {step.name}"
+    if step.verb in ("settle", "stop", "round"):
+        return f"{step.verb} {step.name}"
     return words(action_of(step))
 
 

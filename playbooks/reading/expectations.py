@@ -6,19 +6,22 @@ from typing import Any, Final, cast
 from playbooks.conditions import Condition
 from playbooks.model import Expectation, Position
 from playbooks.problems import listed
+from playbooks.reading.given import GIVEN, counts
 from playbooks.reading.kinds import BAD, DURATION, Choice, Fields, Key, Record, Schema
 from playbooks.reading.notes import Notes
 from playbooks.reading.references import ConditionText
-from playbooks.reading.versions import KAFKA, is_for
+from playbooks.reading.versions import KAFKA
 from playbooks.units import duration_text
 from playbooks.yamlpos import Mapping, Node, Scalar, Sequence
 
 MAX_EXPECTATIONS: Final = 500
 SINCE: Final = ("start", "heal")
 
-AT_END: Final = Record({"end": Key(ConditionText(), "Holds at the end.", required=True), "kafka": KAFKA})
+AT_END: Final = Record(
+    {"end": Key(ConditionText(), "Holds at the end.", required=True), "kafka": KAFKA, "given": GIVEN}
+)
 ALWAYS: Final = Record(
-    {"always": Key(ConditionText(), "Holds from the start to the end.", required=True), "kafka": KAFKA}
+    {"always": Key(ConditionText(), "Holds from the start to the end.", required=True), "kafka": KAFKA, "given": GIVEN}
 )
 EVENTUALLY: Final = Record(
     {
@@ -26,6 +29,7 @@ EVENTUALLY: Final = Record(
         "within": Key(DURATION, "At most so long after 'since'; until the end unless given."),
         "since": Key(Choice(SINCE), "The start, or the moment the last fault was healed; start unless given."),
         "kafka": KAFKA,
+        "given": GIVEN,
     }
 )
 EITHER: Final = Record(
@@ -65,7 +69,7 @@ def _read_one(node: Node, key: str, notes: Notes, manual: bool) -> Expectation |
     if manual:
         _refuse_time(fields, notes)
     condition: Condition | None = fields.get(kinds[0]) if kinds else None
-    if condition is None or not is_for(fields.get("kafka"), notes):
+    if condition is None or not counts(fields, notes):
         return None
     return _expectation(kinds[0], condition, node, fields.get("within", -1), fields.get("since", "start"))
 

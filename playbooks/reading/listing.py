@@ -3,13 +3,13 @@
 from dataclasses import dataclass, replace
 
 from playbooks.model import Position, Step, Trigger
+from playbooks.reading.given import counts
 from playbooks.reading.kinds import Fields
 from playbooks.reading.manual import ManualSteps
 from playbooks.reading.notes import Notes
 from playbooks.reading.repeats import MAX_GROUPS, Rounds, is_group, read_group, read_rounds
 from playbooks.reading.steps import MAX_STEPS, TimedSteps
 from playbooks.reading.variables import substitute
-from playbooks.reading.versions import is_for
 from playbooks.yamlpos import Mapping, Node, Scalar, Sequence
 
 
@@ -82,7 +82,7 @@ class _Reader:
         first = len(self.steps)
         if steps is not None:
             self._unroll(steps, _Group(number, rounds, fields, trigger, found))
-        if not is_for(fields.get("kafka"), notes):
+        if not counts(fields, notes):
             del self.steps[first:]
 
     def _unroll(self, steps: Sequence, group: "_Group") -> None:

@@ -6,12 +6,13 @@ from typing import Any, Final
 from cluster_model.stepping.verbs import MANUAL_VERBS, ManualParam
 from playbooks.model import Position, Step, Trigger
 from playbooks.problems import counted, listed, shown
+from playbooks.reading.given import GIVEN, counts
 from playbooks.reading.kinds import BAD, NAME, Choice, Fields, Integer, Key, Kind, ListOf, Record, Schema, Text, Truth
 from playbooks.reading.notes import Notes
 from playbooks.reading.references import BrokerId, PartitionName
 from playbooks.reading.states import MAX_RECORDS, THEN, settle_partitions
 from playbooks.reading.steps import NOTE, REFUSED, TIMED_VERBS, TRIGGERS, the_verb
-from playbooks.reading.versions import KAFKA, is_for
+from playbooks.reading.versions import KAFKA
 from playbooks.yamlpos import Mapping as YamlMapping
 from playbooks.yamlpos import Node, Scalar
 
@@ -88,6 +89,7 @@ def manual_record(verb: str) -> Record:
             verb: Key(params, MANUAL_VERBS[verb].doc, required=True),
             "event": EVENT,
             "kafka": KAFKA,
+            "given": GIVEN,
             "refused": REFUSED,
             "then": THEN,
             "note": NOTE,
@@ -118,7 +120,9 @@ class ManualSteps:
         before = len(notes.problems)
         others = {**TIMED_VERBS, **TRIGGERS}
         hint = "which has no place in 'stepping: manual', where time stands still"
-        verb = the_verb(node, key, tuple(MANUAL_VERBS), others, hint, notes, ("refused", "then", "event", "kafka"))
+        verb = the_verb(
+            node, key, tuple(MANUAL_VERBS), others, hint, notes, ("refused", "then", "event", "kafka", "given")
+        )
         if verb is None:
             return None
         fields: Fields = manual_record(verb).read(node, key, notes)
@@ -128,7 +132,7 @@ class ManualSteps:
             _check_replicas(verb, params, notes)
         partition = params.get("partition") if params is not None else None
         states = settle_partitions(fields, partition, notes)
-        if len(notes.problems) > before or params is None or not is_for(fields.get("kafka"), notes):
+        if len(notes.problems) > before or params is None or not counts(fields, notes):
             return None
         return Step(
             index=index,

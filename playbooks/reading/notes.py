@@ -1,11 +1,12 @@
 """What a reading of one file knows so far: the mistakes found, and the names that later parts may refer to."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
+from collections.abc import Mapping as Table
 from dataclasses import dataclass, field
 from typing import Final
 
 from playbooks.problems import Problem, listed, nearest, shown
-from playbooks.yamlpos import Node, Origin, Scalar, found
+from playbooks.yamlpos import Mapping, Node, Origin, Scalar, found
 
 _HERE: Final = Origin()
 
@@ -17,13 +18,13 @@ class Facts:
     kafka: str | None = None
     """Version of the cluster."""
     brokers: tuple[int, ...] | None = None
-    racks: Mapping[str, int] | None = None
+    racks: Table[str, int] | None = None
     """Rack → number of its brokers."""
-    topics: Mapping[str, int | None] | None = None
+    topics: Table[str, int | None] | None = None
     """Topic → number of partitions."""
-    replication: Mapping[str, int] = field(default_factory=dict)
+    replication: Table[str, int] = field(default_factory=dict)
     """Topic → number of replicas of each of its partitions."""
-    replicas: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    replicas: Table[str, tuple[int, ...]] = field(default_factory=dict)
     """Partition → its replicas, where the playbook says so itself (by a placement)."""
     mode: str | None = None
     voters: tuple[int, ...] = ()
@@ -31,7 +32,7 @@ class Facts:
     zookeepers: int = 0
     """Servers of the ZooKeeper ensemble."""
     producers: tuple[str, ...] | None = None
-    groups: Mapping[str, int | None] | None = None
+    groups: Table[str, int | None] | None = None
     """Group → number of members."""
 
     @property
@@ -113,6 +114,8 @@ class Notes:
     facts: Facts = field(default_factory=Facts)
     unsure: list[Problem] = field(default_factory=list)
     """Those of the problems that are about values nobody knows, and so are none."""
+    root: Mapping | None = None
+    """The whole file, for parts that depend on what stands elsewhere in it."""
 
     @property
     def told(self) -> list[Problem]:

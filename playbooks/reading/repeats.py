@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from cluster_model.stepping.verbs import MANUAL_VERBS
 from playbooks.problems import listed, shown
+from playbooks.reading.given import GIVEN
 from playbooks.reading.kinds import BAD, DURATION, Fields, Integer, Key, Kind, Record, Schema, Text
 from playbooks.reading.notes import Notes
 from playbooks.reading.steps import MAX_STEPS, NOTE, TIMED_VERBS, TRIGGERS
@@ -51,12 +52,12 @@ _OWN: Final[dict[str, Key]] = {
     "steps": Key(Filled("step", {"$ref": "#/$defs/step"}), "The steps of a round.", required=True),
 }
 _TIMED: Final[dict[str, Key]] = {
-    **TRIGGERS,
+    **{name: key for name, key in TRIGGERS.items() if name != "executed"},
     "every": Key(DURATION, "From the beginning of a round to that of the next, or as long as it takes if longer."),
 }
 GROUP: Final[dict[bool, Record]] = {
-    True: Record({**_OWN, "kafka": KAFKA, "note": NOTE}),
-    False: Record({**_TIMED, **_OWN, "kafka": KAFKA, "note": NOTE}),
+    True: Record({**_OWN, "kafka": KAFKA, "given": GIVEN, "note": NOTE}),
+    False: Record({**_TIMED, **_OWN, "kafka": KAFKA, "given": GIVEN, "note": NOTE}),
 }
 """Whether steps are by hand → the keys of a group."""
 

@@ -15,12 +15,26 @@ from playbooks.fault_words import described
 from playbooks.model import Position, Step, StepVerb, Trigger
 from playbooks.problems import listed, nearest, shown
 from playbooks.reading.familiar import alias_of, may_name_broker, struck
-from playbooks.reading.kinds import BAD, DURATION, Choice, Fields, Integer, Key, Kind, Quantity, Record, Text, Truth
+from playbooks.reading.given import GIVEN, counts
+from playbooks.reading.kinds import (
+    BAD,
+    DURATION,
+    Choice,
+    Fields,
+    Integer,
+    Key,
+    Kind,
+    Numbered,
+    Quantity,
+    Record,
+    Text,
+    Truth,
+)
 from playbooks.reading.notes import Notes
 from playbooks.reading.operations import check_operation, learn, operation_kind
 from playbooks.reading.references import BrokerId, ConditionText
 from playbooks.reading.targets import Target, check_sides
-from playbooks.reading.versions import KAFKA, is_for
+from playbooks.reading.versions import KAFKA
 from playbooks.units import (
     DURATION_ALLOWED,
     DURATION_PATTERN,
@@ -54,8 +68,13 @@ REFUSED: Final = Key(
     "Kafka's error expected of the step, or any, or never.",
 )
 
+NOW: Final = Choice(("now",))
+
 TRIGGERS: Final[dict[str, Key]] = {
     "at": Key(DURATION, "Acts at this virtual time."),
+    "executed": Key(
+        Integer(0, 1 << 62), "Beside at: acts in its instant right after so many events of the run; export writes it."
+    ),
     "after": Key(DURATION, "Acts so long after the step before; at once unless at, after or when is given."),
     "when": Key(ConditionText(), "Acts as soon as this condition holds."),
     "within": Key(DURATION, "How long a when may take; waiting longer makes the run inconclusive."),
@@ -68,8 +87,8 @@ TIMED_VERBS: Final[dict[str, Key]] = {
         required=True,
     ),
     "heal": Key(
-        Choice(("all", *CATALOGUE, *FAULT_ALIASES), "all, or a fault that 'floodmark faults' lists"),
-        "A fault to heal, or all.",
+        Numbered(("all", *CATALOGUE, *FAULT_ALIASES), "all, or a fault that 'floodmark faults' lists"),
+        "A fault to heal, by its name or by its number among the run's, or all.",
         required=True,
     ),
     "admin": Key(
@@ -77,7 +96,11 @@ TIMED_VERBS: Final[dict[str, Key]] = {
         "An operation of the administrator.",
         required=True,
     ),
+    "settle": Key(NOW, "Ends the steps: producers stop, faults heal, and the quiet time runs.", required=True),
+    "stop": Key(NOW, "Ends the session right here: nothing heals, and there is no quiet time.", required=True),
 }
+ENDINGS: Final = ("settle", "stop")
+"""Verbs after which no step acts any more."""
 
 
 def kind_of(param: Param) -> Kind:
@@ -121,7 +144,7 @@ def timed_record(verb: str, name: str) -> Record:
         keys |= {"if_any": IF_ANY, **_parameters(fault.params)}
     elif verb == "admin":
         keys |= {"refused": REFUSED, **_parameters(OPERATIONS[true].params)}
-    return Record({**keys, "kafka": KAFKA, "note": NOTE})
+    return Record({**keys, "kafka": KAFKA, "given": GIVEN, "note": NOTE})
 
 
 def _parameters(params: tuple[Param, ...]) -> dict[str, Key]:
@@ -134,6 +157,7 @@ class TimedSteps:
     def __init__(self) -> None:
         self._at_us = [0]
         """The earliest that the next step can act, by its session or, in a group, by its round; one for each depth."""
+        self._ended = ""
 
     def begin_round(self) -> None:
         """What follows belongs to a round of a group, whose times count from its beginning."""
@@ -150,8 +174,11 @@ class TimedSteps:
     def read(self, node: YamlMapping, index: int, key: str, notes: Notes) -> Step | None:
         """The step, or None after noting what is wrong with it."""
         before = len(notes.problems)
-        verb = the_verb(node, key, tuple(TIMED_VERBS), MANUAL_VERBS, TIMED_HINT, notes, (*TRIGGERS, "kafka"))
+        verb = the_verb(node, key, tuple(TIMED_VERBS), MANUAL_VERBS, TIMED_HINT, notes, (*TRIGGERS, "kafka", "given"))
         if verb is None:
+            return None
+        if self._ended:
+            notes.problem(node, key, f"found a step behind '{self._ended}: now', which ends the steps; allowed is none")
             return None
         name = TIMED_VERBS[verb].kind.read(node.entries[verb][1], f"{key}.{verb}", notes)
         if name is BAD:
@@ -164,11 +191,12 @@ class TimedSteps:
         elif OTHER_SIDE in fields.values:
             check_sides(fields, notes)
         trigger = self.trigger(fields, notes)
-        if len(notes.problems) > before or not is_for(fields.get("kafka"), notes):
+        if len(notes.problems) > before or not counts(fields, notes):
             return None
         if verb == "admin":
             learn(OPERATIONS[name], fields, notes)
-        used = {*TRIGGERS, verb, "target", "for", "if_any", "refused", "kafka", "note"}
+        self._ended = verb if verb in ENDINGS else ""
+        used = {*TRIGGERS, verb, "target", "for", "if_any", "refused", "kafka", "given", "note"}
         used |= {"broker"} if verb == "inject" else set()
         return Step(
             index=index,
@@ -194,6 +222,9 @@ class TimedSteps:
         if fields.given("within") and "when" not in given:
             message = "found a time limit without a condition, allowed beside 'when' only"
             notes.problem(fields.at("within"), fields.path("within"), message)
+        if fields.given("executed") and "at" not in given:
+            message = "found a number of events without an instant, allowed beside 'at' only"
+            notes.problem(fields.at("executed"), fields.path("executed"), message)
         if "when" in given:
             return Trigger("when", 0, fields.get("when"), fields.get("within", -1))
         if "at" in given:
@@ -204,7 +235,7 @@ class TimedSteps:
                 message = f"found {duration_text(at_us)}, allowed is {earliest}"
                 notes.problem(fields.at("at"), fields.path("at"), message)
             self._at_us[-1] = max(at_us, floor_us)
-            return Trigger("at", at_us, since_round=len(self._at_us) - 1)
+            return Trigger("at", at_us, since_round=len(self._at_us) - 1, executed=fields.get("executed", -1))
         return Trigger("after", fields.get("after", 0))
 
 

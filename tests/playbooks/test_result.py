@@ -15,6 +15,7 @@ from tests.support.playbooks import CRASH, timed
 
 INT = int
 ENDS = ("committed", "aborted", "unknown")
+SUMS = {"us": INT, "longest_us": INT, "times": INT}
 SHAPE: dict[str, Any] = {
     "playbook": str,
     "seed": INT,
@@ -61,6 +62,18 @@ SHAPE: dict[str, Any] = {
                 },
             }
         },
+    },
+    "unavailable": {
+        **SUMS,
+        "clients": {
+            "checkout": {
+                "acks": str,
+                **SUMS,
+                "partitions": {"orders-0": {**SUMS, "refusals": INT, "spans": [[INT]]}},
+            }
+        },
+        "groups": {"billing": {**SUMS, "partitions": [str]}},
+        "partitions": {"orders-0": {**SUMS, "spans": [[INT]]}},
     },
     "violations": [{"invariant": str, "at_us": INT, "partition": str, "detail": str, "cause": str}],
     "partitions": {

@@ -13,15 +13,27 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from playbooks.exit_codes import BAD_INPUT, FAILED, INCONCLUSIVE, INTERNAL, INTERRUPTED, OK
 from playbooks.problems import PlaybookError
 from tui.cli.excerpts import excerpt_of
 
-OK = 0
-FAILED = 1
-BAD_INPUT = 2
-INCONCLUSIVE = 3
-INTERNAL = 70
-INTERRUPTED = 130
+__all__ = [
+    "BAD_INPUT",
+    "FAILED",
+    "INCONCLUSIVE",
+    "INTERNAL",
+    "INTERRUPTED",
+    "OK",
+    "Quiet",
+    "answers",
+    "complain",
+    "complain_of",
+    "people",
+    "print_document",
+    "say",
+    "silence",
+    "table",
+]
 
 PIPED = 120
 """Columns that a line of a file may take where nobody knows how wide the reader's are."""

@@ -3,24 +3,25 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from cluster_model.events import Event
 from playbooks.expecting import seconds
+from playbooks.job import SLICE_US
 from playbooks.manual_session import ManualSession, Shown
-from playbooks.problems import counted
 from playbooks.recorder import Recorder
 from playbooks.result import Result
 from playbooks.running import start_session
 from playbooks.session import Session
-from playbooks.wording import step_of
+from playbooks.staging import stage
 from tui.cli.chosen import Chosen
 from tui.cli.printing import print_events, print_heading, print_shown, print_trace
 from tui.cli.progress import Telling
 
-SLICE_US = 500_000
-"""Virtual time between two looks at the progress."""
+if TYPE_CHECKING:
+    from tui.cli.narrating import Narrating
 
 
 @dataclass(slots=True)
@@ -32,6 +33,8 @@ class Driving:
     until_us: int = -1
     events: Console | None = None
     """Where every notable event goes as a line; None: nowhere."""
+    narrating: "Narrating | None" = None
+    """Tells the session live, at its own pace; None: it runs as fast as it can."""
     recorder: Recorder | None = field(default=None, init=False)
     """Of the session that runs, or ran last."""
     _rows: int = field(default=0, init=False)
@@ -48,6 +51,8 @@ class Driving:
         self.recorder = Recorder(self.out, settings=chosen.settings)
         session = start_session(playbook, seed=chosen.seed, recorder=self.recorder, until_us=self.until_us)
         print_heading(self.console, playbook, chosen.seed, session.cluster.profile.name)
+        if self.narrating is not None and isinstance(session, Session):
+            return self.narrating.run(session)
         with Telling(self.console) as telling:
             if isinstance(session, ManualSession):
                 session.on_show = self._shower(telling, session)
@@ -82,15 +87,4 @@ class Driving:
 
 def progress(session: Session | ManualSession) -> str:
     """How far a session is, on one line."""
-    return f"{session.playbook.name}: {seconds(session.cluster.now_us)}, {_stage(session)}"
-
-
-def _stage(session: Session | ManualSession) -> str:
-    """What the session is at, in a few words."""
-    if session.phase != "steps":
-        return session.phase
-    step, count = session.next_step, len(session.playbook.steps)
-    if step is None:
-        return f"{counted(count, 'step')} taken" if count else "load without steps"
-    waits = f", which waits for {step.trigger.condition.text}" if step.trigger.condition else ""
-    return f"before {step_of(step, session.playbook.steps)}{waits}"
+    return f"{session.playbook.name}: {seconds(session.cluster.now_us)}, {stage(session)}"

@@ -22,6 +22,7 @@ from playbooks.problems import counted
 from playbooks.result import Checked, Result
 from playbooks.step_checks import show_rows
 from playbooks.trace_rows import TraceTable
+from playbooks.unavailable import outage_words
 from playbooks.wording import step_name
 from tui.cli.client_tables import print_clients
 from tui.cli.console import say, table
@@ -57,6 +58,8 @@ def print_result(console: Console, result: Result) -> None:
     say(console, f"ledger   {ledger_words(result)}")
     if result.virtual_us:
         print_clients(console, result.clients)
+    for line in outage_words(result.unavailable):
+        say(console, f"unavailable  {line}", "yellow")
     for line in loss_lines(result.losses):
         say(console, f"lost     {line}", "red")
     _print_violations(console, result)

@@ -1,0 +1,30 @@
+"""The account of an error inside floodmark itself, kept beside the session that it ended."""
+
+import platform
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+from playbooks.recorder import Recorder, RecordingError
+from playbooks.version import tool_version
+
+
+def account(what: str) -> str:
+    """All that somebody needs who wants to find out what happened; ``what`` is the traceback, or a sentence."""
+    where = f"floodmark {tool_version()}, Python {platform.python_version()}, {platform.platform()}"
+    return "\n".join((where, f"command: {' '.join(sys.argv)}", "", what))
+
+
+def keep_account(error: BaseException, recorder: Recorder | None = None) -> Path:
+    """Write the account, beside the session if there is one; returns its path."""
+    text = account("".join(traceback.format_exception(error)))
+    if recorder is not None and recorder.session_id:
+        try:
+            return recorder.crash(text)
+        except (OSError, RecordingError):
+            pass  # a full disk, perhaps: the account still has to go somewhere
+    directory = Path(tempfile.mkdtemp(prefix="floodmark-"))
+    log = directory / "crash.log"
+    log.write_text(text, encoding="utf-8")
+    return log

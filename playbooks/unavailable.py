@@ -1,0 +1,147 @@
+"""When nobody served, as a result tells it: sums over clients, over the cluster's partitions and over groups."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cluster_model.internal_topics import INTERNAL
+from playbooks.availability import Availability, Outages
+from playbooks.client_books import ClientBooks
+from playbooks.problems import counted
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One partition, for a client with its acks level or for the cluster. Times are virtual microseconds."""
+
+    partition: str
+    us: int
+    longest_us: int
+    times: int
+    """Intervals."""
+    refusals: int
+    spans: tuple[tuple[int, int], ...]
+    """The first of the intervals, beginning and end."""
+    client: str = ""
+    acks: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """As in the published document."""
+        refusals = {"refusals": self.refusals} if self.client else {}
+        sums = {"us": self.us, "longest_us": self.longest_us, "times": self.times}
+        return {**sums, **refusals, "spans": [list(span) for span in self.spans]}
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """All lines of a session; those without an interval are left out."""
+
+    clients: tuple[Line, ...] = ()
+    partitions: tuple[Line, ...] = ()
+    groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Group → the partitions that it was given and that were out of service at some time."""
+
+    @property
+    def us(self) -> int:
+        """What clients felt, summed over clients and partitions."""
+        return sum(each.us for each in self.clients)
+
+    @property
+    def longest_us(self) -> int:
+        """The longest interval that a client felt."""
+        return max((each.longest_us for each in self.clients), default=0)
+
+    def client_lines(self) -> dict[tuple[str, int], tuple[Line, ...]]:
+        """Client and acks level → its lines."""
+        found: dict[tuple[str, int], tuple[Line, ...]] = {}
+        for each in self.clients:
+            key = (each.client, each.acks)
+            found[key] = (*found.get(key, ()), each)
+        return found
+
+    def group_lines(self) -> dict[str, tuple[Line, ...]]:
+        """Group → the lines of the partitions that it was given."""
+        by_name = {each.partition: each for each in self.partitions}
+        return {group: tuple([by_name[name] for name in names]) for group, names in self.groups}
+
+    def to_json(self) -> dict[str, Any]:
+        """As in the published document."""
+        return {
+            **_sums(self.clients),
+            "clients": {
+                client: {"acks": acks_word(acks), **_sums(lines), "partitions": _lines(lines)}
+                for (client, acks), lines in self.client_lines().items()
+            },
+            "groups": {
+                group: {**_sums(lines), "partitions": [each.partition for each in lines]}
+                for group, lines in self.group_lines().items()
+            },
+            "partitions": _lines(each for each in self.partitions if not _is_internal(each.partition)),
+        }
+
+
+def drawn_up(availability: Availability, books: ClientBooks, now_us: int) -> Unavailable:
+    """The books of now; intervals that are open are cut off here."""
+    clients = {key: each.until(now_us) for key, each in availability.clients.items()}
+    partitions = {name: each.until(now_us) for name, each in availability.partitions.items()}
+    groups = [(name, _read_by(name, books, partitions)) for name in sorted(books.groups)]
+    return Unavailable(
+        tuple([_line(key[2], each, key[0], key[1]) for key, each in sorted(clients.items())]),
+        tuple([_line(name, each) for name, each in sorted(partitions.items())]),
+        tuple([(name, read) for name, read in groups if read]),
+    )
+
+
+def _read_by(group: str, books: ClientBooks, partitions: Mapping[str, Outages]) -> tuple[str, ...]:
+    book = books.groups[group]
+    return tuple([name for name in sorted(partitions) if name in book.owners or name in book.handed])
+
+
+def _line(partition: str, outages: Outages, client: str = "", acks: int = 0) -> Line:
+    found = outages
+    return Line(
+        partition, found.us, found.longest_us, found.times, found.refusals, tuple(found.spans), client, acks
+    )  # fmt: skip
+
+
+def _sums(lines: Iterable[Line]) -> dict[str, int]:
+    all_of_them = tuple(lines)
+    return {
+        "us": sum(each.us for each in all_of_them),
+        "longest_us": max((each.longest_us for each in all_of_them), default=0),
+        "times": sum(each.times for each in all_of_them),
+    }
+
+
+def _is_internal(partition: str) -> bool:
+    return partition.rpartition("-")[0] in INTERNAL
+
+
+def _lines(lines: Iterable[Line]) -> dict[str, Any]:
+    return {each.partition: each.to_json() for each in lines}
+
+
+def acks_word(acks: int) -> str:
+    """``all``, ``1`` or ``0``."""
+    return "all" if acks == -1 else str(acks)
+
+
+def outage_words(unavailable: Unavailable) -> list[str]:
+    """A line for each client that was refused: ``checkout acks=all 12.3 s over 3 spans, longest 9.1 s``."""
+    told = []
+    for (client, acks), lines in unavailable.client_lines().items():
+        sums = _sums(lines)
+        if sums["us"]:
+            of = f" of {counted(len(lines), 'partition')}" if len(lines) > 1 else ""
+            spans = counted(sums["times"], "span")
+            longest = f", longest {short_seconds(sums['longest_us'])}" if sums["times"] > 1 else ""
+            told.append(f"{client} acks={acks_word(acks)} {short_seconds(sums['us'])} over {spans}{of}{longest}")
+    return told
+
+
+def short_seconds(us: int) -> str:
+    """Virtual time to a tenth of a second, what is shorter to the millisecond: ``12.3 s``, ``40 ms``, ``0 s``."""
+    if us and us < 100_000:
+        return f"{max(1, (us + 500) // 1_000)} ms"
+    tenths = (us + 50_000) // 100_000
+    return f"{tenths // 10}.{tenths % 10} s" if tenths % 10 else f"{tenths // 10} s"

@@ -1,0 +1,174 @@
+"""When nobody served: the engine's sums are those of the report's plain rule, and of sessions told by hand."""
+
+from collections import defaultdict
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from playbooks.availability import SPANS_KEPT, Availability
+from playbooks.bundled import path_of
+from playbooks.client_books import ClientBooks
+from playbooks.loader import load
+from playbooks.session import Session
+from playbooks.unavailable import Unavailable, drawn_up, outage_words, short_seconds
+from tests.spark_report import twins
+from tests.spark_report.random_sessions import random_session
+from tests.support.sessions import Row, event, numbered
+
+SECOND = 1_000_000
+
+
+def entered(rows: list[Row], end_us: int, cut: int = -1) -> Unavailable:
+    """What the rows amount to; at ``cut`` the books are saved and loaded on the way."""
+    books = Availability()
+    for place, row in enumerate(rows):
+        if place == cut:
+            books = Availability.loaded(books.save())
+        books.enter([SimpleNamespace(**row)])
+    return drawn_up(books, ClientBooks(), end_us)
+
+
+def sums(spans: list[tuple[Any, ...]], key: slice) -> dict[Any, tuple[int, int, int]]:
+    """Of a twin's spans: key → total, longest, number."""
+    lengths = defaultdict(list)
+    for span in spans:
+        lengths[span[key]].append(span[-3] - span[-5])
+    return {name: (sum(each), max(each), len(each)) for name, each in sorted(lengths.items())}
+
+
+def told(lines: Any) -> dict[Any, tuple[int, int, int]]:
+    return {
+        ((each.client, each.partition, each.acks) if each.client else (each.partition,)): (
+            each.us,
+            each.longest_us,
+            each.times,
+        )
+        for each in lines
+    }
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_sums_are_those_of_the_reports_rule(seed: int) -> None:
+    rows = random_session(seed)
+    end_us, end_seq = rows[-1]["at_us"] + 50, len(rows) - 1
+    found = entered(rows, end_us, cut=len(rows) // 2)
+    by_client = twins.client_unavailability(rows, end_us, end_seq)
+    by_partition = twins.partition_unavailability(rows, end_us, end_seq)
+    assert by_client
+    assert by_partition
+    assert told(found.clients) == sums(by_client, slice(0, 3))
+    assert told(found.partitions) == sums(by_partition, slice(0, 1))
+
+
+@pytest.mark.parametrize("name", ["both-followers-paused", "split-leader", "leader-crash"])
+def test_a_session_and_the_reports_rule_agree(name: str) -> None:
+    session = Session.start(load(path_of(name)))
+    rows: list[Row] = []
+    while session.advance(session.cluster.now_us + 5 * SECOND):
+        rows += [_row(each) for each in session.drain()]
+    result = session.finish()
+    rows += [_row(each) for each in session.drain()]
+    rows = [{**row, "seq": seq} for seq, row in enumerate(rows)]
+    end = (result.virtual_us, len(rows) - 1)
+    assert told(result.unavailable.clients) == sums(twins.client_unavailability(rows, *end), slice(0, 3))
+    assert told(result.unavailable.partitions) == sums(twins.partition_unavailability(rows, *end), slice(0, 1))
+    document = result.to_json()["unavailable"]
+    assert document["us"] == result.unavailable.us == sum(each["us"] for each in document["clients"].values()) > 0
+    assert document["longest_us"] == max(each["longest_us"] for each in document["clients"].values())
+
+
+def _row(each: Any) -> Row:
+    names = each.__slots__ if hasattr(each, "__slots__") else vars(each)
+    return {"kind": each.kind, **{name: getattr(each, name) for name in names}}
+
+
+def test_a_rewind_takes_the_outages_back() -> None:
+    session = Session.start(load(path_of("both-followers-paused")))
+    session.advance(12 * SECOND)
+    state = session.save()
+    first = session.finish().unavailable
+    twin = session.twin()
+    twin.load(*state)
+    assert twin.finish().unavailable == first
+    assert first.us > 0
+
+
+def refused(at_us: int, error: str = "NOT_ENOUGH_REPLICAS", acks: int = -1) -> Row:
+    return event("produce_refused", at_us, client="checkout", partition="orders-0", acks=acks, error=error, count=1)
+
+
+def acked(at_us: int, acks: int = -1, partition: str = "orders-0") -> Row:
+    return event("records_acked", at_us, client="checkout", partition=partition, acks=acks, count=1)
+
+
+def test_from_the_first_refusal_to_the_next_acknowledgement() -> None:
+    rows = numbered([acked(1), refused(5), refused(9), acked(11, partition="orders-1"), acked(12), refused(20)])
+    (line,) = entered(rows, 50).clients
+    assert (line.us, line.longest_us, line.times, line.refusals) == (37, 30, 2, 3)
+    assert line.spans == ((5, 12), (20, 50))
+    assert (line.client, line.acks, line.partition) == ("checkout", -1, "orders-0")
+
+
+def test_each_level_of_acks_is_counted_alone() -> None:
+    rows = numbered([refused(5), refused(6, acks=1), acked(8, acks=1), acked(20)])
+    assert {line.acks: line.us for line in entered(rows, 50).clients} == {-1: 15, 1: 2}
+
+
+def test_an_older_epoch_serves_nobody() -> None:
+    rows = numbered([
+        event("became_leader", 1, partition="orders-0", broker=1, leader_epoch=3),
+        event("node_down", 10, broker=1, detail="crash"),
+        event("became_leader", 15, partition="orders-0", broker=2, leader_epoch=2),
+        event("became_leader", 20, partition="orders-0", broker=3, leader_epoch=4),
+    ])  # fmt: skip
+    (line,) = entered(rows, 50).partitions
+    assert line.spans == ((10, 20),)
+
+
+def test_paused_and_fenced_is_out_until_both_are_over() -> None:
+    rows = numbered([
+        event("became_leader", 1, partition="orders-0", broker=1, leader_epoch=0),
+        event("node_paused", 10, broker=1),
+        event("broker_fenced", 12, broker=1),
+        event("node_resumed", 15, broker=1),
+        event("broker_registered", 18, broker=1),
+    ])  # fmt: skip
+    (line,) = entered(rows, 50).partitions
+    assert line.spans == ((10, 18),)
+
+
+def test_a_group_is_out_with_the_partitions_that_it_was_given() -> None:
+    books = ClientBooks()
+    books.group("billing").owners["orders-0"] = "billing/0"
+    books.group("audit").owners["orders-1"] = "audit/0"
+    availability = Availability()
+    for row in (
+        event("became_leader", 1, partition="orders-0", broker=1, leader_epoch=0),
+        event("partition_offline", 4, partition="orders-0", leader_epoch=1),
+    ):
+        availability.enter([SimpleNamespace(**row)])
+    found = drawn_up(availability, books, 10)
+    assert found.to_json()["groups"] == {
+        "billing": {"us": 6, "longest_us": 6, "times": 1, "partitions": ["orders-0"]}
+    }  # fmt: skip
+    assert found.us == 0
+
+
+@given(st.integers(1, 3 * SPANS_KEPT))
+def test_the_sums_count_all_spans_and_only_the_first_are_kept(times: int) -> None:
+    rows = numbered([each for number in range(times) for each in (refused(10 * number), acked(10 * number + 3))])
+    (line,) = entered(rows, 1_000_000).clients
+    assert (line.us, line.times, line.longest_us) == (3 * times, times, 3)
+    assert line.spans == tuple((10 * n, 10 * n + 3) for n in range(min(times, SPANS_KEPT)))
+
+
+def test_the_words() -> None:
+    rows = numbered([refused(SECOND), acked(10 * SECOND), refused(11 * SECOND), acked(14_200_000)])
+    assert outage_words(entered(rows, 20 * SECOND)) == ["checkout acks=all 12.2 s over 2 spans, longest 9 s"]
+    assert outage_words(entered(numbered([refused(5), acked(5)]), 9)) == []
+    assert [short_seconds(us) for us in (0, 1, 40_000, 99_999, 100_000, 9_149_999)] == [
+        "0 s", "1 ms", "40 ms", "100 ms", "0.1 s", "9.1 s",
+    ]  # fmt: skip
