@@ -98,9 +98,15 @@ def counted(number: int, noun: str) -> str:
 
 def nearest(found: str, known: Iterable[str]) -> str:
     """`` (did you mean 'x'?)`` for the known name most like ``found``, or nothing when none is like it."""
+    close = closest(found, known)
+    return f" (did you mean {shown(close)}?)" if close else ""
+
+
+def closest(found: str, known: Iterable[str]) -> str:
+    """The known name most like ``found``, empty when none is like it."""
     by_lower: dict[str, str] = {name.lower(): name for name in known}
     close = get_close_matches(found.lower()[:SHOWN], by_lower, n=1, cutoff=0.6)
-    return f" (did you mean {shown(by_lower[close[0]])}?)" if close else ""
+    return by_lower[close[0]] if close else ""
 
 
 def listed(names: Iterable[str], last: str = "or") -> str:

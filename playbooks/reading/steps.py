@@ -13,7 +13,7 @@ from faults.sides import OTHER_SIDE
 from faults.spelling import percent
 from playbooks.fault_words import described
 from playbooks.model import Position, Step, StepVerb, Trigger
-from playbooks.problems import listed, nearest, shown
+from playbooks.problems import closest, listed, nearest, shown
 from playbooks.reading.familiar import alias_of, may_name_broker, struck
 from playbooks.reading.given import GIVEN, counts
 from playbooks.reading.kinds import (
@@ -151,6 +151,10 @@ def _parameters(params: tuple[Param, ...]) -> dict[str, Key]:
     return {param.name: Key(kind_of(param), described(param), param.default is None) for param in params}
 
 
+COMMON: Final = Record({**TRIGGERS, "for": Key(DURATION, ""), "if_any": IF_ANY, "kafka": KAFKA, "note": NOTE})
+"""Keys that mean the same in every step that has them."""
+
+
 class TimedSteps:
     """Reads steps one after the other; ``at`` may not go back in time."""
 
@@ -176,12 +180,14 @@ class TimedSteps:
         before = len(notes.problems)
         verb = the_verb(node, key, tuple(TIMED_VERBS), MANUAL_VERBS, TIMED_HINT, notes, (*TRIGGERS, "kafka", "given"))
         if verb is None:
+            self._others(node, key, notes)
             return None
         if self._ended:
             notes.problem(node, key, f"found a step behind '{self._ended}: now', which ends the steps; allowed is none")
             return None
         name = TIMED_VERBS[verb].kind.read(node.entries[verb][1], f"{key}.{verb}", notes)
         if name is BAD:
+            self._others(node, key, notes)
             return None
         fields: Fields = timed_record(verb, name).read(node, key, notes)
         target = struck(name, fields, notes) if verb == "inject" else ""
@@ -191,10 +197,11 @@ class TimedSteps:
         elif OTHER_SIDE in fields.values:
             check_sides(fields, notes)
         trigger = self.trigger(fields, notes)
-        if len(notes.problems) > before or not counts(fields, notes):
-            return None
+        sound = len(notes.problems) == before
         if verb == "admin":
-            learn(OPERATIONS[name], fields, notes)
+            learn(OPERATIONS[name], fields, notes, sure=sound and counts(fields, notes))
+        if not sound or not counts(fields, notes):
+            return None
         self._ended = verb if verb in ENDINGS else ""
         used = {*TRIGGERS, verb, "target", "for", "if_any", "refused", "kafka", "given", "note"}
         used |= {"broker"} if verb == "inject" else set()
@@ -211,6 +218,13 @@ class TimedSteps:
             refused=fields.get("refused", ""),
             note=fields.get("note", ""),
         )
+
+    def _others(self, node: YamlMapping, key: str, notes: Notes) -> None:
+        """Note what is wrong with the keys that every step has, where nobody knows which one this is."""
+        fields = Fields(node, key)
+        for name in COMMON.keys:
+            COMMON.fill(fields, name, notes)
+        self.trigger(fields, notes)
 
     def trigger(self, fields: Fields, notes: Notes) -> Trigger:
         """When a step or a group begins."""
@@ -261,7 +275,8 @@ def the_verb(
         return None
     unknown = [where for name, (where, _) in node.entries.items() if name not in known and name != "note"]
     elsewhere = [where for where in unknown if where.text in others]
-    for where in elsewhere or unknown:
+    misspelt = [where for where in unknown if closest(where.text, verbs)]
+    for where in elsewhere or misspelt or unknown:
         if elsewhere:
             notes.problem(where, f"{key}.{where.text}", f"found {shown(where.text)}, {other_hint}")
         else:
