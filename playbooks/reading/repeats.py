@@ -9,15 +9,12 @@ from playbooks.reading.given import GIVEN
 from playbooks.reading.kinds import BAD, DURATION, Fields, Integer, Key, Kind, Record, Schema, Text
 from playbooks.reading.notes import Notes
 from playbooks.reading.steps import MAX_STEPS, NOTE, TIMED_VERBS, TRIGGERS
-from playbooks.reading.variables import NAME_ALLOWED, NAME_PATTERN
+from playbooks.reading.variables import NAME_ALLOWED, NAME_PATTERN, ROUND
 from playbooks.reading.versions import KAFKA
 from playbooks.yamlpos import Mapping, Node, Origin, Scalar, Sequence
 
 MAX_GROUPS: Final = 3
 """Groups within each other."""
-
-ROUND: Final = "round"
-"""What steps call the value of a round unless the group says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)

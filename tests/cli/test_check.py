@@ -95,7 +95,7 @@ def test_a_folder_is_checked_with_all_that_is_in_it_but_what_is_hidden(typed: Ty
     assert "hidden" not in done.err
     assert "notes" not in done.err
     told = sum(line.startswith("error: ") for line in done.err.splitlines())
-    assert done.err.splitlines()[-1].startswith("checked 5 files: 2 sound, 1 fragment")
+    assert done.err.splitlines()[-1].startswith("checked 5 files: 2 sound, 1 sound fragment, ")
     assert done.err.splitlines()[-1].endswith(f"{told} mistakes in 2 files")
 
 
@@ -108,8 +108,8 @@ def test_mistakes_as_a_document(typed: Type, here: Path) -> None:
     assert entries[0] == {
         "path": "chaos/more/bad.yaml",
         "line": LINE,
-        "column": 5,
-        "key": "steps[1]",
+        "column": 29,
+        "key": "steps[1].taget",
         "message": entries[0]["message"],
     }
     sound = typed("check", "--json", "chaos/b.yaml")

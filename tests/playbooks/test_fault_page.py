@@ -125,7 +125,9 @@ def test_the_schema_tells_an_editor_ranges_and_defaults() -> None:
     steps = schema()["$defs"]["step"]["anyOf"]
     for name, fault in CATALOGUE.items():
         verbs = [each.get("properties", {}).get("inject", {}) for each in steps]
-        step = steps[next(at for at, verb in enumerate(verbs) if name in (verb.get("const"), *verb.get("enum", ())))]
+        ways = [way for verb in verbs for way in verb.get("anyOf", [verb])]
+        assert any(name in (way.get("const"), *way.get("enum", ())) for way in ways)
+        step = next(each for each, verb in zip(steps, verbs, strict=True) if f"'{name}'" in str(verb))
         assert step["properties"]["inject"]["description"] == fault.summary
         for param in fault.params:
             assert step["properties"][param.name]["description"] == described(param)

@@ -9,9 +9,9 @@ from typing import Any, Final
 from playbooks.loader import PlaybookError, Problem
 from playbooks.model import Playbook
 from playbooks.problems import counted
-from playbooks.yamlpos import Mapping, compose
 from tui.cli.chosen import read
 from tui.cli.console import BAD_INPUT, OK, complain_of, people, print_document, say
+from tui.cli.fragments import checked
 from tui.cli.listing import profile_of
 from tui.cli.progress import Telling
 from tui.cli.run import to_text
@@ -34,7 +34,7 @@ class _Found:
         """All of it on a line."""
         parts = [f"{self.sound} sound"]
         if self.fragments:
-            parts.append(f"{counted(self.fragments, 'fragment')} skipped")
+            parts.append(f"{counted(self.fragments, 'sound fragment')}")
         if self.wrong:
             parts.append(f"{counted(len(self.problems), 'mistake')} in {counted(self.wrong, 'file')}")
         return f"checked {counted(self.sound + self.fragments + self.wrong, 'file')}: {', '.join(parts)}"
@@ -89,14 +89,15 @@ def _check(file: str | PlaybookError, found: _Found) -> str | PlaybookError:
     try:
         if isinstance(file, PlaybookError):
             raise file
-        playbook = read(file)
+        fragment = checked(file)
+        playbook = None if fragment else read(file)
     except PlaybookError as error:
-        if isinstance(file, str) and _is_fragment(error.texts.get(file, ""), file):
-            found.fragments += 1
-            return f"{file}: a fragment, checked with the playbooks that include it"
         found.wrong += 1
         found.problems += error.problems
         return error
+    if playbook is None:
+        found.fragments += 1
+        return fragment
     found.sound += 1
     return _sound(file, playbook)
 
@@ -104,15 +105,6 @@ def _check(file: str | PlaybookError, found: _Found) -> str | PlaybookError:
 def _sound(path: str, playbook: Playbook) -> str:
     steps, expectations = counted(len(playbook.steps), "step"), counted(len(playbook.expectations), "expectation")
     return f"{path}: sound ({profile_of(playbook)}, {steps}, {expectations})"
-
-
-def _is_fragment(text: str, path: str) -> bool:
-    """Whether a file that is no playbook does not mean to be one."""
-    try:
-        root, _problems = compose(text, path)
-    except PlaybookError:
-        return False
-    return isinstance(root, Mapping) and "fragment" in root.entries
 
 
 def _entry(problem: Problem) -> dict[str, Any]:
