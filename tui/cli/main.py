@@ -129,11 +129,14 @@ def _run(
 
 
 @app.command("check")
-def _check(files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Playbooks.")]) -> None:
+def _check(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Playbooks, or folders of them.")],
+    json: JsonOption = False,
+) -> None:
     """Read playbooks without running them; every mistake is told with its place."""
-    from tui.cli.listing import check  # noqa: PLC0415
+    from tui.cli.checking import check  # noqa: PLC0415
 
-    _end(lambda: check(files))
+    _end(lambda: check(files, json=json))
 
 
 @app.command("library")
