@@ -1,5 +1,6 @@
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,28 @@ from playbooks.problems import PlaybookError, Problem, lines_of
 from playbooks.reading.fragment_files import Fragment, fragment_of
 from tests.support.playbooks import CLUSTER
 
-TEXTS = [bundled.path_of(name).read_text() for name in bundled.names()]
+VARIED = """\
+floodmark: 1
+name: varied
+include: base.yaml
+vars: {pause: 5s, zone: a, many: [1, 2, "${zone}"], target: "rack(${zone})"}
+cluster: {brokers: [{id: 1, rack: a}, {id: 2, rack: b}, {id: 3, rack: c}]}
+topics: [{name: orders, placement: [[1, 2, 3]]}]
+steps:
+  - {at: "${pause}", inject: crash, target: "${target}", for: "${pause}", note: "$${x} ${many}"}
+  - include: az-loss
+    with: {zone: "${zone}", outage: "${pause}"}
+  - repeat: 2
+    as: n
+    steps:
+      - {include: part.yaml, with: {who: "${n}"}}
+      - {heal: all, note: "${n} $${n}"}
+expect: ["acked_lost() == 0"]
+"""
+BASE = "floodmark: 1\nfragment: base\nvars: {lag: 5ms}\nsteps: [{at: 1s, inject: lag, target: all, latency: '${lag}'}]"
+PART = "floodmark: 1\nfragment: p\nvars: {who: }\nsteps: [{inject: crash, target: 'broker(${who})', for: 1s}]"
+KEPT = {"base.yaml": BASE, "part.yaml": PART, "az-loss": (bundled.FRAGMENTS / "az-loss.yaml").read_text()}
+TEXTS = [*(bundled.path_of(name).read_text() for name in bundled.names()), *[VARIED.replace(" ${many}", "")] * 5]
 PIECES = st.sampled_from(
     [
         "- ", ": ", "\n", "\n  ", "[", "]", "{", "}", ",", "'", '"', "#", "&a ", "*a", "!!int ", "|", ">-", "? ", "~",
@@ -24,8 +46,11 @@ PIECES = st.sampled_from(
         "\u0085", "\ufeff", "٣", "\\ud800", "<<: *a", "name", "placement: [[]]", "steps:", "expect:", "always: ",
         "leo(orders-0)", "repeat: 3", "each: [1, [2], {a: b}]", "as: b", "every: 1s", "steps: [heal: all]", "${round}",
         "${b}", "$${", "${", "${a b}", "vars: {a: '${b}', b: '${a}'}", "vars:", "include: [az-loss]",
-        "- include: x.yaml", "with: {zone: a}", "fragment: x", "vary: {acks: [1, all]}", "given: {acks: 1}", "inject: kill_broker",
+        "- include: x.yaml", "with: {zone: a}", "fragment: x", "vary: {acks: [1, all]}", "given: {acks: 1}",
+        "inject: kill_broker",
         "{repeat: 1999, steps: [{repeat: 1999, steps: [show]}]}", "settle: now", "stop: now", "executed: 1", "state(x)",
+        "leo(orders-0)", "${", "${x}", "$${", "${a}", "vars: {a: 1}", "vars: {a: '${a}'}", "include: az-loss",
+        "- include: az-loss\n    with: {zone: a}", "with: ", "fragment: x", "repeat: 2", "as: a", "include: [x, y]",
     ]
 ) | st.text(max_size=12)  # fmt: skip
 
@@ -70,6 +95,38 @@ def check(text: str) -> None:
 @given(mutated())
 def test_a_mutated_playbook_loads_or_is_refused(text: str) -> None:
     check(text)
+
+
+def cut(draw: st.DrawFn, text: str) -> str:
+    start = draw(st.integers(0, len(text)))
+    return text[:start] + draw(PIECES) + text[min(len(text), start + draw(st.integers(0, 20))) :]
+
+
+@st.composite
+def broken_fragments(draw: st.DrawFn) -> tuple[str, dict[str, str]]:
+    """The playbook with variables and includes, and its fragments, some of all these texts changed."""
+    text = VARIED.replace(" ${many}", "")
+    texts = {name: cut(draw, each) if draw(st.booleans()) else each for name, each in KEPT.items()}
+    return (cut(draw, text) if draw(st.booleans()) else text), texts
+
+
+def test_what_is_mutated_is_sound_at_first() -> None:
+    text = VARIED.replace(" ${many}", "")
+    assert len(loads(text, "v.yaml", KEPT).steps) == 9
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(broken_fragments())
+def test_mutated_fragments_load_or_are_refused(texts: tuple[str, dict[str, str]]) -> None:
+    text, fragments = texts
+    for problem in problems_of(lambda: loads(text, "fuzzed.yaml", fragments)):
+        assert problem.line >= 1
+        assert problem.column >= 1
+        assert "\n" not in str(problem)
+        str(problem).encode()
+    for each in fragments.values():
+        with suppress(PlaybookError):
+            fragment_of(each, "fuzzed.yaml")
 
 
 @settings(max_examples=200, deadline=None)
