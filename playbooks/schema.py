@@ -12,6 +12,7 @@ from faults.catalogue import CATALOGUE
 from faults.operations import OPERATIONS
 from playbooks.loader import PLAYBOOK
 from playbooks.reading import expectations
+from playbooks.reading.given import GIVEN
 from playbooks.reading.kinds import Schema
 from playbooks.reading.manual import manual_record
 from playbooks.reading.states import THEN
@@ -25,7 +26,7 @@ def schema() -> Schema:
     whole = PLAYBOOK.schema()
     whole["properties"]["steps"] |= {"items": {"anyOf": [*_timed_steps(), *_manual_steps()]}, "maxItems": MAX_STEPS}
     whole["properties"]["expect"] |= expectations.schema()
-    definitions = {"then": THEN.kind.schema()}
+    definitions = {"then": THEN.kind.schema(), "given": GIVEN.kind.schema()}
     return {"$schema": DIALECT, "title": "floodmark playbook", **whole, "$defs": definitions}
 
 
@@ -39,7 +40,7 @@ def _timed_steps() -> list[Schema]:
         _step(timed_record("inject", name).schema(), "inject", name, fault.summary) for name, fault in CATALOGUE.items()
     ]
     admin = [_step(timed_record("admin", name).schema(), "admin", name, op.summary) for name, op in OPERATIONS.items()]
-    return [*faults, timed_record("heal", "all").schema(), *admin]
+    return [_referring(each, "given") for each in (*faults, timed_record("heal", "all").schema(), *admin)]
 
 
 def _step(record: Schema, verb: str, name: str, summary: str) -> Schema:
@@ -50,7 +51,10 @@ def _step(record: Schema, verb: str, name: str, summary: str) -> Schema:
 
 def _manual_steps() -> list[Schema]:
     bare = [name for name, verb in MANUAL_VERBS.items() if not any(param.required for param in verb.params.values())]
-    return [*(_referring(manual_record(name).schema(), "then") for name in MANUAL_VERBS), {"enum": bare}]
+    return [
+        *(_referring(_referring(manual_record(name).schema(), "then"), "given") for name in MANUAL_VERBS),
+        {"enum": bare},
+    ]
 
 
 def _referring(record: Schema, name: str) -> Schema:

@@ -7,14 +7,19 @@ on the topics, whose own value is the one that counts. ``producers.config.NAME``
 
 from typing import Final
 
-from cluster_model.config import SCOPES
+from cluster_model.config import SCOPES, Scope
 from playbooks.grid import SEED
 from playbooks.problems import listed, nearest, shown
 from playbooks.yamlpos import Mapping, Node, Scalar, Sequence
 
 SHORT: Final = {"kafka": "cluster.kafka", "mode": "cluster.mode"}
 CLIENTS: Final = ("producers", "groups")
-_SCOPES: Final = {"topics": "topic", "producers": "producer", "groups": "consumer", "cluster": "broker"}
+_SCOPES: Final[dict[str, Scope]] = {
+    "topics": "topic",
+    "producers": "producer",
+    "groups": "consumer",
+    "cluster": "broker",
+}
 """Where a configuration stands → the scope whose names it takes."""
 _TOP: Final = (
     "cluster",

@@ -81,6 +81,10 @@ def _run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Keep nothing; tell before each fault what it is expected to do.")
     ] = False,
+    vary: Annotated[
+        list[str] | None, typer.Option("--vary", metavar="AXIS=A,B", help="Run it over these values, as in acks=1,all.")
+    ] = None,
+    no_vary: Annotated[bool, typer.Option("--no-vary", help="Run it once as it stands, without its grid.")] = False,
 ) -> None:
     """Run playbooks without a screen.
 
@@ -89,7 +93,9 @@ def _run(
     """
     from tui.cli.run import Request, run  # noqa: PLC0415
 
-    _end(lambda: run(Request(files, seed, settings or (), until, out, json, junit, plain, dry_run)))
+    _end(
+        lambda: run(Request(files, seed, settings or (), until, out, json, junit, plain, dry_run, vary or (), no_vary))
+    )
 
 
 @app.command("check")

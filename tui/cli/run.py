@@ -51,6 +51,8 @@ class Request:
     junit: Path | None = None
     plain: bool = False
     dry_run: bool = False
+    vary: Sequence[str] = ()
+    no_vary: bool = False
 
 
 def run(request: Request) -> int:
@@ -63,6 +65,10 @@ def run(request: Request) -> int:
         from tui.cli.foretelling import foretell_all  # noqa: PLC0415 - it prints documents as this does
 
         return foretell_all(chosen, until_us, json=request.json)
+    if len(chosen) == 1 and chosen[0].playbook.grid is not None and not request.no_vary:
+        from tui.cli.varying import Asked, run_alone  # noqa: PLC0415 - most playbooks have no grid
+
+        return run_alone(Asked(chosen[0], request.out or sessions_root(), until_us, request.json, request.junit))
     console = people()
     driving = Driving(console, request.out or sessions_root(), until_us)
     if request.plain:
@@ -117,7 +123,7 @@ def _checked(request: Request) -> tuple[list[Chosen], int] | None:
         return None
     for text in request.files:
         try:
-            chosen.append(choose(text, request.seed, settings))
+            chosen.append(_varied(choose(text, request.seed, settings), request))
         except PlaybookError as error:
             complain_of(error)
             good = False
@@ -132,7 +138,28 @@ def _checked(request: Request) -> tuple[list[Chosen], int] | None:
             good = False
         good = _time_passes(chosen) and good
     good = (not request.dry_run or _can_be_dry(request, chosen)) and good
+    good = _grids_fit(request, chosen) and good
     return (chosen, until_us) if good and _junit_fits(request.junit) else None
+
+
+def _varied(chosen: Chosen, request: Request) -> Chosen:
+    """The choice with the axes that were asked for."""
+    if not request.vary:
+        return chosen
+    from tui.cli.varying import with_axes  # noqa: PLC0415 - most runs ask for none
+
+    return with_axes(chosen, request.vary)
+
+
+def _grids_fit(request: Request, chosen: Sequence[Chosen]) -> bool:
+    """Whether what was asked for goes with a grid."""
+    from tui.cli.varying import refusals  # noqa: PLC0415
+
+    asked = {"--no-vary": request.no_vary, "--dry-run": request.dry_run, "--plain": request.plain}
+    told = refusals(request.vary, [option for option, given in asked.items() if given], chosen)
+    for line in told:
+        complain(line)
+    return not told
 
 
 def _can_be_dry(request: Request, chosen: Sequence[Chosen]) -> bool:
