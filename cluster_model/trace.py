@@ -14,7 +14,19 @@ NARRATION: Final = frozenset({"step_taken", "expectation_checked"})
 """Kinds that say what a playbook did and found, not what happened: the digest leaves them out, so that a session and
 the playbook made of it have the same."""
 
+_ASKED: Final = frozenset({"admin_requested", "admin_answered"})
+"""Kinds that also say who asked: a step or an operator, who does the same in its place."""
+_TOLD: Final = NARRATION | _ASKED
+
 Observer = Callable[[Any], None]
+
+
+def _untold(event: Event) -> bytes:
+    """What counts of an event that also tells who acted."""
+    if event.kind in NARRATION:
+        return b""
+    told = tuple(["" if name == "by" else getattr(event, name) for name in event.fields()])
+    return marshal.dumps((event.kind, told), _ENCODING)
 
 
 def _nobody(_event: TraceEvent) -> None:
@@ -75,13 +87,17 @@ class Trace:
         fresh = self._events[self._folded :] if self._folded else self._events
         if fresh:
             encoded = [
-                marshal.dumps((event.kind, event.values()), _ENCODING) for event in fresh if event.kind not in NARRATION
+                marshal.dumps((event.kind, event.values()), _ENCODING) if event.kind not in _TOLD else _untold(event)
+                for event in fresh
             ]
             self._digest.update(b"".join(encoded))
             self._folded = len(self._events)
 
     def digest(self, now: int, executed: int) -> str:
-        """Over every event so far but the :data:`NARRATION`, the clock and the number of kernel events."""
+        """Over every event so far but the :data:`NARRATION`, the clock and the number of kernel events.
+
+        Who asked for an operation, an operator or which step, makes no difference to it.
+        """
         self._fold()
         whole = self._digest.copy()
         whole.update(f"{now} {executed}".encode())

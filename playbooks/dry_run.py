@@ -1,8 +1,8 @@
 """A run that is not kept, and tells before each fault what it is expected to do: ``floodmark run --dry-run``."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from cluster_model.cluster import Cluster
 from faults.action import Action
@@ -14,7 +14,7 @@ from playbooks.guarding import board_for
 from playbooks.model import Playbook, Step
 from playbooks.result import Verdict
 from playbooks.session import SLICE_US, Session
-from playbooks.wording import step_words
+from playbooks.wording import step_name, step_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Foretold:
     """A step that injects a fault, at the instant at which it is about to."""
 
     step: int
-    """From 1."""
+    """From 1, in the order in which steps act."""
     at_us: int
     text: str
     """The step in words."""
@@ -39,12 +39,15 @@ class Foretold:
     """``refuse`` or ``heal``."""
     skipped: str = ""
     """Who is not there to be struck, where the step allows that."""
+    name: str = ""
+    """How people call it: ``step 3.1 round 2``."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         acts = {"guard": self.guard, "does": self.guard_does, "reason": self.guard_reason}
         return {
             "step": self.step,
+            "name": self.name,
             "at_us": self.at_us,
             "text": self.text,
             "targets": list(self.targets),
@@ -55,6 +58,17 @@ class Foretold:
         }
 
 
+class Unreached(NamedTuple):
+    """A step that never acted."""
+
+    step: int
+    """From 1, in the order in which steps act."""
+    text: str
+    """The step in words."""
+    name: str
+    """How people call it."""
+
+
 @dataclass(frozen=True, slots=True)
 class DryRun:
     """The whole of it."""
@@ -63,8 +77,7 @@ class DryRun:
     seed: int
     profile: str
     foretold: tuple[Foretold, ...]
-    unreached: tuple[tuple[int, str], ...]
-    """Steps that never acted: number from 1, and words."""
+    unreached: tuple[Unreached, ...]
     reason: str
     """Why they did not; also why the run would be inconclusive."""
     verdict: Verdict
@@ -80,7 +93,7 @@ class DryRun:
             "verdict": self.verdict,
             "virtual_us": self.virtual_us,
             "steps": [each.to_json() for each in self.foretold],
-            "unreached": [{"step": number, "text": text} for number, text in self.unreached],
+            "unreached": [each._asdict() for each in self.unreached],
             "reason": self.reason,
         }
 
@@ -105,7 +118,7 @@ def dry_run(
     def before(action: Action) -> None:
         step = session.next_step
         if step is not None:
-            found.append(foretell(session.board, step, action))
+            found.append(replace(foretell(session.board, step, action), name=step_name(step)))
             tell(found[-1])
 
     session.board.before = before
@@ -120,7 +133,7 @@ def dry_run(
         seed,
         session.cluster.profile.name,
         tuple(found),
-        tuple((each.index + 1, step_words(each)) for each in left),
+        tuple(Unreached(each.index + 1, step_words(each), step_name(each)) for each in left),
         result.reason,
         result.verdict,
         result.virtual_us,

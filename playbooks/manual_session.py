@@ -151,6 +151,8 @@ class ManualSession:
 
     def _perform(self, step: Step) -> str:
         """Take the step; returns Kafka's error, or a sentence for a step that makes no sense."""
+        if step.verb == "round":
+            return ""
         try:
             return self.cluster.act(step.name, step.params)
         except ModelError as error:

@@ -8,7 +8,7 @@ from faults.guards import Limits
 from playbooks.conditions import Condition
 from playbooks.grid import Grid
 
-StepVerb = Literal["inject", "heal", "admin", "manual"]
+StepVerb = Literal["inject", "heal", "admin", "settle", "stop", "manual", "round"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,22 @@ class Trigger:
     condition: Condition | None = None
     within_us: int = -1
     """How long a ``when`` may wait, from the step before it; -1 for ever. Waiting longer is inconclusive."""
+    since_round: int = 0
+    """What ``at`` counts from: 0 the session's beginning, else that of the round at this depth of groups."""
+    executed: int = -1
+    """Of an ``at``: acts within its instant as soon as the run has handled so many kernel events; -1 after all due."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: exactly one verb. ``name`` is the fault, the operation or the manual verb (``append``, ``fetch``)."""
+    """One step: exactly one verb. ``name`` is the fault, the operation or the manual verb (``append``, ``fetch``).
+
+    A group of steps is read as its rounds, one after the other. A step of the verb ``round`` begins each of them and
+    does nothing else; its name says which one it is (``2 of 3``).
+    """
 
     index: int
-    """From 0."""
+    """From 0, in the order in which steps act; those for other versions of Kafka are counted, too."""
     where: Position
     trigger: Trigger
     verb: StepVerb
@@ -58,6 +66,10 @@ class Step:
     """Begins a row of a manual playbook's table, and says what happens in it."""
     note: str = ""
     """A line for the reader, printed as the step is taken."""
+    label: str = ""
+    """How people call it where groups are about: ``3.1 round 2`` is the first step of the third, which is a group."""
+    depth: int = 0
+    """Of the group that a round is of; 1 for one that is in no other."""
 
 
 @dataclass(frozen=True, slots=True)

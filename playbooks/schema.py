@@ -15,6 +15,7 @@ from playbooks.reading import expectations
 from playbooks.reading.given import GIVEN
 from playbooks.reading.kinds import Schema
 from playbooks.reading.manual import manual_record
+from playbooks.reading.repeats import GROUP
 from playbooks.reading.states import THEN
 from playbooks.reading.steps import MAX_STEPS, timed_record
 
@@ -24,9 +25,11 @@ DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 def schema() -> Schema:
     """The whole schema."""
     whole = PLAYBOOK.schema()
-    whole["properties"]["steps"] |= {"items": {"anyOf": [*_timed_steps(), *_manual_steps()]}, "maxItems": MAX_STEPS}
+    whole["properties"]["steps"] |= {"items": {"$ref": "#/$defs/step"}, "maxItems": MAX_STEPS}
     whole["properties"]["expect"] |= expectations.schema()
-    definitions = {"then": THEN.kind.schema(), "given": GIVEN.kind.schema()}
+    groups = [GROUP[manual].schema() for manual in (False, True)]
+    steps = {"anyOf": [*_timed_steps(), *_manual_steps(), *groups]}
+    definitions = {"then": THEN.kind.schema(), "given": GIVEN.kind.schema(), "step": steps}
     return {"$schema": DIALECT, "title": "floodmark playbook", **whole, "$defs": definitions}
 
 
@@ -40,7 +43,8 @@ def _timed_steps() -> list[Schema]:
         _step(timed_record("inject", name).schema(), "inject", name, fault.summary) for name, fault in CATALOGUE.items()
     ]
     admin = [_step(timed_record("admin", name).schema(), "admin", name, op.summary) for name, op in OPERATIONS.items()]
-    return [_referring(each, "given") for each in (*faults, timed_record("heal", "all").schema(), *admin)]
+    others = [timed_record(verb, name).schema() for verb, name in (("heal", "all"), ("settle", "now"), ("stop", "now"))]
+    return [_referring(each, "given") for each in (*faults, *others, *admin)]
 
 
 def _step(record: Schema, verb: str, name: str, summary: str) -> Schema:

@@ -23,6 +23,8 @@ class Script:
         """How many steps acted."""
         self._previous_us = 0
         """When the last of them did."""
+        self._rounds = [0]
+        """When the newest round of each depth of groups began; before them the session itself."""
         self._gave_up = False
 
     @property
@@ -38,10 +40,23 @@ class Script:
         ``patient``: a condition without a limit of its own may take for ever.
         """
         step = self.next
-        return -1 if step is None else due_us(step.trigger, self._previous_us, -1 if patient else PATIENCE_US)
+        if step is None:
+            return -1
+        since_us = self._rounds[step.trigger.since_round]
+        return due_us(step.trigger, self._previous_us, -1 if patient else PATIENCE_US, since_us)
+
+    def events_left(self, executed: int) -> int:
+        """Kernel events until the exact place of the next step in its instant; -1 where it has none."""
+        step = self.next
+        if step is None or step.trigger.executed < 0:
+            return -1
+        return max(0, step.trigger.executed - executed)
 
     def took(self, now_us: int) -> None:
         """The next step acted."""
+        step = self.next
+        if step is not None and step.verb == "round":
+            self._rounds[step.depth :] = [now_us]
         self.taken += 1
         self._previous_us = now_us
 
@@ -59,8 +74,9 @@ class Script:
 
     def save(self) -> tuple[Any, ...]:
         """All state as plain values."""
-        return (self.taken, self._previous_us, self._gave_up)
+        return (self.taken, self._previous_us, self._gave_up, tuple(self._rounds))
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self.taken, self._previous_us, self._gave_up = saved
+        self.taken, self._previous_us, self._gave_up, rounds = saved
+        self._rounds = list(rounds)

@@ -13,7 +13,7 @@ from cluster_model.keyframes import Keyframe
 from faults.action import Action
 from faults.board import OPERATOR, FaultBoard
 from faults.fault import FaultError
-from playbooks.answers import perform
+from playbooks.answers import Done, perform
 from playbooks.client_books import ClientBooks
 from playbooks.ending import conclude_session
 from playbooks.expecting import holds
@@ -24,13 +24,16 @@ from playbooks.recorder import Recorder, action_line
 from playbooks.result import Findings, Result
 from playbooks.script import Script
 from playbooks.units import duration_text
-from playbooks.wording import action_of, step_name, step_words, words
+from playbooks.wording import action_of, step_name, step_of, step_words, words
 
 SLICE_US: Final = 1_000_000
 """How much virtual time :meth:`Session.finish` runs between two writes to the recording."""
 
 SETTLE: Final = "settle"
-"""Verb of the recorded line that says when a live session began to settle."""
+"""Verb of the recorded line that says when a live session began to settle, and of the step that does the same."""
+
+ENDINGS: Final = (SETTLE, "stop")
+"""Verbs of the steps that end a session."""
 
 
 class Session:
@@ -123,24 +126,45 @@ class Session:
         """
         left = max_events
         while not self._ended:
-            moment = self._moment()
+            moment = self.moment_us()
             target = until_us if moment < 0 else min(moment, until_us)
             if target < self.cluster.now_us:
                 break
             before = self.cluster.executed
-            self.cluster.run(target, left, self._look if self._watching else None)
+            exact = self._script.events_left(before) if self._end_us < 0 else -1
+            if exact == 0 and self._takes_now():
+                self._at_moment()
+                continue
+            share = min(left or exact, exact) if exact > 0 else left
+            self.cluster.run(target, share, self._look if self._watching else None)
             looked = self._after_look()
+            done = self.cluster.executed - before
             if max_events:
-                left -= self.cluster.executed - before
+                left -= done
                 if left <= 0:
                     break
-            if looked:
+            if looked or 0 < exact == done:
                 continue
             if self.cluster.now_us != moment:
                 break
             self._at_moment()
         self._collect()
         return not self._ended
+
+    def moment_us(self) -> int:
+        """The next instant at which the engine itself does something, -1 when only conditions can bring it on."""
+        moments = [self.until_us] if self.until_us >= 0 else []
+        step = self.next_step
+        if self._end_us >= 0:
+            moments.append(self._end_us)
+        elif step is None:
+            if not self.open_ended:
+                moments.append(max(self.cluster.now_us, self._quiet_from()))
+        else:
+            due = self._script.due_us(patient=self.open_ended)
+            if due >= 0:
+                moments.append(max(due, self.cluster.now_us))
+        return min(moments, default=-1)
 
     def act(self, action: Action) -> str:
         """Do what an operator asks, now; returns one line for the screen. The action is recorded for replays.
@@ -165,7 +189,7 @@ class Session:
             return
         self._record_action(SETTLE, Action("heal", "all"))
         if (step := self.next_step) is not None:
-            self.reason = f"ended by the operator before {step_name(step)} of {len(self.playbook.steps)}"
+            self.reason = f"ended by the operator before {step_of(step, self.playbook.steps)}"
         self._begin_settling()
         self._collect()
 
@@ -195,21 +219,6 @@ class Session:
 
     # -- what happens when ------------------------------------------------------------------------------------------
 
-    def _moment(self) -> int:
-        """The next instant at which the engine itself does something, -1 when only conditions can bring it on."""
-        moments = [self.until_us] if self.until_us >= 0 else []
-        step = self.next_step
-        if self._end_us >= 0:
-            moments.append(self._end_us)
-        elif step is None:
-            if not self.open_ended:
-                moments.append(max(self.cluster.now_us, self._quiet_from()))
-        else:
-            due = self._script.due_us(patient=self.open_ended)
-            if due >= 0:
-                moments.append(max(due, self.cluster.now_us))
-        return min(moments, default=-1)
-
     def _quiet_from(self) -> int:
         """When settling may begin: faults with an end of their own are given their time, as is a load without steps."""
         load = self.playbook.settle_us if self.playbook.load_alone else -1
@@ -238,7 +247,7 @@ class Session:
     def _cut(self) -> None:
         """``until`` has come: the session ends right here, with nothing healed."""
         step = self.next_step
-        where = f"before {step_name(step)} of {len(self.playbook.steps)}" if step else "before the quiet time"
+        where = f"before {step_of(step, self.playbook.steps)}" if step else "before the quiet time"
         where = "while settling" if self._end_us >= 0 else where
         self.reason = self.reason or f"cut off at {duration_text(self.until_us)}, {where}"
         self._ended = True
@@ -261,7 +270,10 @@ class Session:
     # -- steps ------------------------------------------------------------------------------------------------------
 
     def _take(self, step: Step) -> None:
-        done = perform(self.board, action_of(step), step_name(step))
+        if step.verb in ENDINGS:
+            self._end_by(step)
+            return
+        done = Done() if step.verb == "round" else perform(self.board, action_of(step), step_name(step))
         now = self.cluster.now_us
         text = f"{step_words(step)}: {step.note}" if step.note else step_words(step)
         self.cluster.emit(StepTaken(now, step_name(step), step.target, text, done.error))
@@ -271,6 +283,16 @@ class Session:
         guard(self.board)
         self._judging.look(settling=self._end_us >= 0)
         self._judging.tell()
+
+    def _end_by(self, step: Step) -> None:
+        """A step that ends the session: by its quiet time, or right here with nothing healed."""
+        now = self.cluster.now_us
+        self.cluster.emit(StepTaken(now, step_name(step), "", step_words(step), ""))
+        self._script.took(now)
+        if step.verb == SETTLE:
+            self._begin_settling()
+        else:
+            self._ended = True
 
     def _take_due_conditions(self) -> None:
         """Take the ``when`` steps whose condition holds already as their turn comes."""

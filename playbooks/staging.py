@@ -3,7 +3,7 @@
 from playbooks.manual_session import ManualSession
 from playbooks.problems import counted
 from playbooks.session import Session
-from playbooks.wording import step_name
+from playbooks.wording import step_of
 
 
 def stage(session: Session | ManualSession) -> str:
@@ -14,4 +14,4 @@ def stage(session: Session | ManualSession) -> str:
     if step is None:
         return f"{counted(count, 'step')} taken" if count else "load without steps"
     waits = f", which waits for {step.trigger.condition.text}" if step.trigger.condition else ""
-    return f"before {step_name(step)} of {count}{waits}"
+    return f"before {step_of(step, session.playbook.steps)}{waits}"

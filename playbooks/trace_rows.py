@@ -72,7 +72,7 @@ class TraceTable:
 
     def after(self, step: Step, error: str, events: Sequence[Event]) -> None:
         """The step has been taken, with these events in the trace."""
-        if step.name != SHOW:
+        if step.name != SHOW and step.verb != "round":
             self._steps.append((self._words(step), error))
         if error:
             self._notes.append(f"{self._words(step)}: {error}")

@@ -17,13 +17,14 @@ _NAMES_BROKERS: Final = re.compile(
 """A leader or a set of replicas compared with ids that are written out."""
 
 
-def due_us(trigger: Trigger, previous_us: int, patience_us: int) -> int:
+def due_us(trigger: Trigger, previous_us: int, patience_us: int, round_us: int = 0) -> int:
     """When a step acts by the clock, or stops waiting for its condition; -1 for never.
 
-    ``patience_us`` is how long a condition without a limit of its own may take, -1 for ever.
+    ``patience_us`` is how long a condition without a limit of its own may take, -1 for ever; ``round_us`` is when the
+    round began that the time counts from, 0 for the session's beginning.
     """
     if trigger.kind == "at":
-        return trigger.time_us
+        return round_us + trigger.time_us
     if trigger.kind == "after":
         return previous_us + trigger.time_us
     within_us = trigger.within_us if trigger.within_us >= 0 else patience_us

@@ -1,8 +1,8 @@
 """Steps and actions in words: for the trace, the screen and messages."""
 
-from typing import Any
+from typing import Any, cast
 
-from faults.action import Action
+from faults.action import Action, Verb
 from faults.catalogue import CATALOGUE
 from faults.fault import Param
 from faults.operations import OPERATIONS
@@ -14,9 +14,9 @@ from playbooks.units import duration_text
 
 def action_of(step: Step) -> Action:
     """The action that a timed step asks for."""
-    if step.verb == "manual":
-        raise ValueError(f"{step.name} is a step of manual stepping, not an action")
-    return Action(step.verb, step.name, step.target, dict(step.params), step.for_us, step.if_any)
+    if step.verb in ("manual", "settle", "stop", "round"):
+        raise ValueError(f"{step.verb} {step.name} is no action")
+    return Action(cast("Verb", step.verb), step.name, step.target, dict(step.params), step.for_us, step.if_any)
 
 
 def words(action: Action) -> str:
@@ -37,12 +37,21 @@ def step_words(step: Step) -> str:
     """A step as one short line, without its trigger and its note."""
     if step.verb == "manual":
         return " ".join([step.name, _parameters(step.params, {})]).strip()
+    if step.verb in ("settle", "stop", "round"):
+        return f"{step.verb} {step.name}"
     return words(action_of(step))
 
 
 def step_name(step: Step) -> str:
-    """How people count steps: ``step 1`` is the first."""
-    return f"step {step.index + 1}"
+    """How people count steps: ``step 1`` is the first, ``step 3.1 round 2`` the first of a group, the second time."""
+    return f"step {step.label or step.index + 1}"
+
+
+def step_of(step: Step, steps: tuple[Step, ...]) -> str:
+    """Which of all ``steps`` it is: ``step 2 of 5``, or ``step 3.1 round 2 (8 of 12)`` where numbers do not tell."""
+    if not any(each.label for each in steps) and steps[-1].index == len(steps) - 1:
+        return f"{step_name(step)} of {len(steps)}"
+    return f"{step_name(step)} ({steps.index(step) + 1} of {len(steps)})"
 
 
 def _params(name: str) -> dict[str, Param]:

@@ -24,6 +24,20 @@ _FALLIBLE: Final = (yaml.YAMLError, ValueError, OverflowError)
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value is from, when it was not simply written in the main file at the place where it stands."""
+
+    path: str = ""
+    """The file, as messages show it; empty for the main one."""
+    notes: tuple[str, ...] = ()
+    """What every mistake in the value says at its end: which variable brought it, who included the file."""
+    key: str = ""
+    """How its own file counts it, for an element of a list that was joined from several; empty: as it stands."""
+    unknown: bool = False
+    """The value is not known, so nothing about it can be a mistake."""
+
+
+@dataclass(frozen=True, slots=True)
 class Scalar:
     """A single value as text."""
 
@@ -34,6 +48,7 @@ class Scalar:
     """Written without quotes: may be meant as a number, a truth value or nothing."""
     exact: int
     """Column at which ``text`` itself begins, or 0 when it does not stand in the file character by character."""
+    origin: Origin | None = None
 
     @property
     def empty(self) -> bool:
@@ -48,6 +63,7 @@ class Sequence:
     line: int
     column: int
     items: tuple["Node", ...]
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +73,7 @@ class Mapping:
     line: int
     column: int
     entries: dict[str, tuple[Scalar, "Node"]]
+    origin: Origin | None = None
 
     def get(self, key: str) -> "Node | None":
         """The value of ``key``, or None without one."""
@@ -87,23 +104,26 @@ def decode(data: bytes, path: str) -> str:
         raise PlaybookError([Problem(path, line, column, "", message)]) from None
 
 
-def compose(text: str, path: str) -> tuple[Node, list[Problem]]:
+def compose(text: str, path: str, origin: Origin | None = None) -> tuple[Node, list[Problem]]:
     """The one document in ``text``, and what is wrong with it without making it unreadable: duplicate keys.
+
+    ``origin`` is that of every value, for a file that is not the main one.
 
     Raises:
         PlaybookError: at the first thing that cannot be read at all.
     """
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise PlaybookError([Problem(path, 1, 1, "", f"found more than {MAX_BYTES} bytes, the most allowed")])
-    composer = _Composer(text, path)
+    composer = _Composer(text, path, origin)
     return composer.document(), composer.problems
 
 
 class _Composer:
     """Builds the tree from the parser's events, counting as it goes."""
 
-    def __init__(self, text: str, path: str) -> None:
+    def __init__(self, text: str, path: str, origin: Origin | None = None) -> None:
         self.path = path
+        self._origin = origin
         self.problems: list[Problem] = []
         self._events = self._parse(text)
         self._nodes = 0
@@ -160,7 +180,7 @@ class _Composer:
         if anchor is not None:
             self._anchors[anchor] = node
             self._sizes[anchor] = self._nodes - before + 1
-            self._heights[anchor] = _height(node)
+            self._heights[anchor] = height(node)
         return node
 
     def _content(self, event: yaml.Event, depth: int) -> Node:
@@ -168,11 +188,11 @@ class _Composer:
             return self._scalar(event)
         line, column = _start(event)
         if isinstance(event, yaml.MappingStartEvent):
-            return Mapping(line, column, self._entries(depth))
+            return Mapping(line, column, self._entries(depth), self._origin)
         items: list[Node] = []
         while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
             items.append(self._node(event, depth + 1))
-        return Sequence(line, column, tuple(items))
+        return Sequence(line, column, tuple(items), self._origin)
 
     def _entries(self, depth: int) -> dict[str, tuple[Scalar, Node]]:
         entries: dict[str, tuple[Scalar, Node]] = {}
@@ -198,7 +218,7 @@ class _Composer:
         end = event.end_mark
         one_line = end is not None and end.line + 1 == line and event.style in {None, "'", '"'}
         exact = one_line and end is not None and end.column + 1 - column == len(value) + 2 * quotes
-        return Scalar(line, column, value, event.style is None, column + quotes if exact else 0)
+        return Scalar(line, column, value, event.style is None, column + quotes if exact else 0, self._origin)
 
     def _alias(self, event: yaml.AliasEvent, depth: int) -> Node:
         name = str(event.anchor)
@@ -222,13 +242,14 @@ class _Composer:
         return PlaybookError([*self.problems, Problem(self.path, line, column, "", message)])
 
 
-def _height(node: Node) -> int:
+def height(node: Node) -> int:
+    """Levels of values below a node."""
     children: tuple[Node, ...] = ()
     if isinstance(node, Sequence):
         children = node.items
     elif isinstance(node, Mapping):
         children = tuple(value for _, value in node.entries.values())
-    return 1 + max(map(_height, children)) if children else 0
+    return 1 + max(map(height, children)) if children else 0
 
 
 _EXPLAINED: Final = {

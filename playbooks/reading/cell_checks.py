@@ -35,8 +35,9 @@ def check_cells(
     explained: set[Cell] = set()
     for part, key, node in _parts(plain, places):
         of_it = [cell for cell in plain.cells() if _has(cell, part)]
-        if of_it and all(cell in wrong for cell in of_it) and checker.is_to_blame(part, of_it, plain):
-            notes.problem(node, key, f"found {_named(part, key)}, with which {wrong[of_it[0]]}")
+        blamed = checker.blamed(part, of_it, plain) if of_it and all(cell in wrong for cell in of_it) else ""
+        if blamed:
+            notes.problem(node, key, f"found {_named(part, key)}, with which {blamed}")
             explained.update(of_it)
     rest = [cell for cell in wrong if cell not in explained]
     for cell in rest[:TOLD]:
@@ -72,17 +73,14 @@ class _Checker:
             return f"{first.key}: {first.message}{rest}" if first.key else f"{first.message}{rest}"
         return ""
 
-    def is_to_blame(self, part: Part, cells: Iterable[Cell], grid: Grid) -> bool:
-        """Whether a part that every failing cell has is what fails: alone, or because nothing else does alone."""
-        if self.why(part):
-            return True
-        others = {
-            other
-            for cell in cells
-            for other in _parts_of(cell, grid)
-            if other != part
-        }  # fmt: skip
-        return not any(self.why(other) for other in sorted(others))
+    def blamed(self, part: Part, cells: Iterable[Cell], grid: Grid) -> str:
+        """Why a part is wrong that none of its cells can live with; empty where something else fails alone."""
+        if alone := self.why(part):
+            return alone
+        others = {other for cell in cells for other in _parts_of(cell, grid) if other != part}
+        if any(self.why(other) for other in sorted(others)):
+            return ""
+        return next((self.why(cell) for cell in cells), "")
 
 
 def _parts(grid: Grid, places: Places) -> Iterable[tuple[Part, str, Node]]:

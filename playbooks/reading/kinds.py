@@ -132,6 +132,20 @@ class Choice(Kind):
 
 
 @dataclass(frozen=True, slots=True)
+class Numbered(Choice):
+    """One of a few words, or the number of what is meant, from 1."""
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        text = node.text if isinstance(node, Scalar) else ""
+        if re.fullmatch(r"[1-9][0-9]{0,8}", text, re.ASCII):
+            return text
+        return Choice.read(Choice(self.names, self.allowed), node, key, notes)
+
+    def _schema(self) -> Schema:
+        return {"anyOf": [Choice(self.names).schema(), {"type": "integer", "minimum": 1}]}
+
+
+@dataclass(frozen=True, slots=True)
 class Quantity(Kind):
     """A number with a unit; ``convert`` turns the text into the model's unit."""
 

@@ -100,6 +100,21 @@ def manual_record(verb: str) -> Record:
 class ManualSteps:
     """Reads the steps of a manual playbook."""
 
+    def begin_round(self) -> None:
+        """What follows belongs to a round of a group."""
+
+    def end_round(self) -> int:
+        """The round is over; no time has passed."""
+        return 0
+
+    def took(self, at_least_us: int) -> None:
+        """A group has been read."""
+
+    def trigger(self, fields: Fields, notes: Notes) -> Trigger:
+        """Steps by hand follow each other."""
+        del fields, notes
+        return Trigger("after")
+
     def read(self, node: YamlMapping, index: int, key: str, notes: Notes) -> Step | None:
         """The step, or None after noting what is wrong with it."""
         before = len(notes.problems)

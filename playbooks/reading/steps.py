@@ -14,7 +14,20 @@ from playbooks.fault_words import described
 from playbooks.model import Position, Step, StepVerb, Trigger
 from playbooks.problems import listed, nearest, shown
 from playbooks.reading.given import GIVEN, counts
-from playbooks.reading.kinds import BAD, DURATION, Choice, Fields, Integer, Key, Kind, Quantity, Record, Text, Truth
+from playbooks.reading.kinds import (
+    BAD,
+    DURATION,
+    Choice,
+    Fields,
+    Integer,
+    Key,
+    Kind,
+    Numbered,
+    Quantity,
+    Record,
+    Text,
+    Truth,
+)
 from playbooks.reading.notes import Notes
 from playbooks.reading.operations import check_operation, learn, operation_kind
 from playbooks.reading.references import ConditionText
@@ -53,8 +66,13 @@ REFUSED: Final = Key(
     "Kafka's error expected of the step, or any, or never.",
 )
 
+NOW: Final = Choice(("now",))
+
 TRIGGERS: Final[dict[str, Key]] = {
     "at": Key(DURATION, "Acts at this virtual time."),
+    "executed": Key(
+        Integer(0, 1 << 62), "Beside at: acts in its instant right after so many events of the run; export writes it."
+    ),
     "after": Key(DURATION, "Acts so long after the step before; at once unless at, after or when is given."),
     "when": Key(ConditionText(), "Acts as soon as this condition holds."),
     "within": Key(DURATION, "How long a when may take; waiting longer makes the run inconclusive."),
@@ -65,12 +83,16 @@ TIMED_VERBS: Final[dict[str, Key]] = {
         Choice(tuple(CATALOGUE), "a fault that 'floodmark faults' lists"), "A fault to inject.", required=True
     ),
     "heal": Key(
-        Choice(("all", *CATALOGUE), "all, or a fault that 'floodmark faults' lists"),
-        "A fault to heal, or all.",
+        Numbered(("all", *CATALOGUE), "all, or a fault that 'floodmark faults' lists"),
+        "A fault to heal, by its name or by its number among the run's, or all.",
         required=True,
     ),
     "admin": Key(Choice(tuple(OPERATIONS)), "An operation of the administrator.", required=True),
+    "settle": Key(NOW, "Ends the steps: producers stop, faults heal, and the quiet time runs.", required=True),
+    "stop": Key(NOW, "Ends the session right here: nothing heals, and there is no quiet time.", required=True),
 }
+ENDINGS: Final = ("settle", "stop")
+"""Verbs after which no step acts any more."""
 
 
 def kind_of(param: Param) -> Kind:
@@ -120,13 +142,30 @@ class TimedSteps:
     """Reads steps one after the other; ``at`` may not go back in time."""
 
     def __init__(self) -> None:
-        self._at_us = 0
+        self._at_us = [0]
+        """The earliest that the next step can act, by its session or, in a group, by its round; one for each depth."""
+        self._ended = ""
+
+    def begin_round(self) -> None:
+        """What follows belongs to a round of a group, whose times count from its beginning."""
+        self._at_us.append(0)
+
+    def end_round(self) -> int:
+        """The round is over; returns how long it takes at least."""
+        return self._at_us.pop()
+
+    def took(self, at_least_us: int) -> None:
+        """A group has been read, whose rounds take so long together at least."""
+        self._at_us[-1] += at_least_us
 
     def read(self, node: YamlMapping, index: int, key: str, notes: Notes) -> Step | None:
         """The step, or None after noting what is wrong with it."""
         before = len(notes.problems)
         verb = the_verb(node, key, tuple(TIMED_VERBS), MANUAL_VERBS, TIMED_HINT, notes, (*TRIGGERS, "kafka", "given"))
         if verb is None:
+            return None
+        if self._ended:
+            notes.problem(node, key, f"found a step behind '{self._ended}: now', which ends the steps; allowed is none")
             return None
         name = TIMED_VERBS[verb].kind.read(node.entries[verb][1], f"{key}.{verb}", notes)
         if name is BAD:
@@ -136,11 +175,12 @@ class TimedSteps:
             check_operation(OPERATIONS[name], fields, notes)
         elif OTHER_SIDE in fields.values:
             check_sides(fields, notes)
-        trigger = self._trigger(fields, notes)
+        trigger = self.trigger(fields, notes)
         if len(notes.problems) > before or not counts(fields, notes):
             return None
         if verb == "admin":
             learn(OPERATIONS[name], fields, notes)
+        self._ended = verb if verb in ENDINGS else ""
         used = {*TRIGGERS, verb, "target", "for", "if_any", "refused", "kafka", "given", "note"}
         return Step(
             index=index,
@@ -156,7 +196,8 @@ class TimedSteps:
             note=fields.get("note", ""),
         )
 
-    def _trigger(self, fields: Fields, notes: Notes) -> Trigger:
+    def trigger(self, fields: Fields, notes: Notes) -> Trigger:
+        """When a step or a group begins."""
         given = [name for name in ("at", "after", "when") if fields.given(name)]
         for name in given[1:]:
             notes.problem(
@@ -165,16 +206,20 @@ class TimedSteps:
         if fields.given("within") and "when" not in given:
             message = "found a time limit without a condition, allowed beside 'when' only"
             notes.problem(fields.at("within"), fields.path("within"), message)
+        if fields.given("executed") and "at" not in given:
+            message = "found a number of events without an instant, allowed beside 'at' only"
+            notes.problem(fields.at("executed"), fields.path("executed"), message)
         if "when" in given:
             return Trigger("when", 0, fields.get("when"), fields.get("within", -1))
         if "at" in given:
-            at_us = fields.get("at", self._at_us)
-            if at_us < self._at_us:
-                earliest = f"{duration_text(self._at_us)} or later, as in the step before"
+            floor_us = self._at_us[-1]
+            at_us = fields.get("at", floor_us)
+            if at_us < floor_us:
+                earliest = f"{duration_text(floor_us)} or later, as in the step before"
                 message = f"found {duration_text(at_us)}, allowed is {earliest}"
                 notes.problem(fields.at("at"), fields.path("at"), message)
-            self._at_us = max(at_us, self._at_us)
-            return Trigger("at", at_us)
+            self._at_us[-1] = max(at_us, floor_us)
+            return Trigger("at", at_us, since_round=len(self._at_us) - 1, executed=fields.get("executed", -1))
         return Trigger("after", fields.get("after", 0))
 
 

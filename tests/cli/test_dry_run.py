@@ -50,7 +50,7 @@ def test_as_a_document(typed: Type, here: Path) -> None:
     document = json.loads(done.out)
     assert (done.code, document["seed"], document["verdict"]) == (0, 5, "inconclusive")
     assert [step["targets"] for step in document["steps"]] == [["broker 1"]]
-    assert document["unreached"] == [{"step": 2, "text": "heal all"}]
+    assert document["unreached"] == [{"step": 2, "text": "heal all", "name": "step 2"}]
     two = json.loads(typed("run", "--dry-run", "--json", "slow.yaml", "slow.yaml").out)
     assert [each["playbook"] for each in two] == ["slow", "slow"]
 

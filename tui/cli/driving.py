@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -19,6 +20,9 @@ from tui.cli.chosen import Chosen
 from tui.cli.printing import print_events, print_heading, print_shown, print_trace
 from tui.cli.progress import Telling
 
+if TYPE_CHECKING:
+    from tui.cli.narrating import Narrating
+
 
 @dataclass(slots=True)
 class Driving:
@@ -29,6 +33,8 @@ class Driving:
     until_us: int = -1
     events: Console | None = None
     """Where every notable event goes as a line; None: nowhere."""
+    narrating: "Narrating | None" = None
+    """Tells the session live, at its own pace; None: it runs as fast as it can."""
     recorder: Recorder | None = field(default=None, init=False)
     """Of the session that runs, or ran last."""
     _rows: int = field(default=0, init=False)
@@ -45,6 +51,8 @@ class Driving:
         self.recorder = Recorder(self.out, settings=chosen.settings)
         session = start_session(playbook, seed=chosen.seed, recorder=self.recorder, until_us=self.until_us)
         print_heading(self.console, playbook, chosen.seed, session.cluster.profile.name)
+        if self.narrating is not None and isinstance(session, Session):
+            return self.narrating.run(session)
         with Telling(self.console) as telling:
             if isinstance(session, ManualSession):
                 session.on_show = self._shower(telling, session)

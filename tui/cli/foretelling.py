@@ -58,15 +58,15 @@ def _foretell(console: Console, chosen: Chosen, until_us: int) -> DryRun:
             tell=tell,
             progress=lambda session: telling.tell(lambda: progress(session)),
         )
-    for step, text in done.unreached:
-        say(console, f"{'never':>12} step {step}  {text}")
+    for each in done.unreached:
+        say(console, f"{'never':>12} {each.name}  {each.text}")
     print_end(console, done)
     return done
 
 
 def foretold_lines(foretold: Foretold) -> list[str]:
     """A step with its targets, what it would hit, and what the guards would say."""
-    lines = [f"{seconds(foretold.at_us):>12} step {foretold.step}  {foretold.text}"]
+    lines = [f"{seconds(foretold.at_us):>12} {foretold.name}  {foretold.text}"]
     if foretold.targets:
         lines.append(_line("strikes", ", ".join(foretold.targets)))
     if foretold.refused:

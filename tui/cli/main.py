@@ -81,6 +81,9 @@ def _run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Keep nothing; tell before each fault what it is expected to do.")
     ] = False,
+    speed: Annotated[
+        float | None, typer.Option(metavar="X", help="Tell it live, at so many virtual seconds per second.")
+    ] = None,
     vary: Annotated[
         list[str] | None, typer.Option("--vary", metavar="AXIS=A,B", help="Run it over these values, as in acks=1,all.")
     ] = None,
@@ -94,7 +97,9 @@ def _run(
     from tui.cli.run import Request, run  # noqa: PLC0415
 
     _end(
-        lambda: run(Request(files, seed, settings or (), until, out, json, junit, plain, dry_run, vary or (), no_vary))
+        lambda: run(
+            Request(files, seed, settings or (), until, out, json, junit, plain, dry_run, speed, vary or (), no_vary)
+        )
     )
 
 
@@ -183,6 +188,22 @@ def _replay(
     from tui.cli.replaying import run_replay  # noqa: PLC0415
 
     _end(lambda: run_replay(session, json=json))
+
+
+@app.command("diff")
+def _diff(
+    left: Annotated[str, typer.Argument(metavar="SESSION", help="Directory of a recorded session, or its id.")],
+    right: Annotated[str, typer.Argument(metavar="SESSION", help="Another one.")],
+    json: JsonOption = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also what is the same.")] = False,
+) -> None:
+    """Compare two recorded sessions: the first event that differs, then what came of each, side by side.
+
+    Exit code 0: the same happened in both. 1: it did not. 2: one cannot be read.
+    """
+    from tui.cli.diffing import run_diff  # noqa: PLC0415
+
+    _end(lambda: run_diff(left, right, json=json, everything=everything))
 
 
 @app.command("peek")

@@ -32,6 +32,7 @@ from tui.cli.console import (
 )
 from tui.cli.driving import Driving
 from tui.cli.junit import junit
+from tui.cli.pacing import Pace, can_be_told
 from tui.cli.printing import print_result, print_summary
 
 CODES = {"pass": OK, "fail": FAILED, "inconclusive": INCONCLUSIVE}
@@ -51,6 +52,7 @@ class Request:
     junit: Path | None = None
     plain: bool = False
     dry_run: bool = False
+    speed: float | None = None
     vary: Sequence[str] = ()
     no_vary: bool = False
 
@@ -71,7 +73,12 @@ def run(request: Request) -> int:
         return run_alone(Asked(chosen[0], request.out or sessions_root(), until_us, request.json, request.junit))
     console = people()
     driving = Driving(console, request.out or sessions_root(), until_us)
-    if request.plain:
+    if request.speed is not None:
+        from tui.cli.narrating import Narrating  # noqa: PLC0415 - it tells what is foretold, as a dry run does
+
+        out = answers() if request.plain and not request.json else console
+        driving.narrating = Narrating(Pace(request.speed), out, request.plain)
+    elif request.plain:
         driving.events = console if request.json else answers()
     results: list[Result] = []
     codes: list[int] = []
@@ -83,7 +90,7 @@ def run(request: Request) -> int:
         if result is not None:
             results.append(result)
         if code == INTERRUPTED:
-            return INTERRUPTED
+            return _hand_over(request, results, INTERRUPTED) if result is not None else INTERRUPTED
     if len(chosen) > 1 and results:
         say(console, "")
         print_summary(console, results)
@@ -108,6 +115,8 @@ def _run_one(driving: Driving, chosen: Chosen) -> tuple[int, Result | None]:
     except Exception as error:  # whatever it is, the session must be kept and the person told
         return crash.keep(error, driving.recorder), None
     print_result(driving.console, result)
+    if driving.narrating is not None and driving.narrating.stopped:
+        return INTERRUPTED, result
     return CODES[result.verdict], result
 
 
@@ -138,6 +147,9 @@ def _checked(request: Request) -> tuple[list[Chosen], int] | None:
             good = False
         good = _time_passes(chosen) and good
     good = (not request.dry_run or _can_be_dry(request, chosen)) and good
+    good = (
+        request.speed is None or can_be_told(request.speed, chosen, len(request.files), dry=request.dry_run)
+    ) and good
     good = _grids_fit(request, chosen) and good
     return (chosen, until_us) if good and _junit_fits(request.junit) else None
 
@@ -156,6 +168,7 @@ def _grids_fit(request: Request, chosen: Sequence[Chosen]) -> bool:
     from tui.cli.varying import refusals  # noqa: PLC0415
 
     asked = {"--no-vary": request.no_vary, "--dry-run": request.dry_run, "--plain": request.plain}
+    asked["--speed"] = request.speed is not None
     told = refusals(request.vary, [option for option, given in asked.items() if given], chosen)
     for line in told:
         complain(line)

@@ -103,8 +103,9 @@ def refusals(options: Sequence[str], beside: Sequence[str], chosen: Sequence[Cho
         told += [f"found --vary and {option} together, allowed is one of them" for option in beside]
         if len(chosen) > 1:
             told.append(f"--vary: found {len(chosen)} playbooks, allowed is one: each has its own grid")
-    elif beside == ["--plain"] and len(chosen) == 1 and chosen[0].playbook.grid is not None:
-        told.append(f"--plain: {chosen[0].playbook.path}: many sessions run at a time; --no-vary runs it as it stands")
+    elif len(chosen) == 1 and chosen[0].playbook.grid is not None and not set(beside) & {"--no-vary", "--dry-run"}:
+        why = f"{chosen[0].playbook.path}: many sessions run at a time; --no-vary runs it as it stands"
+        told += [f"{option}: {why}" for option in beside]
     return told
 
 

@@ -1,0 +1,1 @@
+"""Two recorded sessions side by side: what they are, where they part, and what came of each."""

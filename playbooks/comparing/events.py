@@ -1,0 +1,148 @@
+"""Where two event logs part: the first event of the cluster that differs, and the first line of the playbook.
+
+What the playbook did and found (:data:`~cluster_model.trace.NARRATION`) stands among the events, but is no part of what
+happened to the cluster, so the two are compared apart: a session and the playbook that was made of it differ in the
+one, and are the same in the other.
+"""
+
+import json
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any, Final
+
+from cluster_model.events import FIELDS, KINDS, describe
+from cluster_model.trace import NARRATION
+from playbooks.comparing.sides import Line, Side
+from playbooks.comparing.tally import Tally
+
+BEFORE: Final = 3
+"""Events told before the first that differs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An event of one side."""
+
+    seq: int
+    at_us: int
+    text: str
+    """In words."""
+    event: dict[str, Any]
+    """As it was recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """The first event that is not the same; None on the side that had no more."""
+
+    left: Told | None
+    right: Told | None
+    before: tuple[Told, ...]
+    """The last that were the same, as they are on the left."""
+
+    @property
+    def at_us(self) -> int:
+        """When: the earlier of both."""
+        return min(each.at_us for each in (self.left, self.right) if each is not None)
+
+
+@dataclass(slots=True)
+class Walk:
+    """What both logs came to."""
+
+    cluster: Parting | None = None
+    narration: Parting | None = None
+    same: int = 0
+    """Events of the cluster that are the same, up to the first that is not."""
+
+
+class _Narration:
+    """Lines of the playbook of one side, set aside, each with the events before it."""
+
+    def __init__(self, side: Side, tally: Tally, told: Any) -> None:
+        self.lines: list[tuple[Line, tuple[Line, ...]]] = []
+        self._side = side
+        self._tally = tally
+        self._told = told
+
+    def cluster(self) -> Iterator[Line]:
+        """The events of the cluster."""
+        before: deque[Line] = deque(maxlen=BEFORE)
+        for line in self._side.lines(self._told):
+            self._tally.take(line[0])
+            if line[0].kind in NARRATION:
+                self.lines.append((line, tuple(before)))
+            else:
+                yield line
+            before.append(line)
+
+
+def walk(left: Side, right: Side, tallies: tuple[Tally, Tally], told: Any = lambda size: None) -> Walk:
+    """Read both logs to their ends, beside each other.
+
+    Raises:
+        SessionError: one of them is damaged.
+    """
+    found = Walk()
+    one, other = _Narration(left, tallies[0], told), _Narration(right, tallies[1], lambda size: None)
+    before: deque[Line] = deque(maxlen=BEFORE)
+    for mine, its in zip_longest(one.cluster(), other.cluster()):
+        if found.cluster is not None or _cut(left, mine) or _cut(right, its):
+            continue
+        if mine is not None and its is not None and same(mine[1], its[1]):
+            found.same += 1
+            before.append(mine)
+        else:
+            found.cluster = _parting(mine, its, before)
+    for mine_told, its_told in zip_longest(one.lines, other.lines):
+        mine, its = mine_told and mine_told[0], its_told and its_told[0]
+        if _cut(left, mine) or _cut(right, its):
+            break
+        if mine is None or its is None or not same(mine[1], its[1]):
+            found.narration = _parting(mine, its, (mine_told or its_told)[1])
+            break
+    return found
+
+
+def _cut(side: Side, line: Line | None) -> bool:
+    """Whether it is the tear that ended a log, and not the session."""
+    return line is None and side.torn
+
+
+def same(left: bytes, right: bytes) -> bool:
+    """Whether two lines tell the same event, wherever they stand in their logs."""
+    if left == right or _body(left) == _body(right):
+        return True
+    one, other = json.loads(left), json.loads(right)
+    one.pop("seq", None), other.pop("seq", None)
+    return bool(one == other)
+
+
+def _body(line: bytes) -> bytes:
+    """A line as recorders write it, without its number; of others the whole."""
+    return line[line.index(b",") :] if line.startswith(b'{"seq":') else line
+
+
+def _parting(left: Line | None, right: Line | None, before: Any) -> Parting:
+    return Parting(_tell(left), _tell(right), tuple(told for each in before if (told := _tell(each)) is not None))
+
+
+def _tell(line: Line | None) -> Told | None:
+    if line is None:
+        return None
+    head, text = line
+    event: dict[str, Any] = json.loads(text)
+    return Told(head.seq, head.at_us, words(event), event)
+
+
+def words(recorded: dict[str, Any]) -> str:
+    """A recorded event as the screen tells it; one of another version by the fields that it has."""
+    kind = recorded.get("kind", "")
+    fields = FIELDS.get(kind, ())
+    if fields and all(name in recorded for name in fields):
+        values = [tuple(value) if isinstance(value := recorded[name], list) else value for name in fields]
+        return describe(KINDS[kind](*values))
+    rest = [f"{name}={value}" for name, value in recorded.items() if name not in ("seq", "kind", "at_us")]
+    return " ".join([str(kind), *rest])

@@ -1,0 +1,240 @@
+"""What two sessions came to, as rows: ledger, expectations, availability, elections, clients, losses, partitions."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cluster_model.internal_topics import INTERNAL
+from playbooks import layout
+from playbooks.comparing.sides import Side
+from playbooks.comparing.tally import Tally
+from playbooks.reading_sessions import SessionError
+
+Rows = dict[str, tuple[Any, str]]
+"""What → its value, plain as JSON has it, and its unit (``us`` or nothing)."""
+
+LEDGER: Final = ("sent", "acked", "failed", "unknown", "aborted", "acked_lost", "committed_lost")
+"""Terms that events alone give; duplicates and the like are only known once the books are closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One thing of both sessions; None where a side has no such thing."""
+
+    what: str
+    left: Any
+    right: Any
+    unit: str = ""
+
+    @property
+    def differs(self) -> bool:
+        """Whether the two are not the same."""
+        return bool(self.left != self.right)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Rows about one subject."""
+
+    name: str
+    rows: tuple[Row, ...]
+
+    @property
+    def differing(self) -> tuple[Row, ...]:
+        """Those that are not the same."""
+        return tuple(row for row in self.rows if row.differs)
+
+
+def identity(left: Side, right: Side) -> Section:
+    """What the sessions are."""
+    return _section("session", *(_about(side) for side in (left, right)))
+
+
+def outcome(left: Side, right: Side, tallies: tuple[Tally, Tally]) -> list[Section]:
+    """What came of them: from both results, or from the events where one is torn.
+
+    Raises:
+        SessionError: a result is not one.
+    """
+    try:
+        return _outcome(left, right, tallies)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        names = " or ".join(str(side.path / layout.RESULT) for side in (left, right) if side.result is not None)
+        raise SessionError(f"{names}: found something else, expected what floodmark run --json prints") from None
+
+
+def _outcome(left: Side, right: Side, tallies: tuple[Tally, Tally]) -> list[Section]:
+    results = left.result, right.result
+    whole = results[0] is not None and results[1] is not None
+    told: list[tuple[str, Callable[[Any], Rows], bool]] = [
+        ("verdict", _verdict, whole),
+        ("expectations", _expectations if whole else _checked, whole),
+        ("ledger", _ledger if whole else _counted, whole),
+        ("availability", _availability(whole and all("unavailable" in (each or {}) for each in results)), False),
+        ("elections", _elections, False),
+        ("clients", _clients, whole),
+        ("losses by cause", _losses, False),
+        ("final partitions" if whole else "partitions", _partitions if whole else _decided, whole),
+    ]
+    sections = []
+    for name, rows, from_result in told:
+        if from_result:
+            sections.append(_section(name, rows(results[0]), rows(results[1])))
+        elif name not in ("verdict", "clients"):
+            sections.append(_section(name, rows(tallies[0]), rows(tallies[1])))
+    if whole and all("unavailable" in (each or {}) for each in results):
+        sections.insert(4, _section("unavailable to clients", *(_unavailable(each) for each in results)))
+    return sections
+
+
+def _section(name: str, left: Rows, right: Rows) -> Section:
+    rows = []
+    for what in dict.fromkeys([*left, *right]):
+        (mine, unit), (its, other) = left.get(what, (None, "")), right.get(what, (None, ""))
+        rows.append(Row(what, mine, its, unit or other))
+    return Section(name, tuple(rows))
+
+
+def _plain(values: Mapping[str, Any]) -> Rows:
+    return {what: (value, "us" if what.endswith("_us") else "") for what, value in values.items()}
+
+
+def _about(side: Side) -> Rows:
+    start = side.start
+    told: dict[str, Any] = {
+        "playbook": start.playbook,
+        "seed": start.seed,
+        "profile": start.profile,
+        "floodmark": start.tool_version,
+        "live": start.live,
+        **{f"--set {path}": value for path, value in start.settings.items()},
+        "state": "torn" if side.torn else "sealed",
+    }
+    if side.manifest is not None:
+        told |= {"digest": side.manifest.digest, "events": side.manifest.events}
+        return _plain(told) | {"cluster time": (side.manifest.virtual_us, "us")}
+    return _plain(told)
+
+
+def _verdict(result: Any) -> Rows:
+    return _plain({"verdict": result.get("verdict"), **({"reason": result["reason"]} if "reason" in result else {})})
+
+
+def _expectations(result: Any) -> Rows:
+    return _judged((each["text"], each["ok"], each["detail"]) for each in result.get("expectations", []))
+
+
+def _checked(tally: Tally) -> Rows:
+    return _judged((text, ok, detail) for text, (ok, detail) in tally.checked.items())
+
+
+def _judged(found: Iterable[tuple[str, bool, str]]) -> Rows:
+    """An expectation and what became of it; that it held all the same, only later, is told too."""
+    return _plain({text: f"{'ok' if ok else 'FAILED'}: {detail}".rstrip(": ") for text, ok, detail in found})
+
+
+def turned(rows: Iterable[Row]) -> list[Row]:
+    """The expectations among them that hold on one side only."""
+
+    def holds(value: Any) -> bool | None:
+        return None if value is None else str(value).startswith("ok")
+
+    return [row for row in rows if holds(row.left) != holds(row.right)]
+
+
+def _ledger(result: Any) -> Rows:
+    return _plain({term.replace("_", " "): count for term, count in result.get("ledger", {}).items()})
+
+
+def _counted(tally: Tally) -> Rows:
+    return _plain({term.replace("_", " "): tally.ledger[term] for term in LEDGER})
+
+
+def _availability(told_apart: bool) -> Callable[[Tally], Rows]:
+    """Time without a leader, of partitions that are not Kafka's own unless these are all that is told apart."""
+
+    def rows(tally: Tally) -> Rows:
+        silent = {name: each.leaderless_us for name, each in tally.partitions.items() if not _internal(name)}
+        total: Rows = {} if told_apart else {"all partitions": (sum(silent.values()), "us")}
+        return total | {f"{name} without a leader": (silent[name], "us") for name in sorted(silent)}
+
+    return rows
+
+
+def _unavailable(result: Any) -> Rows:
+    """What the clients were refused, as the result has it: numbers by their way through the document."""
+    found: Rows = {}
+
+    def enter(way: tuple[str, ...], value: Any) -> None:
+        if isinstance(value, dict):
+            for key, each in value.items():
+                enter((*way, key), each)
+        elif isinstance(value, list):
+            found[" ".join([*way, "intervals"])] = (len(value), "")
+        else:
+            unit = "us" if way and way[-1].endswith("us") else ""
+            named = [*way[:-1], *([way[-1].removesuffix("us").rstrip("_")] if unit else [*way[-1:]])]
+            found[" ".join(filter(None, named)) or "all clients"] = (value, unit)
+
+    enter((), result["unavailable"])
+    return found
+
+
+def _elections(tally: Tally) -> Rows:
+    """By partition; those of Kafka's own topics, which are many, by topic."""
+    counts: Counter[str] = Counter()
+    for name, each in sorted(tally.partitions.items()):
+        told = name.rpartition("-")[0] if _internal(name) else name
+        counts[f"{told} elections"] += each.elections
+        counts[f"{told} unclean elections"] += each.unclean
+    return _plain({what: count for what, count in counts.items() if count or not what.endswith("unclean elections")})
+
+
+def _clients(result: Any) -> Rows:
+    clients = result.get("clients", {})
+    found: Rows = {}
+    for kind in ("producers", "groups"):
+        for name, books in clients.get(kind, {}).items():
+            found |= _client(name, books)
+            for member, its in books.get("members", {}).items():
+                found |= _client(member, its)
+    return found
+
+
+def _client(name: str, books: Mapping[str, Any]) -> Rows:
+    told: Rows = {}
+    for key, value in books.items():
+        unit = "us" if key.endswith("_us") else ""
+        what = f"{name} {key.removesuffix('_us').replace('_', ' ')}"
+        if not isinstance(value, dict):
+            told[what] = (value, unit)
+        elif key != "members":
+            told |= {f"{what} {error}": (count, "") for error, count in value.items()}
+    return told
+
+
+def _losses(tally: Tally) -> Rows:
+    return _plain(dict(tally.losses))
+
+
+def _partitions(result: Any) -> Rows:
+    found: Rows = {}
+    for name, each in result.get("partitions", {}).items():
+        told = {key: each.get(key) for key in ("leader", "epoch", "isr", "hw", "log_start")}
+        found |= {f"{name} {key.replace('_', ' ')}": (value, "") for key, value in told.items()}
+        found |= {f"{name} LEO of {broker}": (its.get("leo"), "") for broker, its in each.get("replicas", {}).items()}
+    return found
+
+
+def _decided(tally: Tally) -> Rows:
+    found: Rows = {}
+    for name, each in sorted(tally.partitions.items()):
+        if not _internal(name):
+            told = {"leader": each.leader, "epoch": each.epoch, "isr": list(each.isr), "hw": each.hw}
+            found |= {f"{name} {key}": (value, "") for key, value in told.items()}
+    return found
+
+
+def _internal(partition: str) -> bool:
+    return partition.rpartition("-")[0] in INTERNAL

@@ -1,0 +1,166 @@
+"""One of two recorded sessions that are compared: its small files whole, its events line by line.
+
+An event log can be larger than memory, so it is read once, in order, and its seal is checked on the way.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from playbooks import layout
+from playbooks.problems import counted
+from playbooks.reading_sessions import SessionError
+
+TAIL_BYTES: Final = 1 << 16
+"""How much of a log's end is looked at for its last whole line; no line is as long."""
+
+
+class Head(msgspec.Struct, gc=False):
+    """What a comparison asks of an event; fields that its kind does not have keep their defaults."""
+
+    seq: int
+    at_us: int
+    kind: str
+    partition: str = ""
+    broker: int = -1
+    leader: int = -1
+    leader_epoch: int = -1
+    isr: tuple[int, ...] = ()
+    hw: int = -1
+    clean: bool = True
+    committed: bool = False
+    count: int = 0
+    by: str = ""
+    cause: str = ""
+    rule: str = ""
+    ok: bool = False
+    detail: str = ""
+
+
+Line = tuple[Head, bytes]
+
+
+@dataclass(frozen=True)
+class Side:
+    """A session as it stands on disk, its events unread."""
+
+    path: Path
+    start: layout.Start
+    manifest: layout.Manifest | None
+    """None for a torn session."""
+    result: dict[str, Any] | None
+    """``result.json``; None for a torn session."""
+    playbook: str
+    last_us: int
+    """Virtual time of the last whole event of a torn session, -1 without any; of a sealed one its end."""
+    size: int
+    """Bytes of the event log."""
+    notes: list[str] = field(default_factory=list)
+    """What a reader should know: that the session is torn, and where."""
+
+    @property
+    def torn(self) -> bool:
+        """Whether its end is missing."""
+        return self.manifest is None
+
+    def lines(self, told: Callable[[int], None] = lambda size: None) -> Iterator[Line]:
+        """Every whole event, in order; ``told`` is called with the bytes read so far.
+
+        Raises:
+            SessionError: a line is no event, one is missing, or the log is not what it was when it was sealed.
+        """
+        path = self.path / layout.EVENTS
+        digest, size = hashlib.sha256(), 0
+        try:
+            with path.open("rb") as file:
+                for number, line in enumerate(file):
+                    if not line.endswith(b"\n"):
+                        break
+                    digest.update(line)
+                    size += len(line)
+                    if number % 1024 == 0:
+                        told(size)
+                    yield _head(path, number, line), line
+        except OSError as error:
+            raise SessionError(f"cannot read {path}: {error.strerror}") from None
+        seal = self.manifest.files.get(layout.EVENTS) if self.manifest else None
+        if seal is not None and (seal.bytes, seal.sha256) != (self.size, digest.hexdigest()):
+            raise SessionError(f"{path} has changed since the session was sealed")
+
+
+def open_side(path: Path) -> Side:
+    """Read everything of a session but its events.
+
+    Raises:
+        SessionError: a file is missing, is not what it should be, or has changed since it was sealed.
+    """
+    if not (path / layout.START).is_file():
+        raise SessionError(f"{path} is no session: it has no {layout.START}")
+    try:
+        start, manifest = layout.read_start(path), layout.read_manifest(path)
+        result = layout.read_object(path / layout.RESULT) if manifest else None
+    except layout.LayoutError as error:
+        raise SessionError(str(error)) from None
+    if manifest is not None:
+        for name in (layout.PLAYBOOK, layout.START, layout.RESULT):
+            seal = manifest.files.get(name)
+            if seal is not None and hashlib.sha256(_bytes(path / name)).hexdigest() != seal.sha256:
+                raise SessionError(f"{path / name} has changed since the session was sealed")
+    try:
+        playbook = _bytes(path / layout.PLAYBOOK).decode()
+    except UnicodeDecodeError:
+        raise SessionError(f"{path / layout.PLAYBOOK} is not text in UTF-8") from None
+    notes: list[str] = []
+    last_us = manifest.virtual_us if manifest else _last_us(path / layout.EVENTS, notes)
+    return Side(path, start, manifest, result, playbook, last_us, _size(path / layout.EVENTS), notes)
+
+
+_DECODER: Final = msgspec.json.Decoder(Head)
+
+
+def _head(path: Path, number: int, line: bytes) -> Head:
+    try:
+        head = _DECODER.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise SessionError(f"{path}:{number + 1}: not an event: {error}") from None
+    if head.seq != number:
+        raise SessionError(f"{path}:{number + 1}: expected event {number}, found {head.seq}: events are missing")
+    return head
+
+
+def _last_us(path: Path, notes: list[str]) -> int:
+    """When the last whole event of a torn log was; what is behind it is told."""
+    notes.append("not sealed: the process that recorded it died, so its end is missing")
+    size = _size(path)
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, size - TAIL_BYTES))
+            tail = file.read()
+    except OSError as error:
+        raise SessionError(f"cannot read {path}: {error.strerror}") from None
+    end = tail.rfind(b"\n") + 1
+    if end < len(tail):
+        notes.append(f"{path.name} ends in the middle of a line; {counted(len(tail) - end, 'byte')} left out")
+    begin = tail.rfind(b"\n", 0, max(0, end - 1)) + 1
+    try:
+        return _DECODER.decode(tail[begin:end]).at_us if end else -1
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise SessionError(f"{path}: its last line is not an event: {error}") from None
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise SessionError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SessionError(f"cannot read {path}: {error.strerror}") from None

@@ -1,0 +1,136 @@
+"""What the events of a session come to, summed up as they are read: for what no result tells, and for torn sessions."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from playbooks.comparing.sides import Head
+
+_OUTCOMES: Final = {f"records_{outcome}": outcome for outcome in ("sent", "acked", "failed", "unknown", "aborted")}
+
+
+@dataclass(slots=True)
+class PartitionTally:
+    """A partition as the controller's decisions and its leaders' words left it."""
+
+    leader: int = -1
+    epoch: int = -1
+    isr: tuple[int, ...] = ()
+    hw: int = -1
+    elections: int = 0
+    unclean: int = 0
+    leaderless_us: int = 0
+    serving: int = -1
+    """The broker that last began to lead, -1 once it is down or nobody is to lead."""
+    since_us: int = 0
+    """From when on nobody led."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """Sums over the events before ``cut_us``; -1 for all."""
+
+    cut_us: int = -1
+    last_us: int = 0
+    events: int = 0
+    ledger: Counter[str] = field(default_factory=Counter)
+    partitions: dict[str, PartitionTally] = field(default_factory=dict)
+    losses: Counter[str] = field(default_factory=Counter)
+    """Cause of a loss → records."""
+    checked: dict[str, tuple[bool, str]] = field(default_factory=dict)
+    """Expectation → whether it held, and how."""
+
+    def take(self, event: Head) -> None:
+        """The next event."""
+        if 0 <= self.cut_us <= event.at_us:
+            return
+        self.events += 1
+        self.last_us = event.at_us
+        outcome = _OUTCOMES.get(event.kind)
+        if outcome is not None:
+            self.ledger[outcome] += event.count
+            return
+        act = _ACTS.get(event.kind)
+        if act is not None:
+            act(self, event)
+
+    def of(self, partition: str) -> PartitionTally:
+        """What is known of a partition."""
+        return self.partitions.setdefault(partition, PartitionTally())
+
+    def close(self, end_us: int) -> None:
+        """The session, or what of it is compared, ends here."""
+        for each in self.partitions.values():
+            if each.serving < 0:
+                each.leaderless_us += max(0, end_us - each.since_us)
+                each.since_us = end_us
+
+    def elected(self, event: Head) -> None:
+        """The controller decided on a leader."""
+        found = self.of(event.partition)
+        found.elections += 1
+        found.unclean += not event.clean
+        found.leader, found.epoch, found.isr = event.leader, event.leader_epoch, event.isr
+
+    def offline(self, event: Head) -> None:
+        """The controller found nobody."""
+        found = self.of(event.partition)
+        found.leader, found.epoch, found.isr = -1, event.leader_epoch, event.isr
+        self._silent(found, event.at_us)
+
+    def changed(self, event: Head) -> None:
+        """The ISR is another one."""
+        self.of(event.partition).isr = event.isr
+
+    def leads(self, event: Head) -> None:
+        """A broker began to lead."""
+        found = self.of(event.partition)
+        if found.serving < 0:
+            found.leaderless_us += event.at_us - found.since_us
+        if event.leader_epoch >= found.epoch:
+            found.leader, found.epoch = event.broker, event.leader_epoch
+        found.serving = event.broker
+        found.hw = max(found.hw, event.hw)
+
+    def down(self, event: Head) -> None:
+        """A process died, and with it whatever it led."""
+        for each in self.partitions.values():
+            if each.serving == event.broker >= 0:
+                self._silent(each, event.at_us)
+
+    def deleted(self, event: Head) -> None:
+        """A partition is gone: nobody misses its leader."""
+        self.partitions.pop(event.partition, None)
+
+    def advanced(self, event: Head) -> None:
+        """A leader's high watermark moved."""
+        found = self.of(event.partition)
+        if event.broker == found.serving:
+            found.hw = event.hw
+
+    def lost(self, event: Head) -> None:
+        """Acknowledged records are gone."""
+        self.ledger["acked_lost"] += event.count
+        self.ledger["committed_lost"] += event.count * event.committed
+        self.losses[event.cause] += event.count
+
+    def judged(self, event: Head) -> None:
+        """An expectation turned."""
+        self.checked[event.rule] = (event.ok, event.detail)
+
+    def _silent(self, found: PartitionTally, at_us: int) -> None:
+        if found.serving >= 0:
+            found.serving, found.since_us = -1, at_us
+
+
+_ACTS: Final[dict[str, Any]] = {
+    "leader_elected": Tally.elected,
+    "partition_offline": Tally.offline,
+    "isr_changed": Tally.changed,
+    "became_leader": Tally.leads,
+    "node_down": Tally.down,
+    "partition_deleted": Tally.deleted,
+    "hw_advanced": Tally.advanced,
+    "records_lost": Tally.lost,
+    "expectation_checked": Tally.judged,
+}

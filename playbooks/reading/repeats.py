@@ -1,0 +1,137 @@
+"""Groups of steps: how often one is gone through, how far apart, and what its steps may name in each round."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from cluster_model.stepping.verbs import MANUAL_VERBS
+from playbooks.problems import listed, shown
+from playbooks.reading.kinds import BAD, DURATION, Fields, Integer, Key, Kind, Record, Schema, Text
+from playbooks.reading.notes import Notes
+from playbooks.reading.steps import MAX_STEPS, NOTE, TIMED_VERBS, TRIGGERS
+from playbooks.reading.versions import KAFKA
+from playbooks.yamlpos import Mapping, Node, Scalar, Sequence
+
+MAX_GROUPS: Final = 3
+"""Groups within each other."""
+
+NAMES: Final = r"[A-Za-z_][A-Za-z0-9_]{0,49}"
+"""How a value that changes from round to round may be called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filled(Kind):
+    """A list with something in it, which is read later."""
+
+    of: str
+    items: Schema
+
+    def _read(self, node: Node, key: str, notes: Notes) -> Any:
+        if not isinstance(node, Sequence) or not node.items:
+            notes.refuse(node, key, f"a list with at least one {self.of}")
+            return BAD
+        return node
+
+    def _schema(self) -> Schema:
+        return {"type": "array", "minItems": 1, "maxItems": MAX_STEPS, "items": self.items}
+
+
+_OWN: Final[dict[str, Key]] = {
+    "repeat": Key(Integer(1, MAX_STEPS), "How many rounds there are."),
+    "each": Key(Filled("value", {}), "Values instead of a number: a round for each."),
+    "as": Key(
+        Text(NAMES, "a name of letters, digits and underscores"),
+        "What the steps call the number of the round, or its value, as in ${round}; 'round' unless given.",
+    ),
+    "steps": Key(Filled("step", {"$ref": "#/$defs/step"}), "The steps of a round.", required=True),
+}
+_TIMED: Final[dict[str, Key]] = {
+    **TRIGGERS,
+    "every": Key(DURATION, "From the beginning of a round to that of the next, or as long as it takes if longer."),
+}
+GROUP: Final[dict[bool, Record]] = {
+    True: Record({**_OWN, "kafka": KAFKA, "note": NOTE}),
+    False: Record({**_TIMED, **_OWN, "kafka": KAFKA, "note": NOTE}),
+}
+"""Whether steps are by hand → the keys of a group."""
+
+
+def is_group(node: Mapping) -> bool:
+    """Whether a step is a group of steps."""
+    return not {"repeat", "each", "steps"}.isdisjoint(node.entries)
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """What the rounds of a group are called, and what changes from one to the next."""
+
+    variable: str
+    values: tuple[Node, ...]
+    numbered: bool
+    """Whether the values only count the rounds."""
+    sound: bool
+    """Whether the file says all this; otherwise there is one round, to find what else is wrong."""
+
+    def name(self, place: int) -> str:
+        """``2 of 3``, and the value where it is more than that number."""
+        number = f"{place + 1} of {len(self.values)}"
+        return number if self.numbered else f"{number}, {self.variable} {_text(self.values[place])}"
+
+
+def read_group(node: Mapping, key: str, notes: Notes, *, manual: bool) -> Fields:
+    """The keys of a group; a verb beside them is told apart from an unknown key."""
+    verbs = [name for name in node.entries if name in (MANUAL_VERBS if manual else TIMED_VERBS)]
+    if verbs:
+        message = f"found {listed(verbs, 'and')} beside the steps of a group, allowed is one or the other"
+        notes.problem(node.entries[verbs[0]][0], f"{key}.{verbs[0]}", message)
+        node = replace(node, entries={name: entry for name, entry in node.entries.items() if name not in verbs})
+    fields: Fields = GROUP[manual].read(node, key, notes)
+    return fields
+
+
+def substitute_in(node: Sequence, name: str, value: Node) -> Sequence:
+    """The list with ``${name}`` put in."""
+    found = _put(node, "${" + name + "}", value)
+    assert isinstance(found, Sequence)  # a list stays one
+    return found
+
+
+def _put(node: Node, use: str, value: Node) -> Node:
+    if isinstance(node, Scalar):
+        if node.text == use:
+            return replace(value, line=node.line, column=node.column)
+        if use in node.text and isinstance(value, Scalar):
+            return replace(node, text=node.text.replace(use, value.text), exact=0)
+        return node
+    if isinstance(node, Sequence):
+        return replace(node, items=tuple(_put(item, use, value) for item in node.items))
+    return replace(node, entries={key: (at, _put(each, use, value)) for key, (at, each) in node.entries.items()})
+
+
+def read_rounds(fields: Fields, notes: Notes) -> Rounds:
+    """The rounds of a group whose keys were read."""
+    sound = not any(fields.bad(name) for name in ("repeat", "each", "as"))
+    if fields.given("repeat") and fields.given("each"):
+        message = "found repeat and each together, allowed is one of them"
+        notes.problem(fields.at("each"), fields.path("each"), message)
+        sound = False
+    elif not fields.given("repeat") and not fields.given("each"):
+        message = "found steps without a number of rounds, allowed is 'repeat: 3' or 'each: [a, b]' beside them"
+        notes.problem(fields.node, fields.key, message)
+        sound = False
+    node = fields.node
+    variable = fields.get("as", "round")
+    each: Sequence | None = fields.get("each")
+    if sound and each is not None:
+        return Rounds(variable, each.items, numbered=False, sound=True)
+    count = fields.get("repeat", 1) if sound else 1
+    numbers = tuple(Scalar(node.line, node.column, str(number), True, 0) for number in range(1, count + 1))
+    return Rounds(variable, numbers, numbered=True, sound=sound)
+
+
+def _text(node: Node) -> str:
+    """A value as it may stand in a line for people."""
+    if isinstance(node, Scalar):
+        return shown(node.text)[1:-1]
+    if isinstance(node, Sequence):
+        return shown("[" + ", ".join(_text(each) for each in node.items) + "]")[1:-1]
+    return shown("{" + ", ".join(f"{key}: {_text(value)}" for key, (_, value) in node.entries.items()) + "}")[1:-1]

@@ -1,0 +1,230 @@
+"""``floodmark diff``: where two sessions part, what came of each, and what is no difference at all."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from playbooks import layout
+from playbooks.loader import loads
+from playbooks.recorder import Recorder
+from playbooks.session import Session
+from tests.cli.running import Typed
+from tests.support.playbooks import CRASH, MANUAL
+from tests.support.sessions import SECOND, Row, event, leader_crash, numbered, reseal, tear, write_session
+
+Type = Callable[..., Typed]
+IDS = ("20260131T101500-leader-crash-s7-9f3a", "20260131T101600-leader-crash-s7-9f3b")
+
+
+def two(here: Path, left: list[Row], right: list[Row], **start: object) -> tuple[Path, Path]:
+    """The same session twice, with other events."""
+    return (
+        write_session(here / "s", left, session_id=IDS[0]),
+        write_session(here / "s", right, session_id=IDS[1], **start),  # type: ignore[arg-type]
+    )
+
+
+def changed(rows: list[Row], kind: str, number: int, **fields: object) -> list[Row]:
+    """The same events, but for one of a kind."""
+    at = [place for place, row in enumerate(rows) if row["kind"] == kind][number]
+    return [{**row, **fields} if place == at else row for place, row in enumerate(rows)]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Three sessions: a playbook twice, and once with another seed."""
+    parent = tmp_path_factory.mktemp("recorded")
+    found = []
+    for seed in (3, 3, 4):
+        recorder = Recorder(parent)
+        Session.start(loads(CRASH, "crash.yaml"), seed=seed, recorder=recorder).finish()
+        found.append(recorder.path)
+    return found
+
+
+@pytest.fixture
+def runs(recorded: list[Path], here: Path) -> list[Path]:
+    """Copies of them, to do with as one likes."""
+    return [shutil.copytree(path, here / "s" / path.name) for path in recorded]
+
+
+def test_the_same_playbook_and_seed_is_the_same(typed: Type, runs: list[Path]) -> None:
+    done = typed("diff", runs[0], runs[1])
+    assert done.code == 0
+    assert done.out.splitlines()[-1].startswith("the same: ")
+    assert "first difference" not in done.out
+    told = json.loads(typed("diff", runs[0], runs[1], "--json").out)
+    events = [json.loads(line)["kind"] for line in (runs[0] / layout.EVENTS).read_text().splitlines()]
+    assert (told["same"], told["first_difference"]) == (True, None)
+    assert told["same_events"] == sum(kind not in ("step_taken", "expectation_checked") for kind in events)
+
+
+def test_another_seed_differs_where_the_logs_say_so(typed: Type, runs: list[Path]) -> None:
+    done = typed("diff", runs[0], runs[2], "--json")
+    told = json.loads(done.out)["first_difference"]
+    logs = [
+        [
+            row
+            for line in (run / layout.EVENTS).read_text().splitlines()
+            if (row := json.loads(line))["kind"] not in ("step_taken", "expectation_checked")
+        ]
+        for run in (runs[0], runs[2])
+    ]
+    at = next(
+        number
+        for number, (one, other) in enumerate(zip(*logs, strict=False))
+        if {**one, "seq": 0} != {**other, "seq": 0}
+    )
+    assert done.code == 1
+    assert told["left"] == {"text": told["left"]["text"], **logs[0][at]}
+    assert told["right"] == {"text": told["right"]["text"], **logs[1][at]}
+    assert [each["seq"] for each in told["before"]] == [row["seq"] for row in logs[0][max(0, at - 3) : at]]
+    assert json.loads(done.out)["same_events"] == at
+
+
+def test_people_see_both_lines_with_what_was_the_same_before(typed: Type, here: Path) -> None:
+    rows = leader_crash()
+    left, right = two(here, rows, changed(rows, "leader_elected", 2, leader=3, isr=[3, 2], clean=False))
+    done = typed("diff", left, right)
+    lines = done.out.splitlines()
+    assert done.code == 1
+    assert max(map(len, lines)) <= 80
+    at = next(number for number, line in enumerate(lines) if line.startswith("first difference in the cluster"))
+    numbers = [line.split("#")[1].split()[0] for line in lines[at:] if "s  #" in line]
+    assert [int(each) - int(numbers[0]) for each in numbers] == [0, 1, 2, 3, 3]
+    assert any(line.startswith("  left        6.800s  #") and "leader_elected" in line for line in lines)
+    assert any(line.split() == ["orders-0", "unclean", "elections", "-", "1"] for line in lines)
+
+
+def test_lines_of_the_playbook_are_told_apart_and_make_no_difference(typed: Type, here: Path) -> None:
+    rows = leader_crash()
+    more = numbered([*rows, event("step_taken", 6 * SECOND, by="operator", target="", detail="heal all")])
+    left, right = two(here, rows, changed(more, "step_taken", 0, detail="inject crash: as every year"))
+    done = typed("diff", left, right, "--json")
+    told = json.loads(done.out)
+    assert (done.code, told["same"], told["first_difference"]) == (0, True, None)
+    assert told["first_narration_difference"]["at_us"] == 5 * SECOND
+    assert told["first_narration_difference"]["right"]["detail"] == "inject crash: as every year"
+    text = typed("diff", left, right).out
+    assert "what the playbook says of itself, not in the cluster" in text
+    assert text.splitlines()[-1].endswith("only the playbook's own lines differ")
+
+
+def test_an_expectation_that_turned_is_a_difference(typed: Type, here: Path) -> None:
+    rows = leader_crash()
+    left, right = two(here, rows, changed(rows, "expectation_checked", 0, ok=True))
+    done = typed("diff", left, right, "--json")
+    assert (done.code, json.loads(done.out)["turned"]) == (1, ["acked_lost() == 0"])
+    assert json.loads(done.out)["first_difference"] is None
+
+
+def test_ledger_losses_and_time_without_a_leader_stand_side_by_side(typed: Type, here: Path) -> None:
+    rows = leader_crash()
+    fewer = [row for row in rows if row["kind"] != "records_lost"]
+    right_rows = numbered(changed(fewer, "node_down", 0, at_us=6 * SECOND))
+    left, right = two(here, rows, right_rows)
+    told = json.loads(typed("diff", left, right, "--json").out)
+    ledger = {row["what"]: (row["left"], row["right"]) for row in told["ledger"]}
+    assert ledger["acked lost"] == (3, 0)
+    assert ledger["sent"][0] == ledger["sent"][1] > 0
+    assert [(row["left"], row["right"]) for row in told["losses_by_cause"]] == [(3, None)]
+    silent = {row["what"]: (row["left"], row["right"]) for row in told["availability"]}
+    # Partition 0 waits from its leader's death at 5 s (6 s) for the next one at 6.95 s; both begin to lead at 0.5 ms.
+    assert silent["orders-0 without a leader"] == (1_950_500, 950_500)
+    assert silent["orders-1 without a leader"] == (500, 500)
+
+
+def test_a_torn_session_is_compared_as_far_as_it_goes(typed: Type, runs: list[Path]) -> None:
+    tear(runs[1], (runs[1] / layout.EVENTS).stat().st_size // 2)
+    for pair in ((runs[0], runs[1]), (runs[1], runs[0])):
+        done = typed("diff", *pair, "--json")
+        told = json.loads(done.out)
+        assert (done.code, told["same"]) == (0, True)
+        last = (runs[1] / layout.EVENTS).read_text().rsplit("\n", 2)[-2]
+        assert told["compared_us"] == json.loads(last)["at_us"]
+        assert any("not sealed" in note for note in told["notes"])
+        assert "verdict" not in told
+        assert all(row["left"] == row["right"] for row in told["ledger"])
+    assert typed("diff", runs[1], runs[2]).code == 1
+    shutil.copy(runs[1] / layout.EVENTS, runs[1] / "x")
+    (runs[1] / layout.EVENTS).write_bytes(b'{"seq":0')
+    done = typed("diff", runs[0], runs[1])
+    assert (done.code, "nothing, for one has no whole event" in " ".join(done.out.split())) == (0, True)
+
+
+def test_a_sealed_session_that_ends_earlier_differs(typed: Type, here: Path) -> None:
+    rows = leader_crash()
+    left, right = two(here, rows, rows[:-3])
+    told = json.loads(typed("diff", left, right, "--json").out)
+    assert told["first_difference"]["right"] is None
+    assert "nothing: the session is over" in typed("diff", left, right).out
+
+
+def test_what_they_are_and_the_texts_of_their_playbooks(typed: Type, here: Path) -> None:
+    rows = leader_crash()
+    left, right = two(here, rows, rows, seed=8, settings={"seed": "8"}, tool_version="0.2.0")
+    (right / layout.PLAYBOOK).write_text("floodmark: 1\nname: another\n")
+    reseal(right, layout.PLAYBOOK)
+    told = json.loads(typed("diff", left, right, "--json").out)
+    about = {row["what"]: (row["left"], row["right"]) for row in told["session"]}
+    assert (about["seed"], about["floodmark"], about["--set seed"]) == ((7, 8), ("0.1.0", "0.2.0"), (None, "8"))
+    assert told["playbook_diff"][-2:] == ["-name: leader-crash", "+name: another"]
+    assert "profile" not in typed("diff", left, right).out
+    assert "profile" in typed("diff", left, right, "--all").out
+
+
+def test_sessions_stepped_by_hand_compare_too(typed: Type, here: Path) -> None:
+    (here / "hand.yaml").write_text(MANUAL)
+    (here / "other.yaml").write_text(MANUAL.replace("names: [m0]", "names: [m1]"))
+    for name in ("hand", "other"):
+        typed("run", f"{name}.yaml", "--out", here / name)
+    left, right = (layout.sessions_under(here / name)[0] for name in ("hand", "other"))
+    assert typed("diff", left, left).code == 0
+    assert "names: [m1]" in typed("diff", left, right).out
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda path: (path / layout.START).unlink(), "it has no start.json"),
+        (lambda path: (path / layout.START).write_text("[]"), "expected an object"),
+        (lambda path: (path / layout.RESULT).write_text("{}"), "has changed since the session was sealed"),
+        (lambda path: (path / layout.EVENTS).write_text("no\n"), "not an event"),
+        (lambda path: (path / layout.EVENTS).unlink(), "cannot read"),
+        (lambda path: (path / layout.PLAYBOOK).write_bytes(b"\xff"), "has changed since"),
+    ],
+)
+def test_damage_is_one_error_and_2(typed: Type, here: Path, damage: Callable[[Path], None], told: str) -> None:
+    left, right = two(here, leader_crash(), leader_crash())
+    damage(right)
+    for pair in ((left, right), (right, left)):
+        done = typed("diff", *pair)
+        assert (done.code, done.out) == (2, "")
+        assert told in done.err
+        assert len(done.err.splitlines()) == 1
+
+
+def test_an_event_that_was_changed_is_noticed(typed: Type, here: Path) -> None:
+    left, right = two(here, leader_crash(), leader_crash())
+    log = right / layout.EVENTS
+    log.write_bytes(log.read_bytes().replace(b'"clean": true', b'"clean": null'.replace(b"null", b"true "), 1))
+    done = typed("diff", left, right)
+    assert (done.code, "has changed since the session was sealed" in done.err) == (2, True)
+
+
+def test_no_such_session(typed: Type, here: Path) -> None:
+    done = typed("diff", "here", "there")
+    assert (done.code, "no session here" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize("strange", ['{"clients": []}', '{"expectations": [1]}', '{"partitions": {"a": 1}}', "{}"])
+def test_a_result_that_is_none_makes_no_traceback(typed: Type, here: Path, strange: str) -> None:
+    left, right = two(here, leader_crash(), leader_crash())
+    for side in (left, right):
+        (side / layout.RESULT).write_text(strange)
+        reseal(side, layout.RESULT)
+    done = typed("diff", left, right)
+    assert (done.code, len(done.err.splitlines())) == ((0, 0) if strange == "{}" else (2, 1))

@@ -1,0 +1,204 @@
+"""``floodmark run --speed``: a session at the pace of a clock, counted down, stopped cleanly, and the same as ever."""
+
+import io
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from playbooks import layout
+from playbooks.loader import loads
+from playbooks.reading_sessions import read_session
+from playbooks.recorder import Recorder
+from playbooks.replay import replay
+from playbooks.session import Session
+from tests.cli.running import Typed
+from tests.support.playbooks import CRASH, MANUAL, timed
+from tui.cli.narrating import Narrating
+from tui.cli.pacing import FRAME_S, Pace
+
+Type = Callable[..., Typed]
+
+
+@dataclass
+class Wall:
+    """A clock that goes on when somebody sleeps, and not otherwise."""
+
+    now: float = 100.0
+    slept: list[float] = field(default_factory=list)
+    on_sleep: Callable[[], None] = lambda: None
+    work: float = 0.0
+    """What each look at the clock costs."""
+
+    def clock(self) -> float:
+        self.now += self.work
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+        self.on_sleep()
+
+
+def told(session: Session, speed: float, wall: Wall, *, everything: bool = False) -> tuple[Narrating, list[str]]:
+    out = io.StringIO()
+    narrating = Narrating(
+        Pace(speed, wall.clock, wall.sleep), Console(file=out, soft_wrap=True, highlight=False), everything
+    )
+    narrating.run(session)
+    return narrating, out.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("speed", [0.5, 1.0, 7.0, 1000.0])
+def test_it_keeps_pace_and_changes_nothing(speed: float) -> None:
+    playbook = loads(CRASH, "crash.yaml")
+    free = Session.start(playbook).finish()
+    wall = Wall()
+    session = Session.start(playbook)
+    told(session, speed, wall)
+    result = session.finish()
+    assert result.digest == free.digest
+    assert result.expectations == free.expectations
+    # The last piece ends the session, and is not waited for.
+    assert 0 <= result.virtual_us / 1e6 / speed - sum(wall.slept) <= FRAME_S + 1e-6
+    assert max(wall.slept, default=0) <= FRAME_S + 1e-6
+
+
+def test_a_model_that_is_late_does_not_race_afterwards() -> None:
+    slow = Wall(work=1.0)
+    session = Session.start(timed(settle="5s"))
+    told(session, 1.0, slow)
+    assert slow.slept == []
+    pace = Pace(1.0, (wall := Wall()).clock, wall.sleep)
+    pace.begin()
+    wall.now += 60.0
+    pace.wait(1_000_000)
+    pace.wait(1_100_000)
+    assert wall.slept == [pytest.approx(0.1)]
+
+
+def test_it_counts_down_and_tells_what_a_fault_was_expected_to_do() -> None:
+    _, lines = told(Session.start(loads(CRASH, "crash.yaml")), 1.0, Wall())
+    assert lines[0] == "      0.000s  next: step 1 inject crash on leader(orders-0) for 3s in 2.0 s"
+    step = lines.index("      2.000s  step 1  inject crash on leader(orders-0) for 3s")
+    assert lines[step + 1] == "              strikes        broker 1"
+    assert lines[step + 2].startswith("              expected       broker 1 leads ")
+    waits = next(line for line in lines if "next: step 2" in line)
+    assert waits.endswith("inject lag on broker(3) for 2s when leader(orders-0) == 2, for 20.0 s at most")
+    healed = next(number for number, line in enumerate(lines) if "healed  crash on broker 1" in line)
+    assert step < healed
+    assert any("next: settling for 5s in" in line for line in lines)
+    assert any("next: the end in" in line for line in lines)
+    assert any("leader_elected partition=orders-0 leader=2" in line for line in lines)
+    assert not any("__consumer_offsets" in line and "expected" not in line and "leader " not in line for line in lines
+                   if line[12:14] == "  " and line[:12].strip())  # fmt: skip
+
+
+def test_a_long_wait_is_told_again_as_it_ends() -> None:
+    session = Session.start(timed("- at: 20s\n  heal: all\n"))
+    _, lines = told(session, 1.0, Wall())
+    assert [line.split("heal all in ")[1] for line in lines if "next: step 1" in line] == ["20.0 s", "10.0 s", "3.0 s"]
+    _, lines = told(Session.start(timed("- at: 20s\n  heal: all\n")), 10.0, Wall())
+    assert [line.split("heal all in ")[1] for line in lines if "next: step 1" in line] == ["20.0 s"]
+
+
+def test_an_expectation_is_told_when_it_turns_and_the_cut_is_counted_down_to() -> None:
+    playbook = timed("- at: 1s\n  inject: crash\n  target: leader(orders-0)\n- at: 15s\n  heal: all\n",
+                     "- always: offline_partitions() == 0\n- always: leader(orders-0) == 1\n")  # fmt: skip
+    _, lines = told(Session.start(playbook, until_us=18_000_000), 1.0, Wall())
+    failed = next(number for number, line in enumerate(lines) if "FAILED  always: leader(orders-0) == 1" in line)
+    assert failed < next(number for number, line in enumerate(lines) if "step 2  heal all" in line)
+    session = Session.start(playbook, until_us=4_000_000)
+    _, lines = told(session, 1.0, Wall())
+    assert any("next: the cut in" in line for line in lines)
+    assert session.finish().virtual_us == 4_000_000
+
+
+def interrupting(at: int) -> Wall:
+    wall = Wall()
+
+    def interrupt() -> None:
+        if len(wall.slept) == at:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    wall.on_sleep = interrupt
+    return wall
+
+
+@pytest.mark.parametrize("at", [5, 35, 60])
+def test_stopping_it_seals_a_session_that_replays(tmp_path: Path, at: int) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    recorder = Recorder(tmp_path)
+    session = Session.start(loads(CRASH, "crash.yaml"), recorder=recorder)
+    narrating, lines = told(session, 1.0, interrupting(at))
+    result = session.finish()
+    assert narrating.stopped
+    assert any("stopped: faults heal" in line for line in lines)
+    recorded = read_session(recorder.path)
+    assert recorded.manifest is not None
+    assert replay(recorded).digest == result.digest
+    assert result.verdict == "inconclusive" or session.steps_taken == 2
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_sleep_that_is_interrupted_only_asks_and_twice_is_enough() -> None:
+    wall = Wall()
+    wall.on_sleep = lambda: (_ for _ in ()).throw(KeyboardInterrupt)
+    session = Session.start(loads(CRASH, "crash.yaml"))
+    narrating, _ = told(session, 1.0, wall)
+    assert len(wall.slept) == 1
+    with pytest.raises(KeyboardInterrupt):
+        narrating.stop()
+
+
+def test_the_status_line_moves_on_a_terminal_only() -> None:
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=80, soft_wrap=True, highlight=False)
+    wall = Wall()
+    Narrating(Pace(1.0, wall.clock, wall.sleep), console).run(Session.start(loads(CRASH, "crash.yaml")))
+    assert "1.000s  next: step 1 inject crash on leader(orders-0) for 3s in 1.0 s" in out.getvalue()
+    _, lines = told(Session.start(loads(CRASH, "crash.yaml")), 1.0, Wall())
+    assert sum("next: step 1" in line for line in lines) == 1
+
+
+def test_typed(typed: Type, here: Path) -> None:
+    (here / "crash.yaml").write_text(CRASH)
+    plain = typed("run", "crash.yaml", "--plain", "--speed", 1000)
+    free = typed("run", "crash.yaml", "--plain")
+    assert plain.code == free.code == 0
+    sessions = layout.sessions_under(here / "sessions")
+    assert len({read_session(path).manifest.digest for path in sessions}) == 1  # type: ignore[union-attr]
+    kinds = {line.split()[1] for line in free.out.splitlines()} - {"step_taken", "expectation_checked", "fault_healed"}
+    assert kinds <= {line.split()[1] for line in plain.out.splitlines() if line[:12].strip()}
+    assert "next: step 1" in plain.out
+    assert "next: step 1" in typed("run", "crash.yaml", "--speed", 1000).err
+
+
+def test_refused(typed: Type, here: Path) -> None:
+    (here / "crash.yaml").write_text(CRASH)
+    (here / "hand.yaml").write_text(MANUAL)
+    for words, told in (
+        (("crash.yaml", "--speed", "0"), "--speed: found 0, allowed are 0.01 to 1000"),
+        (("crash.yaml", "--speed", "nan"), "--speed: found nan, allowed are"),
+        (("crash.yaml", "--speed", "1", "--dry-run"), "--speed: found --dry-run beside it"),
+        (("crash.yaml", "crash.yaml", "--speed", "1"), "--speed: found 2 playbooks, allowed is one"),
+        (("hand.yaml", "--speed", "1"), "--speed: hand.yaml: time stands still"),
+    ):
+        done = typed("run", *words)
+        assert (done.code, done.out) == (2, "")
+        assert told in done.err
+    assert not (here / "sessions").exists()
+
+
+def test_typed_stopped_is_130_and_kept(typed: Type, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "crash.yaml").write_text(CRASH)
+    wall = interrupting(5)
+    monkeypatch.setattr("tui.cli.run.Pace", lambda speed: Pace(speed, wall.clock, wall.sleep))
+    done = typed("run", "crash.yaml", "--speed", 1)
+    assert done.code == 130
+    assert "INCONCLUSIVE: ended by the operator before step 1 of 2" in done.err
+    assert typed("replay", layout.sessions_under(here / "sessions")[0]).code == 0
