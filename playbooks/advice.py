@@ -79,12 +79,12 @@ def _least(groups: Sequence[Group], key: Callable[[Group], tuple[int, ...]]) -> 
 
 
 def _safety(group: Group) -> tuple[int, ...]:
-    order = ("acked_lost", "committed_lost", "duplicates", "unavailable_us", "rejected")
+    order = ("acked_lost", "committed_lost", "torn", "duplicates", "unavailable_us", "rejected")
     return tuple(group.total(name) for name in order)
 
 
 def _service(group: Group) -> tuple[int, ...]:
-    order = ("unavailable_us", "rejected", "acked_lost", "committed_lost", "duplicates")
+    order = ("unavailable_us", "rejected", "acked_lost", "committed_lost", "torn", "duplicates")
     return tuple(group.total(name) for name in order)
 
 
@@ -99,6 +99,8 @@ def named(settings: Cell) -> str:
 def what_words(group: Group) -> str:
     """What a row costs: ``loses nothing, refuses 1 240 writes and is refused for 9.1 s``."""
     parts = [_losses(group)]
+    if torn := group.total("torn"):
+        parts.append(f"tears {thousands(torn)} out of their transactions")
     if duplicates := group.total("duplicates"):
         parts.append(f"writes {thousands(duplicates)} twice")
     if rejected := group.total("rejected"):

@@ -1,9 +1,12 @@
 """What a grid came to: a row for each cell, rows over several seeds put together, and the rows that nothing beats.
 
-A row *beats* another if it is at least as good in records lost (acknowledged ones and committed ones), duplicated and
-rejected, and in the time that clients were refused, and better in one of them. The rows that no other beats are the
+A row *beats* another if it is at least as good in records lost (acknowledged ones and committed ones), torn, duplicated
+and rejected, and in the time that clients were refused, and better in one of them. The rows that no other beats are the
 *Pareto rows*: whoever leaves them gives something up. Rows without a verdict that counts (inconclusive, or an error)
-neither beat nor are marked. Over several seeds each measure is added up, for all rows over the same seeds.
+neither beat nor are marked. Times are compared in tenths of a second: less is chance. Over several seeds each measure
+is added up, for all rows over the same seeds.
+
+*Torn* are records whose transaction ended in the log otherwise than its producer was told.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,11 +19,13 @@ from playbooks.grid import SEED, Cell
 from playbooks.result import Result
 
 MEASURES: Final = (
-    "acked", "acked_lost", "committed_lost", "duplicates", "reordered", "rejected", "unavailable_us", "longest_us",
+    "acked", "acked_lost", "committed_lost", "torn", "duplicates", "reordered", "rejected", "unavailable_us",
+    "longest_us",
 )  # fmt: skip
 """What a row tells of a session: records, and virtual microseconds."""
-COSTS: Final = ("acked_lost", "committed_lost", "duplicates", "rejected", "unavailable_us")
+COSTS: Final = ("acked_lost", "committed_lost", "torn", "duplicates", "rejected", "unavailable_us")
 """What rows are compared by; of all of them less is better."""
+TENTH_US: Final = 100_000
 
 Verdict = Literal["pass", "fail", "inconclusive", "error"]
 _WORST_FIRST: Final[tuple[Verdict, ...]] = ("error", "fail", "inconclusive", "pass")
@@ -152,6 +157,7 @@ def measured(result: Result) -> dict[str, int]:
         "acked": ledger.acked,
         "acked_lost": ledger.acked_lost,
         "committed_lost": ledger.committed_lost,
+        "torn": ledger.undone + ledger.leaked,
         "duplicates": ledger.duplicates,
         "reordered": ledger.reordered,
         "rejected": ledger.failed + ledger.unknown,
@@ -162,7 +168,12 @@ def measured(result: Result) -> dict[str, int]:
 
 def costs(group: Group) -> tuple[int, ...] | None:
     """What a group is compared by; None for one that does not count."""
-    return tuple(group.total(name) for name in COSTS) if group.counts else None
+    return tuple([_felt(name, group.total(name)) for name in COSTS]) if group.counts else None
+
+
+def _felt(measure: str, value: int) -> int:
+    """A measure as far as it tells: a time to the tenth of a second, since milliseconds are the network's chance."""
+    return (value + TENTH_US // 2) // TENTH_US if measure == "unavailable_us" else value
 
 
 def beats(one: Sequence[int], other: Sequence[int]) -> bool:

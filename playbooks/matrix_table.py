@@ -16,20 +16,25 @@ from playbooks.matrix import Group, Matrix, Row
 from playbooks.unavailable import short_seconds
 
 MARK: Final = "*"
-NOTE: Final = "* no other row is at least as good in lost, duplicated, rejected and unavailable, and better in one"
+NOTE: Final = (
+    "* no other row is at least as good in lost, torn, duplicated, rejected and unavailable, and better in one"
+)
 CROSSED: Final = 4
 """Rows beyond which two axes are shown across each other, too."""
 _HEADS: Final[Mapping[str, str]] = {
     "acked": "acked",
     "lost": "lost",
+    "torn": "torn",
     "duplicates": "dup",
     "reordered": "reord",
     "rejected": "rejected",
     "unavailable_us": "out",
     "longest_us": "longest",
 }
-_NAMES: Final = {"lost": "lost", "duplicates": "duplicated", "reordered": "reordered", "rejected": "rejected",
-                 "unavailable_us": "unavailable"}  # fmt: skip
+_NAMES: Final = {
+    "lost": "lost", "torn": "torn", "duplicates": "duplicated", "reordered": "reordered", "rejected": "rejected",
+    "unavailable_us": "unavailable",
+}  # fmt: skip
 _TIMES: Final = ("unavailable_us", "longest_us")
 
 

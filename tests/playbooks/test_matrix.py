@@ -138,7 +138,7 @@ def test_seeds_are_put_together() -> None:
     one, everyone = found.groups
     assert (one.spread("acked_lost"), one.lossy, one.passed, one.verdict) == ((0, 1, 2), 2, 1, "fail")
     assert (everyone.total("rejected"), everyone.lossy) == (3, 0)
-    assert costs(one) == (3, 0, 0, 0, 0)
+    assert costs(one) == (3, 0, 0, 0, 0, 0)
     table = matrix_table(found)
     assert table.heads == ("", "acks", "verdict", "seeds ok", "lossy", "acked", "lost", "rejected")
     assert table.rows[0] == ("*", "1", "fail", "1/3", "2", "102 (101-103)", "1 (0-2)", "0")
@@ -163,7 +163,7 @@ def test_the_table_leaves_out_what_is_nought_everywhere() -> None:
     table = matrix_table(matrix(SAFE, FAST))
     assert table.heads == ("", "acks", "verdict", "acked", "lost", "rejected", "out")
     assert table.rows[0] == ("*", "all", "pass", "900", "0", "1\N{NO-BREAK SPACE}240", "9.1 s")
-    assert "nothing is duplicated or reordered in any row" in table.notes
+    assert "nothing is torn or duplicated or reordered in any row" in table.notes
 
 
 def test_two_axes_are_shown_across_each_other() -> None:
