@@ -99,12 +99,15 @@ class Result:
                 }
                 for each in self.violations
             ],
+            "losses": [_loss(each) for each in self.losses],
             "partitions": {each.name: _partition(each) for each in self.partitions},
             "guards": [_guard(each) for each in self.guards],
             "skipped": [
                 {"fault": each.fault, "target": each.target, "at_us": each.at_us, "detail": each.detail}
                 for each in self.skipped
             ],
+            "title": self.title,
+            "reason": self.reason,
         }
 
 
@@ -220,6 +223,21 @@ def _ledger(ledger: LedgerView) -> dict[str, int]:
         "reordered": ledger.reordered,
         "undone": ledger.undone,
         "leaked": ledger.leaked,
+    }
+
+
+def _loss(lost: RecordsLost) -> dict[str, Any]:
+    """Acknowledged records that are gone, from ``offset`` of the log and ``record`` of the client on."""
+    return {
+        "partition": lost.partition,
+        "client": lost.client,
+        "sequence": lost.sequence,
+        "offset": lost.log_offset,
+        "count": lost.count,
+        "epoch": lost.leader_epoch,
+        "acks": lost.acks,
+        "committed": lost.committed,
+        "cause": lost.cause,
     }
 
 

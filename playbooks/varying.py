@@ -1,12 +1,11 @@
 """Runs a playbook over its grid: the same seed and faults in every cell, each session of its own, many at a time."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from playbooks.batch import Job, Outcome, run_all
 from playbooks.cells import cell_text, seed_of, settings_of
-from playbooks.exit_codes import INTERRUPTED
 from playbooks.grid import Cell, Grid
 from playbooks.matrix import Matrix, Row, axes_of, measured
 from playbooks.model import Playbook
@@ -45,34 +44,33 @@ def jobs_of(varying: Varying) -> list[tuple[Cell, Job]]:
 
 def _job(varying: Varying, cell: Cell, root: YamlMapping) -> Job:
     playbook = varying.playbook
-    settings = settings_of(cell, root)
+    settings = settings_of(cell, root, playbook.variables)
     seed = seed_of(cell)
     return Job(
-        text=cell_text(playbook.source, settings),
+        text=cell_text(playbook.source, settings, playbook.fragments, playbook.variables),
         path=playbook.path,
         seed=varying.seed if seed is None else seed,
         out=varying.out,
         settings={**varying.settings, **settings},
         until_us=varying.until_us,
-        fragments=getattr(playbook, "fragments", {}),
+        fragments=playbook.fragments,
     )
 
 
-def run_grid(
-    varying: Varying,
-    on_start: Callable[[int, Job], None] = lambda number, job: None,
-    on_end: Callable[[int, Outcome], None] = lambda number, outcome: None,
-) -> tuple[Matrix, list[Outcome]]:
-    """Run every cell; the matrix, and how each cell's job ended."""
+def run_grid(varying: Varying) -> tuple[Matrix, list[Outcome]]:
+    """Run every cell, as many at a time as ``varying`` says; the matrix, and how each cell's job ended."""
+    return run_jobs(varying, lambda jobs: run_all(jobs, workers=varying.workers))
+
+
+def run_jobs(varying: Varying, run: Callable[[Sequence[Job]], list[Outcome]]) -> tuple[Matrix, list[Outcome]]:
+    """Have ``run`` run every cell; the same as of :func:`run_grid`."""
     cells = jobs_of(varying)
-    outcomes = run_all([job for _cell, job in cells], workers=varying.workers, on_start=on_start, on_end=on_end)
+    outcomes = run([job for _cell, job in cells])
     rows = tuple(_row(cell, outcome) for (cell, _job), outcome in zip(cells, outcomes, strict=True))
-    axes = axes_of(cell for cell, _job in cells)
-    return Matrix(varying.playbook.name, axes, rows, varying.seed), outcomes
+    return Matrix(varying.playbook.name, axes_of(cell for cell, _job in cells), rows, varying.seed), outcomes
 
 
 def _row(cell: Cell, outcome: Outcome) -> Row:
     if outcome.result is None:
-        code = outcome.code if outcome.code >= 0 else INTERRUPTED
-        return Row(cell, "error", {}, code, outcome.error)
+        return Row(cell, "error", {}, outcome.code, outcome.error)
     return Row(cell, outcome.result.verdict, measured(outcome.result), outcome.code, "", outcome.result)

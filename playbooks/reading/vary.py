@@ -44,7 +44,7 @@ class Vary(Kind):
 
     def _schema(self) -> Schema:
         value: Schema = {"type": ["string", "number", "boolean", "array", "object"]}
-        case = {"type": "object", "additionalProperties": value, "minProperties": 1}
+        case = {"type": "object", "additionalProperties": value}
         axis = {"anyOf": [{"type": "array", "items": value, "minItems": 1}, value]}
         cases = {"type": "array", "items": case, "minItems": 1}
         return {"type": "object", "properties": {CASES: cases}, "additionalProperties": axis}
@@ -116,7 +116,7 @@ def read_axis(name: str, where: Scalar, values: Node, places: Places, notes: Not
 
 def _check_name(name: str, where: Scalar, place: str, root: Mapping, notes: Notes) -> None:
     try:
-        paths_of(name, root)
+        paths_of(name, root, notes.variables)
     except AxisError as error:
         notes.problem(where, place, str(error))
 

@@ -23,7 +23,7 @@ FAILING = CLUSTER + (
 
 @pytest.fixture(autouse=True)
 def files(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("playbooks.batch.cores", lambda: 1)  # sessions run in this process: it is quicker
+    monkeypatch.setattr("tui.cli.varying.cores", lambda: 1)  # sessions run in this process: it is quicker
     for name, text in (("grid", GRID), ("fails", FAILING), ("plain", CLUSTER + STEPS)):
         (here / f"{name}.yaml").write_text(text)
 

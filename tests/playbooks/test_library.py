@@ -36,6 +36,11 @@ INCIDENTS = (
     "clock-ahead-retention", "session-expiry-controller", "stale-metadata-zombie",
 )  # fmt: skip
 """What happened to somebody, or what Kafka's own system tests do to it."""
+MATRICES = (
+    "acks-matrix", "delayed-commit-matrix", "last-replica-matrix", "min-isr-matrix", "power-cut-matrix",
+    "retention-matrix", "retry-matrix", "rolling-restart-matrix", "split-leader-matrix", "zone-loss-matrix",
+)  # fmt: skip
+"""Grids of settings; here each runs once, as it stands."""
 TIMED = (
     "leader-crash", "gc-pause-acks-1", "gc-pause-acks-all", "both-followers-paused", "follower-partitioned", *INCIDENTS,
 )  # fmt: skip
@@ -55,6 +60,7 @@ def test_what_is_bundled() -> None:
         "sandbox",
         *TIMED,
         *TRACES,
+        *MATRICES,
         *(f"{pair}-{kafka}" for pair in PAIRS for kafka in ("0.10.2", "3.9")),
     }
 

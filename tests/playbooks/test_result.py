@@ -76,6 +76,14 @@ SHAPE: dict[str, Any] = {
         "partitions": {"orders-0": {**SUMS, "spans": [[INT]]}},
     },
     "violations": [{"invariant": str, "at_us": INT, "partition": str, "detail": str, "cause": str}],
+    "losses": [
+        {
+            **dict.fromkeys(("partition", "client"), str),
+            **dict.fromkeys(("sequence", "offset", "count", "epoch", "acks"), INT),
+            "committed": bool,
+            "cause": str,
+        }
+    ],
     "partitions": {
         "orders-0": {
             "leader": INT,
@@ -88,6 +96,8 @@ SHAPE: dict[str, Any] = {
     },
     "guards": [{"guard": str, "what": str, "at_us": INT, "fault": str, "target": str, "reason": str}],
     "skipped": [{"fault": str, "target": str, "at_us": INT, "detail": str}],
+    "title": str,
+    "reason": str,
 }
 
 
@@ -123,6 +133,9 @@ def test_violations_and_losses_come_with_their_cause() -> None:
     check(violations, SHAPE["violations"])
     assert [violation["invariant"] for violation in violations] == ["acks-all-durability", "log-matching"]
     assert violations[0]["cause"] == result.losses[0].cause
+    losses = result.to_json()["losses"]
+    check(losses, SHAPE["losses"])
+    assert [(each["offset"], each["count"], each["cause"]) for each in losses] == [(1, 1, result.losses[0].cause)]
 
 
 def test_what_is_gathered_comes_back_whole() -> None:

@@ -144,7 +144,7 @@ def test_a_value_that_fails_only_in_company_is_told_as_the_cell() -> None:
     """4.0 has no ZooKeeper: each of the two values is in a cell that runs."""
     told = problems("  kafka: ['3.9', '4.0']\n  mode: [zookeeper, kraft]\n")
     assert len(told) == 1
-    assert told[0].startswith("grid.yaml:17:3: vary: found the cell kafka=4.0 mode=zookeeper, in which cluster.mode: ")
+    assert told[0].startswith("grid.yaml:16:3: vary: found the cell kafka=4.0 mode=zookeeper, in which cluster.mode: ")
 
 
 def test_the_order_of_a_version_and_its_mode_does_not_matter() -> None:

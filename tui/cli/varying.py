@@ -1,186 +1,78 @@
 """``floodmark run`` of a playbook with a grid: every cell run, and the matrix with its Pareto rows and its advice."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from threading import Event, Thread
+from dataclasses import replace
+from functools import partial
 
-import msgspec
 from rich.console import Console
 
 from playbooks.advice import advice
-from playbooks.batch import Job, Outcome
-from playbooks.exit_codes import BAD_INPUT, INTERRUPTED
-from playbooks.grid import SEED, Axis, Grid, cell_words
-from playbooks.loader import loads
-from playbooks.matrix import Matrix, Row, to_json
-from playbooks.matrix_table import Table, cross_table, error_lines, matrix_table, seed_table
-from playbooks.problems import PlaybookError, Problem, counted
-from playbooks.reading.cell_checks import check_cells
-from playbooks.reading.notes import Notes
-from playbooks.reading.vary import Places, check_size, from_option
-from playbooks.result import Result
-from playbooks.varying import Varying, run_grid
-from playbooks.yamlpos import Mapping, Scalar, compose
+from playbooks.batch import cores
+from playbooks.exit_codes import BAD_INPUT, INTERRUPTED, worst
+from playbooks.grid import SEED, Cell, Grid, cell_words
+from playbooks.job import Outcome
+from playbooks.layout import sessions_root
+from playbooks.matrix import Matrix, to_json
+from playbooks.matrix_table import Table, cross_table, error_lines, matrix_markdown, matrix_table, seed_table
+from playbooks.problems import counted
+from playbooks.varying import Varying, jobs_of, run_jobs
 from tui.cli.chosen import Chosen
-from tui.cli.console import complain, people, print_document, say, table
-from tui.cli.junit import junit
-from tui.cli.progress import Telling
+from tui.cli.console import people, print_document, say, table
+from tui.cli.handing_over import hand_over, to_text, write
+from tui.cli.requesting import STDOUT, Checked, Request
+from tui.cli.suite import run_suite
+from tui.cli.verdicts import Ended, command_of
 
 FAILURES_SHOWN = 12
 
 
-def with_axes(chosen: Chosen, options: Sequence[str]) -> Chosen:
-    """The choice with the axes of ``--vary`` added to its grid, or put in the place of those of the same name.
-
-    Raises:
-        PlaybookError: an axis or a value that does not do for this playbook; places are those of the option.
-    """
-    playbook = chosen.playbook
-    root, _problems = compose(playbook.source, playbook.path)
-    if not options or not isinstance(root, Mapping):
-        return chosen
-    notes = Notes("--vary", root=root)
-    grid = playbook.grid or Grid(())
-    whole = Scalar(1, 1, "", True, 0)
-    places = Places(
-        whole, {axis.name: (whole, (whole,) * len(axis.values)) for axis in grid.axes}, (whole,) * len(grid.cases)
-    )
-    for option in options:
-        added = from_option(option, root, notes)
-        if added is not None:
-            grid, places = _joined(grid, places, added, notes)
-    if not notes.problems:
-        check_size(grid, whole, notes, "")
-    if not notes.problems:
-        check_cells(grid, places, playbook.source, lambda text: loads(text, playbook.path), notes)
-    if notes.problems:
-        raise PlaybookError([_of_option(each) for each in notes.problems])
-    return replace(chosen, playbook=replace(playbook, grid=grid))
-
-
-def _joined(grid: Grid, places: Places, added: tuple[Axis, Places], notes: Notes) -> tuple[Grid, Places]:
-    axis, where = added
-    if any(axis.name == name for case in grid.cases for name, _value in case):
-        notes.problem(where.whole, axis.name, "found an axis that the cases of the playbook have")
-        return grid, places
-    return grid.with_axis(axis), replace(places, axes={**places.axes, **where.axes})
-
-
-def _of_option(problem: Problem) -> Problem:
-    return replace(problem, line=1, column=1, key=problem.key.strip("."))
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A grid to run, and what is wanted of it."""
-
-    chosen: Chosen
-    out: Path
-    until_us: int = -1
-    json: bool = False
-    junit: Path | None = None
-    workers: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """What running a grid came to."""
-
-    matrix: Matrix
-    code: int
-
-    @property
-    def results(self) -> list[Result]:
-        """Of the cells that have one; named with their cells, for documents that tell them apart by name."""
-        return [_named(row.result, row) for row in self.matrix.rows if row.result is not None]
-
-
-def refusals(options: Sequence[str], beside: Sequence[str], chosen: Sequence[Chosen]) -> list[str]:
-    """Why what was asked for cannot go together: ``--vary`` options, and of some others those that were given."""
-    told = []
-    if options:
-        told += [f"found --vary and {option} together, allowed is one of them" for option in beside]
-        if len(chosen) > 1:
-            told.append(f"--vary: found {len(chosen)} playbooks, allowed is one: each has its own grid")
-    elif len(chosen) == 1 and chosen[0].playbook.grid is not None and not set(beside) & {"--no-vary", "--dry-run"}:
-        why = f"{chosen[0].playbook.path}: many sessions run at a time; --no-vary runs it as it stands"
-        told += [f"{option}: {why}" for option in beside]
-    return told
-
-
-def run_alone(asked: Asked) -> int:
-    """Run a grid, print its matrix, and write the documents that are wanted; the exit code."""
-    ran = run_varied(people(), asked)
-    if ran.code == INTERRUPTED:
-        return INTERRUPTED
-    if asked.junit is not None:
-        try:
-            asked.junit.write_text(junit(ran.results), encoding="utf-8")
-        except OSError as error:
-            complain(f"--junit: cannot write {asked.junit}: {error.strerror}")
-            return BAD_INPUT
-    if asked.json:
-        print_document(json_text(to_json(ran.matrix, advice(ran.matrix))))
-    return ran.code
-
-
-def json_text(document: object) -> str:
-    """JSON for people and programs alike: indented, one document."""
-    return msgspec.json.format(msgspec.json.encode(document)).decode()
-
-
-def run_varied(console: Console, asked: Asked) -> Ran:
-    """Run the grid of a choice and print its matrix."""
-    chosen = asked.chosen
+def run_alone(request: Request, asked: Checked) -> int:
+    """Run the grid of the one playbook asked for, print its matrix, and write the documents; the exit code."""
+    console, (chosen,) = people(), asked.chosen
     playbook, grid = chosen.playbook, chosen.playbook.grid or Grid(())
-    varying = Varying(playbook, grid, chosen.seed, chosen.settings, asked.out, asked.until_us, asked.workers)
+    out = request.out or sessions_root()
+    varying = Varying(playbook, grid, chosen.seed, chosen.settings, out, asked.until_us)
     seeds = "" if SEED in grid.names else f"  seed {chosen.seed}"
     say(console, f"{playbook.name}  {counted(grid.size, 'cell')} of {', '.join(grid.names)}{seeds}", "bold")
     if playbook.title != playbook.name:
         say(console, playbook.title, "italic")
-    with _Progress(console, grid.size) as progress:
-        matrix, outcomes = run_grid(varying, progress.begun, progress.ended)
+    names = [cell_words(cell) for cell, _job in jobs_of(varying)]
+    run = partial(
+        run_suite, console, names=names, workers=request.jobs or cores(), fail_fast=request.fail_fast
+    )  # fmt: skip
+    matrix, outcomes = run_jobs(varying, run)
     print_matrix(console, matrix)
-    say(console, f"sessions under {asked.out}", "dim")
-    return Ran(matrix, INTERRUPTED if any(each.code == INTERRUPTED for each in outcomes) else matrix.code)
+    say(console, f"sessions under {out}", "dim")
+    return _hand_over(console, request, asked, matrix, outcomes)
 
 
-def _named(result: Result, row: Row) -> Result:
-    return replace(result, playbook=f"{result.playbook} [{cell_words(row.cell)}]")
+def _hand_over(
+    console: Console, request: Request, asked: Checked, matrix: Matrix, outcomes: Sequence[Outcome]
+) -> int:  # fmt: skip
+    """The cells as a suite for what compares and judges suites, the matrix for what shows it."""
+    if any(each.code == INTERRUPTED for each in outcomes):
+        return INTERRUPTED
+    (chosen,), (word,) = asked.chosen, asked.words
+    ended = [_ended(chosen, word, request, row.cell, outcome)
+             for row, outcome in zip(matrix.rows, outcomes, strict=True)]  # fmt: skip
+    rest = replace(request, json=False, markdown=None)
+    code = worst([matrix.code, hand_over(console, rest, replace(asked, is_suite=True), ended)])
+    if request.markdown == STDOUT:
+        print_document(matrix_markdown(matrix))
+    elif request.markdown is not None and not write("--markdown", request.markdown, matrix_markdown(matrix)):
+        code = worst([code, BAD_INPUT])
+    if request.json:
+        print_document(to_text(to_json(matrix, advice(matrix))))
+    return code
 
 
-class _Progress:
-    """Says how many cells are done; a thread of its own keeps the line moving while workers work."""
-
-    def __init__(self, console: Console, cells: int) -> None:
-        self._telling = Telling(console)
-        self._cells = cells
-        self._done = 0
-        self._running: dict[int, None] = {}
-        self._over = Event()
-        self._thread = Thread(target=self._tell, daemon=True)
-
-    def begun(self, number: int, _job: Job) -> None:
-        self._running[number] = None
-
-    def ended(self, number: int, _outcome: Outcome) -> None:
-        self._running.pop(number, None)
-        self._done += 1
-
-    def __enter__(self) -> "_Progress":
-        self._telling.__enter__()
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._over.set()
-        self._thread.join()
-        self._telling.hide()
-
-    def _tell(self) -> None:
-        while not self._over.wait(0.2):
-            self._telling.tell(lambda: f"{self._done} of {self._cells} cells, {len(self._running)} running")
+def _ended(chosen: Chosen, word: str, request: Request, cell: Cell, outcome: Outcome) -> Ended:
+    name = f"{chosen.playbook.name} [{cell_words(cell)}]"
+    made = [f"{path}={value}" for path, value in outcome.job.settings.items()]
+    command = command_of(word, outcome.job.seed or 0, made, request.until)
+    if outcome.result is not None:  # a baseline and other documents tell them apart by name
+        outcome = replace(outcome, result=replace(outcome.result, playbook=name))
+    return Ended(name, outcome, name, f"{command} --no-vary")
 
 
 def print_matrix(console: Console, matrix: Matrix) -> None:
