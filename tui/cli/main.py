@@ -121,10 +121,7 @@ def _run(
     from tui.cli.run import Request, run  # noqa: PLC0415
 
     request = Request(
-        *(files, seed, settings or (), until, out, json, junit, plain, dry_run),
-        speed=speed,
-        jobs=jobs,
-        fail_fast=fail_fast,
+        *(files, seed, settings or (), until, out, json, junit, plain, dry_run, speed, jobs, fail_fast),
         tags=tag or (),
         skip_tags=skip_tag or (),
         markdown=markdown,
