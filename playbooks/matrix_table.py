@@ -45,6 +45,8 @@ class Table:
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...]
+    axes: int = 0
+    """Columns behind the first that hold the settings."""
 
 
 def matrix_table(matrix: Matrix) -> Table:
@@ -65,7 +67,7 @@ def matrix_table(matrix: Matrix) -> Table:
     nothing = [f"nothing is {' or '.join(left_out)} in any row"] if left_out and any(g.counts for g in groups) else []
     marks = [NOTE] if any(matrix.front) and len(groups) > 1 else []
     spreads = ["a (b-c): the median over the seeds, the least and the greatest"] if several else []
-    return Table(heads, tuple(rows), (*marks, *spreads, *nothing, *_axis_notes(matrix)))
+    return Table(heads, tuple(rows), (*marks, *spreads, *nothing, *_axis_notes(matrix)), len(names))
 
 
 def _axis_notes(matrix: Matrix) -> list[str]:

@@ -8,8 +8,10 @@ from xml.etree import ElementTree
 import pytest
 
 from playbooks import layout
+from playbooks.matrix_table import Table
 from tests.cli.running import Typed
 from tests.support.playbooks import CLUSTER
+from tui.cli.fitting import fitted
 
 Type = Callable[..., Typed]
 
@@ -113,3 +115,30 @@ def test_of_several_playbooks_each_runs_once(typed: Type, here: Path) -> None:
     assert done.code == 0
     assert sessions(here) == 2
     assert "found 2 playbooks, allowed is one" in typed("run", "grid.yaml", "plain.yaml", "--vary", "seed=1,2").err
+
+
+def test_markdown_is_the_matrix(typed: Type, here: Path) -> None:
+    done = typed("run", "grid.yaml", "--markdown", "-")
+    assert done.out.startswith("### small\n\n|  | min.insync.replicas | verdict | acked |\n|---|")
+    assert typed("run", "grid.yaml", "--markdown", "m.md").out == ""
+    assert (here / "m.md").read_text().rstrip() == done.out.rstrip()
+
+
+def test_a_baseline_tells_cells_apart(typed: Type, here: Path) -> None:
+    assert typed("run", "grid.yaml", "--save-baseline", "b.json").code == 0
+    assert (here / "b.json").read_text().count("[min.insync.replicas=") == 2
+    assert typed("run", "grid.yaml", "--baseline", "b.json").code == 0
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_a_matrix_fits_a_terminal(width: int) -> None:
+    heads = ("", "min.insync.replicas", "unclean.leader.election.enable", "verdict", "out")
+    rows = tuple(("*", least, "false", "pass", "75.1 s") for least in "12")
+    lines = fitted(Table(heads, rows, (), 2), width)
+    assert max(map(len, lines)) <= max(width, 61)
+    assert all(sum(cell in line for line in lines) >= 2 for cell in ("75.1 s", "false", "pass"))
+    broken = [line for line in lines if line.startswith("a  min.insync.replicas=1 unclean")]
+    assert len(broken) == (width == 40)
+    assert lines[-1].split() == (
+        ["*", "b", "pass", "75.1", "s"] if width == 40 else ["*", "2", "false", "pass", "75.1", "s"]
+    )

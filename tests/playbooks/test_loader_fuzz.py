@@ -13,7 +13,8 @@ TEXTS = [bundled.path_of(name).read_text() for name in bundled.names()]
 PIECES = st.sampled_from(
     [
         "vary:\n  acks: [1, all]\n", "seed: 1..999999999999999999", "cases: [{acks: 1}]", "given: {acks: 1}",
-        "vary: *a", "- ", ": ", "\n", "\n  ", "[", "]", "{", "}", ",", "'", '"', "#", "&a ", "*a", "!!int ", "|", ">-", "? ", "~",
+        "vary: *a",
+        "- ", ": ", "\n", "\n  ", "[", "]", "{", "}", ",", "'", '"', "#", "&a ", "*a", "!!int ", "|", ">-", "? ", "~",
         "null", "yes", "0", "-1", "9" * 400, "1.5", "5s", "x", "orders-0", "orders-" + "9" * 5000, "heal: all", "then:",
         "when:", "inject: lag", "target: random(" + "9" * 60 + ", all)", "broker: 1", "acks: all", "show", "\t",
         "\u0085", "\ufeff", "٣", "\\ud800", "<<: *a", "name", "placement: [[]]", "steps:", "expect:", "always: ",

@@ -18,6 +18,7 @@ from playbooks.problems import counted
 from playbooks.varying import Varying, jobs_of, run_jobs
 from tui.cli.chosen import Chosen
 from tui.cli.console import people, print_document, say, table
+from tui.cli.fitting import fitted
 from tui.cli.handing_over import hand_over, to_text, write
 from tui.cli.requesting import STDOUT, Checked, Request
 from tui.cli.suite import run_suite
@@ -104,6 +105,10 @@ def failure_lines(matrix: Matrix) -> list[str]:
 
 
 def _print_table(console: Console, told: Table) -> None:
-    table(console, told.heads, told.rows)
+    if console.is_terminal:
+        for line in fitted(told, console.width):
+            say(console, line)
+    else:
+        table(console, told.heads, told.rows)
     for note in told.notes:
         say(console, note, "dim")
