@@ -55,6 +55,8 @@ class Side:
     result: dict[str, Any] | None
     """``result.json``; None for a torn session."""
     playbook: str
+    fragments: dict[str, str]
+    """Texts that the playbook includes, by path."""
     last_us: int
     """Virtual time of the last whole event of a torn session, -1 without any; of a sealed one its end."""
     size: int
@@ -103,10 +105,11 @@ def open_side(path: Path) -> Side:
     try:
         start, manifest = layout.read_start(path), layout.read_manifest(path)
         result = layout.read_object(path / layout.RESULT) if manifest else None
+        fragments = layout.read_fragments(path)
     except layout.LayoutError as error:
         raise SessionError(str(error)) from None
     if manifest is not None:
-        for name in (layout.PLAYBOOK, layout.START, layout.RESULT):
+        for name in (layout.PLAYBOOK, layout.START, layout.RESULT, layout.FRAGMENTS):
             seal = manifest.files.get(name)
             if seal is not None and hashlib.sha256(_bytes(path / name)).hexdigest() != seal.sha256:
                 raise SessionError(f"{path / name} has changed since the session was sealed")
@@ -116,7 +119,7 @@ def open_side(path: Path) -> Side:
         raise SessionError(f"{path / layout.PLAYBOOK} is not text in UTF-8") from None
     notes: list[str] = []
     last_us = manifest.virtual_us if manifest else _last_us(path / layout.EVENTS, notes)
-    return Side(path, start, manifest, result, playbook, last_us, _size(path / layout.EVENTS), notes)
+    return Side(path, start, manifest, result, playbook, fragments, last_us, _size(path / layout.EVENTS), notes)
 
 
 _DECODER: Final = msgspec.json.Decoder(Head)
