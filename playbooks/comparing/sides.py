@@ -4,6 +4,7 @@ An event log can be larger than memory, so it is read once, in order, and its se
 """
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,6 +93,22 @@ class Side:
         seal = self.manifest.files.get(layout.EVENTS) if self.manifest else None
         if seal is not None and (seal.bytes, seal.sha256) != (self.size, digest.hexdigest()):
             raise SessionError(f"{path} has changed since the session was sealed")
+
+    def event(self, line: Line) -> dict[str, Any]:
+        """All of an event, as it was recorded.
+
+        Raises:
+            SessionError: it is none after all: what nobody asked for was not looked at.
+        """
+        head, text = line
+        try:
+            found = json.loads(text)
+            json.dumps(found, ensure_ascii=False).encode()
+        except (ValueError, RecursionError):
+            raise SessionError(
+                f"{self.path / layout.EVENTS}:{head.seq + 1}: not an event: it is no sound JSON"
+            ) from None
+        return dict(found)
 
 
 def open_side(path: Path) -> Side:

@@ -163,6 +163,15 @@ def test_a_setting_that_leads_nowhere_is_told_with_the_file(inside: Any) -> None
     done.stdout.fnmatch_lines(["*a.floodmark.yaml: *nobody*"])
 
 
+def test_variables_and_fragments_are_read(inside: Any, pytester: pytest.Pytester) -> None:
+    text = PLAYBOOK.replace("seed: 5", "seed: 5\nvars: {pace: 100/s}\ninclude: part.yaml").replace(
+        "100/s, c", "'${pace}', c"
+    )
+    part = "floodmark: 1\nfragment: part\nexpect:\n  - sent() < 150\n"
+    inside(a__floodmark__yaml=text, part__yaml=part).assert_outcomes(failed=1)
+    inside("--floodmark-set", "pace=50/s").assert_outcomes(passed=1)
+
+
 def test_a_grid_is_a_test_for_each_cell(inside: Any, pytester: pytest.Pytester) -> None:
     done = inside("-v", grid__floodmark__yaml=GRID)
     done.assert_outcomes(passed=4)
