@@ -95,8 +95,9 @@ def _cells(playbook: Playbook, seed: int | None, made: Mapping[str, str]) -> Ite
     root, _problems = compose(playbook.source, playbook.path)
     assert isinstance(root, Tree)  # it has been read already
     for cell in playbook.grid.cells():
-        settings = settings_of(cell, root)
-        its = loads(cell_text(playbook.source, settings), playbook.path, playbook.fragments)
+        settings = settings_of(cell, root, playbook.variables)
+        text = cell_text(playbook.source, settings, playbook.fragments, playbook.variables)
+        its = loads(text, playbook.path, playbook.fragments)
         chosen = seed if seed is not None else seed_of(cell)
         name = f"{plain}[{cell_words(cell)}]"
         yield Case(name, its, its.seed if chosen is None else chosen, {**made, **settings}, is_cell=True)
