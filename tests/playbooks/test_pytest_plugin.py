@@ -1,5 +1,6 @@
 """The pytest plugin: playbooks as tests, fixtures, and nothing at all for those who did not ask."""
 
+import json
 import re
 import subprocess
 import sys
@@ -7,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import playbooks.laboratory
 import playbooks.testing
 from playbooks import layout, pytest_plugin
 from playbooks.testing import cases_of, run_case
+from tui.cli.main import app
 
 pytest_plugins = ["pytester"]
 
@@ -181,6 +184,8 @@ def test_a_grid_is_a_test_for_each_cell(inside: Any, pytester: pytest.Pytester) 
         *((1, "all"), (2, "all"), (1, "1"), (2, "1")),
     ]
     assert cases[2].command.endswith("--seed 1 --set clients.producers.checkout.config.acks=1 --no-vary")
+    typed = CliRunner().invoke(app, [*cases[2].command.split()[1:], "--json"])
+    assert (typed.exit_code, json.loads(typed.stdout)["digest"]) == (0, run_case(cases[2]).digest)
 
 
 TESTS = """\
