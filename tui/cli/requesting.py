@@ -90,7 +90,7 @@ def checked(request: Request) -> Checked | None:
     good = _tags_known(request, known) and good
     good = _fits_together(request, chosen) and good
     if request.speed is not None:
-        good = can_be_told(request.speed, chosen, len(found), dry=request.dry_run) and good
+        good = can_be_told(request.speed, chosen, len(found), request.jobs, dry=request.dry_run) and good
     good = _grids_fit(request, chosen) and good
     good = _can_be_written(request) and good
     baseline = None
