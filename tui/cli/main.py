@@ -10,6 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from playbooks.disk import Fsync
 from tui.cli.console import BAD_INPUT, INTERRUPTED, complain, silence
 
 app = typer.Typer(
@@ -25,6 +26,9 @@ SeedOption = Annotated[int | None, typer.Option(min=0, help="Seed of every rando
 OutOption = Annotated[
     Path | None,
     typer.Option(file_okay=False, help="Parent directory of sessions (FLOODMARK_SESSIONS, else ./sessions)."),
+]
+FsyncOption = Annotated[
+    Fsync, typer.Option("--fsync", help="When what is recorded is forced to the disk: interval is about every second.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 
@@ -55,6 +59,7 @@ def _screen(
     out: OutOption = None,
     glyphs: Annotated[str | None, typer.Option(help="Set of glyphs for the screen, such as ascii.")] = None,
     speed: Annotated[float, typer.Option(help="Virtual seconds per second at the start.")] = 1.0,
+    fsync: FsyncOption = Fsync.INTERVAL,
     _show_version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -63,7 +68,7 @@ def _screen(
         return
     from tui.launch import open_live  # noqa: PLC0415
 
-    _end(lambda: open_live(playbook, seed=seed, out=out, glyphs=glyphs, speed=speed))
+    _end(lambda: open_live(playbook, seed=seed, out=out, glyphs=glyphs, speed=speed, fsync=fsync))
 
 
 @app.command("run")
@@ -84,6 +89,7 @@ def _run(
     speed: Annotated[
         float | None, typer.Option(metavar="X", help="Tell it live, at so many virtual seconds per second.")
     ] = None,
+    fsync: FsyncOption = Fsync.INTERVAL,
 ) -> None:
     """Run playbooks without a screen.
 
@@ -92,7 +98,7 @@ def _run(
     """
     from tui.cli.run import Request, run  # noqa: PLC0415
 
-    _end(lambda: run(Request(files, seed, settings or (), until, out, json, junit, plain, dry_run, speed)))
+    _end(lambda: run(Request(files, seed, settings or (), until, out, json, junit, plain, dry_run, speed, fsync)))
 
 
 @app.command("check")
@@ -196,6 +202,49 @@ def _diff(
     from tui.cli.diffing import run_diff  # noqa: PLC0415
 
     _end(lambda: run_diff(left, right, json=json, everything=everything))
+
+
+@app.command("recover")
+def _recover(
+    sessions: Annotated[list[str], typer.Argument(metavar="SESSION...", help="Directories of sessions, or ids.")],
+) -> None:
+    """Seal sessions whose process died, by running them again up to their last whole event.
+
+    Exit code 0: all are sealed. 1: one came out differently, and is left as it is. 2: one cannot be read.
+    """
+    from tui.cli.recovering import run_recover  # noqa: PLC0415
+
+    _end(lambda: run_recover(sessions))
+
+
+@app.command("export")
+def _export(
+    session: Annotated[str, typer.Argument(help="Directory of a recorded session, or its id.")],
+    bundle: Annotated[bool, typer.Option("--bundle", help="Put the whole session into one file.")] = False,
+    out: Annotated[Path | None, typer.Option("-o", "--out", dir_okay=False, help="The file to write.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+) -> None:
+    """Put a recorded session into one file, to send to somebody; every command that takes a session takes it."""
+    from tui.cli.bundles import run_bundle  # noqa: PLC0415
+
+    def work() -> int:
+        if not bundle:
+            complain("export: found no --bundle, which says what to make of the session")
+            return BAD_INPUT
+        return run_bundle(session, out, force=force)
+
+    _end(work)
+
+
+@app.command("import")
+def _import(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Bundles that export --bundle wrote.")],
+    out: OutOption = None,
+) -> None:
+    """Unpack bundles into the directory of sessions."""
+    from tui.cli.bundles import run_import  # noqa: PLC0415
+
+    _end(lambda: run_import(files, out))
 
 
 @app.command("peek")

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from cluster_model.errors import ModelError
+from playbooks.disk import Fsync
 from playbooks.layout import sessions_root
 from playbooks.loader import PlaybookError
 from playbooks.recorder import RecordingError
@@ -53,6 +54,7 @@ class Request:
     plain: bool = False
     dry_run: bool = False
     speed: float | None = None
+    fsync: Fsync = Fsync.INTERVAL
 
 
 def run(request: Request) -> int:
@@ -66,7 +68,7 @@ def run(request: Request) -> int:
 
         return foretell_all(chosen, until_us, json=request.json)
     console = people()
-    driving = Driving(console, request.out or sessions_root(), until_us)
+    driving = Driving(console, request.out or sessions_root(), until_us, fsync=request.fsync)
     if request.speed is not None:
         from tui.cli.narrating import Narrating  # noqa: PLC0415 - it tells what is foretold, as a dry run does
 
