@@ -42,7 +42,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._ =+@-]*(/[A-Za-z0-9_][A-Za-z
 _SESSION_ID: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
 _LIES: Final = (
     *(zipfile.BadZipFile, zlib.error, struct.error),
-    *(EOFError, NotImplementedError, RuntimeError, ValueError, OverflowError),
+    *(EOFError, RuntimeError, ValueError, OverflowError),
 )
 """What reading a damaged or malicious zip file raises."""
 _BLOCK: Final = 1 << 20

@@ -36,7 +36,7 @@ def test_a_session_is_sent_and_comes_back(typed: Type, here: Path, session: Path
     assert (done.code, done.out) == (0, f"{session_id}.floodmark\n")
     again = typed("export", session, "--bundle", "-o", f"{session_id}.floodmark")
     assert (again.code, again.out) == (2, "")
-    assert "exists already" in again.err
+    assert "is there already; --force writes over it" in again.err
     assert typed("export", session, "--bundle", "--force").code == 0
     came = typed("import", f"{session_id}.floodmark", "--out", "theirs")
     assert (came.code, came.out) == (0, f"theirs/{session.name}\n")

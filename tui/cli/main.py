@@ -30,6 +30,8 @@ OutOption = Annotated[
 FsyncOption = Annotated[
     Fsync, typer.Option("--fsync", help="When what is recorded is forced to the disk: interval is about every second.")
 ]
+GlyphsOption = Annotated[str | None, typer.Option(help="Set of glyphs for the screen, such as ascii.")]
+SpeedOption = Annotated[float, typer.Option(help="Virtual seconds per second at the start.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 
 
@@ -57,8 +59,8 @@ def _screen(
     playbook: Annotated[str | None, typer.Option(help="File or bundled name; the sandbox by default.")] = None,
     seed: SeedOption = None,
     out: OutOption = None,
-    glyphs: Annotated[str | None, typer.Option(help="Set of glyphs for the screen, such as ascii.")] = None,
-    speed: Annotated[float, typer.Option(help="Virtual seconds per second at the start.")] = 1.0,
+    glyphs: GlyphsOption = None,
+    speed: SpeedOption = 1.0,
     fsync: FsyncOption = Fsync.INTERVAL,
     _show_version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
@@ -73,7 +75,10 @@ def _screen(
 
 @app.command("run")
 def _run(
-    files: Annotated[list[str], typer.Argument(metavar="FILE|NAME...", help="Playbooks: files or bundled names.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE|FOLDER|NAME...", help="Playbooks: files, folders of them, bundled names."),
+    ],
     seed: SeedOption = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value, as in cluster.kafka=0.10.2.")
@@ -86,6 +91,23 @@ def _run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Keep nothing; tell before each fault what it is expected to do.")
     ] = False,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, max=512, help="How many run at a time; one for each core.")
+    ] = None,
+    fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Begin no more after one that did not pass.")] = False,
+    tag: Annotated[
+        list[str] | None, typer.Option(metavar="TAG", help="Only playbooks that have it, or one of several.")
+    ] = None,
+    skip_tag: Annotated[list[str] | None, typer.Option(metavar="TAG", help="No playbook that has it.")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a summary for a pull request; - for stdout.")
+    ] = None,
+    baseline: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Compare with what was stored; worse than that is exit code 1.")
+    ] = None,
+    save_baseline: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Store what to compare with later.")
+    ] = None,
     speed: Annotated[
         float | None, typer.Option(metavar="X", help="Tell it live, at so many virtual seconds per second.")
     ] = None,
@@ -98,7 +120,19 @@ def _run(
     """
     from tui.cli.run import Request, run  # noqa: PLC0415
 
-    _end(lambda: run(Request(files, seed, settings or (), until, out, json, junit, plain, dry_run, speed, fsync)))
+    request = Request(
+        *(files, seed, settings or (), until, out, json, junit, plain, dry_run),
+        speed=speed,
+        fsync=fsync,
+        jobs=jobs,
+        fail_fast=fail_fast,
+        tags=tag or (),
+        skip_tags=skip_tag or (),
+        markdown=markdown,
+        baseline=baseline,
+        save_baseline=save_baseline,
+    )
+    _end(lambda: run(request))
 
 
 @app.command("check")
@@ -220,20 +254,35 @@ def _recover(
 @app.command("export")
 def _export(
     session: Annotated[str, typer.Argument(help="Directory of a recorded session, or its id.")],
-    bundle: Annotated[bool, typer.Option("--bundle", help="Put the whole session into one file.")] = False,
-    out: Annotated[Path | None, typer.Option("-o", "--out", dir_okay=False, help="The file to write.")] = None,
+    out: Annotated[Path | None, typer.Option("-o", "--output", help="Write this file instead of stdout.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the playbook; its own and '-exported' by default.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    bundle: Annotated[bool, typer.Option("--bundle", help="Put the session itself into one file instead.")] = False,
 ) -> None:
-    """Put a recorded session into one file, to send to somebody; every command that takes a session takes it."""
-    from tui.cli.bundles import run_bundle  # noqa: PLC0415
+    """Turn a recorded session into a playbook: the operator's actions as steps, and expectations found in it.
 
-    def work() -> int:
-        if not bundle:
-            complain("export: found no --bundle, which says what to make of the session")
-            return BAD_INPUT
-        return run_bundle(session, out, force=force)
+    With --bundle: put it into one file, to send to somebody. Every command that takes a session takes that file.
 
-    _end(work)
+    Exit code 0: there is one, and it comes to the same digest. 1: it does not. 2: bad input; nothing is written.
+    """
+    from tui.cli.exporting import Export, run_export  # noqa: PLC0415
+
+    _end(lambda: run_export(Export(session, out, name, force, bundle)))
+
+
+@app.command("open")
+def _open(
+    session: Annotated[str, typer.Argument(help="Directory of a recorded session, or its id.")],
+    glyphs: GlyphsOption = None,
+    speed: SpeedOption = 1.0,
+) -> None:
+    """Open a recorded session on the screen: it is run again, to be looked at and not to be changed.
+
+    Exit code 0: it was. 1: it came out differently. 2: the session cannot be read, or there is no terminal.
+    """
+    from tui.opening import open_recorded  # noqa: PLC0415
+
+    _end(lambda: open_recorded(session, glyphs=glyphs, speed=speed))
 
 
 @app.command("import")
