@@ -69,6 +69,9 @@ def test_what_it_holds_and_the_manifest_come_first(bundle: Path) -> None:
     with zipfile.ZipFile(bundle) as packed:
         names = packed.namelist()
         told = json.loads(packed.read(bundling.CONTENTS))
+        assert {(each.date_time, each.external_attr >> 16) for each in packed.infolist()} == {
+            ((1980, 1, 1, 0, 0, 0), stat.S_IFREG | 0o644)
+        }
     assert names[:2] == [bundling.CONTENTS, layout.MANIFEST]
     assert names[1:] == list(told["files"])
     assert (told["floodmark_bundle"], told["status"]) == (1, "complete")
