@@ -32,6 +32,10 @@ FsyncOption = Annotated[
 ]
 GlyphsOption = Annotated[str | None, typer.Option(help="Set of glyphs for the screen, such as ascii.")]
 SpeedOption = Annotated[float, typer.Option(help="Virtual seconds per second at the start.")]
+VaryOption = Annotated[
+    list[str] | None, typer.Option("--vary", metavar="AXIS=A,B", help="Run it over these values, as in acks=1,all.")
+]
+NoVaryOption = Annotated[bool, typer.Option("--no-vary", help="Run it once as it stands, without its grid.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 
 
@@ -112,6 +116,8 @@ def _run(
         float | None, typer.Option(metavar="X", help="Tell it live, at so many virtual seconds per second.")
     ] = None,
     fsync: FsyncOption = Fsync.INTERVAL,
+    vary: VaryOption = None,
+    no_vary: NoVaryOption = False,
 ) -> None:
     """Run playbooks without a screen.
 
@@ -121,36 +127,44 @@ def _run(
     from tui.cli.run import Request, run  # noqa: PLC0415
 
     request = Request(
-        *(files, seed, settings or (), until, out, json, junit, plain, dry_run),
-        speed=speed,
+        *(files, seed, settings or (), until, out, json, junit, plain, dry_run, speed, jobs, fail_fast),
         fsync=fsync,
-        jobs=jobs,
-        fail_fast=fail_fast,
         tags=tag or (),
         skip_tags=skip_tag or (),
         markdown=markdown,
         baseline=baseline,
         save_baseline=save_baseline,
+        vary=vary or (),
+        no_vary=no_vary,
     )
     _end(lambda: run(request))
 
 
 @app.command("check")
-def _check(files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Playbooks.")]) -> None:
+def _check(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Playbooks, or folders of them.")],
+    json: JsonOption = False,
+) -> None:
     """Read playbooks without running them; every mistake is told with its place."""
-    from tui.cli.listing import check  # noqa: PLC0415
+    from tui.cli.checking import check  # noqa: PLC0415
 
-    _end(lambda: check(files))
+    _end(lambda: check(files, json=json))
 
 
 @app.command("library")
 def _library(
-    name: Annotated[str | None, typer.Argument(help="Print this one.")] = None, json: JsonOption = False
+    name: Annotated[str | None, typer.Argument(help="Tell all about this one.")] = None,
+    tag: Annotated[str | None, typer.Option(metavar="TAG", help="Only those with this tag, such as loss.")] = None,
+    kafka: Annotated[
+        str | None, typer.Option(metavar="VERSION", help="Only those expected to pass under this version.")
+    ] = None,
+    yaml: Annotated[bool, typer.Option("--yaml", help="Print the file itself.")] = False,
+    json: JsonOption = False,
 ) -> None:
-    """List the bundled playbooks, or print one."""
-    from tui.cli.listing import library  # noqa: PLC0415
+    """List the bundled playbooks by theme, or tell all about one."""
+    from tui.cli.library import Wanted, library  # noqa: PLC0415
 
-    _end(lambda: library(name, json=json))
+    _end(lambda: library(Wanted(name, tag, kafka, yaml, json)))
 
 
 @app.command("faults")

@@ -33,6 +33,10 @@ def run(request: Request) -> int:
         from tui.cli.foretelling import foretell_all  # noqa: PLC0415 - it prints documents as this does
 
         return foretell_all(asked.chosen, asked.until_us, json=request.json)
+    if len(asked.chosen) == 1 and asked.chosen[0].playbook.grid is not None and not request.no_vary:
+        from tui.cli.varying import run_alone  # noqa: PLC0415 - most playbooks have no grid
+
+        return run_alone(request, asked)
     console = people()
     out = request.out or sessions_root()
     names: list[str] = []
