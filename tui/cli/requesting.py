@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from playbooks.baseline import Baseline, BaselineError, read_baseline
+from playbooks.disk import Fsync
 from playbooks.folders import playbooks_under
 from playbooks.loader import PlaybookError
 from playbooks.problems import counted, listed, nearest, shown
@@ -40,6 +41,7 @@ class Request:
     markdown: Path | None = None
     baseline: Path | None = None
     save_baseline: Path | None = None
+    fsync: Fsync = Fsync.INTERVAL
     vary: Sequence[str] = ()
     no_vary: bool = False
 
