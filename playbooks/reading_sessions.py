@@ -66,6 +66,11 @@ class Recorded:
     notes: tuple[str, ...]
     """What a reader should know: that the session is torn, and where."""
 
+    @property
+    def cut_short(self) -> bool:
+        """Whether it ends where its process died: torn, or sealed after that."""
+        return self.manifest is None or self.manifest.recovered
+
 
 def find_session(text: str, root: Path) -> Path:
     """The directory meant by ``text``: a path, or a session's id under ``root``.
@@ -88,24 +93,21 @@ def read_session(path: Path) -> Recorded:
         SessionError: a file is missing, is not what it should be, or has changed since it was sealed.
     """
     if not (path / layout.START).is_file():
-        raise SessionError(f"{path} is no session: it has no {layout.START}{_sessions_inside(path)}")
+        raise SessionError(f"{layout.why_no_session(path)}{_sessions_inside(path)}")
     try:
         start = layout.read_start(path)
         manifest = layout.read_manifest(path)
         until_us = layout.read_object(path / layout.START).get("until_us", -1)
     except layout.LayoutError as error:
         raise SessionError(str(error)) from None
-    if start.schema_version > SCHEMA_VERSION:
-        raise SessionError(
-            f"{path} was recorded by floodmark {start.tool_version} with schema version {start.schema_version}; "
-            f"this one reads up to {SCHEMA_VERSION}"
-        )
     if manifest is not None:
         _check_seal(path, manifest)
-    notes: list[str] = []
+    notes = _of_another_version(start)
     events = _whole_lines(path / layout.EVENTS, notes)
     if manifest is None:
         notes.append("not sealed: the process that recorded it died, so its end is missing")
+    elif manifest.recovered:
+        notes.append("recovered: the process that recorded it died, so its end is missing")
     count, last_us = _check_events(path / layout.EVENTS, events)
     return Recorded(
         path=path,
@@ -119,6 +121,13 @@ def read_session(path: Path) -> Recorded:
         actions=_actions(path / layout.ACTIONS, notes),
         notes=tuple(notes),
     )
+
+
+def _of_another_version(start: layout.Start) -> list[str]:
+    if start.schema_version <= SCHEMA_VERSION:
+        return []
+    said = f"recorded by floodmark {start.tool_version} with schema version {start.schema_version}"
+    return [f"{said}, this one knows {SCHEMA_VERSION}: what it does not know is left out"]
 
 
 def _sessions_inside(path: Path) -> str:

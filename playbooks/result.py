@@ -99,6 +99,7 @@ class Result:
                 }
                 for each in self.violations
             ],
+            "losses": [_loss(each) for each in self.losses],
             "partitions": {each.name: _partition(each) for each in self.partitions},
             "guards": [_guard(each) for each in self.guards],
             "skipped": [
@@ -220,6 +221,20 @@ def _ledger(ledger: LedgerView) -> dict[str, int]:
         "reordered": ledger.reordered,
         "undone": ledger.undone,
         "leaked": ledger.leaked,
+    }
+
+
+def _loss(lost: RecordsLost) -> dict[str, Any]:
+    return {
+        "partition": lost.partition,
+        "client": lost.client,
+        "sequence": lost.sequence,
+        "count": lost.count,
+        "offset": lost.log_offset,
+        "epoch": lost.leader_epoch,
+        "acks": lost.acks,
+        "committed": lost.committed,
+        "cause": lost.cause,
     }
 
 
