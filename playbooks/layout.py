@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 PLAYBOOK: Final = "playbook.yaml"
+FRAGMENTS: Final = "fragments.json"
+"""Text of each fragment that the playbook includes; absent where it includes none."""
 START: Final = "start.json"
 EVENTS: Final = "events.jsonl"
 ACTIONS: Final = "actions.jsonl"
@@ -207,6 +209,15 @@ def read_manifest(directory: Path) -> Manifest | None:
         actions=_take(path, {"actions": -1, **found}, "actions", int),
         kinds=_counts(path, _take(path, {"kinds": {}, **found}, "kinds", dict)),
     )
+
+
+def read_fragments(directory: Path) -> dict[str, str]:
+    """Read ``fragments.json``: path from the playbook → text; empty without one. Raises :class:`LayoutError`."""
+    path = directory / FRAGMENTS
+    if not path.exists():
+        return {}
+    found = read_object(path)
+    return {name: _take(path, found, name, str) for name in found}
 
 
 def _head(path: Path, found: Mapping[str, Any]) -> dict[str, Any]:

@@ -56,6 +56,8 @@ class Recorded:
     """None for a torn session."""
     playbook: str
     """The playbook's text."""
+    fragments: dict[str, str] = field(repr=False)
+    """Texts of the fragments that it includes, by their paths from it."""
     events: bytes = field(repr=False)
     """Whole lines of the event log."""
     count: int
@@ -98,6 +100,7 @@ def read_session(path: Path) -> Recorded:
         start = layout.read_start(path)
         manifest = layout.read_manifest(path)
         until_us = layout.read_object(path / layout.START).get("until_us", -1)
+        fragments = layout.read_fragments(path)
     except layout.LayoutError as error:
         raise SessionError(str(error)) from None
     if manifest is not None:
@@ -115,6 +118,7 @@ def read_session(path: Path) -> Recorded:
         until_us=until_us if isinstance(until_us, int) else -1,
         manifest=manifest,
         playbook=_text(path / layout.PLAYBOOK),
+        fragments=fragments,
         events=events,
         count=count,
         last_us=last_us,
@@ -137,7 +141,8 @@ def _sessions_inside(path: Path) -> str:
 
 
 def _check_seal(path: Path, manifest: layout.Manifest) -> None:
-    for name in (layout.EVENTS, layout.PLAYBOOK, layout.START, layout.ACTIONS):
+    fragments = layout.FRAGMENTS in manifest.files or (path / layout.FRAGMENTS).exists()
+    for name in (layout.EVENTS, layout.PLAYBOOK, layout.START, layout.ACTIONS, *([layout.FRAGMENTS] * fragments)):
         seal = manifest.files.get(name)
         if seal is None:
             raise SessionError(f"{path / layout.MANIFEST}: files: {name} is missing")

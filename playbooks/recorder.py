@@ -88,6 +88,9 @@ class Recorder:
         try:
             self._make_directory(playbook.name, seed)
             write_whole(self._disk, self.path / layout.PLAYBOOK, playbook.source.encode())
+            if playbook.fragments:
+                fragments = msgspec.json.format(msgspec.json.encode(playbook.fragments))
+                write_whole(self._disk, self.path / layout.FRAGMENTS, fragments + b"\n")
             self._fd = self._disk.create(self.path / layout.EVENTS)
             self._actions_fd = self._disk.create(self.path / layout.ACTIONS)
             start = {"until_us": until_us, **self._start(playbook, seed, view)}

@@ -110,7 +110,7 @@ def begin(recorded: Recorded, progress: Progress = lambda done, total: None) -> 
         SessionError: it holds nothing to compare with.
         PlaybookError: the session's playbook is not one that this version runs.
     """
-    playbook = loads(recorded.playbook, str(recorded.path / layout.PLAYBOOK))
+    playbook = loads(recorded.playbook, str(recorded.path / layout.PLAYBOOK), recorded.fragments)
     if not recorded.count:
         raise SessionError(f"{recorded.path / layout.EVENTS} holds no whole event: there is nothing to compare with")
     session = start_session(
