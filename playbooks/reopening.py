@@ -100,7 +100,7 @@ class Reopened:
             self._advance(min(until_us, action.at_us), min(max_events or left, left))
         elif cluster.now_us <= until_us:
             self._advance(min(until_us, action.at_us), 0)
-        if self._comparison.done:
+        if self._comparison.done or (self._at_the_last and not self._stands(action)):
             self.over = True
             return False
         past = cluster.now_us >= action.at_us and cluster.executed >= action.executed
@@ -111,16 +111,20 @@ class Reopened:
 
     def _on(self, until_us: int, max_events: int) -> None:
         """After the last action: to the end of the recording."""
-        recorded = self.recorded
-        target = min(until_us, recorded.last_us) if recorded.cut_short else until_us
-        running = self._advance(target, max_events)
+        running = self._advance(until_us, max_events)
         if not running and not self._comparison.done:
             self._comparison.to_the_end()
             self.over = True
-        elif self._comparison.done or (recorded.cut_short and self.cluster.now_us >= recorded.last_us):
+        elif self._comparison.done or self._at_the_last:
             self.over = True
 
+    @property
+    def _at_the_last(self) -> bool:
+        """Whether a recording that breaks off has come to the time of its last event."""
+        return self.recorded.cut_short and self.cluster.now_us >= self.recorded.last_us
+
     def _advance(self, until_us: int, max_events: int) -> bool:
-        running = self._session.advance(until_us, max_events)
+        target = min(until_us, self.recorded.last_us) if self.recorded.cut_short else until_us
+        running = self._session.advance(target, max_events)
         self._comparison.compare(self._session.drain())
         return running

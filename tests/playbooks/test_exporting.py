@@ -234,7 +234,7 @@ def test_a_torn_session_goes_as_far_as_it_was_written(tmp_path: Path) -> None:
     result = rerun.finish()
     assert result.verdict == "pass"
     wanted = [line for line in decode(recorded.events) if line.kind not in NARRATION]
-    happened = [event for event in rerun.drain() if event.kind not in NARRATION]
+    happened: list[Any] = [event for event in rerun.drain() if event.kind not in NARRATION]
     assert [(line.kind, line.at_us) for line in wanted] == [
         (event.kind, event.at_us) for event in happened[: len(wanted)]
     ]
@@ -274,6 +274,38 @@ def test_expectations_on_one_line_become_a_list(tmp_path: Path) -> None:
     found, rerun = same(Session.start(loads(text, "x.yaml"), recorder=Recorder(tmp_path)).finish())
     assert "  - acked_lost() == 0\n  - {always: under_min_isr() == 0}\n" in found.text
     assert rerun.verdict == "pass"
+
+
+def test_fragments_are_written_into_the_one_file(tmp_path: Path) -> None:
+    (tmp_path / "load.yaml").write_text(
+        "floodmark: 1\nfragment: load\nvars: {rate: }\nclients:\n  producers:\n"
+        "    - {name: checkout, topic: orders, rate: '${rate}', config: {acks: all}}\n"
+        "steps:\n  - {at: 1s, inject: lag, target: broker(2), for: 1s}\n"
+    )
+    text = (
+        "floodmark: 1\nname: whole\ntitle: 'Costs $${rate}: much'\ninclude: load.yaml\nvars: {rate: 50/s, pause: 2s}\n"
+        "topics: [{name: orders, placement: [[1, 2, 3]]}]\n"
+        "steps:\n  - {after: '${pause}', inject: gc_pause, target: broker(3), for: 1s}\nsettle: 1s\n"
+    )
+    (tmp_path / "whole.yaml").write_text(text)
+    session = live(load(tmp_path / "whole.yaml"), tmp_path / "sessions")
+    session.advance(2 * SECOND)
+    session.act(Action("inject", "lag", "broker(1)", {}, SECOND))
+    session.advance(6 * SECOND)
+    found, _ = same(session.finish())
+    playbook = loads(found.text, "elsewhere/x.yaml")
+    assert not playbook.fragments
+    assert playbook.title == "Costs ${rate}: much"
+    assert [step.trigger.time_us for step in playbook.steps] == [SECOND, 2 * SECOND, 3 * SECOND, 6 * SECOND]
+
+
+def test_variables_stay_where_nothing_has_to_change(tmp_path: Path) -> None:
+    source = timed(settle="1s").source.replace("settle:", "vars: {long: 2s}\nsettle:")
+    source += "steps:\n  - {at: 1s, inject: lag, target: broker(2), for: '${long}'}\n"
+    session = live(loads(source, "x.yaml"), tmp_path)
+    session.advance(6 * SECOND)
+    found, _ = same(session.finish())
+    assert "'${long}'" in found.text
 
 
 # -- what is found ------------------------------------------------------------------------------------------------
