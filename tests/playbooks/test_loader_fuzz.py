@@ -16,7 +16,7 @@ PIECES = st.sampled_from(
         "null", "yes", "0", "-1", "9" * 400, "1.5", "5s", "x", "orders-0", "orders-" + "9" * 5000, "heal: all", "then:",
         "when:", "inject: lag", "target: random(" + "9" * 60 + ", all)", "broker: 1", "acks: all", "show", "\t",
         "\u0085", "\ufeff", "٣", "\\ud800", "<<: *a", "name", "placement: [[]]", "steps:", "expect:", "always: ",
-        "leo(orders-0)",
+        "leo(orders-0)", "settle: now", "stop: now", "executed: 5", "heal: 3", "- {at: 1s, executed: -1, stop: now}",
     ]
 ) | st.text(max_size=12)  # fmt: skip
 
