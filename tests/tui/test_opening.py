@@ -9,7 +9,8 @@ import pytest
 from faults.action import Action
 from playbooks import layout
 from playbooks.bundled import path_of
-from playbooks.loader import load
+from playbooks.exporting import export
+from playbooks.loader import load, loads
 from playbooks.reading_sessions import SessionError, read_session
 from playbooks.recorder import Recorder
 from playbooks.reopening import Reopened
@@ -133,8 +134,6 @@ def test_however_it_is_sliced_it_comes_to_its_end(recorded, batch):
 
 
 def test_one_that_was_stepped_by_hand_is_refused(tmp_path):
-    from playbooks.loader import loads  # noqa: PLC0415
-
     result = start_session(loads(MANUAL, "m.yaml"), recorder=Recorder(tmp_path)).finish()
     with pytest.raises(SessionError, match="was stepped by hand"):
         Reopened(read_session(Path(result.session)))
@@ -209,3 +208,20 @@ async def test_an_export_that_fails_says_why(tmp_path):
         await driver.pilot.pause()
         assert driver.toasts()[-1].startswith("error: ")
         assert list(tmp_path.glob("*.yaml")) == []
+
+
+async def test_what_was_done_on_the_screen_comes_to_the_same_digest(tmp_path):
+    session = Session.start(load(path_of("sandbox")), seed=4, recorder=Recorder(tmp_path, live=True), open_ended=True)
+    async with driving(session=session) as driver:
+        await driver.seconds(2)
+        await driver.press("f", "c")
+        await driver.press("space", ".", ".", ".", "l", "f", "l", ".", "a", "l")
+        await driver.press("left", "left", "f", "g", "space")
+        await driver.seconds(3)
+        await driver.press("H")
+        await driver.seconds(1)
+    result = session.finish()
+    found = export(read_session(Path(result.session)))
+    assert found.digest == result.digest
+    assert found.operator >= 4
+    assert start_session(loads(found.text, "x.yaml")).finish().digest == result.digest
