@@ -7,8 +7,9 @@ from typing import Final
 
 from playbooks.editing import EditError, Listed, commented, listed, put, retriggered, root_of, value_of, without
 from playbooks.inferring import Inferred
-from playbooks.loader import PlaybookError, loads
+from playbooks.loader import PlaybookError, loads, whole_tree
 from playbooks.model import Playbook, Position, Step, Trigger
+from playbooks.node_text import written_whole
 from playbooks.result import Checked
 from playbooks.retelling import Added, Entry, Own, Told
 from playbooks.step_text import block, instant, scalar, step_lines
@@ -32,6 +33,8 @@ def draft(story: Story, told: list[Entry], name: str) -> str:
         TextError: there is no way to write it.
     """
     text = story.recorded.playbook.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
+    if story.playbook.fragments:
+        text = written_whole(whole_tree(text, _PATH, story.playbook.fragments))
     if not text.endswith("\n"):
         text += "\n"
     own = story.playbook.name

@@ -89,7 +89,7 @@ def export(recorded: Recorded, *, name: str = "", tell: Telling = lambda text: N
 
 
 def _same(recorded: Recorded, result: Result) -> None:
-    wanted = recorded.manifest.digest if recorded.manifest else result.digest
+    wanted = result.digest if recorded.cut_short or recorded.manifest is None else recorded.manifest.digest
     if result.digest != wanted:
         raise ExportError(
             f"the playbook made of {recorded.path} does not come to the same: "

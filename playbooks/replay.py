@@ -129,6 +129,8 @@ class Comparison:
         self._progress = progress
         self._at = 0
         self.compared = 0
+        self.on_events: Callable[[list[Event]], None] = lambda events: None
+        """Told of the events of the rerun as they come."""
 
     @property
     def done(self) -> bool:
@@ -144,7 +146,7 @@ class Comparison:
         session = self.session
         wanted = {"at_us": action.at_us, "executed": action.executed, "steps": action.steps}
         reach(session, **wanted)
-        self._compare(session.drain())
+        self.compare(session.drain())
         if self.done:
             return
         if session.position() != wanted:
@@ -164,7 +166,7 @@ class Comparison:
             return
         session = self.session
         repeat(session, action.verb, action.action())
-        self._compare(session.drain())
+        self.compare(session.drain())
 
     def to_the_last(self) -> None:
         """Stop as soon as the last whole event is there, and not one event of the model later."""
@@ -182,7 +184,7 @@ class Comparison:
         self._step_up_to(last_us)
         if self.session.phase == "ended":  # what closing the books adds is there in part, or not yet
             self.session.finish()
-            self._compare(self.session.drain())
+            self.compare(self.session.drain())
         if not self.done:
             raise self._difference(self._next_line(), "nothing: it goes no further")
 
@@ -199,7 +201,7 @@ class Comparison:
             ):
                 return
             running = session.advance(last_us, 1)
-            self._compare(session.drain())
+            self.compare(session.drain())
 
     def check_digest(self, digest: str) -> str:
         """Hold a digest against that of the recording; returns it."""
@@ -220,7 +222,7 @@ class Comparison:
         running = True
         while running and not self.done and session.cluster.now_us < at_us:
             running = session.advance(min(at_us, session.cluster.now_us + SLICE_US))
-            self._compare(session.drain())
+            self.compare(session.drain())
 
     def to_the_end(self) -> str:
         """Run what is left; the digest of the whole, empty for a torn recording."""
@@ -228,18 +230,24 @@ class Comparison:
         running = True
         while running and not self.done:
             running = session.advance(session.cluster.now_us + SLICE_US)
-            self._compare(session.drain())
+            self.compare(session.drain())
             if session.cluster.now_us > self._recorded.last_us and self._recorded.manifest is None:
                 break
         if self.done:
             return ""
         result = session.finish()
-        self._compare(session.drain())
+        self.compare(session.drain())
         if self.compared < self._recorded.count:
             raise self._difference(self._next_line(), "nothing: the session is over")
         return "" if self._recorded.manifest is None else self.check_digest(result.digest)
 
-    def _compare(self, events: list[Event]) -> None:
+    def compare(self, events: list[Event]) -> None:
+        """Hold the next events of the rerun against the recording.
+
+        Raises:
+            ReplayMismatchError: one of them is another one there.
+        """
+        self.on_events(events)
         block = encode(self.compared, events)
         recorded = self._recorded.events
         if recorded.startswith(block, self._at):

@@ -58,7 +58,7 @@ class Story:
     @property
     def torn(self) -> bool:
         """Whether the recording breaks off."""
-        return self.recorded.manifest is None
+        return self.recorded.cut_short
 
     @property
     def cut(self) -> bool:

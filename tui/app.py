@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
 from textual.app import App
@@ -12,12 +12,15 @@ from textual.binding import Binding, BindingType
 from textual.command import Provider
 from textual.screen import Screen
 
+from playbooks.recorder import Recorder
 from tui.bridge import SimBridge
 from tui.glyphs import GlyphSet
 from tui.screens.live import LiveScreen
 from tui.screens.main import MainScreen, Wake
 from tui.theme import Look, textual_theme
 
+NOTE_S: Final = 12
+"""How long what concerns the whole session stands on the screen."""
 FAILED: Final = 70
 """Return code when something inside went wrong."""
 SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
@@ -45,19 +48,34 @@ class FloodmarkApp(App[None]):
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_faults, _keys}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+q", "leave", "quit", id="quit", show=False, priority=True),
+        Binding("E", "export", "export", id="export", show=False),
         Binding("ctrl+c", "hint", "how to quit", show=False),
     ]
 
     def __init__(
-        self, bridge: SimBridge, *, playbook: str, seed: int, glyphs: GlyphSet = "unicode", keep_errors: bool = False
+        self,
+        bridge: SimBridge,
+        *,
+        playbook: str,
+        seed: int,
+        glyphs: GlyphSet = "unicode",
+        keep_errors: bool = False,
+        notes: Sequence[str] = (),
+        recorder: Recorder | None = None,
     ) -> None:
-        """``keep_errors``: leave with :data:`FAILED` and the error in :attr:`failure`, instead of printing it."""
+        """``keep_errors``: leave with :data:`FAILED` and the error in :attr:`failure`, instead of printing it.
+
+        ``notes`` are told at the beginning; ``recorder`` is the one that writes the session down.
+        """
         # Without colour the terminal's own two colours are all there is; Textual's grey stand-in is still a colour.
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.bridge = bridge
         self.failure: BaseException | None = None
         self.frames = 0
         """Frames painted."""
+        self.recorder = recorder
+        self._notes = tuple(notes)
+        self._end_told = False
         self._keep_errors = keep_errors
         self._wake = asyncio.Event()
         self.look = Look(colour=not self.no_color, glyphs=glyphs)
@@ -72,6 +90,8 @@ class FloodmarkApp(App[None]):
 
     def on_mount(self) -> None:
         """Begin to move."""
+        for note in self._notes:
+            self.main.toast(note, "warning", seconds=NOTE_S)
         if self.bridge.clock.automatic:
             self.run_worker(self._drive(), name="frames", exit_on_error=True)
             loop = asyncio.get_running_loop()
@@ -90,11 +110,28 @@ class FloodmarkApp(App[None]):
             if self.bridge.ran_out:
                 self.bridge.ran_out = False
                 self.main.toast("nothing notable in the next two minutes", "warning")
+        if self.bridge.ended and not self._end_told and self.bridge.at_end is not None:
+            self._end_told = True
+            self.main.toast(self.bridge.at_end(), seconds=NOTE_S)
         return done.delay
 
     def on_wake(self, _message: Wake) -> None:
         """A key may have set things going again."""
         self._wake.set()
+
+    def action_export(self) -> None:
+        """Write a playbook of the session so far; a word on the screen says where."""
+        if self.recorder is None:
+            self.main.toast("this session is not being recorded; of a recording: floodmark export SESSION", "warning")
+            return
+        self.main.toast("making a playbook of the session so far")
+        self.run_worker(self._export(self.recorder), group="export", exclusive=True, exit_on_error=False)
+
+    async def _export(self, recorder: Recorder) -> None:
+        from tui.exporting import export_beside  # noqa: PLC0415 - seldom wanted
+
+        text, good = await export_beside(recorder)
+        self.main.toast(text, "information" if good else "error", seconds=NOTE_S)
 
     def action_leave(self) -> None:
         """Quit; whoever started the app seals the session."""

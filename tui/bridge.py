@@ -136,9 +136,17 @@ class SimBridge:
     """Drives a session for the screen, and keeps what the screen shows of it."""
 
     def __init__(
-        self, session: SessionLike, clock: FrameClock, *, speed: float = 1.0, frame_s: float = FRAME_S
+        self,
+        session: SessionLike,
+        clock: FrameClock,
+        *,
+        speed: float = 1.0,
+        frame_s: float = FRAME_S,
+        at_end: Callable[[], str] | None = None,
     ) -> None:
+        """``at_end``, for a recording: what to say where it ends."""
         self.session = session
+        self.at_end = at_end
         self.clock = clock
         self.speed = min(max(speed, SPEEDS[0]), SPEEDS[-1])
         self.real_speed = self.speed

@@ -45,6 +45,7 @@ KEYS: Final = (
     Key("log_tail", "end", "end", "tail", "log: follow the end again", "look"),
     Key("peek", "p", "p", "peek", "log: the newest record of this replica, or the first one shown", "look"),
     Key("clients", "c", "c", "clients", "producers, groups and their members, with all their books", "look", "clients"),
+    Key("export", "E", "E", "app.export", "write a playbook of the session so far, beside its recording", "program"),
     Key("help", "question_mark", "?", "help", "this help", "program", "help"),
     Key("palette", "ctrl+p", "^p", "app.command_palette", "all commands by name", "program", "commands"),
     Key("quit", "ctrl+q", "^q", "app.leave", "quit: seal the session, name it and its report", "program", "quit"),

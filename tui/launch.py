@@ -49,7 +49,7 @@ def open_live(
     128 + n: told to stop by signal n, sealed all the same; 130: sealing was interrupted, the session can be read.
     """
     try:
-        chosen_glyphs = _check(glyphs, speed)
+        chosen_glyphs = check(glyphs, speed)
         chosen = choose(playbook_path or SANDBOX, seed, {})
         if chosen.playbook.spec.manual:
             raise UnusableError(f"{chosen.playbook.path}: a manual playbook stands still; play it with: floodmark run")
@@ -86,17 +86,24 @@ def open_live(
 def make_app(session: Session, *, glyphs: GlyphSet, speed: float) -> "FloodmarkApp":
     """The app over a session, in real time."""
     from tui.app import FloodmarkApp  # noqa: PLC0415 - bad input is told without waiting for Textual
-    from tui.bridge import FRAME_S, SimBridge  # noqa: PLC0415
+    from tui.bridge import SimBridge  # noqa: PLC0415
     from tui.frameclock import WallClock  # noqa: PLC0415
 
-    frame = SSH_FRAME_S if os.environ.get("SSH_CONNECTION") else FRAME_S
-    bridge = SimBridge(session, WallClock(), speed=speed, frame_s=frame)
+    bridge = SimBridge(session, WallClock(), speed=speed, frame_s=frame_s())
     return FloodmarkApp(
-        bridge, playbook=session.playbook.name, seed=session.cluster.seed, glyphs=glyphs, keep_errors=True
-    )
+        bridge, playbook=session.playbook.name, seed=session.cluster.seed, glyphs=glyphs, keep_errors=True,
+        recorder=session.recorder,
+    )  # fmt: skip
 
 
-def _check(glyphs: str | None, speed: float) -> GlyphSet:
+def frame_s() -> float:
+    """Seconds between frames: over ssh every frame is traffic."""
+    from tui.bridge import FRAME_S  # noqa: PLC0415 - bad input is told without waiting for what the screen needs
+
+    return SSH_FRAME_S if os.environ.get("SSH_CONNECTION") else FRAME_S
+
+
+def check(glyphs: str | None, speed: float) -> GlyphSet:
     """The glyphs to use, once everything about the terminal and the options is in order."""
     try:
         chosen = choose_glyphs(glyphs)
@@ -134,7 +141,8 @@ def farewell(result: Result) -> str:
         f"{result.playbook}, seed {result.seed}: {result.verdict}{why}, {lost} of {ledger.acked}{broken},"
         f" {duration(result.virtual_us)} of cluster time\n"
         f"session  {result.session}\n"
-        f"report   floodmark report {result.session}"
+        f"report   floodmark report {result.session}\n"
+        f"export   floodmark export {result.session}"
     )
 
 

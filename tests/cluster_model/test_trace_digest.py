@@ -1,6 +1,6 @@
 """What the digest of a trace is about."""
 
-from cluster_model.events import ExpectationChecked, FaultSkipped, StepTaken
+from cluster_model.events import AdminAnswered, AdminRequested, ExpectationChecked, FaultSkipped, StepTaken
 from cluster_model.trace import NARRATION, Trace
 
 
@@ -18,3 +18,15 @@ def test_what_a_playbook_says_of_itself_is_left_out():
     skipped = FaultSkipped(3, "crash", "leader(orders-0)", "nobody")
     assert digest(step, skipped, checked) == digest(skipped)
     assert digest(skipped) != digest()
+
+
+def test_who_asked_for_an_operation_makes_no_difference():
+    def operation(by, detail="partition=orders-0"):
+        return (
+            AdminRequested(3, 1, "elect_leaders", by, detail),
+            AdminAnswered(4, 1, "elect_leaders", by, "", "done", 1),
+        )
+
+    assert digest(*operation("operator")) == digest(*operation("step 7"))
+    assert digest(*operation("operator")) != digest(*operation("operator", "partition=orders-1"))
+    assert digest(*operation("operator")) != digest()

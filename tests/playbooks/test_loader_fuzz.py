@@ -53,6 +53,7 @@ PIECES = st.sampled_from(
         "{repeat: 1999, steps: [{repeat: 1999, steps: [show]}]}", "settle: now", "stop: now", "executed: 1", "state(x)",
         "${x}", "${a}", "vars: {a: 1}", "vars: {a: '${a}'}", "include: az-loss",
         "- include: az-loss\n    with: {zone: a}", "with: ", "repeat: 2", "as: a", "include: [x, y]",
+        "heal: 3", "executed: 5", "- {at: 1s, executed: -1, stop: now}",
     ]
 ) | st.text(max_size=12)  # fmt: skip
 

@@ -82,11 +82,12 @@ def with_app(monkeypatch, **more):
 def test_leaving_seals_the_session_and_names_it_with_its_report(monkeypatch, terminal, capsys, tmp_path):
     with_app(monkeypatch)
     assert opened(out=tmp_path, seed=5) == 0
-    verdict, path, report = capsys.readouterr().out.splitlines()
+    verdict, path, report, export = capsys.readouterr().out.splitlines()
     (directory,) = tmp_path.iterdir()
     assert re.match(r"sandbox, seed 5: pass, no acknowledged record lost of \d+, 12.0s of cluster time$", verdict)
     assert path == f"session  {directory}"
     assert report == f"report   floodmark report {directory}"
+    assert export == f"export   floodmark export {directory}"
     assert (directory / "manifest.json").exists()
 
 

@@ -154,8 +154,9 @@ class MainScreen(Pages):
     def _state(self) -> status.Running:
         bridge = self.bridge
         return status.Running(
-            self.playbook, self.seed, bridge.paused, bridge.seeking, bridge.ended, bridge.speed, bridge.real_speed
-        )
+            self.playbook, self.seed, bridge.paused, bridge.seeking, bridge.ended, bridge.speed, bridge.real_speed,
+            recorded=bridge.at_end is not None,
+        )  # fmt: skip
 
     def _say_too_small(self) -> None:
         width, height = self.size
@@ -404,9 +405,9 @@ class MainScreen(Pages):
         """A key of the bar was clicked."""
         await self.run_action(message.action)
 
-    def toast(self, text: str, severity: Any = "information") -> None:
+    def toast(self, text: str, severity: Any = "information", *, seconds: float = 4) -> None:
         """One line about what the operator did; it goes away by itself."""
-        self.app.notify(self.look.text(text), severity=severity, timeout=4, markup=False)
+        self.app.notify(self.look.text(text), severity=severity, timeout=seconds, markup=False)
 
     def _moved(self) -> None:
         """Something changed by a key: show it, and let frames come again if they had stopped."""

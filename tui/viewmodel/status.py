@@ -24,6 +24,8 @@ class Running:
     ended: bool
     asked: float
     real: float
+    recorded: bool = False
+    """Whether it is a recording that is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +68,12 @@ def build(view: ClusterView, running: Running, width: int) -> StatusBar:
 
 def _pill(running: Running) -> tuple[str, str]:
     if running.ended:
-        return " ENDED   ", "pill_paused"
+        return " AT END  " if running.recorded else " ENDED   ", "pill_paused"
     if running.seeking:
         return f" {glyphs.SEEK} SEEK  ", "pill_seek"
     if running.paused:
         return f" {glyphs.PAUSED} PAUSED", "pill_paused"
-    return f" {glyphs.PLAY} LIVE  ", "pill_live"
+    return f" {glyphs.PLAY} {'PLAY' if running.recorded else 'LIVE'}  ", "pill_live"
 
 
 def _speed(running: Running, wide: bool) -> str:

@@ -1,0 +1,113 @@
+"""``floodmark export``: one document on stdout, or one file; nothing where it cannot be done."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from faults.action import Action
+from playbooks import layout
+from playbooks.loader import load, loads
+from playbooks.recorder import Recorder
+from playbooks.session import Session
+from tests.cli.running import Typed
+from tests.support.playbooks import timed
+
+Type = Callable[..., Typed]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    parent = tmp_path_factory.mktemp("sessions")
+    session = Session.start(timed(settle="1s"), recorder=Recorder(parent, live=True), open_ended=True)
+    session.advance(2_000_000)
+    session.act(Action("inject", "lag", "broker(2)", {"latency": 30_000}))
+    session.advance(4_000_000)
+    return Path(session.finish().session)
+
+
+def test_the_document_is_all_there_is_on_stdout(typed: Type, recorded: Path) -> None:
+    done = typed("export", recorded)
+    assert done.code == 0
+    playbook = loads(done.out, "x.yaml")
+    assert [step.name for step in playbook.steps] == ["lag", "now"]
+    assert "2 steps, 2 of them the operator's" in done.err
+
+
+def test_a_file_is_named_and_runs_to_the_same_digest(typed: Type, recorded: Path, here: Path) -> None:
+    manifest = layout.read_manifest(recorded)
+    assert manifest is not None
+    done = typed("export", recorded, "-o", "again.yaml", "--name", "again")
+    assert (done.code, done.out) == (0, "")
+    assert manifest.digest in done.err
+    assert load(here / "again.yaml").name == "again"
+    run = typed("run", "again.yaml", "--json", "--out", "sessions")
+    assert run.code == 0
+    assert f'"digest": "{manifest.digest}"' in run.out
+    assert sorted(path.name for path in here.iterdir()) == ["again.yaml", "sessions"]
+
+
+def test_a_file_that_is_there_is_left_alone(typed: Type, recorded: Path, here: Path) -> None:
+    (here / "mine.yaml").write_text("precious")
+    done = typed("export", recorded, "-o", "mine.yaml")
+    assert done.code == 2
+    assert "mine.yaml is there already; --force writes over it" in done.err
+    assert (here / "mine.yaml").read_text() == "precious"
+    assert typed("export", recorded, "-o", "mine.yaml", "--force").code == 0
+    assert (here / "mine.yaml").read_text().startswith("# Made by floodmark")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("nobody",), "no session nobody"),
+        (("RECORDED", "--name", "a b"), "--name: found 'a b', allowed is a name of letters"),
+        (("RECORDED", "-o", "."), "-o: . is a directory, allowed is a file"),
+        (("RECORDED", "-o", "none/x.yaml"), "cannot write none/x.yaml: No such file or directory"),
+    ],
+)
+def test_bad_input_is_one_error(typed: Type, recorded: Path, here: Path, words: tuple[str, ...], told: str) -> None:
+    done = typed("export", *[recorded if word == "RECORDED" else word for word in words])
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+    assert done.err.count("error") == 1
+    assert list(here.iterdir()) == []
+
+
+def test_a_recording_of_other_events_is_refused(typed: Type, recorded: Path, here: Path) -> None:
+    copy = Path(shutil.copytree(recorded, here / "copy"))
+    for name in (layout.MANIFEST, layout.RESULT, layout.EVENTS_PARQUET):
+        (copy / name).unlink()
+    actions = (copy / layout.ACTIONS).read_text()
+    (copy / layout.ACTIONS).write_text(actions.replace("30000", "40000"))
+    done = typed("export", copy, "-o", "x.yaml")
+    assert done.code == 1
+    assert "the replay differs from event" in done.err
+    assert not (here / "x.yaml").exists()
+
+
+def test_a_torn_session_says_so(typed: Type, recorded: Path, here: Path) -> None:
+    copy = Path(shutil.copytree(recorded, here / "copy"))
+    for name in (layout.MANIFEST, layout.RESULT, layout.EVENTS_PARQUET):
+        (copy / name).unlink()
+    events = (copy / layout.EVENTS).read_bytes()
+    (copy / layout.EVENTS).write_bytes(events[: len(events) * 2 // 3])
+    done = typed("export", copy)
+    assert done.code == 0
+    assert "note: " in done.err
+    assert "# The recording breaks off at " in done.out
+
+
+def test_opening_what_is_no_session_is_one_error(typed: Type, here: Path) -> None:
+    done = typed("open", "nobody")
+    assert (done.code, done.out) == (2, "")
+    assert "no session nobody" in done.err
+    (here / "empty").mkdir()
+    assert "nothing is recorded in it yet" in typed("open", "empty").err
+
+
+def test_opening_needs_a_terminal(typed: Type, recorded: Path) -> None:
+    done = typed("open", recorded)
+    assert done.code == 2
+    assert "needs a terminal" in done.err

@@ -1,0 +1,227 @@
+"""A recorded session on the screen: it goes as it went, can be looked at, and cannot be changed."""
+
+import shutil
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from faults.action import Action
+from playbooks import layout
+from playbooks.bundled import path_of
+from playbooks.exporting import export
+from playbooks.loader import load, loads
+from playbooks.reading_sessions import SessionError, read_session
+from playbooks.recorder import Recorder
+from playbooks.reopening import Reopened
+from playbooks.running import start_session
+from playbooks.session import Session
+from tests.support.playbooks import MANUAL
+from tests.tui.driving import Driver, driving
+from tui import opening
+from tui.frameclock import StepClock
+from tui.launch import UnusableError
+
+SECOND = 1_000_000
+
+
+def record(parent):
+    session = Session.start(load(path_of("sandbox")), recorder=Recorder(parent, live=True), open_ended=True)
+    session.advance(2 * SECOND, 4_000)
+    session.act(Action("inject", "crash", "broker(1)", {}, 4 * SECOND))
+    session.act(Action("inject", "lag", "broker(2)", {}, SECOND))
+    session.advance(9 * SECOND)
+    session.act(Action("heal", "all"))
+    session.advance(10 * SECOND)
+    return session
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    return Path(record(tmp_path_factory.mktemp("recorded")).finish().session)
+
+
+@asynccontextmanager
+async def opened(path, size=(120, 40), speed=1.0):
+    clock = StepClock()
+    app = opening.make_app(Reopened(read_session(path)), glyphs="unicode", speed=speed, clock=clock)
+    async with app.run_test(size=size, notifications=True) as pilot:
+        await pilot.pause()
+        yield Driver(pilot, app, clock)
+
+
+def torn(path, parent):
+    copy = Path(shutil.copytree(path, parent / "torn"))
+    for name in (layout.MANIFEST, layout.RESULT, layout.EVENTS_PARQUET):
+        (copy / name).unlink()
+    events = copy / layout.EVENTS
+    events.write_bytes(events.read_bytes()[: events.stat().st_size // 2])
+    return copy
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_it_plays_with_what_the_operator_did_and_stands_still_at_its_end(recorded, size):
+    async with opened(recorded, size) as driver:
+        assert "▶ PLAY" in driver.text()
+        await driver.seconds(3)
+        assert "00:03.0" in driver.text()
+        assert "b1 crashed" in driver.text()
+        await driver.press("]", "]", "]", "]", "]", "]")
+        await driver.seconds(20)
+        assert driver.bridge.ended
+        assert "AT END" in driver.text()
+        assert driver.toasts().count("end of the recording") == 1
+        before = driver.bridge.view.now_us
+        await driver.press("space", ".")
+        await driver.seconds(2)
+        assert driver.bridge.view.now_us == before
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_nothing_can_be_broken_in_it(recorded, size):
+    async with opened(recorded, size) as driver:
+        await driver.seconds(1)
+        await driver.press("f", "c")
+        assert driver.toasts()[-1] == "refused: this is a recording: crash cannot be done in it any more"
+        assert all(broker.state == "up" for broker in driver.bridge.view.brokers)
+
+
+async def test_it_pauses_and_goes_on_an_event_at_a_time(recorded):
+    async with opened(recorded) as driver:
+        await driver.seconds(1)
+        await driver.press("space")
+        before = driver.bridge.session.cluster.executed
+        await driver.press(".", ".")
+        assert driver.bridge.session.cluster.executed == before + 2
+        assert "PAUSED" in driver.text()
+        await driver.press(">")
+        await driver.seconds(8)
+        assert "b1 crashed" in driver.text()
+        assert driver.bridge.paused
+
+
+async def test_a_torn_one_goes_up_to_its_last_flush_and_says_so(recorded, tmp_path):
+    path = torn(recorded, tmp_path)
+    last_us = read_session(path).last_us
+    async with opened(path, speed=100.0) as driver:
+        assert any("its end is missing" in toast for toast in driver.toasts())
+        await driver.seconds(20)
+        assert driver.bridge.ended
+        assert driver.bridge.view.now_us == last_us
+        assert driver.toasts()[-1] == "end of the recording: it breaks off here"
+
+
+async def test_a_rerun_that_differs_says_so_and_stops(recorded, tmp_path):
+    path = torn(recorded, tmp_path)
+    actions = path / layout.ACTIONS
+    actions.write_text(actions.read_text().replace('"broker(1)"', '"broker(3)"'))
+    async with opened(path, speed=100.0) as driver:
+        await driver.seconds(10)
+        assert driver.bridge.ended
+        assert driver.toasts()[-1].startswith("the rerun differs from the recording: the replay differs from event")
+
+
+@pytest.mark.parametrize("batch", [0, 1, 7])
+def test_however_it_is_sliced_it_comes_to_its_end(recorded, batch):
+    reopened = Reopened(read_session(recorded))
+    events = reopened.drain()
+    while reopened.advance(reopened.cluster.now_us + 300_000, batch):
+        events += reopened.drain()
+    events += reopened.drain()
+    manifest = layout.read_manifest(recorded)
+    assert (reopened.difference, len(events)) == ("", manifest.events)
+    assert reopened.cluster.digest() == manifest.digest
+
+
+def test_one_that_was_stepped_by_hand_is_refused(tmp_path):
+    result = start_session(loads(MANUAL, "m.yaml"), recorder=Recorder(tmp_path)).finish()
+    with pytest.raises(SessionError, match="was stepped by hand"):
+        Reopened(read_session(Path(result.session)))
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    monkeypatch.setattr("tui.launch.has_terminal", lambda: True)
+
+
+class FakeApp:
+    failure = None
+    return_code = 0
+
+    def __init__(self, deed):
+        self.run = deed
+
+
+def test_leaving_says_where_it_was_left(recorded, terminal, monkeypatch, capsys):
+    monkeypatch.setattr(opening, "make_app", lambda session, **_: FakeApp(lambda: session.advance(2 * SECOND)))
+    assert opening.open_recorded(str(recorded), glyphs=None, speed=1.0) == 0
+    assert capsys.readouterr().err == f"{recorded}: left at 2.0s\n"
+
+
+def test_a_rerun_that_differed_is_the_exit_code(recorded, tmp_path, terminal, monkeypatch, capsys):
+    path = torn(recorded, tmp_path)
+    actions = path / layout.ACTIONS
+    actions.write_text(actions.read_text().replace('"broker(1)"', '"broker(3)"'))
+    monkeypatch.setattr(opening, "make_app", lambda session, **_: FakeApp(lambda: session.advance(20 * SECOND)))
+    assert opening.open_recorded(str(path), glyphs=None, speed=1.0) == 1
+    assert "the replay differs from event" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("glyphs", "speed"), [("emoji", 1.0), (None, 0.0)])
+def test_bad_options_are_refused(recorded, terminal, capsys, glyphs, speed):
+    assert opening.open_recorded(str(recorded), glyphs=glyphs, speed=speed) == 2
+    assert capsys.readouterr().err.count("error") == 1
+    assert issubclass(UnusableError, Exception)
+
+
+# -- exporting from the screen ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_a_key_writes_a_playbook_of_the_session_so_far(tmp_path, size):
+    session = record(tmp_path)
+    async with driving(size, session=session) as driver:
+        driver.app.recorder = session.recorder
+        await driver.press("E")
+        await driver.app.workers.wait_for_complete()
+        await driver.pilot.pause()
+        (written,) = tmp_path.glob("*.yaml")
+        assert driver.toasts()[-1] == f"a playbook of the session so far: {written}"
+        assert "inject: crash" in written.read_text()
+        await driver.seconds(1)
+        assert session.phase == "steps"
+
+
+async def test_a_session_that_is_not_recorded_cannot_be_exported():
+    async with driving() as driver:
+        await driver.press("E")
+        assert "not being recorded" in driver.toasts()[-1]
+
+
+async def test_an_export_that_fails_says_why(tmp_path):
+    session = record(tmp_path)
+    async with driving(session=session) as driver:
+        driver.app.recorder = session.recorder
+        (session.recorder.path / layout.START).write_text("{")
+        await driver.press("E")
+        await driver.app.workers.wait_for_complete()
+        await driver.pilot.pause()
+        assert driver.toasts()[-1].startswith("error: ")
+        assert list(tmp_path.glob("*.yaml")) == []
+
+
+async def test_what_was_done_on_the_screen_comes_to_the_same_digest(tmp_path):
+    session = Session.start(load(path_of("sandbox")), seed=4, recorder=Recorder(tmp_path, live=True), open_ended=True)
+    async with driving(session=session) as driver:
+        await driver.seconds(2)
+        await driver.press("f", "c")
+        await driver.press("space", ".", ".", ".", "l", "f", "l", ".", "a", "l")
+        await driver.press("left", "left", "f", "g", "space")
+        await driver.seconds(3)
+        await driver.press("H")
+        await driver.seconds(1)
+    result = session.finish()
+    found = export(read_session(Path(result.session)))
+    assert found.digest == result.digest
+    assert found.operator >= 4
+    assert start_session(loads(found.text, "x.yaml")).finish().digest == result.digest

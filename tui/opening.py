@@ -1,0 +1,71 @@
+"""``floodmark open``: a recorded session on the screen, run again to be looked at and not to be changed."""
+
+from typing import TYPE_CHECKING
+
+from cluster_model.errors import ModelError
+from playbooks.layout import sessions_root
+from playbooks.loader import PlaybookError
+from playbooks.reading_sessions import SessionError, find_session, read_session
+from playbooks.reopening import Reopened
+from tui.cli.console import BAD_INPUT, FAILED, complain, complain_of, people, say
+from tui.cli.crash import keep
+from tui.glyphs import GlyphSet
+from tui.launch import UnusableError, check, frame_s
+from tui.viewmodel.words import duration
+
+if TYPE_CHECKING:
+    from tui.app import FloodmarkApp
+    from tui.frameclock import FrameClock
+
+END = "end of the recording"
+
+
+def open_recorded(text: str, *, glyphs: str | None, speed: float) -> int:
+    """Open the session at a path or of an id; returns the exit code of the program.
+
+    0: looked at; 1: it came out differently, told on stderr; 2: bad input; 70: something broke inside.
+    """
+    try:
+        reopened = Reopened(read_session(find_session(text, sessions_root())))
+        chosen = check(glyphs, speed)
+    except PlaybookError as error:
+        complain_of(error)
+        return BAD_INPUT
+    except (UnusableError, ModelError, SessionError) as error:
+        complain(str(error))
+        return BAD_INPUT
+    app = make_app(reopened, glyphs=chosen, speed=speed)
+    app.run()
+    if app.failure is not None:
+        return keep(app.failure)
+    if reopened.difference:
+        complain(reopened.difference)
+        return FAILED
+    at = END if reopened.over else f"left at {duration(reopened.cluster.now_us)}"
+    say(people(), f"{reopened.recorded.path}: {at}")
+    return app.return_code or 0
+
+
+def make_app(
+    reopened: Reopened, *, glyphs: GlyphSet, speed: float, clock: "FrameClock | None" = None
+) -> "FloodmarkApp":
+    """The app over a recording, in real time unless there is another clock."""
+    from tui.app import FloodmarkApp  # noqa: PLC0415 - bad input is told without waiting for Textual
+    from tui.bridge import SimBridge  # noqa: PLC0415
+    from tui.frameclock import WallClock  # noqa: PLC0415
+
+    bridge = SimBridge(
+        reopened, clock or WallClock(), speed=speed, frame_s=frame_s(), at_end=lambda: words_at_end(reopened)
+    )
+    recorded = reopened.recorded
+    return FloodmarkApp(
+        bridge, playbook=recorded.start.playbook, seed=recorded.start.seed, glyphs=glyphs, keep_errors=True,
+        notes=recorded.notes,
+    )  # fmt: skip
+
+
+def words_at_end(reopened: Reopened) -> str:
+    """What is to be said where the recording ends."""
+    if reopened.difference:
+        return f"the rerun differs from the recording: {reopened.difference.splitlines()[0]}"
+    return f"{END}: it breaks off here" if reopened.recorded.cut_short else END
