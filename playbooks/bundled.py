@@ -1,4 +1,4 @@
-"""The playbooks that come with floodmark, by name."""
+"""The playbooks that come with floodmark, and the fragments that a playbook may include, by name."""
 
 from functools import cache
 from pathlib import Path
@@ -7,12 +7,19 @@ from typing import Final
 from playbooks.problems import nearest, shown
 
 LIBRARY: Final = Path(__file__).parent / "library"
+FRAGMENTS: Final = LIBRARY / "fragments"
 
 
 @cache
 def names() -> tuple[str, ...]:
     """Names of all bundled playbooks, in alphabetical order."""
     return tuple(sorted(path.stem for path in LIBRARY.glob("*.yaml")))
+
+
+@cache
+def fragment_names() -> tuple[str, ...]:
+    """Names of all bundled fragments, in alphabetical order."""
+    return tuple(sorted(path.stem for path in FRAGMENTS.glob("*.yaml")))
 
 
 def path_of(name: str) -> Path:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from cluster_model.checker.record_ranges import Survey
 from cluster_model.cluster import Cluster
 from cluster_model.stepping.cluster import ManualCluster
 from playbooks.model import Playbook
@@ -39,5 +40,5 @@ def conclude_session(
         view=replace(view, ledger=ledger),
     )
     if recorder is not None:
-        recorder.seal(result)
+        recorder.seal(result, Survey(cluster.world, cluster.checker.ledger))
     return result

@@ -95,8 +95,10 @@ class Watch:
         else:
             self._decide(self.at_us, self.detail)
 
-    def checked(self) -> Checked:
-        """The verdict as a result has it."""
+    def checked(self, undecided: str = "") -> Checked:
+        """The verdict as a result has it; ``undecided`` is the detail of what is still open, where that can be."""
+        if undecided and not self.final:
+            return Checked(self.expectation.text, ok=False, at_us=-1, detail=undecided)
         return Checked(self.expectation.text, self.ok, self.at_us, self.detail)
 
     def save(self) -> tuple[Any, ...]:

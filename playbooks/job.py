@@ -41,7 +41,7 @@ class Job:
     until_us: int = -1
     """Virtual time at which it is cut off; -1 never."""
     fragments: Mapping[str, str] = field(default_factory=dict)
-    """Texts that the playbook includes, by their path as written."""
+    """Texts that the playbook includes, as ``Playbook.fragments`` has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def perform(job: Job, tell: Callable[[Progress], None]) -> Outcome:
 
 
 def _run(job: Job, recorder: Recorder | None, tell: Callable[[Progress], None]) -> Result:
-    playbook = loads(job.text, job.path)
+    playbook = loads(job.text, job.path, job.fragments)
     session = start_session(playbook, seed=job.seed, recorder=recorder, until_us=job.until_us)
     recording = str(recorder.path) if recorder is not None else ""
     tell(Progress(0, stage(session), recording))

@@ -93,9 +93,10 @@ class Judging:
         for checked in self._expecting.close(self._cluster.query, self._cluster.now_us):
             self._announce(checked)
 
-    def checked(self) -> tuple[Checked, ...]:
-        """Everything that was judged, for the result."""
-        return (*self._step_checks, *self._unreached, *(watch.checked() for watch in self._expecting.watches))
+    def checked(self, undecided: str = "") -> tuple[Checked, ...]:
+        """Everything that was judged, for the result; ``undecided`` is the detail of what is still open."""
+        watched = (watch.checked(undecided) for watch in self._expecting.watches)
+        return (*self._step_checks, *self._unreached, *watched)
 
     def _announce(self, checked: Checked) -> None:
         self._cluster.emit(ExpectationChecked(self._cluster.now_us, checked.text, checked.ok, checked.detail))

@@ -11,20 +11,31 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 PLAYBOOK: Final = "playbook.yaml"
+FRAGMENTS: Final = "fragments.json"
+"""Text of each fragment that the playbook includes; absent where it includes none."""
 START: Final = "start.json"
 EVENTS: Final = "events.jsonl"
 ACTIONS: Final = "actions.jsonl"
 EVENTS_PARQUET: Final = "events.parquet"
+LEDGER: Final = "ledger.parquet"
+"""Every record in ranges: what its producer was told, and where it is."""
 RESULT: Final = "result.json"
 MANIFEST: Final = "manifest.json"
 CRASH_LOG: Final = "crash.log"
 """Beside a session whose run ended in an internal error: what went wrong."""
+TORN_TAILS: Final = {EVENTS: "events.torn", ACTIONS: "actions.torn"}
+"""Log → where the half of a line goes that it ended in, when the session is recovered."""
+SEALED: Final = (EVENTS_PARQUET, LEDGER, RESULT)
+"""What sealing makes, besides the manifest."""
+
+FORMAT: Final = 1
+"""Major version of the layout: readers of another refuse. Columns, fields, kinds and files are added without it."""
 
 DIRECTORY_PREFIX: Final = "session_id="
 SESSIONS_VARIABLE: Final = "FLOODMARK_SESSIONS"
@@ -52,6 +63,8 @@ class TopicStart:
 class Head:
     """What both files say of a session, first of all."""
 
+    format: int
+    """Files without it are of format 1."""
     schema_version: int
     tool_version: str
     session_id: str
@@ -103,6 +116,16 @@ class Manifest(Head):
     verdict: str
     status: str
     files: dict[str, FileSeal]
+    scenario_sha256: str = ""
+    """Of all that decides what happens, an operator's actions apart; empty in sessions from before it was kept."""
+    actions: int = -1
+    kinds: dict[str, int] = field(default_factory=dict)
+    """Kind → how many events; empty likewise."""
+
+    @property
+    def recovered(self) -> bool:
+        """Whether the session ends where its process died, and not where its playbook does."""
+        return self.status == "recovered"
 
 
 def session_name(wall_start: datetime, playbook: str, seed: int, salt: str) -> str:
@@ -124,6 +147,29 @@ def sessions_root(environment: Mapping[str, str] = os.environ) -> Path:
 def sessions_under(parent: Path) -> list[Path]:
     """The session directories right under ``parent``, oldest id first."""
     return sorted(path for path in parent.glob(f"{DIRECTORY_PREFIX}*") if path.is_dir())
+
+
+def files_in(directory: Path) -> list[str]:
+    """The files of a session in order, subdirectories with a slash; not the half-written ones, nor any link."""
+    found = [path for path in directory.rglob("*") if path.is_file() and not path.is_symlink()]
+    names = [path.relative_to(directory).as_posix() for path in found if not path.name.startswith(".")]
+    return sorted(names)
+
+
+def why_no_session(directory: Path) -> str:
+    """What a directory without ``start.json`` is: one in which nothing is recorded yet, or none of ours."""
+    early = {PLAYBOOK, EVENTS, ACTIONS}
+    try:
+        inside = list(directory.iterdir())
+        empty = all(
+            path.name.startswith(".") or path.name == PLAYBOOK or (path.name in early and not path.stat().st_size)
+            for path in inside
+        )
+    except OSError as error:
+        return f"{directory} cannot be read: {error.strerror}"
+    if empty:
+        return f"{directory}: nothing is recorded in it yet: it has no {START}, which comes before the first event"
+    return f"{directory} is no session: it has no {START}"
 
 
 def read_start(directory: Path) -> Start:
@@ -159,12 +205,29 @@ def read_manifest(directory: Path) -> Manifest | None:
         verdict=_take(path, found, "verdict", str),
         status=_take(path, found, "status", str),
         files={name: _file_seal(path, name, seal) for name, seal in files.items()},
+        scenario_sha256=_take(path, {"scenario_sha256": "", **found}, "scenario_sha256", str),
+        actions=_take(path, {"actions": -1, **found}, "actions", int),
+        kinds=_counts(path, _take(path, {"kinds": {}, **found}, "kinds", dict)),
     )
+
+
+def read_fragments(directory: Path) -> dict[str, str]:
+    """Read ``fragments.json``: path from the playbook → text; empty without one. Raises :class:`LayoutError`."""
+    path = directory / FRAGMENTS
+    if not path.exists():
+        return {}
+    found = read_object(path)
+    return {name: _take(path, found, name, str) for name in found}
 
 
 def _head(path: Path, found: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of :class:`Head`, checked."""
-    numbers = {name: _take(path, found, name, int) for name in ("schema_version", "seed")}
+    found = {"format": 1, **found}
+    number = _take(path, found, "format", int)
+    if number > FORMAT:
+        by = found.get("tool_version", "unknown")
+        raise LayoutError(f"{path}: recorded by floodmark {by} in format {number}, this one reads up to {FORMAT}")
+    numbers = {name: _take(path, found, name, int) for name in ("format", "schema_version", "seed")}
     texts = ("tool_version", "session_id", "playbook", "title", "profile", "wall_start")
     return {**numbers, **{name: _take(path, found, name, str) for name in texts}}
 
@@ -189,6 +252,10 @@ def read_object(path: Path) -> dict[str, Any]:
         # JSON can spell half of a surrogate pair, which no file or column can hold afterwards.
         raise LayoutError(f"{path}: holds a text that is not Unicode") from None
     return found
+
+
+def _counts(path: Path, found: Mapping[str, Any]) -> dict[str, int]:
+    return {kind: _take(path, found, kind, int) for kind in found}
 
 
 def _topic(path: Path, found: object) -> TopicStart:

@@ -5,10 +5,12 @@ the brokers, partitions and groups that there will be. What could not be read is
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from playbooks import layout
 from playbooks.grid import Grid
 from playbooks.model import Playbook
 from playbooks.problems import PlaybookError, Problem
@@ -16,7 +18,9 @@ from playbooks.reading.cell_checks import check_cells
 from playbooks.reading.cluster import build_clients, build_cluster, build_topics
 from playbooks.reading.cluster_keys import CLIENTS, CLUSTER, TOPICS
 from playbooks.reading.expectations import read_expectations
+from playbooks.reading.fragments import Kept, OnDisk
 from playbooks.reading.guards import GUARDS, read_guards
+from playbooks.reading.includes import BROUGHT, Includer
 from playbooks.reading.kinds import (
     DURATION,
     NAME,
@@ -34,10 +38,12 @@ from playbooks.reading.kinds import (
 )
 from playbooks.reading.listing import read_steps
 from playbooks.reading.notes import Notes
+from playbooks.reading.variable_keys import FRAGMENT_NAME, INCLUDE, VARS
 from playbooks.reading.vary import VARY, read_grid
 from playbooks.reading.versions import Profiles
 from playbooks.units import duration_us
-from playbooks.yamlpos import MAX_BYTES, Mapping, Node, compose, decode
+from playbooks.yamlpos import MAX_BYTES, Node, compose, decode
+from playbooks.yamlpos import Mapping as YamlMapping
 
 __all__ = ["DEFAULT_SETTLE_US", "PLAYBOOK", "PlaybookError", "Problem", "load", "loads"]
 
@@ -73,6 +79,8 @@ PLAYBOOK: Final = Record(
         ),
         "profiles": Key(Profiles(), "Kafka versions under which it is expected to pass; its cluster's unless given."),
         "tags": Key(ListOf(NAME, 0, 50), "Words to find it by."),
+        "vars": VARS,
+        "include": INCLUDE,
         "seed": Key(Integer(0, 2**63 - 1), "Seed of every random stream; 0 unless given."),
         "stepping": Key(Choice(("timed", "manual")), "Manual turns off every timer and delivery: only steps act."),
         "cluster": Key(CLUSTER, "What to build; three brokers of the newest Kafka unless given."),
@@ -87,13 +95,25 @@ PLAYBOOK: Final = Record(
 )
 """Every key of a playbook."""
 
+FRAGMENT: Final = Record(
+    {"floodmark": PLAYBOOK.keys["floodmark"], "fragment": FRAGMENT_NAME}
+    | {name: PLAYBOOK.keys[name] for name in ("title", "story", "vars", "include")}
+    | {name: replace(PLAYBOOK.keys[name], required=False) for name in BROUGHT}
+)
+"""Every key of a fragment."""
+
 
 def load(path: str | Path) -> Playbook:
-    """The playbook in a file.
+    """The playbook in a file. That of a session has its fragments in the session.
 
     Raises:
         PlaybookError: with every mistake in it; also when the file cannot be read.
     """
+    return loads(read_text(path), str(path), _kept_beside(Path(path)))
+
+
+def read_text(path: str | Path) -> str:
+    """The text of a file. Raises :class:`PlaybookError` when it cannot be read, is too large, or is not UTF-8."""
     shown_path = str(path)
     try:
         with Path(path).open("rb") as file:
@@ -101,33 +121,53 @@ def load(path: str | Path) -> Playbook:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise PlaybookError([Problem(shown_path, 1, 1, "", f"cannot be read: {reason or error}")]) from None
-    return loads(decode(data, shown_path), shown_path)
+    return decode(data, shown_path)
 
 
-def loads(text: str, path: str) -> Playbook:
+def _kept_beside(path: Path) -> dict[str, str] | None:
+    """The fragments of a session, where the file is its playbook."""
+    if path.name != layout.PLAYBOOK or not (path.parent / layout.START).is_file():
+        return None
+    try:
+        return layout.read_fragments(path.parent)
+    except layout.LayoutError as error:
+        raise PlaybookError([Problem(str(path), 1, 1, "include", f"its fragments cannot be read: {error}")]) from None
+
+
+def loads(text: str, path: str, fragments: Mapping[str, str] | None = None) -> Playbook:
     """The playbook in ``text``; ``path`` stands in messages and gives the name where the text has none.
+
+    Fragments are read from beside ``path``. With ``fragments`` (``Playbook.fragments`` of what was read before, as for
+    a session or a changed text) they are read from there and never from the disk, and a variable that nothing uses any
+    more is no mistake.
 
     Raises:
         PlaybookError: with every mistake in it.
     """
     root, problems = compose(text, path)
     notes = Notes(path, problems)
-    notes.root = root if isinstance(root, Mapping) else None
-    playbook = _read(root, text, notes)
-    varied = _vary(notes, text) if notes.root is not None else None
-    if notes.problems or playbook is None:
-        raise PlaybookError(notes.problems)
-    return replace(playbook, grid=varied)
+    if isinstance(root, YamlMapping) and "fragment" in root.entries:
+        where = root.entries["fragment"][0]
+        notes.problem(where, "fragment", "found a fragment, which is no playbook by itself: one that includes it is")
+        raise PlaybookError(notes.told)
+    notes.root = root if isinstance(root, YamlMapping) else None
+    source = OnDisk(path) if fragments is None else Kept(path, fragments)
+    includer = Includer(notes, source, PLAYBOOK, FRAGMENT)
+    playbook = _read(includer.whole(root, unused=fragments is None), text, notes)
+    varied = _vary(notes, text, includer.texts) if notes.root is not None else None
+    if notes.told or playbook is None:
+        raise PlaybookError(notes.told)
+    return replace(playbook, grid=varied, fragments=includer.texts, variables=includer.variables)
 
 
-def _vary(notes: Notes, text: str) -> Grid | None:
+def _vary(notes: Notes, text: str, fragments: Mapping[str, str]) -> Grid | None:
     """The grid, with all its cells checked if nothing else is wrong."""
     node = notes.root.get("vary") if notes.root is not None else None
     varied = read_grid(node, notes.root, notes) if node is not None and notes.root is not None else None
     if varied is None:
         return None
     if not notes.problems:
-        check_cells(*varied, text, lambda cell: loads(cell, notes.path), notes)
+        check_cells(*varied, text, lambda cell: loads(cell, notes.path, fragments), notes)
     return varied[0]
 
 

@@ -125,6 +125,14 @@ class ManualSession:
         )
         return self._result
 
+    def standing(self, reason: str) -> Result:
+        """Like :meth:`Session.standing`."""
+        judged = (*self._step_checks, *(watch.checked(reason) for watch in self._expecting.watches))
+        broken = self._expecting.broken or any(not each.ok for each in self._step_checks)
+        return conclude_session(
+            self.playbook, self.cluster, None, self._findings, checked=judged, broken=broken, reason=reason
+        )
+
     def position(self) -> dict[str, int]:
         """Where the session stands: its only clock is the number of steps taken."""
         return {"at_us": 0, "executed": 0, "steps": self.steps_taken}

@@ -114,6 +114,10 @@ class Playbook:
     """Where the story comes from: the key ``source`` of the file."""
     profiles: tuple[str, ...] = ()
     """The Kafka versions under which it is expected to pass, oldest first."""
+    fragments: dict[str, str] = field(default_factory=dict)
+    """Text of every fragment it includes, by the path from the playbook; kept with every recorded session, too."""
+    variables: tuple[str, ...] = ()
+    """Names of its variables, and of those of the fragments at its head."""
     grid: Grid | None = None
     """What ``vary`` says, where the playbook has one."""
 

@@ -56,6 +56,8 @@ class Recorded:
     """None for a torn session."""
     playbook: str
     """The playbook's text."""
+    fragments: dict[str, str] = field(repr=False)
+    """Texts of the fragments that it includes, by their paths from it."""
     events: bytes = field(repr=False)
     """Whole lines of the event log."""
     count: int
@@ -65,6 +67,11 @@ class Recorded:
     actions: tuple[RecordedAction, ...]
     notes: tuple[str, ...]
     """What a reader should know: that the session is torn, and where."""
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether it ends where its process died: torn, or sealed after that."""
+        return self.manifest is None or self.manifest.recovered
 
 
 def find_session(text: str, root: Path) -> Path:
@@ -88,24 +95,22 @@ def read_session(path: Path) -> Recorded:
         SessionError: a file is missing, is not what it should be, or has changed since it was sealed.
     """
     if not (path / layout.START).is_file():
-        raise SessionError(f"{path} is no session: it has no {layout.START}{_sessions_inside(path)}")
+        raise SessionError(f"{layout.why_no_session(path)}{_sessions_inside(path)}")
     try:
         start = layout.read_start(path)
         manifest = layout.read_manifest(path)
         until_us = layout.read_object(path / layout.START).get("until_us", -1)
+        fragments = layout.read_fragments(path)
     except layout.LayoutError as error:
         raise SessionError(str(error)) from None
-    if start.schema_version > SCHEMA_VERSION:
-        raise SessionError(
-            f"{path} was recorded by floodmark {start.tool_version} with schema version {start.schema_version}; "
-            f"this one reads up to {SCHEMA_VERSION}"
-        )
     if manifest is not None:
         _check_seal(path, manifest)
-    notes: list[str] = []
+    notes = _of_another_version(start)
     events = _whole_lines(path / layout.EVENTS, notes)
     if manifest is None:
         notes.append("not sealed: the process that recorded it died, so its end is missing")
+    elif manifest.recovered:
+        notes.append("recovered: the process that recorded it died, so its end is missing")
     count, last_us = _check_events(path / layout.EVENTS, events)
     return Recorded(
         path=path,
@@ -113,12 +118,20 @@ def read_session(path: Path) -> Recorded:
         until_us=until_us if isinstance(until_us, int) else -1,
         manifest=manifest,
         playbook=_text(path / layout.PLAYBOOK),
+        fragments=fragments,
         events=events,
         count=count,
         last_us=last_us,
         actions=_actions(path / layout.ACTIONS, notes),
         notes=tuple(notes),
     )
+
+
+def _of_another_version(start: layout.Start) -> list[str]:
+    if start.schema_version <= SCHEMA_VERSION:
+        return []
+    said = f"recorded by floodmark {start.tool_version} with schema version {start.schema_version}"
+    return [f"{said}, this one knows {SCHEMA_VERSION}: what it does not know is left out"]
 
 
 def _sessions_inside(path: Path) -> str:
@@ -128,7 +141,8 @@ def _sessions_inside(path: Path) -> str:
 
 
 def _check_seal(path: Path, manifest: layout.Manifest) -> None:
-    for name in (layout.EVENTS, layout.PLAYBOOK, layout.START, layout.ACTIONS):
+    fragments = layout.FRAGMENTS in manifest.files or (path / layout.FRAGMENTS).exists()
+    for name in (layout.EVENTS, layout.PLAYBOOK, layout.START, layout.ACTIONS, *([layout.FRAGMENTS] * fragments)):
         seal = manifest.files.get(name)
         if seal is None:
             raise SessionError(f"{path / layout.MANIFEST}: files: {name} is missing")

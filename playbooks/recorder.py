@@ -1,30 +1,41 @@
 """Writes a session down while it runs, so that killing the process loses next to nothing.
 
 Events go to an unbuffered append-only file in batches of whole lines: after 1024 events, after 200 ms of wall time,
-and at once for the rare kinds. Whatever ``write`` returned for is in the kernel's hands, and survives ``kill -9``.
+and at once for the rare kinds. Whatever ``flush`` returned for is in the kernel's hands, and survives ``kill -9``; what
+the power going out may take is for ``fsync`` to say.
+
+``start.json`` is the last file made, so that a directory that has it has all the others, and one without it holds
+nothing yet.
 """
 
+import errno
 import os
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from cluster_model.checker.record_ranges import Survey
 from cluster_model.events import DATA_KINDS, SCHEMA_VERSION, Event
 from cluster_model.views import ClusterView
 from faults.action import Action
 from playbooks import layout
+from playbooks.disk import Disk, Fsync, put, write_whole
 from playbooks.event_lines import encode
 from playbooks.model import Playbook
+from playbooks.problems import counted
 from playbooks.result import Result
 from playbooks.version import tool_version
 
 FLUSH_EVENTS: Final = 1024
 FLUSH_SECONDS: Final = 0.2
+SYNC_SECONDS: Final = 1.0
+"""How long what is written may wait for the disk, with ``fsync="interval"``."""
 
 
 class RecordingError(Exception):
@@ -40,20 +51,28 @@ class Recorder:
         *,
         live: bool = False,
         settings: Mapping[str, str] | None = None,
+        fsync: Fsync = "interval",
         clock: Callable[[], float] = time.monotonic,
+        disk: Disk | None = None,
     ) -> None:
-        """``parent`` holds one directory per session; ``clock`` gives seconds for the flush interval."""
+        """``parent`` holds one directory per session; ``clock`` gives seconds for the intervals of flush and fsync."""
         self.parent = parent
         self.live = live
         self.settings = dict(settings or {})
         self.path = Path()
         self.session_id = ""
+        self.fsync = fsync
+        self.failure = ""
+        """Why nothing can be recorded any more; empty while all is well."""
         self._clock = clock
+        self._disk = disk or Disk()
         self._fd = -1
         self._actions_fd = -1
         self._progress: tuple[int, int, list[Event]] = (0, 0, [])
         """Events written, their bytes, and the events that wait: one value, so that an interrupt finds it whole."""
         self._flushed_at = 0.0
+        self._synced_at = 0.0
+        self._unsynced = False
 
     @property
     def events(self) -> int:
@@ -68,44 +87,71 @@ class Recorder:
         """
         try:
             self._make_directory(playbook.name, seed)
-            _write(self.path / layout.PLAYBOOK, playbook.source.encode())
+            write_whole(self._disk, self.path / layout.PLAYBOOK, playbook.source.encode())
+            if playbook.fragments:
+                fragments = msgspec.json.format(msgspec.json.encode(playbook.fragments))
+                write_whole(self._disk, self.path / layout.FRAGMENTS, fragments + b"\n")
+            self._fd = self._disk.create(self.path / layout.EVENTS)
+            self._actions_fd = self._disk.create(self.path / layout.ACTIONS)
             start = {"until_us": until_us, **self._start(playbook, seed, view)}
-            _write(self.path / layout.START, msgspec.json.format(msgspec.json.encode(start)) + b"\n")
-            self._fd = _append_only(self.path / layout.EVENTS)
-            self._actions_fd = _append_only(self.path / layout.ACTIONS)
+            text = msgspec.json.format(msgspec.json.encode(start)) + b"\n"
+            write_whole(self._disk, self.path / layout.START, text)
+            self._disk.sync_directory(self.parent)
         except OSError as error:
+            self._let_go()
             raise RecordingError(f"cannot record a session under {self.parent}: {error.strerror}") from error
-        self._flushed_at = self._clock()
+        self._flushed_at = self._synced_at = self._clock()
 
     def write(self, events: Sequence[Event]) -> None:
-        """Take events, in order; they reach the file by the flush rules of this module."""
-        if not events:
-            return
+        """Take events, in order; they reach the file by the flush rules of this module.
+
+        Raises:
+            RecordingError: they cannot be written; what was written before can be read.
+        """
         waiting = self._progress[2]
         waiting.extend(events)
+        if not waiting and not self._unsynced:
+            return
         rare = any(event.kind not in DATA_KINDS for event in events)
-        if rare or len(waiting) >= FLUSH_EVENTS or self._clock() - self._flushed_at >= FLUSH_SECONDS:
+        now = self._clock()
+        if rare or len(waiting) >= FLUSH_EVENTS or (waiting and now - self._flushed_at >= FLUSH_SECONDS):
             self.flush()
+        if self.fsync == "interval" and self._unsynced and now - self._synced_at >= SYNC_SECONDS:
+            self._sync()
 
     def flush(self) -> None:
-        """Hand everything taken so far to the operating system."""
+        """Hand everything taken so far to the operating system; raises :class:`RecordingError`."""
+        if self.failure:
+            raise RecordingError(self.failure)
         written, size, waiting = self._progress
         while waiting:
             batch = waiting[:FLUSH_EVENTS]
             lines = encode(written, batch)
             if os.fstat(self._fd).st_size != size:  # an interrupt came between a write and its being counted
-                os.ftruncate(self._fd, size)
+                self._disk.truncate(self._fd, size)
             self._put(self._fd, lines)
+            self._unsynced = True
             written, size, waiting = written + len(batch), size + len(lines), waiting[FLUSH_EVENTS:]
             self._progress = (written, size, waiting)
         self._flushed_at = self._clock()
+        if self.fsync == "always" and self._unsynced:
+            self._sync()
 
     def action(self, line: Mapping[str, Any]) -> None:
-        """Write down an operator's action at once: it is half of what a replay needs."""
-        self._put(self._actions_fd, msgspec.json.encode(line) + b"\n")
+        """Write down an operator's action at once: it is half of what a replay needs.
 
-    def seal(self, result: Result) -> None:
-        """Close the live files and write the columns, the result and, last of all, the manifest.
+        It is forced to the disk at once as well: events that are there without it could never be replayed.
+        """
+        if self.failure:
+            raise RecordingError(self.failure)
+        self._put(self._actions_fd, msgspec.json.encode(line) + b"\n")
+        if self.fsync != "never":
+            self._guarded(lambda: self._disk.sync_data(self._actions_fd))
+
+    def seal(self, result: Result, survey: Survey | None = None) -> None:
+        """Close the live files and write the columns, the ledger, the result and, last of all, the manifest.
+
+        ``survey`` tells where the records are, for ``ledger.parquet``.
 
         Raises:
             RecordingError: the directory cannot be written.
@@ -113,10 +159,14 @@ class Recorder:
         from playbooks.sealing import seal  # noqa: PLC0415 - pyarrow takes half a second that a short command lacks
 
         self.close()
+        if self.failure:
+            raise RecordingError(self.failure)
         try:
-            seal(self.path, result, wall_end=_wall())
+            seal(self.path, result, survey, wall_end=wall(), disk=self._disk)
         except OSError as error:
-            raise RecordingError(f"cannot seal the session in {self.path}: {error.strerror}") from error
+            raise RecordingError(
+                f"cannot seal the session in {self.path}: {error.strerror}; its events can be read"
+            ) from error
 
     def crash(self, text: str) -> Path:
         """Keep the session as it is, with an account of the crash beside it; returns the account's path."""
@@ -126,28 +176,40 @@ class Recorder:
         return log
 
     def close(self) -> None:
-        """Write what is still waiting and let go of the files; does nothing the second time."""
+        """Write what is still waiting, force it to the disk and let go; does nothing the second time."""
         if self._fd < 0:
             return
         self.flush()
+        self._sync()
+        self._guarded(lambda: self._disk.sync_data(self._actions_fd))
+        self._let_go()
+
+    def _let_go(self) -> None:
         for fd in (self._fd, self._actions_fd):
-            os.fsync(fd)
-            os.close(fd)
+            if fd >= 0:
+                self._disk.close(fd)
         self._fd = self._actions_fd = -1
+
+    def _sync(self) -> None:
+        self._guarded(lambda: self._disk.sync_data(self._fd))
+        self._unsynced = False
+        self._synced_at = self._clock()
 
     def _make_directory(self, name: str, seed: int) -> None:
         self.parent.mkdir(parents=True, exist_ok=True)
         while True:
-            self.session_id = layout.session_name(datetime.now(UTC), name, seed, secrets.token_hex(2))
-            self.path = layout.directory_of(self.parent, self.session_id)
+            session_id = layout.session_name(datetime.now(UTC), name, seed, secrets.token_hex(2))
+            path = layout.directory_of(self.parent, session_id)
             try:
-                self.path.mkdir()
+                self._disk.make_directory(path)
             except FileExistsError:
                 continue
+            self.session_id, self.path = session_id, path
             return
 
     def _start(self, playbook: Playbook, seed: int, view: ClusterView) -> dict[str, Any]:
         return {
+            "format": layout.FORMAT,
             "schema_version": SCHEMA_VERSION,
             "tool_version": tool_version(),
             "session_id": self.session_id,
@@ -155,7 +217,7 @@ class Recorder:
             "title": playbook.title,
             "seed": seed,
             "profile": view.profile,
-            "wall_start": _wall(),
+            "wall_start": wall(),
             "live": self.live,
             "settings": self.settings,
             "topics": _topics(playbook, view),
@@ -165,12 +227,26 @@ class Recorder:
         }
 
     def _put(self, fd: int, data: bytes) -> None:
-        rest = memoryview(data)
+        self._guarded(lambda: put(self._disk, fd, data))
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        """Do something to the files; if that cannot be done, nothing more is recorded."""
         try:
-            while rest:
-                rest = rest[os.write(fd, rest) :]
+            work()
         except OSError as error:
-            raise RecordingError(f"cannot go on recording in {self.path}: {error.strerror}") from error
+            full = " (the disk is full)" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+            kept = f"the first {counted(self._progress[0], 'event')} can be read"
+            self.failure = f"cannot go on recording in {self.path}: {error.strerror}{full}; {kept}"
+            self._cut_to_whole_lines()
+            raise RecordingError(self.failure) from error
+
+    def _cut_to_whole_lines(self) -> None:
+        """Leave no half of a line behind, if that much can still be done, and let go of the files."""
+        with suppress(OSError):
+            self._disk.truncate(self._fd, self._progress[1])
+        with suppress(OSError):
+            self._let_go()
+        self._fd = self._actions_fd = -1
 
 
 def _topics(playbook: Playbook, view: ClusterView) -> list[dict[str, Any]]:
@@ -202,14 +278,6 @@ def action_line(verb: str, action: Action) -> dict[str, Any]:
     }
 
 
-def _wall() -> str:
+def wall() -> str:
+    """The time by the clock on the wall, UTC, ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-def _write(path: Path, data: bytes) -> None:
-    with path.open("xb") as file:
-        file.write(data)
-
-
-def _append_only(path: Path) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)

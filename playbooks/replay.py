@@ -50,12 +50,32 @@ def replay(recorded: Recorded, progress: Progress = lambda done, total: None) ->
         PlaybookError: the session's playbook is not one that this version runs.
     """
     comparison = _begin(recorded, progress)
+    if recorded.manifest is not None and recorded.manifest.recovered:
+        comparison.to_the_last()
+        return Replayed(
+            comparison.compared, comparison.check_digest(comparison.session.cluster.digest()), recorded.notes
+        )
     for action in recorded.actions:
         comparison.repeat(action)
         if comparison.done:
             break
     digest = comparison.to_the_end()
     return Replayed(comparison.compared, digest, recorded.notes)
+
+
+def run_to_the_last(recorded: Recorded, progress: Progress = lambda done, total: None) -> Session | ManualSession:
+    """Run a session that was cut short again, up to where its last whole event has just happened.
+
+    That is always the same place: right after the kernel event, step or action that the last event belongs to.
+
+    Raises:
+        ReplayMismatchError: it came out differently up to there.
+        SessionError: it holds nothing to compare with.
+        PlaybookError: the session's playbook is not one that this version runs.
+    """
+    comparison = _begin(recorded, progress)
+    comparison.to_the_last()
+    return comparison.session
 
 
 def rerun(
@@ -84,7 +104,7 @@ def rerun(
 
 
 def _begin(recorded: Recorded, progress: Progress) -> "_Comparison":
-    playbook = loads(recorded.playbook, str(recorded.path / layout.PLAYBOOK))
+    playbook = loads(recorded.playbook, str(recorded.path / layout.PLAYBOOK), recorded.fragments)
     if not recorded.count:
         raise SessionError(f"{recorded.path / layout.EVENTS} holds no whole event: there is nothing to compare with")
     session = start_session(
@@ -106,7 +126,7 @@ class _Comparison:
     @property
     def done(self) -> bool:
         """Whether a torn recording has nothing more to compare with."""
-        return self._recorded.manifest is None and self.compared == self._recorded.count
+        return self._recorded.cut_short and self.compared == self._recorded.count
 
     def repeat(self, action: RecordedAction) -> None:
         """Bring the rerun to where the operator acted, and act."""
@@ -123,6 +143,54 @@ class _Comparison:
             )
         repeat(session, action.verb, action.action())
         self._compare(session.drain())
+
+    def to_the_last(self) -> None:
+        """Stop as soon as the last whole event is there, and not one event of the model later."""
+        last_us = self._recorded.last_us
+        for action in self._recorded.actions:
+            if action.at_us > last_us:
+                break
+            if action.at_us == last_us:
+                self._step_up_to(last_us, action)
+            if self.done:
+                return
+            self.repeat(action)
+            if self.done:
+                return
+        self._step_up_to(last_us)
+        if self.session.phase == "ended":  # what closing the books adds is there in part, or not yet
+            self.session.finish()
+            self._compare(self.session.drain())
+        if not self.done:
+            raise self._difference(self._next_line(), "nothing: it goes no further")
+
+    def _step_up_to(self, last_us: int, action: RecordedAction | None = None) -> None:
+        """Go through an instant one event of the model at a time, to where the operator acted if that comes first."""
+        session = self.session
+        self.to(last_us - 1)
+        before: object = None
+        running = True
+        while running and not self.done and before != (before := (session.position(), session.phase)):
+            if action is not None and (session.cluster.executed, session.steps_taken) == (
+                action.executed,
+                action.steps,
+            ):
+                return
+            running = session.advance(last_us, 1)
+            self._compare(session.drain())
+
+    def check_digest(self, digest: str) -> str:
+        """Hold a digest against that of the recording; returns it."""
+        manifest = self._recorded.manifest
+        if manifest is not None and digest != manifest.digest:
+            raise ReplayMismatchError(
+                f"all {self.compared} events are the same, but the digest is not: "
+                f"recorded {manifest.digest}, replayed {digest}{self._versions()}"
+            )
+        return digest
+
+    def _next_line(self) -> str:
+        return self._recorded.events[self._at :].split(b"\n", 1)[0].decode()
 
     def to(self, at_us: int) -> None:
         """Run on to a virtual time, or to the end if that comes first."""
@@ -146,16 +214,8 @@ class _Comparison:
         result = session.finish()
         self._compare(session.drain())
         if self.compared < self._recorded.count:
-            recorded = self._recorded.events[self._at :].split(b"\n", 1)[0]
-            raise self._difference(recorded.decode(), "nothing: the session is over")
-        if self._recorded.manifest is None:
-            return ""
-        if result.digest != self._recorded.manifest.digest:
-            raise ReplayMismatchError(
-                f"all {self.compared} events are the same, but the digest is not: "
-                f"recorded {self._recorded.manifest.digest}, replayed {result.digest}{self._versions()}"
-            )
-        return result.digest
+            raise self._difference(self._next_line(), "nothing: the session is over")
+        return "" if self._recorded.manifest is None else self.check_digest(result.digest)
 
     def _compare(self, events: list[Event]) -> None:
         block = encode(self.compared, events)

@@ -99,6 +99,7 @@ class Result:
                 }
                 for each in self.violations
             ],
+            "losses": [_loss(each) for each in self.losses],
             "partitions": {each.name: _partition(each) for each in self.partitions},
             "guards": [_guard(each) for each in self.guards],
             "skipped": [
@@ -107,7 +108,6 @@ class Result:
             ],
             "title": self.title,
             "reason": self.reason,
-            "losses": [_loss(each) for each in self.losses],
         }
 
 
@@ -227,13 +227,12 @@ def _ledger(ledger: LedgerView) -> dict[str, int]:
 
 
 def _loss(lost: RecordsLost) -> dict[str, Any]:
-    """Acknowledged records that are gone, from ``offset`` of the log and ``record`` of the client on."""
     return {
         "partition": lost.partition,
         "client": lost.client,
-        "record": lost.sequence,
-        "offset": lost.log_offset,
+        "sequence": lost.sequence,
         "count": lost.count,
+        "offset": lost.log_offset,
         "epoch": lost.leader_epoch,
         "acks": lost.acks,
         "committed": lost.committed,

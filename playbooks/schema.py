@@ -17,6 +17,7 @@ from playbooks.reading.manual import manual_record
 from playbooks.reading.repeats import GROUP
 from playbooks.reading.states import THEN
 from playbooks.reading.steps import MAX_STEPS, timed_record
+from playbooks.reading.variable_keys import STEP_INCLUDE, VARIABLE, with_variables
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -26,10 +27,13 @@ def schema() -> Schema:
     whole = PLAYBOOK.schema()
     whole["properties"]["steps"] |= {"items": {"$ref": "#/$defs/step"}, "maxItems": MAX_STEPS}
     whole["properties"]["expect"] |= expectations.schema()
+    whole["required"] = ["floodmark"]
+    either = [{"required": ["topics"]}, {"required": ["include"]}]
     groups = [GROUP[manual].schema() for manual in (False, True)]
-    steps = {"anyOf": [*_timed_steps(), *_manual_steps(), *groups]}
-    definitions = {"then": THEN.kind.schema(), "step": steps}
-    return {"$schema": DIALECT, "title": "floodmark playbook", **whole, "$defs": definitions}
+    steps = {"anyOf": [*_timed_steps(), *_manual_steps(), *groups, STEP_INCLUDE.schema()]}
+    opened = {"then": with_variables(THEN.kind.schema()), "step": with_variables(steps), "variable": VARIABLE}
+    head = {"$schema": DIALECT, "title": "floodmark playbook"}
+    return {**head, **with_variables(whole), "anyOf": either, "$defs": opened}
 
 
 def text() -> str:

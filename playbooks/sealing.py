@@ -5,8 +5,8 @@ a session without a manifest, which every reader knows how to take.
 """
 
 import hashlib
-import os
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -14,13 +14,20 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cluster_model.checker.record_ranges import Survey
 from cluster_model.events import COLUMNS, FIELDS, SCHEMA_VERSION
 from playbooks import layout
+from playbooks.disk import Disk, is_temporary, write_whole
 from playbooks.event_lines import decode
+from playbooks.ledger_table import COLUMNS as LEDGER_COLUMNS
+from playbooks.ledger_table import Row, rows
 from playbooks.result import Result
 from playbooks.version import tool_version
 
 ROWS_PER_GROUP: Final = 131_072
+
+Status = Literal["complete", "recovered"]
+"""Ended and sealed, or cut short by the death of its process and sealed afterwards."""
 
 _ARROW: Final[dict[str, Any]] = {
     "int": pa.int64(),
@@ -32,26 +39,34 @@ _ARROW: Final[dict[str, Any]] = {
 ORDER: Final = ("seq", "at_us", "kind", *(name for name in COLUMNS if name not in ("at_us", "kind")))
 """Columns of ``events.parquet``, in order."""
 
+LEDGER_SCHEMA: Final = pa.schema([(name, _ARROW[kind]) for name, kind in LEDGER_COLUMNS.items()])
 SCHEMA: Final = pa.schema([(name, pa.int64() if name == "seq" else _ARROW[COLUMNS[name]]) for name in ORDER])
 
 
 def seal(
-    directory: Path, result: Result, *, wall_end: str, status: Literal["complete", "recovered"] = "complete"
+    directory: Path,
+    result: Result,
+    survey: Survey | None,
+    *,
+    wall_end: str,
+    status: Status = "complete",
+    disk: Disk | None = None,
 ) -> dict[str, Any]:
-    """Seal the session in ``directory`` and return its manifest.
+    """Seal the session in ``directory`` and return its manifest; ``survey`` tells where its records are.
 
     Raises:
         OSError: the directory cannot be written.
     """
-    start = msgspec.json.decode((directory / layout.START).read_bytes())
+    disk = disk or Disk()
+    start = layout.read_object(directory / layout.START)
     lines = decode((directory / layout.EVENTS).read_bytes())
-    table = _table(lines)
-    _atomically(
-        directory / layout.EVENTS_PARQUET,
-        lambda path: pq.write_table(table, path, compression="zstd", row_group_size=ROWS_PER_GROUP),
-    )
-    _atomically_json(directory / layout.RESULT, result.to_json())
+    for left in [path for path in directory.iterdir() if is_temporary(path)]:
+        disk.remove(left)
+    write_whole(disk, directory / layout.EVENTS_PARQUET, _parquet(_table(lines)))
+    write_whole(disk, directory / layout.LEDGER, _parquet(_ledger(rows(lines, survey))))
+    write_whole(disk, directory / layout.RESULT, _json(result.to_json()))
     manifest = {
+        "format": layout.FORMAT,
         "schema_version": SCHEMA_VERSION,
         "tool_version": tool_version(),
         "session_id": start["session_id"],
@@ -59,19 +74,56 @@ def seal(
         "title": result.title,
         "seed": result.seed,
         "profile": result.profile,
+        "scenario_sha256": scenario_digest(directory, start),
         "wall_start": start["wall_start"],
         "wall_end": wall_end,
         "virtual_us": result.virtual_us,
         "events": len(lines),
         "first_seq": lines[0].seq if lines else 0,
         "last_seq": lines[-1].seq if lines else -1,
+        "actions": (directory / layout.ACTIONS).read_bytes().count(b"\n"),
+        "kinds": dict(sorted(Counter(line.kind for line in lines).items())),
         "digest": result.digest,
         "verdict": result.verdict,
         "status": status,
-        "files": {path.name: _fingerprint(path) for path in sorted(directory.iterdir()) if path.is_file()},
+        "files": {name: _fingerprint(directory / name) for name in layout.files_in(directory)},
     }
-    _atomically_json(directory / layout.MANIFEST, manifest)
+    write_whole(disk, directory / layout.MANIFEST, _json(manifest))
     return manifest
+
+
+def scenario_digest(directory: Path, start: Mapping[str, Any]) -> str:
+    """SHA-256 of all that decides what happens, an operator apart: the playbook's texts, seed, cut-off and Kafka.
+
+    Two sessions with the same are the same experiment, whenever and wherever they ran.
+    """
+    whole = hashlib.sha256()
+    decides = {name: start.get(name) for name in ("seed", "until_us", "profile")}
+    logs = {layout.START, layout.EVENTS, layout.ACTIONS, layout.CRASH_LOG, *layout.TORN_TAILS.values()}
+    for name in layout.files_in(directory):
+        if name not in logs and name not in (*layout.SEALED, layout.MANIFEST):
+            text = (directory / name).read_bytes()
+            whole.update(f"{name} {len(text)}\n".encode() + text)
+    whole.update(msgspec.json.encode(decides))
+    return whole.hexdigest()
+
+
+def _ledger(table: list[Row]) -> Any:
+    columns = list(zip(*table, strict=True)) or [()] * len(LEDGER_SCHEMA)
+    return pa.table(
+        [pa.array(column, field.type) for column, field in zip(columns, LEDGER_SCHEMA, strict=True)],
+        schema=LEDGER_SCHEMA,
+    )
+
+
+def _parquet(table: Any) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", row_group_size=ROWS_PER_GROUP)
+    return bytes(sink.getvalue())
+
+
+def _json(document: dict[str, Any]) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(document)) + b"\n"
 
 
 def _table(lines: list[Any]) -> Any:
@@ -95,27 +147,6 @@ def _table(lines: list[Any]) -> Any:
             )
         )
     return pa.concat_tables(parts) if parts else SCHEMA.empty_table()
-
-
-def _atomically_json(path: Path, document: dict[str, Any]) -> None:
-    text = msgspec.json.format(msgspec.json.encode(document)) + b"\n"
-    _atomically(path, lambda temporary: temporary.write_bytes(text))
-
-
-def _atomically(path: Path, write: Callable[[Path], Any]) -> None:
-    temporary = path.with_name(f".{path.name}.tmp")
-    write(temporary)
-    _force(temporary)
-    temporary.replace(path)
-    _force(path.parent)
-
-
-def _force(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _fingerprint(path: Path) -> dict[str, str | int]:

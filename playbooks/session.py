@@ -217,6 +217,14 @@ class Session:
         )
         return self._result
 
+    def standing(self, reason: str) -> Result:
+        """What it comes to where it stands, its books open: of a recording that ends here, ``reason`` says why."""
+        judged = self._judging.checked(reason)
+        broken = self._judging.broken
+        return conclude_session(
+            self.playbook, self.cluster, None, self._findings, checked=judged, broken=broken, reason=reason
+        )
+
     # -- what happens when ------------------------------------------------------------------------------------------
 
     def _quiet_from(self) -> int:

@@ -91,6 +91,11 @@ def found(node: Node) -> str:
     return "a list" if isinstance(node, Sequence) else "a mapping"
 
 
+def item_key(item: Node, key: str) -> str:
+    """The way to an element of a list: as its own file counts it, or ``key``."""
+    return item.origin.key if item.origin is not None and item.origin.key else key
+
+
 def decode(data: bytes, path: str) -> str:
     """The text of a file; raises :class:`PlaybookError` when it is too large or not UTF-8."""
     if len(data) > MAX_BYTES:
@@ -154,6 +159,9 @@ class _Composer:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+            place = mark.index if mark else 0
+            if text[max(0, place - 1) : place + 1] == "${":
+                raise self._refused(line, column - 1, "found ${ inside { } or [ ], where a text needs quotes") from None
             raise self._refused(line, column, f"not YAML: {_explained(error)}") from None
         except yaml.reader.ReaderError as error:
             line, column = _place(text, error.position)

@@ -6,6 +6,8 @@ set aside, with one sentence that says why.
 
 import hashlib
 import json
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +16,7 @@ from typing import Any, Final, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cluster_model.events import COLUMNS, SCHEMA_VERSION
+from cluster_model.events import COLUMNS, FIELDS, SCHEMA_VERSION
 from playbooks import layout
 from spark_report.errors import ReportError
 
@@ -22,6 +24,8 @@ LEDGER_TERMS: Final = (
     *("sent", "acked", "failed", "unknown", "aborted"),
     *("acked_lost", "committed_lost", "duplicates", "reordered"),
 )
+_KIND: Final = re.compile(rb'\{"seq": ?\d+, ?"kind": ?"([^"\\]{1,80})"')
+"""How a line begins, as the recorder writes it."""
 _TAIL_BYTES: Final = 1 << 20
 """How far from its end the log of a torn session is searched for a whole line."""
 
@@ -98,16 +102,11 @@ def look_at(path: Path) -> Recorded:
     if not path.is_dir():
         raise layout.LayoutError(f"{path}: found a file, expected the directory of a recorded session")
     if not (path / layout.START).exists():
-        raise layout.LayoutError(f"{path}: not a recorded session: it has no {layout.START}")
+        raise layout.LayoutError(layout.why_no_session(path))
     start = layout.read_start(path)
     manifest = layout.read_manifest(path)
-    newest = max(start.schema_version, manifest.schema_version if manifest else 0)
-    if newest > SCHEMA_VERSION:
-        raise layout.LayoutError(
-            f"{path}: recorded in schema version {newest}, this floodmark reads up to {SCHEMA_VERSION}"
-        )
     if manifest is None:
-        return _torn(path, start, "no manifest: the recording was cut short")
+        return _torn(path, start, "no manifest: the recording was cut short", *_newer(start))
     if manifest.session_id != start.session_id:
         raise layout.LayoutError(
             f"{path / layout.MANIFEST}: session_id: found {manifest.session_id}, expected {start.session_id}"
@@ -132,6 +131,7 @@ def _each(paths: Iterable[Path]) -> list[Path]:
 
 def _sealed(path: Path, start: layout.Start, manifest: layout.Manifest) -> Recorded:
     problems = [] if manifest.status == "complete" else [f"its status is {manifest.status}: it was sealed afterwards"]
+    problems += [*_newer(start), *_unknown(manifest.kinds)]
     damage = _damage(path / layout.EVENTS_PARQUET, manifest)
     result, trouble = _result(path, manifest)
     problems += trouble
@@ -154,8 +154,37 @@ def _torn(
     """A session read from its live log, up to the last whole line."""
     seq, at_us, rest = _last_whole_line(path / layout.EVENTS)
     half = (f"{layout.EVENTS} ends in {rest} bytes of a broken line, left out",) if rest else ()
+    unknown = () if manifest else _unknown(_kinds(path / layout.EVENTS))
     end_us = max(at_us, manifest.virtual_us if manifest else 0)
-    return Recorded(path, start, manifest, result or {}, "jsonl", seq, end_us, (*problems, *half))
+    return Recorded(path, start, manifest, result or {}, "jsonl", seq, end_us, (*problems, *half, *unknown))
+
+
+def _newer(start: layout.Start) -> tuple[str, ...]:
+    """That a session has more to it than this version knows."""
+    if start.schema_version <= SCHEMA_VERSION:
+        return ()
+    said = f"recorded by floodmark {start.tool_version} with schema version {start.schema_version}"
+    return (f"{said}, this one knows {SCHEMA_VERSION}: what it does not know is left out",)
+
+
+def _unknown(kinds: Mapping[str, int]) -> tuple[str, ...]:
+    """How many events are of kinds that this version has never heard of."""
+    strange = {kind: count for kind, count in kinds.items() if kind not in FIELDS}
+    if not strange:
+        return ()
+    told = ", ".join(f"{count} {kind}" for kind, count in sorted(strange.items()))
+    return (f"{sum(strange.values())} events of kinds that this floodmark does not know are left out: {told}",)
+
+
+def _kinds(path: Path) -> dict[str, int]:
+    """Kind → how many lines of a live log say that they are of it."""
+    found: Counter[str] = Counter()
+    with path.open("rb") as file:
+        for line in file:
+            kind = _KIND.match(line)
+            found[kind[1].decode("utf-8", "replace") if kind else ""] += 1
+    del found[""]
+    return dict(found)
 
 
 def _last_whole_line(path: Path) -> tuple[int, int, int]:

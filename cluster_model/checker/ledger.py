@@ -200,7 +200,7 @@ class Ledger:
             for low, high in subtract([(start, end)], absent):
                 purged.add(low, high)
 
-    def _present(self, partition: str, stint: int, held: Iterable[Range]) -> list[Range]:
+    def present(self, partition: str, stint: int, held: Iterable[Range]) -> list[Range]:
         """Offsets of a stint that nobody need look for: held by a log, or deleted on purpose."""
         purged = self._purged.get((partition, stint))
         return union(held if purged is None else (*held, *purged.ranges()))
@@ -215,7 +215,7 @@ class Ledger:
             return
         missing: list[_Interval] = []
         for stint, ranges in self._acked[partition].by_stint.items():
-            gone = subtract(ranges.ranges(), self._present(partition, stint, whole(leader, stint)))
+            gone = subtract(ranges.ranges(), self.present(partition, stint, whole(leader, stint)))
             missing.extend((stint, start, end) for start, end in gone)
             self._forget_returned(partition, stint, gone)
         self._missing[partition] = tuple(missing)
@@ -230,7 +230,7 @@ class Ledger:
         A deposed leader may do so for every batch of a long time, so nothing here looks at what came before.
         """
         missing = self._missing.get(partition, ())
-        for start, end in subtract([acked], self._present(partition, stint, whole(leader, stint))):
+        for start, end in subtract([acked], self.present(partition, stint, whole(leader, stint))):
             if missing and missing[-1][0] == stint and missing[-1][2] == start:
                 missing = (*missing[:-1], (stint, missing[-1][1], end))
             else:
@@ -273,8 +273,8 @@ class Ledger:
         """Acknowledged records that the current leader's log does not hold."""
         return sum(end - start for _stint, start, end in self._missing.get(partition, ()))
 
-    def _lost(self, partition: str) -> tuple[_Interval, ...]:
-        """Acknowledged records that no replica's log holds, and at the end those still missing."""
+    def lost_in(self, partition: str) -> tuple[_Interval, ...]:
+        """Acknowledged records that no replica's log holds, and at the end those still missing, by stint."""
         if self._closed is not None:
             return self._closed[partition]
         replicas = self._world.replicas[partition].values()
@@ -283,7 +283,7 @@ class Ledger:
             ranges = self._acked[partition].by_stint.get(stint)
             if ranges is not None:
                 held = [part for replica in replicas for part in whole(replica, stint)]
-                gone = subtract(ranges.ranges(), self._present(partition, stint, held))
+                gone = subtract(ranges.ranges(), self.present(partition, stint, held))
                 lost.extend((stint, start, end) for start, end in gone)
         return tuple(lost)
 
@@ -316,7 +316,7 @@ class Ledger:
         )
 
     def _lost_runs(self, partition: str) -> Iterable[tuple[int, Run]]:
-        for stint, start, end in self._lost(partition):
+        for stint, start, end in self.lost_in(partition):
             lineage = self._world.lineages[partition].by_id[stint]
             for run in runs_of(lineage, start, end, self._acked[partition].committed.get(stint, 0)):
                 yield stint, run
@@ -338,7 +338,7 @@ class Ledger:
         closed: dict[str, tuple[_Interval, ...]] = {}
         for partition in self._world.records:
             stints: dict[int, list[Range]] = {}
-            for stint, start, end in (*self._lost(partition), *self._missing.get(partition, ())):
+            for stint, start, end in (*self.lost_in(partition), *self._missing.get(partition, ())):
                 stints.setdefault(stint, []).append((start, end))
             closed[partition] = tuple(
                 (stint, start, end) for stint, ranges in stints.items() for start, end in union(ranges)
@@ -354,7 +354,7 @@ class Ledger:
 
     def _say_lost(self, now: int, partition: str, stint: int, run: Run) -> None:
         lineage = self._world.lineages[partition].by_id[stint]
-        cause = self._cause(partition, lineage, run)
+        cause = self.cause_of(partition, lineage, run)
         self._emit(
             RecordsLost(
                 now, partition, run.client, run.sequence, run.end - run.start, run.start, lineage.epoch, run.acks,
@@ -362,7 +362,8 @@ class Ledger:
             )
         )  # fmt: skip
 
-    def _cause(self, partition: str, lineage: Lineage, run: Run) -> str:
+    def cause_of(self, partition: str, lineage: Lineage, run: Run) -> str:
+        """Why a run of missing or lost records is."""
         isr = self._vouched.isr_at(partition, lineage.id, run.start)
         for start, end, trigger in self._causes.get((partition, lineage.id), ()):
             if start <= run.start < end:
@@ -377,6 +378,10 @@ class Ledger:
         """Acknowledged offsets of a stint, for views."""
         ranges = self._acked[partition].by_stint.get(stint)
         return [] if ranges is None else ranges.ranges()
+
+    def books_of(self, partition: str) -> AckedRecords:
+        """The acknowledged records of a partition, to read."""
+        return self._acked[partition]
 
     def save(self) -> tuple[Any, ...]:
         """All state."""

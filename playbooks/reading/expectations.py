@@ -12,7 +12,7 @@ from playbooks.reading.notes import Notes
 from playbooks.reading.references import ConditionText
 from playbooks.reading.versions import KAFKA
 from playbooks.units import duration_text
-from playbooks.yamlpos import Mapping, Node, Scalar, Sequence
+from playbooks.yamlpos import Mapping, Node, Scalar, Sequence, item_key
 
 MAX_EXPECTATIONS: Final = 500
 SINCE: Final = ("start", "heal")
@@ -47,7 +47,7 @@ def read_expectations(node: Node, notes: Notes, *, manual: bool) -> tuple[Expect
     if len(node.items) > MAX_EXPECTATIONS:
         notes.problem(node, "expect", f"found {len(node.items)} expectations, allowed are at most {MAX_EXPECTATIONS}")
         return ()
-    read = (_read_one(item, f"expect[{i}]", notes, manual) for i, item in enumerate(node.items, 1))
+    read = (_read_one(item, item_key(item, f"expect[{i}]"), notes, manual) for i, item in enumerate(node.items, 1))
     return tuple(expectation for expectation in read if expectation is not None)
 
 

@@ -18,7 +18,7 @@ from playbooks.units import (
     per_second,
 )
 from playbooks.yamlpos import Mapping as YamlMapping
-from playbooks.yamlpos import Node, Scalar, Sequence, found
+from playbooks.yamlpos import Node, Scalar, Sequence, found, item_key
 
 Schema = dict[str, Any]
 
@@ -203,7 +203,7 @@ class ListOf(Kind):
             message = f"found {counted(len(node.items), 'element')}, allowed are {self.least} to {self.most}"
             notes.problem(node, key, message)
             return BAD
-        values = [self.kind.read(item, f"{key}[{i}]", notes) for i, item in enumerate(node.items, 1)]
+        values = [self.kind.read(item, item_key(item, f"{key}[{i}]"), notes) for i, item in enumerate(node.items, 1)]
         return BAD if BAD in values else values
 
     def _schema(self) -> Schema:

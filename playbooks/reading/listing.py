@@ -9,7 +9,7 @@ from playbooks.reading.notes import Notes
 from playbooks.reading.repeats import MAX_GROUPS, Rounds, is_group, read_group, read_rounds, substitute_in
 from playbooks.reading.steps import MAX_STEPS, TimedSteps
 from playbooks.reading.versions import is_for
-from playbooks.yamlpos import Mapping, Node, Scalar, Sequence
+from playbooks.yamlpos import Mapping, Node, Scalar, Sequence, item_key
 
 
 def read_steps(node: Node | None, notes: Notes, *, manual: bool) -> tuple[Step, ...]:
@@ -43,20 +43,21 @@ class _Reader:
     def read_list(self, node: Sequence, key: str, number: str, rounds: tuple[int, ...]) -> None:
         """A list in ``rounds`` (from 1, the outermost group's first) of the group called ``number``."""
         for place, item in enumerate(node.items, 1):
+            here = item_key(item, f"{key}[{place}]")
             mapping = _as_mapping(item)
             if mapping is None:
-                self._notes.refuse(item, f"{key}[{place}]", "a mapping with one verb")
+                self._notes.refuse(item, here, "a mapping with one verb")
                 self._count += 1
             elif is_group(mapping):
                 self._grouped = True
-                self._group(mapping, f"{key}[{place}]", f"{number}{place}", rounds)
+                self._group(mapping, here, f"{number}{place}", rounds)
             else:
-                step = self._single.read(mapping, self._count, f"{key}[{place}]", self._notes)
+                step = self._single.read(mapping, self._count, here, self._notes)
                 self._count += 1
                 if step is not None:
                     name = label(f"{number}{place}", rounds) if self._grouped else ""
                     self.steps.append(replace(step, label=name))
-            if self._full(item, f"{key}[{place}]"):
+            if self._full(item, here):
                 return
 
     def _full(self, node: Node, key: str) -> bool:
@@ -144,6 +145,6 @@ def label(number: str, rounds: tuple[int, ...]) -> str:
 def _as_mapping(node: Node) -> Mapping | None:
     """A step; a bare word stands for a verb without anything to say about it: ``- show``."""
     if isinstance(node, Scalar) and not node.empty:
-        nothing = Scalar(node.line, node.column, "", True, 0)
-        return Mapping(node.line, node.column, {node.text: (node, nothing)})
+        nothing = Scalar(node.line, node.column, "", True, 0, node.origin)
+        return Mapping(node.line, node.column, {node.text: (node, nothing)}, node.origin)
     return node if isinstance(node, Mapping) else None

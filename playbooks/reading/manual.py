@@ -73,7 +73,7 @@ class Nothing(Kind):
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
         if (isinstance(node, Scalar) and node.empty) or (isinstance(node, YamlMapping) and not node.entries):
-            return Fields(YamlMapping(node.line, node.column, {}), key)
+            return Fields(YamlMapping(node.line, node.column, {}, node.origin), key)
         notes.refuse(node, key, "nothing")
         return BAD
 

@@ -8,6 +8,7 @@ from playbooks.problems import listed, shown
 from playbooks.reading.kinds import BAD, DURATION, Fields, Integer, Key, Kind, Record, Schema, Text
 from playbooks.reading.notes import Notes
 from playbooks.reading.steps import MAX_STEPS, NOTE, TIMED_VERBS, TRIGGERS
+from playbooks.reading.variables import ROUND, substitute
 from playbooks.reading.versions import KAFKA
 from playbooks.yamlpos import Mapping, Node, Scalar, Sequence
 
@@ -90,21 +91,9 @@ def read_group(node: Mapping, key: str, notes: Notes, *, manual: bool) -> Fields
 
 def substitute_in(node: Sequence, name: str, value: Node) -> Sequence:
     """The list with ``${name}`` put in."""
-    found = _put(node, "${" + name + "}", value)
+    found = substitute(node, {name: value})
     assert isinstance(found, Sequence)  # a list stays one
     return found
-
-
-def _put(node: Node, use: str, value: Node) -> Node:
-    if isinstance(node, Scalar):
-        if node.text == use:
-            return replace(value, line=node.line, column=node.column)
-        if use in node.text and isinstance(value, Scalar):
-            return replace(node, text=node.text.replace(use, value.text), exact=0)
-        return node
-    if isinstance(node, Sequence):
-        return replace(node, items=tuple(_put(item, use, value) for item in node.items))
-    return replace(node, entries={key: (at, _put(each, use, value)) for key, (at, each) in node.entries.items()})
 
 
 def read_rounds(fields: Fields, notes: Notes) -> Rounds:
@@ -119,7 +108,7 @@ def read_rounds(fields: Fields, notes: Notes) -> Rounds:
         notes.problem(fields.node, fields.key, message)
         sound = False
     node = fields.node
-    variable = fields.get("as", "round")
+    variable = fields.get("as", ROUND)
     each: Sequence | None = fields.get("each")
     if sound and each is not None:
         return Rounds(variable, each.items, numbered=False, sound=True)

@@ -25,11 +25,15 @@ _USE: Final = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
 _LITERAL: Final = "\ud800{"
 """Stands for a literal ``${`` until all variables are in: half of a surrogate pair, which no file can hold."""
 
+ROUND: Final = "round"
+"""What the steps of a group call the number of the round, or its value, unless the group says another name."""
+_GROUP: Final = frozenset({"repeat", "each"})
+
 NAMED: Final = 3
 """Variables that a mistake in a text names, of all that were put into it."""
 
-Lookup = Callable[[str, Scalar, str], Node | None]
-"""The value of a variable that a scalar uses, given its name and the way to it; None when nobody knows it."""
+Lookup = Callable[[str], Node | str | None]
+"""The value of a variable; a text that says what is wrong with using it; or None when nobody knows it."""
 
 
 def substitute(node: Node, values: Mapping[str, Node], notes: Notes | None = None) -> Node:
@@ -41,16 +45,16 @@ def substitute(node: Node, values: Mapping[str, Node], notes: Notes | None = Non
     Raises:
         PlaybookError: it grows out of proportion. Lists inside texts are noted where there are ``notes``.
     """
-    putting = Putting(lambda name, _use, _key: values.get(name), Size(notes), keep=None)
+    putting = Putting(values.get, Size(notes), keep=None)
     return restored(putting.put(node, ""))
 
 
 def round_name(step: Node) -> str:
-    """The variable that a group of steps declares for the number of its round; empty for anything else."""
-    if not isinstance(step, YamlMapping) or "repeat" not in step.entries:
+    """The variable that a group of steps has for its rounds; empty for anything else."""
+    if not isinstance(step, YamlMapping) or _GROUP.isdisjoint(step.entries):
         return ""
     name = step.get("as")
-    return name.text if isinstance(name, Scalar) and not name.empty else ""
+    return name.text if isinstance(name, Scalar) and not name.empty else ROUND
 
 
 def uses(text: str) -> bool:
@@ -117,6 +121,9 @@ class Putting:
             if self.keep is not None and uses(name):
                 self._problem(where, key, "found a variable in a key, allowed is one in a value")
                 continue
+            if name == "include" and self.keep is not None and isinstance(value, Scalar) and uses(value.text):
+                self._problem(value, way, "found a variable in the path of a fragment, allowed is the path itself")
+                value = _unknown(value)  # noqa: PLW2901 - what the path would be nobody asks
             inner = self._keeping(own) if own and name == "steps" else self
             entries[name] = (where, inner._put(value, way, depth + 1))
             self.literals |= inner.literals
@@ -127,7 +134,7 @@ class Putting:
         """The same for the steps of a group, where ``name`` is the number of the round."""
         lookup = self.lookup
         if self.keep is None:
-            return Putting(lambda each, use, key: None if each == name else lookup(each, use, key), self.size, None)
+            return Putting(lambda each: None if each == name else lookup(each), self.size, None)
         return Putting(lookup, self.size, (*self.keep, name))
 
     def _scalar(self, node: Scalar, key: str, depth: int) -> Node:
@@ -135,8 +142,9 @@ class Putting:
         if alone and alone[2] and self._is_name(alone[1], node, key):
             if self.keep is not None and alone[1] in self.keep:
                 return node
-            value = self.lookup(alone[1], node, key)
-            if value is None:
+            value = self.lookup(alone[1])
+            if value is None or isinstance(value, str):
+                self._refuse(value, node, key, 0)
                 return node if self.keep is None else _unknown(node)
             self.size.add(node, key, _count(value), _length(value), depth + height(value))
             return _placed(value, node, _of(node, value, f"from ${{{alone[1]}}}"))
@@ -180,8 +188,9 @@ class Putting:
             return None if self.keep is not None else use[0]
         if self.keep is not None and name in self.keep:
             return use[0]
-        value = self.lookup(name, node, key)
-        if value is None:
+        value = self.lookup(name)
+        if value is None or isinstance(value, str):
+            self._refuse(value, node, key, use.start())
             return use[0] if self.keep is None else None
         if isinstance(value, Scalar):
             return None if value.origin and value.origin.unknown else value
@@ -196,6 +205,10 @@ class Putting:
             message = f"found {shown('${' + name + '}')}, allowed is {NAME_ALLOWED}; $${{ stands for ${{ itself"
             self._problem(node, key, message, at)
         return False
+
+    def _refuse(self, wrong: str | None, node: Scalar, key: str, at: int) -> None:
+        if wrong is not None:
+            self._problem(node, key, wrong, at)
 
     def _problem(self, node: Scalar, key: str, message: str, at: int = 0) -> None:
         if self.size.notes is not None:

@@ -17,7 +17,7 @@ from faults.catalogue import CATALOGUE
 from faults.fault import FAMILIES
 from faults.operations import OPERATIONS
 from playbooks import layout
-from playbooks.bundled import names, path_of
+from playbooks.bundled import FRAGMENTS, fragment_names, names, path_of
 from spark_report import job
 from tests.cli.running import Typed
 from tests.support.playbooks import MANUAL
@@ -45,8 +45,9 @@ def test_check_tells_every_mistake_of_every_file(typed: Type, here: Path) -> Non
 
 
 def test_library_lists_every_bundled_playbook(typed: Type) -> None:
-    lines = typed("library").out.splitlines()
-    assert tuple(line.split()[0] for line in lines[1:]) == names()
+    playbooks, fragments = typed("library").out.split("\n\n")
+    assert tuple(line.split()[0] for line in playbooks.splitlines()[1:]) == names()
+    assert tuple(line.split()[0] for line in fragments.splitlines()[1:]) == fragment_names()
     documents = json.loads(typed("library", "--json").out)
     assert tuple(document["name"] for document in documents) == names()
 
@@ -54,6 +55,9 @@ def test_library_lists_every_bundled_playbook(typed: Type) -> None:
 def test_library_prints_a_playbook_as_it_is(typed: Type) -> None:
     done = typed("library", "leader-crash")
     assert done.out == path_of("leader-crash").read_text()
+    fragment = typed("library", "az-loss")
+    assert fragment.out == (FRAGMENTS / "az-loss.yaml").read_text()
+    assert json.loads(typed("library", "az-loss", "--json").out)["variables"]["outage"] == "60s"
     bad = typed("library", "leader-crush")
     assert (bad.code, bad.out) == (2, "")
     assert "did you mean 'leader-crash'?" in bad.err

@@ -9,7 +9,7 @@ from cluster_model.checker.invariants import INVARIANTS
 from cluster_model.profiles import NEWEST
 from cluster_model.spec import BrokerSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
 from faults.catalogue import CATALOGUE
-from playbooks.loader import DEFAULT_SETTLE_US, load, loads
+from playbooks.loader import DEFAULT_SETTLE_US, PLAYBOOK, load, loads
 from playbooks.model import Playbook
 from playbooks.problems import PlaybookError, Problem, listed
 from playbooks.settings import apply_settings
@@ -231,6 +231,7 @@ def test_bad_files_are_refused_with_every_mistake_and_its_place(path: Path, monk
         load(path.name)
     expected = path.with_suffix(".txt").read_text()
     expected = expected.replace("{faults}", listed(CATALOGUE)).replace("{all or faults}", listed(("all", *CATALOGUE)))
+    expected = expected.replace("{keys}", listed(PLAYBOOK.keys))
     assert str(caught.value) + "\n" == expected
 
 

@@ -225,12 +225,21 @@ def test_an_unknown_verb_is_refused(session: Path) -> None:
         read_session(session)
 
 
-def test_a_session_of_a_later_schema_is_refused(session: Path) -> None:
+def test_a_session_of_a_later_format_is_refused(session: Path) -> None:
     torn(session, 0)
     start = session / layout.START
-    start.write_text(start.read_text().replace(f'"schema_version": {SCHEMA_VERSION}', '"schema_version": 99'))
-    with pytest.raises(SessionError, match="schema version 99"):
+    start.write_text(start.read_text().replace(f'"format": {layout.FORMAT}', '"format": 99'))
+    with pytest.raises(SessionError, match=r"recorded by floodmark \S+ in format 99, this one reads up to 1"):
         read_session(session)
+
+
+def test_a_session_of_a_later_schema_is_read_and_said(session: Path) -> None:
+    torn(session, 1 << 30)
+    start = session / layout.START
+    start.write_text(start.read_text().replace(f'"schema_version": {SCHEMA_VERSION}', '"schema_version": 99'))
+    replayed = again(session)
+    assert replayed.events > 0
+    assert any("with schema version 99, this one knows" in note for note in replayed.notes)
 
 
 def test_a_playbook_that_is_none_is_told_with_its_place(session: Path) -> None:

@@ -76,6 +76,14 @@ SHAPE: dict[str, Any] = {
         "partitions": {"orders-0": {**SUMS, "spans": [[INT]]}},
     },
     "violations": [{"invariant": str, "at_us": INT, "partition": str, "detail": str, "cause": str}],
+    "losses": [
+        {
+            **dict.fromkeys(("partition", "client"), str),
+            **dict.fromkeys(("sequence", "count", "offset", "epoch", "acks"), INT),
+            "committed": bool,
+            "cause": str,
+        }
+    ],
     "partitions": {
         "orders-0": {
             "leader": INT,
@@ -90,14 +98,6 @@ SHAPE: dict[str, Any] = {
     "skipped": [{"fault": str, "target": str, "at_us": INT, "detail": str}],
     "title": str,
     "reason": str,
-    "losses": [
-        {
-            **dict.fromkeys(("partition", "client"), str),
-            **dict.fromkeys(("record", "offset", "count", "epoch", "acks"), INT),
-            "committed": bool,
-            "cause": str,
-        }
-    ],
 }
 
 

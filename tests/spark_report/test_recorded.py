@@ -87,7 +87,7 @@ class TestSetAside:
         [
             (lambda path: None, "not found"),
             (lambda path: path.write_text("x"), "found a file, expected the directory of a recorded session"),
-            (lambda path: path.mkdir(), "not a recorded session: it has no start.json"),
+            (lambda path: path.mkdir(), "nothing is recorded in it yet: it has no start.json"),
         ],
     )
     def test_a_foreign_path_is_named(self, tmp_path: Path, make: object, reason: str) -> None:
@@ -112,9 +112,29 @@ class TestSetAside:
             collect([session])
 
     def test_a_session_from_a_newer_floodmark(self, session: Path) -> None:
-        edit(session / layout.START, schema_version=99)
-        with pytest.raises(ReportError, match="recorded in schema version 99, this floodmark reads up to"):
+        edit(session / layout.START, format=99)
+        with pytest.raises(ReportError, match=r"in format 99, this one reads up to 1"):
             collect([session])
+
+    def test_a_session_of_a_newer_schema_is_read_and_said(self, session: Path) -> None:
+        edit(session / layout.START, schema_version=99)
+        (found,), aside = collect([session])
+        assert not aside
+        assert any("with schema version 99, this one knows" in problem for problem in found.problems)
+
+    def test_events_of_unknown_kinds_are_counted_and_said(self, session: Path) -> None:
+        edit(session / layout.MANIFEST, kinds={"appended": 5, "weather_changed": 2, "moon_rose": 1})
+        found = look_at(session)
+        said = "3 events of kinds that this floodmark does not know are left out: 1 moon_rose, 2 weather_changed"
+        assert said in found.problems
+        log = session / layout.EVENTS
+        seq = log.read_bytes().count(b"\n")
+        tear(session, 0)
+        with log.open("a") as file:
+            file.write(f'{{"seq":{seq},"kind":"moon_rose","at_us":99000000}}\n')
+        assert (
+            "1 events of kinds that this floodmark does not know are left out: 1 moon_rose" in look_at(session).problems
+        )
 
     def test_a_damaged_table_without_a_live_log(self, session: Path) -> None:
         (session / layout.EVENTS).unlink()

@@ -1,14 +1,15 @@
 """From what somebody typed to playbooks: files and bundled names, with ``--set`` and ``--seed`` applied."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from playbooks.bundled import names, path_of
-from playbooks.loader import PlaybookError, Problem, load, loads
+from playbooks.changing import changed
+from playbooks.loader import PlaybookError, Problem, load
 from playbooks.model import Playbook
 from playbooks.problems import nearest
-from playbooks.settings import apply_settings, parse_setting
+from playbooks.settings import parse_setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +57,5 @@ def choose(text: str, seed: int | None, settings: dict[str, str]) -> Chosen:
         PlaybookError: mistakes in it, before or after the settings.
         SettingError: a setting that leads nowhere.
     """
-    playbook = read(text)
-    if settings:
-        changed = apply_settings(playbook.source, settings)
-        try:
-            playbook = replace(loads(changed, playbook.path), path=playbook.path)
-        except PlaybookError as error:
-            raise PlaybookError([_blame(problem, settings) for problem in error.problems]) from None
+    playbook = changed(read(text), settings)
     return Chosen(playbook, playbook.seed if seed is None else seed, settings)
-
-
-def _blame(problem: Problem, settings: dict[str, str]) -> Problem:
-    """A mistake that was not in the file: say which options brought it in."""
-    options = " ".join(f"--set {path}={value}" for path, value in settings.items())
-    return replace(problem, message=f"{problem.message} (with {options})")

@@ -10,7 +10,7 @@ from faults.catalogue import CATALOGUE
 from faults.fault import ACCEPTS, FAMILIES, Fault, Param
 from faults.operations import OPERATIONS, Operation
 from faults.selector_language import SELECTORS
-from playbooks.bundled import names, path_of
+from playbooks.bundled import fragment_names, names, path_of
 from playbooks.fault_words import allowed_text, default_text, example_step
 from playbooks.loader import PlaybookError, load
 from playbooks.model import Playbook
@@ -18,6 +18,7 @@ from playbooks.problems import listed, nearest, shown
 from playbooks.units import duration_text
 from tui.cli.chosen import read
 from tui.cli.console import BAD_INPUT, OK, answers, complain, complain_of, people, print_document, say, table
+from tui.cli.fragments import checked, list_fragments, print_fragment
 from tui.cli.run import to_text
 
 BY_AGE: Final = sorted(FLAGS, key=lambda flag: flag.since)
@@ -25,9 +26,14 @@ BY_AGE: Final = sorted(FLAGS, key=lambda flag: flag.since)
 
 
 def library(name: str | None, *, json: bool) -> int:
-    """List the bundled playbooks, or print one."""
+    """List the bundled playbooks and fragments, or print one."""
+    if name in fragment_names() and name not in names():
+        print_fragment(str(name), json=json)
+        return OK
     if name is not None and name not in names():
-        complain(f"no bundled playbook {shown(name)}{nearest(name, names())}; see: floodmark library")
+        complain(
+            f"no bundled playbook {shown(name)}{nearest(name, (*names(), *fragment_names()))}; see: floodmark library"
+        )
         return BAD_INPUT
     if name is not None:
         playbook = load(path_of(name))
@@ -39,6 +45,7 @@ def library(name: str | None, *, json: bool) -> int:
         return OK
     console = answers()
     table(console, ("name", "kafka", "what happens"), [(each.name, _profile(each), each.title) for each in playbooks])
+    list_fragments(console)
     if console.is_terminal:
         say(console, "run NAME plays one, library NAME prints it, --playbook NAME opens it on the screen")
     return OK
@@ -276,6 +283,10 @@ def check(files: Sequence[str]) -> int:
     code = OK
     for text in files:
         try:
+            fragment = checked(text)
+            if fragment:
+                say(people(), fragment)
+                continue
             playbook = read(text)
         except PlaybookError as error:
             complain_of(error)

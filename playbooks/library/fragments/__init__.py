@@ -1,0 +1,1 @@
+"""Steps that a playbook may include by name."""

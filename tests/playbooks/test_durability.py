@@ -1,0 +1,336 @@
+"""What a killed recording leaves behind, at every instant: the session up to the last flush, or that there is none."""
+
+import errno
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cluster_model.events import BrokerFenced, Event, HwAdvanced
+from faults.action import Action
+from playbooks import layout, replay
+from playbooks.disk import Disk, Fsync
+from playbooks.reading_sessions import SessionError, read_session
+from playbooks.recorder import SYNC_SECONDS, Recorder, RecordingError
+from playbooks.session import Session
+from spark_report.recorded import look_at
+from tests.support.playbooks import timed
+
+ROOT = Path(__file__).parents[2]
+
+
+class Killed(BaseException):
+    """The process is gone: nothing catches this."""
+
+
+class Mortal(Disk):
+    """A disk whose process is killed after ``lives`` calls, in the middle of a write if that is the last one."""
+
+    def __init__(self, lives: int, *, halves: bool = False) -> None:
+        self.lives = lives
+        self.halves = halves
+        self.done: list[str] = []
+
+    def _call(self, name: str) -> None:
+        if self.lives == len(self.done):
+            raise Killed
+        self.done.append(name)
+
+    def make_directory(self, path: Path) -> None:
+        self._call("mkdir")
+        super().make_directory(path)
+
+    def create(self, path: Path, *, anew: bool = False) -> int:
+        self._call(f"create {path.name}")
+        return super().create(path, anew=anew)
+
+    def open(self, path: Path) -> int:
+        self._call(f"open {path.name}")
+        return super().open(path)
+
+    def write(self, fd: int, data: bytes | memoryview) -> int:
+        if self.halves and self.lives == len(self.done):
+            super().write(fd, bytes(data)[: len(data) // 2])
+        self._call("write")
+        return super().write(fd, data)
+
+    def truncate(self, fd: int, size: int) -> None:
+        self._call("truncate")
+        super().truncate(fd, size)
+
+    def sync_data(self, fd: int) -> None:
+        self._call("sync")
+
+    def close(self, fd: int) -> None:
+        super().close(fd)  # a dead process lets go of its files as well
+        self._call("close")
+
+    def rename(self, old: Path, new: Path) -> None:
+        self._call(f"rename {new.name}")
+        super().rename(old, new)
+
+    def remove(self, path: Path) -> None:
+        self._call("remove")
+        super().remove(path)
+
+    def sync_directory(self, path: Path) -> None:
+        self._call("sync directory")
+
+
+def live_session(parent: Path, disk: Disk, told: list[int]) -> None:
+    """A session with an operator's action, from first call to last; ``told`` takes what each flush returned for."""
+    recorder = Recorder(parent, live=True, disk=disk)
+    session = Session.start(timed(settle="300ms"), recorder=recorder, open_ended=True)
+    for number in range(4):
+        session.advance(session.cluster.now_us + 100_000)
+        recorder.flush()
+        told.append(recorder.events)
+        if number == 1:
+            session.act(Action("inject", "lag", "broker(2)", {"latency": 5_000}))
+    session.finish()
+
+
+def calls_of_a_whole_session(parent: Path) -> list[str]:
+    disk = Mortal(1 << 30)
+    live_session(parent, disk, [])
+    return disk.done
+
+
+def test_a_session_is_made_start_last_and_sealed_manifest_last(tmp_path: Path) -> None:
+    calls = calls_of_a_whole_session(tmp_path)
+    named = [call.split(" ", 1)[1] for call in calls if call.startswith(("rename ", "create events", "create actions"))]
+    assert named == [
+        *(layout.PLAYBOOK, layout.EVENTS, layout.ACTIONS, layout.START),
+        *(layout.EVENTS_PARQUET, layout.LEDGER, layout.RESULT, layout.MANIFEST),
+    ]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("halves", [False, True], ids=["between calls", "within a write"])
+def test_killed_after_any_call_the_session_is_there_up_to_the_last_flush(tmp_path: Path, halves: bool) -> None:
+    count = len(calls_of_a_whole_session(tmp_path / "whole"))
+    states = set()
+    for lives in range(count + 1):
+        parent = tmp_path / str(lives)
+        told: list[int] = [0]
+        try:
+            live_session(parent, Mortal(lives, halves=halves), told)
+        except Killed:
+            pass
+        else:
+            assert lives == count
+        states.add(state_of(parent, told[-1]))
+        shutil.rmtree(parent)
+    assert states == {"nothing", "no event", "torn", "sealed"}
+
+
+def state_of(parent: Path, told: int) -> str:
+    """Opens what is left as every reader does."""
+    sessions = layout.sessions_under(parent)
+    if not sessions:
+        assert told == 0
+        return "nothing"
+    (session,) = sessions
+    if not (session / layout.START).exists():
+        assert told == 0
+        for read in (read_session, look_at):
+            with pytest.raises((SessionError, layout.LayoutError), match="nothing is recorded in it yet"):
+                read(session)
+        return "nothing"
+    recorded = read_session(session)
+    assert recorded.count >= told
+    if not recorded.count:
+        with pytest.raises(SessionError, match="holds no whole event"):
+            replay.replay(recorded)
+        with pytest.raises(layout.LayoutError, match="holds no whole event"):
+            look_at(session)
+        return "no event"
+    assert replay.replay(recorded).events == recorded.count
+    reported = look_at(session)
+    assert reported.last_seq == recorded.count - 1
+    if recorded.manifest is None:
+        assert any("not sealed" in note for note in recorded.notes)
+        assert any("the recording was cut short" in problem for problem in reported.problems)
+        return "torn"
+    assert reported.problems == recorded.notes == ()
+    return "sealed"
+
+
+@pytest.mark.thorough
+def test_kill_9_at_any_moment_leaves_what_was_flushed(tmp_path: Path) -> None:
+    program = """
+        import sys
+        from pathlib import Path
+        from tests.playbooks.test_durability import live_session
+        from playbooks.disk import Disk
+        class Told(list):
+            def append(self, count):
+                print(count, flush=True)
+        print("ready", flush=True)
+        while True:
+            live_session(Path(sys.argv[1]), Disk(), Told())
+            print("sealed", flush=True)
+    """
+    draw = random.Random(4)
+    states = []
+    for number in range(40):
+        parent = tmp_path / str(number)
+        process = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(program), str(parent)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        told = [process.stdout.readline()]
+        try:
+            told += [process.stdout.readline() for _ in range(draw.randrange(8))]
+            spin = draw.randrange(200_000)
+            while spin:
+                spin -= 1
+        finally:
+            process.send_signal(signal.SIGKILL)
+        told += process.stdout.read().splitlines()
+        process.stdout.close()
+        assert process.wait() == -signal.SIGKILL
+        *_whole, last = layout.sessions_under(parent) or [None]
+        if last is None:
+            continue
+        words = [word.strip() for word in told]
+        since = words[len(words) - words[::-1].index("sealed") :] if "sealed" in words else words[1:]
+        shown = parent / "last"
+        shown.mkdir()
+        newest = max(layout.sessions_under(parent), key=lambda path: path.stat().st_ctime_ns)
+        newest.rename(shown / newest.name)
+        states.append(state_of(shown, int(since[-1]) if since and since[-1].isdigit() else 0))
+    assert "torn" in states
+
+
+def test_an_empty_directory_and_one_with_a_playbook_have_one_clear_message(tmp_path: Path) -> None:
+    session = tmp_path / "session_id=x"
+    session.mkdir()
+    for name in (None, layout.PLAYBOOK, layout.EVENTS, ".start.json.tmp"):
+        if name:
+            (session / name).write_text("" if name == layout.EVENTS else "floodmark: 1\n")
+        with pytest.raises(SessionError, match=r"nothing is recorded in it yet: it has no start\.json") as caught:
+            read_session(session)
+        assert "\n" not in str(caught.value)
+    (session / layout.EVENTS).write_text("{}\n")
+    with pytest.raises(SessionError, match=r"is no session: it has no start\.json"):
+        read_session(session)
+
+
+# -- what is forced to the disk --------------------------------------------------------------------------------------
+
+
+class Clock:
+    """Seconds that pass when told to."""
+
+    def __init__(self) -> None:
+        self.now = 50.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def rare(number: int) -> list[Event]:
+    return [BrokerFenced(number, 2, "session timed out")]
+
+
+def begun(tmp_path: Path, fsync: Fsync) -> tuple[Recorder, Mortal, Clock]:
+    clock, disk = Clock(), Mortal(1 << 30)
+    recorder = Recorder(tmp_path, fsync=fsync, clock=clock, disk=disk)
+    playbook = timed()
+    recorder.begin(playbook, 5, Session.start(playbook).cluster.view())
+    disk.done.clear()
+    return recorder, disk, clock
+
+
+@pytest.mark.parametrize(("fsync", "syncs"), [("never", 0), ("interval", 3), ("always", 9)])
+def test_syncs_of_a_stretch_of_time(tmp_path: Path, fsync: Fsync, syncs: int) -> None:
+    recorder, disk, clock = begun(tmp_path, fsync)
+    for number in range(9):
+        clock.now += SYNC_SECONDS / 3
+        recorder.write(rare(number))
+    assert disk.done.count("sync") == syncs
+    recorder.close()
+    assert disk.done.count("sync") == syncs + 2
+
+
+def test_what_was_written_is_forced_even_if_nothing_more_comes(tmp_path: Path) -> None:
+    recorder, disk, clock = begun(tmp_path, "interval")
+    recorder.write(rare(1))
+    assert "sync" not in disk.done
+    clock.now += SYNC_SECONDS
+    recorder.write([])
+    recorder.write([])
+    assert disk.done.count("sync") == 1
+
+
+def test_what_waits_is_written_even_if_nothing_more_comes(tmp_path: Path) -> None:
+    recorder, _disk, clock = begun(tmp_path, "interval")
+    recorder.write([HwAdvanced(1, "orders-0", 1, 0, 1)])
+    clock.now += 1
+    recorder.write([])
+    assert (recorder.path / layout.EVENTS).read_bytes().count(b"\n") == 1
+
+
+@pytest.mark.parametrize(("fsync", "syncs"), [("never", 0), ("interval", 1), ("always", 1)])
+def test_an_operators_action_is_forced_before_what_follows_from_it(tmp_path: Path, fsync: Fsync, syncs: int) -> None:
+    recorder, disk, _clock = begun(tmp_path, fsync)
+    recorder.action({"at_us": 1})
+    assert disk.done == ["write", *["sync"] * syncs]
+
+
+def test_the_names_of_a_new_session_are_forced(tmp_path: Path) -> None:
+    clock, disk = Clock(), Mortal(1 << 30)
+    recorder = Recorder(tmp_path, clock=clock, disk=disk)
+    playbook = timed()
+    recorder.begin(playbook, 5, Session.start(playbook).cluster.view())
+    assert disk.done[-3:] == [f"rename {layout.START}", "sync directory", "sync directory"]
+
+
+# -- a full disk -----------------------------------------------------------------------------------------------------
+
+
+class Full(Disk):
+    """A disk with room for so many bytes of events."""
+
+    def __init__(self, room: int, code: int = errno.ENOSPC) -> None:
+        self.room = room
+        self.code = code
+        self.counts: Callable[[int], bool] = lambda fd: False
+
+    def write(self, fd: int, data: bytes | memoryview) -> int:
+        if not self.counts(fd):
+            return super().write(fd, data)
+        if not self.room:
+            raise OSError(self.code, "No space left on device")
+        taken = super().write(fd, bytes(data)[: self.room])
+        self.room -= taken
+        return taken
+
+
+@pytest.mark.parametrize("room", [0, 1, 3_000, 30_000])
+def test_a_full_disk_is_one_clear_error_and_what_fitted_can_be_read(tmp_path: Path, room: int) -> None:
+    disk = Full(room)
+    recorder = Recorder(tmp_path, disk=disk)
+    session = Session.start(timed(settle="20s"), recorder=None)
+    recorder.begin(session.playbook, session.cluster.seed, session.cluster.view())
+    session.recorder = recorder
+    events = recorder._fd
+    disk.counts = lambda fd: fd == events
+    with pytest.raises(RecordingError, match=r"cannot go on recording in .*: No space .* can be read$") as caught:
+        session.finish()
+    assert "\n" not in str(caught.value)
+    text = (recorder.path / layout.EVENTS).read_bytes()
+    assert len(text) <= room
+    assert not text or text.endswith(b"\n")
+    assert read_session(recorder.path).count == text.count(b"\n")
+    for again in (lambda: recorder.write(rare(1)), lambda: recorder.action({})):
+        with pytest.raises(RecordingError, match="cannot go on recording"):
+            again()
+    recorder.close()

@@ -1,0 +1,94 @@
+"""The table of what became of every record adds up to the result's ledger, and says where each is."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from playbooks import layout
+from playbooks.bundled import names, path_of
+from playbooks.ledger_table import COLUMNS, Row, sums
+from playbooks.loader import load, loads
+from playbooks.recorder import Recorder
+from playbooks.running import start_session
+from tests.support.playbooks import CLUSTER, CRASH, MANUAL
+
+TERMS = ("sent", "acked", "failed", "unknown", "aborted", "acked_lost", "committed_lost")
+
+
+def table_of(session: Path) -> list[Row]:
+    return [Row(**row) for row in pq.read_table(session / layout.LEDGER).to_pylist()]
+
+
+def result_of(session: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((session / layout.RESULT).read_text())
+    return found
+
+
+def recorded(parent: Path, text: str, seed: int = 1) -> Path:
+    session = start_session(loads(text, "x.yaml"), seed=seed, recorder=Recorder(parent))
+    return Path(session.finish().session)
+
+
+def adds_up(session: Path) -> list[Row]:
+    table, result = table_of(session), result_of(session)
+    ledger = result["ledger"]
+    assert sums(table) == {term: ledger[term] for term in TERMS}
+    assert not any(row.place == "missing" for row in table)
+    lost = [row for row in table if row.place == "lost"]
+    assert all(row.cause for row in lost)
+    assert sum(each["count"] for each in result["losses"]) == sum(row.records for row in lost)
+    for client, books in result["clients"]["producers"].items():
+        told = [row for row in table if row.client == client]
+        for term in ("acked", "failed", "unknown", "aborted"):
+            assert sum(row.records for row in told if row.outcome == term) == books[term]
+    for row in table:
+        beside = [other for other in table if (other.partition, other.client) == (row.partition, row.client)]
+        inside = [
+            other for other in beside if row.sequence < other.sequence + other.records <= row.sequence + row.records
+        ]
+        assert inside == [row] or row.sequence < 0
+    return table
+
+
+QUICK = ("acks-0-leader-crash", "both-followers-paused", "exactly-once", "hanging-transaction", "ack-lost", "full-disk")
+"""One each of: never arrived, lost, transactions, aborted, unknown, refused."""
+
+
+def bundled(name: str, parent: Path) -> Path:
+    session = start_session(load(path_of(name)), recorder=Recorder(parent))
+    return Path(session.finish().session)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_the_table_adds_up(tmp_path: Path, name: str) -> None:
+    adds_up(bundled(name, tmp_path))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", [name for name in names() if name not in QUICK])
+def test_the_table_of_every_bundled_playbook_adds_up(tmp_path: Path, name: str) -> None:
+    adds_up(bundled(name, tmp_path))
+
+
+def test_a_quiet_session_is_one_row_for_each_partition(tmp_path: Path) -> None:
+    session = recorded(tmp_path, CRASH)
+    table = adds_up(session)
+    assert {row.outcome for row in table} == {"acked"}
+    assert pq.read_schema(session / layout.LEDGER).names == list(COLUMNS)
+    manifest = layout.read_manifest(session)
+    assert manifest is not None
+    assert layout.LEDGER in manifest.files
+
+
+def test_a_session_without_producers_has_an_empty_table(tmp_path: Path) -> None:
+    adds_up(recorded(tmp_path, MANUAL))
+
+
+def test_what_goes_with_its_topic_was_deleted_on_purpose(tmp_path: Path) -> None:
+    steps = "steps:\n  - {at: 3s, admin: delete_topic, topic: orders}\nsettle: 2s\n"
+    session = recorded(tmp_path, CLUSTER + steps)
+    table = adds_up(session)
+    assert {row.place for row in table if row.outcome == "acked"} == {"deleted"}

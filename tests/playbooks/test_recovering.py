@@ -1,0 +1,177 @@
+"""Torn sessions sealed afterwards: nothing of what was recorded changes, and they can be replayed like any other."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from faults.action import Action
+from playbooks import layout, replay
+from playbooks.ledger_table import Row, sums
+from playbooks.loader import loads
+from playbooks.manual_session import ManualSession
+from playbooks.reading_sessions import SessionError, read_session
+from playbooks.recorder import Recorder
+from playbooks.recovering import recover
+from playbooks.replay import ReplayMismatchError
+from playbooks.session import Session
+from spark_report.recorded import look_at
+from tests.playbooks.test_durability import Killed, Mortal
+from tests.support.playbooks import CRASH, MANUAL, timed
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A session with actions, of which two share their instant with events and each other."""
+    parent = tmp_path_factory.mktemp("recorded")
+    playbook = timed("- at: 1s\n  inject: crash\n  target: leader(orders-0)\n  for: 2s", settle="1s")
+    session = Session.start(playbook, recorder=Recorder(parent, live=True), open_ended=True)
+    session.advance(700_000, 90)
+    session.act(Action("inject", "lag", "broker(2)", {"latency": 5_000}))
+    session.act(Action("heal", "all"))
+    session.advance(1_500_000)
+    session.act(Action("inject", "gc_pause", "broker(3)", {}, 1_000_000))
+    session.advance(3_000_000)
+    return Path(session.finish().session)
+
+
+@pytest.fixture
+def session(recorded: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(recorded, tmp_path / recorded.name))
+
+
+def torn(session: Path, lines: int, half: bytes = b"") -> Path:
+    """As if the process had died with so many events written, and half of the next."""
+    for name in (layout.MANIFEST, *layout.SEALED):
+        (session / name).unlink()
+    events = session / layout.EVENTS
+    events.write_bytes(b"".join(events.read_bytes().splitlines(keepends=True)[:lines]) + half)
+    return session
+
+
+def lines_of(session: Path) -> list[bytes]:
+    return (session / layout.EVENTS).read_bytes().splitlines(keepends=True)
+
+
+def test_a_torn_session_is_sealed_with_what_it_holds(session: Path) -> None:
+    torn(session, 400, b'{"seq":400,"ki')
+    (session / ".result.json.tmp").write_text("{")
+    before = b"".join(lines_of(session)[:400])
+    actions = (session / layout.ACTIONS).read_bytes()
+    done = recover(session)
+    assert (done.events, done.dropped, done.end_us) == (400, 14, json.loads(before.splitlines()[-1])["at_us"])
+    assert (session / layout.EVENTS).read_bytes() == before
+    assert (session / layout.ACTIONS).read_bytes() == actions
+    assert (session / "events.torn").read_bytes() == b'{"seq":400,"ki'
+    assert not (session / ".result.json.tmp").exists()
+    manifest = layout.read_manifest(session)
+    assert manifest is not None
+    assert (manifest.status, manifest.verdict, manifest.events, manifest.last_seq) == (
+        *("recovered", "inconclusive"),
+        *(400, 399),
+    )
+    assert sorted([*manifest.files, layout.MANIFEST]) == sorted(path.name for path in session.iterdir())
+    for name, seal in manifest.files.items():
+        assert hashlib.sha256((session / name).read_bytes()).hexdigest() == seal.sha256
+
+
+def test_a_recovered_session_is_replayed_and_reported(session: Path) -> None:
+    done = recover(torn(session, 400))
+    recorded = read_session(session)
+    assert any("its end is missing" in note for note in recorded.notes)
+    replayed = replay.replay(recorded)
+    assert (replayed.events, replayed.digest) == (400, done.manifest["digest"])
+    assert replay.rerun(recorded).cluster.now_us >= done.end_us
+    reported = look_at(session)
+    assert (reported.source, reported.last_seq) == ("parquet", 399)
+    assert any("recovered" in problem for problem in reported.problems)
+    assert pq.read_table(session / layout.EVENTS_PARQUET).num_rows == 400
+
+
+def test_its_ledger_is_that_of_its_last_instant(session: Path) -> None:
+    recover(torn(session, 400))
+    table = [Row(**row) for row in pq.read_table(session / layout.LEDGER).to_pylist()]
+    result = json.loads((session / layout.RESULT).read_text())
+    found = sums(table)
+    assert found == {term: result["ledger"][term] for term in found}
+    assert any(row.outcome == "sent" for row in table)
+    assert result["session"] == str(session)
+
+
+def test_another_digest_is_noticed(session: Path) -> None:
+    recover(torn(session, 400))
+    manifest = json.loads((session / layout.MANIFEST).read_text())
+    (session / layout.MANIFEST).write_text(json.dumps(manifest | {"digest": "0" * 32}))
+    with pytest.raises(ReplayMismatchError, match="the digest is not: recorded 000"):
+        replay.replay(read_session(session))
+
+
+@pytest.mark.parametrize("text", ["crash", "live", "manual"])
+@pytest.mark.thorough
+def test_wherever_it_tears_it_is_recovered_to_what_a_replay_gives(recorded: Path, tmp_path: Path, text: str) -> None:
+    if text == "live":
+        whole = recorded
+    elif text == "manual":
+        whole = Path(ManualSession.start(loads(MANUAL, "m.yaml"), recorder=Recorder(tmp_path)).finish().session)
+    else:
+        whole = Path(Session.start(loads(CRASH, "c.yaml"), recorder=Recorder(tmp_path)).finish().session)
+    count = len(lines_of(whole))
+    actions = [json.loads(line)["at_us"] for line in (whole / layout.ACTIONS).read_bytes().splitlines()]
+    near = [n for n, line in enumerate(lines_of(whole)) if json.loads(line)["at_us"] in actions]
+    places = {*range(1, count, max(1, count // 40)), *range(max(1, count - 12), count + 1), *near}
+    for place in sorted(places):
+        session = torn(Path(shutil.copytree(whole, tmp_path / f"torn-{place}")), place)
+        manifest = recover(session).manifest
+        assert manifest["events"] == place
+        replayed = replay.replay(read_session(session))
+        assert (replayed.events, replayed.digest) == (place, manifest["digest"])
+        shutil.rmtree(session)
+
+
+def test_a_session_whose_process_died_after_its_books_were_closed_keeps_its_verdict(tmp_path: Path) -> None:
+    session = Path(Session.start(loads(CRASH, "c.yaml"), recorder=Recorder(tmp_path)).finish().session)
+    sealed = layout.read_manifest(session)
+    assert sealed is not None
+    recover(torn(session, sealed.events))
+    manifest = layout.read_manifest(session)
+    assert manifest is not None
+    assert (manifest.digest, manifest.verdict, manifest.events) == (sealed.digest, sealed.verdict, sealed.events)
+    assert manifest.scenario_sha256 == sealed.scenario_sha256 != ""
+
+
+def test_a_sealed_session_needs_no_recovery(session: Path) -> None:
+    before = {path.name: path.read_bytes() for path in session.iterdir()}
+    with pytest.raises(SessionError, match="is sealed already, with status complete"):
+        recover(session)
+    assert before == {path.name: path.read_bytes() for path in session.iterdir()}
+
+
+def test_what_cannot_be_run_again_is_left_as_it_is(session: Path) -> None:
+    torn(session, 400, b"half")
+    events = session / layout.EVENTS
+    events.write_bytes(events.read_bytes().replace(b'"at_us":', b'"at_us":1', 1))
+    before = {path.name: path.read_bytes() for path in session.iterdir()}
+    with pytest.raises(ReplayMismatchError):
+        recover(session)
+    assert before == {path.name: path.read_bytes() for path in session.iterdir()}
+
+
+@pytest.mark.thorough
+def test_killed_on_the_way_it_can_be_done_again(session: Path, tmp_path: Path) -> None:
+    torn(session, 300, b"half of a line")
+    for lives in range(100):
+        again = Path(shutil.copytree(session, tmp_path / f"again-{lives}"))
+        try:
+            recover(again, disk=Mortal(lives))
+        except Killed:
+            left = read_session(again)
+            assert left.count == 300
+            assert (left.manifest or recover(again)).events == 300  # the last call only forces the manifest's name
+        else:
+            assert lives > 20
+            break
+        assert (again / "events.torn").read_bytes() == b"half of a line"
+        assert replay.replay(read_session(again)).events == 300

@@ -1,0 +1,266 @@
+"""Variables: what ``${name}`` becomes, where mistakes with it are told, and that it cannot grow out of proportion."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from playbooks.changing import changed
+from playbooks.loader import load, loads
+from playbooks.model import Playbook
+from playbooks.problems import PlaybookError
+from playbooks.reading.variables import restored, substitute
+from playbooks.running import start_session
+from playbooks.settings import SettingError
+from playbooks.yamlpos import Mapping, Scalar, compose
+
+S = 1_000_000
+HEAD = "floodmark: 1\ntopics: [{name: orders, placement: [[1, 2, 3]]}]\n"
+"""Two lines."""
+
+
+def read(text: str) -> Playbook:
+    return loads(HEAD + text, "v.yaml")
+
+
+def told(text: str) -> list[str]:
+    with pytest.raises(PlaybookError) as caught:
+        read(text)
+    return [str(problem) for problem in caught.value.problems]
+
+
+WITH = """\
+floodmark: 1
+name: with
+vars:
+  pause: 45s
+  half: 20
+  who: leader
+  partition: orders-0
+  target: ${who}(${partition})
+  placement: [[1, 2, 3]]
+  limit: 3
+  release: 3.10
+seed: ${half}1
+cluster:
+  brokers: ${limit}
+  config:
+    replica.lag.time.max.ms: ${half}000
+topics: [{name: orders, placement: "${placement}"}]
+clients:
+  producers: [{name: checkout, topic: orders, rate: "${half}/s"}]
+steps:
+  - at: ${half}s
+    inject: gc_pause
+    target: ${target}
+    for: ${pause}
+    note: "costs $${pause}, that is ${pause} for ${release}"
+  - when: isr(${partition}) == [2, ${limit}] and now() > ${pause}
+    within: ${pause}
+    heal: all
+settle: 10s
+expect:
+  - always: under_min_isr() <= ${limit}
+"""
+WITHOUT = """\
+floodmark: 1
+name: with
+seed: 201
+cluster: {brokers: 3, config: {replica.lag.time.max.ms: 20000}}
+topics: [{name: orders, placement: [[1, 2, 3]]}]
+clients:
+  producers: [{name: checkout, topic: orders, rate: 20/s}]
+steps:
+  - at: 20s
+    inject: gc_pause
+    target: leader(orders-0)
+    for: 45s
+    note: "costs ${pause}, that is 45s for 3.10"
+  - when: isr(orders-0) == [2, 3] and now() > 45s
+    within: 45s
+    heal: all
+settle: 10s
+expect:
+  - always: under_min_isr() <= 3
+"""
+
+
+def test_variables_are_what_they_stand_for() -> None:
+    one, other = loads(WITH, "x"), loads(WITHOUT.replace("${pause}", "$${pause}"), "x")
+    assert (one.spec, one.seed, one.settle_us) == (other.spec, other.seed, other.settle_us)
+    assert one.steps[0].note == "costs ${pause}, that is 45s for 3.10" == other.steps[0].note
+    assert one.steps[0].for_us == 45 * S
+    assert [each.text for each in one.expectations] == [each.text for each in other.expectations]
+    assert start_session(one).finish().digest == start_session(other).finish().digest
+
+
+def test_a_variable_keeps_its_quotes_and_its_place() -> None:
+    messages = told('vars: {text: "3", number: 3, word: three}\nsteps:\n'
+                    "  - {at: 1s, inject: power_loss, target: all, keep: '${text}'}\n"
+                    "  - {at: 1s, inject: power_loss, target: all, keep: '${number}'}\n"
+                    "  - {at: 1s, inject: power_loss, target: all, keep: '${word}'}\n")  # fmt: skip
+    assert [message.split(": found")[0] for message in messages] == [
+        "v.yaml:5:53: steps[1].keep", "v.yaml:7:53: steps[3].keep",
+    ]  # fmt: skip
+    assert messages[0].endswith("(from ${text}, line 3)")
+    assert "found 'three'" in messages[1]
+
+
+def test_a_mistake_in_a_text_names_the_variables_in_it() -> None:
+    (message,) = told("vars:\n  a: 77\n  b: 5\nexpect:\n  - up(${a}) and now() > ${b}s\n")
+    assert message.startswith("v.yaml:7:5: expect[1]: found broker 77")
+    assert message.endswith("(with ${a}, line 4; with ${b}, line 5)")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("vars: {pause: 5s}\nsettle: ${pauze}\n",
+         "v.yaml:4:9: settle: found ${pauze}, allowed are the variables pause (did you mean 'pause'?)"),
+        ("settle: ${pause}\n", "v.yaml:3:9: settle: found ${pause}, but there are no variables here: 'vars' declares"),
+        ("vars: {pause: 5s}\n",
+         "v.yaml:3:8: vars: found the variable 'pause', which nothing uses as ${pause}"),
+        ("title: a ${b c} d\n",
+         "v.yaml:3:10: title: found '${b c}', allowed is a name of letters, digits"),
+        ("title: 'a ${b'\n",
+         "v.yaml:3:11: title: found ${ without its }, allowed is ${name}; $${ stands for the characters themselves"),
+        ("vars: {l: [1, 2]}\ntitle: a ${l}\n",
+         "v.yaml:4:10: title: found ${l} inside a text, allowed is a list alone: 'key: ${l}'"),
+        ("vars: {m: {a: 1}}\ntitle: ${m}\n",
+         "v.yaml:3:11: vars.m: found a mapping, allowed is a text, a number or a list"),
+        ("vars: {m: }\ntitle: ${m}\n", "v.yaml:3:10: vars.m: found nothing, allowed is a text, a number or a list"),
+        ("vars: {1a: 5}\n",
+         "v.yaml:3:8: vars: found '1a', allowed is a name of letters, digits"),
+        ("vars: {seed: 5}\n",
+         "v.yaml:3:8: vars: found a variable named 'seed', which is a key of playbooks: allowed is another name"),
+        ("vars: [a]\n", "v.yaml:3:7: vars: found a list, allowed is a mapping of names to values"),
+        ("vars: {a: '${b}', b: '${a}'}\ntitle: ${a}\n",
+         "v.yaml:3:23: vars.b: found ${a}, which is made of itself: ${a}, ${b}, ${a}"),
+        ("vars: {a: 1}\ncluster: {'${a}': 1}\ntitle: ${a}\n",
+         "v.yaml:4:12: cluster: found a variable in a key, allowed is one in a value"),
+        ("steps: [{at: ${a}}]\n", "v.yaml:3:14: found ${ inside { } or [ ], where a text needs quotes"),
+        ("steps:\n  - include: ${a}.yaml\n",
+         "v.yaml:4:14: steps[1].include: found a variable in the path of a fragment, allowed is the path itself"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_variable_is_told_once_and_where_it_stands(text: str, message: str) -> None:
+    (found,) = told(text)
+    assert found.startswith(message)
+
+
+def test_what_a_bad_variable_touches_is_no_second_mistake() -> None:
+    messages = told("steps:\n  - {at: '${a}', inject: '${b}', target: 'broker(${c})', for: '${d}'}\n"
+                    "  - {at: 1s, inject: crash, target: 'broker(${e})', for: '${f}'}\n"
+                    "expect: ['leo(${g}) == ${h}']\n")  # fmt: skip
+    assert len(messages) == 8
+    assert all("but there are no variables" in message for message in messages)
+
+
+def _use(number: int) -> str:
+    return f"${{a{number}}}"
+
+
+def test_variables_of_variables_do_not_grow_out_of_proportion() -> None:
+    text = "  a0: xxxxxxxxxx\n" + "".join(f"  a{i}: '{_use(i - 1) * 10}'\n" for i in range(1, 12))
+    assert "characters with all variables put in, the most allowed" in told(f"vars:\n{text}title: ${{a11}}\n")[0]
+    lists = "  a0: [x]\n" + "".join(
+        f"  a{i}: [{', '.join([chr(34) + _use(i - 1) + chr(34)] * 10)}]\n" for i in range(1, 9)
+    )
+    assert "values with all variables put in, the most allowed" in told(f"vars:\n{lists}tags: ${{a8}}\n")[0]
+    deep = "  a0: [x]\n" + "".join(f"  a{i}: ['${{a{i - 1}}}']\n" for i in range(1, 60))
+    assert "one after the other" in told(f"vars:\n{deep}tags: ${{a59}}\n")[0]
+
+
+@given(st.text(st.sampled_from("ab${}$x "), max_size=30))
+def test_an_escaped_text_comes_out_as_it_was(text: str) -> None:
+    node = Scalar(1, 1, text.replace("${", "$${"), False, 0)
+    found = substitute(node, {"a": Scalar(1, 1, "VALUE", True, 1)})
+    assert isinstance(found, Scalar)
+    assert found.text == text
+
+
+def test_a_group_keeps_the_name_of_its_rounds_for_later() -> None:
+    tree, _ = compose("a: ${x}\nsteps: [{repeat: 2, as: x, steps: [{note: 'round ${x} of ${y} $${x}'}]}]\n", "g")
+    one, two = Scalar(1, 1, "1", True, 1), Scalar(1, 1, "2", True, 1)
+    file_wide = substitute(tree, {"x": one, "y": two})
+    assert isinstance(file_wide, Mapping)
+    assert isinstance(first := file_wide.get("a"), Scalar)
+    assert first.text == "1"
+    steps = substitute(file_wide.get("steps").items[0].get("steps"), {"x": two})  # type: ignore[union-attr]
+    assert restored(steps).items[0].get("note").text == "round 2 of 2 ${x}"  # type: ignore[union-attr]
+
+
+def test_rounds_and_variables_together() -> None:
+    playbook = read("vars: {wait: 5s}\nsteps:\n  - repeat: 2\n    as: n\n    steps:\n"
+                    "      - {after: '${wait}', inject: crash, target: 'broker(${n})', for: 1s, "
+                    "note: '${n} $${n}'}\n")  # fmt: skip
+    crashes = [step for step in playbook.steps if step.name == "crash"]
+    assert [(step.target, step.trigger.time_us, step.note) for step in crashes] == [
+        ("broker(1)", 5 * S, "1 ${n}"), ("broker(2)", 5 * S, "2 ${n}"),
+    ]  # fmt: skip
+
+
+SETTABLE = (
+    HEAD
+    + """\
+vars:
+  pause: 5s       # how long
+  text: "a"
+  n: 3
+  ids: [1, 2]
+  deep: 1
+settle: ${pause}
+title: ${text} ${n} ${ids2} ${deep}
+tags: ${ids}
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ({"pause": "45s"}, "pause: 45s       # how long"),
+        ({"vars.pause": "45s"}, "pause: 45s       # how long"),
+        ({"text": "3"}, 'text: "3"'),
+        ({"n": "3.10"}, "n: 3.10"),
+        ({"n": "two words"}, 'n: "two words"'),
+        ({"ids": "[3, on]"}, "ids: [3, on]"),
+    ],
+)
+def test_a_variable_is_set_as_it_was_typed(settings: dict[str, str], line: str) -> None:
+    playbook = loads(SETTABLE.replace(" ${ids2}", ""), "s.yaml")
+    assert f"  {line}\n" in changed(playbook, settings).source
+
+
+def test_a_setting_may_leave_a_variable_without_use() -> None:
+    playbook = loads(SETTABLE.replace(" ${ids2}", ""), "s.yaml")
+    assert changed(playbook, {"settle": "9s", "pause": "1s"}).settle_us == 9 * S
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"vars.pauze": "1s"}, "--set vars.pauze: there is no variable 'pauze', the playbook has pause, text, n"),
+        ({"pauze": "1s"}, "--set pauze: there is no key and no variable 'pauze' (did you mean 'pause'?)"),
+        ({"include": "x"}, "--set include: which fragments there are cannot be set; a variable can say what one does"),
+    ],
+)  # fmt: skip
+def test_an_unknown_variable_is_named_with_the_nearest(settings: dict[str, str], message: str) -> None:
+    with pytest.raises(SettingError) as caught:
+        changed(loads(SETTABLE.replace(" ${ids2}", ""), "s.yaml"), settings)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_bad_setting_of_a_variable_is_told_where_it_is_used() -> None:
+    with pytest.raises(PlaybookError) as caught:
+        changed(loads(SETTABLE.replace(" ${ids2}", ""), "s.yaml"), {"pause": "long"})
+    assert str(caught.value).startswith("s.yaml:9:9: settle: found 'long', allowed is a duration")
+    assert str(caught.value).endswith("(from ${pause}, line 4) (with --set pause=long)")
+
+
+def test_a_file_without_variables_is_read_as_ever(tmp_path: Path) -> None:
+    path = tmp_path / "plain.yaml"
+    path.write_text(HEAD + "title: costs $5 {a} $a\n")
+    assert load(path).title == "costs $5 {a} $a"
+    assert load(path).variables == ()

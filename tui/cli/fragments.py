@@ -1,0 +1,66 @@
+"""Fragments on the command line: those of the library, and whether one of yours is sound."""
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from playbooks.bundled import FRAGMENTS, fragment_names
+from playbooks.loader import read_text
+from playbooks.problems import PlaybookError, counted
+from playbooks.reading.fragment_files import Fragment, fragment_of, is_fragment, read_fragment
+from tui.cli.console import print_document, say, table
+from tui.cli.run import to_text
+
+
+def list_fragments(console: Console) -> None:
+    """The bundled fragments, with the variables that a playbook may give them."""
+    found = [bundled(name) for name in fragment_names()]
+    rows = [(each.name, _variables(each), each.title) for each in found]
+    say(console, "")
+    table(console, ("fragment to include", "with", "what happens"), rows)
+
+
+def print_fragment(name: str, *, json: bool) -> None:
+    """A bundled fragment as it stands in its file, or as a document."""
+    fragment = bundled(name)
+    print_document(to_text(_entry(fragment)) if json else fragment.source)
+
+
+def bundled(name: str) -> Fragment:
+    """The bundled fragment of that name."""
+    return read_fragment(FRAGMENTS / f"{name}.yaml")
+
+
+def checked(text: str) -> str:
+    """What to say of a file that is a sound fragment; empty for one that is none.
+
+    Raises:
+        PlaybookError: it is one, with mistakes in it.
+    """
+    if not Path(text).is_file():
+        return ""
+    try:
+        source = read_text(text)
+    except PlaybookError:
+        return ""  # told as a playbook that cannot be read
+    if not is_fragment(source, text):
+        return ""
+    fragment = fragment_of(source, text)
+    variables = _variables(fragment, sign=" = ") or "none"
+    return f"{text}: sound as far as a fragment can be ({counted(fragment.steps, 'step')}; variables: {variables})"
+
+
+def _variables(fragment: Fragment, sign: str = ": ") -> str:
+    return ", ".join(name + (f"{sign}{value}" if value else "") for name, value in fragment.variables.items())
+
+
+def _entry(fragment: Fragment) -> dict[str, Any]:
+    return {
+        "name": fragment.name,
+        "title": fragment.title,
+        "story": fragment.story,
+        "variables": dict(fragment.variables),
+        "path": fragment.path,
+        "source": fragment.source,
+    }
