@@ -30,6 +30,11 @@ class Judging:
         return self._expecting.open or self._answers.open
 
     @property
+    def healed_us(self) -> int:
+        """When the last fault was healed; -1 while something is broken, or nothing ever was."""
+        return self._expecting.healed_us
+
+    @property
     def decided(self) -> bool:
         """Whether there is anything to tell."""
         return bool(self._decided)

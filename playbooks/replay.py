@@ -49,7 +49,7 @@ def replay(recorded: Recorded, progress: Progress = lambda done, total: None) ->
         SessionError: it holds nothing to compare with.
         PlaybookError: the session's playbook is not one that this version runs.
     """
-    comparison = _begin(recorded, progress)
+    comparison = begin(recorded, progress)
     if recorded.manifest is not None and recorded.manifest.recovered:
         comparison.to_the_last()
         return Replayed(
@@ -73,7 +73,7 @@ def run_to_the_last(recorded: Recorded, progress: Progress = lambda done, total:
         SessionError: it holds nothing to compare with.
         PlaybookError: the session's playbook is not one that this version runs.
     """
-    comparison = _begin(recorded, progress)
+    comparison = begin(recorded, progress)
     comparison.to_the_last()
     return comparison.session
 
@@ -90,7 +90,7 @@ def rerun(
         SessionError: it holds nothing to compare with.
         PlaybookError: the session's playbook is not one that this version runs.
     """
-    comparison = _begin(recorded, progress)
+    comparison = begin(recorded, progress)
     timed = at_us >= 0 and isinstance(comparison.session, Session)
     for action in recorded.actions:
         if comparison.done or (timed and action.at_us > at_us):
@@ -103,17 +103,23 @@ def rerun(
     return comparison.session
 
 
-def _begin(recorded: Recorded, progress: Progress) -> "_Comparison":
+def begin(recorded: Recorded, progress: Progress = lambda done, total: None) -> "Comparison":
+    """A rerun of ``recorded`` at its beginning.
+
+    Raises:
+        SessionError: it holds nothing to compare with.
+        PlaybookError: the session's playbook is not one that this version runs.
+    """
     playbook = loads(recorded.playbook, str(recorded.path / layout.PLAYBOOK), recorded.fragments)
     if not recorded.count:
         raise SessionError(f"{recorded.path / layout.EVENTS} holds no whole event: there is nothing to compare with")
     session = start_session(
         playbook, seed=recorded.start.seed, until_us=recorded.until_us, open_ended=recorded.start.live
     )
-    return _Comparison(recorded, session, progress)
+    return Comparison(recorded, session, progress)
 
 
-class _Comparison:
+class Comparison:
     """A rerun beside its recording."""
 
     def __init__(self, recorded: Recorded, session: Session | ManualSession, progress: Progress) -> None:
@@ -128,8 +134,12 @@ class _Comparison:
         """Whether a torn recording has nothing more to compare with."""
         return self._recorded.cut_short and self.compared == self._recorded.count
 
-    def repeat(self, action: RecordedAction) -> None:
-        """Bring the rerun to where the operator acted, and act."""
+    def stand(self, action: RecordedAction) -> None:
+        """Bring the rerun to where the operator acted; a torn recording may end before.
+
+        Raises:
+            ReplayMismatchError: it never comes there.
+        """
         session = self.session
         wanted = {"at_us": action.at_us, "executed": action.executed, "steps": action.steps}
         reach(session, **wanted)
@@ -141,6 +151,17 @@ class _Comparison:
                 f"the rerun never stands where the operator acted: recorded {wanted}, replayed {session.position()}"
                 + self._versions()
             )
+
+    def repeat(self, action: RecordedAction) -> None:
+        """Bring the rerun to where the operator acted, and act.
+
+        Raises:
+            ReplayMismatchError: it comes out differently.
+        """
+        self.stand(action)
+        if self.done:
+            return
+        session = self.session
         repeat(session, action.verb, action.action())
         self._compare(session.drain())
 

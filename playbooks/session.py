@@ -5,6 +5,7 @@ event due up to their moment has been handled, and conditions are looked at afte
 after each act, never in between. So the digest depends on the playbook, the seed and the operator's actions alone.
 """
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
@@ -50,6 +51,8 @@ class Session:
         """Virtual time at which the session is cut off wherever it is; -1 never."""
         self.open_ended = False
         self.reason = ""
+        self.on_step: Callable[[Step], None] = lambda step: None
+        """Told of every step of the playbook right when it acts."""
         self._script = Script(playbook)
         self._end_us = -1
         self._ended = False
@@ -113,6 +116,11 @@ class Session:
     def client_books(self) -> ClientBooks:
         """What the clients saw so far."""
         return self._findings.clients
+
+    @property
+    def healed_us(self) -> int:
+        """When the last fault was healed, settling included; -1 while something is broken, or nothing ever was."""
+        return self._judging.healed_us
 
     def drain(self) -> list[Event]:
         """The trace events since the last call, in order, for whoever shows them. They are recorded already."""
@@ -286,6 +294,7 @@ class Session:
         text = f"{step_words(step)}: {step.note}" if step.note else step_words(step)
         self.cluster.emit(StepTaken(now, step_name(step), step.target, text, done.error))
         self._script.took(now)
+        self.on_step(step)
         if not self._judging.acted(step, done) and done.error and not done.guarded:
             self.reason = self.reason or f"{step_name(step)}, {step_words(step)}, could not act: {done.error}"
         guard(self.board)
@@ -295,8 +304,10 @@ class Session:
     def _end_by(self, step: Step) -> None:
         """A step that ends the session: by its quiet time, or right here with nothing healed."""
         now = self.cluster.now_us
-        self.cluster.emit(StepTaken(now, step_name(step), "", step_words(step), ""))
+        text = f"{step_words(step)}: {step.note}" if step.note else step_words(step)
+        self.cluster.emit(StepTaken(now, step_name(step), "", text, ""))
         self._script.took(now)
+        self.on_step(step)
         if step.verb == SETTLE:
             self._begin_settling()
         else:

@@ -79,7 +79,7 @@ SHAPE: dict[str, Any] = {
     "losses": [
         {
             **dict.fromkeys(("partition", "client"), str),
-            **dict.fromkeys(("sequence", "count", "offset", "epoch", "acks"), INT),
+            **dict.fromkeys(("sequence", "offset", "count", "epoch", "acks"), INT),
             "committed": bool,
             "cause": str,
         }

@@ -26,6 +26,8 @@ OutOption = Annotated[
     Path | None,
     typer.Option(file_okay=False, help="Parent directory of sessions (FLOODMARK_SESSIONS, else ./sessions)."),
 ]
+GlyphsOption = Annotated[str | None, typer.Option(help="Set of glyphs for the screen, such as ascii.")]
+SpeedOption = Annotated[float, typer.Option(help="Virtual seconds per second at the start.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 
 
@@ -53,8 +55,8 @@ def _screen(
     playbook: Annotated[str | None, typer.Option(help="File or bundled name; the sandbox by default.")] = None,
     seed: SeedOption = None,
     out: OutOption = None,
-    glyphs: Annotated[str | None, typer.Option(help="Set of glyphs for the screen, such as ascii.")] = None,
-    speed: Annotated[float, typer.Option(help="Virtual seconds per second at the start.")] = 1.0,
+    glyphs: GlyphsOption = None,
+    speed: SpeedOption = 1.0,
     _show_version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -227,6 +229,37 @@ def _diff(
     from tui.cli.diffing import run_diff  # noqa: PLC0415
 
     _end(lambda: run_diff(left, right, json=json, everything=everything))
+
+
+@app.command("export")
+def _export(
+    session: Annotated[str, typer.Argument(help="Directory of a recorded session, or its id.")],
+    out: Annotated[Path | None, typer.Option("-o", "--output", help="Write this file instead of stdout.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the playbook; its own and '-exported' by default.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+) -> None:
+    """Turn a recorded session into a playbook: the operator's actions as steps, and expectations found in it.
+
+    Exit code 0: there is one, and it comes to the same digest. 1: it does not. 2: bad input; nothing is written.
+    """
+    from tui.cli.exporting import Export, run_export  # noqa: PLC0415
+
+    _end(lambda: run_export(Export(session, out, name, force)))
+
+
+@app.command("open")
+def _open(
+    session: Annotated[str, typer.Argument(help="Directory of a recorded session, or its id.")],
+    glyphs: GlyphsOption = None,
+    speed: SpeedOption = 1.0,
+) -> None:
+    """Open a recorded session on the screen: it is run again, to be looked at and not to be changed.
+
+    Exit code 0: it was. 1: it came out differently. 2: the session cannot be read, or there is no terminal.
+    """
+    from tui.opening import open_recorded  # noqa: PLC0415
+
+    _end(lambda: open_recorded(session, glyphs=glyphs, speed=speed))
 
 
 @app.command("peek")

@@ -1,0 +1,102 @@
+"""From a recorded session to a playbook: what its operator did as steps, what came of it as assertions.
+
+The session is run again to find out what happened (:mod:`playbooks.story`), the playbook's text is edited
+(:mod:`playbooks.exported_text`), and the outcome is run: it has to come to the digest that the session had.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from playbooks.exported_text import TextError, draft, expecting, remarked
+from playbooks.inferring import candidates, infer
+from playbooks.loader import loads
+from playbooks.manual_session import ManualSession
+from playbooks.model import Playbook
+from playbooks.reading_sessions import Recorded
+from playbooks.replay import Progress
+from playbooks.result import Result
+from playbooks.retelling import Added, Told, entries
+from playbooks.running import start_session
+from playbooks.session import SLICE_US, Session
+from playbooks.step_text import instant
+from playbooks.story import retell
+
+PATH = "exported.yaml"
+"""What the text is called in messages."""
+
+Telling = Callable[[str], None]
+"""Called with how far it is."""
+
+
+class ExportError(Exception):
+    """A session that no playbook was made of that comes to the same; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A playbook made of a session."""
+
+    text: str
+    digest: str
+    """Of its run; the session's, if that has one."""
+    steps: int
+    """How many it has."""
+    operator: int
+    """How many of them are the operator's."""
+    inferred: int
+    """How many assertions were added."""
+    notes: tuple[str, ...]
+    """What a reader should know about the recording."""
+
+
+def export(recorded: Recorded, *, name: str = "", tell: Telling = lambda text: None) -> Exported:
+    """Make a playbook of a session; ``name`` is what it shall be called.
+
+    Raises:
+        ExportError: what was made does not come to the same.
+        ReplayMismatchError: this version of the model comes to other events than the recording.
+        SessionError: it holds nothing to go by.
+        PlaybookError: the session's playbook is not one that this version runs.
+    """
+    progress: Progress = lambda done, total: tell(f"running it again: {done} of {total} events")  # noqa: E731
+    story = retell(recorded, progress)
+    told = entries(story)
+    try:
+        text = draft(story, told, name)
+    except TextError as error:
+        raise ExportError(f"{recorded.path}: {error}") from None
+    own = loads(text, PATH)
+    watched = candidates(own.spec)
+    result, query, healed_us = _run(loads(expecting(text, watched), PATH), tell)
+    _same(recorded, result)
+    inferred = infer(result, query, own.spec, healed_us, own.expectations)
+    judged = result.expectations[len(result.expectations) - len(watched) - len(own.expectations) :]
+    text = expecting(remarked(text, judged[: len(own.expectations)]), inferred)
+    loads(text, PATH)
+    return Exported(
+        text=text,
+        digest=result.digest,
+        steps=sum(not isinstance(each, Told) for each in told),
+        operator=sum(isinstance(each, Added) and each.remark.startswith("the operator") for each in told),
+        inferred=len(inferred),
+        notes=recorded.notes,
+    )
+
+
+def _same(recorded: Recorded, result: Result) -> None:
+    wanted = recorded.manifest.digest if recorded.manifest else result.digest
+    if result.digest != wanted:
+        raise ExportError(
+            f"the playbook made of {recorded.path} does not come to the same: "
+            f"recorded digest {wanted}, found {result.digest}"
+        )
+
+
+def _run(playbook: Playbook, tell: Telling) -> tuple[Result, object, int]:
+    """Its result, its cluster's query at the end, and when the last fault was healed."""
+    session = start_session(playbook)
+    while session.advance(session.cluster.now_us + SLICE_US, int(isinstance(session, ManualSession))):
+        session.drain()
+        tell(f"running the playbook: at {instant(session.cluster.now_us)}")
+    result = session.finish()
+    return result, session.cluster.query, session.healed_us if isinstance(session, Session) else -1

@@ -1,0 +1,95 @@
+"""``floodmark export``: a recorded session as a playbook, on stdout or in a file."""
+
+import os
+import re
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from playbooks.exporting import Exported, ExportError, export
+from playbooks.layout import sessions_root
+from playbooks.problems import counted, shown
+from playbooks.reading.kinds import NAME, NAME_PATTERN
+from playbooks.reading_sessions import find_session, read_session
+from tui.cli.console import BAD_INPUT, FAILED, OK, complain, people, print_document, say
+from tui.cli.progress import Telling
+from tui.cli.refusals import ended
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """The options of ``export`` as typed."""
+
+    session: str
+    out: Path | None = None
+    name: str | None = None
+    force: bool = False
+
+
+def run_export(request: Export) -> int:
+    """Export a session; 0 when there is a playbook of it, 1 when it would not come to the same."""
+    refused = _refused(request)
+    if refused:
+        complain(refused)
+        return BAD_INPUT
+    return ended(lambda: _export(request))
+
+
+def _export(request: Export) -> int:
+    console = people()
+    recorded = read_session(find_session(request.session, sessions_root()))
+    for note in recorded.notes:
+        say(console, f"note: {note}", "yellow")
+    try:
+        with Telling(console) as telling:
+            exported = export(recorded, name=request.name or "", tell=lambda text: telling.tell(lambda: text))
+    except ExportError as error:
+        complain(str(error))
+        return FAILED
+    if request.out is None:
+        print_document(exported.text)
+        say(console, told(exported))
+        return OK
+    try:
+        write(request.out, exported.text)
+    except OSError as error:
+        complain(f"cannot write {request.out}: {error.strerror}")
+        return BAD_INPUT
+    say(console, f"{request.out}: {told(exported)}")
+    return OK
+
+
+def told(exported: Exported) -> str:
+    """What the playbook has, in one line."""
+    mine = f", {exported.operator} of them the operator's" if exported.operator else ""
+    added = counted(exported.inferred, "expectation")
+    return f"{counted(exported.steps, 'step')}{mine}; {added} found in the session; digest {exported.digest}"
+
+
+def write(path: Path, text: str) -> None:
+    """Put a whole file in place at once. Raises ``OSError``, and leaves what was there as it was."""
+    passing = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with passing.open("x", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        passing.replace(path)
+    except OSError:
+        with suppress(OSError):
+            passing.unlink()
+        raise
+
+
+def _refused(request: Export) -> str:
+    """Why nothing is even begun."""
+    if request.name is not None and not re.fullmatch(NAME_PATTERN, request.name, re.ASCII):
+        return f"--name: found {shown(request.name)}, allowed is {NAME.allowed}"
+    if request.out is None:
+        return ""
+    if request.out.is_dir():
+        return f"-o: {request.out} is a directory, allowed is a file"
+    if request.out.exists() and not request.force:
+        return f"-o: {request.out} is there already; --force writes over it"
+    return ""
