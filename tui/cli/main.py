@@ -138,12 +138,18 @@ def _check(files: Annotated[list[str], typer.Argument(metavar="FILE...", help="P
 
 @app.command("library")
 def _library(
-    name: Annotated[str | None, typer.Argument(help="Print this one.")] = None, json: JsonOption = False
+    name: Annotated[str | None, typer.Argument(help="Tell all about this one.")] = None,
+    tag: Annotated[str | None, typer.Option(metavar="TAG", help="Only those with this tag, such as loss.")] = None,
+    kafka: Annotated[
+        str | None, typer.Option(metavar="VERSION", help="Only those expected to pass under this version.")
+    ] = None,
+    yaml: Annotated[bool, typer.Option("--yaml", help="Print the file itself.")] = False,
+    json: JsonOption = False,
 ) -> None:
-    """List the bundled playbooks, or print one."""
-    from tui.cli.listing import library  # noqa: PLC0415
+    """List the bundled playbooks by theme, or tell all about one."""
+    from tui.cli.library import Wanted, library  # noqa: PLC0415
 
-    _end(lambda: library(name, json=json))
+    _end(lambda: library(Wanted(name, tag, kafka, yaml, json)))
 
 
 @app.command("faults")
