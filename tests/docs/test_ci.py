@@ -35,7 +35,7 @@ def test_every_command_of_the_page_works(tmp_path: Path) -> None:
     summary.write_text("")
     path = f"{script.parent}:{os.environ['PATH']}"
     env = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": path, "GITHUB_STEP_SUMMARY": str(summary)}
-    assert len(typed()) == 2
+    assert len(typed()) == 3
     for command in typed():
         done = subprocess.run(["sh", "-c", command], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
         assert done.returncode == 0, (command, done.stderr)
