@@ -150,6 +150,14 @@ def test_what_failed_is_told_with_its_cause_and_how_to_run_it_again(suite: Path)
     assert run(suite, "loses.yaml", "--seed", "3").code == 1
 
 
+def test_in_a_suite_a_grid_runs_once_and_so_it_does_again(suite: Path) -> None:
+    (suite / "grid.yaml").write_text(named(FAILING, "grid") + "vary: {acks: [1, all]}\n")
+    done = run(suite, "grid.yaml", "suite/hand.yaml", "--jobs", "1", "--json")
+    assert [each["playbook"] for each in documents(done)] == ["grid", "hand"]
+    assert "again    floodmark run grid.yaml --seed 3 --no-vary" in done.err.splitlines()
+    assert run(suite, "grid.yaml", "--seed", "3", "--no-vary").code == 1
+
+
 def test_fail_fast_begins_nothing_more(suite: Path) -> None:
     done = run(suite, "fails.yaml", "suite", "--fail-fast", "--jobs", "1", "--json")
     assert done.code == 1
