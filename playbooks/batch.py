@@ -1,4 +1,4 @@
-"""Runs many sessions at a time, each in a process of its own kind: nothing that one does reaches another.
+"""Runs many sessions at a time, in processes of their own: nothing that one does reaches another.
 
 Workers are started once and take one job after another. They are fresh interpreters and no copies of this one, so that
 threads, locks and open files stay behind. A worker that dies takes only its own job with it: the batch says by which
@@ -78,9 +78,9 @@ class _Books:
     def close(self, *, interrupted: bool) -> list[Outcome]:
         """All outcomes, in the order of the jobs; what was never begun says so."""
         stopped = interrupted or any(each.code == INTERRUPTED for each in self.outcomes.values())
-        missing = Outcome(Job("", ""), code=INTERRUPTED if stopped else NOT_RUN, error="not begun")
+        code = INTERRUPTED if stopped else NOT_RUN
         return [
-            self.outcomes.get(number) or Outcome(job, code=missing.code, error=missing.error)
+            self.outcomes.get(number) or Outcome(job, code=code, error="not begun")
             for number, job in enumerate(self.jobs)
         ]
 

@@ -32,6 +32,7 @@ def test_an_escaped_text_reads_as_it_was_and_means_nothing(text: str) -> None:
     bare = re.sub(r"&#\d+;", "", done.replace("<!-- -->", ""))
     assert not set("\\`*_{}[]#!|~<>&@:$^") & set(bare)
     assert not re.search(r"www\.", bare, re.IGNORECASE)
+    assert not re.search(r"&#(64|35);(?!<!-- -->)", done), "a mention or a reference is found in what is shown"
     shown = html.unescape(done.replace("<!-- -->", ""))
     wanted = "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in text).strip()
     assert shown == wanted

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -12,7 +13,10 @@ import pytest
 
 from playbooks import layout
 from tests.cli.running import FLOODMARK, ROOT, Typed, floodmark
+from tests.cli.test_processes import on_a_terminal
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
+from tui.cli.suite_report import fitting
+from tui.cli.verdicts import HEADS
 
 pytestmark = pytest.mark.thorough
 
@@ -146,6 +150,14 @@ def test_what_failed_is_told_with_its_cause_and_how_to_run_it_again(suite: Path)
     assert run(suite, "loses.yaml", "--seed", "3").code == 1
 
 
+def test_in_a_suite_a_grid_runs_once_and_so_it_does_again(suite: Path) -> None:
+    (suite / "grid.yaml").write_text(named(FAILING, "grid") + "vary: {acks: [1, all]}\n")
+    done = run(suite, "grid.yaml", "suite/hand.yaml", "--jobs", "1", "--json")
+    assert [each["playbook"] for each in documents(done)] == ["grid", "hand"]
+    assert "again    floodmark run grid.yaml --seed 3 --no-vary" in done.err.splitlines()
+    assert run(suite, "grid.yaml", "--seed", "3", "--no-vary").code == 1
+
+
 def test_fail_fast_begins_nothing_more(suite: Path) -> None:
     done = run(suite, "fails.yaml", "suite", "--fail-fast", "--jobs", "1", "--json")
     assert done.code == 1
@@ -190,6 +202,25 @@ def test_the_same_name_twice_is_told_apart_and_folders_run_a_file_once(suite: Pa
     assert [each["playbook"] for each in documents(done)] == ["hand", "crash", "load", "hand"]
     suites = ElementTree.parse(suite / "j.xml").getroot()
     assert [each.get("name") for each in suites] == ["hand", "crash", "load", "hand (2)"]
+
+
+def test_on_a_terminal_a_bar_moves_and_the_table_fits(suite: Path) -> None:
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", on_a_terminal(("run", "suite"), suite, {"COLUMNS": "80"}))
+    lines = plain.replace("\r", "\n").splitlines()
+    assert any(re.fullmatch(r"\S+ 3/3 +\d:\d\d:\d\d *", line) for line in lines), lines
+    assert any(re.match(r". crash  \d+\.\d+s, (before step|settling)", line) for line in lines), lines
+    (heads,) = [line.split() for line in lines if line.split()[:1] == ["playbook"]]
+    assert heads == ["playbook", "verdict", "acked", "lost", "duplicates", "unavailable", "time"]
+    assert any(line.split()[:4] == ["crash", "pass", "1215", "0/0"] for line in lines)
+    assert "3 playbooks: 3 pass" in lines
+
+
+def test_columns_are_left_out_only_where_they_do_not_fit() -> None:
+    rows = [tuple("x" * len(head) for head in HEADS)]
+    needed = sum(len(head) + 3 for head in HEADS)
+    assert fitting(HEADS, rows, None) == fitting(HEADS, rows, needed) == ([*HEADS], [[*rows[0]]])
+    assert fitting(HEADS, rows, needed - 1)[0] == [*HEADS[:-1]]
+    assert fitting(HEADS, rows, 1)[0] == ["playbook", "verdict", "acked", "lost", "duplicates", "unavailable"]
 
 
 def begun(here: Path, *words: str) -> subprocess.Popen[str]:

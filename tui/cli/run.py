@@ -51,12 +51,18 @@ def run(request: Request) -> int:
     else:
         outcomes = _one_after_other(request, asked, out, jobs)
     ended = [
-        Ended(name, outcome, each.playbook.name, command_of(word, each.seed, request.settings, request.until))
+        Ended(name, outcome, each.playbook.name, _again(word, each, request))
         for name, outcome, word, each in zip(names, outcomes, asked.words, asked.chosen, strict=True)
     ]
     if asked.is_suite:
         print_suite(console, ended)
     return hand_over(console, request, asked, ended)
+
+
+def _again(word: str, chosen: Chosen, request: Request) -> str:
+    """What to type to run one of them once more, as it ran here: once, even where it has a grid."""
+    command = command_of(word, chosen.seed, request.settings, request.until)
+    return f"{command} --no-vary" if chosen.playbook.grid is not None else command
 
 
 def _job(chosen: Chosen, out: Path, until_us: int, fsync: Fsync) -> Job:

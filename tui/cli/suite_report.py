@@ -15,19 +15,37 @@ from tui.cli.verdicts import HEADS, STYLES, Ended, cause_lines, row, tally
 
 SHOWN = 10
 """Failed expectations told of each playbook; the rest is counted."""
+LIGHTEST = ("events", "took", "profile", "time")
+"""Columns that a narrow terminal does without, in this order."""
+GAP = 3
+"""Between two columns."""
 TREND = {-1: ("better", "green"), 0: ("changed", ""), 1: ("worse", "yellow")}
 
 
 def print_suite(console: Console, all_ended: Sequence[Ended]) -> None:
     """The table, and every playbook that did not pass."""
     say(console, "")
-    table(console, HEADS, [row(each) for each in all_ended])
+    heads, rows = fitting(HEADS, [row(each) for each in all_ended], console.width if console.is_terminal else None)
+    table(console, heads, rows)
     for each in all_ended:
         if each.outcome.code not in (OK, NOT_RUN):
             say(console, "")
             _print_failed(console, each)
     say(console, "")
     say(console, tally(all_ended), "bold")
+
+
+def fitting(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], width: int | None
+) -> tuple[list[str], list[list[str]]]:
+    """A table without the columns that weigh least, as far as the width (None: any) asks for it."""
+    kept = list(range(len(heads)))
+    for name in LIGHTEST:
+        needed = sum(max(len(cells[column]) for cells in [heads, *rows]) + GAP for column in kept)
+        if width is None or needed <= width:
+            break
+        kept.remove(heads.index(name))
+    return [heads[column] for column in kept], [[cells[column] for column in kept] for cells in rows]
 
 
 def _print_failed(console: Console, ended: Ended) -> None:

@@ -1,0 +1,109 @@
+"""JUnit XML as those who read it expect it: counts that agree, attributes in their places, nothing XML cannot hold."""
+
+from dataclasses import replace
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+import pytest
+
+from playbooks.batch import NOT_RUN, Job, Outcome
+from playbooks.loader import loads
+from playbooks.running import start_session
+from tests.support.playbooks import CLUSTER, CRASH, MANUAL
+from tui.cli.junit import junit
+from tui.cli.verdicts import Ended, command_of
+
+LOSING = CRASH.replace("config: {acks: all}", "config: {acks: 0}")
+WAITING = CLUSTER + "settle: 1s\nsteps:\n  - when: leader(orders-0) == 3\n    within: 1s\n    heal: all\n"
+CODES = {"pass": 0, "fail": 1, "inconclusive": 3}
+
+ALLOWED = {
+    "testsuites": {"name", "tests", "failures", "errors", "skipped", "time"},
+    "testsuite": {"name", "tests", "failures", "errors", "skipped", "time"},
+    "testcase": {"name", "classname", "time"},
+    "failure": {"message", "type"},
+    "error": {"message", "type"},
+    "skipped": {"message"},
+    "property": {"name", "value"},
+    "properties": set(),
+    "system-out": set(),
+}
+"""Attributes by element: those that all the schemas in use have in common."""
+
+
+def ended(text: str, name: str = "one") -> Ended:
+    result = start_session(loads(text, "x.yaml")).finish()
+    job = Job(text, "x.yaml", settings={"producers.checkout.config.acks": "0"})
+    outcome = Outcome(job, replace(result, session="sessions/s"), "", CODES[result.verdict], "sessions/s")
+    return Ended(name, outcome, name, command_of("x.yaml", result.seed, [], "9s"))
+
+
+def without(code: int, error: str) -> Ended:
+    outcome = Outcome(
+        Job("", "y.yaml", 5), None, error, code, "sessions/t", "sessions/t/crash.log" if code == 70 else ""
+    )
+    return Ended("two", outcome, "two", "floodmark run y.yaml --seed 5")
+
+
+def read(*all_ended: Ended) -> Element:
+    return ElementTree.fromstring(junit(all_ended).encode())
+
+
+def text(of: Element, path: str) -> str:
+    found = of.find(path)
+    assert found is not None
+    return found.text or ""
+
+
+ALL = (MANUAL, LOSING, WAITING)
+
+
+def test_counts_agree_and_only_common_attributes_are_used() -> None:
+    root = read(*map(ended, ALL), without(70, "broke"), without(NOT_RUN, "not begun"))
+    for element in root.iter():
+        assert set(element.attrib) == ALLOWED[element.tag], element.tag
+    for attribute, tag in (("tests", ""), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        counts = [int(suite.attrib[attribute]) for suite in root]
+        found = [len(suite.findall(f"testcase/{tag}" if tag else "testcase")) for suite in root]
+        assert counts == found
+        assert int(root.attrib[attribute]) == sum(counts)
+    assert [[int(suite.attrib[key]) for key in ("failures", "errors", "skipped")] for suite in root] == [
+        [0, 0, 0],
+        [1, 0, 0],
+        [0, 1, 1],
+        [0, 1, 0],
+        [0, 0, 1],
+    ]
+    order = [[child.tag for child in suite if child.tag != "testcase"] for suite in root]
+    assert order == [["properties", "system-out"]] * 5
+    assert all(suite[0].tag == "properties" and suite[-1].tag == "system-out" for suite in root)
+    assert float(root.attrib["time"]) == pytest.approx(sum(float(suite.attrib["time"]) for suite in root))
+
+
+def test_a_failure_tells_cause_seed_and_how_to_run_it_again() -> None:
+    (suite,) = read(ended(LOSING))
+    assert text(suite, "testcase/failure").splitlines() == [
+        "acked_lost() == 0: acked_lost() is 872",
+        "cause: 872 records of checkout for orders-0 were sent with acks=0 and reached no leader",
+        "seed: 3",
+        "run it again: floodmark run x.yaml --seed 3 --until 9s",
+    ]
+    assert text(suite, "system-out").splitlines()[1] == "session: sessions/s"
+    assert text(suite, "system-out").startswith("ledger: 1215 sent, 1215 acked")
+    properties = {each.get("name"): each.get("value") for each in suite.findall("properties/property")}
+    assert [properties[name] for name in ("seed", "profile", "verdict", "file")] == ["3", "3.9-kraft", "fail", "x.yaml"]
+    assert len(properties["digest"] or "") == 32
+    assert properties["set producers.checkout.config.acks"] == "0"
+
+
+def test_what_has_no_verdict_is_an_error_with_its_account() -> None:
+    (suite,) = read(without(70, "internal error: \x00 <bad> & \ud800"))
+    error = suite.find("testcase/error")
+    assert error is not None
+    assert error.get("message") == "internal error: ? <bad> & ?"
+    assert "account: sessions/t/crash.log" in (error.text or "")
+    assert "run it again: floodmark run y.yaml --seed 5" in (error.text or "")
+
+
+def test_it_is_the_same_every_time() -> None:
+    assert junit([ended(LOSING)]) == junit([ended(LOSING)])
