@@ -7,13 +7,15 @@ the brokers, partitions and groups that there will be. What could not be read is
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from playbooks import layout
+from playbooks.cells import cell_text
 from playbooks.grid import Grid
 from playbooks.model import Playbook
-from playbooks.problems import PlaybookError, Problem
+from playbooks.problems import PlaybookError, Problem, keeping_text
 from playbooks.reading.cell_checks import check_cells
 from playbooks.reading.cluster import build_clients, build_cluster, build_topics
 from playbooks.reading.cluster_keys import CLIENTS, CLUSTER, TOPICS
@@ -134,6 +136,7 @@ def _kept_beside(path: Path) -> dict[str, str] | None:
         raise PlaybookError([Problem(str(path), 1, 1, "include", f"its fragments cannot be read: {error}")]) from None
 
 
+@keeping_text
 def loads(text: str, path: str, fragments: Mapping[str, str] | None = None) -> Playbook:
     """The playbook in ``text``; ``path`` stands in messages and gives the name where the text has none.
 
@@ -150,25 +153,31 @@ def loads(text: str, path: str, fragments: Mapping[str, str] | None = None) -> P
         where = root.entries["fragment"][0]
         notes.problem(where, "fragment", "found a fragment, which is no playbook by itself: one that includes it is")
         raise PlaybookError(notes.told)
-    notes.root = root if isinstance(root, YamlMapping) else None
     source = OnDisk(path) if fragments is None else Kept(path, fragments)
     includer = Includer(notes, source, PLAYBOOK, FRAGMENT)
-    playbook = _read(includer.whole(root, unused=fragments is None), text, notes)
-    varied = _vary(notes, text, includer.texts) if notes.root is not None else None
+    whole = includer.whole(root, unused=fragments is None)
+    notes.root, notes.variables = whole if isinstance(whole, YamlMapping) else None, includer.variables
+    playbook = _read(whole, text, notes)
+    notes.root = root if isinstance(root, YamlMapping) else None  # axes are settings, which are made in this file
+    varied = _vary(text, notes, includer.texts)
     if notes.told or playbook is None:
-        raise PlaybookError(notes.told)
+        raise PlaybookError(notes.told, {source.shown(key): kept for key, kept in includer.texts.items()})
     return replace(playbook, grid=varied, fragments=includer.texts, variables=includer.variables)
 
 
-def _vary(notes: Notes, text: str, fragments: Mapping[str, str]) -> Grid | None:
+def _vary(text: str, notes: Notes, fragments: Mapping[str, str]) -> Grid | None:
     """The grid, with all its cells checked if nothing else is wrong."""
     node = notes.root.get("vary") if notes.root is not None else None
     varied = read_grid(node, notes.root, notes) if node is not None and notes.root is not None else None
     if varied is None:
         return None
-    if not notes.problems:
-        check_cells(*varied, text, lambda cell: loads(cell, notes.path, fragments), notes)
+    if not notes.told:
+        check_cells(*varied, partial(_cell, text, notes, fragments), notes)
     return varied[0]
+
+
+def _cell(text: str, notes: Notes, fragments: Mapping[str, str], settings: Mapping[str, str]) -> Playbook:
+    return loads(cell_text(text, settings, fragments, notes.variables), notes.path, fragments)
 
 
 def _read(root: Node, text: str, notes: Notes) -> Playbook | None:

@@ -12,6 +12,7 @@ from faults.catalogue import CATALOGUE
 from faults.operations import OPERATIONS
 from playbooks.loader import PLAYBOOK
 from playbooks.reading import expectations
+from playbooks.reading.given import GIVEN
 from playbooks.reading.kinds import Schema
 from playbooks.reading.manual import manual_record
 from playbooks.reading.repeats import GROUP
@@ -31,7 +32,12 @@ def schema() -> Schema:
     either = [{"required": ["topics"]}, {"required": ["include"]}]
     groups = [GROUP[manual].schema() for manual in (False, True)]
     steps = {"anyOf": [*_timed_steps(), *_manual_steps(), *groups, STEP_INCLUDE.schema()]}
-    opened = {"then": with_variables(THEN.kind.schema()), "step": with_variables(steps), "variable": VARIABLE}
+    opened = {
+        "then": with_variables(THEN.kind.schema()),
+        "given": with_variables(GIVEN.kind.schema()),
+        "step": with_variables(steps),
+        "variable": VARIABLE,
+    }
     head = {"$schema": DIALECT, "title": "floodmark playbook"}
     return {**head, **with_variables(whole), "anyOf": either, "$defs": opened}
 
@@ -45,20 +51,32 @@ def _timed_steps() -> list[Schema]:
     faults = [
         _step(timed_record("inject", name).schema(), "inject", name, fault.summary) for name, fault in CATALOGUE.items()
     ]
+    narrow = [
+        _step(timed_record("inject", alias.name).schema(), "inject", alias.name, f"{name} of {alias.accepts}")
+        for name, fault in CATALOGUE.items()
+        for alias in fault.aliases
+        if alias.accepts
+    ]
     admin = [_step(timed_record("admin", name).schema(), "admin", name, op.summary) for name, op in OPERATIONS.items()]
     others = [timed_record(verb, name).schema() for verb, name in (("heal", "all"), ("settle", "now"), ("stop", "now"))]
-    return [*faults, *others, *admin]
+    return [_referring(each, "given") for each in (*faults, *narrow, *others, *admin)]
 
 
 def _step(record: Schema, verb: str, name: str, summary: str) -> Schema:
-    """A step's schema where the verb's value says which step it is."""
-    properties: dict[str, Any] = {**record["properties"], verb: {"const": name, "description": summary}}
+    """A step's schema where the verb's value says which step it is; other names of the same keys stand with it."""
+    declared = CATALOGUE.get(name) or OPERATIONS.get(name)
+    names = [name, *(alias.name for alias in declared.aliases if not alias.accepts)] if declared else [name]
+    which = {"enum": names} if len(names) > 1 else {"const": name}
+    properties: dict[str, Any] = {**record["properties"], verb: {**which, "description": summary}}
     return {**record, "properties": properties}
 
 
 def _manual_steps() -> list[Schema]:
     bare = [name for name, verb in MANUAL_VERBS.items() if not any(param.required for param in verb.params.values())]
-    return [*(_referring(manual_record(name).schema(), "then") for name in MANUAL_VERBS), {"enum": bare}]
+    return [
+        *(_referring(_referring(manual_record(name).schema(), "then"), "given") for name in MANUAL_VERBS),
+        {"enum": bare},
+    ]
 
 
 def _referring(record: Schema, name: str) -> Schema:

@@ -29,7 +29,7 @@ def test_check_tells_what_is_sound(typed: Type, here: Path) -> None:
     (here / "hand.yaml").write_text(MANUAL)
     done = typed("check", "hand.yaml", "leader-crash")
     assert done.code == 0
-    assert "hand.yaml: sound (3.9-kraft, 6 steps, 1 expectations)" in done.err
+    assert "hand.yaml: sound (3.9-kraft, 6 steps, 1 expectation)" in done.err
     assert "leader-crash: sound" in done.err
 
 
