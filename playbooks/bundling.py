@@ -2,8 +2,8 @@
 
 It is a zip file whose first member, ``bundle.json``, names every other with its size and SHA-256; the session's
 manifest follows where there is one, then the rest by name. Times and permissions are left out, so that the same
-session always gives the same bytes. What somebody sends is not trusted: :func:`open_bundle` takes exactly the files that
-are named, of exactly these sizes and digests, and nothing else.
+session always gives the same bytes. What somebody sends is not trusted: :func:`open_bundle` takes exactly the files
+that are named, of exactly these sizes and digests, and nothing else.
 """
 
 import hashlib
@@ -13,6 +13,7 @@ import re
 import secrets
 import shutil
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from typing import IO, Any, Final
 
 from playbooks import layout
 from playbooks.disk import Disk
+from playbooks.reading_sessions import SessionError
 
 SUFFIX: Final = ".floodmark"
 CONTENTS: Final = "bundle.json"
@@ -30,7 +32,7 @@ BUNDLE_FORMAT: Final = 1
 MOST_FILES: Final = 1_000
 MOST_BYTES: Final = 64 << 30
 """Of all files together, unpacked."""
-FREE_BYTES: Final = 64 << 20
+FREE_BYTES: Final = 16 << 20
 """What any bundle may unpack to, however small it is."""
 MOST_RATIO: Final = 200
 """Beyond that, how many bytes each byte of a bundle may become. Event logs shrink to a tenth; bombs to a thousandth."""
@@ -38,12 +40,15 @@ MOST_CONTENTS: Final = 1 << 20
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._ =+@-]*(/[A-Za-z0-9_][A-Za-z0-9._ =+@-]*)*")
 _SESSION_ID: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
-_LIES: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OverflowError)
-"""What reading a damaged or malicious zip file raises, encrypted and unknown ways of packing included."""
+_LIES: Final = (
+    *(zipfile.BadZipFile, zlib.error, struct.error),
+    *(EOFError, RuntimeError, ValueError, OverflowError),
+)
+"""What reading a damaged or malicious zip file raises."""
 _BLOCK: Final = 1 << 20
 
 
-class BundleError(Exception):
+class BundleError(SessionError):
     """A bundle that cannot be written or is not to be trusted; the message says which file and why."""
 
 
@@ -127,6 +132,8 @@ def _contents(session: Path) -> dict[str, Any]:
     """What ``bundle.json`` says, the manifest first among the files."""
     start = layout.read_start(session)
     manifest = layout.read_manifest(session)
+    if not _SESSION_ID.fullmatch(start.session_id):
+        raise BundleError(f"{session / layout.START}: session_id: found {start.session_id!r:.80}, not a session's id")
     names = sorted(layout.files_in(session), key=lambda name: (name != layout.MANIFEST, name))
     for name in names:
         if not _NAME.fullmatch(name):
@@ -202,8 +209,8 @@ def _check_member(file: Path, member: zipfile.ZipInfo) -> None:
     kind = stat.S_IFMT(member.external_attr >> 16)
     if kind not in (0, stat.S_IFREG):
         raise BundleError(f"{file}: {name} is no plain file")
-    if member.flag_bits & 0x1:
-        raise BundleError(f"{file}: {name} is encrypted")
+    if member.flag_bits & 0x1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise BundleError(f"{file}: {name} is encrypted, or packed in a way that bundles are not")
 
 
 def _read_contents(file: Path, bundle: zipfile.ZipFile, member: zipfile.ZipInfo) -> dict[str, Any]:
@@ -224,7 +231,7 @@ def _read_contents(file: Path, bundle: zipfile.ZipFile, member: zipfile.ZipInfo)
         raise BundleError(f"{file}: {CONTENTS}: session_id: found {session_id!r:.80}, expected the id of a session")
     if not isinstance(files, dict) or not all(_is_seal(seal) for seal in files.values()):
         raise BundleError(f"{file}: {CONTENTS}: files: expected the size and SHA-256 of every file")
-    return found
+    return dict(found)
 
 
 def _is_seal(seal: object) -> bool:

@@ -6,15 +6,21 @@ n-th, for every n, and look at what is left.
 
 import os
 from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
-Fsync = Literal["never", "interval", "always"]
-"""When what is written is forced to the disk: only at the end, about every second, or at each flush.
 
-Killing the process loses nothing that was handed over, whichever it is. This is for the power going out.
-"""
-FSYNCS: Final[tuple[Fsync, ...]] = ("never", "interval", "always")
+class Fsync(StrEnum):
+    """When what is written is forced to the disk: only at the end, about every second, or at each flush.
+
+    Killing the process loses nothing that was handed over, whichever it is. This is for the power going out.
+    """
+
+    NEVER = "never"
+    INTERVAL = "interval"
+    ALWAYS = "always"
+
 
 _fdatasync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
 

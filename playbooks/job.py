@@ -8,6 +8,7 @@ from typing import Final
 
 from cluster_model.errors import ModelError
 from playbooks.crash_log import keep_account
+from playbooks.disk import Fsync
 from playbooks.exit_codes import BAD_INPUT, CODES, INTERNAL, INTERRUPTED
 from playbooks.loader import loads
 from playbooks.manual_session import ManualSession
@@ -42,6 +43,7 @@ class Job:
     """Virtual time at which it is cut off; -1 never."""
     fragments: Mapping[str, str] = field(default_factory=dict)
     """Texts that the playbook includes, as ``Playbook.fragments`` has them."""
+    fsync: Fsync = Fsync.INTERVAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ class Outcome:
 def perform(job: Job, tell: Callable[[Progress], None]) -> Outcome:
     """Run a job here to its end. Never raises: errors and Ctrl-C (``KeyboardInterrupt``) are outcomes, too."""
     began = time.perf_counter()
-    recorder = Recorder(job.out, settings=job.settings) if job.out is not None else None
+    recorder = Recorder(job.out, settings=job.settings, fsync=job.fsync) if job.out is not None else None
     result, error, code, account = None, "", 0, ""
     try:
         result = _run(job, recorder, tell)

@@ -23,6 +23,7 @@ from cluster_model.events import Event
 from faults.action import Action
 from faults.fault import FaultError
 from playbooks.bundled import names, path_of
+from playbooks.changing import changed
 from playbooks.conditions import Condition, EvaluationError
 from playbooks.expecting import explain, holds, seconds
 from playbooks.loader import load, loads
@@ -32,7 +33,7 @@ from playbooks.reading.live import Asking
 from playbooks.recorder import Recorder, RecordingError
 from playbooks.result import Result
 from playbooks.session import SLICE_US, Session
-from playbooks.settings import SettingError, apply_settings
+from playbooks.settings import SettingError
 from playbooks.units import UnitError, duration_text, duration_us
 from playbooks.wording import action_of
 
@@ -277,8 +278,7 @@ def _playbook(source: str | Path | Playbook | None, settings: Mapping[str, str],
         raise LaboratoryError(f"found a playbook and {listed(parts, 'and')}; change it with settings={{...}}")
     try:
         playbook = source if isinstance(source, Playbook) else _read(source) if source is not None else _built(parts)
-        if settings:
-            playbook = loads(apply_settings(playbook.source, settings), playbook.path)
+        playbook = changed(playbook, settings)
     except PlaybookError as error:
         raise LaboratoryError(_told(error, places=source is not None)) from None
     except SettingError as error:

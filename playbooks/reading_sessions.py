@@ -1,6 +1,9 @@
 """Reads recorded sessions back, also those whose process died before it could seal them."""
 
+import atexit
 import hashlib
+import shutil
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
@@ -75,17 +78,31 @@ class Recorded:
 
 
 def find_session(text: str, root: Path) -> Path:
-    """The directory meant by ``text``: a path, or a session's id under ``root``.
+    """The directory meant by ``text``: a path, a session's id under ``root``, or a bundle.
+
+    A bundle is unpacked to a directory that is there until this process ends.
 
     Raises:
-        SessionError: there is no such directory.
+        SessionError: there is no such directory, or the bundle is not to be trusted.
     """
     for path in (Path(text), layout.directory_of(root, text), root / text):
         if path.is_dir():
             return path
+    if Path(text).is_file():
+        from playbooks.bundling import is_bundle, open_bundle  # noqa: PLC0415 - it goes by this page's errors
+
+        if is_bundle(Path(text)):
+            return open_bundle(Path(text), _scratch())
     if Path(text).exists():
         raise SessionError(f"{text} is a file; a session is a directory with a {layout.START} in it")
     raise SessionError(f"no session {text}: there is no such directory, and none of that id under {root}")
+
+
+def _scratch() -> Path:
+    """A directory of its own that goes when this process ends."""
+    directory = tempfile.mkdtemp(prefix="floodmark-")
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    return Path(directory)
 
 
 def read_session(path: Path) -> Recorded:

@@ -35,7 +35,7 @@ from playbooks.version import tool_version
 FLUSH_EVENTS: Final = 1024
 FLUSH_SECONDS: Final = 0.2
 SYNC_SECONDS: Final = 1.0
-"""How long what is written may wait for the disk, with ``fsync="interval"``."""
+"""How long what is written may wait for the disk, with ``fsync=INTERVAL``."""
 
 
 class RecordingError(Exception):
@@ -51,7 +51,7 @@ class Recorder:
         *,
         live: bool = False,
         settings: Mapping[str, str] | None = None,
-        fsync: Fsync = "interval",
+        fsync: Fsync = Fsync.INTERVAL,
         clock: Callable[[], float] = time.monotonic,
         disk: Disk | None = None,
     ) -> None:
@@ -116,7 +116,7 @@ class Recorder:
         now = self._clock()
         if rare or len(waiting) >= FLUSH_EVENTS or (waiting and now - self._flushed_at >= FLUSH_SECONDS):
             self.flush()
-        if self.fsync == "interval" and self._unsynced and now - self._synced_at >= SYNC_SECONDS:
+        if self.fsync == Fsync.INTERVAL and self._unsynced and now - self._synced_at >= SYNC_SECONDS:
             self._sync()
 
     def flush(self) -> None:
@@ -134,7 +134,7 @@ class Recorder:
             written, size, waiting = written + len(batch), size + len(lines), waiting[FLUSH_EVENTS:]
             self._progress = (written, size, waiting)
         self._flushed_at = self._clock()
-        if self.fsync == "always" and self._unsynced:
+        if self.fsync == Fsync.ALWAYS and self._unsynced:
             self._sync()
 
     def action(self, line: Mapping[str, Any]) -> None:
@@ -145,7 +145,7 @@ class Recorder:
         if self.failure:
             raise RecordingError(self.failure)
         self._put(self._actions_fd, msgspec.json.encode(line) + b"\n")
-        if self.fsync != "never":
+        if self.fsync != Fsync.NEVER:
             self._guarded(lambda: self._disk.sync_data(self._actions_fd))
 
     def seal(self, result: Result, survey: Survey | None = None) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 
 from cluster_model.events import Event
 from playbooks import layout
+from playbooks.divergence import told
 from playbooks.event_lines import encode
 from playbooks.loader import loads
 from playbooks.manual_session import ManualSession
@@ -250,22 +251,22 @@ class Comparison:
 
     def _compare_lines(self, lines: list[bytes]) -> None:
         """Find the first line that differs; none when a torn recording just ends in between."""
-        for line in lines:
+        for place, line in enumerate(lines):
             if self.done:
                 return
             end = self._recorded.events.find(b"\n", self._at) + 1
             recorded = self._recorded.events[self._at : end] if end else b""
             if recorded != line:
-                raise self._difference(recorded.decode().strip() or "nothing: the session is over", line.decode())
+                following = lines[place + 1].decode() if place + 1 < len(lines) else ""
+                raise self._difference(recorded.decode() or "nothing: the session is over", line.decode(), following)
             self._at = end
             self.compared += 1
 
-    def _difference(self, recorded: str, replayed: str) -> ReplayMismatchError:
-        return ReplayMismatchError(
-            f"the replay differs from event {self.compared} on{self._versions()}\n"
-            f"  recorded: {recorded.strip()}\n"
-            f"  replayed: {replayed.strip()}"
-        )
+    def _difference(self, recorded: str, replayed: str, next_replayed: str = "") -> ReplayMismatchError:
+        rest = self._recorded.events[self._at :].split(b"\n", 2)
+        next_recorded = rest[1].decode() if len(rest) > 1 else ""
+        versions = self._versions()
+        return ReplayMismatchError(told(self.compared, recorded, replayed, versions, next_recorded, next_replayed))
 
     def _versions(self) -> str:
         then, now = self._recorded.start.tool_version, tool_version()

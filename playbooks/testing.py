@@ -8,6 +8,7 @@ from typing import Final
 
 from cluster_model.errors import ModelError
 from playbooks.cells import cell_text, seed_of, settings_of
+from playbooks.changing import changed
 from playbooks.expecting import NEVER_ASKED, seconds
 from playbooks.grid import cell_words
 from playbooks.loader import load, loads
@@ -17,7 +18,7 @@ from playbooks.reading.axes import AxisError
 from playbooks.recorder import Recorder, RecordingError
 from playbooks.result import Checked, Result
 from playbooks.running import start_session
-from playbooks.settings import SettingError, apply_settings, parse_setting
+from playbooks.settings import SettingError, parse_setting
 from playbooks.yamlpos import Mapping as Tree
 from playbooks.yamlpos import compose
 
@@ -73,11 +74,8 @@ def cases_of(path: Path, seed: int | None = None, settings: Sequence[str] = ()) 
     """
     shown = _shortest(path)
     try:
-        changed = dict(parse_setting(text) for text in settings)
-        playbook = load(shown)
-        if changed:
-            playbook = loads(apply_settings(playbook.source, changed), str(shown))
-        return list(_cells(playbook, seed, changed))
+        made = dict(parse_setting(text) for text in settings)
+        return list(_cells(changed(load(shown), made), seed, made))
     except PlaybookError as error:
         raise CaseError(str(error)) from None
     except (SettingError, AxisError) as error:
@@ -89,19 +87,20 @@ def _shortest(path: Path) -> Path:
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
-def _cells(playbook: Playbook, seed: int | None, changed: Mapping[str, str]) -> Iterator[Case]:
+def _cells(playbook: Playbook, seed: int | None, made: Mapping[str, str]) -> Iterator[Case]:
     plain = playbook.name.removesuffix(OF_FILES)
     if playbook.grid is None:
-        yield Case(plain, playbook, playbook.seed if seed is None else seed, changed)
+        yield Case(plain, playbook, playbook.seed if seed is None else seed, made)
         return
     root, _problems = compose(playbook.source, playbook.path)
     assert isinstance(root, Tree)  # it has been read already
     for cell in playbook.grid.cells():
-        settings = settings_of(cell, root)
-        its = loads(cell_text(playbook.source, settings), playbook.path)
+        settings = settings_of(cell, root, playbook.variables)
+        text = cell_text(playbook.source, settings, playbook.fragments, playbook.variables)
+        its = loads(text, playbook.path, playbook.fragments)
         chosen = seed if seed is not None else seed_of(cell)
         name = f"{plain}[{cell_words(cell)}]"
-        yield Case(name, its, its.seed if chosen is None else chosen, {**changed, **settings}, is_cell=True)
+        yield Case(name, its, its.seed if chosen is None else chosen, {**made, **settings}, is_cell=True)
 
 
 def run_case(case: Case, sessions: Path | None = None) -> Result:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from playbooks.batch import Job, Outcome, run_all
 from playbooks.cells import cell_text, seed_of, settings_of
+from playbooks.disk import Fsync
 from playbooks.grid import Cell, Grid
 from playbooks.matrix import Matrix, Row, axes_of, measured
 from playbooks.model import Playbook
@@ -27,6 +28,7 @@ class Varying:
     until_us: int = -1
     workers: int = 0
     """How many sessions at a time; 0: as many as the machine has cores."""
+    fsync: Fsync = Fsync.INTERVAL
 
 
 def jobs_of(varying: Varying) -> list[tuple[Cell, Job]]:
@@ -54,6 +56,7 @@ def _job(varying: Varying, cell: Cell, root: YamlMapping) -> Job:
         settings={**varying.settings, **settings},
         until_us=varying.until_us,
         fragments=playbook.fragments,
+        fsync=varying.fsync,
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from cluster_model.errors import ModelError
+from playbooks.disk import Fsync
 from playbooks.layout import sessions_root
 from playbooks.loader import PlaybookError
 from playbooks.recorder import Recorder, RecordingError
@@ -33,7 +34,13 @@ class UnusableError(Exception):
 
 
 def open_live(
-    playbook_path: str | None, *, seed: int | None, out: Path | None, glyphs: str | None, speed: float
+    playbook_path: str | None,
+    *,
+    seed: int | None,
+    out: Path | None,
+    glyphs: str | None,
+    speed: float,
+    fsync: Fsync = Fsync.INTERVAL,
 ) -> int:
     """Open a live session on the screen; returns the exit code of the program.
 
@@ -46,7 +53,7 @@ def open_live(
         chosen = choose(playbook_path or SANDBOX, seed, {})
         if chosen.playbook.spec.manual:
             raise UnusableError(f"{chosen.playbook.path}: a manual playbook stands still; play it with: floodmark run")
-        recorder = Recorder(out or sessions_root(), live=True)
+        recorder = Recorder(out or sessions_root(), live=True, fsync=fsync)
         session = Session.start(chosen.playbook, seed=chosen.seed, recorder=recorder, open_ended=True)
     except PlaybookError as error:
         complain_of(error)
@@ -56,6 +63,9 @@ def open_live(
         return BAD_INPUT
     app = make_app(session, glyphs=chosen_glyphs, speed=speed)
     app.run()
+    if isinstance(app.failure, RecordingError):  # a full disk is nobody's mistake
+        complain(str(app.failure))
+        return BAD_INPUT
     if app.failure is not None:
         return keep(app.failure, recorder)
     try:
@@ -64,6 +74,9 @@ def open_live(
         recorder.close()
         say(people(), f"sealing interrupted; the events so far can be read\nsession  {recorder.path}")
         return INTERRUPTED
+    except RecordingError as error:
+        complain(str(error))
+        return BAD_INPUT
     except Exception as error:
         return keep(error, recorder)
     print(farewell(result))

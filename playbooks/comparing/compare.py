@@ -80,7 +80,7 @@ def compare(left: Path, right: Path, told: Callable[[int, int], None] = lambda d
         notes=tuple(_notes(mine, its, cut_us)),
         cut_us=cut_us,
         identity=identity(mine, its),
-        playbook=tuple(_texts(mine.playbook, its.playbook)),
+        playbook=tuple(_texts(mine, its)),
         walk=found,
         sections=tuple(outcome(mine, its, tallies)),
     )
@@ -95,9 +95,18 @@ def _notes(left: Side, right: Side, cut_us: int) -> list[str]:
     return notes
 
 
-def _texts(left: str, right: str) -> list[str]:
-    lines = difflib.unified_diff(left.splitlines(), right.splitlines(), "left", "right", n=1, lineterm="")
-    return list(lines)
+def _texts(left: Side, right: Side) -> list[str]:
+    """How the playbooks and what they include differ."""
+    lines = _diff(left.playbook, right.playbook, "")
+    for path in dict.fromkeys([*left.fragments, *right.fragments]):
+        lines += _diff(left.fragments.get(path, ""), right.fragments.get(path, ""), f" {path}")
+    return lines
+
+
+def _diff(left: str, right: str, name: str) -> list[str]:
+    return list(
+        difflib.unified_diff(left.splitlines(), right.splitlines(), f"left{name}", f"right{name}", n=1, lineterm="")
+    )
 
 
 def _rows(section: Section) -> list[dict[str, Any]]:

@@ -5,9 +5,8 @@ happened to the cluster, so the two are compared apart: a session and the playbo
 one, and are the same in the other.
 """
 
-import json
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Final
@@ -88,20 +87,21 @@ def walk(left: Side, right: Side, tallies: tuple[Tally, Tally], told: Any = lamb
     found = Walk()
     one, other = _Narration(left, tallies[0], told), _Narration(right, tallies[1], lambda size: None)
     before: deque[Line] = deque(maxlen=BEFORE)
+    pair = _Pair(left, right)
     for mine, its in zip_longest(one.cluster(), other.cluster()):
         if found.cluster is not None or _cut(left, mine) or _cut(right, its):
             continue
-        if mine is not None and its is not None and same(mine[1], its[1]):
+        if pair.same(mine, its):
             found.same += 1
             before.append(mine)
         else:
-            found.cluster = _parting(mine, its, before)
+            found.cluster = pair.parting(mine, its, before)
     for mine_told, its_told in zip_longest(one.lines, other.lines):
         mine, its = mine_told and mine_told[0], its_told and its_told[0]
         if _cut(left, mine) or _cut(right, its):
             break
-        if mine is None or its is None or not same(mine[1], its[1]):
-            found.narration = _parting(mine, its, (mine_told or its_told)[1])
+        if not pair.same(mine, its):
+            found.narration = pair.parting(mine, its, mine_told[1] if mine_told else ())
             break
     return found
 
@@ -111,13 +111,29 @@ def _cut(side: Side, line: Line | None) -> bool:
     return line is None and side.torn
 
 
-def same(left: bytes, right: bytes) -> bool:
-    """Whether two lines tell the same event, wherever they stand in their logs."""
-    if left == right or _body(left) == _body(right):
-        return True
-    one, other = json.loads(left), json.loads(right)
-    one.pop("seq", None), other.pop("seq", None)
-    return bool(one == other)
+class _Pair:
+    """Compares events of two sessions."""
+
+    def __init__(self, left: Side, right: Side) -> None:
+        self._left = left
+        self._right = right
+
+    def same(self, left: Line | None, right: Line | None) -> bool:
+        """Whether two lines tell the same event, wherever they stand in their logs."""
+        if left is None or right is None:
+            return False
+        if left[1] == right[1] or _body(left[1]) == _body(right[1]):
+            return True
+        one, other = self._left.event(left), self._right.event(right)
+        return bool({**one, "seq": 0} == {**other, "seq": 0})
+
+    def parting(self, left: Line | None, right: Line | None, before: Iterable[Line]) -> Parting:
+        """Two lines that are not the same; what was before them is told as it is on the left."""
+        return Parting(
+            None if left is None else _tell(self._left, left),
+            None if right is None else _tell(self._right, right),
+            tuple(_tell(self._left, each) for each in before),
+        )
 
 
 def _body(line: bytes) -> bytes:
@@ -125,16 +141,9 @@ def _body(line: bytes) -> bytes:
     return line[line.index(b",") :] if line.startswith(b'{"seq":') else line
 
 
-def _parting(left: Line | None, right: Line | None, before: Any) -> Parting:
-    return Parting(_tell(left), _tell(right), tuple(told for each in before if (told := _tell(each)) is not None))
-
-
-def _tell(line: Line | None) -> Told | None:
-    if line is None:
-        return None
-    head, text = line
-    event: dict[str, Any] = json.loads(text)
-    return Told(head.seq, head.at_us, words(event), event)
+def _tell(side: Side, line: Line) -> Told:
+    event = side.event(line)
+    return Told(line[0].seq, line[0].at_us, words(event), event)
 
 
 def words(recorded: dict[str, Any]) -> str:

@@ -4,6 +4,7 @@ An event log can be larger than memory, so it is read once, in order, and its se
 """
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,6 +56,8 @@ class Side:
     result: dict[str, Any] | None
     """``result.json``; None for a torn session."""
     playbook: str
+    fragments: dict[str, str]
+    """Texts that the playbook includes, by path."""
     last_us: int
     """Virtual time of the last whole event of a torn session, -1 without any; of a sealed one its end."""
     size: int
@@ -91,6 +94,22 @@ class Side:
         if seal is not None and (seal.bytes, seal.sha256) != (self.size, digest.hexdigest()):
             raise SessionError(f"{path} has changed since the session was sealed")
 
+    def event(self, line: Line) -> dict[str, Any]:
+        """All of an event, as it was recorded.
+
+        Raises:
+            SessionError: it is none after all: what nobody asked for was not looked at.
+        """
+        head, text = line
+        try:
+            found = json.loads(text)
+            json.dumps(found, ensure_ascii=False).encode()
+        except (ValueError, RecursionError):
+            raise SessionError(
+                f"{self.path / layout.EVENTS}:{head.seq + 1}: not an event: it is no sound JSON"
+            ) from None
+        return dict(found)
+
 
 def open_side(path: Path) -> Side:
     """Read everything of a session but its events.
@@ -103,10 +122,11 @@ def open_side(path: Path) -> Side:
     try:
         start, manifest = layout.read_start(path), layout.read_manifest(path)
         result = layout.read_object(path / layout.RESULT) if manifest else None
+        fragments = layout.read_fragments(path)
     except layout.LayoutError as error:
         raise SessionError(str(error)) from None
     if manifest is not None:
-        for name in (layout.PLAYBOOK, layout.START, layout.RESULT):
+        for name in (layout.PLAYBOOK, layout.START, layout.RESULT, layout.FRAGMENTS):
             seal = manifest.files.get(name)
             if seal is not None and hashlib.sha256(_bytes(path / name)).hexdigest() != seal.sha256:
                 raise SessionError(f"{path / name} has changed since the session was sealed")
@@ -116,7 +136,7 @@ def open_side(path: Path) -> Side:
         raise SessionError(f"{path / layout.PLAYBOOK} is not text in UTF-8") from None
     notes: list[str] = []
     last_us = manifest.virtual_us if manifest else _last_us(path / layout.EVENTS, notes)
-    return Side(path, start, manifest, result, playbook, last_us, _size(path / layout.EVENTS), notes)
+    return Side(path, start, manifest, result, playbook, fragments, last_us, _size(path / layout.EVENTS), notes)
 
 
 _DECODER: Final = msgspec.json.Decoder(Head)

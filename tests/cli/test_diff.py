@@ -228,3 +228,13 @@ def test_a_result_that_is_none_makes_no_traceback(typed: Type, here: Path, stran
         reseal(side, layout.RESULT)
     done = typed("diff", left, right)
     assert (done.code, len(done.err.splitlines())) == ((0, 0) if strange == "{}" else (2, 1))
+
+
+def test_what_the_playbooks_include_is_compared_too(typed: Type, here: Path) -> None:
+    left, right = two(here, leader_crash(), leader_crash())
+    for side, value in ((left, 1), (right, 2)):
+        (side / "fragments.json").write_text(json.dumps({"az.yaml": f"floodmark: 1\nfragment: az\nseed: {value}\n"}))
+    told = json.loads(typed("diff", left, right, "--json").out)
+    assert told["playbook_diff"][:2] == ["--- left az.yaml", "+++ right az.yaml"]
+    assert told["playbook_diff"][-2:] == ["-seed: 1", "+seed: 2"]
+    assert told["same"]

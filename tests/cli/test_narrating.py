@@ -185,6 +185,7 @@ def test_refused(typed: Type, here: Path) -> None:
         (("crash.yaml", "--speed", "0"), "--speed: found 0, allowed are 0.01 to 1000"),
         (("crash.yaml", "--speed", "nan"), "--speed: found nan, allowed are"),
         (("crash.yaml", "--speed", "1", "--dry-run"), "--speed: found --dry-run beside it"),
+        (("crash.yaml", "--speed", "1", "--jobs", "2"), "--speed: found --jobs 2 beside it"),
         (("crash.yaml", "crash.yaml", "--speed", "1"), "--speed: found 2 playbooks, allowed is one"),
         (("hand.yaml", "--speed", "1"), "--speed: hand.yaml: time stands still"),
     ):

@@ -249,7 +249,7 @@ def begun(tmp_path: Path, fsync: Fsync) -> tuple[Recorder, Mortal, Clock]:
     return recorder, disk, clock
 
 
-@pytest.mark.parametrize(("fsync", "syncs"), [("never", 0), ("interval", 3), ("always", 9)])
+@pytest.mark.parametrize(("fsync", "syncs"), [(Fsync.NEVER, 0), (Fsync.INTERVAL, 3), (Fsync.ALWAYS, 9)])
 def test_syncs_of_a_stretch_of_time(tmp_path: Path, fsync: Fsync, syncs: int) -> None:
     recorder, disk, clock = begun(tmp_path, fsync)
     for number in range(9):
@@ -261,7 +261,7 @@ def test_syncs_of_a_stretch_of_time(tmp_path: Path, fsync: Fsync, syncs: int) ->
 
 
 def test_what_was_written_is_forced_even_if_nothing_more_comes(tmp_path: Path) -> None:
-    recorder, disk, clock = begun(tmp_path, "interval")
+    recorder, disk, clock = begun(tmp_path, Fsync.INTERVAL)
     recorder.write(rare(1))
     assert "sync" not in disk.done
     clock.now += SYNC_SECONDS
@@ -271,14 +271,14 @@ def test_what_was_written_is_forced_even_if_nothing_more_comes(tmp_path: Path) -
 
 
 def test_what_waits_is_written_even_if_nothing_more_comes(tmp_path: Path) -> None:
-    recorder, _disk, clock = begun(tmp_path, "interval")
+    recorder, _disk, clock = begun(tmp_path, Fsync.INTERVAL)
     recorder.write([HwAdvanced(1, "orders-0", 1, 0, 1)])
     clock.now += 1
     recorder.write([])
     assert (recorder.path / layout.EVENTS).read_bytes().count(b"\n") == 1
 
 
-@pytest.mark.parametrize(("fsync", "syncs"), [("never", 0), ("interval", 1), ("always", 1)])
+@pytest.mark.parametrize(("fsync", "syncs"), [(Fsync.NEVER, 0), (Fsync.INTERVAL, 1), (Fsync.ALWAYS, 1)])
 def test_an_operators_action_is_forced_before_what_follows_from_it(tmp_path: Path, fsync: Fsync, syncs: int) -> None:
     recorder, disk, _clock = begun(tmp_path, fsync)
     recorder.action({"at_us": 1})

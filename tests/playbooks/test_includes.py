@@ -83,7 +83,7 @@ def test_places_behind_an_include_are_those_of_the_file(shop: Path) -> None:
         MAIN.replace("- heal: all", "- heal: al").replace("name: payments", "nme: payments")
     )
     places = [message.split(": found")[0] for message in told()]
-    assert places == ["main.yaml:7:5: topics[1]", "main.yaml:7:6: topics[1].nme", "main.yaml:12:11: steps[3].heal"]
+    assert places == ["main.yaml:7:6: topics[1].nme", "main.yaml:12:11: steps[3].heal"]
 
 
 @pytest.mark.parametrize(

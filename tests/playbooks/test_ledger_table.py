@@ -53,7 +53,7 @@ def adds_up(session: Path) -> list[Row]:
     return table
 
 
-QUICK = ("acks-0-leader-crash", "both-followers-paused", "exactly-once", "hanging-transaction", "ack-lost", "full-disk")
+QUICK = ("acks-0-leader-crash", "acks-1-lost-tail", "exactly-once", "hanging-transaction", "ack-lost", "full-disk")
 """One each of: never arrived, lost, transactions, aborted, unknown, refused."""
 
 

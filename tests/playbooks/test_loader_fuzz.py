@@ -51,8 +51,8 @@ PIECES = st.sampled_from(
         "- include: x.yaml", "with: {zone: a}", "fragment: x", "vary: {acks: [1, all]}", "given: {acks: 1}",
         "inject: kill_broker",
         "{repeat: 1999, steps: [{repeat: 1999, steps: [show]}]}", "settle: now", "stop: now", "executed: 1", "state(x)",
-        "leo(orders-0)", "${", "${x}", "$${", "${a}", "vars: {a: 1}", "vars: {a: '${a}'}", "include: az-loss",
-        "- include: az-loss\n    with: {zone: a}", "with: ", "fragment: x", "repeat: 2", "as: a", "include: [x, y]",
+        "${x}", "${a}", "vars: {a: 1}", "vars: {a: '${a}'}", "include: az-loss",
+        "- include: az-loss\n    with: {zone: a}", "with: ", "repeat: 2", "as: a", "include: [x, y]",
     ]
 ) | st.text(max_size=12)  # fmt: skip
 

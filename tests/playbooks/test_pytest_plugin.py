@@ -1,5 +1,6 @@
 """The pytest plugin: playbooks as tests, fixtures, and nothing at all for those who did not ask."""
 
+import json
 import re
 import subprocess
 import sys
@@ -7,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import playbooks.laboratory
 import playbooks.testing
 from playbooks import layout, pytest_plugin
 from playbooks.testing import cases_of, run_case
+from tui.cli.main import app
 
 pytest_plugins = ["pytester"]
 
@@ -163,6 +166,15 @@ def test_a_setting_that_leads_nowhere_is_told_with_the_file(inside: Any) -> None
     done.stdout.fnmatch_lines(["*a.floodmark.yaml: *nobody*"])
 
 
+def test_variables_and_fragments_are_read(inside: Any, pytester: pytest.Pytester) -> None:
+    text = PLAYBOOK.replace("seed: 5", "seed: 5\nvars: {pace: 100/s}\ninclude: part.yaml").replace(
+        "100/s, c", "'${pace}', c"
+    )
+    part = "floodmark: 1\nfragment: part\nexpect:\n  - sent() < 150\n"
+    inside(a__floodmark__yaml=text, part__yaml=part).assert_outcomes(failed=1)
+    inside("--floodmark-set", "pace=50/s").assert_outcomes(passed=1)
+
+
 def test_a_grid_is_a_test_for_each_cell(inside: Any, pytester: pytest.Pytester) -> None:
     done = inside("-v", grid__floodmark__yaml=GRID)
     done.assert_outcomes(passed=4)
@@ -172,6 +184,8 @@ def test_a_grid_is_a_test_for_each_cell(inside: Any, pytester: pytest.Pytester) 
         *((1, "all"), (2, "all"), (1, "1"), (2, "1")),
     ]
     assert cases[2].command.endswith("--seed 1 --set clients.producers.checkout.config.acks=1 --no-vary")
+    typed = CliRunner().invoke(app, [*cases[2].command.split()[1:], "--json"])
+    assert (typed.exit_code, json.loads(typed.stdout)["digest"]) == (0, run_case(cases[2]).digest)
 
 
 TESTS = """\

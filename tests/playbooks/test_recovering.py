@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -129,6 +130,24 @@ def test_wherever_it_tears_it_is_recovered_to_what_a_replay_gives(recorded: Path
         replayed = replay.replay(read_session(session))
         assert (replayed.events, replayed.digest) == (place, manifest["digest"])
         shutil.rmtree(session)
+
+
+def test_it_stops_right_after_the_event_of_the_model_that_the_last_line_belongs_to(tmp_path: Path) -> None:
+    text = CRASH.replace("brokers: 3,", "brokers: 3, network: {latency: 1ms, jitter: 0us},")
+    whole = Path(Session.start(loads(text, "c.yaml"), recorder=Recorder(tmp_path)).finish().session)
+    again = Session.start(loads(text, "c.yaml"))
+    seen = len(again.drain())
+    stood: list[tuple[int, int, int, int]] = []
+    while again.cluster.now_us < 4_000_000:
+        again.advance(1 << 60, 1)
+        fresh = len(again.drain())
+        seen += fresh
+        stood.append((seen, again.cluster.executed, again.cluster.now_us, fresh))
+    shared = {one[0]: one[1] for one, other in pairwise(stood) if one[3] and one[2] == other[2]}
+    assert len(shared) > 3
+    for place, executed in list(shared.items())[:: max(1, len(shared) // 8)]:
+        session = torn(Path(shutil.copytree(whole, tmp_path / f"torn-{place}")), place)
+        assert replay.run_to_the_last(read_session(session)).cluster.executed <= executed
 
 
 def test_a_session_whose_process_died_after_its_books_were_closed_keeps_its_verdict(tmp_path: Path) -> None:

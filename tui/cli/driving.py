@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from cluster_model.events import Event
+from playbooks.disk import Fsync
 from playbooks.expecting import seconds
 from playbooks.job import SLICE_US
 from playbooks.manual_session import ManualSession, Shown
@@ -36,6 +37,7 @@ class Driving:
     """Where every notable event goes as a line; None: nowhere."""
     narrating: "Narrating | None" = None
     """Tells the session live, at its own pace; None: it runs as fast as it can."""
+    fsync: Fsync = Fsync.INTERVAL
     recorder: Recorder | None = field(default=None, init=False)
     """Of the session that runs, or ran last."""
     _began: float = field(default=0.0, init=False)
@@ -56,7 +58,7 @@ class Driving:
         """
         self._began = time.perf_counter()
         playbook = chosen.playbook
-        self.recorder = Recorder(self.out, settings=chosen.settings)
+        self.recorder = Recorder(self.out, settings=chosen.settings, fsync=self.fsync)
         session = start_session(playbook, seed=chosen.seed, recorder=self.recorder, until_us=self.until_us)
         print_heading(self.console, playbook, chosen.seed, session.cluster.profile.name)
         if self.narrating is not None and isinstance(session, Session):

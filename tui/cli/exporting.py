@@ -25,6 +25,7 @@ class Export:
     out: Path | None = None
     name: str | None = None
     force: bool = False
+    bundle: bool = False
 
 
 def run_export(request: Export) -> int:
@@ -33,6 +34,10 @@ def run_export(request: Export) -> int:
     if refused:
         complain(refused)
         return BAD_INPUT
+    if request.bundle:
+        from tui.cli.bundles import run_bundle  # noqa: PLC0415 - most exports are playbooks
+
+        return run_bundle(request.session, request.out, force=request.force)
     return ended(lambda: _export(request))
 
 
@@ -84,6 +89,8 @@ def write(path: Path, text: str) -> None:
 
 def _refused(request: Export) -> str:
     """Why nothing is even begun."""
+    if request.name is not None and request.bundle:
+        return "found --name and --bundle together, allowed is one of them: a bundle is the session as it is"
     if request.name is not None and not re.fullmatch(NAME_PATTERN, request.name, re.ASCII):
         return f"--name: found {shown(request.name)}, allowed is {NAME.allowed}"
     if request.out is None:

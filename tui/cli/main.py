@@ -10,6 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from playbooks.disk import Fsync
 from tui.cli.console import BAD_INPUT, INTERRUPTED, complain, silence
 
 app = typer.Typer(
@@ -25,6 +26,9 @@ SeedOption = Annotated[int | None, typer.Option(min=0, help="Seed of every rando
 OutOption = Annotated[
     Path | None,
     typer.Option(file_okay=False, help="Parent directory of sessions (FLOODMARK_SESSIONS, else ./sessions)."),
+]
+FsyncOption = Annotated[
+    Fsync, typer.Option("--fsync", help="When what is recorded is forced to the disk: interval is about every second.")
 ]
 GlyphsOption = Annotated[str | None, typer.Option(help="Set of glyphs for the screen, such as ascii.")]
 SpeedOption = Annotated[float, typer.Option(help="Virtual seconds per second at the start.")]
@@ -61,6 +65,7 @@ def _screen(
     out: OutOption = None,
     glyphs: GlyphsOption = None,
     speed: SpeedOption = 1.0,
+    fsync: FsyncOption = Fsync.INTERVAL,
     _show_version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -69,7 +74,7 @@ def _screen(
         return
     from tui.launch import open_live  # noqa: PLC0415
 
-    _end(lambda: open_live(playbook, seed=seed, out=out, glyphs=glyphs, speed=speed))
+    _end(lambda: open_live(playbook, seed=seed, out=out, glyphs=glyphs, speed=speed, fsync=fsync))
 
 
 @app.command("run")
@@ -110,6 +115,7 @@ def _run(
     speed: Annotated[
         float | None, typer.Option(metavar="X", help="Tell it live, at so many virtual seconds per second.")
     ] = None,
+    fsync: FsyncOption = Fsync.INTERVAL,
     vary: VaryOption = None,
     no_vary: NoVaryOption = False,
 ) -> None:
@@ -122,6 +128,7 @@ def _run(
 
     request = Request(
         *(files, seed, settings or (), until, out, json, junit, plain, dry_run, speed, jobs, fail_fast),
+        fsync=fsync,
         tags=tag or (),
         skip_tags=skip_tag or (),
         markdown=markdown,
@@ -245,20 +252,36 @@ def _diff(
     _end(lambda: run_diff(left, right, json=json, everything=everything))
 
 
+@app.command("recover")
+def _recover(
+    sessions: Annotated[list[str], typer.Argument(metavar="SESSION...", help="Directories of sessions, or ids.")],
+) -> None:
+    """Seal sessions whose process died, by running them again up to their last whole event.
+
+    Exit code 0: all are sealed. 1: one came out differently, and is left as it is. 2: one cannot be read.
+    """
+    from tui.cli.recovering import run_recover  # noqa: PLC0415
+
+    _end(lambda: run_recover(sessions))
+
+
 @app.command("export")
 def _export(
     session: Annotated[str, typer.Argument(help="Directory of a recorded session, or its id.")],
     out: Annotated[Path | None, typer.Option("-o", "--output", help="Write this file instead of stdout.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the playbook; its own and '-exported' by default.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    bundle: Annotated[bool, typer.Option("--bundle", help="Put the session itself into one file instead.")] = False,
 ) -> None:
     """Turn a recorded session into a playbook: the operator's actions as steps, and expectations found in it.
+
+    With --bundle: put it into one file, to send to somebody. Every command that takes a session takes that file.
 
     Exit code 0: there is one, and it comes to the same digest. 1: it does not. 2: bad input; nothing is written.
     """
     from tui.cli.exporting import Export, run_export  # noqa: PLC0415
 
-    _end(lambda: run_export(Export(session, out, name, force)))
+    _end(lambda: run_export(Export(session, out, name, force, bundle)))
 
 
 @app.command("open")
@@ -274,6 +297,17 @@ def _open(
     from tui.opening import open_recorded  # noqa: PLC0415
 
     _end(lambda: open_recorded(session, glyphs=glyphs, speed=speed))
+
+
+@app.command("import")
+def _import(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Bundles that export --bundle wrote.")],
+    out: OutOption = None,
+) -> None:
+    """Unpack bundles into the directory of sessions."""
+    from tui.cli.bundles import run_import  # noqa: PLC0415
+
+    _end(lambda: run_import(files, out))
 
 
 @app.command("peek")

@@ -16,13 +16,15 @@ SLOWEST: Final = 0.01
 FASTEST: Final = 1_000.0
 
 
-def can_be_told(speed: float, chosen: Sequence[Chosen], files: int, *, dry: bool) -> bool:
+def can_be_told(speed: float, chosen: Sequence[Chosen], files: int, jobs: int | None, *, dry: bool) -> bool:
     """Whether ``--speed`` stands beside nothing that it contradicts; says what it does."""
     wrong = []
     if not SLOWEST <= speed <= FASTEST:
         wrong.append(f"found {speed:g}, allowed are {SLOWEST:g} to {FASTEST:g} virtual seconds per second")
     if dry:
         wrong.append("found --dry-run beside it, allowed is one of them: a dry run is told as fast as it can")
+    if jobs is not None and jobs > 1:
+        wrong.append(f"found --jobs {jobs} beside it, allowed is one of them: only one session can be watched")
     if files > 1:
         wrong.append(f"found {files} playbooks, allowed is one: only one session can be watched at a time")
     wrong += [

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from playbooks.baseline import Baseline, BaselineError, read_baseline
+from playbooks.disk import Fsync
 from playbooks.folders import playbooks_under
 from playbooks.loader import PlaybookError
 from playbooks.problems import counted, listed, nearest, shown
@@ -40,6 +41,7 @@ class Request:
     markdown: Path | None = None
     baseline: Path | None = None
     save_baseline: Path | None = None
+    fsync: Fsync = Fsync.INTERVAL
     vary: Sequence[str] = ()
     no_vary: bool = False
 
@@ -90,7 +92,7 @@ def checked(request: Request) -> Checked | None:
     good = _tags_known(request, known) and good
     good = _fits_together(request, chosen) and good
     if request.speed is not None:
-        good = can_be_told(request.speed, chosen, len(found), dry=request.dry_run) and good
+        good = can_be_told(request.speed, chosen, len(found), request.jobs, dry=request.dry_run) and good
     good = _grids_fit(request, chosen) and good
     good = _can_be_written(request) and good
     baseline = None

@@ -5,6 +5,7 @@ from pathlib import Path
 from cluster_model.errors import ModelError
 from playbooks.baseline import unused
 from playbooks.batch import cores
+from playbooks.disk import Fsync
 from playbooks.exit_codes import BAD_INPUT, CODES, INTERNAL, INTERRUPTED
 from playbooks.job import NOT_RUN, Job, Outcome
 from playbooks.layout import sessions_root
@@ -41,7 +42,7 @@ def run(request: Request) -> int:
     names: list[str] = []
     for each in asked.chosen:
         names.append(unused(each.playbook.name, names))
-    jobs = [_job(each, out, asked.until_us) for each in asked.chosen]
+    jobs = [_job(each, out, asked.until_us, request.fsync) for each in asked.chosen]
     if asked.is_suite and request.jobs != 1 and not request.plain and request.speed is None:
         from tui.cli.suite import run_suite  # noqa: PLC0415 - a single playbook needs none of it
 
@@ -58,17 +59,17 @@ def run(request: Request) -> int:
     return hand_over(console, request, asked, ended)
 
 
-def _job(chosen: Chosen, out: Path, until_us: int) -> Job:
+def _job(chosen: Chosen, out: Path, until_us: int, fsync: Fsync) -> Job:
     playbook = chosen.playbook
     return Job(
-        playbook.source, playbook.path, chosen.seed, out, chosen.settings, until_us, fragments=playbook.fragments
+        playbook.source, playbook.path, chosen.seed, out, chosen.settings, until_us, playbook.fragments, fsync=fsync
     )
 
 
 def _one_after_other(request: Request, asked: Checked, out: Path, jobs: list[Job]) -> list[Outcome]:
     """Run all in this process and tell everything of each."""
     console = people()
-    driving = Driving(console, out, asked.until_us)
+    driving = Driving(console, out, asked.until_us, fsync=request.fsync)
     if request.speed is not None:
         from tui.cli.narrating import Narrating  # noqa: PLC0415 - it tells what is foretold, as a dry run does
 

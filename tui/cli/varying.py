@@ -32,7 +32,7 @@ def run_alone(request: Request, asked: Checked) -> int:
     console, (chosen,) = people(), asked.chosen
     playbook, grid = chosen.playbook, chosen.playbook.grid or Grid(())
     out = request.out or sessions_root()
-    varying = Varying(playbook, grid, chosen.seed, chosen.settings, out, asked.until_us)
+    varying = Varying(playbook, grid, chosen.seed, chosen.settings, out, asked.until_us, fsync=request.fsync)
     seeds = "" if SEED in grid.names else f"  seed {chosen.seed}"
     say(console, f"{playbook.name}  {counted(grid.size, 'cell')} of {', '.join(grid.names)}{seeds}", "bold")
     if playbook.title != playbook.name:

@@ -1,0 +1,109 @@
+"""Sessions that come and go as one file, sessions that are recovered, and when recordings are forced to the disk."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from playbooks import layout
+from playbooks.disk import Disk
+from tests.cli.running import Typed
+from tests.support.playbooks import CRASH, MANUAL
+
+Type = Callable[..., Typed]
+
+
+@pytest.fixture
+def session(typed: Type, here: Path) -> Path:
+    (here / "crash.yaml").write_text(CRASH)
+    assert typed("run", "crash.yaml").code == 0
+    (found,) = layout.sessions_under(here / "sessions")
+    return found
+
+
+def torn(session: Path, keep: int) -> Path:
+    for name in (layout.MANIFEST, *layout.SEALED):
+        (session / name).unlink()
+    events = session / layout.EVENTS
+    events.write_bytes(events.read_bytes()[:keep])
+    return session
+
+
+def test_a_session_is_sent_and_comes_back(typed: Type, here: Path, session: Path) -> None:
+    session_id = session.name.removeprefix(layout.DIRECTORY_PREFIX)
+    done = typed("export", session_id, "--bundle")
+    assert (done.code, done.out) == (0, f"{session_id}.floodmark\n")
+    again = typed("export", session, "--bundle", "-o", f"{session_id}.floodmark")
+    assert (again.code, again.out) == (2, "")
+    assert "is there already; --force writes over it" in again.err
+    assert typed("export", session, "--bundle", "--force").code == 0
+    came = typed("import", f"{session_id}.floodmark", "--out", "theirs")
+    assert (came.code, came.out) == (0, f"theirs/{session.name}\n")
+    assert typed("import", f"{session_id}.floodmark", "--out", "theirs").code == 2
+    assert typed("diff", session, f"theirs/{session.name}").code == 0
+
+
+def test_commands_that_take_a_session_take_its_bundle(typed: Type, session: Path) -> None:
+    typed("export", session, "--bundle", "-o", "one.floodmark")
+    replayed = typed("replay", "one.floodmark", "--json")
+    manifest = layout.read_manifest(session)
+    assert manifest is not None
+    assert json.loads(replayed.out)["digest"] == manifest.digest
+    assert typed("peek", "one.floodmark", "orders-0", 5).out == typed("peek", session, "orders-0", 5).out
+    assert typed("groups", "one.floodmark", "billing").out == typed("groups", session, "billing").out
+    assert typed("diff", "one.floodmark", session).code == 0
+
+
+def test_what_is_no_bundle_is_one_clear_error(typed: Type, here: Path) -> None:
+    (here / "evil.floodmark").write_text("not at all")
+    for words in (("replay", "evil.floodmark"), ("import", "evil.floodmark"), ("report", "evil.floodmark")):
+        done = typed(*words)
+        assert (done.code, done.out) == (2, "")
+        assert "evil.floodmark is no whole bundle" in done.err
+    assert "there is no such file" in typed("import", "absent.floodmark").err
+    assert typed("export", "absent", "--bundle").code == 2
+
+
+def test_a_torn_session_is_recovered(typed: Type, session: Path) -> None:
+    torn(session, 20_000)
+    assert "not sealed" in typed("replay", session).err
+    done = typed("recover", session.name)
+    assert (done.code, done.out) == (0, f"sessions/{session.name}\n")
+    assert "verdict inconclusive" in done.err
+    assert "of half a line moved to a file beside its log" in done.err
+    replayed = typed("replay", session, "--json")
+    assert json.loads(replayed.out)["digest"]
+    assert "recovered" in replayed.err
+    again = typed("recover", session)
+    assert again.code == 2
+    assert "is sealed already, with status recovered" in again.err
+
+
+def test_recovering_says_what_cannot_be(typed: Type, session: Path, here: Path) -> None:
+    typed("export", session, "--bundle", "-o", "one.floodmark")
+    assert "a bundle, which is never changed" in typed("recover", "one.floodmark").err
+    empty = here / "sessions" / "session_id=empty"
+    empty.mkdir()
+    assert "nothing is recorded in it yet" in typed("recover", empty).err
+    torn(session, 20_000)
+    events = session / layout.EVENTS
+    events.write_bytes(events.read_bytes().replace(b'"at_us":', b'"at_us":7', 1))
+    done = typed("recover", empty, session)
+    assert done.code == 2
+    assert "is left as it is" in done.err
+    assert typed("recover", session).code == 1
+
+
+@pytest.mark.parametrize(("fsync", "few"), [("never", True), ("always", False)])
+def test_how_often_a_run_is_forced_to_the_disk(
+    typed: Type, here: Path, monkeypatch: pytest.MonkeyPatch, fsync: str, few: bool
+) -> None:
+    syncs: list[int] = []
+    monkeypatch.setattr(Disk, "sync_data", lambda _disk, fd: syncs.append(fd))
+    (here / "hand.yaml").write_text(MANUAL)
+    (here / "crash.yaml").write_text(CRASH)
+    assert typed("run", "crash.yaml", "--fsync", fsync).code == 0
+    assert (len(syncs) <= 8) == few
+    bad = typed("run", "crash.yaml", "--fsync", "sometimes")
+    assert bad.code == 2

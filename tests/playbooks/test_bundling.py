@@ -1,0 +1,268 @@
+"""A session in one file: it opens bit for bit somewhere else, and what somebody made to do harm does none."""
+
+import json
+import random
+import shutil
+import stat
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from playbooks import bundling, layout, replay
+from playbooks.bundling import BundleError, open_bundle, write_bundle
+from playbooks.loader import loads
+from playbooks.reading_sessions import find_session, read_session
+from playbooks.recorder import Recorder
+from playbooks.session import Session
+from spark_report.recorded import look_at
+from tests.support.playbooks import CRASH
+
+Members = list[tuple[zipfile.ZipInfo, bytes]]
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    parent = tmp_path_factory.mktemp("recorded")
+    return Path(Session.start(loads(CRASH, "crash.yaml"), seed=9, recorder=Recorder(parent)).finish().session)
+
+
+@pytest.fixture(scope="module")
+def bundle(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("bundles") / "one.floodmark"
+    write_bundle(recorded, file)
+    return file
+
+
+def contents_of(session: Path) -> dict[str, bytes]:
+    return {name: (session / name).read_bytes() for name in layout.files_in(session)}
+
+
+def test_it_opens_bit_for_bit_somewhere_else(recorded: Path, bundle: Path, tmp_path: Path) -> None:
+    session = open_bundle(bundle, tmp_path / "elsewhere")
+    assert session == tmp_path / "elsewhere" / recorded.name
+    assert contents_of(session) == contents_of(recorded)
+    here, there = read_session(recorded), read_session(session)
+    assert (there.events, there.manifest, there.playbook) == (here.events, here.manifest, here.playbook)
+    assert here.manifest is not None
+    assert replay.replay(there).digest == here.manifest.digest
+    assert look_at(session).problems == ()
+    assert sorted(path.name for path in (tmp_path / "elsewhere").iterdir()) == [recorded.name]
+
+
+def test_the_same_session_gives_the_same_bytes(recorded: Path, bundle: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(recorded, tmp_path / "copy" / recorded.name, copy_function=shutil.copyfile))
+    for path in copy.iterdir():
+        path.chmod(0o600)
+    (copy / ".result.json.tmp").write_text("half")
+    digest = write_bundle(copy, tmp_path / "two.floodmark")
+    assert (tmp_path / "two.floodmark").read_bytes() == bundle.read_bytes()
+    session = open_bundle(bundle, tmp_path)
+    assert write_bundle(session, tmp_path / "three.floodmark") == digest
+    assert bundle.stat().st_size < sum(map(len, contents_of(recorded).values())) / 3
+
+
+def test_what_it_holds_and_the_manifest_come_first(bundle: Path) -> None:
+    with zipfile.ZipFile(bundle) as packed:
+        names = packed.namelist()
+        told = json.loads(packed.read(bundling.CONTENTS))
+        assert {(each.date_time, each.external_attr >> 16) for each in packed.infolist()} == {
+            ((1980, 1, 1, 0, 0, 0), stat.S_IFREG | 0o644)
+        }
+    assert names[:2] == [bundling.CONTENTS, layout.MANIFEST]
+    assert names[1:] == list(told["files"])
+    assert (told["floodmark_bundle"], told["status"]) == (1, "complete")
+
+
+def test_a_torn_session_can_be_sent_and_says_so(recorded: Path, tmp_path: Path) -> None:
+    torn = Path(shutil.copytree(recorded, tmp_path / "torn" / recorded.name))
+    for name in (layout.MANIFEST, *layout.SEALED):
+        (torn / name).unlink()
+    write_bundle(torn, tmp_path / "torn.floodmark")
+    with zipfile.ZipFile(tmp_path / "torn.floodmark") as packed:
+        assert json.loads(packed.read(bundling.CONTENTS))["status"] == "torn"
+    opened = open_bundle(tmp_path / "torn.floodmark", tmp_path / "there")
+    assert contents_of(opened) == contents_of(torn)
+    assert read_session(opened).manifest is None
+
+
+def test_files_in_directories_go_along(recorded: Path, tmp_path: Path) -> None:
+    session = Path(shutil.copytree(recorded, tmp_path / "x" / recorded.name))
+    (session / "fragments").mkdir()
+    (session / "fragments" / "az-loss.yaml").write_text("floodmark: 1\n")
+    write_bundle(session, tmp_path / "x.floodmark")
+    opened = open_bundle(tmp_path / "x.floodmark", tmp_path / "there")
+    assert (opened / "fragments" / "az-loss.yaml").read_text() == "floodmark: 1\n"
+
+
+def test_nothing_is_written_over_unless_forced(recorded: Path, bundle: Path, tmp_path: Path) -> None:
+    file = tmp_path / "there.floodmark"
+    file.write_text("precious")
+    with pytest.raises(BundleError, match="exists already"):
+        write_bundle(recorded, file)
+    assert file.read_text() == "precious"
+    write_bundle(recorded, file, force=True)
+    assert file.read_bytes() == bundle.read_bytes()
+    assert sorted(tmp_path.iterdir()) == [file]
+    open_bundle(file, tmp_path / "s")
+    with pytest.raises(BundleError, match="its session is there already"):
+        open_bundle(file, tmp_path / "s")
+
+
+def test_a_session_that_is_none_and_a_place_that_is_none(recorded: Path, tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match="nothing is recorded in it yet"):
+        write_bundle(tmp_path, tmp_path / "x.floodmark")
+    with pytest.raises(BundleError, match=r"cannot write .*: No such file or directory"):
+        write_bundle(recorded, tmp_path / "nowhere" / "x.floodmark")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_whoever_takes_a_session_takes_its_bundle(recorded: Path, bundle: Path, tmp_path: Path) -> None:
+    found = find_session(str(bundle), tmp_path)
+    assert contents_of(found) == contents_of(recorded)
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- what somebody made to do harm ----------------------------------------------------------------------------------
+
+
+def members_of(bundle: Path) -> Members:
+    with zipfile.ZipFile(bundle) as packed:
+        return [(info, packed.read(info)) for info in packed.infolist()]
+
+
+def pack(file: Path, members: Members) -> Path:
+    with zipfile.ZipFile(file, "w") as out:
+        for info, data in members:
+            out.writestr(info, data, zipfile.ZIP_DEFLATED)
+    return file
+
+
+def plain(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name)
+    info.external_attr = (stat.S_IFREG | 0o644) << 16
+    return info
+
+
+def link(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name)
+    info.create_system = 3
+    info.external_attr = (stat.S_IFLNK | 0o777) << 16
+    return info
+
+
+def told(members: Members, change: Callable[[dict[str, object]], object]) -> Members:
+    """The same with another ``bundle.json``."""
+    contents = json.loads(members[0][1])
+    change(contents)
+    return [(plain(bundling.CONTENTS), json.dumps(contents).encode()), *members[1:]]
+
+
+def without(members: Members, name: str) -> Members:
+    return [each for each in members if each[0].filename != name]
+
+
+HARM: dict[str, tuple[Callable[[Members], Members], str]] = {
+    "path upwards": (lambda m: [*m, (plain("../evil"), b"x")], "'../evil' is no name for a file"),
+    "path upwards inside": (lambda m: [*m, (plain("a/../../evil"), b"x")], "is no name for a file"),
+    "path from the root": (lambda m: [*m, (plain("/etc/evil"), b"x")], "is no name for a file"),
+    "backslash": (lambda m: [*m, (plain("..\\evil"), b"x")], "is no name for a file"),
+    "drive": (lambda m: [*m, (plain("C:evil"), b"x")], "is no name for a file"),
+    "hidden": (lambda m: [*m, (plain(".bashrc"), b"x")], "is no name for a file"),
+    "directory": (lambda m: [*m, (plain("dir/"), b"")], "is no name for a file"),
+    "link": (lambda m: [*m, (link("result2.json"), b"/etc/passwd")], "result2.json is no plain file"),
+    "twice": (lambda m: [*m, (plain(layout.START.upper()), b"x")], r"(?i)holds start.json twice"),
+    "not named": (lambda m: [*m, (plain("more.txt"), b"x")], "more.txt is not named in bundle.json"),
+    "missing": (lambda m: without(m, layout.EVENTS), r"events\.jsonl is missing, bundle\.json names it"),
+    "no contents": (lambda m: m[1:], r"its first member is not bundle\.json"),
+    "empty": (lambda m: [], r"its first member is not bundle\.json"),
+    "contents not JSON": (lambda m: [(plain(bundling.CONTENTS), b"{"), *m[1:]], r"bundle\.json is not JSON"),
+    "contents deep": (lambda m: [(plain(bundling.CONTENTS), b"[" * 90_000), *m[1:]], r"bundle\.json is not JSON"),
+    "contents a list": (lambda m: [(plain(bundling.CONTENTS), b"[]"), *m[1:]], "has no floodmark_bundle"),
+    "later format": (lambda m: told(m, lambda c: c.update(floodmark_bundle=2)), "a bundle of format 2"),
+    "id upwards": (lambda m: told(m, lambda c: c.update(session_id="../../x")), "expected the id of a session"),
+    "id another": (lambda m: told(m, lambda c: c.update(session_id="another")), "says another"),
+    "files none": (lambda m: told(m, lambda c: c.update(files=[])), "expected the size and SHA-256"),
+    "no start": (
+        lambda m: told(without(m, layout.START), lambda c: c["files"].pop(layout.START)),  # type: ignore[attr-defined]
+        r"start\.json: not found",
+    ),
+    "other bytes": (
+        lambda m: [
+            (info, data.replace(b"1", b"2", 1) if info.filename == layout.EVENTS else data) for info, data in m
+        ],
+        r"events\.jsonl is not what was packed",
+    ),
+    "other size": (
+        lambda m: [(info, data + b"x") if info.filename == layout.EVENTS else (info, data) for info, data in m],
+        r"events\.jsonl has \d+ bytes, bundle\.json says \d+",
+    ),
+    "a file that is a directory": (
+        lambda m: told([*m, (plain("start.json/x"), b"x")], lambda c: c["files"].update({"start.json/x": c["files"]["start.json"] | {"bytes": 1}})),  # type: ignore[index,attr-defined] # noqa: E501
+        "cannot be opened",
+    ),
+    "bomb": (lambda m: [*m, (plain("bomb"), bytes(80 << 20))], "would unpack to"),
+    "many": (lambda m: [*m, *((plain(f"f{n}"), b"") for n in range(1_000))], "holds 10.. files, allowed are 1000"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("harm", HARM)
+def test_a_bundle_made_to_do_harm_is_refused_with_one_clear_error(bundle: Path, tmp_path: Path, harm: str) -> None:
+    make, message = HARM[harm]
+    file = pack(tmp_path / "evil.floodmark", make(members_of(bundle)))
+    with pytest.raises(BundleError, match=message) as caught:
+        open_bundle(file, tmp_path / "deep" / "into")
+    assert "\n" not in str(caught.value)
+    assert str(file) in str(caught.value)
+    left = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert left == [file]
+
+
+def test_a_size_that_lies_is_noticed_while_unpacking(bundle: Path, tmp_path: Path) -> None:
+    data = bytearray(bundle.read_bytes())
+    with zipfile.ZipFile(bundle) as packed:
+        size = packed.getinfo(layout.EVENTS).file_size
+    for lie in (size - 100, size + 100):
+        lied = data.replace(size.to_bytes(4, "little"), lie.to_bytes(4, "little"))
+        file = tmp_path / f"{lie}.floodmark"
+        file.write_bytes(lied)
+        with pytest.raises(BundleError):
+            open_bundle(file, tmp_path / "into")
+
+
+def test_files_that_are_no_bundles(tmp_path: Path) -> None:
+    for number, data in enumerate((b"", b"PK\x03\x04", b"no zip at all", b"\0" * 5_000)):
+        file = tmp_path / f"{number}.floodmark"
+        file.write_bytes(data)
+        with pytest.raises(BundleError, match="is no whole bundle"):
+            open_bundle(file, tmp_path / "into")
+    with pytest.raises(BundleError, match=r"cannot be opened: No such file"):
+        open_bundle(tmp_path / "absent.floodmark", tmp_path / "into")
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    places=st.lists(st.integers(min_value=0), min_size=1, max_size=4), seed=st.integers(0, 1 << 30), cut=st.booleans()
+)
+def test_whatever_is_damaged_it_is_refused_or_the_same(
+    recorded: Path, bundle: Path, tmp_path: Path, places: list[int], seed: int, cut: bool
+) -> None:
+    data = bytearray(bundle.read_bytes())
+    draw = random.Random(seed)
+    for place in places:
+        data[place % len(data)] = draw.randrange(256)
+    if cut:
+        del data[places[0] % len(data) :]
+    file = tmp_path / "damaged.floodmark"
+    file.write_bytes(data)
+    into = tmp_path / "into"
+    try:
+        session = open_bundle(file, into)
+    except BundleError:
+        assert not into.exists() or not list(into.iterdir())
+    else:
+        assert contents_of(session) == contents_of(recorded)
+        shutil.rmtree(session)

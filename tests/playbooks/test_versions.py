@@ -1,0 +1,204 @@
+"""Sessions of other versions: those of earlier ones are read for ever, and of later ones all that is known.
+
+``golden_sessions`` holds one session of every schema version since the second, as a bundle. They are never made anew.
+When the version is raised, ``floodmark run tests/playbooks/golden_sessions/playbook.yaml`` and ``floodmark export
+--bundle SESSION -o tests/playbooks/golden_sessions/schema-N.floodmark`` give the next.
+"""
+
+import hashlib
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from rich.console import Console
+
+from cluster_model.events import SCHEMA_VERSION
+from playbooks import layout, replay
+from playbooks.bundling import open_bundle, write_bundle
+from playbooks.ledger_table import COLUMNS as LEDGER_COLUMNS
+from playbooks.reading_sessions import SessionError, read_session
+from playbooks.replay import ReplayMismatchError
+from spark_report.recorded import collect, look_at
+from tests.spark_report.conftest import spark as spark  # noqa: PLC0414 - the fixture
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+GOLDENS = Path(__file__).parent / "golden_sessions"
+BUNDLES = sorted(GOLDENS.glob("schema-*.floodmark"))
+NEWEST = GOLDENS / f"schema-{SCHEMA_VERSION}.floodmark"
+
+
+def test_there_is_one_of_this_version() -> None:
+    assert NEWEST in BUNDLES
+
+
+@pytest.fixture(params=BUNDLES, ids=lambda path: path.stem)
+def golden(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return open_bundle(request.param, tmp_path / "golden")
+
+
+def test_a_golden_session_is_read(golden: Path) -> None:
+    recorded = read_session(golden)
+    assert recorded.manifest is not None
+    assert recorded.notes == ()
+    assert (recorded.count, recorded.manifest.last_seq) == (recorded.manifest.events, recorded.manifest.events - 1)
+    assert (recorded.start.playbook, recorded.start.seed, recorded.start.format) == ("golden", 3, 1)
+    reported = look_at(golden)
+    assert reported.problems == ()
+    assert (reported.source, reported.last_seq) == ("parquet", recorded.count - 1)
+    assert reported.result["ledger"]["acked_lost"] == 19
+    ledger = pq.read_table(golden / layout.LEDGER)
+    assert set(LEDGER_COLUMNS) >= set(ledger.schema.names) >= {"partition", "client", "outcome", "records", "place"}
+    assert sum(row["records"] for row in ledger.to_pylist() if row["place"] == "lost") == 19
+
+
+def test_a_golden_session_is_the_same_again_or_says_where_not(golden: Path) -> None:
+    try:
+        replayed = replay.replay(read_session(golden))
+    except ReplayMismatchError as error:
+        assert "difference: " in str(error) or "digest" in str(error)  # noqa: PT017 - either is right
+    else:
+        assert replayed.events == read_session(golden).count
+
+
+@pytest.mark.spark
+def test_golden_sessions_are_reported(spark: "SparkSession", tmp_path: Path) -> None:
+    from spark_report.job import run  # noqa: PLC0415
+
+    for bundle in BUNDLES:
+        session = open_bundle(bundle, tmp_path / bundle.stem)
+        stream = io.StringIO()
+        outcome = run([session], out=tmp_path / "out", spark=spark, console=Console(file=stream, width=100))
+        assert (outcome.reported, list(outcome.set_aside)) == (1, [])
+        assert "19" in stream.getvalue()
+        shutil.rmtree(tmp_path / "out")
+
+
+# -- of a version that knows more -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Path:
+    return open_bundle(NEWEST, tmp_path / "newer")
+
+
+def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+
+
+def reseal(session: Path) -> None:
+    """The manifest vouches for every file as it is now."""
+    manifest = json.loads((session / layout.MANIFEST).read_text())
+    for name in layout.files_in(session):
+        if name != layout.MANIFEST:
+            data = (session / name).read_bytes()
+            manifest["files"][name] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+    (session / layout.MANIFEST).write_text(json.dumps(manifest))
+
+
+def of_tomorrow(session: Path) -> Path:
+    """As a later version might have recorded it: more fields, kinds, columns and files."""
+    (session / "weather.json").write_text("{}")
+    (session / "more").mkdir()
+    (session / "more" / "sounds.bin").write_bytes(b"\0\1")
+    for name in (layout.START, layout.MANIFEST, layout.RESULT):
+        edit(session / name, lambda document: document.update(weather={"wind": ["strong"]}))
+    for name in (layout.START, layout.MANIFEST):
+        edit(session / name, lambda document: document.update(schema_version=SCHEMA_VERSION + 1, tool_version="99.0"))
+    edit(session / layout.START, lambda document: document["topics"][0].update(colour="red"))
+    events = session / layout.EVENTS
+    lines = [json.loads(line) for line in events.read_bytes().splitlines()]
+    for line in lines:
+        line["mood"] = "calm"
+    lines.append({"seq": len(lines), "kind": "moon_rose", "at_us": lines[-1]["at_us"], "phase": 3})
+    events.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    table = pq.read_table(session / layout.EVENTS_PARQUET)
+    rose = {"seq": len(lines) - 1, "kind": "moon_rose", "at_us": lines[-1]["at_us"]}
+    more = pa.concat_tables([table, pa.Table.from_pylist([rose], schema=table.schema)])
+    pq.write_table(more.append_column("mood", pa.array(["calm"] * len(lines))), session / layout.EVENTS_PARQUET)
+    edit(session / layout.MANIFEST, lambda document: document["kinds"].update(moon_rose=1))
+    edit(session / layout.MANIFEST, lambda document: document.update(events=len(lines), last_seq=len(lines) - 1))
+    reseal(session)
+    return session
+
+
+def test_what_a_later_version_adds_is_read_over(session: Path) -> None:
+    recorded = read_session(of_tomorrow(session))
+    said = f"recorded by floodmark 99.0 with schema version {SCHEMA_VERSION + 1}, this one knows {SCHEMA_VERSION}"
+    assert [said in note for note in recorded.notes] == [True]
+    (reported,), aside = collect([session])
+    assert not aside
+    assert reported.source == "parquet"
+    assert any(said in problem for problem in reported.problems)
+    counted = "1 events of kinds that this floodmark does not know are left out: 1 moon_rose"
+    assert counted in reported.problems
+
+
+def test_a_replay_says_where_the_versions_part(session: Path) -> None:
+    with pytest.raises(
+        ReplayMismatchError, match=r"from event 0 on.*recorded by floodmark 99\.0, replayed by"
+    ) as error:
+        replay.replay(read_session(of_tomorrow(session)))
+    assert "recorded field mood is not replayed" in str(error.value)
+
+
+def test_a_kind_that_is_not_known_is_where_the_versions_part(session: Path) -> None:
+    events = session / layout.EVENTS
+    lines = events.read_bytes().splitlines(keepends=True)
+    strange = {"seq": 5, "kind": "moon_rose", "at_us": json.loads(lines[5])["at_us"], "phase": 3}
+    lines[5] = json.dumps(strange, separators=(",", ":")).encode() + b"\n"
+    events.write_bytes(b"".join(lines))
+    reseal(session)
+    with pytest.raises(ReplayMismatchError, match="from event 5 on") as error:
+        replay.replay(read_session(session))
+    assert "a recorded moon_rose, a kind that this version does not know" in str(error.value)
+
+
+def test_what_a_later_version_adds_goes_along_in_a_bundle(session: Path, tmp_path: Path) -> None:
+    write_bundle(of_tomorrow(session), tmp_path / "x.floodmark")
+    opened = open_bundle(tmp_path / "x.floodmark", tmp_path / "there")
+    assert layout.files_in(opened) == layout.files_in(session)
+    assert (opened / "more" / "sounds.bin").read_bytes() == b"\0\1"
+
+
+@pytest.mark.spark
+def test_what_a_later_version_adds_is_left_out_of_a_report(
+    spark: "SparkSession", session: Path, tmp_path: Path
+) -> None:
+    from spark_report.job import run  # noqa: PLC0415
+
+    stream = io.StringIO()
+    outcome = run([of_tomorrow(session)], out=tmp_path / "out", spark=spark, console=Console(file=stream, width=200))
+    assert outcome.reported == 1
+    assert "1 moon_rose" in stream.getvalue()
+
+
+@pytest.mark.parametrize("name", [layout.START, layout.MANIFEST])
+def test_another_format_is_refused_in_one_sentence(session: Path, name: str) -> None:
+    edit(session / name, lambda document: document.update(format=2, tool_version="99.0"))
+    for read in (read_session, look_at):
+        with pytest.raises(
+            (SessionError, layout.LayoutError), match=r"floodmark 99\.0 in format 2, this one reads up to"
+        ):
+            read(session)
+
+
+def test_files_from_before_the_format_was_written_are_of_the_first(session: Path) -> None:
+    for name in (layout.START, layout.MANIFEST):
+        edit(session / name, lambda document: document.pop("format"))
+    for key in ("scenario_sha256", "actions", "kinds"):
+        edit(session / layout.MANIFEST, lambda document, key=key: document.pop(key))
+    reseal(session)
+    manifest = read_session(session).manifest
+    assert manifest is not None
+    assert (manifest.format, manifest.scenario_sha256, manifest.actions, manifest.kinds) == (1, "", -1, {})
+    assert look_at(session).problems == ()

@@ -1,0 +1,51 @@
+"""``floodmark export --bundle`` and ``floodmark import``: a session as one file, and back."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from playbooks import layout
+from playbooks.bundling import SUFFIX, BundleError, open_bundle, write_bundle
+from playbooks.layout import sessions_root
+from playbooks.reading_sessions import SessionError, find_session, read_session
+from tui.cli.console import BAD_INPUT, OK, answers, complain, people, say
+from tui.cli.progress import Telling
+
+
+def run_bundle(text: str, out: Path | None, *, force: bool) -> int:
+    """Put a session into one file, by default ``<session id>.floodmark`` here; prints its path."""
+    console = people()
+    try:
+        session = find_session(text, sessions_root())
+        with Telling(console) as telling:
+            telling.tell(lambda: f"reading {session}")
+            recorded = read_session(session)
+            for note in recorded.notes:
+                say(console, f"note: {note}", "yellow")
+            file = out or Path(f"{recorded.start.session_id}{SUFFIX}")
+            telling.tell(lambda: f"writing {file}")
+            digest = write_bundle(session, file, force=force)
+    except SessionError as error:
+        complain(str(error))
+        return BAD_INPUT
+    say(answers(), str(file))
+    say(console, f"{file.stat().st_size} bytes, SHA-256 {digest}")
+    return OK
+
+
+def run_import(files: Sequence[Path], out: Path | None) -> int:
+    """Unpack bundles under the directory of sessions; prints where each is."""
+    code = OK
+    for file in files:
+        try:
+            if not file.is_file():
+                raise BundleError(f"{file}: there is no such file")
+            session = open_bundle(file, out or sessions_root())
+        except BundleError as error:
+            complain(str(error))
+            code = BAD_INPUT
+            continue
+        torn = "" if (session / layout.MANIFEST).exists() else " (torn: its recording was cut short)"
+        say(answers(), str(session))
+        if torn:
+            say(people(), f"note: {session.name}{torn}", "yellow")
+    return code
