@@ -127,9 +127,10 @@ def _list_fragments() -> None:
 
 
 def _tell_more() -> None:
-    console = people()
+    """What else there is to type, for a person at a terminal."""
+    console = answers()
     more = "floodmark library NAME tells all about one, with what it does and expects; floodmark run NAME runs it"
-    for line in _wrapped(more, _width(console)):
+    for line in _wrapped(more, _width(console)) if console.is_terminal else []:
         say(console, line)
 
 
