@@ -24,8 +24,9 @@ PIECES = st.sampled_from(
         "\u0085", "\ufeff", "٣", "\\ud800", "<<: *a", "name", "placement: [[]]", "steps:", "expect:", "always: ",
         "leo(orders-0)", "repeat: 3", "each: [1, [2], {a: b}]", "as: b", "every: 1s", "steps: [heal: all]", "${round}",
         "${b}", "$${", "${", "${a b}", "vars: {a: '${b}', b: '${a}'}", "vars:", "include: [az-loss]",
-        "- include: x.yaml", "with: {zone: a}", "fragment: x", "vary: {acks: [1, all]}", "given: {acks: 1}", "inject: kill_broker",
+        "- include: x.yaml", "with: {zone: a}", "fragment: x", "vary: {acks: [1, all]}", "given: {acks: 1}",
         "{repeat: 1999, steps: [{repeat: 1999, steps: [show]}]}", "settle: now", "stop: now", "executed: 1", "state(x)",
+        "inject: kill_broker",
     ]
 ) | st.text(max_size=12)  # fmt: skip
 
