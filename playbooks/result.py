@@ -106,6 +106,8 @@ class Result:
                 {"fault": each.fault, "target": each.target, "at_us": each.at_us, "detail": each.detail}
                 for each in self.skipped
             ],
+            "title": self.title,
+            "reason": self.reason,
         }
 
 
@@ -225,12 +227,13 @@ def _ledger(ledger: LedgerView) -> dict[str, int]:
 
 
 def _loss(lost: RecordsLost) -> dict[str, Any]:
+    """Acknowledged records that are gone, from ``offset`` of the log and ``record`` of the client on."""
     return {
         "partition": lost.partition,
         "client": lost.client,
         "sequence": lost.sequence,
-        "count": lost.count,
         "offset": lost.log_offset,
+        "count": lost.count,
         "epoch": lost.leader_epoch,
         "acks": lost.acks,
         "committed": lost.committed,

@@ -66,26 +66,13 @@ def outcome(left: Side, right: Side, tallies: tuple[Tally, Tally]) -> list[Secti
 
 def _outcome(left: Side, right: Side, tallies: tuple[Tally, Tally]) -> list[Section]:
     results = left.result, right.result
-    whole = results[0] is not None and results[1] is not None
-    told: list[tuple[str, Callable[[Any], Rows], bool]] = [
-        ("verdict", _verdict, whole),
-        ("expectations", _expectations if whole else _checked, whole),
-        ("ledger", _ledger if whole else _counted, whole),
-        ("availability", _availability(whole and all("unavailable" in (each or {}) for each in results)), False),
-        ("elections", _elections, False),
-        ("clients", _clients, whole),
-        ("losses by cause", _losses, False),
-        ("final partitions" if whole else "partitions", _partitions if whole else _decided, whole),
-    ]
-    sections = []
-    for name, rows, from_result in told:
-        if from_result:
-            sections.append(_section(name, rows(results[0]), rows(results[1])))
-        elif name not in ("verdict", "clients"):
-            sections.append(_section(name, rows(tallies[0]), rows(tallies[1])))
-    if whole and all("unavailable" in (each or {}) for each in results):
-        sections.insert(4, _section("unavailable to clients", *(_unavailable(each) for each in results)))
-    return sections
+    if results[0] is None or results[1] is None:
+        return [_section(name, *map(rows, tallies)) for name, rows in _OF_EVENTS.items()]
+    told = {name: _section(name, *map(rows, results)) for name, rows in _OF_RESULTS.items()}
+    summed = {name: _section(name, *map(_OF_EVENTS[name], tallies)) for name in _FROM_EVENTS}
+    if all("unavailable" in each for each in results if each is not None):
+        summed["availability"] = _section("availability", *map(_unavailable, results))
+    return [(told | summed)[name] for name in _ORDER]
 
 
 def _section(name: str, left: Rows, right: Rows) -> Section:
@@ -151,34 +138,27 @@ def _counted(tally: Tally) -> Rows:
     return _plain({term.replace("_", " "): tally.ledger[term] for term in LEDGER})
 
 
-def _availability(told_apart: bool) -> Callable[[Tally], Rows]:
-    """Time without a leader, of partitions that are not Kafka's own unless these are all that is told apart."""
-
-    def rows(tally: Tally) -> Rows:
-        silent = {name: each.leaderless_us for name, each in tally.partitions.items() if not _internal(name)}
-        total: Rows = {} if told_apart else {"all partitions": (sum(silent.values()), "us")}
-        return total | {f"{name} without a leader": (silent[name], "us") for name in sorted(silent)}
-
-    return rows
+def _leaderless(tally: Tally) -> Rows:
+    """Time without a leader: all that events alone tell of availability."""
+    silent = {name: each.leaderless_us for name, each in sorted(tally.partitions.items()) if not _internal(name)}
+    return {f"{name} without a leader": (us, "us") for name, us in silent.items()}
 
 
 def _unavailable(result: Any) -> Rows:
-    """What the clients were refused, as the result has it: numbers by their way through the document."""
-    found: Rows = {}
-
-    def enter(way: tuple[str, ...], value: Any) -> None:
-        if isinstance(value, dict):
-            for key, each in value.items():
-                enter((*way, key), each)
-        elif isinstance(value, list):
-            found[" ".join([*way, "intervals"])] = (len(value), "")
-        else:
-            unit = "us" if way and way[-1].endswith("us") else ""
-            named = [*way[:-1], *([way[-1].removesuffix("us").rstrip("_")] if unit else [*way[-1:]])]
-            found[" ".join(filter(None, named)) or "all clients"] = (value, unit)
-
-    enter((), result["unavailable"])
+    """What clients could not do, and for how long, as the result has it."""
+    told = result["unavailable"]
+    found: Rows = {f"all clients{what}": value for what, value in _outage(told).items()}
+    for client, its in told.get("clients", {}).items():
+        found |= {f"{client} acks={its.get('acks')}{what}": value for what, value in _outage(its).items()}
+        for partition, spans in its.get("partitions", {}).items():
+            found |= {f"{client} {partition}{what}": value for what, value in _outage(spans).items()}
+    for partition, spans in told.get("partitions", {}).items():
+        found |= {f"{partition}{what}": value for what, value in _outage(spans).items()}
     return found
+
+
+def _outage(sums: Mapping[str, Any]) -> Rows:
+    return {"": (sums.get("us", 0), "us"), " longest": (sums.get("longest_us", 0), "us")}
 
 
 def _elections(tally: Tally) -> Rows:
@@ -238,3 +218,27 @@ def _decided(tally: Tally) -> Rows:
 
 def _internal(partition: str) -> bool:
     return partition.rpartition("-")[0] in INTERNAL
+
+
+_OF_RESULTS: Final[dict[str, Callable[[Any], Rows]]] = {
+    "verdict": _verdict,
+    "expectations": _expectations,
+    "ledger": _ledger,
+    "clients": _clients,
+    "final partitions": _partitions,
+}
+_OF_EVENTS: Final[dict[str, Callable[[Tally], Rows]]] = {
+    "expectations": _checked,
+    "ledger": _counted,
+    "availability": _leaderless,
+    "elections": _elections,
+    "losses by cause": _losses,
+    "partitions": _decided,
+}
+"""What a torn session tells."""
+_FROM_EVENTS: Final = ("availability", "elections", "losses by cause")
+"""What no result tells; of availability those of earlier versions."""
+_ORDER: Final = (
+    *("verdict", "expectations", "ledger", "availability", "elections"),
+    *("clients", "losses by cause", "final partitions"),
+)

@@ -1,5 +1,6 @@
 """Kinds of values that name a part of the playbook's own cluster, and are checked against it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -8,7 +9,7 @@ from cluster_model.spec import MAX_BROKER
 from playbooks.conditions import Condition, ConditionError, parse
 from playbooks.problems import listed, nearest, shown
 from playbooks.reading.kinds import BAD, Integer, Kind, Schema
-from playbooks.reading.notes import Notes
+from playbooks.reading.notes import Facts, Notes
 from playbooks.yamlpos import Node, Scalar
 
 
@@ -100,18 +101,24 @@ def _stripped(text: str) -> tuple[str, int]:
 def _names_wrong(condition: Condition, node: Scalar, key: str, notes: Notes, shift: int) -> bool:
     """Note every name that the playbook does not have."""
     before = len(notes.problems)
+    for column, wrong in wrong_names(condition, notes.facts):
+        notes.inside(node, key, wrong, column + shift)
+    return len(notes.problems) > before
+
+
+def wrong_names(condition: Condition, facts: Facts) -> Iterator[tuple[int, str]]:
+    """Columns of a condition at which it speaks of what there is not, and what is wrong there."""
     for use in condition.uses:
         if use.kind == "broker":
-            wrong = notes.facts.wrong_broker(int(use.name))
+            wrong = facts.wrong_broker(int(use.name))
         elif use.kind == "partition":
-            wrong = notes.facts.wrong_partition(use.name)
+            wrong = facts.wrong_partition(use.name)
         elif use.kind == "invariant":
             wrong = _wrong_invariant(use.name)
         else:
-            wrong = notes.facts.wrong_name(use.kind, use.name)
+            wrong = facts.wrong_name(use.kind, use.name)
         if wrong:
-            notes.inside(node, key, wrong, use.column + shift)
-    return len(notes.problems) > before
+            yield use.column, wrong
 
 
 def _wrong_invariant(name: str) -> str:

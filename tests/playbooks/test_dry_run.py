@@ -7,7 +7,9 @@ import pytest
 from cluster_model.events import FaultInjected
 from faults.fault import Expectation
 from playbooks import bundled
-from playbooks.dry_run import DryRun, Foretold, dry_run
+from playbooks.dry_run import DryRun, dry_run
+from playbooks.dry_timeline import Entry, Moment
+from playbooks.foretelling import Foretold
 from playbooks.foretold_words import expected_json, expected_lines
 from playbooks.loader import load, loads
 from playbooks.model import Playbook
@@ -30,9 +32,11 @@ def injected(playbook: Playbook, seed: int) -> list[tuple[int, str, str]]:
 @pytest.mark.parametrize("name", ["guarded", "zone-loss"])
 def test_it_tells_the_targets_that_a_run_then_strikes(name: str) -> None:
     playbook = load(bundled.path_of(name))
-    told: list[Foretold] = []
-    done = dry_run(playbook, playbook.seed, tell=told.append)
+    entries: list[Entry] = []
+    done = dry_run(playbook, playbook.seed, tell=entries.append)
+    told = [each for each in entries if isinstance(each, Foretold)]
     assert tuple(told) == done.foretold
+    assert tuple(entries) == done.timeline
     happens = [each for each in told if not each.refused and each.guard_does != "refuse"]
     faults = [playbook.steps[each.step - 1].name for each in happens]
     struck = [(each.at_us, fault, ", ".join(each.targets)) for each, fault in zip(happens, faults, strict=True)]
@@ -99,7 +103,8 @@ FIELDS = {
 def test_the_document_has_everything_as_plain_values() -> None:
     done = dry_run(load(bundled.path_of("guarded")), 71, until_us=31 * SECOND)
     document = done.to_json()
-    assert set(document) == {"playbook", "seed", "profile", "verdict", "virtual_us", "steps", "unreached", "reason"}
+    outcome = {"playbook", "seed", "profile", "verdict", "virtual_us"}
+    assert set(document) == {*outcome, "timeline", "steps", "unreached", "reason"}
     first, _second, third = document["steps"]
     assert (first["step"], first["at_us"], first["targets"], first["guard"]) == (1, 5 * SECOND, ["broker 3"], None)
     assert set(first["expected"]) == FIELDS
@@ -135,3 +140,66 @@ def test_each_kind_of_thing_that_is_hit_has_a_line() -> None:
     assert expected_lines(Expectation("nothing at all")) == []
     document: dict[str, Any] = expected_json(found)
     assert (document["offline"], document["brokers_down"], document["quorum_lost"]) == (["orders-0"], [1, 2], False)
+
+
+TIMELINE = """\
+  - {at: 1s, inject: crash, target: leader(orders-0), for: 20s}
+  - {when: "leader(orders-0) == 2", within: 15s, admin: elect_leaders, partition: orders-0}
+  - {after: 1s, heal: all}
+  - {after: 2s, inject: lag, target: broker(3), for: 1s}
+  - {when: "leader(orders-0) == 9 or now() < 0s", within: 4s, heal: all}
+  - {after: 1s, inject: crash, target: broker(2)}
+"""
+
+
+def whole(until_us: int = -1) -> DryRun:
+    text = CLUSTER + "settle: 3s\nsteps:\n" + TIMELINE.replace("== 9", "== 3")
+    return dry_run(loads(text + "expect:\n  - always: leader(orders-0) == 1\n", "small.yaml"), 3, until_us=until_us)
+
+
+def test_the_timeline_has_every_step_and_what_comes_between_and_after() -> None:
+    done = whole()
+    told = [(each.what, getattr(each, "step", 0)) for each in done.timeline]
+    assert [each for each in told if each[1]] == [
+        *(("fault", 1), ("step", 2), ("step", 3), ("fault", 4)),
+        *(("never", 5), ("never", 6)),
+    ]
+    whats = [what for what, _ in told]
+    assert whats.index("expectation") < whats.index("step") < whats.index("answer")
+    assert whats[-4:] == ["settle", "end", "never", "never"]
+    assert whats.count("healed") == 2
+    times = [each.at_us for each in done.timeline if each.what != "never"]
+    assert times == sorted(times)
+
+
+def test_the_timeline_is_that_of_a_run() -> None:
+    text = CLUSTER + "settle: 3s\nsteps:\n" + TIMELINE.replace("== 9", "== 3")
+    session = Session.start(loads(text + "expect:\n  - always: leader(orders-0) == 1\n", "small.yaml"), seed=3)
+    result = session.finish()
+    steps = [(each.at_us, each.by) for each in session.drain() if each.kind == "step_taken"]  # type: ignore[attr-defined]
+    done = whole()
+    acted = [each for each in done.timeline if each.what in ("fault", "step", "settle")]
+    assert [each.at_us for each in acted] == [at for at, _ in steps]
+    assert (done.verdict, done.reason) == (result.verdict, result.reason)
+
+
+def test_what_a_step_waited_for_is_told_with_it() -> None:
+    step = next(each for each in whole().timeline if isinstance(each, Moment) and each.step == 2)
+    waited = step.at_us - SECOND
+    assert step.when == f"leader(orders-0) == 2, after {waited // 10**6}.{waited % 10**6:06d}s"
+    never = [each for each in whole().timeline if isinstance(each, Moment) and each.what == "never"]
+    assert [each.when for each in never] == ["when leader(orders-0) == 3 or now() < 0s", "1s after the step before"]
+
+
+@pytest.mark.parametrize("until_us", [0, SECOND // 2, 5 * SECOND, 12 * SECOND])
+def test_a_cut_is_the_last_that_happens(until_us: int) -> None:
+    done = whole(until_us)
+    happened = [each for each in done.timeline if each.what != "never"]
+    assert (happened[-1].what, happened[-1].at_us) == ("cut", until_us)
+    assert sum(each.what == "never" for each in done.timeline) == len(done.unreached) > 0
+    assert not any(each.what == "end" for each in done.timeline)
+
+
+def test_a_cut_after_the_end_is_none() -> None:
+    end_us = whole().virtual_us
+    assert whole(end_us).timeline == whole(end_us + SECOND).timeline == whole().timeline

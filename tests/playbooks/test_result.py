@@ -79,7 +79,7 @@ SHAPE: dict[str, Any] = {
     "losses": [
         {
             **dict.fromkeys(("partition", "client"), str),
-            **dict.fromkeys(("sequence", "count", "offset", "epoch", "acks"), INT),
+            **dict.fromkeys(("sequence", "offset", "count", "epoch", "acks"), INT),
             "committed": bool,
             "cause": str,
         }
@@ -96,6 +96,8 @@ SHAPE: dict[str, Any] = {
     },
     "guards": [{"guard": str, "what": str, "at_us": INT, "fault": str, "target": str, "reason": str}],
     "skipped": [{"fault": str, "target": str, "at_us": INT, "detail": str}],
+    "title": str,
+    "reason": str,
 }
 
 
@@ -131,6 +133,9 @@ def test_violations_and_losses_come_with_their_cause() -> None:
     check(violations, SHAPE["violations"])
     assert [violation["invariant"] for violation in violations] == ["acks-all-durability", "log-matching"]
     assert violations[0]["cause"] == result.losses[0].cause
+    losses = result.to_json()["losses"]
+    check(losses, SHAPE["losses"])
+    assert [(each["offset"], each["count"], each["cause"]) for each in losses] == [(1, 1, result.losses[0].cause)]
 
 
 def test_what_is_gathered_comes_back_whole() -> None:

@@ -9,15 +9,16 @@ from tui.cli.console import INTERNAL, complain, people, say
 
 def keep(error: BaseException, recorder: Recorder | None = None) -> int:
     """Write the account, beside the session if there is one, and tell the person. Returns the exit code."""
-    complain(f"internal error: {type(error).__name__}: {error}")
-    log = keep_account(error, recorder)
-    tell(recorder.path if recorder is not None and recorder.session_id else None, log)
+    told(error, recorder)
     return INTERNAL
 
 
-def tell(session: Path | None, log: Path) -> None:
-    """Where the session and the account are."""
+def told(error: BaseException, recorder: Recorder | None) -> Path:
+    """The same; returns where the account is."""
+    complain(f"internal error: {type(error).__name__}: {error}")
+    log = keep_account(error, recorder)
     console = people()
-    if session is not None:
-        say(console, f"session  {session} (not sealed; its events can be read)")
+    if recorder is not None and recorder.session_id:
+        say(console, f"session  {recorder.path} (not sealed; its events can be read)")
     say(console, f"account  {log}")
+    return log

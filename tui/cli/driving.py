@@ -1,5 +1,6 @@
 """Runs one session to its end, headless, telling what happens on the way."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,8 +38,14 @@ class Driving:
     """Tells the session live, at its own pace; None: it runs as fast as it can."""
     recorder: Recorder | None = field(default=None, init=False)
     """Of the session that runs, or ran last."""
+    _began: float = field(default=0.0, init=False)
     _rows: int = field(default=0, init=False)
     """Rows of its table that have been printed, where it has one."""
+
+    @property
+    def took_s(self) -> float:
+        """Real seconds since the session that ran last began."""
+        return time.perf_counter() - self._began
 
     def run(self, chosen: Chosen) -> Result:
         """Run one playbook to its verdict.
@@ -47,6 +54,7 @@ class Driving:
             ModelError: its cluster cannot be built.
             RecordingError: the session cannot be written.
         """
+        self._began = time.perf_counter()
         playbook = chosen.playbook
         self.recorder = Recorder(self.out, settings=chosen.settings)
         session = start_session(playbook, seed=chosen.seed, recorder=self.recorder, until_us=self.until_us)

@@ -1,12 +1,14 @@
-"""``floodmark run --dry-run``: what each fault of a playbook is expected to do, told right before it does it."""
+"""``floodmark run --dry-run``: the timeline of a playbook, and what each of its faults is expected to do."""
 
 from collections.abc import Sequence
 
 from rich.console import Console
 
 from cluster_model.errors import ModelError
-from playbooks.dry_run import DryRun, Foretold, dry_run
+from playbooks.dry_run import DryRun, dry_run
+from playbooks.dry_timeline import Entry, Moment
 from playbooks.expecting import seconds
+from playbooks.foretelling import Foretold
 from playbooks.foretold_words import expected_lines
 from playbooks.problems import counted
 from tui.cli.chosen import Chosen
@@ -46,10 +48,14 @@ def _foretell(console: Console, chosen: Chosen, until_us: int) -> DryRun:
     print_heading(console, playbook, chosen.seed, playbook.spec.profile.name)
     with Telling(people()) as telling:
 
-        def tell(foretold: Foretold) -> None:
+        def tell(entry: Entry) -> None:
             telling.hide()
-            for line in foretold_lines(foretold):
-                say(console, line)
+            if isinstance(entry, Foretold):
+                for line in foretold_lines(entry):
+                    say(console, line)
+            else:
+                for line in moment_lines(entry):
+                    say(console, line, _style(entry))
 
         done = dry_run(
             playbook,
@@ -58,8 +64,6 @@ def _foretell(console: Console, chosen: Chosen, until_us: int) -> DryRun:
             tell=tell,
             progress=lambda session: telling.tell(lambda: progress(session)),
         )
-    for each in done.unreached:
-        say(console, f"{'never':>12} {each.name}  {each.text}")
     print_end(console, done)
     return done
 
@@ -67,6 +71,8 @@ def _foretell(console: Console, chosen: Chosen, until_us: int) -> DryRun:
 def foretold_lines(foretold: Foretold) -> list[str]:
     """A step with its targets, what it would hit, and what the guards would say."""
     lines = [f"{seconds(foretold.at_us):>12} {foretold.name}  {foretold.text}"]
+    if foretold.when:
+        lines.append(_line("when", foretold.when))
     if foretold.targets:
         lines.append(_line("strikes", ", ".join(foretold.targets)))
     if foretold.refused:
@@ -80,6 +86,25 @@ def foretold_lines(foretold: Foretold) -> list[str]:
         verb = "refuses it" if foretold.guard_does == "refuse" else "lets it happen and heals everything"
         lines.append(_line("guard", f"{foretold.guard} {verb}: {foretold.guard_reason}"))
     return lines
+
+
+def moment_lines(moment: Moment) -> list[str]:
+    """What is no fault, on a line or two."""
+    at = seconds(moment.at_us) if moment.at_us >= 0 else "never"
+    if not moment.step:
+        return [f"{at:>12} {moment.text}"]
+    lines = [f"{at:>12} {moment.name}  {moment.text}"]
+    if moment.what == "never":
+        return [f"{lines[0]}  ({moment.when})"] if moment.when else lines
+    lines += [_line("when", moment.when)] if moment.when else []
+    lines += [_line("refused", moment.refused)] if moment.refused else []
+    return lines
+
+
+def _style(moment: Moment) -> str:
+    if moment.what == "never":
+        return "yellow"
+    return "red" if moment.what == "expectation" and moment.text.startswith("FAILED") else ""
 
 
 def _line(label: str, text: str) -> str:

@@ -1,4 +1,4 @@
-"""``library``, ``faults``, ``profiles`` and ``configs``: what there is."""
+"""``faults``, ``profiles`` and ``configs``: what there is."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -11,62 +11,14 @@ from faults.catalogue import CATALOGUE
 from faults.fault import ACCEPTS, FAMILIES, Fault, Param
 from faults.operations import OPERATIONS, Operation
 from faults.selector_language import SELECTORS
-from playbooks.bundled import fragment_names, names, path_of
 from playbooks.fault_words import allowed_text, default_text, example_step
-from playbooks.loader import load
-from playbooks.model import Playbook
 from playbooks.problems import listed, nearest, shown
 from playbooks.units import duration_text
 from tui.cli.console import BAD_INPUT, OK, answers, complain, print_document, say, table
-from tui.cli.fragments import list_fragments, print_fragment
 from tui.cli.run import to_text
 
 BY_AGE: Final = sorted(FLAGS, key=lambda flag: flag.since)
 """The rules in the order of the releases that brought them."""
-
-
-def library(name: str | None, *, json: bool) -> int:
-    """List the bundled playbooks and fragments, or print one."""
-    if name in fragment_names() and name not in names():
-        print_fragment(str(name), json=json)
-        return OK
-    if name is not None and name not in names():
-        complain(
-            f"no bundled playbook {shown(name)}{nearest(name, (*names(), *fragment_names()))}; see: floodmark library"
-        )
-        return BAD_INPUT
-    if name is not None:
-        playbook = load(path_of(name))
-        print_document(to_text(_entry(playbook)) if json else playbook.source)
-        return OK
-    playbooks = [load(path_of(each)) for each in names()]
-    if json:
-        print_document(to_text([_entry(each) for each in playbooks]))
-        return OK
-    console = answers()
-    table(console, ("name", "kafka", "what happens"), [(each.name, profile_of(each), each.title) for each in playbooks])
-    list_fragments(console)
-    if console.is_terminal:
-        say(console, "run NAME plays one, library NAME prints it, --playbook NAME opens it on the screen")
-    return OK
-
-
-def profile_of(playbook: Playbook) -> str:
-    """The version and the mode of a playbook's cluster: ``3.9-kraft``."""
-    return Profile.of(playbook.spec.kafka, playbook.spec.mode).name
-
-
-def _entry(playbook: Playbook) -> dict[str, Any]:
-    return {
-        "name": playbook.name,
-        "title": playbook.title,
-        "story": playbook.story,
-        "profile": profile_of(playbook),
-        "manual": playbook.spec.manual,
-        "tags": list(playbook.tags),
-        "path": playbook.path,
-        "source": playbook.source,
-    }
 
 
 def faults(name: str | None, *, family: str | None = None, json: bool = False) -> int:

@@ -70,7 +70,10 @@ def _screen(
 
 @app.command("run")
 def _run(
-    files: Annotated[list[str], typer.Argument(metavar="FILE|NAME...", help="Playbooks: files or bundled names.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE|FOLDER|NAME...", help="Playbooks: files, folders of them, bundled names."),
+    ],
     seed: SeedOption = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value, as in cluster.kafka=0.10.2.")
@@ -83,6 +86,23 @@ def _run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Keep nothing; tell before each fault what it is expected to do.")
     ] = False,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, max=512, help="How many run at a time; one for each core.")
+    ] = None,
+    fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Begin no more after one that did not pass.")] = False,
+    tag: Annotated[
+        list[str] | None, typer.Option(metavar="TAG", help="Only playbooks that have it, or one of several.")
+    ] = None,
+    skip_tag: Annotated[list[str] | None, typer.Option(metavar="TAG", help="No playbook that has it.")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a summary for a pull request; - for stdout.")
+    ] = None,
+    baseline: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Compare with what was stored; worse than that is exit code 1.")
+    ] = None,
+    save_baseline: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Store what to compare with later.")
+    ] = None,
     speed: Annotated[
         float | None, typer.Option(metavar="X", help="Tell it live, at so many virtual seconds per second.")
     ] = None,
@@ -94,7 +114,18 @@ def _run(
     """
     from tui.cli.run import Request, run  # noqa: PLC0415
 
-    _end(lambda: run(Request(files, seed, settings or (), until, out, json, junit, plain, dry_run, speed)))
+    request = Request(
+        *(files, seed, settings or (), until, out, json, junit, plain, dry_run),
+        speed=speed,
+        jobs=jobs,
+        fail_fast=fail_fast,
+        tags=tag or (),
+        skip_tags=skip_tag or (),
+        markdown=markdown,
+        baseline=baseline,
+        save_baseline=save_baseline,
+    )
+    _end(lambda: run(request))
 
 
 @app.command("check")
@@ -110,12 +141,18 @@ def _check(
 
 @app.command("library")
 def _library(
-    name: Annotated[str | None, typer.Argument(help="Print this one.")] = None, json: JsonOption = False
+    name: Annotated[str | None, typer.Argument(help="Tell all about this one.")] = None,
+    tag: Annotated[str | None, typer.Option(metavar="TAG", help="Only those with this tag, such as loss.")] = None,
+    kafka: Annotated[
+        str | None, typer.Option(metavar="VERSION", help="Only those expected to pass under this version.")
+    ] = None,
+    yaml: Annotated[bool, typer.Option("--yaml", help="Print the file itself.")] = False,
+    json: JsonOption = False,
 ) -> None:
-    """List the bundled playbooks, or print one."""
-    from tui.cli.listing import library  # noqa: PLC0415
+    """List the bundled playbooks by theme, or tell all about one."""
+    from tui.cli.library import Wanted, library  # noqa: PLC0415
 
-    _end(lambda: library(name, json=json))
+    _end(lambda: library(Wanted(name, tag, kafka, yaml, json)))
 
 
 @app.command("faults")

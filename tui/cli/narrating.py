@@ -19,8 +19,8 @@ from cluster_model.events import DATA_KINDS, Event, describe
 from cluster_model.internal_topics import INTERNAL
 from faults.action import Action
 from playbooks.coming import Next, coming
-from playbooks.dry_run import Foretold, foretell
 from playbooks.expecting import seconds
+from playbooks.foretelling import Foretold, foretell
 from playbooks.result import Result
 from playbooks.session import SLICE_US, Session
 from tui.cli.console import say
@@ -144,7 +144,7 @@ class Narrating:
         """What the fault of a step was expected to do, right behind the step."""
         if event.kind != "step_taken" or not self._foretold:
             return
-        if f"step {self._foretold[0].step}" == event.values()[1]:
+        if self._foretold[0].name == event.values()[1]:
             for line in foretold_lines(self._foretold.pop(0))[1:]:
                 self._say("", line.removeprefix(INDENT), STYLES["expected"])
 

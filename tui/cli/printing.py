@@ -174,12 +174,3 @@ def print_trace(console: Console, trace: TraceTable, first: int) -> int:
         for line in [*([] if first else legend_lines(console.width)), *trace_lines(rows, console.width)]:
             say(console, line)
     return len(trace.rows)
-
-
-def print_summary(console: Console, results: Sequence[Result]) -> None:
-    """Several sessions side by side."""
-    rows = [
-        (each.playbook, each.profile, str(each.seed), each.verdict, str(each.ledger.acked), str(each.ledger.acked_lost))
-        for each in results
-    ]
-    table(console, ("playbook", "profile", "seed", "verdict", "acked", "acked lost"), rows)

@@ -1,0 +1,82 @@
+"""The summary for a pull request: what is in it, and that nobody's name can write into it."""
+
+import html
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from playbooks.baseline import Change, Difference
+from playbooks.job import Job, Outcome
+from playbooks.loader import loads
+from playbooks.running import start_session
+from tests.support.playbooks import CLUSTER, CRASH, MANUAL
+from tui.cli.markdown import escaped, markdown
+from tui.cli.verdicts import Ended, command_of
+
+FAILING = CLUSTER + "settle: 1s\nsteps:\n  - at: 1s\n    heal: all\nexpect:\n  - acked() == 0\n"
+LOSING = CRASH.replace("config: {acks: all}", "config: {acks: 0}")
+
+
+def ended(text: str = MANUAL, name: str = "one") -> Ended:
+    result = start_session(loads(text, "x.yaml")).finish()
+    outcome = Outcome(Job(text, "x.yaml"), result, code=0 if result.verdict == "pass" else 1)
+    return Ended(name, outcome, name, command_of("x.yaml", result.seed, ["a=b c"], None))
+
+
+@given(st.text())
+def test_an_escaped_text_reads_as_it_was_and_means_nothing(text: str) -> None:
+    done = escaped(text)
+    assert "\n" not in done
+    bare = re.sub(r"&#\d+;", "", done.replace("<!-- -->", ""))
+    assert not set("\\`*_{}[]#!|~<>&@:$^") & set(bare)
+    assert not re.search(r"www\.", bare, re.IGNORECASE)
+    shown = html.unescape(done.replace("<!-- -->", ""))
+    wanted = "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in text).strip()
+    assert shown == wanted
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "a|b",
+        "</details><script>x</script>",
+        "`code`",
+        "![x](https://a.b/c)",
+        "@everyone",
+        "#12",
+        "**b**",
+        "a\n\n# head",
+    ],
+)
+def test_hostile_names_stay_in_their_cells(hostile: str) -> None:
+    told = markdown([ended(name=hostile), ended(FAILING, name=hostile)])
+    rows = [line for line in told.splitlines() if line.startswith("|")]
+    assert len(rows) == 4
+    assert {line.count("|") for line in rows} == {10}
+    assert told.count("<details>") == told.count("</details>") == 1
+    assert told.count("\n#") == 0
+    for sign in ("<script", "![", "](", "**b**", " @", " #12"):
+        assert sign not in told
+
+
+def test_the_verdict_stands_first_and_failures_are_folded_with_their_cause() -> None:
+    told = markdown([ended(), ended(LOSING, "two")])
+    assert told.startswith("### floodmark: not passed\n\n2 playbooks")
+    assert "<details><summary>two: fail, 1 failed expectation</summary>\n\n- failed: <code>acked&#95;lost()" in told
+    assert "- cause: 872 records of checkout for orders-0 were sent with acks=0" in told
+    assert "- run it again: <code>floodmark run x.yaml --seed 3 --set 'a=b c'</code>" in told
+    assert markdown([ended()]).startswith("### floodmark: passed\n")
+
+
+def test_a_regression_is_not_passed_even_if_all_hold() -> None:
+    worse = [Difference("one", (Change("acked lost", "0", "2", 1, regression=True),)), Difference("two")]
+    told = markdown([ended(), ended(name="two")], worse)
+    assert told.startswith("### floodmark: not passed\n")
+    assert "worse than the baseline, so that the run fails (exit code 1)" in told
+    assert told.endswith("| one | worse | acked lost | 0 | 2 |\n")
+    assert markdown([ended()], []).endswith("No difference to the baseline in no playbooks.\n")
+    same = markdown([ended()], [Difference("one")])
+    assert same.startswith("### floodmark: passed\n")
+    assert same.endswith("No difference to the baseline in 1 playbook.\n")

@@ -1,0 +1,249 @@
+"""Several playbooks as a suite, typed at the real command line."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from playbooks import layout
+from tests.cli.running import FLOODMARK, ROOT, Typed, floodmark
+from tests.support.playbooks import CLUSTER, CRASH, MANUAL
+
+pytestmark = pytest.mark.thorough
+
+ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
+FAILING = CLUSTER + "settle: 1s\nsteps:\n  - at: 1s\n    heal: all\nexpect:\n  - acked() == 0\n  - acked() > 0\n"
+WAITING = CLUSTER + "settle: 1s\nsteps:\n  - when: leader(orders-0) == 3\n    within: 1s\n    heal: all\n"
+ENDLESS = CLUSTER + "settle: 1s\nsteps:\n  - at: 100000s\n    heal: all\n"
+LOSING = CRASH.replace("config: {acks: all}", "config: {acks: 0}")
+
+
+def named(text: str, name: str, tags: str = "") -> str:
+    tagged = f"\ntags: [{tags}]" if tags else ""
+    return text.replace("name: small", f"name: {name}{tagged}", 1).replace("name: by-hand", f"name: {name}{tagged}", 1)
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    """A folder with three small playbooks that pass, and one beside it for each other way to end."""
+    (tmp_path / "suite" / "deep").mkdir(parents=True)
+    for place, text in {
+        "suite/crash.yaml": named(CRASH, "crash", "leader, slow"),
+        "suite/hand.yaml": named(MANUAL, "hand", "leader"),
+        "suite/deep/load.yml": named(CLUSTER + "settle: 1s\n", "load"),
+        "suite/part.yaml": "floodmark: 1\nfragment: part\n",
+        "fails.yaml": named(FAILING, "fails"),
+        "waits.yaml": named(WAITING, "waits"),
+        "loses.yaml": named(LOSING, "loses"),
+        "endless.yaml": named(ENDLESS, "endless"),
+        "broken.yaml": "floodmark: 1\n",
+        "wrong.yaml": "floodmark: 2\n",
+    }.items():
+        (tmp_path / place).write_text(text)
+    return tmp_path
+
+
+def run(here: Path, *words: str | Path) -> Typed:
+    return floodmark("run", *words, cwd=here)
+
+
+def documents(done: Typed) -> list[dict[str, object]]:
+    return [each | {"session": ""} for each in json.loads(done.out)]
+
+
+def test_in_parallel_the_documents_are_the_same_as_one_after_the_other(suite: Path) -> None:
+    spread = run(suite, "suite", "fails.yaml", "--json", "--jobs", "3", "--junit", "3.xml", "--markdown", "3.md")
+    alone = run(suite, "suite", "fails.yaml", "--json", "--jobs", "1", "--junit", "1.xml", "--markdown", "1.md")
+    assert [each["playbook"] for each in documents(alone)] == ["crash", "load", "hand", "fails"]
+    assert documents(spread) == documents(alone)
+    assert (spread.code, alone.code) == (1, 1)
+    assert (suite / "3.md").read_text() == (suite / "1.md").read_text()
+    without = []
+    for name in ("1.xml", "3.xml"):
+        lines = (suite / name).read_text().splitlines()
+        without.append([line for line in lines if "session:" not in line])
+    assert without[0] == without[1]
+    assert len(layout.sessions_under(suite / "sessions")) == 8
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "tally"),
+    [
+        (("suite",), 0, "3 playbooks: 3 pass"),
+        (("suite/hand.yaml", "waits.yaml"), 3, "2 playbooks: 1 pass, 1 inconclusive"),
+        (("waits.yaml", "fails.yaml"), 1, "2 playbooks: 1 fail, 1 inconclusive"),
+        (("suite", "--tag", "leader", "--skip-tag", "slow"), 0, "1 playbook: 1 pass"),
+    ],
+)
+def test_the_worst_counts_and_an_inconclusive_one_hides_no_failure(
+    suite: Path, words: tuple[str, ...], code: int, tally: str
+) -> None:
+    done = run(suite, *words, "--jobs", "2")
+    assert (done.code, done.out) == (code, "")
+    assert done.err.splitlines()[-1] == tally
+
+
+def test_every_problem_of_every_file_is_told_before_anything_runs(suite: Path) -> None:
+    (suite / "empty").mkdir()
+    words = ("suite", "broken.yaml", "wrong.yaml", "empty", "nobody", "--jobs", "2", "--tag", "leeder", "--until", "x")
+    done = run(suite, *words, "--baseline", "none.json", "--markdown", "no/where.md", "--json")
+    assert (done.code, done.out) == (2, "")
+    for told in (
+        "broken.yaml:1:1: ",
+        "wrong.yaml:1:12: floodmark: found '2'",
+        "empty:1:1: found no playbooks",
+        "nobody:1:1: no such file",
+        "--tag: found 'leeder', a tag of no playbook here (did you mean 'leader'?); there are leader and slow",
+        "--until: found 'x'",
+        "--baseline: none.json: cannot be read: No such file or directory",
+        "--markdown: cannot write no/where.md: no such directory",
+    ):
+        assert told in done.err
+    assert not (suite / "sessions").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("suite", "--plain", "--jobs", "2"), "found --plain and --jobs 2 together"),
+        (("suite", "--json", "--markdown", "-"), "found --json and --markdown - together"),
+        (("suite", "--tag", "slow", "--skip-tag", "leader"), "--tag and --skip-tag leave none of 3 playbooks"),
+        (("suite/hand.yaml", "--dry-run", "--baseline", "b.json"), "found --dry-run and --baseline together"),
+        (("suite", "--jobs", "0"), "--jobs"),
+    ],
+)
+def test_options_that_contradict_are_bad_input(suite: Path, words: tuple[str, ...], message: str) -> None:
+    (suite / "b.json").write_text("[]")
+    done = run(suite, *words)
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_settings_are_asked_only_of_what_runs(suite: Path) -> None:
+    setting = ("--set", "producers.checkout.config.acks=1")
+    assert run(suite, "suite", *setting).code == 2, "a playbook stepped by hand has no producers"
+    done = run(suite, "suite", *setting, "--tag", "slow", "--json")
+    assert (done.code, [each["playbook"] for each in documents(done)]) == (0, ["crash"])
+
+
+def test_what_failed_is_told_with_its_cause_and_how_to_run_it_again(suite: Path) -> None:
+    done = run(suite, "loses.yaml", "suite/hand.yaml", "--jobs", "2")
+    lines = done.err.splitlines()
+    first = lines.index("FAIL  loses")
+    assert lines[first + 1] == "FAILED   acked_lost() == 0  (acked_lost() is 872)"
+    cause = "cause    872 records of checkout for orders-0 were sent with acks=0 and reached no leader"
+    assert lines[first + 2] == cause
+    assert lines[first + 4] == "again    floodmark run loses.yaml --seed 3"
+    heads = next(line for line in lines if line.startswith("playbook "))
+    assert heads.split() == [
+        *("playbook", "profile", "verdict", "acked", "lost", "duplicates", "unavailable", "time", "took", "events")
+    ]
+    assert run(suite, "loses.yaml", "--seed", "3").code == 1
+
+
+def test_fail_fast_begins_nothing_more(suite: Path) -> None:
+    done = run(suite, "fails.yaml", "suite", "--fail-fast", "--jobs", "1", "--json")
+    assert done.code == 1
+    assert [each["verdict"] for each in documents(done)] == ["fail", "not run", "not run", "not run"]
+    assert len(layout.sessions_under(suite / "sessions")) == 1
+
+
+def test_a_worse_run_than_the_baseline_fails_even_if_all_holds(suite: Path) -> None:
+    quiet = ("suite/crash.yaml", "suite/hand.yaml")
+    assert run(suite, *quiet, "--save-baseline", "base.json").code == 0
+    same = run(suite, *quiet, "--baseline", "base.json")
+    assert (same.code, same.err.splitlines()[-1]) == (0, "baseline base.json: no difference in 2 playbooks")
+    kept = json.loads((suite / "base.json").read_text())
+    kept["playbooks"][0]["unavailable"]["us"] -= 1
+    kept["playbooks"][1]["ledger"]["acked_lost"] = 4
+    (suite / "older.json").write_text(json.dumps(kept))
+    worse = run(suite, *quiet, "--baseline", "older.json", "--markdown", "-")
+    assert worse.code == 1
+    assert worse.err.splitlines()[-1] == (
+        "REGRESSION: worse than the baseline, so that the run fails (exit code 1): crash"
+    )
+    assert "better   hand  acked lost: 4 before, 0 now" in worse.err.splitlines()
+    assert "| hand | better | acked lost | 4 | 0 |" in worse.out.splitlines()
+    one = run(suite, "suite/hand.yaml", "--baseline", "older.json", "--json")
+    assert (one.code, json.loads(one.out)["verdict"]) == (0, "pass"), "what got better, or did not run, is no failure"
+
+
+def test_a_baseline_is_replaced_whole_or_left(suite: Path) -> None:
+    (suite / "base.json").write_text("as it was")
+    (suite / "file").write_text("")
+    done = run(suite, "suite/hand.yaml", "--save-baseline", "base.json", "--out", "file/x")
+    assert done.code == 2
+    assert "--save-baseline: base.json is left as it was: hand has no verdict" in done.err
+    assert (suite / "base.json").read_text() == "as it was"
+    assert run(suite, "suite/hand.yaml", "--save-baseline", "base.json").code == 0
+    assert list(json.loads((suite / "base.json").read_text())) == ["floodmark_baseline", "playbooks"]
+    assert not list(suite.glob(".base*"))
+
+
+def test_the_same_name_twice_is_told_apart_and_folders_run_a_file_once(suite: Path) -> None:
+    done = run(suite, "suite/hand.yaml", "suite", "suite/deep", "suite/hand.yaml", "--json", "--junit", "j.xml")
+    assert [each["playbook"] for each in documents(done)] == ["hand", "crash", "load", "hand"]
+    suites = ElementTree.parse(suite / "j.xml").getroot()
+    assert [each.get("name") for each in suites] == ["hand", "crash", "load", "hand (2)"]
+
+
+def begun(here: Path, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*FLOODMARK, "run", *words],
+        cwd=here,
+        env=ENV,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def recording(here: Path, count: int, name: str) -> None:
+    """Wait until so many sessions of that name have something in them."""
+    while sum(path.stat().st_size > 10_000 for path in here.glob(f"sessions/*{name}*/events.jsonl")) < count:
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("to_all", [True, False])
+def test_ctrl_c_stops_every_worker_and_keeps_what_was_recorded(suite: Path, to_all: bool) -> None:
+    process = begun(suite, "endless.yaml", "endless.yaml", "suite", "--jobs", "2", "--json", "--junit", "j.xml")
+    recording(suite, 2, "endless")
+    (os.killpg if to_all else os.kill)(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert "Traceback" not in err
+    sessions = layout.sessions_under(suite / "sessions")
+    assert len(sessions) == 2
+    for session in sessions:
+        assert f"stopped; what was recorded so far: {session.relative_to(suite)}" in err
+    assert "5 playbooks: 5 stopped" in err
+    assert not (suite / "j.xml").exists()
+    assert floodmark("replay", sessions[0], cwd=suite).code == 0
+
+
+def test_a_worker_that_is_killed_is_70_and_the_others_are_told(suite: Path) -> None:
+    process = begun(suite, "endless.yaml", "suite/hand.yaml", "fails.yaml", "--jobs", "2", "--json", "--junit", "j.xml")
+    recording(suite, 1, "endless")
+    while not list(suite.glob("sessions/*fails*/manifest.json")):
+        time.sleep(0.02)
+    for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+        if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+            os.kill(int(child), signal.SIGKILL)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 70
+    assert [each["verdict"] for each in json.loads(out)] == ["error", "pass", "fail"]
+    error = "internal error: endless.yaml: its process was killed by SIGKILL (out of memory?) before the session ended"
+    assert f"ERROR  endless: {error}" in err
+    (session,) = suite.glob("sessions/*endless*")
+    assert f"account  {session.relative_to(suite)}/crash.log" in err
+    assert error in (session / "crash.log").read_text()
+    case = ElementTree.parse(suite / "j.xml").getroot()[0].find("testcase/error")
+    assert case is not None
+    assert case.get("message") == error

@@ -1,0 +1,112 @@
+"""What is left of a run when it has ended: documents for other programs, and the exit code."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.console import Console
+
+from playbooks.baseline import Difference, compare, saved
+from playbooks.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, worst
+from playbooks.job import NOT_RUN
+from tui.cli.console import complain, print_document
+from tui.cli.junit import junit
+from tui.cli.markdown import markdown
+from tui.cli.requesting import STDOUT, Checked, Request
+from tui.cli.suite_report import print_differences
+from tui.cli.verdicts import Ended
+
+
+def hand_over(console: Console, request: Request, checked: Checked, ended: Sequence[Ended]) -> int:
+    """Write the documents that were asked for; the exit code of the run.
+
+    Of a run that was stopped before all had a verdict, nothing is written: it would look like a whole one.
+    """
+    code = worst(each.outcome.code for each in ended)
+    if code == INTERRUPTED and any(each.outcome.result is None for each in ended):
+        return code
+    differences: list[Difference] = []
+    if checked.baseline is not None:
+        differences = compare(
+            checked.baseline,
+            [(each.playbook, each.entry()) for each in ended if each.outcome.code != NOT_RUN],
+        )
+        print_differences(console, checked.baseline.path, differences)
+        if any(each.regression for each in differences):
+            code = worst([code, FAILED])
+    if not _write_all(request, ended, differences if checked.baseline is not None else None):
+        code = worst([code, BAD_INPUT])
+    if request.json and (checked.is_suite or ended[0].outcome.result is not None):
+        documents = [each.to_json() for each in ended]
+        print_document(to_text(documents if checked.is_suite else documents[0]))
+    return code
+
+
+def to_text(document: Any) -> str:
+    """JSON for people and programs alike: indented, one document."""
+    return msgspec.json.format(msgspec.json.encode(document)).decode()
+
+
+def _write_all(request: Request, ended: Sequence[Ended], differences: Sequence[Difference] | None) -> bool:
+    """The files; whether all could be written."""
+    good = True
+    if request.junit is not None:
+        good = _write("--junit", request.junit, junit(ended))
+    if request.markdown is not None:
+        text = markdown(ended, differences)
+        if request.markdown == STDOUT:
+            print_document(text)
+        else:
+            good = _write("--markdown", request.markdown, text) and good
+    if request.save_baseline is not None:
+        good = _save_baseline(request.save_baseline, ended) and good
+    return good
+
+
+def _save_baseline(path: Path, ended: Sequence[Ended]) -> bool:
+    entries = []
+    for each in ended:
+        entry = each.entry()
+        if entry is None:
+            complain(f"--save-baseline: {path} is left as it was: {each.name} has no verdict")
+            return False
+        entries.append(entry)
+    return _write("--save-baseline", path, to_text(saved(entries)) + "\n")
+
+
+def _write(option: str, path: Path, text: str) -> bool:
+    """Put a whole file in its place, or leave the one that is there."""
+    try:
+        if path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8")  # a pipe or a device: nothing can be put in its place
+        else:
+            _replace(path.resolve(), text)
+    except OSError as error:
+        complain(f"{option}: cannot write {path}: {error.strerror}")
+        return False
+    return True
+
+
+def _replace(path: Path, text: str) -> None:
+    fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".tmp")
+    temporary = Path(name)
+    try:
+        with open(fd, "w", encoding="utf-8") as file:  # noqa: PTH123 - it is open already
+            file.write(text)
+            file.flush()
+            os.fsync(fd)
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+        temporary.chmod(mode)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask

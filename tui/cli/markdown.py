@@ -1,0 +1,89 @@
+"""A summary for a pull request, in the Markdown that GitHub and GitLab show: tables, lists and details.
+
+Names, expectations and causes are other people's texts. They go in so that no character of theirs means anything.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from playbooks.baseline import Difference
+from playbooks.exit_codes import OK
+from playbooks.job import NOT_RUN
+from playbooks.problems import counted
+from tui.cli.printing import CAUSES_SHOWN, ledger_words
+from tui.cli.suite_report import SHOWN, TREND, regression_words
+from tui.cli.verdicts import HEADS, Ended, cause_lines, row, tally
+
+_SPECIAL: Final = frozenset("\\`*_{}[]#!|~<>&@:$^")
+"""What could begin something inside a line of Markdown or HTML: a link, a formula, an emoji, an entity."""
+_WEB: Final = re.compile(r"(www)\.", re.IGNORECASE)
+_APART: Final = "<!-- -->"
+"""Shows as nothing, and keeps a sign from the word that it would make a mention or a reference with."""
+
+
+def markdown(all_ended: Sequence[Ended], differences: Sequence[Difference] | None = None) -> str:
+    """The verdict, a table, what did not pass, and how it differs from a baseline (None: there is none)."""
+    regressed = [each.playbook for each in differences or () if each.regression]
+    passed = all(each.outcome.code == OK for each in all_ended) and not regressed
+    parts = [f"### floodmark: {'passed' if passed else 'not passed'}", escaped(tally(all_ended))]
+    if regressed:
+        parts.append(f"**{escaped(regression_words(regressed))}**")
+    heads = [head for head in HEADS if head != "took"]
+    parts.append(_table(heads, [row(each, took=False) for each in all_ended]))
+    parts += [_failed(each) for each in all_ended if each.outcome.code not in (OK, NOT_RUN)]
+    if differences is not None:
+        parts.append(_differences(differences))
+    return "\n\n".join(parts) + "\n"
+
+
+def escaped(text: str) -> str:
+    """Text on one line in which nothing means anything, unless it stands first; what cannot be shown becomes ``?``."""
+    line = "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in text).strip()
+    told = "".join(f"&#{ord(c)};{_APART if c in '@#' else ''}" if c in _SPECIAL else c for c in line)
+    return _WEB.sub(r"\1&#46;", told)
+
+
+def code(text: str) -> str:
+    """The same in the letters of code."""
+    return f"<code>{escaped(text)}</code>"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    return "\n".join([*lines, *[f"| {' | '.join(map(escaped, cells))} |" for cells in rows]])
+
+
+def _failed(ended: Ended) -> str:
+    """One playbook that did not pass, folded away under its name."""
+    outcome, result = ended.outcome, ended.outcome.result
+    lines = []
+    reason = outcome.error or (result.reason if result else "")
+    if reason:
+        lines.append(f"- why: {escaped(reason)}")
+    failed = [each for each in result.expectations if not each.ok] if result is not None else []
+    lines += [f"- failed: {code(each.text)} {escaped(each.detail)}" for each in failed[:SHOWN]]
+    if len(failed) > SHOWN:
+        lines.append(f"- and {counted(len(failed) - SHOWN, 'more expectation')}")
+    causes = cause_lines(ended)
+    lines += [f"- cause: {escaped(cause)}" for cause in causes[:CAUSES_SHOWN]]
+    if len(causes) > CAUSES_SHOWN:
+        lines.append(f"- and {counted(len(causes) - CAUSES_SHOWN, 'more cause')}")
+    if result is not None:
+        lines.append(f"- ledger: {escaped(ledger_words(result))}")
+    lines.append(f"- run it again: {code(ended.command)}")
+    count = f", {counted(len(failed), 'failed expectation')}" if failed else ""
+    head = f"<details><summary>{escaped(ended.name)}: {ended.verdict}{count}</summary>"
+    return "\n".join([head, "", *lines, "", "</details>"])
+
+
+def _differences(differences: Sequence[Difference]) -> str:
+    rows = [
+        (each.playbook, TREND[change.trend][0], change.what, change.before, change.now)
+        for each in differences
+        for change in each.changes
+    ]
+    if not rows:
+        return f"No difference to the baseline in {counted(len(differences), 'playbook')}."
+    heads = ("playbook", "trend", "what", "baseline", "now")
+    return f"Differences to the baseline:\n\n{_table(heads, rows)}"
