@@ -3,6 +3,8 @@
 A cell's text is a playbook of its own. It is recorded with its session, so that each can be replayed alone.
 """
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 import yaml
@@ -10,18 +12,20 @@ import yaml
 from playbooks.grid import SEED, Cell
 from playbooks.reading.axes import paths_of
 from playbooks.settings import SettingError, apply_settings
-from playbooks.yamlpos import Mapping
+from playbooks.yamlpos import Mapping as YamlMapping
 
 NOTHING: Final = "{}"
 
 
-def settings_of(cell: Cell, root: Mapping) -> dict[str, str]:
-    """The ``--set`` paths of a cell with their values; ``root`` is the playbook's tree. The seed is none of them.
+def settings_of(cell: Cell, root: YamlMapping, brought: Sequence[str] = ()) -> dict[str, str]:
+    """The ``--set`` paths of a cell with their values; the seed is none of them.
+
+    ``root`` is the playbook's tree, ``brought`` are the variables of its fragments.
 
     Raises:
         AxisError: an axis that leads nowhere.
     """
-    return {path: value for name, value in cell for path in paths_of(name, root)}
+    return {path: value for name, value in cell for path in paths_of(name, root, brought)}
 
 
 def seed_of(cell: Cell) -> int | None:
@@ -29,14 +33,19 @@ def seed_of(cell: Cell) -> int | None:
     return next((int(value) for name, value in cell if name == SEED), None)
 
 
-def cell_text(text: str, settings: dict[str, str]) -> str:
+def cell_text(
+    text: str,
+    settings: Mapping[str, str],
+    fragments: Mapping[str, str] = MappingProxyType({}),
+    variables: Sequence[str] = (),
+) -> str:
     """The playbook's text with a cell's settings, and with an empty grid; lines stay where they are.
 
     Raises:
         SettingError: a path that leads nowhere, or a grid whose anchors the rest of the file uses.
     """
     try:
-        return apply_settings(without_grid(text), settings)
+        return apply_settings(without_grid(text), settings, fragments, variables)
     except yaml.YAMLError:
         raise SettingError("vary: an anchor in it is used outside of it, where a cell has none") from None
 

@@ -7,10 +7,12 @@ the brokers, partitions and groups that there will be. What could not be read is
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from playbooks import layout
+from playbooks.cells import cell_text
 from playbooks.grid import Grid
 from playbooks.model import Playbook
 from playbooks.problems import PlaybookError, Problem, keeping_text
@@ -151,25 +153,31 @@ def loads(text: str, path: str, fragments: Mapping[str, str] | None = None) -> P
         where = root.entries["fragment"][0]
         notes.problem(where, "fragment", "found a fragment, which is no playbook by itself: one that includes it is")
         raise PlaybookError(notes.told)
-    notes.root = root if isinstance(root, YamlMapping) else None
     source = OnDisk(path) if fragments is None else Kept(path, fragments)
     includer = Includer(notes, source, PLAYBOOK, FRAGMENT)
-    playbook = _read(includer.whole(root, unused=fragments is None), text, notes)
-    varied = _vary(notes, text, includer.texts) if notes.root is not None else None
+    whole = includer.whole(root, unused=fragments is None)
+    notes.root, notes.variables = whole if isinstance(whole, YamlMapping) else None, includer.variables
+    playbook = _read(whole, text, notes)
+    notes.root = root if isinstance(root, YamlMapping) else None  # axes are settings, which are made in this file
+    varied = _vary(text, notes, includer.texts)
     if notes.told or playbook is None:
         raise PlaybookError(notes.told, {source.shown(key): kept for key, kept in includer.texts.items()})
     return replace(playbook, grid=varied, fragments=includer.texts, variables=includer.variables)
 
 
-def _vary(notes: Notes, text: str, fragments: Mapping[str, str]) -> Grid | None:
+def _vary(text: str, notes: Notes, fragments: Mapping[str, str]) -> Grid | None:
     """The grid, with all its cells checked if nothing else is wrong."""
     node = notes.root.get("vary") if notes.root is not None else None
     varied = read_grid(node, notes.root, notes) if node is not None and notes.root is not None else None
     if varied is None:
         return None
-    if not notes.problems:
-        check_cells(*varied, text, lambda cell: loads(cell, notes.path, fragments), notes)
+    if not notes.told:
+        check_cells(*varied, partial(_cell, text, notes, fragments), notes)
     return varied[0]
+
+
+def _cell(text: str, notes: Notes, fragments: Mapping[str, str], settings: Mapping[str, str]) -> Playbook:
+    return loads(cell_text(text, settings, fragments, notes.variables), notes.path, fragments)
 
 
 def _read(root: Node, text: str, notes: Notes) -> Playbook | None:

@@ -12,6 +12,7 @@ from faults.catalogue import CATALOGUE
 from faults.operations import OPERATIONS
 from playbooks.loader import PLAYBOOK
 from playbooks.reading import expectations
+from playbooks.reading.given import GIVEN
 from playbooks.reading.kinds import Schema
 from playbooks.reading.manual import manual_record
 from playbooks.reading.repeats import GROUP
@@ -31,7 +32,12 @@ def schema() -> Schema:
     either = [{"required": ["topics"]}, {"required": ["include"]}]
     groups = [GROUP[manual].schema() for manual in (False, True)]
     steps = {"anyOf": [*_timed_steps(), *_manual_steps(), *groups, STEP_INCLUDE.schema()]}
-    opened = {"then": with_variables(THEN.kind.schema()), "step": with_variables(steps), "variable": VARIABLE}
+    opened = {
+        "then": with_variables(THEN.kind.schema()),
+        "given": with_variables(GIVEN.kind.schema()),
+        "step": with_variables(steps),
+        "variable": VARIABLE,
+    }
     head = {"$schema": DIALECT, "title": "floodmark playbook"}
     return {**head, **with_variables(whole), "anyOf": either, "$defs": opened}
 
@@ -53,7 +59,7 @@ def _timed_steps() -> list[Schema]:
     ]
     admin = [_step(timed_record("admin", name).schema(), "admin", name, op.summary) for name, op in OPERATIONS.items()]
     others = [timed_record(verb, name).schema() for verb, name in (("heal", "all"), ("settle", "now"), ("stop", "now"))]
-    return [*faults, *narrow, *others, *admin]
+    return [_referring(each, "given") for each in (*faults, *narrow, *others, *admin)]
 
 
 def _step(record: Schema, verb: str, name: str, summary: str) -> Schema:
@@ -67,7 +73,10 @@ def _step(record: Schema, verb: str, name: str, summary: str) -> Schema:
 
 def _manual_steps() -> list[Schema]:
     bare = [name for name, verb in MANUAL_VERBS.items() if not any(param.required for param in verb.params.values())]
-    return [*(_referring(manual_record(name).schema(), "then") for name in MANUAL_VERBS), {"enum": bare}]
+    return [
+        *(_referring(_referring(manual_record(name).schema(), "then"), "given") for name in MANUAL_VERBS),
+        {"enum": bare},
+    ]
 
 
 def _referring(record: Schema, name: str) -> Schema:

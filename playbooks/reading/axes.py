@@ -5,16 +5,23 @@ meaning it wherever it fits; or a path as ``--set`` takes it. A configuration th
 on the topics, whose own value is the one that counts. ``producers.config.NAME`` and its like mean it on all of them.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
-from cluster_model.config import SCOPES
+from cluster_model.config import SCOPES, Scope
 from playbooks.grid import SEED
 from playbooks.problems import listed, nearest, shown
-from playbooks.yamlpos import Mapping, Node, Scalar, Sequence
+from playbooks.yamlpos import Mapping, Node, Scalar
+from playbooks.yamlpos import Sequence as Items
 
 SHORT: Final = {"kafka": "cluster.kafka", "mode": "cluster.mode"}
 CLIENTS: Final = ("producers", "groups")
-_SCOPES: Final = {"topics": "topic", "producers": "producer", "groups": "consumer", "cluster": "broker"}
+_SCOPES: Final[dict[str, Scope]] = {
+    "topics": "topic",
+    "producers": "producer",
+    "groups": "consumer",
+    "cluster": "broker",
+}
 """Where a configuration stands → the scope whose names it takes."""
 _TOP: Final = (
     "cluster",
@@ -35,9 +42,13 @@ class AxisError(Exception):
     """A name that leads nowhere, or to more than one place; the message says ``found ..., allowed ...``."""
 
 
-def paths_of(name: str, root: Mapping) -> tuple[str, ...]:
-    """The ``--set`` paths behind an axis; none for the seed. Raises :class:`AxisError`."""
-    if name in variables(root):
+def paths_of(name: str, root: Mapping, brought: Sequence[str] = ()) -> tuple[str, ...]:
+    """The ``--set`` paths behind an axis; none for the seed. ``brought`` are variables of fragments.
+
+    Raises:
+        AxisError: it leads nowhere, or to more than one place.
+    """
+    if name in variables(root) or name in brought:
         return (f"vars.{name}",)
     if name == SEED:
         return ()
@@ -49,7 +60,7 @@ def paths_of(name: str, root: Mapping) -> tuple[str, ...]:
     if place in _SCOPES and rest:
         return _everywhere(place, rest, root)
     if name.split(".", maxsplit=1)[0] not in _TOP or not all(name.split(".")):
-        raise AxisError(_unknown(name, root))
+        raise AxisError(_unknown(name, root, brought))
     return (name,)
 
 
@@ -64,10 +75,11 @@ def values_at(name: str, root: Mapping) -> list[Node | None]:
     return [_at(root, path) for path in paths_of(name, root)]
 
 
-def _unknown(name: str, root: Mapping) -> str:
-    known = [*variables(root), SEED, *SHORT, *[key for scope in _SCOPES.values() for key in SCOPES[scope]]]
+def _unknown(name: str, root: Mapping, brought: Sequence[str]) -> str:
+    named = list(dict.fromkeys([*variables(root), *brought]))
+    known = [*named, SEED, *SHORT, *[key for scope in _SCOPES.values() for key in SCOPES[scope]]]
     allowed = f"{SEED}, {', '.join(SHORT)}, a Kafka configuration such as acks, or a path such as cluster.brokers"
-    own = f"the variables {listed(variables(root), 'and')}, " if variables(root) else ""
+    own = f"the variables {listed(named, 'and')}, " if named else ""
     return f"found an axis {shown(name)} that leads nowhere, allowed are {own}{allowed}{nearest(name, known)}"
 
 
@@ -99,7 +111,7 @@ def _elements(root: Mapping, place: str) -> list[str]:
     clients = root.get("clients")
     holder = (clients if isinstance(clients, Mapping) else None) if place in CLIENTS else root
     found = holder.get(place) if holder is not None else None
-    if not isinstance(found, Sequence):
+    if not isinstance(found, Items):
         return []
     return [_called(item, number) for number, item in enumerate(found.items, 1)]
 
@@ -120,14 +132,14 @@ def _at(root: Mapping, path: str) -> Node | None:
             node = node.get(key)
             if key == "config":
                 parts = [".".join(parts)] if parts else []
-        elif isinstance(node, Sequence):
+        elif isinstance(node, Items):
             node = _element(node, parts.pop(0))
         else:
             return None
     return node
 
 
-def _element(node: Sequence, part: str) -> Node | None:
+def _element(node: Items, part: str) -> Node | None:
     for item in node.items:
         for key in ("name", "id"):
             value = item.get(key) if isinstance(item, Mapping) else None

@@ -3,16 +3,17 @@
 A value that no cell can live with is told once, where it stands. What goes wrong only in company is told as the cell.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from playbooks.cells import cell_text, settings_of
+from playbooks.cells import settings_of
 from playbooks.grid import SEED, Cell, Grid, cell_words
 from playbooks.problems import PlaybookError, counted, shown
 from playbooks.reading.notes import Notes
 from playbooks.reading.vary import CASES, Places
 from playbooks.settings import SettingError
-from playbooks.yamlpos import Mapping, Node
+from playbooks.yamlpos import Mapping as YamlMapping
+from playbooks.yamlpos import Node
 
 TOLD: Final = 10
 """Cells that are told one by one."""
@@ -22,12 +23,12 @@ Part = Cell
 
 
 def check_cells(
-    grid: Grid, places: Places, text: str, load: Callable[[str], object], notes: Notes
+    grid: Grid, places: Places, load: Callable[[Mapping[str, str]], object], notes: Notes
 ) -> None:  # fmt: skip
-    """Note what is wrong with the cells of a grid. ``load`` raises :class:`PlaybookError` for a text that is none."""
+    """Note what is wrong with the cells of a grid. ``load`` reads the playbook with a cell's settings."""
     if notes.root is None:
         return
-    checker = _Checker(text, notes.root, load)
+    checker = _Checker(notes.root, notes.variables, load)
     plain = grid.without(SEED)
     wrong = {cell: message for cell in plain.cells() if cell and (message := checker.why(_without_seed(cell)))}
     if not wrong:
@@ -35,8 +36,9 @@ def check_cells(
     explained: set[Cell] = set()
     for part, key, node in _parts(plain, places):
         of_it = [cell for cell in plain.cells() if _has(cell, part)]
-        if of_it and all(cell in wrong for cell in of_it) and checker.is_to_blame(part, of_it, plain):
-            notes.problem(node, key, f"found {_named(part, key)}, with which {wrong[of_it[0]]}")
+        blamed = checker.blamed(part, of_it, plain) if of_it and all(cell in wrong for cell in of_it) else ""
+        if blamed:
+            notes.problem(node, key, f"found {_named(part, key)}, with which {blamed}")
             explained.update(of_it)
     rest = [cell for cell in wrong if cell not in explained]
     for cell in rest[:TOLD]:
@@ -48,9 +50,11 @@ def check_cells(
 class _Checker:
     """Loads cells, each once."""
 
-    def __init__(self, text: str, root: Mapping, load: Callable[[str], object]) -> None:
-        self._text = text
+    def __init__(
+        self, root: YamlMapping, variables: Sequence[str], load: Callable[[Mapping[str, str]], object]
+    ) -> None:
         self._root = root
+        self._variables = variables
         self._load = load
         self._known: dict[Cell, str] = {}
 
@@ -62,7 +66,7 @@ class _Checker:
 
     def _try(self, cell: Cell) -> str:
         try:
-            self._load(cell_text(self._text, settings_of(cell, self._root)))
+            self._load(settings_of(cell, self._root, self._variables))
         except SettingError as error:
             return str(error).removeprefix("--set ")
         except PlaybookError as error:
@@ -72,17 +76,14 @@ class _Checker:
             return f"{first.key}: {first.message}{rest}" if first.key else f"{first.message}{rest}"
         return ""
 
-    def is_to_blame(self, part: Part, cells: Iterable[Cell], grid: Grid) -> bool:
-        """Whether a part that every failing cell has is what fails: alone, or because nothing else does alone."""
-        if self.why(part):
-            return True
-        others = {
-            other
-            for cell in cells
-            for other in _parts_of(cell, grid)
-            if other != part
-        }  # fmt: skip
-        return not any(self.why(other) for other in sorted(others))
+    def blamed(self, part: Part, cells: Iterable[Cell], grid: Grid) -> str:
+        """Why a part is wrong that none of its cells can live with; empty where something else fails alone."""
+        if alone := self.why(part):
+            return alone
+        others = {other for cell in cells for other in _parts_of(cell, grid) if other != part}
+        if any(self.why(other) for other in sorted(others)):
+            return ""
+        return next((self.why(cell) for cell in cells), "")
 
 
 def _parts(grid: Grid, places: Places) -> Iterable[tuple[Part, str, Node]]:

@@ -31,7 +31,7 @@ class Given(Kind):
 
     def _schema(self) -> Schema:
         value: Schema = {"type": ["string", "number", "boolean", "array", "object"]}
-        return {"type": "object", "additionalProperties": value, "minProperties": 1}
+        return {"type": "object", "additionalProperties": value}
 
 
 GIVEN: Final = Key(Given(), "Only where these settings have these values, as in some cells of vary.")

@@ -116,6 +116,8 @@ class Notes:
     """Those of the problems that are about values nobody knows, and so are none."""
     root: Mapping | None = None
     """The whole file, for parts that depend on what stands elsewhere in it."""
+    variables: tuple[str, ...] = ()
+    """Names of its variables, and of those of the fragments at its head."""
 
     @property
     def told(self) -> list[Problem]:

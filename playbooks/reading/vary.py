@@ -44,7 +44,7 @@ class Vary(Kind):
 
     def _schema(self) -> Schema:
         value: Schema = {"type": ["string", "number", "boolean", "array", "object"]}
-        case = {"type": "object", "additionalProperties": value, "minProperties": 1}
+        case = {"type": "object", "additionalProperties": value}
         axis = {"anyOf": [{"type": "array", "items": value, "minItems": 1}, value]}
         cases = {"type": "array", "items": case, "minItems": 1}
         return {"type": "object", "properties": {CASES: cases}, "additionalProperties": axis}
@@ -108,8 +108,6 @@ def read_axis(name: str, where: Scalar, values: Node, places: Places, notes: Not
                 message = f"found {shown(text)} twice, allowed is once (first in line {texts[text].line})"
                 notes.problem(item, inside, message)
                 good = False
-            elif len(texts) > MAX_CELLS:
-                break  # the grid is refused for its size
             else:
                 texts[text] = item
     places.axes[name] = (where, tuple(texts.values()))
@@ -118,7 +116,7 @@ def read_axis(name: str, where: Scalar, values: Node, places: Places, notes: Not
 
 def _check_name(name: str, where: Scalar, place: str, root: Mapping, notes: Notes) -> None:
     try:
-        paths_of(name, root)
+        paths_of(name, root, notes.variables)
     except AxisError as error:
         notes.problem(where, place, str(error))
 
@@ -137,8 +135,11 @@ def _seeds(item: Node, place: str, notes: Notes) -> list[str | None]:
     text = item.text.strip() if isinstance(item, Scalar) else ""
     span = _RANGE.fullmatch(text)
     if span is not None and int(span[1]) <= int(span[2]):
-        last = min(int(span[2]), int(span[1]) + MAX_CELLS + 1)
-        return [str(seed) for seed in range(int(span[1]), last + 1)]
+        count = int(span[2]) - int(span[1]) + 1
+        if count <= MAX_CELLS:
+            return [str(seed) for seed in range(int(span[1]), int(span[2]) + 1)]
+        notes.problem(item, place, f"found {count} seeds, allowed are at most {MAX_CELLS}")
+        return [None]
     if _SEED.fullmatch(text):
         return [str(int(text))]
     notes.problem(item, place, f"found {found(item)}, allowed are whole numbers and ranges such as 1..20")

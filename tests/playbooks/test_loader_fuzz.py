@@ -1,5 +1,6 @@
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,32 @@ from playbooks.problems import PlaybookError, Problem, lines_of
 from playbooks.reading.fragment_files import Fragment, fragment_of
 from tests.support.playbooks import CLUSTER
 
-TEXTS = [bundled.path_of(name).read_text() for name in bundled.names()]
+VARIED = """\
+floodmark: 1
+name: varied
+include: base.yaml
+vars: {pause: 5s, zone: a, many: [1, 2, "${zone}"], target: "rack(${zone})"}
+cluster: {brokers: [{id: 1, rack: a}, {id: 2, rack: b}, {id: 3, rack: c}]}
+topics: [{name: orders, placement: [[1, 2, 3]]}]
+steps:
+  - {at: "${pause}", inject: crash, target: "${target}", for: "${pause}", note: "$${x} ${many}"}
+  - include: az-loss
+    with: {zone: "${zone}", outage: "${pause}"}
+  - repeat: 2
+    as: n
+    steps:
+      - {include: part.yaml, with: {who: "${n}"}}
+      - {heal: all, note: "${n} $${n}"}
+expect: ["acked_lost() == 0"]
+"""
+BASE = "floodmark: 1\nfragment: base\nvars: {lag: 5ms}\nsteps: [{at: 1s, inject: lag, target: all, latency: '${lag}'}]"
+PART = "floodmark: 1\nfragment: p\nvars: {who: }\nsteps: [{inject: crash, target: 'broker(${who})', for: 1s}]"
+KEPT = {"base.yaml": BASE, "part.yaml": PART, "az-loss": (bundled.FRAGMENTS / "az-loss.yaml").read_text()}
+TEXTS = [*(bundled.path_of(name).read_text() for name in bundled.names()), *[VARIED.replace(" ${many}", "")] * 5]
 PIECES = st.sampled_from(
     [
+        "vary:\n  acks: [1, all]\n", "seed: 1..999999999999999999", "cases: [{acks: 1}]", "given: {acks: 1}",
+        "vary: *a",
         "- ", ": ", "\n", "\n  ", "[", "]", "{", "}", ",", "'", '"', "#", "&a ", "*a", "!!int ", "|", ">-", "? ", "~",
         "null", "yes", "0", "-1", "9" * 400, "1.5", "5s", "x", "orders-0", "orders-" + "9" * 5000, "heal: all", "then:",
         "when:", "inject: lag", "target: random(" + "9" * 60 + ", all)", "broker: 1", "acks: all", "show", "\t",
@@ -25,8 +49,10 @@ PIECES = st.sampled_from(
         "leo(orders-0)", "repeat: 3", "each: [1, [2], {a: b}]", "as: b", "every: 1s", "steps: [heal: all]", "${round}",
         "${b}", "$${", "${", "${a b}", "vars: {a: '${b}', b: '${a}'}", "vars:", "include: [az-loss]",
         "- include: x.yaml", "with: {zone: a}", "fragment: x", "vary: {acks: [1, all]}", "given: {acks: 1}",
-        "{repeat: 1999, steps: [{repeat: 1999, steps: [show]}]}", "settle: now", "stop: now", "executed: 1", "state(x)",
         "inject: kill_broker",
+        "{repeat: 1999, steps: [{repeat: 1999, steps: [show]}]}", "settle: now", "stop: now", "executed: 1", "state(x)",
+        "leo(orders-0)", "${", "${x}", "$${", "${a}", "vars: {a: 1}", "vars: {a: '${a}'}", "include: az-loss",
+        "- include: az-loss\n    with: {zone: a}", "with: ", "fragment: x", "repeat: 2", "as: a", "include: [x, y]",
     ]
 ) | st.text(max_size=12)  # fmt: skip
 
@@ -71,6 +97,66 @@ def check(text: str) -> None:
 @given(mutated())
 def test_a_mutated_playbook_loads_or_is_refused(text: str) -> None:
     check(text)
+
+
+def cut(draw: st.DrawFn, text: str) -> str:
+    start = draw(st.integers(0, len(text)))
+    return text[:start] + draw(PIECES) + text[min(len(text), start + draw(st.integers(0, 20))) :]
+
+
+@st.composite
+def broken_fragments(draw: st.DrawFn) -> tuple[str, dict[str, str]]:
+    """The playbook with variables and includes, and its fragments, some of all these texts changed."""
+    text = VARIED.replace(" ${many}", "")
+    texts = {name: cut(draw, each) if draw(st.booleans()) else each for name, each in KEPT.items()}
+    return (cut(draw, text) if draw(st.booleans()) else text), texts
+
+
+def test_what_is_mutated_is_sound_at_first() -> None:
+    text = VARIED.replace(" ${many}", "")
+    assert len(loads(text, "v.yaml", KEPT).steps) == 9
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(broken_fragments())
+def test_mutated_fragments_load_or_are_refused(texts: tuple[str, dict[str, str]]) -> None:
+    text, fragments = texts
+    for problem in problems_of(lambda: loads(text, "fuzzed.yaml", fragments)):
+        assert problem.line >= 1
+        assert problem.column >= 1
+        assert "\n" not in str(problem)
+        str(problem).encode()
+    for each in fragments.values():
+        with suppress(PlaybookError):
+            fragment_of(each, "fuzzed.yaml")
+
+
+GRIDS = [text for text in TEXTS if "\nvary:" in text]
+NAMES = st.sampled_from(
+    [
+        "acks", "kafka", "mode", "seed", "cases", "cluster.brokers", "steps.1.for", "topics.1.placement", "vars.x",
+        "vary", "vary.acks", "clients.producers", "config", "topics.orders.config.x", "expect.1", "name", "..", "",
+        "a b", "é", "retries", "request.timeout.ms", "groups.config.session.timeout.ms", "steps.99.for", "floodmark",
+        "stepping",
+    ]
+)  # fmt: skip
+VALUES = st.sampled_from(
+    [
+        "1", "all", "'1'", '"\\n"', "[1, 2]", "[[1, 2]]", "{a: b}", "{}", "[]", "~", "1..3", "3..1", "manual", "é",
+        "0.10.2", "&a 1", "*a", "|\n    x", "9" * 30, "true", "leader(orders-0)", "${x}", "30s",
+    ]
+)  # fmt: skip
+
+
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from(GRIDS), st.dictionaries(NAMES, st.lists(VALUES, max_size=3), max_size=3), st.booleans())
+def test_any_grid_loads_or_is_refused(text: str, axes: dict[str, list[str]], given_too: bool) -> None:
+    listed = [f"  {name or repr('')}: [{', '.join(values)}]\n" for name, values in axes.items()]
+    head, _, rest = text.partition("\nvary:")
+    steps = rest[rest.index("\nsteps:") :]
+    if given_too and axes:
+        steps += "".join(f"  - end: acked() == 0\n    given: {{{each.strip()}}}\n" for each in listed)
+    check(f"{head}\nvary:\n{''.join(listed)}{steps}")
 
 
 @settings(max_examples=200, deadline=None)

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from cluster_model.profiles import Profile
 from playbooks.loader import PlaybookError, Problem
 from playbooks.model import Playbook
 from playbooks.problems import counted
 from tui.cli.chosen import read
 from tui.cli.console import BAD_INPUT, OK, complain_of, people, print_document, say
 from tui.cli.fragments import checked
+from tui.cli.listing import profile_of
 from tui.cli.progress import Telling
 from tui.cli.run import to_text
 
@@ -104,8 +104,7 @@ def _check(file: str | PlaybookError, found: _Found) -> str | PlaybookError:
 
 def _sound(path: str, playbook: Playbook) -> str:
     steps, expectations = counted(len(playbook.steps), "step"), counted(len(playbook.expectations), "expectation")
-    profile = Profile.of(playbook.spec.kafka, playbook.spec.mode).name
-    return f"{path}: sound ({profile}, {steps}, {expectations})"
+    return f"{path}: sound ({profile_of(playbook)}, {steps}, {expectations})"
 
 
 def _entry(problem: Problem) -> dict[str, Any]:

@@ -54,13 +54,13 @@ def _write_all(request: Request, ended: Sequence[Ended], differences: Sequence[D
     """The files; whether all could be written."""
     good = True
     if request.junit is not None:
-        good = _write("--junit", request.junit, junit(ended))
+        good = write("--junit", request.junit, junit(ended))
     if request.markdown is not None:
         text = markdown(ended, differences)
         if request.markdown == STDOUT:
             print_document(text)
         else:
-            good = _write("--markdown", request.markdown, text) and good
+            good = write("--markdown", request.markdown, text) and good
     if request.save_baseline is not None:
         good = _save_baseline(request.save_baseline, ended) and good
     return good
@@ -74,10 +74,10 @@ def _save_baseline(path: Path, ended: Sequence[Ended]) -> bool:
             complain(f"--save-baseline: {path} is left as it was: {each.name} has no verdict")
             return False
         entries.append(entry)
-    return _write("--save-baseline", path, to_text(saved(entries)) + "\n")
+    return write("--save-baseline", path, to_text(saved(entries)) + "\n")
 
 
-def _write(option: str, path: Path, text: str) -> bool:
+def write(option: str, path: Path, text: str) -> bool:
     """Put a whole file in its place, or leave the one that is there."""
     try:
         if path.exists() and not path.is_file():

@@ -12,6 +12,7 @@ from faults.fault import ACCEPTS, FAMILIES, Fault, Param
 from faults.operations import OPERATIONS, Operation
 from faults.selector_language import SELECTORS
 from playbooks.fault_words import allowed_text, default_text, example_step
+from playbooks.model import Playbook
 from playbooks.problems import listed, nearest, shown
 from playbooks.units import duration_text
 from tui.cli.console import BAD_INPUT, OK, answers, complain, print_document, say, table
@@ -19,6 +20,11 @@ from tui.cli.run import to_text
 
 BY_AGE: Final = sorted(FLAGS, key=lambda flag: flag.since)
 """The rules in the order of the releases that brought them."""
+
+
+def profile_of(playbook: Playbook) -> str:
+    """The version and the mode of a playbook's cluster: ``3.9-kraft``."""
+    return Profile.of(playbook.spec.kafka, playbook.spec.mode).name
 
 
 def faults(name: str | None, *, family: str | None = None, json: bool = False) -> int:

@@ -28,6 +28,10 @@ OutOption = Annotated[
 ]
 GlyphsOption = Annotated[str | None, typer.Option(help="Set of glyphs for the screen, such as ascii.")]
 SpeedOption = Annotated[float, typer.Option(help="Virtual seconds per second at the start.")]
+VaryOption = Annotated[
+    list[str] | None, typer.Option("--vary", metavar="AXIS=A,B", help="Run it over these values, as in acks=1,all.")
+]
+NoVaryOption = Annotated[bool, typer.Option("--no-vary", help="Run it once as it stands, without its grid.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 
 
@@ -106,6 +110,8 @@ def _run(
     speed: Annotated[
         float | None, typer.Option(metavar="X", help="Tell it live, at so many virtual seconds per second.")
     ] = None,
+    vary: VaryOption = None,
+    no_vary: NoVaryOption = False,
 ) -> None:
     """Run playbooks without a screen.
 
@@ -115,15 +121,14 @@ def _run(
     from tui.cli.run import Request, run  # noqa: PLC0415
 
     request = Request(
-        *(files, seed, settings or (), until, out, json, junit, plain, dry_run),
-        speed=speed,
-        jobs=jobs,
-        fail_fast=fail_fast,
+        *(files, seed, settings or (), until, out, json, junit, plain, dry_run, speed, jobs, fail_fast),
         tags=tag or (),
         skip_tags=skip_tag or (),
         markdown=markdown,
         baseline=baseline,
         save_baseline=save_baseline,
+        vary=vary or (),
+        no_vary=no_vary,
     )
     _end(lambda: run(request))
 

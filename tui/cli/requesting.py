@@ -12,6 +12,7 @@ from playbooks.settings import SettingError
 from playbooks.units import UnitError, duration_us
 from tui.cli.chosen import Chosen, choose, read, settings_of
 from tui.cli.console import complain, complain_of
+from tui.cli.grids import refusals, with_axes
 from tui.cli.pacing import can_be_told
 
 STDOUT = Path("-")
@@ -39,6 +40,8 @@ class Request:
     markdown: Path | None = None
     baseline: Path | None = None
     save_baseline: Path | None = None
+    vary: Sequence[str] = ()
+    no_vary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ def checked(request: Request) -> Checked | None:
     known: list[str] = []
     for word in found:
         try:
-            each = choose(word, request.seed, settings)
+            each = with_axes(choose(word, request.seed, settings), request.vary)
         except (PlaybookError, SettingError) as error:
             if settings and (tags := _left_out(word, request)) is not None:
                 known += tags  # what does not run need not take the settings
@@ -88,6 +91,7 @@ def checked(request: Request) -> Checked | None:
     good = _fits_together(request, chosen) and good
     if request.speed is not None:
         good = can_be_told(request.speed, chosen, len(found), dry=request.dry_run) and good
+    good = _grids_fit(request, chosen) and good
     good = _can_be_written(request) and good
     baseline = None
     if request.baseline is not None:
@@ -157,6 +161,20 @@ def _fits_together(request: Request, chosen: Sequence[Chosen]) -> bool:
         complain("found --json and --markdown - together, allowed is one of them on stdout")
         return False
     return not request.dry_run or _can_be_dry(request, chosen)
+
+
+def _grids_fit(request: Request, chosen: Sequence[Chosen]) -> bool:
+    """Whether what was asked for goes with a grid."""
+    asked = {
+        "--no-vary": request.no_vary,
+        "--dry-run": request.dry_run,
+        "--plain": request.plain,
+        "--speed": request.speed is not None,
+    }
+    told = refusals(request.vary, [option for option, given in asked.items() if given], chosen)
+    for line in told:
+        complain(line)
+    return not told
 
 
 def _can_be_dry(request: Request, chosen: Sequence[Chosen]) -> bool:

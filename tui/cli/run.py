@@ -32,6 +32,10 @@ def run(request: Request) -> int:
         from tui.cli.foretelling import foretell_all  # noqa: PLC0415 - it prints documents as this does
 
         return foretell_all(asked.chosen, asked.until_us, json=request.json)
+    if len(asked.chosen) == 1 and asked.chosen[0].playbook.grid is not None and not request.no_vary:
+        from tui.cli.varying import run_alone  # noqa: PLC0415 - most playbooks have no grid
+
+        return run_alone(request, asked)
     console = people()
     out = request.out or sessions_root()
     names: list[str] = []
@@ -56,7 +60,9 @@ def run(request: Request) -> int:
 
 def _job(chosen: Chosen, out: Path, until_us: int) -> Job:
     playbook = chosen.playbook
-    return Job(playbook.source, playbook.path, chosen.seed, out, chosen.settings, until_us)
+    return Job(
+        playbook.source, playbook.path, chosen.seed, out, chosen.settings, until_us, fragments=playbook.fragments
+    )
 
 
 def _one_after_other(request: Request, asked: Checked, out: Path, jobs: list[Job]) -> list[Outcome]:

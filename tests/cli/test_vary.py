@@ -1,0 +1,144 @@
+"""``floodmark run`` over a grid: the matrix, the documents, the exit code, and what is refused."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from playbooks import layout
+from playbooks.matrix_table import Table
+from tests.cli.running import Typed
+from tests.support.playbooks import CLUSTER
+from tui.cli.fitting import fitted
+
+Type = Callable[..., Typed]
+
+STEPS = "settle: 1s\nsteps:\n  - at: 1s\n    heal: all\nexpect:\n  - acked() > 0\n"
+GRID = CLUSTER + "vary:\n  min.insync.replicas: [1, 2]\n" + STEPS
+FAILING = CLUSTER + (
+    "vary:\n  min.insync.replicas: [1, 2]\n  seed: [1, 2]\nsettle: 1s\nsteps:\n  - at: 1s\n    heal: all\n"
+    "expect:\n  - end: acked() == 0\n    given: {min.insync.replicas: 2}\n"
+)
+
+
+@pytest.fixture(autouse=True)
+def files(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui.cli.varying.cores", lambda: 1)  # sessions run in this process: it is quicker
+    for name, text in (("grid", GRID), ("fails", FAILING), ("plain", CLUSTER + STEPS)):
+        (here / f"{name}.yaml").write_text(text)
+
+
+def sessions(here: Path) -> int:
+    return len(layout.sessions_under(here / "sessions"))
+
+
+def test_a_grid_runs_and_prints_its_matrix(typed: Type, here: Path) -> None:
+    done = typed("run", "grid.yaml")
+    assert (done.code, done.out) == (0, "")
+    lines = done.err.splitlines()
+    assert lines[0].endswith("2 cells of min.insync.replicas  seed 3")
+    (head,) = [line for line in lines if "verdict" in line]
+    assert head.split() == ["min.insync.replicas", "verdict", "acked"]
+    assert [line.split()[1] for line in lines[lines.index(head) + 1 :][:2]] == ["1", "2"]
+    assert "With seed 3: all 2 rows: each loses nothing and is never refused." in lines
+    assert sessions(here) == 2
+
+
+def test_without_its_grid_it_runs_once(typed: Type, here: Path) -> None:
+    done = typed("run", "grid.yaml", "--no-vary")
+    assert done.code == 0
+    assert "PASS" in done.err
+    assert sessions(here) == 1
+
+
+def test_the_document(typed: Type) -> None:
+    done = typed("run", "fails.yaml", "--json")
+    assert done.code == 1
+    document = json.loads(done.out)
+    assert list(document) == ["playbook", "axes", "exit_code", "cells", "groups", "pareto", "advice"]
+    assert document["axes"] == {"min.insync.replicas": ["1", "2"], "seed": ["1", "2"]}
+    assert [cell["exit_code"] for cell in document["cells"]] == [0, 0, 1, 1]
+    assert [cell["settings"]["seed"] for cell in document["cells"]] == ["1", "2", "1", "2"]
+    assert [cell["result"]["seed"] for cell in document["cells"]] == [1, 2, 1, 2]
+    assert [(group["verdict"], group["passed"]) for group in document["groups"]] == [("pass", 2), ("fail", 0)]
+    assert document["pareto"] == [{"min.insync.replicas": "1"}, {"min.insync.replicas": "2"}]
+    assert document["advice"].startswith("Over 2 seeds: all 2 rows")
+    assert "min.insync.replicas=2 seed=1: failed: acked() == 0" in done.err
+
+
+def test_junit_has_a_suite_for_each_cell(typed: Type, here: Path) -> None:
+    assert typed("run", "fails.yaml", "--junit", "j.xml").code == 1
+    suites = ElementTree.fromstring((here / "j.xml").read_text()).findall("testsuite")
+    assert [suite.get("name", "").partition(" ")[2] for suite in suites] == [
+        f"[min.insync.replicas={least} seed={seed}]" for least in (1, 2) for seed in (1, 2)
+    ]
+    assert [suite.get("failures") for suite in suites] == ["0", "0", "1", "1"]
+
+
+def test_an_axis_is_added_or_given_other_values(typed: Type) -> None:
+    done = typed("run", "plain.yaml", "--vary", "cluster.brokers=3,4", "--vary", "seed=1..2", "--json")
+    assert done.code == 0
+    assert json.loads(done.out)["axes"] == {"cluster.brokers": ["3", "4"], "seed": ["1", "2"]}
+    done = typed("run", "grid.yaml", "--vary", "min.insync.replicas=1", "--json")
+    assert json.loads(done.out)["axes"] == {"min.insync.replicas": ["1"]}
+
+
+def test_settings_are_made_before_the_cells(typed: Type) -> None:
+    done = typed("run", "grid.yaml", "--set", "settle=2s", "--seed", "5", "--json")
+    cells = json.loads(done.out)["cells"]
+    assert {cell["result"]["virtual_us"] for cell in cells} == {3_000_000}
+    assert {cell["result"]["seed"] for cell in cells} == {5}
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--vary", "acsk=1"], "--vary:1:1: acsk: found an axis 'acsk' that leads nowhere"),
+        (["--vary", "seed"], "--vary takes axis=value,value such as acks=1,all, found 'seed'"),
+        (["--vary", "seed=[1"], "--vary seed: '[1' is no list of YAML values"),
+        (["--vary", "seed=1,1"], "found '1' twice"),
+        (["--vary", "cluster.brokers=1,3"], "found '1', with which topics[1]"),
+        (["--vary", "seed=1,2", "--no-vary"], "found --vary and --no-vary together"),
+        (["--plain"], "--plain: grid.yaml: many sessions run at a time; --no-vary runs it as it stands"),
+    ],
+)
+def test_what_is_refused(typed: Type, here: Path, options: list[str], told: str) -> None:
+    done = typed("run", "grid.yaml", *options)
+    assert (done.code, done.out, sessions(here)) == (2, "", 0)
+    assert told in done.err
+
+
+def test_of_several_playbooks_each_runs_once(typed: Type, here: Path) -> None:
+    done = typed("run", "grid.yaml", "plain.yaml")
+    assert done.code == 0
+    assert sessions(here) == 2
+    assert "found 2 playbooks, allowed is one" in typed("run", "grid.yaml", "plain.yaml", "--vary", "seed=1,2").err
+
+
+def test_markdown_is_the_matrix(typed: Type, here: Path) -> None:
+    done = typed("run", "grid.yaml", "--markdown", "-")
+    assert done.out.startswith("### small\n\n|  | min.insync.replicas | verdict | acked |\n|---|")
+    assert typed("run", "grid.yaml", "--markdown", "m.md").out == ""
+    assert (here / "m.md").read_text().rstrip() == done.out.rstrip()
+
+
+def test_a_baseline_tells_cells_apart(typed: Type, here: Path) -> None:
+    assert typed("run", "grid.yaml", "--save-baseline", "b.json").code == 0
+    assert (here / "b.json").read_text().count("[min.insync.replicas=") == 2
+    assert typed("run", "grid.yaml", "--baseline", "b.json").code == 0
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_a_matrix_fits_a_terminal(width: int) -> None:
+    heads = ("", "min.insync.replicas", "unclean.leader.election.enable", "verdict", "out")
+    rows = tuple(("*", least, "false", "pass", "75.1 s") for least in "12")
+    lines = fitted(Table(heads, rows, (), 2), width)
+    assert max(map(len, lines)) <= max(width, 61)
+    assert all(sum(cell in line for line in lines) >= 2 for cell in ("75.1 s", "false", "pass"))
+    broken = [line for line in lines if line.startswith("a  min.insync.replicas=1 unclean")]
+    assert len(broken) == (width == 40)
+    assert lines[-1].split() == (
+        ["*", "b", "pass", "75.1", "s"] if width == 40 else ["*", "2", "false", "pass", "75.1", "s"]
+    )

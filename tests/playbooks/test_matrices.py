@@ -1,0 +1,136 @@
+"""The bundled grids: every cell comes out as its playbook says, and the rows tell what the story does."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from playbooks import bundled
+from playbooks.advice import advice
+from playbooks.loader import load
+from playbooks.matrix import Group, Matrix
+from playbooks.varying import Varying, run_grid
+
+NAMES = tuple(name for name in bundled.names() if name.endswith("-matrix"))
+SECOND = 1_000_000
+
+
+def ran(name: str) -> Matrix:
+    """The matrix of a bundled grid."""
+    playbook = load(bundled.path_of(name))
+    assert playbook.grid is not None
+    matrix, _outcomes = run_grid(Varying(playbook, playbook.grid, playbook.seed, {}, workers=2))
+    return matrix
+
+
+def at(matrix: Matrix, **wanted: str) -> Group:
+    """The one row with these values; an axis goes by its name up to the first dot."""
+    found = [group for group in matrix.groups if _has(dict(group.settings), wanted)]
+    assert len(found) == 1, found
+    return found[0]
+
+
+def _has(settings: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    return all(any(value == each and name.split(".")[0] == axis for axis, each in wanted.items()) or all(
+        name.split(".")[0] != axis for axis in wanted) for name, value in settings.items())  # fmt: skip
+
+
+def lost(group: Group) -> tuple[int, int]:
+    return group.total("acked_lost"), group.total("committed_lost")
+
+
+def test_the_grids_are_small() -> None:
+    assert len(NAMES) >= 10
+    grids = [load(bundled.path_of(name)).grid for name in NAMES]
+    assert all(grid is not None and 2 <= grid.size <= 6 for grid in grids)
+
+
+def acks(matrix: Matrix) -> None:
+    for least in ("1", "2"):
+        nobody, one, everybody = (at(matrix, acks=level, min=least) for level in ("0", "1", "all"))
+        assert lost(nobody)[0] > 500 > lost(one)[0] > 0 == lost(everybody)[0]
+        assert nobody.total("unavailable_us") == 0 < everybody.total("unavailable_us")
+    assert matrix.telling == ("acks",)
+    said = advice(matrix)
+    assert said.startswith("With seed 61: acks=all loses nothing, ")
+    assert "; acks=0 loses " in said
+
+
+def split_leader(matrix: Matrix) -> None:
+    assert lost(at(matrix, acks="1", min="2"))[0] > 1400
+    assert lost(at(matrix, acks="all", min="2")) == (0, 0)
+    assert matrix.front == (True, True, True, True)
+    assert matrix.telling == ("acks",)
+
+
+def min_isr(matrix: Matrix) -> None:
+    """Never both available and safe: the one row without a loss that did not wait is the one that had refused."""
+    trap = at(matrix, min="1", unclean="true")
+    assert trap.total("committed_lost") > 200
+    for least in ("1", "2"):
+        waits = at(matrix, min=least, unclean="false")
+        assert lost(waits) == (0, 0)
+        assert waits.total("unavailable_us") > 60 * SECOND
+    assert lost(at(matrix, min="2", unclean="true")) == (0, 0)
+    assert matrix.front[1]
+
+
+def power_cut(matrix: Matrix) -> None:
+    losses = [lost(group)[0] for group in matrix.groups]
+    assert sorted(losses)[:3] == [0, 0, 0]
+    assert lost(at(matrix, flush="1000000", steps="all"))[0] > 2500
+
+
+def zone_loss(matrix: Matrix) -> None:
+    spread, two, both = "[[1, 2, 3]]", "[[1, 4, 2]]", "[[1, 4]]"
+    out = {p: at(matrix, topics=p, min="2").total("unavailable_us") for p in (spread, two, both)}
+    assert out[spread] < 10 * SECOND < 40 * SECOND < min(out[two], out[both])
+    assert at(matrix, topics=two, min="1").total("rejected") == 0 < at(matrix, topics=two, min="2").total("rejected")
+    assert lost(at(matrix, topics=both, min="2"))[0] > 100
+
+
+def retry(matrix: Matrix) -> None:
+    duplicates = {group.settings[0][1]: group.total("duplicates") for group in matrix.groups}
+    assert duplicates["false"] > 0 == duplicates["true"]
+    assert [group.total("reordered") > 0 for group in matrix.groups] == [False, True, False, False]
+
+
+def last_replica(matrix: Matrix) -> None:
+    assert [lost(group)[1] > 0 for group in matrix.groups] == [True, False, False, False]
+    assert not matrix.front[0]
+
+
+def rolling_restart(matrix: Matrix) -> None:
+    blind = at(matrix, steps="none", min="2").total("unavailable_us")
+    waiting = at(matrix, steps="isr", min="2").total("unavailable_us")
+    assert waiting < SECOND < blind
+    assert all(lost(group) == (0, 0) for group in matrix.groups)
+
+
+def retention(matrix: Matrix) -> None:
+    assert advice(matrix) == "With seed 68: all 4 rows: each loses nothing and is never refused."
+
+
+def delayed_commit(matrix: Matrix) -> None:
+    assert [group.total("torn") > 20 for group in matrix.groups] == [True, True, False]
+    assert matrix.front == (False, False, True)
+
+
+CHECKS: dict[str, Any] = {
+    "acks-matrix": acks, "split-leader-matrix": split_leader, "min-isr-matrix": min_isr,
+    "power-cut-matrix": power_cut, "zone-loss-matrix": zone_loss, "retry-matrix": retry,
+    "last-replica-matrix": last_replica, "rolling-restart-matrix": rolling_restart,
+    "retention-matrix": retention, "delayed-commit-matrix": delayed_commit,
+}  # fmt: skip
+
+
+def test_every_grid_is_checked() -> None:
+    assert set(CHECKS) == set(NAMES)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", NAMES)
+def test_a_grid_tells_its_story(name: str) -> None:
+    matrix = ran(name)
+    assert [(row.cell, row.verdict, row.error) for row in matrix.rows if row.verdict != "pass"] == []
+    CHECKS[name](matrix)

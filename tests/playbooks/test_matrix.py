@@ -1,0 +1,186 @@
+"""Rows of a grid made by hand: which are marked, what the table says, and what the advice may say."""
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from playbooks.advice import advice, named, what_words
+from playbooks.grid import Cell
+from playbooks.matrix import COSTS, MEASURES, Group, Matrix, Row, Verdict, axes_of, beats, costs, pareto, to_json
+from playbooks.matrix_table import cross_table, matrix_markdown, matrix_table, seed_table
+
+SECOND = 1_000_000
+KEYS = dict.fromkeys(MEASURES, 0)
+
+
+def row(cell: str, verdict: Verdict = "pass", **measures: int) -> Row:
+    pairs: Cell = tuple((name, value) for name, _, value in (each.partition("=") for each in cell.split()))
+    code = {"pass": 0, "fail": 1, "inconclusive": 3, "error": 2}[verdict]
+    return Row(pairs, verdict, {} if verdict == "error" else {**KEYS, **measures}, code)
+
+
+def matrix(*rows: Row) -> Matrix:
+    return Matrix("made-up", axes_of(each.cell for each in rows), rows, 7)
+
+
+SAFE = row("acks=all", acked=900, rejected=1240, unavailable_us=9_100_000, longest_us=9_100_000)
+FAST = row("acks=1", acked=2140, acked_lost=310)
+
+
+def test_the_sentence_names_the_safest_and_the_most_available() -> None:
+    assert advice(matrix(SAFE, FAST)).replace("\N{NO-BREAK SPACE}", " ") == (
+        "With seed 7: acks=all loses nothing, leaves 1 240 failed or unknown and is refused for 9.1 s; "
+        "acks=1 loses 310 acknowledged and is never refused."
+    )
+
+
+def test_one_row_that_beats_all_others() -> None:
+    worse = row("acks=0", acked_lost=400, rejected=3)
+    best = row("acks=all")
+    assert advice(matrix(worse, best)) == (
+        "With seed 7: acks=all loses nothing and is never refused; "
+        "every other row is worse in something and better in nothing."
+    )
+
+
+def test_rows_that_come_out_the_same() -> None:
+    same = matrix(row("acks=1", duplicates=2), row("acks=all", duplicates=2, reordered=5))
+    assert advice(same) == "With seed 7: all 2 rows: each loses nothing, writes 2 twice and is never refused."
+    assert same.telling == ()
+    assert advice(matrix(row("acks=1"))) == "With seed 7: the playbook as it stands loses nothing and is never refused."
+
+
+def test_rows_without_a_verdict_take_no_part() -> None:
+    found = matrix(row("acks=0", "inconclusive"), SAFE, FAST, row("acks=2", "error"))
+    assert found.front == (False, True, True, False)
+    assert advice(found).endswith(" 2 rows without a verdict left out.")
+    assert advice(matrix(row("acks=0", "inconclusive"), row("acks=1", "error"))) == ""
+    assert found.code == 2
+
+
+def test_a_row_that_gives_up_nothing_but_duplicates() -> None:
+    """One row is the safest and the most available: the other that is named duplicates least."""
+    twice = row("idempotence=false", duplicates=5)
+    slow = row("idempotence=true", rejected=2)
+    assert advice(matrix(twice, slow)) == (
+        "With seed 7: idempotence=true loses nothing and leaves 2 failed or unknown; "
+        "idempotence=false loses nothing, writes 5 twice and is never refused."
+    )
+
+
+def test_axes_that_make_no_difference_are_not_named() -> None:
+    found = matrix(*[
+        row(f"acks={acks} min.insync.replicas={least} kafka=3.9", acked_lost=3 * (acks == "1"), rejected=acks == "all")
+        for acks in ("1", "all") for least in ("1", "2")
+    ])  # fmt: skip
+    assert found.varied == ("acks", "min.insync.replicas")
+    assert found.telling == ("acks",)
+    assert "min.insync" not in advice(found)
+    notes = matrix_table(found).notes
+    assert "kafka=3.9 in every row" in notes
+    assert "min.insync.replicas makes no difference to what rows are compared by" in notes
+
+
+def test_the_words_of_a_row() -> None:
+    both = Group((), (row("", acked_lost=9, committed_lost=4),))
+    assert what_words(both) == "loses 9 acknowledged, 4 of them committed and is never refused"
+    seeds = Group((), (row("seed=1", acked_lost=9, unavailable_us=SECOND), row("seed=2", unavailable_us=SECOND)))
+    assert what_words(seeds) == "loses 9 acknowledged (in 1 of 2 seeds) and is refused for 2 s in all"
+    assert named((("acks", "all"), ("kafka", "3.9"), ("mode", "kraft"))) == "acks=all with kafka=3.9 and mode=kraft"
+
+
+numbers = st.integers(0, 3)
+tables = st.lists(st.one_of(st.none(), st.tuples(*[numbers] * len(COSTS))), max_size=8)
+
+
+@given(tables)
+def test_a_marked_row_is_never_beaten_and_an_unmarked_one_always_is(found: Sequence[tuple[int, ...] | None]) -> None:
+    marks = pareto(found)
+    for mine, marked in zip(found, marks, strict=True):
+        beaten = mine is not None and any(
+            other is not None and all(o <= m for o, m in zip(other, mine, strict=True)) and other != mine
+            for other in found
+        )
+        assert marked == (mine is not None and not beaten)
+    assert any(marks) == any(each is not None for each in found)
+
+
+@given(st.tuples(*[numbers] * 5), st.tuples(*[numbers] * 5))
+def test_no_two_rows_beat_each_other(one: tuple[int, ...], other: tuple[int, ...]) -> None:
+    assert not (beats(one, other) and beats(other, one))
+    assert not beats(one, one)
+
+
+@given(st.lists(st.tuples(*[numbers] * len(COSTS)), min_size=1, max_size=6))
+def test_the_sentence_only_says_what_rows_say(found: list[tuple[int, ...]]) -> None:
+    rows = [row(f"n={n}", **dict(zip(COSTS, each, strict=True))) for n, each in enumerate(found)]
+    made = matrix(*rows)
+    said = advice(made).removeprefix("With seed 7: ")
+    marked = [group for group, mark in zip(made.groups, made.front, strict=True) if mark]
+    told = [group for group in made.groups if what_words(group) in said]
+    assert told
+    if "loses nothing" in said:
+        assert any(each[0] == each[1] == 0 for each in found)
+    for group in made.groups:
+        if f"{named(group.settings)} " in f"{said} ".replace(":", " "):
+            assert group in marked
+    if "nowhere" in said or "every other row" in said:
+        assert len({costs(group) for group in marked}) == 1
+
+
+def test_seeds_are_put_together() -> None:
+    found = matrix(*[
+        row(f"acks={acks} seed={seed}", "fail" if acks == "1" and seed > 1 else "pass", acked=100 + seed,
+            acked_lost=(seed - 1) * (acks == "1"), rejected=acks == "all")
+        for acks in ("1", "all") for seed in (1, 2, 3)
+    ])  # fmt: skip
+    one, everyone = found.groups
+    assert (one.spread("acked_lost"), one.lossy, one.passed, one.verdict) == ((0, 1, 2), 2, 1, "fail")
+    assert (everyone.total("rejected"), everyone.lossy) == (3, 0)
+    assert costs(one) == (3, 0, 0, 0, 0, 0)
+    table = matrix_table(found)
+    assert table.heads == ("", "acks", "verdict", "seeds ok", "lossy", "acked", "lost", "rejected")
+    assert table.rows[0] == ("*", "1", "fail", "1/3", "2", "102 (101-103)", "1 (0-2)", "0")
+    assert advice(found).startswith("Over 3 seeds: ")
+    document = to_json(found, "said")
+    assert document["groups"][0]["acked_lost"] == {"min": 0, "median": 1, "max": 2}
+    assert document["groups"][0]["lossy"] == 2
+    assert document["pareto"] == [{"acks": "1"}, {"acks": "all"}]
+    assert (document["advice"], document["exit_code"], len(document["cells"])) == ("said", 1, 6)
+    assert document["axes"] == {"acks": ["1", "all"], "seed": ["1", "2", "3"]}
+
+
+def test_seeds_alone_have_a_row_each() -> None:
+    found = matrix(row("seed=1", acked=5), row("seed=2", "fail", acked=6, acked_lost=2, committed_lost=1))
+    each = seed_table(found)
+    assert each is not None
+    assert [line[:4] for line in each.rows] == [("1", "pass", "5", "0"), ("2", "fail", "6", "2 / 1")]
+    assert seed_table(matrix(SAFE, FAST)) is None
+
+
+def test_the_table_leaves_out_what_is_nought_everywhere() -> None:
+    table = matrix_table(matrix(SAFE, FAST))
+    assert table.heads == ("", "acks", "verdict", "acked", "lost", "rejected", "out")
+    assert table.rows[0] == ("*", "all", "pass", "900", "0", "1\N{NO-BREAK SPACE}240", "9.1 s")
+    assert "nothing is torn or duplicated or reordered in any row" in table.notes
+
+
+def test_two_axes_are_shown_across_each_other() -> None:
+    found = matrix(*[
+        row(f"acks={acks} kafka={kafka}", acked_lost=10 * (acks == "1") + (kafka == "0.10.2"))
+        for acks in ("1", "all") for kafka in ("0.10.2", "1.1", "3.9")
+    ])  # fmt: skip
+    table = cross_table(found)
+    assert table is not None
+    assert table.heads == ("lost", "kafka=0.10.2", "kafka=1.1", "kafka=3.9")
+    assert table.rows == (("acks=1", "11", "10", "10"), ("acks=all", "1", "0", "0"))
+    assert cross_table(matrix(SAFE, FAST)) is None
+
+
+def test_markdown_has_the_table_its_notes_and_the_advice() -> None:
+    text = matrix_markdown(matrix(SAFE, FAST))
+    assert text.startswith("### made-up\n\n|  | acks | verdict | acked | lost | rejected | out |\n|---|")
+    assert "| \\* | all | pass | 900 | 0 | 1\N{NO-BREAK SPACE}240 | 9.1 s |" in text
+    assert "\\* no other row" in text
+    assert text.rstrip().endswith("**")
