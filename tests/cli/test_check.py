@@ -62,6 +62,17 @@ def test_a_file_that_is_no_utf_8_is_shown_with_its_bytes(typed: Type, here: Path
     ]
 
 
+def test_a_mistake_of_a_fragment_is_shown_in_its_line_of_the_fragment(typed: Type, here: Path) -> None:
+    (here / "part.yaml").write_text("floodmark: 1\nfragment: part\nsteps:\n  - {inject: crash, target: broker(9)}\n")
+    (here / "whole.yaml").write_text(CLUSTER + "include: part.yaml\n")
+    lines = typed("check", "whole.yaml").err.splitlines()
+    assert lines[0].startswith("error: part.yaml:4:36: steps[1].target: found broker 9")
+    assert lines[1:3] == [
+        "    4 |   - {inject: crash, target: broker(9)}",
+        "      | " + " " * 35 + "^",
+    ]
+
+
 def test_a_missing_file_has_no_line_to_show(typed: Type, here: Path) -> None:
     done = typed("check", str(here / "none.yaml"))
     assert (done.code, len(done.err.splitlines())) == (2, 1)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from cluster_model.errors import ModelError
 from cluster_model.query import Query
 from playbooks.conditions import ALL, FUNCTIONS, Condition, ConditionError, EvaluationError, parse
+from playbooks.reading.functions import ALSO
 
 
 class Answers:
@@ -269,6 +270,38 @@ NUMBERS = st.recursive(
 def test_arithmetic_and_comparison_are_those_of_whole_numbers(left: str, sign: str, right: str) -> None:
     text = f"{left} {sign} {right}"
     assert parse(text).holds(QUERY) is eval(text)
+
+
+DESIGNED = [
+    "leader", "isr", "replicas", "leo", "hw", "epoch", "log_start", "lag", "committed", "members", "generation",
+    "state", "acked", "acked_lost", "committed_lost", "duplicates", "offline_partitions", "under_replicated",
+    "under_min_isr", "controller", "violations", "now",
+]  # fmt: skip
+
+
+def test_every_function_that_playbooks_are_promised_is_there() -> None:
+    assert [name for name in DESIGNED if ALSO.get(name, name) not in ALL] == []
+    assert not set(ALSO) & set(ALL)
+
+
+def test_state_is_the_state_of_a_group() -> None:
+    assert parse('state(billing) == "Stable"').holds(Answers(group_state="Stable"))
+    assert [(use.kind, use.name) for use in parse('state(billing) == "Stable"').uses] == [("group", "billing")]
+    with pytest.raises(ConditionError, match="did you mean 'state'"):
+        parse('stete(billing) == "Stable"')
+
+
+@pytest.mark.parametrize(
+    ("text", "us"), [("250us", 250), ("5ms", 5_000), ("1.5s", 1_500_000), ("2m", 120_000_000), ("1h", 3_600_000_000)]
+)
+def test_times_have_every_unit_that_durations_have(text: str, us: int) -> None:
+    assert parse(text).value(QUERY) == us
+
+
+@pytest.mark.parametrize("text", ["acked() > 64KiB", "acked() > 200/s", "acked() > 5%", "now() > 3d"])
+def test_other_units_are_refused_as_no_function_has_them(text: str) -> None:
+    with pytest.raises(ConditionError):
+        parse(text)
 
 
 def test_there_is_one_name_for_each_function() -> None:

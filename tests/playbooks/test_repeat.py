@@ -284,6 +284,7 @@ STEPS = {
     "lag": {"inject": "lag", "target": "broker(2)", "for": "300ms"},
     "pause": {"inject": "gc_pause", "target": "leader(orders-0)", "for": "200ms"},
     "heal": {"heal": "all"},
+    "elect": {"admin": "elect_leaders", "partition": "orders-0"},
 }
 
 
