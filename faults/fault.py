@@ -71,6 +71,15 @@ class Param:
 
 
 @dataclass(frozen=True, slots=True)
+class Alias:
+    """Another name of a fault or an operation, as other tools have it. Sessions and traces carry the true one."""
+
+    name: str
+    accepts: str = ""
+    """One of :data:`ACCEPTS` where the name says whom it can be done to, fewer than the fault itself."""
+
+
+@dataclass(frozen=True, slots=True)
 class Aim:
     """What a fault is about to strike: nodes, all its parameters, and, where it is about links, those."""
 
@@ -258,6 +267,8 @@ class Fault:
     """``kraft`` or ``zookeeper`` where only one has what it breaks."""
     at_least: int = 1
     """How many nodes it takes; where more than one, a key strikes :attr:`target` and not the node under the cursor."""
+    aliases: tuple[Alias, ...] = ()
+    """What else it is called, where that is unambiguous."""
 
     def param(self, name: str) -> Param | None:
         """A parameter by name."""

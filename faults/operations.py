@@ -9,7 +9,7 @@ import difflib
 from dataclasses import dataclass
 from typing import Final
 
-from faults.fault import HOUR, MS, SECOND, Param
+from faults.fault import HOUR, MS, SECOND, Alias, Param
 
 ALL: Final = -1
 """A broker that stands for all of them; a number that Kafka's own default stands for."""
@@ -36,6 +36,8 @@ class Operation:
     """``kraft`` or ``zookeeper`` where only one has it."""
     one_of: tuple[str, ...] = ()
     """Parameters of which exactly one is to be given."""
+    aliases: tuple[Alias, ...] = ()
+    """What else it is called, in Kafka's Admin client and its tools."""
 
     usual_for_us: int = -1
     """As for faults: none lasts for a time that a key could give it."""
@@ -114,6 +116,7 @@ OPERATIONS: Final = _table(
             Param("config", "topic config", "Configurations of its own.", default=()),
         ),
         may_break="nothing; a replica on a broker that is down is not in sync from the start",
+        aliases=(Alias("create_topics"),),
     ),
     Operation(
         name="delete_topic",
@@ -122,6 +125,7 @@ OPERATIONS: Final = _table(
         summary="Deletes a topic with all its records.",
         params=(_TOPIC,),
         may_break="its producers and consumers; in ZooKeeper mode a broker that is down holds the deletion up",
+        aliases=(Alias("delete_topics"),),
     ),
     Operation(
         name="add_partitions",
@@ -134,6 +138,7 @@ OPERATIONS: Final = _table(
             Param("placement", "placement", "The replicas of the new ones, the preferred leader first.", default=()),
         ),
         may_break="the order of records with keys: a key may belong to another partition from then on",
+        aliases=(Alias("create_partitions"),),
     ),
     Operation(
         name="reassign",
@@ -149,6 +154,10 @@ OPERATIONS: Final = _table(
         ),
         may_break="latency while the new replicas fetch whole logs; a throttle below the load never lets them catch up",
         one_of=("partition", "topic"),
+        aliases=(
+            Alias("reassign_partitions"),
+            Alias("alter_partition_reassignments"),
+        ),
     ),
     Operation(
         name="set_replication",
@@ -173,6 +182,7 @@ OPERATIONS: Final = _table(
             Param("unclean", "bool", "Allow a replica from outside the ISR, where nobody leads.", default=False),
         ),
         may_break="records that the unclean leader lacks, acks=all ones among them",
+        aliases=(Alias("leader_election"),),
     ),
     Operation(
         name="alter_topic_config",
@@ -249,6 +259,7 @@ OPERATIONS: Final = _table(
             Param("down", "duration", "How long each stays down.", default=500 * MS),
         ),
         may_break="with wait: none, two replicas of a partition may be out of its ISR at a time",
+        aliases=(Alias("rolling_bounce"),),
     ),
     Operation(
         name="reset_offsets",
@@ -285,6 +296,7 @@ OPERATIONS: Final = _table(
         ),
         may_break="nothing",
         since="0.9",
+        aliases=(Alias("describe_consumer_groups"),),
     ),
     Operation(
         name="list_groups",
@@ -294,6 +306,7 @@ OPERATIONS: Final = _table(
         params=(Param("state", "choice", "Only groups in this state (2.6).", default="any", choices=_STATES),),
         may_break="nothing",
         since="0.9",
+        aliases=(Alias("list_consumer_groups"),),
     ),
     Operation(
         name="delete_group",
@@ -303,6 +316,7 @@ OPERATIONS: Final = _table(
         params=(_GROUP,),
         may_break="where its members begin when it is used again: auto.offset.reset decides",
         since="1.1",
+        aliases=(Alias("delete_consumer_groups"),),
     ),
     Operation(
         name="delete_offsets",
@@ -312,6 +326,7 @@ OPERATIONS: Final = _table(
         params=(_GROUP, Param("topics", "scopes", "Topics, or only some partitions of one, as in orders:0,2.")),
         may_break="where a member begins that subscribes to them again",
         since="2.4",
+        aliases=(Alias("delete_consumer_group_offsets"),),
     ),
     Operation(
         name="list_transactions",

@@ -24,5 +24,5 @@ def changed(playbook: Playbook, settings: Mapping[str, str]) -> Playbook:
     except PlaybookError as error:
         options = " ".join(f"--set {path}={value}" for path, value in settings.items())
         raise PlaybookError(
-            [replace(problem, message=f"{problem.message} (with {options})") for problem in error.problems]
+            [replace(problem, message=f"{problem.message} (with {options})") for problem in error.problems], error.texts
         ) from None

@@ -5,8 +5,9 @@ The session is run again to find out what happened (:mod:`playbooks.story`), the
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from playbooks import layout
 from playbooks.exported_text import TextError, draft, expecting, remarked
 from playbooks.inferring import candidates, infer
 from playbooks.loader import loads
@@ -20,6 +21,7 @@ from playbooks.running import start_session
 from playbooks.session import SLICE_US, Session
 from playbooks.step_text import instant
 from playbooks.story import retell
+from playbooks.written_out import written_out
 
 PATH = "exported.yaml"
 """What the text is called in messages."""
@@ -58,6 +60,9 @@ def export(recorded: Recorded, *, name: str = "", tell: Telling = lambda text: N
         SessionError: it holds nothing to go by.
         PlaybookError: the session's playbook is not one that this version runs.
     """
+    # Steps are put among the others of one file: what variables and fragments bring has to stand there first.
+    text = written_out(recorded.playbook, str(recorded.path / layout.PLAYBOOK), recorded.fragments)
+    recorded = replace(recorded, playbook=text, fragments={})
     progress: Progress = lambda done, total: tell(f"running it again: {done} of {total} events")  # noqa: E731
     story = retell(recorded, progress)
     told = entries(story)

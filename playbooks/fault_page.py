@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from faults.aliases import called
 from faults.catalogue import CATALOGUE
 from faults.fault import ACCEPTS, FAMILIES, Family, Fault, Param
 from playbooks.fault_words import allowed_text, default_text, example_step
@@ -51,6 +52,7 @@ def section(fault: Fault) -> str:
     rows = [
         ("For", ACCEPTS[fault.accepts] + (f"; `{fault.target}` unless a target is given" if fault.target else "")),
         ("Only in", f"{fault.mode} mode" if fault.mode else ""),
+        ("Also called", ", ".join(f"`{each}`" for each in called(fault.aliases))),
         ("Stands for", fault.cause),
         ("May break", fault.may_break),
         ("Healing", fault.heals or "there is nothing to heal"),

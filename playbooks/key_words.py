@@ -15,6 +15,7 @@ from playbooks.reading.given import GIVEN
 from playbooks.reading.kinds import ByShape, Choice, Integer, Key, Kind, ListOf, Record, Truth
 from playbooks.reading.manual import Nothing, manual_record
 from playbooks.reading.references import BrokerId, ConditionText, PartitionName, Reference
+from playbooks.reading.repeats import GROUP
 from playbooks.reading.states import THEN
 from playbooks.reading.steps import NOTE, TIMED_VERBS, TRIGGERS
 from playbooks.reading.versions import KAFKA, Profiles, Versions
@@ -123,6 +124,11 @@ def _steps() -> Iterator[Told]:
     )
     yield Told(
         "steps.admin", "An operation: its parameters are told by 'floodmark faults NAME'", _verbs(OPERATIONS), bare=True
+    )
+    yield Told(
+        "steps.repeat",
+        "A group of steps, with repeat or each: they are gone through round after round",
+        GROUP[False].keys,
     )
     beside = {name: key for name, key in manual_record("show").keys.items() if name not in MANUAL_VERBS}
     by_hand = {name: Key(manual_record(name).keys[name].kind, verb.doc) for name, verb in MANUAL_VERBS.items()}

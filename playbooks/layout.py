@@ -162,7 +162,9 @@ def why_no_session(directory: Path) -> str:
     try:
         inside = list(directory.iterdir())
         empty = all(
-            path.name.startswith(".") or path.name == PLAYBOOK or (path.name in early and not path.stat().st_size)
+            path.name.startswith(".")
+            or path.name in (PLAYBOOK, FRAGMENTS)
+            or (path.name in early and not path.stat().st_size)
             for path in inside
         )
     except OSError as error:

@@ -15,7 +15,7 @@ from playbooks import layout
 from playbooks.cells import cell_text
 from playbooks.grid import Grid
 from playbooks.model import Playbook
-from playbooks.problems import PlaybookError, Problem
+from playbooks.problems import PlaybookError, Problem, keeping_text
 from playbooks.reading.cell_checks import check_cells
 from playbooks.reading.cluster import build_clients, build_cluster, build_topics
 from playbooks.reading.cluster_keys import CLIENTS, CLUSTER, TOPICS
@@ -136,6 +136,7 @@ def _kept_beside(path: Path) -> dict[str, str] | None:
         raise PlaybookError([Problem(str(path), 1, 1, "include", f"its fragments cannot be read: {error}")]) from None
 
 
+@keeping_text
 def loads(text: str, path: str, fragments: Mapping[str, str] | None = None) -> Playbook:
     """The playbook in ``text``; ``path`` stands in messages and gives the name where the text has none.
 
@@ -160,7 +161,7 @@ def loads(text: str, path: str, fragments: Mapping[str, str] | None = None) -> P
     notes.root = root if isinstance(root, YamlMapping) else None  # axes are settings, which are made in this file
     varied = _vary(text, notes, includer.texts)
     if notes.told or playbook is None:
-        raise PlaybookError(notes.told)
+        raise PlaybookError(notes.told, {source.shown(key): kept for key, kept in includer.texts.items()})
     return replace(playbook, grid=varied, fragments=includer.texts, variables=includer.variables)
 
 

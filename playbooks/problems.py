@@ -1,8 +1,11 @@
 """What is wrong with a playbook: every mistake with its place, all of them in one error."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import wraps
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 SHOWN = 60
 """Characters of a found value that a message repeats."""
@@ -26,25 +29,66 @@ class Problem:
     """What was found, what is allowed, and the nearest known name where there is one."""
 
     def __str__(self) -> str:
-        place = f"{self.path}:{self.line}:{self.column}"
+        place = f"{printable(self.path)}:{self.line}:{self.column}"
         return f"{place}: {self.key}: {self.message}" if self.key else f"{place}: {self.message}"
 
 
 class PlaybookError(Exception):
     """A file that is no playbook. ``problems`` holds every mistake found, in the order of the file."""
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
+    def __init__(self, problems: Iterable[Problem], texts: Mapping[str, str] | None = None) -> None:
         self.problems: tuple[Problem, ...] = tuple(sorted(set(problems)))
+        self.texts = dict(texts or {})
+        """What was read, by the path that problems name; not of every file."""
         super().__init__("\n".join(map(str, self.problems)))
 
-    def __reduce__(self) -> tuple[type["PlaybookError"], tuple[tuple[Problem, ...]]]:
-        return PlaybookError, (self.problems,)
+    def __reduce__(self) -> tuple[type["PlaybookError"], tuple[tuple[Problem, ...], dict[str, str]]]:
+        return PlaybookError, (self.problems, self.texts)
+
+
+_More = ParamSpec("_More")
+_Read = TypeVar("_Read")
+
+
+def keeping_text(
+    read: Callable[Concatenate[str, str, _More], _Read],
+) -> Callable[Concatenate[str, str, _More], _Read]:
+    """Have the errors of a function that reads a text from a path hold that text, to show the lines they are about."""
+
+    @wraps(read)
+    def reading(text: str, path: str, /, *args: _More.args, **kwargs: _More.kwargs) -> _Read:
+        try:
+            return read(text, path, *args, **kwargs)
+        except PlaybookError as error:
+            error.texts.setdefault(path, text)
+            raise
+
+    return reading
+
+
+_BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a YAML file, as its parser counts them: more characters than one end a line there."""
+    return _BREAK.split(text)
+
+
+def place_of(text: str, position: int) -> tuple[int, int]:
+    """Line and column, from 1, of the character at ``position``."""
+    lines = lines_of(text[:position])
+    return len(lines), len(lines[-1]) + 1
 
 
 def shown(text: str) -> str:
     """``text`` in quotes for a message: on one line, without control characters, cut when long."""
     cut = text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
-    return "'" + "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut) + "'"
+    return f"'{printable(cut)}'"
+
+
+def printable(text: str) -> str:
+    """``text`` with escapes for the characters that are not printed, control characters and line breaks among them."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def counted(number: int, noun: str) -> str:
@@ -54,9 +98,15 @@ def counted(number: int, noun: str) -> str:
 
 def nearest(found: str, known: Iterable[str]) -> str:
     """`` (did you mean 'x'?)`` for the known name most like ``found``, or nothing when none is like it."""
+    close = closest(found, known)
+    return f" (did you mean {shown(close)}?)" if close else ""
+
+
+def closest(found: str, known: Iterable[str]) -> str:
+    """The known name most like ``found``, empty when none is like it."""
     by_lower: dict[str, str] = {name.lower(): name for name in known}
     close = get_close_matches(found.lower()[:SHOWN], by_lower, n=1, cutoff=0.6)
-    return f" (did you mean {shown(by_lower[close[0]])}?)" if close else ""
+    return by_lower[close[0]] if close else ""
 
 
 def listed(names: Iterable[str], last: str = "or") -> str:

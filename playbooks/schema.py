@@ -51,14 +51,23 @@ def _timed_steps() -> list[Schema]:
     faults = [
         _step(timed_record("inject", name).schema(), "inject", name, fault.summary) for name, fault in CATALOGUE.items()
     ]
+    narrow = [
+        _step(timed_record("inject", alias.name).schema(), "inject", alias.name, f"{name} of {alias.accepts}")
+        for name, fault in CATALOGUE.items()
+        for alias in fault.aliases
+        if alias.accepts
+    ]
     admin = [_step(timed_record("admin", name).schema(), "admin", name, op.summary) for name, op in OPERATIONS.items()]
     others = [timed_record(verb, name).schema() for verb, name in (("heal", "all"), ("settle", "now"), ("stop", "now"))]
-    return [_referring(each, "given") for each in (*faults, *others, *admin)]
+    return [_referring(each, "given") for each in (*faults, *narrow, *others, *admin)]
 
 
 def _step(record: Schema, verb: str, name: str, summary: str) -> Schema:
-    """A step's schema where the verb's value says which step it is."""
-    properties: dict[str, Any] = {**record["properties"], verb: {"const": name, "description": summary}}
+    """A step's schema where the verb's value says which step it is; other names of the same keys stand with it."""
+    declared = CATALOGUE.get(name) or OPERATIONS.get(name)
+    names = [name, *(alias.name for alias in declared.aliases if not alias.accepts)] if declared else [name]
+    which = {"enum": names} if len(names) > 1 else {"const": name}
+    properties: dict[str, Any] = {**record["properties"], verb: {**which, "description": summary}}
     return {**record, "properties": properties}
 
 

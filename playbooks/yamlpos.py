@@ -11,7 +11,7 @@ from typing import Final
 
 import yaml
 
-from playbooks.problems import PlaybookError, Problem, shown
+from playbooks.problems import PlaybookError, Problem, place_of, shown
 
 MAX_BYTES: Final = 1024 * 1024
 MAX_NODES: Final = 50_000
@@ -104,9 +104,10 @@ def decode(data: bytes, path: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = data[: error.start].decode("utf-8-sig", "replace")
-        line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+        line, column = place_of(before, len(before))
         message = f"found the byte 0x{data[error.start]:02x}, allowed is UTF-8 text"
-        raise PlaybookError([Problem(path, line, column, "", message)]) from None
+        texts = {path: data.decode("utf-8-sig", "backslashreplace")}
+        raise PlaybookError([Problem(path, line, column, "", message)], texts) from None
 
 
 def compose(text: str, path: str, origin: Origin | None = None) -> tuple[Node, list[Problem]]:
@@ -164,7 +165,7 @@ class _Composer:
                 raise self._refused(line, column - 1, "found ${ inside { } or [ ], where a text needs quotes") from None
             raise self._refused(line, column, f"not YAML: {_explained(error)}") from None
         except yaml.reader.ReaderError as error:
-            line, column = _place(text, error.position)
+            line, column = place_of(text, error.position)
             raise self._refused(line, column, "found a character that YAML does not allow") from None
         except _FALLIBLE:
             line, column = (loader.line + 1, loader.column + 1) if loader else (1, 1)
@@ -275,8 +276,3 @@ def _explained(error: yaml.MarkedYAMLError) -> str:
 def _start(event: yaml.Event) -> tuple[int, int]:
     mark = event.start_mark
     return (mark.line + 1, mark.column + 1) if mark else (1, 1)
-
-
-def _place(text: str, position: int) -> tuple[int, int]:
-    before = text[:position]
-    return before.count("\n") + 1, position - (before.rfind("\n") + 1) + 1

@@ -6,7 +6,7 @@ from typing import Any, Final
 from cluster_model.cluster import Cluster
 from cluster_model.kernel.shapes import Shape
 from faults.expecting import names
-from faults.fault import MS, SECOND, Aim, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
+from faults.fault import MS, SECOND, Aim, Alias, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
 from faults.links import links_of
 from faults.shaping import Shaping, noticed
 from faults.spelling import spelled
@@ -97,6 +97,7 @@ FAULTS: Final = table(
         cause="a load balancer or a stateful firewall that restarts, a NAT table that is flushed",
         may_break="requests in flight, which are tried again: without idempotence what was written may be written "
         "twice, or in another order",
+        aliases=(Alias("reset_peer"),),
         behaviour=ConnectionReset(),
     ),
     Fault(

@@ -5,7 +5,7 @@ from typing import Final
 
 from cluster_model.cluster import Cluster
 from faults.expecting import silence
-from faults.fault import Aim, Behaviour, Expectation, Fault, Injury, Param, Stage, table
+from faults.fault import Aim, Alias, Behaviour, Expectation, Fault, Injury, Param, Stage, table
 
 
 class BrokenDisk(Behaviour):
@@ -84,6 +84,11 @@ FAULTS: Final = table(
         colour="alarm",
         cause="retention that does not keep up, a consumer's backlog, another tenant of the volume",
         may_break="its leaderships until its session ends, then one broker after another if all fill up alike",
+        aliases=(
+            Alias("disk_full"),
+            Alias("disk_fill"),
+            Alias("fill_disk"),
+        ),
         behaviour=FullDisk(),
     ),
     Fault(

@@ -7,7 +7,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.errors import ModelError
 from cluster_model.log.damage import KINDS, VALUE
 from faults.expecting import hit, names, plain
-from faults.fault import Aim, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
+from faults.fault import Aim, Alias, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
 
 
 class CorruptBatch(Behaviour):
@@ -154,6 +154,7 @@ FAULTS: Final = table(
         cause="a bad sector, a cable, memory without ECC, a controller or file system with a bug",
         may_break="a replica that has yet to fetch it, which leaves the ISR; a consumer that comes to it; a start that "
         "recovers, which ends the log there; the cleaner; records that were acknowledged, if no whole copy leads",
+        aliases=(Alias("bitflip"),),
         behaviour=CorruptBatch(),
     ),
     Fault(

@@ -4,7 +4,7 @@ from typing import Final
 
 from cluster_model.cluster import Cluster
 from faults.expecting import slowness
-from faults.fault import MS, Aim, Behaviour, Expectation, Fault, Injury, Param, Stage, table
+from faults.fault import MS, Aim, Alias, Behaviour, Expectation, Fault, Injury, Param, Stage, table
 from faults.links import DIRECTION, links_of
 from faults.shaping import TO
 
@@ -53,6 +53,13 @@ FAULTS: Final = table(
         colour="warning",
         cause="a congested or long link, a saturated network card, a slow host",
         may_break="latency of acks=all; the ISR once a follower lags beyond replica.lag.time.max.ms",
+        aliases=(
+            Alias("latency"),
+            Alias("network_latency"),
+            Alias("network_delay"),
+            Alias("netem_delay"),
+            Alias("pod_network_latency"),
+        ),
         behaviour=Lag(),
     ),
 )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
-from faults.fault import Aim, Fault, FaultError, Param, Stage, table
+from faults.fault import Aim, Alias, Fault, FaultError, Param, Stage, table
 from faults.kinds.partitioning import HEALED, Cutting
 from faults.links import between
 from faults.selectors import TARGETS
@@ -124,6 +124,7 @@ FAULTS: Final = table(
         cause="two rooms, racks or zones whose connection fails",
         may_break="ISRs after replica.lag.time.max.ms, where a leader and its follower are in different halves; with "
         "the controllers among the targets, the sessions of the half without a majority of them",
+        aliases=(Alias("partition_random_halves"),),
         behaviour=Halves(),
         target=BROKERS_ONLY,
         at_least=2,
@@ -174,6 +175,10 @@ FAULTS: Final = table(
         cause="many links that fail one by one, full connection tables, overlay networks that lose single tunnels",
         may_break="ISRs, each of which shrinks to what its leader hears; with controllers among the targets, those "
         "that hear a majority but not the leader ask for elections",
+        aliases=(
+            Alias("majorities_ring"),
+            Alias("partition_majorities_ring"),
+        ),
         behaviour=MajorityRing(),
         target=BROKERS_ONLY,
         at_least=5,

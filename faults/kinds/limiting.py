@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from cluster_model.kernel.shapes import INTO, OUT, Shape
-from faults.fault import Fault, Injury, Param, table
+from faults.fault import Alias, Fault, Injury, Param, table
 from faults.links import DIRECTION
 from faults.shaping import TO, Shaping
 
@@ -66,6 +66,7 @@ FAULTS: Final = table(
         cause="a thin link between sites, a network card at its limit, a cloud instance's baseline, a noisy neighbour",
         may_break="throughput; the ISR, once replication is slower than what is produced; requests that wait longer "
         "than their timeouts, which are then sent once more",
+        aliases=(Alias("netem_rate"),),
         behaviour=Bandwidth(),
     ),
 )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from cluster_model.kernel.shapes import Shape
-from faults.fault import PERCENT, Fault, Injury, Param, table
+from faults.fault import PERCENT, Alias, Fault, Injury, Param, table
 from faults.links import DIRECTION
 from faults.shaping import TO, Shaping
 from faults.spelling import percent
@@ -54,6 +54,11 @@ FAULTS: Final = table(
         cause="a bad cable or transceiver, an overrun buffer, a congested path",
         may_break="latency, the more the larger messages are; the ISR, if a follower loses most of what it fetches; "
         "connections, where nearly everything is lost",
+        aliases=(
+            Alias("packet_loss"),
+            Alias("netem_loss"),
+            Alias("pod_network_loss"),
+        ),
         behaviour=Loss(),
     ),
 )

@@ -4,7 +4,7 @@ from typing import Final
 
 from cluster_model.cluster import Cluster
 from faults.expecting import severance
-from faults.fault import Aim, Behaviour, Expectation, Fault, Injury, Param, Stage, table
+from faults.fault import Aim, Alias, Behaviour, Expectation, Fault, Injury, Param, Stage, table
 from faults.links import DIRECTION, links_of
 
 HEALED: Final = "what still waits arrives, in order, after a retransmission timeout of 200 ms"
@@ -72,6 +72,7 @@ FAULTS: Final = table(
         cause="a switch or a route that fails, a firewall rule, an availability zone that is cut off",
         may_break="the ISR after replica.lag.time.max.ms; leaderships after the session, while the old leader still "
         "takes acks=1 of clients on its side",
+        aliases=(Alias("network_partition"),),
         behaviour=NetworkPartition(),
     ),
     Fault(

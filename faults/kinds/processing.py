@@ -10,6 +10,7 @@ from faults.fault import (
     PERCENT,
     SECOND,
     Aim,
+    Alias,
     Behaviour,
     Expectation,
     Fault,
@@ -124,6 +125,7 @@ FAULTS: Final = table(
         cause="back-pressure that was never released, a circuit breaker that stays open, an operator's command",
         may_break="lag, without a rebalance or an error; records that retention deletes before anybody reads them",
         usual_for_us=30 * SECOND,
+        aliases=(Alias("pause_consumer"),),
         behaviour=PausedMember(),
     ),
 )

@@ -5,7 +5,20 @@ from typing import Final
 from cluster_model.cluster import Cluster
 from cluster_model.replication.replica import Replica
 from faults.expecting import hit, names
-from faults.fault import HOUR, SECOND, Aim, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
+from faults.fault import (
+    HOUR,
+    SECOND,
+    Aim,
+    Alias,
+    Behaviour,
+    Expectation,
+    Fault,
+    FaultError,
+    Injury,
+    Param,
+    Stage,
+    table,
+)
 
 AHEAD: Final = "ahead"
 BEHIND: Final = "behind"
@@ -134,6 +147,10 @@ FAULTS: Final = table(
         cause="no NTP, a virtual machine that was suspended or moved, a wrong time zone in the hardware clock",
         may_break="retention, which deletes segments before their time or never; producers that are refused with "
         "INVALID_TIMESTAMP; the ISR, transactions and members that are timed out by a jump",
+        aliases=(
+            Alias("clock_jump"),
+            Alias("bump_time"),
+        ),
         behaviour=ClockSkew(),
         example="leader(orders-0)",
     ),

@@ -4,7 +4,7 @@ from typing import Final
 
 from cluster_model.cluster import Cluster
 from faults.expecting import slowness
-from faults.fault import MS, SECOND, Aim, Behaviour, Expectation, Fault, Injury, Param, Stage, table
+from faults.fault import MS, SECOND, Aim, Alias, Behaviour, Expectation, Fault, Injury, Param, Stage, table
 from faults.kinds.stopping import refuse_down
 
 
@@ -56,6 +56,13 @@ FAULTS: Final = table(
         cause="CPU limits of a container, a busy neighbour, a debug log level, compression or TLS on a small machine",
         may_break="latency first; once more comes than it can handle the backlog grows, until heartbeats and fetches "
         "wait longer than sessions and the ISR allow",
+        aliases=(
+            Alias("cpu_hog"),
+            Alias("cpu_stress"),
+            Alias("cpu_burn"),
+            Alias("pod_cpu_hog"),
+            Alias("node_cpu_hog"),
+        ),
         behaviour=SlowCpu(),
     ),
 )

@@ -7,7 +7,7 @@ from cluster_model.kernel.processes import ProcessState
 from cluster_model.log.crashes import TAILS, WRITTEN_BACK
 from faults.client_fates import client_fate
 from faults.expecting import names, parting, silence
-from faults.fault import SECOND, Aim, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
+from faults.fault import SECOND, Aim, Alias, Behaviour, Expectation, Fault, FaultError, Injury, Param, Stage, table
 
 _UP: Final = (ProcessState.RUNNING, ProcessState.PAUSED)
 
@@ -157,6 +157,13 @@ FAULTS: Final = table(
         cause="a bug, the out-of-memory killer, kill -9",
         may_break="its leaderships until its session ends; acks=1 records that no follower had fetched; of a producer "
         "what was not acknowledged yet, of a consumer what it had read and not committed",
+        aliases=(
+            Alias("kill_broker", "brokers"),
+            Alias("hard_shutdown", "brokers"),
+            Alias("sigkill"),
+            Alias("pod_kill"),
+            Alias("container_kill"),
+        ),
         behaviour=Crash(),
     ),
     Fault(
@@ -237,6 +244,10 @@ FAULTS: Final = table(
         may_break="with the replica gone min.insync.replicas is nearer; a group rebalances twice for every dynamic "
         "member that goes and comes back",
         usual_for_us=5 * SECOND,
+        aliases=(
+            Alias("stop_broker", "brokers"),
+            Alias("sigterm"),
+        ),
         behaviour=CleanShutdown(),
     ),
     Fault(
@@ -255,6 +266,12 @@ FAULTS: Final = table(
         cause="a stop-the-world collection, SIGSTOP, a frozen virtual machine",
         may_break="its session if longer than the session timeout; a leader that wakes up may not know it was replaced",
         usual_for_us=15 * SECOND,
+        aliases=(
+            Alias("pause_broker", "brokers"),
+            Alias("sigstop"),
+            Alias("process_stop"),
+            Alias("hammer_time"),
+        ),
         behaviour=Pause(),
     ),
 )

@@ -6,7 +6,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.kernel.processes import ProcessState
 from cluster_model.lives import OUT_OF_MEMORY
 from faults.expecting import silence
-from faults.fault import SECOND, Aim, Behaviour, Expectation, Fault, Injury, Param, Stage, table
+from faults.fault import SECOND, Aim, Alias, Behaviour, Expectation, Fault, Injury, Param, Stage, table
 from faults.kinds.bouncing import LOOK_US
 from faults.kinds.stopping import refuse_down
 
@@ -102,6 +102,7 @@ FAULTS: Final = table(
         colour="alarm",
         cause="a leak, a heap too small, a request or a fetch far larger than any before",
         may_break="its session or its place in ISRs before it dies; then what a crash breaks",
+        aliases=(Alias("oom"),),
         behaviour=OutOfMemory(),
     ),
 )

@@ -9,7 +9,7 @@ from typing import Any, Final
 from lark import Token, Tree
 
 from playbooks.problems import listed, nearest, shown
-from playbooks.reading.functions import ALL, LEN, Argument, Function
+from playbooks.reading.functions import ALL, ALSO, LEN, Argument, Function
 from playbooks.reading.types import (
     BOOLEAN,
     NUMBER,
@@ -164,9 +164,9 @@ class Compiler:
 
     def _call(self, node: Tree[Token], depth: int) -> Part:
         name, column = str(node.children[0]), _column(node)
-        function = ALL.get(name)
+        function = ALL.get(ALSO.get(name, name))
         if function is None:
-            hint = nearest(name, ALL) or f"; known are {', '.join(ALL)}"
+            hint = nearest(name, (*ALL, *ALSO)) or f"; known are {', '.join(ALL)}"
             raise ConditionError(f"found the function {shown(name)}, which does not exist{hint}", column)
         parts = self._parts(node, depth)
         if function is LEN:

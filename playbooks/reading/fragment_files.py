@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cluster_model.stepping.verbs import MANUAL_VERBS
 from playbooks.loader import FRAGMENT, PLAYBOOK, read_text
-from playbooks.problems import PlaybookError
+from playbooks.problems import PlaybookError, keeping_text
 from playbooks.reading.expectations import read_expectations
 from playbooks.reading.fragments import OnDisk
 from playbooks.reading.includes import Includer
@@ -53,6 +53,7 @@ def read_fragment(path: str | Path) -> Fragment:
     return fragment_of(read_text(path), str(path))
 
 
+@keeping_text
 def fragment_of(text: str, path: str) -> Fragment:
     """The fragment in ``text``; raises :class:`PlaybookError` as :func:`read_fragment` does."""
     root, problems = compose(text, path)

@@ -39,7 +39,8 @@ def fragment_key(includer: str, written: str) -> str:
     """The name of the fragment that the file ``includer`` (empty: the playbook) means by ``written``."""
     if is_bundled(written):
         return written
-    return posixpath.normpath(posixpath.join(posixpath.dirname(includer), written))
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(includer), written))
+    return f"./{path}" if is_bundled(path) else path
 
 
 class OnDisk:

@@ -62,7 +62,8 @@ FUNCTIONS: Final[dict[str, Function]] = {
         Function("committed", ("group", "partition"), 2, NUMBER,
                  "Offset that the group has committed for the partition, the next to be read; -1 for none."),
         Function("group_state", ("group",), 1, TEXT,
-                 'The group\'s state by its coordinator: "Stable", "Empty" ..., "Dead" where it is not known.'),
+                 'The group\'s state by its coordinator: "Stable", "Empty" ..., "Dead" where it is not known; '
+                 "also state(group)."),
         Function("generation", ("group",), 1, NUMBER,
                  "Generation of the group by its coordinator; -1 while nobody knows."),
         Function("owned", ("group",), 1, NUMBER, "Partitions that one of the group's consumers takes for its own."),
@@ -114,3 +115,6 @@ LEN: Final = Function("len", (), 1, NUMBER, "How many elements a list has: len(i
 """The one function that asks the cluster nothing; its argument is any list."""
 
 ALL: Final[dict[str, Function]] = FUNCTIONS | {LEN.name: LEN}
+
+ALSO: Final = {"state": "group_state"}
+"""Other name of a function → its own."""

@@ -14,7 +14,7 @@ from playbooks.reading.fragments import FragmentError, Fragments, fragment_key
 from playbooks.reading.kinds import Record
 from playbooks.reading.notes import Notes
 from playbooks.reading.scopes import Scope
-from playbooks.reading.variables import Putting, Size, restored
+from playbooks.reading.variables import Putting, Size, escaped, restored
 from playbooks.yamlpos import MAX_BYTES, Mapping, Node, Origin, Scalar, Sequence, compose
 
 MAX_DEPTH: Final = 8
@@ -58,10 +58,11 @@ class Includer:
         self._bytes = 0
         self._broken = False
 
-    def whole(self, root: Node, *, unused: bool, fragment: bool = False) -> Node:
+    def whole(self, root: Node, *, unused: bool, fragment: bool = False, written: bool = False) -> Node:
         """The playbook with everything in it. ``unused``: whether variables that nothing uses are mistakes.
 
-        With ``fragment`` it is a fragment read alone: what must be given to it is not known.
+        With ``fragment`` it is a fragment read alone: what must be given to it is not known. With ``written`` a literal
+        ``${`` is left as a file writes it.
 
         Raises:
             PlaybookError: it grows out of proportion.
@@ -71,13 +72,15 @@ class Includer:
         files = self._gathered(_File(root, "", ()))
         scope = self._scope(files)
         if not fragment:
-            scope.need(root.get("include") or root, "include", "a fragment at the head", "vars: {NAME: ...}")
+            scope.need(root.get("include") or root, "include", "", "vars: {NAME: ...}")
         self.variables = tuple(scope.declared)
         tree = self._joined(files, scope)
         if unused and not self._broken:
             scope.unused(root)
         tree = replace(tree, entries={**_own(root), **tree.entries})
-        return restored(tree) if self._literals else tree
+        if not self._literals:
+            return tree
+        return escaped(tree) if written else restored(tree)
 
     def _gathered(self, file: _File, seen: dict[str, bool] | None = None) -> list[_File]:
         """The fragments at the head of a file, theirs before them, each once; and the file itself last."""

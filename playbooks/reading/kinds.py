@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from playbooks.problems import counted, listed, nearest, shown
+from playbooks.problems import closest, counted, listed, nearest, shown
 from playbooks.reading.notes import Notes
 from playbooks.units import (
     DURATION_ALLOWED,
@@ -284,13 +284,15 @@ class Record(Kind):
             notes.refuse(node, key, f"a mapping with the keys {listed(self.keys)}")
             return None
         fields = Fields(node, key)
+        meant: set[str] = set()
         for name, (where, _) in node.entries.items():
             if name not in self.keys:
                 hint = nearest(name, self.keys)
+                meant.add(closest(name, self.keys))
                 allowed = "" if hint else f", allowed are {listed(self.keys)}"
                 notes.problem(where, fields.path(_safe(name)), f"found an unknown key {shown(name)}{allowed}{hint}")
         for name, entry in self.keys.items():
-            if entry.required and name not in node.entries:
+            if entry.required and name not in node.entries and name not in meant:
                 notes.problem(node, key, f"found no key '{name}', which is needed: {entry.doc}")
         return fields
 

@@ -3,12 +3,13 @@
 from dataclasses import dataclass, replace
 
 from playbooks.model import Position, Step, Trigger
+from playbooks.reading.given import counts
 from playbooks.reading.kinds import Fields
 from playbooks.reading.manual import ManualSteps
 from playbooks.reading.notes import Notes
-from playbooks.reading.repeats import MAX_GROUPS, Rounds, is_group, read_group, read_rounds, substitute_in
+from playbooks.reading.repeats import MAX_GROUPS, Rounds, is_group, read_group, read_rounds
 from playbooks.reading.steps import MAX_STEPS, TimedSteps
-from playbooks.reading.versions import is_for
+from playbooks.reading.variables import substitute
 from playbooks.yamlpos import Mapping, Node, Scalar, Sequence, item_key
 
 
@@ -82,7 +83,7 @@ class _Reader:
         first = len(self.steps)
         if steps is not None:
             self._unroll(steps, _Group(number, rounds, fields, trigger, found))
-        if not is_for(fields.get("kafka"), notes):
+        if not counts(fields, notes):
             del self.steps[first:]
 
     def _unroll(self, steps: Sequence, group: "_Group") -> None:
@@ -92,12 +93,9 @@ class _Reader:
             self.steps.append(group.begins(place, self._count))
             self._count += 1
             self._single.begin_round()
-            self.read_list(
-                substitute_in(steps, group.found.variable, value),
-                f"{group.fields.key}.steps",
-                f"{group.number}.",
-                (*group.rounds, place + 1),
-            )
+            round_steps = substitute(steps, {group.found.variable: value}, self._notes)
+            assert isinstance(round_steps, Sequence)  # a list stays one
+            self.read_list(round_steps, f"{group.fields.key}.steps", f"{group.number}.", (*group.rounds, place + 1))
             round_us = max(round_us, self._single.end_round())
             if self._full(steps, f"{group.fields.key}.steps"):
                 return

@@ -132,8 +132,8 @@ def check_operation(operation: Operation, fields: Fields, notes: Notes) -> None:
             )
 
 
-def learn(operation: Operation, fields: Fields, notes: Notes) -> None:
-    """What the steps after this one may speak of."""
+def learn(operation: Operation, fields: Fields, notes: Notes, *, sure: bool = True) -> None:
+    """What the steps after this one may speak of. Where it is not ``sure`` that the step acts, as far as it can be."""
     facts = notes.facts
     topic = fields.get("topic") or str(fields.get("partition", "")).rpartition("-")[0]
     if facts.topics is None or not topic:
@@ -142,10 +142,10 @@ def learn(operation: Operation, fields: Fields, notes: Notes) -> None:
     if operation.name == "create_topic":
         placement = fields.get("placement", ())
         partitions = len(placement) or fields.get("partitions", -1)
-        counts.setdefault(topic, partitions if partitions > 0 else None)
+        counts.setdefault(topic, partitions if sure and partitions > 0 else None)
     elif operation.name == "add_partitions":
         known = counts.get(topic)
-        counts[topic] = None if known is None else max(known, fields.get("total", 0))
+        counts[topic] = max(known, fields.get("total", 0)) if sure and known is not None else None
     replication = {name: factor for name, factor in facts.replication.items() if name != topic}
     kept = facts.replication if operation.name in ("elect_leaders", "delete_records") else replication
     notes.facts = replace(facts, topics=counts, replication=kept)

@@ -5,18 +5,16 @@ from typing import Any, Final
 
 from cluster_model.stepping.verbs import MANUAL_VERBS
 from playbooks.problems import listed, shown
+from playbooks.reading.given import GIVEN
 from playbooks.reading.kinds import BAD, DURATION, Fields, Integer, Key, Kind, Record, Schema, Text
 from playbooks.reading.notes import Notes
 from playbooks.reading.steps import MAX_STEPS, NOTE, TIMED_VERBS, TRIGGERS
-from playbooks.reading.variables import ROUND, substitute
+from playbooks.reading.variables import NAME_ALLOWED, NAME_PATTERN, ROUND
 from playbooks.reading.versions import KAFKA
-from playbooks.yamlpos import Mapping, Node, Scalar, Sequence
+from playbooks.yamlpos import Mapping, Node, Origin, Scalar, Sequence
 
 MAX_GROUPS: Final = 3
 """Groups within each other."""
-
-NAMES: Final = r"[A-Za-z_][A-Za-z0-9_]{0,49}"
-"""How a value that changes from round to round may be called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +24,14 @@ class Filled(Kind):
     of: str
     items: Schema
 
+    @property
+    def allowed(self) -> str:
+        """In words."""
+        return f"a list with at least one {self.of}"
+
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
         if not isinstance(node, Sequence) or not node.items:
-            notes.refuse(node, key, f"a list with at least one {self.of}")
+            notes.refuse(node, key, self.allowed)
             return BAD
         return node
 
@@ -40,18 +43,18 @@ _OWN: Final[dict[str, Key]] = {
     "repeat": Key(Integer(1, MAX_STEPS), "How many rounds there are."),
     "each": Key(Filled("value", {}), "Values instead of a number: a round for each."),
     "as": Key(
-        Text(NAMES, "a name of letters, digits and underscores"),
-        "What the steps call the number of the round, or its value, as in ${round}; 'round' unless given.",
+        Text(NAME_PATTERN, NAME_ALLOWED),
+        "What the steps call the number of the round, or its value, as in ${round}; that unless given.",
     ),
     "steps": Key(Filled("step", {"$ref": "#/$defs/step"}), "The steps of a round.", required=True),
 }
 _TIMED: Final[dict[str, Key]] = {
-    **TRIGGERS,
+    **{name: key for name, key in TRIGGERS.items() if name != "executed"},
     "every": Key(DURATION, "From the beginning of a round to that of the next, or as long as it takes if longer."),
 }
 GROUP: Final[dict[bool, Record]] = {
-    True: Record({**_OWN, "kafka": KAFKA, "note": NOTE}),
-    False: Record({**_TIMED, **_OWN, "kafka": KAFKA, "note": NOTE}),
+    True: Record({**_OWN, "kafka": KAFKA, "given": GIVEN, "note": NOTE}),
+    False: Record({**_TIMED, **_OWN, "kafka": KAFKA, "given": GIVEN, "note": NOTE}),
 }
 """Whether steps are by hand → the keys of a group."""
 
@@ -69,8 +72,6 @@ class Rounds:
     values: tuple[Node, ...]
     numbered: bool
     """Whether the values only count the rounds."""
-    sound: bool
-    """Whether the file says all this; otherwise there is one round, to find what else is wrong."""
 
     def name(self, place: int) -> str:
         """``2 of 3``, and the value where it is more than that number."""
@@ -89,15 +90,8 @@ def read_group(node: Mapping, key: str, notes: Notes, *, manual: bool) -> Fields
     return fields
 
 
-def substitute_in(node: Sequence, name: str, value: Node) -> Sequence:
-    """The list with ``${name}`` put in."""
-    found = substitute(node, {name: value})
-    assert isinstance(found, Sequence)  # a list stays one
-    return found
-
-
 def read_rounds(fields: Fields, notes: Notes) -> Rounds:
-    """The rounds of a group whose keys were read."""
+    """The rounds of a group whose keys were read; one, of an unknown value, where they are wrong."""
     sound = not any(fields.bad(name) for name in ("repeat", "each", "as"))
     if fields.given("repeat") and fields.given("each"):
         message = "found repeat and each together, allowed is one of them"
@@ -111,10 +105,11 @@ def read_rounds(fields: Fields, notes: Notes) -> Rounds:
     variable = fields.get("as", ROUND)
     each: Sequence | None = fields.get("each")
     if sound and each is not None:
-        return Rounds(variable, each.items, numbered=False, sound=True)
-    count = fields.get("repeat", 1) if sound else 1
-    numbers = tuple(Scalar(node.line, node.column, str(number), True, 0) for number in range(1, count + 1))
-    return Rounds(variable, numbers, numbered=True, sound=sound)
+        return Rounds(variable, each.items, numbered=False)
+    if not sound:
+        return Rounds(variable, (Scalar(node.line, node.column, "", True, 0, Origin(unknown=True)),), numbered=True)
+    numbers = range(1, fields.get("repeat", 1) + 1)
+    return Rounds(variable, tuple(Scalar(node.line, node.column, str(n), True, 0) for n in numbers), numbered=True)
 
 
 def _text(node: Node) -> str:

@@ -81,10 +81,11 @@ class Scope:
                 self.declared[name] = Declared(where, value, given=True)
 
     def need(self, at: Node, key: str, fragment: str, how: str) -> None:
-        """Tell which variables of a fragment must be given and are not; ``how`` says how that is done."""
+        """Tell which variables must be given and are not; ``how`` says how. ``fragment``: whose, empty: see there."""
         for name, each in self.declared.items():
             if each.value is None and name not in self._values:
-                message = f"found no value for the variable {shown(name)} of {fragment}, which must be given: "
+                whose = fragment or (each.where.origin or Origin()).path
+                message = f"found no value for the variable {shown(name)} of {whose}, which must be given: "
                 self.notes.problem(at, key, message + how.replace("NAME", name))
                 self._values[name] = None
 

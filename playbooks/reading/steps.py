@@ -5,6 +5,7 @@ from typing import Final, cast
 
 from cluster_model.errors import KafkaError
 from cluster_model.stepping.verbs import MANUAL_VERBS
+from faults.aliases import FAULT_ALIASES, OPERATION_ALIASES, true_name
 from faults.catalogue import CATALOGUE
 from faults.fault import ACCEPTS, Param
 from faults.operations import OPERATIONS
@@ -12,7 +13,8 @@ from faults.sides import OTHER_SIDE
 from faults.spelling import percent
 from playbooks.fault_words import described
 from playbooks.model import Position, Step, StepVerb, Trigger
-from playbooks.problems import listed, nearest, shown
+from playbooks.problems import closest, listed, nearest, shown
+from playbooks.reading.familiar import alias_of, may_name_broker, struck
 from playbooks.reading.given import GIVEN, counts
 from playbooks.reading.kinds import (
     BAD,
@@ -30,7 +32,7 @@ from playbooks.reading.kinds import (
 )
 from playbooks.reading.notes import Notes
 from playbooks.reading.operations import check_operation, learn, operation_kind
-from playbooks.reading.references import ConditionText
+from playbooks.reading.references import BrokerId, ConditionText
 from playbooks.reading.targets import Target, check_sides
 from playbooks.reading.versions import KAFKA
 from playbooks.units import (
@@ -80,14 +82,20 @@ TRIGGERS: Final[dict[str, Key]] = {
 
 TIMED_VERBS: Final[dict[str, Key]] = {
     "inject": Key(
-        Choice(tuple(CATALOGUE), "a fault that 'floodmark faults' lists"), "A fault to inject.", required=True
+        Choice((*CATALOGUE, *FAULT_ALIASES), "a fault that 'floodmark faults' lists"),
+        "A fault to inject.",
+        required=True,
     ),
     "heal": Key(
-        Numbered(("all", *CATALOGUE), "all, or a fault that 'floodmark faults' lists"),
+        Numbered(("all", *CATALOGUE, *FAULT_ALIASES), "all, or a fault that 'floodmark faults' lists"),
         "A fault to heal, by its name or by its number among the run's, or all.",
         required=True,
     ),
-    "admin": Key(Choice(tuple(OPERATIONS)), "An operation of the administrator.", required=True),
+    "admin": Key(
+        Choice((*OPERATIONS, *OPERATION_ALIASES), listed(OPERATIONS)),
+        "An operation of the administrator.",
+        required=True,
+    ),
     "settle": Key(NOW, "Ends the steps: producers stop, faults heal, and the quiet time runs.", required=True),
     "stop": Key(NOW, "Ends the session right here: nothing heals, and there is no quiet time.", required=True),
 }
@@ -117,25 +125,34 @@ def kind_of(param: Param) -> Kind:
 
 
 def timed_record(verb: str, name: str) -> Record:
-    """All keys of a timed step with this verb; ``name`` is the fault or the operation."""
+    """All keys of a timed step with this verb; ``name`` is the fault or the operation, or what else it is called."""
     keys = {**TRIGGERS, verb: TIMED_VERBS[verb]}
+    true, alias = true_name(name), alias_of(name)
     if verb == "inject":
-        fault = CATALOGUE[name]
+        fault = CATALOGUE[true]
+        accepts = (alias.accepts if alias else "") or fault.accepts
+        by_id = may_name_broker(name)
         keys["target"] = Key(
-            Target(fault.accepts, fault.param(OTHER_SIDE) is not None, fault.at_least),
-            f"What it strikes: {ACCEPTS[fault.accepts]}{f'; {fault.target} unless given' if fault.target else ''}.",
-            required=not fault.target,
+            Target(accepts, fault.param(OTHER_SIDE) is not None, fault.at_least),
+            f"What it strikes: {ACCEPTS[accepts]}{f'; {fault.target} unless given' if fault.target else ''}.",
+            required=not fault.target and not by_id,
         )
+        if by_id:
+            keys["broker"] = Key(BrokerId(), "The broker that it strikes, instead of a target.")
         if fault.lasting:
             keys["for"] = Key(DURATION, "How long it lasts; until it is healed unless given.")
         keys |= {"if_any": IF_ANY, **_parameters(fault.params)}
     elif verb == "admin":
-        keys |= {"refused": REFUSED, **_parameters(OPERATIONS[name].params)}
+        keys |= {"refused": REFUSED, **_parameters(OPERATIONS[true].params)}
     return Record({**keys, "kafka": KAFKA, "given": GIVEN, "note": NOTE})
 
 
 def _parameters(params: tuple[Param, ...]) -> dict[str, Key]:
     return {param.name: Key(kind_of(param), described(param), param.default is None) for param in params}
+
+
+COMMON: Final = Record({**TRIGGERS, "for": Key(DURATION, ""), "if_any": IF_ANY, "kafka": KAFKA, "note": NOTE})
+"""Keys that mean the same in every step that has them."""
 
 
 class TimedSteps:
@@ -163,38 +180,51 @@ class TimedSteps:
         before = len(notes.problems)
         verb = the_verb(node, key, tuple(TIMED_VERBS), MANUAL_VERBS, TIMED_HINT, notes, (*TRIGGERS, "kafka", "given"))
         if verb is None:
+            self._others(node, key, notes)
             return None
         if self._ended:
             notes.problem(node, key, f"found a step behind '{self._ended}: now', which ends the steps; allowed is none")
             return None
         name = TIMED_VERBS[verb].kind.read(node.entries[verb][1], f"{key}.{verb}", notes)
         if name is BAD:
+            self._others(node, key, notes)
             return None
         fields: Fields = timed_record(verb, name).read(node, key, notes)
+        target = struck(name, fields, notes) if verb == "inject" else ""
+        name = true_name(name)
         if verb == "admin":
             check_operation(OPERATIONS[name], fields, notes)
         elif OTHER_SIDE in fields.values:
             check_sides(fields, notes)
         trigger = self.trigger(fields, notes)
-        if len(notes.problems) > before or not counts(fields, notes):
-            return None
+        sound = len(notes.problems) == before
         if verb == "admin":
-            learn(OPERATIONS[name], fields, notes)
+            learn(OPERATIONS[name], fields, notes, sure=sound and counts(fields, notes))
+        if not sound or not counts(fields, notes):
+            return None
         self._ended = verb if verb in ENDINGS else ""
         used = {*TRIGGERS, verb, "target", "for", "if_any", "refused", "kafka", "given", "note"}
+        used |= {"broker"} if verb == "inject" else set()
         return Step(
             index=index,
             where=Position(node.line, node.column),
             trigger=trigger,
             verb=cast("StepVerb", verb),
             name=name,
-            target=fields.get("target", ""),
+            target=target,
             params={param: value for param, value in fields.values.items() if param not in used},
             for_us=fields.get("for", -1),
             if_any=fields.get("if_any", False),
             refused=fields.get("refused", ""),
             note=fields.get("note", ""),
         )
+
+    def _others(self, node: YamlMapping, key: str, notes: Notes) -> None:
+        """Note what is wrong with the keys that every step has, where nobody knows which one this is."""
+        fields = Fields(node, key)
+        for name in COMMON.keys:
+            COMMON.fill(fields, name, notes)
+        self.trigger(fields, notes)
 
     def trigger(self, fields: Fields, notes: Notes) -> Trigger:
         """When a step or a group begins."""
@@ -245,7 +275,8 @@ def the_verb(
         return None
     unknown = [where for name, (where, _) in node.entries.items() if name not in known and name != "note"]
     elsewhere = [where for where in unknown if where.text in others]
-    for where in elsewhere or unknown:
+    misspelt = [where for where in unknown if closest(where.text, verbs)]
+    for where in elsewhere or misspelt or unknown:
         if elsewhere:
             notes.problem(where, f"{key}.{where.text}", f"found {shown(where.text)}, {other_hint}")
         else:

@@ -224,15 +224,25 @@ def unknown_variable(name: str, known: Collection[str]) -> str:
 
 def restored(node: Node) -> Node:
     """The tree with its literal ``${`` written out, but for the steps of groups whose rounds are still to come."""
+    return _replaced(node, "${", groups=False)
+
+
+def escaped(node: Node) -> Node:
+    """The tree with its literal ``${`` as a file writes it: ``$${``."""
+    return _replaced(node, "$${", groups=True)
+
+
+def _replaced(node: Node, literal: str, *, groups: bool) -> Node:
     if isinstance(node, Scalar):
-        return replace(node, text=node.text.replace(_LITERAL, "${")) if _LITERAL in node.text else node
+        return replace(node, text=node.text.replace(_LITERAL, literal)) if _LITERAL in node.text else node
     if isinstance(node, Sequence):
-        items = tuple(map(restored, node.items))
+        items = tuple(_replaced(item, literal, groups=groups) for item in node.items)
         same = all(new is old for new, old in zip(items, node.items, strict=True))
         return node if same else replace(node, items=items)
-    waits = "steps" if round_name(node) else ""
+    waits = "steps" if not groups and round_name(node) else ""
     entries = {
-        name: (where, value if name == waits else restored(value)) for name, (where, value) in node.entries.items()
+        name: (where, value if name == waits else _replaced(value, literal, groups=groups))
+        for name, (where, value) in node.entries.items()
     }
     same = all(entries[name][1] is node.entries[name][1] for name in entries)
     return node if same else replace(node, entries=entries)

@@ -1,4 +1,4 @@
-"""The smaller commands: check, library, faults, profiles, replay, report."""
+"""The smaller commands: check, faults, profiles, replay, report."""
 
 import json
 import re
@@ -17,7 +17,6 @@ from faults.catalogue import CATALOGUE
 from faults.fault import FAMILIES
 from faults.operations import OPERATIONS
 from playbooks import layout
-from playbooks.bundled import FRAGMENTS, fragment_names, names, path_of
 from spark_report import job
 from tests.cli.running import Typed
 from tests.support.playbooks import MANUAL
@@ -30,7 +29,7 @@ def test_check_tells_what_is_sound(typed: Type, here: Path) -> None:
     (here / "hand.yaml").write_text(MANUAL)
     done = typed("check", "hand.yaml", "leader-crash")
     assert done.code == 0
-    assert "hand.yaml: sound (3.9-kraft, 6 steps, 1 expectations)" in done.err
+    assert "hand.yaml: sound (3.9-kraft, 6 steps, 1 expectation)" in done.err
     assert "leader-crash: sound" in done.err
 
 
@@ -42,25 +41,6 @@ def test_check_tells_every_mistake_of_every_file(typed: Type, here: Path) -> Non
     assert "one.yaml:1:12: floodmark: " in done.err
     assert "two.yaml:2:1: nonsense: " in done.err
     assert "leader-crash: sound" in done.err
-
-
-def test_library_lists_every_bundled_playbook(typed: Type) -> None:
-    playbooks, fragments = typed("library").out.split("\n\n")
-    assert tuple(line.split()[0] for line in playbooks.splitlines()[1:]) == names()
-    assert tuple(line.split()[0] for line in fragments.splitlines()[1:]) == fragment_names()
-    documents = json.loads(typed("library", "--json").out)
-    assert tuple(document["name"] for document in documents) == names()
-
-
-def test_library_prints_a_playbook_as_it_is(typed: Type) -> None:
-    done = typed("library", "leader-crash")
-    assert done.out == path_of("leader-crash").read_text()
-    fragment = typed("library", "az-loss")
-    assert fragment.out == (FRAGMENTS / "az-loss.yaml").read_text()
-    assert json.loads(typed("library", "az-loss", "--json").out)["variables"]["outage"] == "60s"
-    bad = typed("library", "leader-crush")
-    assert (bad.code, bad.out) == (2, "")
-    assert "did you mean 'leader-crash'?" in bad.err
 
 
 def test_faults_lists_the_catalogue(typed: Type) -> None:

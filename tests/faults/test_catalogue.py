@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 
 from faults.catalogue import CATALOGUE, nearest
-from faults.fault import ACCEPTS, FAMILIES, NUMERIC, Behaviour, Fault, Param
+from faults.fault import ACCEPTS, FAMILIES, NUMERIC, Alias, Behaviour, Fault, Param
 from faults.operations import OPERATIONS, Operation, nearest_operation
 from faults.selectors import SelectorError, parse
 from tui.glyphs import ASCII
@@ -66,6 +66,10 @@ def wanting(fault: Fault) -> list[str]:
         "target": fault.target == "" or is_target(fault.target),
         "example": fault.example == "" or is_target(fault.example),
         "mode": fault.mode in ("", "kraft", "zookeeper"),
+        "aliases": all(
+            each.name.isidentifier() and each.name == each.name.lower() and each.accepts in ("", *ACCEPTS)
+            for each in fault.aliases
+        ),
         "at_least": fault.at_least == 1 or (fault.at_least > 1 and fault.target != ""),
     }
     return [name for name, good in right.items() if not good]
@@ -123,6 +127,8 @@ WRONG: list[tuple[str, Any]] = [
     ("target", "somebody"),
     ("example", "leader("),
     ("mode", "raft"),
+    ("aliases", (Alias("Kill it"),)),
+    ("aliases", (Alias("kill_it", "everybody"),)),
     ("at_least", 0),
     ("at_least", 2),
 ]

@@ -122,9 +122,12 @@ def test_a_parameter_describes_itself_with_range_and_default() -> None:
 
 
 def test_the_schema_tells_an_editor_ranges_and_defaults() -> None:
-    steps = schema()["properties"]["steps"]["items"]["anyOf"]
+    steps = schema()["$defs"]["step"]["anyOf"]
     for name, fault in CATALOGUE.items():
-        step = next(each for each in steps if each.get("properties", {}).get("inject", {}).get("const") == name)
+        verbs = [each.get("properties", {}).get("inject", {}) for each in steps]
+        ways = [way for verb in verbs for way in verb.get("anyOf", [verb])]
+        assert any(name in (way.get("const"), *way.get("enum", ())) for way in ways)
+        step = next(each for each, verb in zip(steps, verbs, strict=True) if f"'{name}'" in str(verb))
         assert step["properties"]["inject"]["description"] == fault.summary
         for param in fault.params:
             assert step["properties"][param.name]["description"] == described(param)

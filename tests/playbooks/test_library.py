@@ -5,11 +5,13 @@ import pytest
 
 from cluster_model.profiles import PROFILE_VERSIONS, modes_of
 from playbooks import bundled
+from playbooks.library_page import page
 from playbooks.loader import load, loads
 from playbooks.model import Playbook
 from playbooks.result import Result
 from playbooks.running import start_session
 from playbooks.settings import apply_settings
+from playbooks.themes import TAGS, THEMES
 
 PAIRS = ("hw-two-rounds", "kip-101-scenario-1", "kip-101-scenario-2")
 TRACES = (
@@ -19,31 +21,6 @@ TRACES = (
     "unclean-election-arithmetic",
 )  # fmt: skip
 """Stepped by hand, and right under every version."""
-INCIDENTS = (
-    "last-replica-power-loss", "power-cut-all", "power-cut-all-flushed", "power-cut-one", "power-cut-elr",
-    "split-leader", "leader-without-followers", "controller-crash", "quorum-lost",
-    "ensemble-lost", "split-leader-zookeeper", "controller-crash-zookeeper", "rolling-restart-blind",
-    "rolling-restart-waiting", "zone-loss", "reassignment-throttled", "zombie-leader",
-    "acks-0-leader-crash", "acks-1-lost-tail", "consumer-truncation", "coordinator-cascade", "ack-lost",
-    "retry-reorders", "offsets-reset", "poll-interval-loop", "partitions-added-latest",
-    "consumer-bounce-eager", "consumer-bounce-static", "consumer-bounce-cooperative", "instance-id-claimed-twice",
-    "retention-overtakes-latest", "retention-overtakes-earliest", "consumer-crash-auto-commit",
-    "consumer-crash-handed-off",
-    "hanging-transaction", "delayed-commit", "exactly-once", "hot-key", "majority-ring",
-    "slow-links", "slow-disk", "full-disk",
-    "ack-reset", "zombie-producer", "traffic-spike",
-    "guarded",
-    "clock-ahead-retention", "session-expiry-controller", "stale-metadata-zombie",
-)  # fmt: skip
-"""What happened to somebody, or what Kafka's own system tests do to it."""
-MATRICES = (
-    "acks-matrix", "delayed-commit-matrix", "last-replica-matrix", "min-isr-matrix", "power-cut-matrix",
-    "retention-matrix", "retry-matrix", "rolling-restart-matrix", "split-leader-matrix", "zone-loss-matrix",
-)  # fmt: skip
-"""Grids of settings; here each runs once, as it stands."""
-TIMED = (
-    "leader-crash", "gc-pause-acks-1", "gc-pause-acks-all", "both-followers-paused", "follower-partitioned", *INCIDENTS,
-)  # fmt: skip
 
 
 def run(name: str, seed: int | None = None) -> Result:
@@ -56,13 +33,10 @@ def playbook(request: pytest.FixtureRequest) -> Playbook:
 
 
 def test_what_is_bundled() -> None:
-    assert set(bundled.names()) == {
-        "sandbox",
-        *TIMED,
-        *TRACES,
-        *MATRICES,
-        *(f"{pair}-{kafka}" for pair in PAIRS for kafka in ("0.10.2", "3.9")),
-    }
+    assert len(bundled.names()) >= 75
+    assert {"sandbox", *TRACES, *(f"{pair}-{kafka}" for pair in PAIRS for kafka in ("0.10.2", "3.9"))} < set(
+        bundled.names()
+    )
 
 
 def test_a_name_that_is_not_bundled_names_the_nearest() -> None:
@@ -84,11 +58,40 @@ def test_each_passes(playbook: Playbook) -> None:
     assert (result.verdict, wrong, result.reason) == ("pass", [], "")
 
 
-def test_the_page_on_playbooks_lists_traces_and_incidents() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "playbooks.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `([a-z0-9-]+)` \|", page, re.MULTILINE)
-    told = [name for name in rows if "-" in name or name in bundled.names()]
-    assert sorted(told) == sorted((*TRACES, *INCIDENTS))
+def test_each_says_where_it_comes_from_and_is_found_by_words_of_the_vocabulary(playbook: Playbook) -> None:
+    assert playbook.origins
+    assert not any(re.search(r"(^|[ /])(reference|scenarios)[./]", text) for text in playbook.origins)
+    assert len([tag for tag in playbook.tags if tag in THEMES]) == 1
+    assert [tag for tag in playbook.tags if tag not in THEMES and tag not in TAGS] == []
+    assert len(set(playbook.tags)) == len(playbook.tags) >= 3
+    assert not ({"safe", "loss"} <= set(playbook.tags))
+
+
+def test_each_passes_under_its_own_version_by_its_own_word(playbook: Playbook) -> None:
+    assert playbook.spec.kafka in playbook.profiles
+    for kafka in playbook.profiles:
+        assert not re.search(rf"mode: (?!{'|'.join(modes_of(kafka))})", playbook.source)
+
+
+def test_the_traces_are_those_that_are_stepped_by_hand(playbook: Playbook) -> None:
+    assert ("traces" in playbook.tags) == playbook.spec.manual
+
+
+def test_every_word_of_the_vocabulary_is_used_but_that_of_grids() -> None:
+    used = {tag for name in bundled.names() for tag in load(bundled.path_of(name)).tags}
+    assert {*THEMES, *TAGS} - used <= {"matrix"}
+
+
+def test_the_page_is_what_the_files_say() -> None:
+    """Write it anew: ``python -m playbooks.library_page > docs/library.md``."""
+    assert (Path(__file__).parents[2] / "docs" / "library.md").read_text(encoding="utf-8") == page()
+
+
+def test_the_page_has_every_playbook_once() -> None:
+    assert sorted(re.findall(r"^### (.+)$", page(), re.MULTILINE)) == list(bundled.names())
+    rows = re.findall(r"^\| \[([^]]+)\]\(#([^)]+)\)", page(), re.MULTILINE)
+    assert sorted(name for name, _anchor in rows) == list(bundled.names())
+    assert [(name, anchor) for name, anchor in rows if anchor != name.replace(".", "")] == []
 
 
 @pytest.mark.parametrize(("kafka", "mode"), [(kafka, mode) for kafka in PROFILE_VERSIONS for mode in modes_of(kafka)])

@@ -10,10 +10,10 @@ from playbooks.changing import changed
 from playbooks.loader import load, loads
 from playbooks.model import Playbook
 from playbooks.problems import PlaybookError
-from playbooks.reading.variables import restored, substitute
+from playbooks.reading.variables import substitute
 from playbooks.running import start_session
 from playbooks.settings import SettingError
-from playbooks.yamlpos import Mapping, Scalar, compose
+from playbooks.yamlpos import Mapping, Scalar, Sequence, compose
 
 S = 1_000_000
 HEAD = "floodmark: 1\ntopics: [{name: orders, placement: [[1, 2, 3]]}]\n"
@@ -187,8 +187,17 @@ def test_a_group_keeps_the_name_of_its_rounds_for_later() -> None:
     assert isinstance(file_wide, Mapping)
     assert isinstance(first := file_wide.get("a"), Scalar)
     assert first.text == "1"
-    steps = substitute(file_wide.get("steps").items[0].get("steps"), {"x": two})  # type: ignore[union-attr]
-    assert restored(steps).items[0].get("note").text == "round 2 of 2 ${x}"  # type: ignore[union-attr]
+    groups = file_wide.get("steps")
+    assert isinstance(groups, Sequence)
+    group = groups.items[0]
+    assert isinstance(group, Mapping)
+    steps = substitute(group.entries["steps"][1], {"x": two})
+    assert isinstance(steps, Sequence)
+    step = steps.items[0]
+    assert isinstance(step, Mapping)
+    note = step.get("note")
+    assert isinstance(note, Scalar)
+    assert note.text == "round 2 of 2 ${x}"
 
 
 def test_rounds_and_variables_together() -> None:

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from playbooks.exit_codes import BAD_INPUT, FAILED, INCONCLUSIVE, INTERNAL, INTERRUPTED, OK
 from playbooks.problems import PlaybookError
+from tui.cli.excerpts import excerpt_of
 
 __all__ = [
     "BAD_INPUT",
@@ -33,6 +34,9 @@ __all__ = [
     "silence",
     "table",
 ]
+
+PIPED = 120
+"""Columns that a line of a file may take where nobody knows how wide the reader's are."""
 
 
 class Quiet(Console):
@@ -73,9 +77,15 @@ def complain(text: str) -> None:
 
 
 def complain_of(error: PlaybookError) -> None:
-    """Every problem of a playbook, a line each, as ``path:line:column: key: message``."""
+    """Every problem of a playbook as ``path:line:column: key: message``, with the line of the file below it."""
+    console = people()
+    width = console.width if console.is_terminal else PIPED
     for problem in error.problems:
         complain(str(problem))
+        excerpt = excerpt_of(error.texts.get(problem.path, ""), problem.line, problem.column, width)
+        if excerpt is not None:
+            say(console, excerpt.line)
+            say(console, excerpt.caret, "bold red" if console.is_terminal else "")
 
 
 def table(console: Console, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -3,22 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
-from playbooks.bundled import FRAGMENTS, fragment_names
+from playbooks.bundled import FRAGMENTS
 from playbooks.loader import read_text
 from playbooks.problems import PlaybookError, counted
 from playbooks.reading.fragment_files import Fragment, fragment_of, is_fragment, read_fragment
-from tui.cli.console import print_document, say, table
+from tui.cli.console import print_document
 from tui.cli.run import to_text
-
-
-def list_fragments(console: Console) -> None:
-    """The bundled fragments, with the variables that a playbook may give them."""
-    found = [bundled(name) for name in fragment_names()]
-    rows = [(each.name, _variables(each), each.title) for each in found]
-    say(console, "")
-    table(console, ("fragment to include", "with", "what happens"), rows)
 
 
 def print_fragment(name: str, *, json: bool) -> None:
@@ -47,11 +37,12 @@ def checked(text: str) -> str:
     if not is_fragment(source, text):
         return ""
     fragment = fragment_of(source, text)
-    variables = _variables(fragment, sign=" = ") or "none"
+    variables = variables_text(fragment, sign=" = ") or "none"
     return f"{text}: sound as far as a fragment can be ({counted(fragment.steps, 'step')}; variables: {variables})"
 
 
-def _variables(fragment: Fragment, sign: str = ": ") -> str:
+def variables_text(fragment: Fragment, sign: str = ": ") -> str:
+    """The variables of a fragment, each with its default if it has one."""
     return ", ".join(name + (f"{sign}{value}" if value else "") for name, value in fragment.variables.items())
 
 

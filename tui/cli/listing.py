@@ -1,4 +1,4 @@
-"""``library``, ``faults``, ``profiles``, ``configs`` and ``check``: what there is, and whether a file is sound."""
+"""``faults``, ``profiles`` and ``configs``: what there is."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -6,74 +6,35 @@ from typing import Any, Final
 from cluster_model.config_key import ConfigKey
 from cluster_model.config_keys import INT_MAX, SCOPES
 from cluster_model.profiles import FLAGS, PROFILE_VERSIONS, Flag, Profile, modes_of
+from faults.aliases import FAULT_ALIASES, OPERATION_ALIASES, called, true_name
 from faults.catalogue import CATALOGUE
 from faults.fault import ACCEPTS, FAMILIES, Fault, Param
 from faults.operations import OPERATIONS, Operation
 from faults.selector_language import SELECTORS
-from playbooks.bundled import fragment_names, names, path_of
 from playbooks.fault_words import allowed_text, default_text, example_step
-from playbooks.loader import PlaybookError, load
 from playbooks.model import Playbook
 from playbooks.problems import listed, nearest, shown
 from playbooks.units import duration_text
-from tui.cli.chosen import read
-from tui.cli.console import BAD_INPUT, OK, answers, complain, complain_of, people, print_document, say, table
-from tui.cli.fragments import checked, list_fragments, print_fragment
+from tui.cli.console import BAD_INPUT, OK, answers, complain, print_document, say, table
 from tui.cli.run import to_text
 
 BY_AGE: Final = sorted(FLAGS, key=lambda flag: flag.since)
 """The rules in the order of the releases that brought them."""
 
 
-def library(name: str | None, *, json: bool) -> int:
-    """List the bundled playbooks and fragments, or print one."""
-    if name in fragment_names() and name not in names():
-        print_fragment(str(name), json=json)
-        return OK
-    if name is not None and name not in names():
-        complain(
-            f"no bundled playbook {shown(name)}{nearest(name, (*names(), *fragment_names()))}; see: floodmark library"
-        )
-        return BAD_INPUT
-    if name is not None:
-        playbook = load(path_of(name))
-        print_document(to_text(_entry(playbook)) if json else playbook.source)
-        return OK
-    playbooks = [load(path_of(each)) for each in names()]
-    if json:
-        print_document(to_text([_entry(each) for each in playbooks]))
-        return OK
-    console = answers()
-    table(console, ("name", "kafka", "what happens"), [(each.name, _profile(each), each.title) for each in playbooks])
-    list_fragments(console)
-    if console.is_terminal:
-        say(console, "run NAME plays one, library NAME prints it, --playbook NAME opens it on the screen")
-    return OK
-
-
-def _profile(playbook: Playbook) -> str:
+def profile_of(playbook: Playbook) -> str:
+    """The version and the mode of a playbook's cluster: ``3.9-kraft``."""
     return Profile.of(playbook.spec.kafka, playbook.spec.mode).name
-
-
-def _entry(playbook: Playbook) -> dict[str, Any]:
-    return {
-        "name": playbook.name,
-        "title": playbook.title,
-        "story": playbook.story,
-        "profile": _profile(playbook),
-        "manual": playbook.spec.manual,
-        "tags": list(playbook.tags),
-        "path": playbook.path,
-        "source": playbook.source,
-    }
 
 
 def faults(name: str | None, *, family: str | None = None, json: bool = False) -> int:
     """List the faults, the operations and the targets, or tell all about one; ``family``: only its faults."""
-    if name is not None and name not in CATALOGUE and name not in OPERATIONS:
+    if name is not None and true_name(name) not in (*CATALOGUE, *OPERATIONS):
         known = (*CATALOGUE, *OPERATIONS)
-        complain(f"no fault {shown(name)}{nearest(name, known)}; there are {', '.join(known)}")
+        hint = nearest(name, (*known, *FAULT_ALIASES, *OPERATION_ALIASES))
+        complain(f"no fault {shown(name)}{hint}; there are {', '.join(known)}")
         return BAD_INPUT
+    name = None if name is None else true_name(name)
     if family is not None and family not in FAMILIES:
         complain(f"--family: found {shown(family)}, allowed is {listed(FAMILIES)}{nearest(family, FAMILIES)}")
         return BAD_INPUT
@@ -118,6 +79,7 @@ def _tell_fault(fault: Fault) -> None:
         ("for", ACCEPTS[fault.accepts]),
         ("target", fault.target),
         ("mode", f"{fault.mode} only" if fault.mode else ""),
+        ("also", ", ".join(called(fault.aliases))),
         ("stands for", fault.cause),
         ("may break", fault.may_break),
         ("healing", fault.heals or "there is nothing to heal"),
@@ -147,6 +109,7 @@ def _tell_operation(operation: Operation) -> None:
     say(console, f"{operation.name}: {operation.title}", "bold")
     say(console, operation.summary)
     rows = [("may break", operation.may_break), ("key", f"a {operation.letter}")]
+    rows += [("also", ", ".join(called(operation.aliases)))] if operation.aliases else []
     rows += [("since", f"Kafka {operation.since}")] if operation.since else []
     for head, text in rows:
         say(console, f"{head:<11}{text}")
@@ -166,6 +129,7 @@ def _default(param: Param) -> str:
 def _fault_entry(fault: Fault) -> dict[str, Any]:
     return {
         "name": fault.name,
+        "aliases": [each.name for each in fault.aliases],
         "key": fault.letter,
         "title": fault.title,
         "summary": fault.summary,
@@ -186,6 +150,7 @@ def _fault_entry(fault: Fault) -> dict[str, Any]:
 def _operation_entry(operation: Operation) -> dict[str, Any]:
     return {
         "name": operation.name,
+        "aliases": [each.name for each in operation.aliases],
         "key": operation.letter,
         "title": operation.title,
         "summary": operation.summary,
@@ -276,22 +241,3 @@ def _taken(key: ConfigKey) -> str:
     if key.type == "str":
         return " | ".join(key.choices) or key.form
     return f"{key.low} or more" if key.high >= INT_MAX else f"{key.low} to {key.high}"
-
-
-def check(files: Sequence[str]) -> int:
-    """Read playbooks without running them; every mistake of every file is told."""
-    code = OK
-    for text in files:
-        try:
-            fragment = checked(text)
-            if fragment:
-                say(people(), fragment)
-                continue
-            playbook = read(text)
-        except PlaybookError as error:
-            complain_of(error)
-            code = BAD_INPUT
-            continue
-        steps, expectations = len(playbook.steps), len(playbook.expectations)
-        say(people(), f"{text}: sound ({_profile(playbook)}, {steps} steps, {expectations} expectations)")
-    return code

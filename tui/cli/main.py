@@ -134,21 +134,30 @@ def _run(
 
 
 @app.command("check")
-def _check(files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Playbooks.")]) -> None:
+def _check(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Playbooks, or folders of them.")],
+    json: JsonOption = False,
+) -> None:
     """Read playbooks without running them; every mistake is told with its place."""
-    from tui.cli.listing import check  # noqa: PLC0415
+    from tui.cli.checking import check  # noqa: PLC0415
 
-    _end(lambda: check(files))
+    _end(lambda: check(files, json=json))
 
 
 @app.command("library")
 def _library(
-    name: Annotated[str | None, typer.Argument(help="Print this one.")] = None, json: JsonOption = False
+    name: Annotated[str | None, typer.Argument(help="Tell all about this one.")] = None,
+    tag: Annotated[str | None, typer.Option(metavar="TAG", help="Only those with this tag, such as loss.")] = None,
+    kafka: Annotated[
+        str | None, typer.Option(metavar="VERSION", help="Only those expected to pass under this version.")
+    ] = None,
+    yaml: Annotated[bool, typer.Option("--yaml", help="Print the file itself.")] = False,
+    json: JsonOption = False,
 ) -> None:
-    """List the bundled playbooks, or print one."""
-    from tui.cli.listing import library  # noqa: PLC0415
+    """List the bundled playbooks by theme, or tell all about one."""
+    from tui.cli.library import Wanted, library  # noqa: PLC0415
 
-    _end(lambda: library(name, json=json))
+    _end(lambda: library(Wanted(name, tag, kafka, yaml, json)))
 
 
 @app.command("faults")

@@ -60,7 +60,9 @@ def run(request: Request) -> int:
 
 def _job(chosen: Chosen, out: Path, until_us: int) -> Job:
     playbook = chosen.playbook
-    return Job(playbook.source, playbook.path, chosen.seed, out, chosen.settings, until_us)
+    return Job(
+        playbook.source, playbook.path, chosen.seed, out, chosen.settings, until_us, fragments=playbook.fragments
+    )
 
 
 def _one_after_other(request: Request, asked: Checked, out: Path, jobs: list[Job]) -> list[Outcome]:

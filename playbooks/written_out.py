@@ -1,0 +1,60 @@
+"""A playbook written out: variables put in, fragments in the place of their includes, one file that needs no other.
+
+Comments and the author's line breaks are not kept. What it means is the same, down to the digest of its run.
+"""
+
+from collections.abc import Mapping as Table
+from typing import Any, Final
+
+import yaml
+
+from playbooks.loader import FRAGMENT, PLAYBOOK
+from playbooks.problems import PlaybookError
+from playbooks.reading.fragments import Kept
+from playbooks.reading.includes import Includer
+from playbooks.reading.notes import Notes
+from playbooks.yamlpos import Mapping, Node, Scalar, Sequence, compose
+
+_LEFT_OUT: Final = ("vars", "include")
+_TEXT: Final = "tag:yaml.org,2002:str"
+_WIDE: Final = 118
+
+
+def written_out(text: str, path: str, fragments: Table[str, str]) -> str:
+    """The playbook in one file without variables; a text that has neither those nor includes as it is.
+
+    Raises:
+        PlaybookError: mistakes in it.
+    """
+    root, problems = compose(text, path)
+    if not isinstance(root, Mapping) or not (any(name in root.entries for name in _LEFT_OUT) or _includes(root)):
+        return text
+    notes = Notes(path, problems)
+    whole = Includer(notes, Kept(path, fragments), PLAYBOOK, FRAGMENT).whole(root, unused=False, written=True)
+    if notes.told or not isinstance(whole, Mapping):
+        raise PlaybookError(notes.told)
+    left = {name: whole.entries[name] for name in PLAYBOOK.keys if name in whole.entries and name not in _LEFT_OUT}
+    written: str = yaml.serialize(_node(Mapping(1, 1, left)), Dumper=yaml.SafeDumper, width=_WIDE, allow_unicode=True)
+    return written
+
+
+def _includes(node: Node) -> bool:
+    """Whether a fragment is included anywhere."""
+    if isinstance(node, Mapping):
+        return "include" in node.entries or any(_includes(value) for _, value in node.entries.values())
+    return isinstance(node, Sequence) and any(map(_includes, node.items))
+
+
+def _node(node: Node) -> Any:
+    if isinstance(node, Sequence):
+        flow = all(isinstance(item, Scalar) for item in node.items)
+        return yaml.SequenceNode("tag:yaml.org,2002:seq", [_node(item) for item in node.items], flow_style=flow)
+    if isinstance(node, Mapping):
+        pairs = [(_node(where), _node(value)) for where, value in node.entries.values()]
+        return yaml.MappingNode("tag:yaml.org,2002:map", pairs, flow_style=False)
+    if node.plain:
+        return yaml.ScalarNode(_RESOLVER.resolve(yaml.ScalarNode, node.text, (True, False)), node.text)
+    return yaml.ScalarNode(_TEXT, node.text, style='"')
+
+
+_RESOLVER: Final[Any] = yaml.resolver.Resolver()

@@ -1,0 +1,141 @@
+"""``floodmark library``: what there is, by theme and by what was asked for, and all about one."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cluster_model.profiles import PROFILE_VERSIONS
+from playbooks.bundled import FRAGMENTS, fragment_names, names, path_of
+from playbooks.loader import load, loads
+from playbooks.plot import timeline
+from playbooks.themes import TAGS, THEMES, heading, theme_of
+from tests.cli.running import Typed
+from tests.support.playbooks import CRASH, MANUAL
+
+Type = Callable[..., Typed]
+WIDTH = 80
+ALL = {name: load(path_of(name)) for name in names()}
+
+
+def listed(out: str) -> list[str]:
+    """The names in a list: the first word of each line that is indented by two."""
+    return re.findall(r"^  ([a-z0-9][^ ]*)", out, re.MULTILINE)
+
+
+def test_every_bundled_playbook_is_listed_once_under_its_theme(typed: Type) -> None:
+    out, _, fragments = typed("library").out.partition("Fragments")
+    assert sorted(listed(out)) == list(names())
+    assert listed(fragments) == list(fragment_names())
+    places = [out.index(f"{heading(theme)} (--tag {theme})") for theme in THEMES]
+    assert places == sorted(places)
+    for theme, start, end in zip(THEMES, places, [*places[1:], len(out)], strict=True):
+        wanted = [name for name in names() if theme_of(ALL[name].tags) == theme]
+        assert listed(out[start:end]) == wanted
+
+
+@pytest.mark.parametrize("tag", [*THEMES, "loss", "elr"])
+def test_a_tag_chooses(typed: Type, tag: str) -> None:
+    wanted = [name for name in names() if tag in ALL[name].tags]
+    assert wanted
+    assert sorted(listed(typed("library", "--tag", tag).out)) == wanted
+    assert [each["name"] for each in json.loads(typed("library", "--tag", tag, "--json").out)] == wanted
+
+
+@pytest.mark.parametrize("kafka", ["0.8.2", "2.1", "4.1"])
+def test_a_version_chooses_together_with_a_tag(typed: Type, kafka: str) -> None:
+    wanted = [name for name in names() if kafka in ALL[name].profiles]
+    assert 0 < len(wanted) < len(names())
+    assert sorted(listed(typed("library", "--kafka", kafka).out)) == wanted
+    both = typed("library", "--kafka", kafka, "--tag", "loss").out
+    assert sorted(listed(both)) == [name for name in wanted if "loss" in ALL[name].tags]
+
+
+def test_what_nothing_fits_is_an_empty_list(typed: Type) -> None:
+    done = typed("library", "--tag", "elr", "--kafka", "0.9")
+    fitting = [name for name in names() if "elr" in ALL[name].tags and "0.9" in ALL[name].profiles]
+    assert sorted(listed(done.out)) == fitting
+    none = typed("library", "--tag", "kraft", "--kafka", "0.8.2")
+    assert (none.code, none.out) == (0, "")
+    assert "no bundled playbook" in none.err
+    assert json.loads(typed("library", "--tag", "kraft", "--kafka", "0.8.2", "--json").out) == []
+
+
+def test_the_file_itself_is_printed_as_it_is(typed: Type) -> None:
+    assert typed("library", "leader-crash", "--yaml").out == path_of("leader-crash").read_text()
+
+
+def test_a_fragment_is_printed_as_it_is(typed: Type) -> None:
+    assert typed("library", "az-loss").out == (FRAGMENTS / "az-loss.yaml").read_text()
+    assert json.loads(typed("library", "az-loss", "--json").out)["variables"]["outage"] == "60s"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["leader-crush"], "did you mean 'leader-crash'?"),
+        (["leader-crush", "--yaml"], "did you mean 'leader-crash'?"),
+        (["--tag", "lose"], "did you mean 'loss'?"),
+        (["--kafka", "0.8"], "--kafka: found '0.8', allowed is 0.8.2"),
+        (["leader-crash", "--tag", "loss"], "found a name and --tag together"),
+        (["leader-crash", "--kafka", "3.9"], "found a name and --kafka together"),
+        (["--yaml"], "--yaml: found no name"),
+        (["leader-crash", "--yaml", "--json"], "found --yaml and --json together"),
+    ],
+)
+def test_what_is_wrong_is_told_and_nothing_is_printed(typed: Type, words: list[str], told: str) -> None:
+    done = typed("library", *words)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+
+
+@pytest.mark.parametrize("name", names())
+def test_all_about_one_is_told_within_80_columns(typed: Type, name: str) -> None:
+    playbook = ALL[name]
+    out = typed("library", name).out
+    flat = " ".join(out.split())
+    assert [line for line in out.splitlines() if len(line) > WIDTH and "/" not in line] == []
+    for text in (playbook.title, playbook.story, *playbook.origins, *playbook.tags):
+        assert " ".join(text.split()) in flat
+    for _when, what in timeline(playbook):
+        assert " ".join(what.split()) in flat
+    for expectation in playbook.expectations:
+        assert " ".join(expectation.text.split()) in flat
+    assert f"floodmark run {name}" in flat
+
+
+def test_the_list_fits_80_columns(typed: Type) -> None:
+    assert [line for line in typed("library").out.splitlines() if len(line) > WIDTH] == []
+
+
+def test_the_document_of_one_is_complete(typed: Type) -> None:
+    document: dict[str, Any] = json.loads(typed("library", "power-cut-elr", "--json").out)
+    playbook = ALL["power-cut-elr"]
+    assert document["theme"] == "durability"
+    assert document["source"] == list(playbook.origins)
+    assert document["profiles"] == list(playbook.profiles)
+    assert document["yaml"] == playbook.source
+    assert [step["when"] for step in document["steps"]] == ["at 40s", "at 50s", "at 55s", "at 80s"]
+    assert document["steps"][2]["what"] == "inject power_loss on broker(1)"
+    assert document["expectations"][-1]["kind"] == "eventually"
+    assert document["commands"][0] == "floodmark run power-cut-elr"
+    assert set(document["tags"]) <= {*THEMES, *TAGS}
+    assert set(document["profiles"]) <= set(PROFILE_VERSIONS)
+
+
+def test_steps_are_told_with_when_they_act() -> None:
+    told = timeline(loads(CRASH, "small.yaml"))
+    assert told[0] == ("at 2s", "inject crash on leader(orders-0) for 3s")
+    assert told[1][0] == "when leader(orders-0) == 2, within 20s"
+    assert told[2] == ("5s of quiet", "producers stop, faults are healed, and then the verdict")
+    assert len(told) == 3
+    by_hand = timeline(loads(MANUAL, "hand.yaml"))
+    assert [when for when, _what in by_hand if when] == [str(number) for number in range(1, 7)]
+
+
+def test_a_broken_file_of_ones_own_is_no_matter_of_the_library(typed: Type, here: Path) -> None:
+    (here / "leader-crash").write_text("nonsense")
+    assert typed("library", "leader-crash").code == 0

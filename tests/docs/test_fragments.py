@@ -1,0 +1,35 @@
+"""The page's example of fragments is what it says: saved under the names in it, it loads, runs and passes."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from playbooks.loader import load
+from playbooks.reading.fragment_files import read_fragment
+from playbooks.running import start_session
+
+PAGE = Path(__file__).parents[2] / "docs" / "playbooks.md"
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> list[Path]:
+    """The files of the page."""
+    blocks = re.findall(
+        r"^```yaml\n# (\S+\.yaml)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    for name, text in blocks:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return [tmp_path / name for name, _text in blocks]
+
+
+def test_the_fragments_are_sound(saved: list[Path]) -> None:
+    assert [read_fragment(path).name for path in saved[:-1]] == ["shop", "bad-day"]
+
+
+def test_the_playbook_that_includes_them_passes(saved: list[Path]) -> None:
+    playbook = load(saved[-1])
+    assert list(playbook.fragments) == ["parts/shop.yaml", "parts/bad-day.yaml", "rolling-restart"]
+    assert [step.target for step in playbook.steps if step.name == "crash"] == ["broker(1)", "broker(2)", "broker(3)"]
+    assert start_session(playbook).finish().verdict == "pass"

@@ -1,0 +1,90 @@
+"""Sessions keep the texts of fragments: whatever looks at one again reads them there, and never on the disk."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from playbooks import layout
+from playbooks.exporting import export
+from playbooks.loader import load, loads
+from playbooks.problems import PlaybookError
+from playbooks.reading_sessions import SessionError, read_session
+from playbooks.recorder import Recorder
+from playbooks.replay import replay
+from playbooks.running import start_session
+from playbooks.written_out import written_out
+from tests.support.shop import FILES, KEPT, MAIN, WRITTEN_OUT, alike, save
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The files in a directory, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    save(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def session(shop: Path) -> Path:
+    """A recorded session, whose fragments have gone from the disk."""
+    recorder = Recorder(shop / "sessions")
+    start_session(load("main.yaml"), recorder=recorder).finish()
+    for name in FILES:
+        (shop / name).unlink()
+    return recorder.path
+
+
+def test_a_session_keeps_its_fragments_and_replays_from_them(session: Path) -> None:
+    assert json.loads((session / layout.FRAGMENTS).read_text()) == KEPT
+    manifest = layout.read_manifest(session)
+    assert manifest is not None
+    assert layout.FRAGMENTS in manifest.files
+    recorded = read_session(session)
+    assert recorded.fragments == KEPT
+    assert replay(recorded).digest == manifest.digest
+    assert load(session / layout.PLAYBOOK).fragments == KEPT
+
+
+def test_changed_fragments_of_a_session_are_refused(session: Path) -> None:
+    path = session / layout.FRAGMENTS
+    text = path.read_text()
+    path.write_text(text.replace("30s", "31s"))
+    with pytest.raises(SessionError, match=r"fragments\.json has changed since the session was sealed"):
+        read_session(session)
+    path.unlink()
+    with pytest.raises(SessionError, match=r"it has no fragments\.json"):
+        read_session(session)
+    path.write_text("[1]")
+    (session / layout.MANIFEST).unlink()
+    with pytest.raises(SessionError, match=r"fragments\.json: found a list, expected an object"):
+        read_session(session)
+    with pytest.raises(PlaybookError, match="its fragments cannot be read"):
+        load(session / layout.PLAYBOOK)
+
+
+def test_a_session_without_fragments_has_no_file_of_them(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    start_session(loads(WRITTEN_OUT, "x.yaml"), recorder=recorder).finish()
+    assert not (recorder.path / layout.FRAGMENTS).exists()
+    (recorder.path / layout.FRAGMENTS).write_text("{}")
+    with pytest.raises(SessionError, match=r"files: fragments\.json is missing"):
+        read_session(recorder.path)
+
+
+def test_a_playbook_is_written_out_in_one_file(shop: Path) -> None:
+    text = MAIN.replace("- heal: all", "- {repeat: 2, as: n, steps: [{heal: all, note: '$${a} ${n} ${zone} $${n}'}]}")
+    one = loads(text, "x.yaml", KEPT)
+    other = loads(written_out(text, "x.yaml", KEPT), "y.yaml", {})
+    assert alike(one, other)
+    assert [step.note for step in other.steps if step.note.startswith("$")] == ["${a} 1 b ${n}", "${a} 2 b ${n}"]
+    assert written_out(WRITTEN_OUT, "x.yaml", {}) == WRITTEN_OUT
+
+
+def test_a_session_with_fragments_is_exported_as_one_file(session: Path) -> None:
+    exported = export(read_session(session))
+    manifest = layout.read_manifest(session)
+    assert manifest is not None
+    assert exported.digest == manifest.digest
+    assert "include" not in exported.text
+    assert start_session(loads(exported.text, "e.yaml")).finish().digest == manifest.digest

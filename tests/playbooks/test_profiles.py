@@ -1,0 +1,110 @@
+"""Bundled playbooks pass under the Kafka versions that they name; how those are read and refused."""
+
+import re
+
+import pytest
+
+from cluster_model.profiles import PROFILE_VERSIONS, modes_of
+from playbooks import bundled
+from playbooks.loader import load, loads
+from playbooks.model import Playbook
+from playbooks.problems import PlaybookError
+from playbooks.reading.versions import ranges_text
+from playbooks.running import start_session
+from playbooks.settings import apply_settings
+
+SMALL = """floodmark: 1
+name: small
+cluster: {{kafka: "2.8", brokers: 1}}
+topics: [{{name: orders, replication: 1}}]
+{keys}
+"""
+BEGINS = r"\bkafka: [\"']?([0-9.]+)(?:\+| ?- ?[0-9.]+)"
+"""Where a file says that something is for some versions only, and the first of these."""
+
+
+def read(keys: str) -> Playbook:
+    return loads(SMALL.format(keys=keys), "small.yaml")
+
+
+def refusals(keys: str) -> list[str]:
+    with pytest.raises(PlaybookError) as error:
+        read(keys)
+    return [str(each) for each in error.value.problems]
+
+
+def representatives(playbook: Playbook) -> list[str]:
+    """The first and the last version that a playbook names, and where something in its file begins to count."""
+    begin = re.findall(BEGINS, playbook.source)
+    chosen = {playbook.profiles[0], playbook.profiles[-1], *begin} & set(playbook.profiles)
+    return [version for version in playbook.profiles if version in chosen and version != playbook.spec.kafka]
+
+
+def others() -> list[tuple[str, str, str]]:
+    """Playbooks that run in time, each with a version and a mode that are not its own."""
+    found = []
+    for playbook in map(load, map(bundled.path_of, bundled.names())):
+        if playbook.spec.manual:
+            continue  # every trace runs under every version in test_library.py
+        modes = re.findall(r"\bmode: (kraft|zookeeper)", playbook.source)
+        found += [(playbook.name, kafka, (modes or modes_of(kafka))[0]) for kafka in representatives(playbook)]
+        if not modes and playbook.spec.kafka == "3.9" and re.search(BEGINS, playbook.source):
+            found.append((playbook.name, "3.9", "zookeeper"))
+    return found
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("name", "kafka", "mode"), others())
+def test_each_passes_under_the_versions_it_names(name: str, kafka: str, mode: str) -> None:
+    text = bundled.path_of(name).read_text(encoding="utf-8")
+    playbook = loads(apply_settings(text, {"cluster.kafka": kafka, "cluster.mode": mode}), name)
+    assert playbook.spec.profile.name == f"{kafka}-{mode}"
+    result = start_session(playbook).finish()
+    wrong = [f"{each.text}: {each.detail}" for each in result.expectations if not each.ok]
+    assert (result.verdict, wrong, result.reason) == ("pass", [], "")
+
+
+def test_versions_of_all_ages_are_tried() -> None:
+    tried = {kafka for _name, kafka, _mode in others()}
+    assert {"0.8.2", "0.10.2", "2.1", "2.4", "3.3", "4.1"} <= tried
+    assert len(others()) > 90
+
+
+def test_a_playbook_is_for_its_own_version_unless_it_names_others() -> None:
+    assert read("").profiles == ("2.8",)
+    assert read("profiles: 2.1").profiles == ("2.1",)
+    assert read("profiles: 3.9+").profiles == ("3.9", "4.0", "4.1")
+    assert read("profiles: 0.8.2+").profiles == PROFILE_VERSIONS
+    assert read("profiles: [3.9+, 0.8.2-0.10.0, 3.9]").profiles == ("0.8.2", "0.9", "0.10.0", "3.9", "4.0", "4.1")
+
+
+@pytest.mark.parametrize("text", ["0.8.2+", "1.1", "0.11-2.6", "0.9-0.10.1, 2.1, 3.9+", "2.4-2.5", "4.0+"])
+def test_versions_are_written_as_they_are_read(text: str) -> None:
+    assert ranges_text(read(f"profiles: [{text}]").profiles) == text
+
+
+def test_where_a_story_comes_from_is_one_text_or_several() -> None:
+    assert read("").origins == ()
+    assert read("source: KIP-966").origins == ("KIP-966",)
+    assert read("source: >-\n  KIP-966,\n  its motivation").origins == ("KIP-966, its motivation",)
+    assert read("source: [KIP-966, 'KAFKA-1211: a bug']").origins == ("KIP-966", "KAFKA-1211: a bug")
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ("source: {kip: 966}", "source: found a mapping, allowed is a text or a list of texts"),
+        ("source:", "source: found nothing"),
+        ("source: []", "source: found no elements, allowed are 1 to 20"),
+        ("source: [KIP-966, []]", "source[2]: found a list"),
+        ("profiles: {from: 2.1}", "profiles: found a mapping, allowed is versions such as 2.1+"),
+        ("profiles: []", "profiles: found no elements"),
+        ("profiles: [2.1+, 2.99]", "profiles[2]: found '2.99'"),
+        ("profiles: 3.9-2.1", "profiles: found '3.9-2.1', allowed is the older version first"),
+        ("profiles: [[2.1]]", "profiles[1]: found a list"),
+    ],
+)
+def test_what_is_wrong_with_them_is_told(keys: str, told: str) -> None:
+    problems = refusals(keys)
+    assert len(problems) == 1
+    assert told in problems[0]
