@@ -100,6 +100,34 @@ def test_a_mutated_playbook_loads_or_is_refused(text: str) -> None:
     check(text)
 
 
+GRIDS = [text for text in TEXTS if "\nvary:" in text]
+NAMES = st.sampled_from(
+    [
+        "acks", "kafka", "mode", "seed", "cases", "cluster.brokers", "steps.1.for", "topics.1.placement", "vars.x",
+        "vary", "vary.acks", "clients.producers", "config", "topics.orders.config.x", "expect.1", "name", "..", "",
+        "a b", "é", "retries", "request.timeout.ms", "groups.config.session.timeout.ms", "steps.99.for", "floodmark",
+        "stepping",
+    ]
+)  # fmt: skip
+VALUES = st.sampled_from(
+    [
+        "1", "all", "'1'", '"\\n"', "[1, 2]", "[[1, 2]]", "{a: b}", "{}", "[]", "~", "1..3", "3..1", "manual", "é",
+        "0.10.2", "&a 1", "*a", "|\n    x", "9" * 30, "true", "leader(orders-0)", "${x}", "30s",
+    ]
+)  # fmt: skip
+
+
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from(GRIDS), st.dictionaries(NAMES, st.lists(VALUES, max_size=3), max_size=3), st.booleans())
+def test_any_grid_loads_or_is_refused(text: str, axes: dict[str, list[str]], given_too: bool) -> None:
+    listed = [f"  {name or repr('')}: [{', '.join(values)}]\n" for name, values in axes.items()]
+    head, _, rest = text.partition("\nvary:")
+    steps = rest[rest.index("\nsteps:") :]
+    if given_too and axes:
+        steps += "".join(f"  - end: acked() == 0\n    given: {{{each.strip()}}}\n" for each in listed)
+    check(f"{head}\nvary:\n{''.join(listed)}{steps}")
+
+
 def cut(draw: st.DrawFn, text: str) -> str:
     start = draw(st.integers(0, len(text)))
     return text[:start] + draw(PIECES) + text[min(len(text), start + draw(st.integers(0, 20))) :]
@@ -130,34 +158,6 @@ def test_mutated_fragments_load_or_are_refused(texts: tuple[str, dict[str, str]]
     for each in fragments.values():
         with suppress(PlaybookError):
             fragment_of(each, "fuzzed.yaml")
-
-
-GRIDS = [text for text in TEXTS if "\nvary:" in text]
-NAMES = st.sampled_from(
-    [
-        "acks", "kafka", "mode", "seed", "cases", "cluster.brokers", "steps.1.for", "topics.1.placement", "vars.x",
-        "vary", "vary.acks", "clients.producers", "config", "topics.orders.config.x", "expect.1", "name", "..", "",
-        "a b", "é", "retries", "request.timeout.ms", "groups.config.session.timeout.ms", "steps.99.for", "floodmark",
-        "stepping",
-    ]
-)  # fmt: skip
-VALUES = st.sampled_from(
-    [
-        "1", "all", "'1'", '"\\n"', "[1, 2]", "[[1, 2]]", "{a: b}", "{}", "[]", "~", "1..3", "3..1", "manual", "é",
-        "0.10.2", "&a 1", "*a", "|\n    x", "9" * 30, "true", "leader(orders-0)", "${x}", "30s",
-    ]
-)  # fmt: skip
-
-
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.sampled_from(GRIDS), st.dictionaries(NAMES, st.lists(VALUES, max_size=3), max_size=3), st.booleans())
-def test_any_grid_loads_or_is_refused(text: str, axes: dict[str, list[str]], given_too: bool) -> None:
-    listed = [f"  {name or repr('')}: [{', '.join(values)}]\n" for name, values in axes.items()]
-    head, _, rest = text.partition("\nvary:")
-    steps = rest[rest.index("\nsteps:") :]
-    if given_too and axes:
-        steps += "".join(f"  - end: acked() == 0\n    given: {{{each.strip()}}}\n" for each in listed)
-    check(f"{head}\nvary:\n{''.join(listed)}{steps}")
 
 
 @settings(max_examples=200, deadline=None)

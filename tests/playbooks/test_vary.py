@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from playbooks.cells import cell_text, settings_of, without_grid
 from playbooks.grid import Axis, Grid, cell_words
-from playbooks.loader import loads
+from playbooks.loader import load, loads
 from playbooks.matrix import Matrix, to_json
 from playbooks.model import Playbook
 from playbooks.problems import PlaybookError
@@ -263,3 +263,26 @@ def test_cells_differ_only_in_what_is_varied(tmp_path: Path) -> None:
     assert {cell["result"]["seed"] for cell in document["cells"]} == {7}
     assert isinstance(matrix, Matrix)
     assert not list(tmp_path.iterdir())
+
+
+def test_an_axis_may_be_a_variable_of_the_file_or_of_a_fragment(tmp_path: Path) -> None:
+    (tmp_path / "load.yaml").write_text(
+        "floodmark: 1\nfragment: load\nvars: {rate: 10/s}\nclients:\n  producers:\n"
+        "    - {name: more, topic: orders, rate: '${rate}', config: {acks: all}}\n"
+    )
+    tail = TAIL.replace("for: 2s", "for: ${pause}") + "  - end: acked() > 1\n    given: {pause: 3s}\n"
+    path = tmp_path / "grid.yaml"
+    path.write_text(
+        HEAD + "include: load.yaml\nvars: {pause: 1s}\nvary: {pause: [1s, 3s], rate: [10/s, 40/s]}\n" + tail
+    )
+    read = load(path)
+    assert read.grid is not None
+    jobs = jobs_of(Varying(read, read.grid, 7, {}))
+    cells = [loads(job.text, job.path, job.fragments) for _cell, job in jobs]
+    assert [(each.steps[0].for_us, each.spec.producers[0].interval_us) for each in cells] == [
+        (1_000_000, 100_000), (1_000_000, 25_000), (3_000_000, 100_000), (3_000_000, 25_000),
+    ]  # fmt: skip
+    assert [len(each.expectations) for each in cells] == [1, 1, 2, 2]
+    path.write_text(path.read_text().replace("10/s, 40/s", "fast"))
+    with pytest.raises(PlaybookError, match=r"vary.rate\[1\]: found 'fast', with which "):
+        load(path)
