@@ -206,7 +206,7 @@ def conclude(
         clients=summed_up(findings.clients, view),
         guards=tuple(findings.guards),
         skipped=tuple(findings.skipped),
-        unavailable=drawn_up(findings.availability, findings.clients, view.now_us),
+        unavailable=drawn_up(findings.availability, findings.clients, view),
     )
 
 
@@ -227,7 +227,7 @@ def _ledger(ledger: LedgerView) -> dict[str, int]:
 
 
 def _loss(lost: RecordsLost) -> dict[str, Any]:
-    """Acknowledged records that are gone, from ``offset`` of the log and ``record`` of the client on."""
+    """Acknowledged records that are gone, from ``offset`` of the log and ``sequence`` of the client on."""
     return {
         "partition": lost.partition,
         "client": lost.client,

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cluster_model.internal_topics import INTERNAL
-from playbooks.availability import Availability, Outages
+from cluster_model.views import ClusterView
+from playbooks.availability import Availability, ClientKey, Outages
 from playbooks.client_books import ClientBooks
 from playbooks.problems import counted
 
@@ -40,24 +41,18 @@ class Unavailable:
     partitions: tuple[Line, ...] = ()
     groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Group → the partitions that it was given and that were out of service at some time."""
+    unserved: tuple[Line, ...] = ()
+    """For each producer and partition that it may write to: both together, refused or without a broker that serves."""
 
     @property
     def us(self) -> int:
-        """What clients felt, summed over clients and partitions."""
-        return sum(each.us for each in self.clients)
+        """How long producers were not served, summed over producers and partitions."""
+        return sum(each.us for each in self.unserved)
 
     @property
     def longest_us(self) -> int:
-        """The longest interval that a client felt."""
-        return max((each.longest_us for each in self.clients), default=0)
-
-    def client_lines(self) -> dict[tuple[str, int], tuple[Line, ...]]:
-        """Client and acks level → its lines."""
-        found: dict[tuple[str, int], tuple[Line, ...]] = {}
-        for each in self.clients:
-            key = (each.client, each.acks)
-            found[key] = (*found.get(key, ()), each)
-        return found
+        """The longest interval in which a producer was not served."""
+        return max((each.longest_us for each in self.unserved), default=0)
 
     def group_lines(self) -> dict[str, tuple[Line, ...]]:
         """Group → the lines of the partitions that it was given."""
@@ -67,10 +62,14 @@ class Unavailable:
     def to_json(self) -> dict[str, Any]:
         """As in the published document."""
         return {
-            **_sums(self.clients),
+            **_sums(self.unserved),
+            "unserved": {
+                client: {"acks": acks_word(acks), **_sums(lines)}
+                for (client, acks), lines in by_client(self.unserved).items()
+            },
             "clients": {
                 client: {"acks": acks_word(acks), **_sums(lines), "partitions": _lines(lines)}
-                for (client, acks), lines in self.client_lines().items()
+                for (client, acks), lines in by_client(self.clients).items()
             },
             "groups": {
                 group: {**_sums(lines), "partitions": [each.partition for each in lines]}
@@ -80,16 +79,61 @@ class Unavailable:
         }
 
 
-def drawn_up(availability: Availability, books: ClientBooks, now_us: int) -> Unavailable:
+def drawn_up(availability: Availability, books: ClientBooks, view: ClusterView) -> Unavailable:
     """The books of now; intervals that are open are cut off here."""
-    clients = {key: each.until(now_us) for key, each in availability.clients.items()}
-    partitions = {name: each.until(now_us) for name, each in availability.partitions.items()}
+    clients = {key: each.until(view.now_us) for key, each in availability.clients.items()}
+    partitions = {name: each.until(view.now_us) for name, each in availability.partitions.items()}
     groups = [(name, _read_by(name, books, partitions)) for name in sorted(books.groups)]
+    unserved = [_unserved(key, clients.get(key), partitions.get(key[2])) for key in sorted(_written(clients, view))]
     return Unavailable(
         tuple([_line(key[2], each, key[0], key[1]) for key, each in sorted(clients.items())]),
         tuple([_line(name, each) for name, each in sorted(partitions.items())]),
         tuple([(name, read) for name, read in groups if read]),
+        tuple([line for line in unserved if line.us]),
     )
+
+
+def _written(clients: Iterable[ClientKey], view: ClusterView) -> dict[ClientKey, None]:
+    """Every producer with each partition that it writes to, or that its topic has."""
+    keys = dict.fromkeys(clients)
+    for producer in view.producers:
+        for partition in view.partitions:
+            if partition.name.rpartition("-")[0] == producer.topic:
+                keys[producer.name, producer.acks, partition.name] = None
+    return keys
+
+
+def _unserved(key: ClientKey, refused: Outages | None, out: Outages | None) -> Line:
+    """Either of the two: an attempt was refused and none succeeded since, or nobody was there to serve it.
+
+    A producer that waits in silence for a paused leader is not served, either. Of more intervals than are kept one by
+    one, only the longer of the two remainders counts.
+    """
+    client, acks, partition = key
+    both = [each for each in (refused, out) if each is not None]
+    spans: list[tuple[int, int]] = []
+    for began_us, ended_us in sorted(span for each in both for span in each.spans):
+        if spans and began_us <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(spans[-1][1], ended_us))
+        else:
+            spans.append((began_us, ended_us))
+    lasted = [ended_us - began_us for began_us, ended_us in spans]
+    rest_us = max((each.us - sum(end - start for start, end in each.spans) for each in both), default=0)
+    rest = max((each.times - len(each.spans) for each in both), default=0)
+    longest_us = max([*lasted, *(each.longest_us for each in both)], default=0)
+    refusals = refused.refusals if refused is not None else 0
+    return Line(
+        partition, sum(lasted) + rest_us, longest_us, len(spans) + rest, refusals, tuple(spans), client, acks
+    )  # fmt: skip
+
+
+def by_client(lines: Iterable[Line]) -> dict[tuple[str, int], tuple[Line, ...]]:
+    """Client and acks level → its lines."""
+    found: dict[tuple[str, int], tuple[Line, ...]] = {}
+    for each in lines:
+        key = (each.client, each.acks)
+        found[key] = (*found.get(key, ()), each)
+    return found
 
 
 def _read_by(group: str, books: ClientBooks, partitions: Mapping[str, Outages]) -> tuple[str, ...]:
@@ -127,9 +171,9 @@ def acks_word(acks: int) -> str:
 
 
 def outage_words(unavailable: Unavailable) -> list[str]:
-    """A line for each client that was refused: ``checkout acks=all 12.3 s over 3 spans, longest 9.1 s``."""
+    """A line for each producer that was not served: ``checkout acks=all 12.3 s over 3 spans, longest 9.1 s``."""
     told = []
-    for (client, acks), lines in unavailable.client_lines().items():
+    for (client, acks), lines in by_client(unavailable.unserved).items():
         sums = _sums(lines)
         if sums["us"]:
             of = f" of {counted(len(lines), 'partition')}" if len(lines) > 1 else ""

@@ -28,7 +28,14 @@ def entered(rows: list[Row], end_us: int, cut: int = -1) -> Unavailable:
         if place == cut:
             books = Availability.loaded(books.save())
         books.enter([SimpleNamespace(**row)])
-    return drawn_up(books, ClientBooks(), end_us)
+    return drawn_up(books, ClientBooks(), seen(end_us))
+
+
+def seen(now_us: int, *partitions: str) -> Any:
+    """A view with one producer of ``orders`` and these partitions; only the names in it count."""
+    named = [SimpleNamespace(name=name) for name in partitions]
+    producers = [SimpleNamespace(name="checkout", acks=-1, topic="orders")] if partitions else []
+    return SimpleNamespace(now_us=now_us, producers=producers, partitions=named)
 
 
 def sums(spans: list[tuple[Any, ...]], key: slice) -> dict[Any, tuple[int, int, int]]:
@@ -76,8 +83,10 @@ def test_a_session_and_the_reports_rule_agree(name: str) -> None:
     assert told(result.unavailable.clients) == sums(twins.client_unavailability(rows, *end), slice(0, 3))
     assert told(result.unavailable.partitions) == sums(twins.partition_unavailability(rows, *end), slice(0, 1))
     document = result.to_json()["unavailable"]
-    assert document["us"] == result.unavailable.us == sum(each["us"] for each in document["clients"].values()) > 0
-    assert document["longest_us"] == max(each["longest_us"] for each in document["clients"].values())
+    assert document["us"] == result.unavailable.us == sum(each["us"] for each in document["unserved"].values()) > 0
+    assert document["longest_us"] == max(each["longest_us"] for each in document["unserved"].values())
+    for client, told_of in document["clients"].items():
+        assert document["unserved"][client]["us"] >= told_of["us"]
 
 
 def _row(each: Any) -> Row:
@@ -150,11 +159,62 @@ def test_a_group_is_out_with_the_partitions_that_it_was_given() -> None:
         event("partition_offline", 4, partition="orders-0", leader_epoch=1),
     ):
         availability.enter([SimpleNamespace(**row)])
-    found = drawn_up(availability, books, 10)
+    found = drawn_up(availability, books, seen(10))
     assert found.to_json()["groups"] == {
         "billing": {"us": 6, "longest_us": 6, "times": 1, "partitions": ["orders-0"]}
     }  # fmt: skip
     assert found.us == 0
+
+
+def test_a_producer_that_waits_for_a_paused_leader_is_not_served() -> None:
+    availability = Availability()
+    for row in (
+        event("became_leader", 1, partition="orders-0", broker=1, leader_epoch=0),
+        event("became_leader", 1, partition="orders-1", broker=2, leader_epoch=0),
+        event("became_leader", 1, partition="carts-0", broker=1, leader_epoch=0),
+        event("node_paused", 10, broker=1),
+        event("node_resumed", 22, broker=1),
+        refused(20),
+        acked(25),
+    ):
+        availability.enter([SimpleNamespace(**row)])
+    found = drawn_up(availability, ClientBooks(), seen(50, "orders-0", "orders-1", "carts-0"))
+    (line,) = found.unserved
+    assert (line.client, line.acks, line.partition, line.spans) == ("checkout", -1, "orders-0", ((10, 25),))
+    assert (found.us, found.longest_us) == (15, 15)
+    assert found.to_json()["unserved"] == {"checkout": {"acks": "all", "us": 15, "longest_us": 15, "times": 1}}
+    assert found.clients[0].us == 5
+
+
+SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)), max_size=8)
+
+
+@given(SPANS, SPANS)
+def test_unserved_is_every_instant_of_either(refusals: list[tuple[int, int]], pauses: list[tuple[int, int]]) -> None:
+    availability = Availability()
+    instants: dict[int, list[Row]] = {0: [event("became_leader", 0, partition="orders-0", broker=1, leader_epoch=0)]}
+    wanted = set()
+    for begun, rows in ((refusals, (refused, acked)), (pauses, ("node_paused", "node_resumed"))):
+        for start, end in _apart(begun):
+            wanted |= set(range(start, end))
+            for at_us, row in zip((start, end), rows, strict=True):
+                made = event(row, at_us, broker=1) if isinstance(row, str) else row(at_us)
+                instants.setdefault(at_us, []).append(made)
+    for at_us in sorted(instants):
+        availability.enter([SimpleNamespace(**row) for row in instants[at_us]])
+    found = drawn_up(availability, ClientBooks(), seen(100, "orders-0"))
+    told_of = {us for line in found.unserved for start, end in line.spans for us in range(start, end)}
+    assert told_of == wanted
+    assert found.us == len(wanted)
+
+
+def _apart(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Those of the spans, given as beginning and length, that begin after the one before has ended."""
+    kept: list[tuple[int, int]] = []
+    for start, length in sorted(spans):
+        if not kept or start > kept[-1][1]:
+            kept.append((start, start + length))
+    return kept
 
 
 @given(st.integers(1, 3 * SPANS_KEPT))

@@ -65,6 +65,7 @@ SHAPE: dict[str, Any] = {
     },
     "unavailable": {
         **SUMS,
+        "unserved": {"checkout": {"acks": str, **SUMS}},
         "clients": {
             "checkout": {
                 "acks": str,
