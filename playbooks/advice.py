@@ -5,7 +5,7 @@ The rules, over the rows whose sessions reached their end:
 1. Rows that cost the same in every measure: they come out the same, and what that is.
 2. One row, or several that cost the same, and every other is beaten: they are named with what they cost.
 3. Otherwise two of the Pareto rows: the *safest*, which loses least (then duplicates, is out and rejects least), and
-   the *most available*, which is refused for the shortest time (then rejects, loses and duplicates least). Where one
+   the *most available*, which stands still for the shortest time (then rejects, loses and duplicates least). Where one
    row is both of them, it is named beside the row that duplicates least.
 
 Only axes that make a difference are named. The sentence begins with what it holds for: the seed or seeds that ran. Rows
@@ -97,7 +97,7 @@ def named(settings: Cell) -> str:
 
 
 def what_words(group: Group) -> str:
-    """What a row costs: ``loses nothing, refuses 1 240 writes and is refused for 9.1 s``."""
+    """What a row costs: ``loses nothing, refuses 1 240 writes and stands still for 9.1 s``."""
     parts = [_losses(group)]
     if torn := group.total("torn"):
         parts.append(f"tears {thousands(torn)} out of their transactions")
@@ -106,9 +106,9 @@ def what_words(group: Group) -> str:
     if rejected := group.total("rejected"):
         parts.append(f"leaves {thousands(rejected)} failed or unknown")
     if out := group.total("unavailable_us"):
-        parts.append(f"is refused for {short_seconds(out)}{' in all' if len(group.rows) > 1 else ''}")
+        parts.append(f"stands still for {short_seconds(out)}{' in all' if len(group.rows) > 1 else ''}")
     elif not rejected:
-        parts.append("is never refused")
+        parts.append("never stops")
     return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
 
 

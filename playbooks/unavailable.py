@@ -106,11 +106,11 @@ def _written(clients: Iterable[ClientKey], view: ClusterView) -> dict[ClientKey,
 def _unserved(key: ClientKey, refused: Outages | None, out: Outages | None) -> Line:
     """Either of the two: an attempt was refused and none succeeded since, or nobody was there to serve it.
 
-    A producer that waits in silence for a paused leader is not served, either. Of more intervals than are kept one by
-    one, only the longer of the two remainders counts.
+    A producer that waits in silence for a paused leader is not served, either; with acks=0 it waits for nobody. Of more
+    intervals than are kept one by one, only the longer of the two remainders counts.
     """
     client, acks, partition = key
-    both = [each for each in (refused, out) if each is not None]
+    both = [each for each in (refused, out if acks else None) if each is not None]
     spans: list[tuple[int, int]] = []
     for began_us, ended_us in sorted(span for each in both for span in each.spans):
         if spans and began_us <= spans[-1][1]:

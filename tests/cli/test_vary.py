@@ -42,7 +42,7 @@ def test_a_grid_runs_and_prints_its_matrix(typed: Type, here: Path) -> None:
     (head,) = [line for line in lines if "verdict" in line]
     assert head.split() == ["min.insync.replicas", "verdict", "acked"]
     assert [line.split()[1] for line in lines[lines.index(head) + 1 :][:2]] == ["1", "2"]
-    assert "With seed 3: all 2 rows: each loses nothing and is never refused." in lines
+    assert "With seed 3: all 2 rows: each loses nothing and never stops." in lines
     assert sessions(here) == 2
 
 

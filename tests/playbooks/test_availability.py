@@ -184,6 +184,9 @@ def test_a_producer_that_waits_for_a_paused_leader_is_not_served() -> None:
     assert (found.us, found.longest_us) == (15, 15)
     assert found.to_json()["unserved"] == {"checkout": {"acks": "all", "us": 15, "longest_us": 15, "times": 1}}
     assert found.clients[0].us == 5
+    careless = seen(50, "orders-0")
+    careless.producers[0].acks = 0
+    assert [line.acks for line in drawn_up(availability, ClientBooks(), careless).unserved] == [-1]
 
 
 SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 9)), max_size=8)

@@ -84,7 +84,7 @@ def power_cut(matrix: Matrix) -> None:
 def zone_loss(matrix: Matrix) -> None:
     spread, two, both = "[[1, 2, 3]]", "[[1, 4, 2]]", "[[1, 4]]"
     out = {p: at(matrix, topics=p, min="2").total("unavailable_us") for p in (spread, two, both)}
-    assert out[spread] < 10 * SECOND < 40 * SECOND < min(out[two], out[both])
+    assert out[spread] < 11 * SECOND < 40 * SECOND < min(out[two], out[both])
     assert at(matrix, topics=two, min="1").total("rejected") == 0 < at(matrix, topics=two, min="2").total("rejected")
     assert lost(at(matrix, topics=both, min="2"))[0] > 100
 
@@ -108,7 +108,7 @@ def rolling_restart(matrix: Matrix) -> None:
 
 
 def retention(matrix: Matrix) -> None:
-    assert advice(matrix) == "With seed 68: all 4 rows: each loses nothing and is never refused."
+    assert advice(matrix) == "With seed 68: all 4 rows: each loses nothing and never stops."
 
 
 def delayed_commit(matrix: Matrix) -> None:

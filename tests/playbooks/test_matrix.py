@@ -30,8 +30,8 @@ FAST = row("acks=1", acked=2140, acked_lost=310)
 
 def test_the_sentence_names_the_safest_and_the_most_available() -> None:
     assert advice(matrix(SAFE, FAST)).replace("\N{NO-BREAK SPACE}", " ") == (
-        "With seed 7: acks=all loses nothing, leaves 1 240 failed or unknown and is refused for 9.1 s; "
-        "acks=1 loses 310 acknowledged and is never refused."
+        "With seed 7: acks=all loses nothing, leaves 1 240 failed or unknown and stands still for 9.1 s; "
+        "acks=1 loses 310 acknowledged and never stops."
     )
 
 
@@ -39,16 +39,16 @@ def test_one_row_that_beats_all_others() -> None:
     worse = row("acks=0", acked_lost=400, rejected=3)
     best = row("acks=all")
     assert advice(matrix(worse, best)) == (
-        "With seed 7: acks=all loses nothing and is never refused; "
+        "With seed 7: acks=all loses nothing and never stops; "
         "every other row is worse in something and better in nothing."
     )
 
 
 def test_rows_that_come_out_the_same() -> None:
     same = matrix(row("acks=1", duplicates=2), row("acks=all", duplicates=2, reordered=5))
-    assert advice(same) == "With seed 7: all 2 rows: each loses nothing, writes 2 twice and is never refused."
+    assert advice(same) == "With seed 7: all 2 rows: each loses nothing, writes 2 twice and never stops."
     assert same.telling == ()
-    assert advice(matrix(row("acks=1"))) == "With seed 7: the playbook as it stands loses nothing and is never refused."
+    assert advice(matrix(row("acks=1"))) == "With seed 7: the playbook as it stands loses nothing and never stops."
 
 
 def test_rows_without_a_verdict_take_no_part() -> None:
@@ -65,7 +65,7 @@ def test_a_row_that_gives_up_nothing_but_duplicates() -> None:
     slow = row("idempotence=true", rejected=2)
     assert advice(matrix(twice, slow)) == (
         "With seed 7: idempotence=true loses nothing and leaves 2 failed or unknown; "
-        "idempotence=false loses nothing, writes 5 twice and is never refused."
+        "idempotence=false loses nothing, writes 5 twice and never stops."
     )
 
 
@@ -84,9 +84,9 @@ def test_axes_that_make_no_difference_are_not_named() -> None:
 
 def test_the_words_of_a_row() -> None:
     both = Group((), (row("", acked_lost=9, committed_lost=4),))
-    assert what_words(both) == "loses 9 acknowledged, 4 of them committed and is never refused"
+    assert what_words(both) == "loses 9 acknowledged, 4 of them committed and never stops"
     seeds = Group((), (row("seed=1", acked_lost=9, unavailable_us=SECOND), row("seed=2", unavailable_us=SECOND)))
-    assert what_words(seeds) == "loses 9 acknowledged (in 1 of 2 seeds) and is refused for 2 s in all"
+    assert what_words(seeds) == "loses 9 acknowledged (in 1 of 2 seeds) and stands still for 2 s in all"
     assert named((("acks", "all"), ("kafka", "3.9"), ("mode", "kraft"))) == "acks=all with kafka=3.9 and mode=kraft"
 
 
