@@ -20,9 +20,9 @@ from playbooks.result import Result
 
 MEASURES: Final = (
     "acked", "acked_lost", "committed_lost", "torn", "duplicates", "reordered", "rejected", "unavailable_us",
-    "longest_us",
+    "longest_us", "reread",
 )  # fmt: skip
-"""What a row tells of a session: records, and virtual microseconds."""
+"""What a row tells of a session: records, and virtual microseconds. ``reread`` is of all groups together."""
 COSTS: Final = ("acked_lost", "committed_lost", "torn", "duplicates", "rejected", "unavailable_us")
 """What rows are compared by; of all of them less is better."""
 TENTH_US: Final = 100_000
@@ -163,6 +163,7 @@ def measured(result: Result) -> dict[str, int]:
         "rejected": ledger.failed + ledger.unknown,
         "unavailable_us": result.unavailable.us,
         "longest_us": result.unavailable.longest_us,
+        "reread": sum(group.reread for group in result.clients.groups),
     }
 
 

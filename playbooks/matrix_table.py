@@ -30,6 +30,7 @@ _HEADS: Final[Mapping[str, str]] = {
     "rejected": "rejected",
     "unavailable_us": "out",
     "longest_us": "longest",
+    "reread": "reread",
 }
 _NAMES: Final = {
     "lost": "lost", "torn": "torn", "duplicates": "duplicated", "reordered": "reordered", "rejected": "rejected",

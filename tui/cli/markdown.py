@@ -26,7 +26,7 @@ def markdown(all_ended: Sequence[Ended], differences: Sequence[Difference] | Non
     """The verdict, a table, what did not pass, and how it differs from a baseline (None: there is none)."""
     regressed = [each.playbook for each in differences or () if each.regression]
     passed = all(each.outcome.code == OK for each in all_ended) and not regressed
-    parts = [f"### floodmark: {'passed' if passed else 'not passed'}", escaped(tally(all_ended))]
+    parts = [f"### floodmark: {'passed' if passed else 'not passed'}", tally(all_ended)]
     if regressed:
         parts.append(f"**{escaped(regression_words(regressed))}**")
     heads = [head for head in HEADS if head != "took"]
