@@ -121,6 +121,28 @@ def test_an_expectation_that_turned_is_a_difference(typed: Type, here: Path) -> 
     assert json.loads(done.out)["first_difference"] is None
 
 
+def test_an_expectation_that_one_side_does_not_have_is_no_difference(typed: Type, here: Path) -> None:
+    rows = leader_crash()
+    left, right = two(here, rows, numbered(row for row in rows if row["kind"] != "expectation_checked"))
+    for pair in ((left, right), (right, left)):
+        done = typed("diff", *pair, "--json")
+        assert (done.code, json.loads(done.out)["turned"]) == (0, [])
+    more = changed(rows, "leader_elected", 2, leader=3, isr=[3, 2], clean=False)
+    parted = typed("diff", right, write_session(here / "t", more, session_id=IDS[0])).out.splitlines()[-1]
+    assert parted.startswith("they differ in events, ")
+    assert "expectations" not in parted
+
+
+def test_who_asked_is_no_difference_but_what_was_asked_is(typed: Type, here: Path) -> None:
+    rows = leader_crash()
+    asked = {"operation_id": 1, "operation": "create_topic", "detail": "more"}
+    mine = numbered([*rows, event("admin_requested", 30 * SECOND, by="operator", **asked)])
+    left, right = two(here, mine, changed(mine, "admin_requested", 0, by="step 2"))
+    assert typed("diff", left, right).code == 0
+    other = write_session(here / "t", changed(mine, "admin_requested", 0, detail="less"), session_id=IDS[0])
+    assert typed("diff", left, other).code == 1
+
+
 def test_ledger_losses_and_time_without_a_leader_stand_side_by_side(typed: Type, here: Path) -> None:
     rows = leader_crash()
     fewer = [row for row in rows if row["kind"] != "records_lost"]
