@@ -101,12 +101,16 @@ def _about(side: Side) -> Rows:
         "floodmark": start.tool_version,
         "live": start.live,
         **{f"--set {path}": value for path, value in start.settings.items()},
-        "state": "torn" if side.torn else "sealed",
+        "state": _state(side),
     }
     if side.manifest is not None:
         told |= {"digest": side.manifest.digest, "events": side.manifest.events}
         return _plain(told) | {"cluster time": (side.manifest.virtual_us, "us")}
     return _plain(told)
+
+
+def _state(side: Side) -> str:
+    return "sealed" if not side.torn else "torn" if side.manifest is None else "recovered"
 
 
 def _verdict(result: Any) -> Rows:

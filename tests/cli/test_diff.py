@@ -177,6 +177,26 @@ def test_a_torn_session_is_compared_as_far_as_it_goes(typed: Type, runs: list[Pa
     assert (done.code, "nothing, for one has no whole event" in " ".join(done.out.split())) == (0, True)
 
 
+def test_a_recovered_session_is_compared_as_far_as_it_goes(typed: Type, runs: list[Path]) -> None:
+    tear(runs[1], (runs[1] / layout.EVENTS).stat().st_size // 2)
+    assert typed("recover", runs[1]).code == 0
+    last = (runs[1] / layout.EVENTS).read_text().splitlines()[-1]
+    for pair in ((runs[0], runs[1]), (runs[1], runs[0])):
+        done = typed("diff", *pair, "--json")
+        told = json.loads(done.out)
+        assert (done.code, told["same"], told["first_difference"]) == (0, True, None)
+        assert told["compared_us"] == json.loads(last)["at_us"]
+        assert any("recovered: the process that recorded it died" in note for note in told["notes"])
+        assert "verdict" not in told
+    state = next(row for row in told["session"] if row["what"] == "state")
+    assert (state["left"], state["right"]) == ("recovered", "sealed")
+    assert typed("diff", runs[1], runs[2]).code == 1
+    log = runs[1] / layout.EVENTS
+    log.write_bytes(log.read_bytes().replace(b"orders-0", b"orders-O", 1))
+    done = typed("diff", runs[0], runs[1])
+    assert (done.code, "has changed since the session was sealed" in done.err) == (2, True)
+
+
 def test_a_sealed_session_that_ends_earlier_differs(typed: Type, here: Path) -> None:
     rows = leader_crash()
     left, right = two(here, rows, rows[:-3])
@@ -208,10 +228,17 @@ def test_sessions_stepped_by_hand_compare_too(typed: Type, here: Path) -> None:
     assert "names: [m1]" in typed("diff", left, right).out
 
 
+def _only_begun(path: Path) -> None:
+    """What a recorder leaves that was killed before its first event."""
+    for file in path.iterdir():
+        file.write_text("") if file.name == layout.EVENTS else file.unlink()
+
+
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
         (lambda path: (path / layout.START).unlink(), "it has no start.json"),
+        (_only_begun, "nothing is recorded in it yet"),
         (lambda path: (path / layout.START).write_text("[]"), "expected an object"),
         (lambda path: (path / layout.RESULT).write_text("{}"), "has changed since the session was sealed"),
         (lambda path: (path / layout.EVENTS).write_text("no\n"), "not an event"),
