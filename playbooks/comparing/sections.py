@@ -10,6 +10,7 @@ from playbooks import layout
 from playbooks.comparing.sides import Side
 from playbooks.comparing.tally import Tally
 from playbooks.reading_sessions import SessionError
+from playbooks.unavailable import of_events
 
 Rows = dict[str, tuple[Any, str]]
 """What → its value, plain as JSON has it, and its unit (``us`` or nothing)."""
@@ -143,16 +144,19 @@ def _counted(tally: Tally) -> Rows:
     return _plain({term.replace("_", " "): tally.ledger[term] for term in LEDGER})
 
 
-def _leaderless(tally: Tally) -> Rows:
-    """Time without a leader: all that events alone tell of availability."""
-    silent = {name: each.leaderless_us for name, each in sorted(tally.partitions.items()) if not _internal(name)}
-    return {f"{name} without a leader": (us, "us") for name, us in silent.items()}
+def _seen(tally: Tally) -> Rows:
+    """What events alone tell of availability: clients' attempts, and partitions that nobody served."""
+    return _lines(of_events(tally.availability, tally.end_us).to_json())
 
 
 def _unavailable(result: Any) -> Rows:
     """What clients could not do, and for how long, as the result has it."""
     told = result["unavailable"]
-    found: Rows = {f"all clients{what}": value for what, value in _outage(told).items()}
+    return {f"all clients{what}": value for what, value in _outage(told).items()} | _lines(told)
+
+
+def _lines(told: Mapping[str, Any]) -> Rows:
+    found: Rows = {}
     for client, its in told.get("clients", {}).items():
         found |= {f"{client} acks={its.get('acks')}{what}": value for what, value in _outage(its).items()}
         for partition, spans in its.get("partitions", {}).items():
@@ -235,7 +239,7 @@ _OF_RESULTS: Final[dict[str, Callable[[Any], Rows]]] = {
 _OF_EVENTS: Final[dict[str, Callable[[Tally], Rows]]] = {
     "expectations": _checked,
     "ledger": _counted,
-    "availability": _leaderless,
+    "availability": _seen,
     "elections": _elections,
     "losses by cause": _losses,
     "partitions": _decided,

@@ -27,6 +27,8 @@ class Head(msgspec.Struct, gc=False):
     at_us: int
     kind: str
     partition: str = ""
+    client: str = ""
+    acks: int = 0
     broker: int = -1
     leader: int = -1
     leader_epoch: int = -1

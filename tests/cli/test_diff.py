@@ -143,7 +143,7 @@ def test_who_asked_is_no_difference_but_what_was_asked_is(typed: Type, here: Pat
     assert typed("diff", left, other).code == 1
 
 
-def test_ledger_losses_and_time_without_a_leader_stand_side_by_side(typed: Type, here: Path) -> None:
+def test_ledger_losses_and_unavailable_time_stand_side_by_side(typed: Type, here: Path) -> None:
     rows = leader_crash()
     fewer = [row for row in rows if row["kind"] != "records_lost"]
     right_rows = numbered(changed(fewer, "node_down", 0, at_us=6 * SECOND))
@@ -154,9 +154,24 @@ def test_ledger_losses_and_time_without_a_leader_stand_side_by_side(typed: Type,
     assert ledger["sent"][0] == ledger["sent"][1] > 0
     assert [(row["left"], row["right"]) for row in told["losses_by_cause"]] == [(3, None)]
     silent = {row["what"]: (row["left"], row["right"]) for row in told["availability"]}
-    # Partition 0 waits from its leader's death at 5 s (6 s) for the next one at 6.95 s; both begin to lead at 0.5 ms.
-    assert silent["orders-0 without a leader"] == (1_950_500, 950_500)
-    assert silent["orders-1 without a leader"] == (500, 500)
+    # Partition 0 waits from its leader's death at 5 s (6 s) for the next one at 6.95 s; its producer from the first
+    # refusal at 5.04 s to the first acknowledgement at 7.01433 s.
+    assert silent["orders-0"] == silent["orders-0 longest"] == (1_950_000, 950_000)
+    assert silent["checkout acks=1"] == silent["checkout orders-0"] == (1_974_330, 1_974_330)
+    assert not any("orders-1" in what for what in silent)
+
+
+def test_events_alone_tell_of_availability_what_the_result_does(typed: Type, runs: list[Path]) -> None:
+    told = json.loads((runs[2] / layout.RESULT).read_text())["unavailable"]
+    wanted = {name: (its["us"], its["longest_us"]) for name, its in told["partitions"].items()}
+    for client, its in told["clients"].items():
+        wanted |= {f"{client} {name}": (each["us"], each["longest_us"]) for name, each in its["partitions"].items()}
+    assert any(us for us, _ in wanted.values())
+    (runs[2] / layout.MANIFEST).unlink()
+    found = json.loads(typed("diff", runs[2], runs[2], "--json", "--all").out)["availability"]
+    rows = {row["what"]: row["left"] for row in found}
+    assert {name: (rows[name], rows[f"{name} longest"]) for name in wanted} == wanted
+    assert all(row["left"] == row["right"] for row in found)
 
 
 def test_a_torn_session_is_compared_as_far_as_it_goes(typed: Type, runs: list[Path]) -> None:
