@@ -60,9 +60,9 @@ def export(recorded: Recorded, *, name: str = "", tell: Telling = lambda text: N
         SessionError: it holds nothing to go by.
         PlaybookError: the session's playbook is not one that this version runs.
     """
-    # Steps are put among the others of one file: what variables and fragments bring has to stand there first.
-    text = written_out(recorded.playbook, str(recorded.path / layout.PLAYBOOK), recorded.fragments)
-    recorded = replace(recorded, playbook=text, fragments={})
+    if recorded.fragments:  # steps are put among the others of one file: what fragments bring has to stand there first
+        text = written_out(recorded.playbook, str(recorded.path / layout.PLAYBOOK), recorded.fragments)
+        recorded = replace(recorded, playbook=text, fragments={})
     progress: Progress = lambda done, total: tell(f"running it again: {done} of {total} events")  # noqa: E731
     story = retell(recorded, progress)
     told = entries(story)

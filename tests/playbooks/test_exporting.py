@@ -308,6 +308,52 @@ def test_variables_stay_where_nothing_has_to_change(tmp_path: Path) -> None:
     assert "'${long}'" in found.text
 
 
+def test_variables_and_comments_stay_beside_what_an_operator_did(tmp_path: Path) -> None:
+    source = timed(settle="1s").source.replace("settle:", "# how long\nvars: {long: 2s, least: 3s}\nsettle:")
+    source += (
+        "steps:\n  # first\n  - {at: 1s, inject: lag, target: broker(2), for: '${long}', given: {long: 2s}}\n"
+        "  - {at: 2s, inject: crash, target: broker(1), given: {long: 3s}}\n"
+        "  - {after: '${least}', heal: all}\n"
+    )
+    session = live(loads(source, "x.yaml"), tmp_path)
+    session.advance(2 * SECOND)
+    session.act(Action("inject", "lag", "broker(1)", {}, SECOND))
+    session.advance(6 * SECOND)
+    found, _ = same(session.finish())
+    # Nothing uses 'least' any more, for its step has a time of its own now: so the file is written out.
+    assert "vars" not in found.text
+    assert "given" not in found.text
+    assert [step.verb for step in loads(found.text, "x.yaml").steps] == ["inject", "inject", "heal", "settle"]
+    kept = live(loads(source.replace("after: '${least}'", "at: '${least}'"), "x.yaml"), tmp_path)
+    kept.advance(2 * SECOND)
+    kept.act(Action("inject", "lag", "broker(1)", {}, SECOND))
+    kept.advance(6 * SECOND)
+    found, _ = same(kept.finish())
+    assert "# how long\nvars: {long: 2s, least: 3s}\n" in found.text
+    assert "  # first\n  - {at: 1s, inject: lag, target: broker(2), for: '${long}', given: {long: 2s}}\n" in found.text
+
+
+def test_a_playbook_in_one_line_is_written_as_keys(tmp_path: Path) -> None:
+    fault = "{at: 1s, inject: lag, target: broker(2), for: 1s}"
+    text = (
+        "{floodmark: 1, name: flowy, cluster: {brokers: 3}, topics: [{name: orders, placement: [[1, 2, 3]]}], "
+        f"clients: {{producers: [{{name: p, topic: orders, rate: 50/s}}]}}, steps: [{fault}], settle: 1s}}\n"
+    )
+    same(Session.start(loads(text, "x.yaml"), seed=5, recorder=Recorder(tmp_path)).finish())
+    session = live(loads(text, "x.yaml"), tmp_path)
+    session.advance(2 * SECOND)
+    session.act(Action("inject", "lag", "broker(1)", {}, SECOND))
+    found, _ = same(session.finish())
+    assert "\nname: flowy-exported\n" in found.text
+    assert [step.verb for step in loads(found.text, "x.yaml").steps] == ["inject", "inject", "settle"]
+
+
+def test_a_name_on_a_line_of_its_own_is_no_hindrance(tmp_path: Path) -> None:
+    text = timed(settle="1s").source.replace("\nname: ", "\nname: >-\n  ")
+    found, _ = same(Session.start(loads(text, "x.yaml"), recorder=Recorder(tmp_path)).finish())
+    assert loads(found.text, "x.yaml").name == loads(text, "x.yaml").name + "-exported"
+
+
 # -- what is found ------------------------------------------------------------------------------------------------
 
 
