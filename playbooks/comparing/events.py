@@ -125,7 +125,7 @@ class _Pair:
         if left[1] == right[1] or _body(left[1]) == _body(right[1]):
             return True
         one, other = self._left.event(left), self._right.event(right)
-        return _counting(one) == _counting(other)
+        return counting(one) == counting(other)
 
     def parting(self, left: Line | None, right: Line | None, before: Iterable[Line]) -> Parting:
         """Two lines that are not the same; what was before them is told as it is on the left."""
@@ -136,7 +136,7 @@ class _Pair:
         )
 
 
-def _counting(recorded: dict[str, Any]) -> dict[str, Any]:
+def counting(recorded: dict[str, Any]) -> dict[str, Any]:
     """What of an event makes a difference: not its number, and not who asked, as in the digest."""
     asked = {"by": ""} if recorded.get("kind") in ASKED else {}
     return {**recorded, "seq": 0, **asked}

@@ -96,7 +96,9 @@ def test_what_variables_decide_is_decided_when_they_are_put_in() -> None:
     assert [(step.verb, step.note, step.trigger) for step in one.steps] == [
         (step.verb, step.note, step.trigger) for step in other.steps
     ]
-    assert [each.text for each in one.expectations] == [each.text for each in other.expectations] == ["violations() == 0"]
+    assert (
+        [each.text for each in one.expectations] == [each.text for each in other.expectations] == ["violations() == 0"]
+    )
     assert written.count("given") == written.count("cluster.brokers") == 1
     assert "pause" not in written
 
