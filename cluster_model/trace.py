@@ -15,7 +15,8 @@ NARRATION: Final = frozenset({"step_taken", "expectation_checked"})
 the playbook made of it have the same."""
 
 ASKED: Final = frozenset({"admin_requested", "admin_answered"})
-"""Kinds that also say who asked: a step or an operator, who does the same in its place. The digest leaves out their field ``by``."""
+"""Kinds that also say who asked: a step or an operator, who does the same in its place. The digest leaves out their
+field ``by``."""
 _TOLD: Final = NARRATION | ASKED
 
 Observer = Callable[[Any], None]

@@ -35,8 +35,8 @@ def draft(story: Story, told: list[Entry], name: str) -> str:
     text = story.recorded.playbook.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
     if not text.endswith("\n"):
         text += "\n"
-    # What cannot be edited, such as a file on one line, or has variables that only steps used which are written anew now,
-    # is written anew as a whole.
+    # What cannot be edited, such as a file on one line, or has variables that nothing would use any more, is written
+    # anew as a whole.
     for whole, write in ((False, _in_place), (False, _anew), (True, _as_it_is), (True, _anew)):
         with suppress(EditError, PlaybookError):
             own = _of_this_session(rewritten(text, _PATH, {}) if whole else text, story, name)
@@ -177,7 +177,7 @@ def _remark(text: str, indent: int) -> list[str]:
 def _head(story: Story) -> str:
     """Where the file comes from."""
     start = story.recorded.start
-    how = "live on the screen" if start.live else "headless"
+    how = "live" if start.live else "headless"
     text = (
         f"Made by floodmark {tool_version()} from the session {start.session_id} of {start.playbook}, recorded {how} "
         f"by floodmark {start.tool_version} at {start.wall_start}, seed {start.seed}"
