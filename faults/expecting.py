@@ -192,6 +192,8 @@ def _silent_line(cluster: Cluster, fault: str, node: int) -> str:
         return f"{who} hears and is heard by nobody"
     if node in group_of(cluster) and not Net(cluster, (node,), ()).decides():
         return f"{who} {_leads(cluster, node)}, and {control_fate(cluster, node)}"
+    if not any(record.leader == node for record in cluster.world.records.values()):
+        return f"{who} leads nothing{_short_of(cluster, node)}"
     session = spelled(cluster.plane.session_us)
     return f"{who} {_leads(cluster, node)}; new leaders after its session of {session}{_short_of(cluster, node)}"
 

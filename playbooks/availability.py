@@ -128,6 +128,14 @@ class Availability:
         self._serving[name] = event.broker if event.kind == "became_leader" else _NOBODY
         self._judge(name, event.at_us)
 
+    def deleted(self, event: Any) -> None:
+        """A partition is no more, and nobody's outage; one of the same name begins anew, with epoch 0."""
+        name = event.partition
+        self._serving.pop(name, None)
+        self._newest.pop(name, None)
+        if name in self.partitions:
+            self.partitions[name].set(False, event.at_us)
+
     def went(self, event: Any) -> None:
         """A process stopped or goes on, or the controller changed its mind about a broker."""
         broker = event.broker
@@ -177,6 +185,7 @@ _HANDLERS: Final[dict[str, Callable[[Availability, Any], None]]] = {
     "records_acked": Availability.acked,
     **dict.fromkeys(("produce_refused", "records_failed", "records_unknown"), Availability.refused),
     **dict.fromkeys(("became_leader", "partition_offline"), Availability.led),
+    "partition_deleted": Availability.deleted,
     **dict.fromkeys(("node_down", "node_up", "node_paused", "node_resumed"), Availability.went),
     **dict.fromkeys(("broker_fenced", "broker_registered"), Availability.went),
 }

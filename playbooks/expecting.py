@@ -37,6 +37,10 @@ def explain(condition: Condition, query: object) -> str:
             parts.append(f"{call}: {error.message}")
         except ConditionError:  # a call that only makes sense inside its condition
             continue
+    try:
+        condition.value(query)
+    except EvaluationError as error:
+        parts += [] if any(error.message in part for part in parts) else [error.message]
     return ", ".join(parts)
 
 

@@ -51,6 +51,11 @@ class Grid:
         for chosen in product(self.cases or ((),), *choices):
             yield tuple(pair for part in chosen for pair in part)
 
+    def lines(self) -> list[str]:
+        """What it runs over, a line for each axis, and one for each case: ``acks: 0, 1, all``."""
+        cases = [", ".join(f"{name}={value}" for name, value in case) for case in self.cases]
+        return [*cases, *(f"{axis.name}: {', '.join(axis.values)}" for axis in self.axes)]
+
     def without(self, name: str) -> "Grid":
         """The grid without an axis; cases keep theirs."""
         return Grid(tuple(axis for axis in self.axes if axis.name != name), self.cases)

@@ -18,7 +18,10 @@ _ROUND_US: Final = tuple(number * _SECOND for number in (1, 2, 5, 10, 20, 30, 60
 """Limits that a person would choose."""
 
 RECOVERIES: Final = {
-    "offline_partitions() == 0": ("no partition was ever without a leader", "every partition had a leader again"),
+    "offline_partitions() == 0": (
+        "the controller always named a leader for every partition",
+        "every partition had a leader again",
+    ),
     "under_min_isr() == 0": ("never fewer in sync than min.insync.replicas", "enough replicas were in sync again"),
     "under_replicated() == 0": ("every replica was in sync all the time", "every replica was in sync again"),
 }
@@ -97,7 +100,7 @@ def _losses(result: Result, spec: ClusterSpec) -> list[Inferred]:
     cause = f": {result.losses[0].cause}" if result.losses and len(result.losses[0].cause) <= 90 else ""
     told = {
         "acked_lost": ("nothing that was acknowledged is gone", f"acknowledged, and gone{cause}"),
-        "committed_lost": ("nor anything that a consumer could have read", "a consumer could have read these"),
+        "committed_lost": ("nothing that a consumer could have read is gone", "a consumer could have read these"),
         "duplicates": ("nothing was written twice", "written more than once"),
         "reordered": ("nothing was written out of order", "written before one that was sent earlier"),
     }

@@ -42,9 +42,10 @@ def section(playbook: Playbook) -> str:
         ("Source", "; ".join(playbook.origins)),
         ("Kafka", f"{ranges_text(playbook.profiles)}; as it stands {own}"),
         ("Tags", ", ".join(playbook.tags)),
+        ("Run over", "; ".join(playbook.grid.lines()) if playbook.grid is not None else ""),
     ]
     lines = [f"### {playbook.name}", "", f"**{_safe(playbook.title)}.**", "", _safe(playbook.story), ""]
-    lines += [f"- {head}: {_safe(text)}" for head, text in rows]
+    lines += [f"- {head}: {_safe(text)}" for head, text in rows if text]
     return "\n".join([*lines, ""])
 
 

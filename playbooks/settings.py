@@ -19,10 +19,13 @@ from typing import Final
 
 import yaml
 
+from cluster_model.config import SCOPES
 from playbooks.problems import listed, nearest, shown
 from playbooks.reading.includes import JOINED
 
 _CLIENTS: Final = ("producers", "groups")
+_PLACES: Final = {"broker": "cluster", "topic": "topics.NAME", "producer": "producers.NAME", "consumer": "groups.NAME"}
+"""Scope of a configuration → where it stands."""
 
 _WORD: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./%+-]*|-[0-9]+", re.ASCII)
 _LIST: Final = re.compile(r"\[[A-Za-z0-9_./%+,\[\] -]*\]", re.ASCII)
@@ -67,9 +70,19 @@ def _apply(text: str, path: str, value: str, fragments: Mapping[str, str], varia
     if not isinstance(root, yaml.MappingNode):
         raise SettingError(f"--set {path}: the playbook is no mapping")
     setting = _Setting(path, value)
+    _refuse_bare_configuration(path, root, setting)
     parts = _of_variable(parts, root, variables, setting)
     _check_reach(parts, root, fragments, setting)
     return _set(text, root, parts, setting)
+
+
+def _refuse_bare_configuration(path: str, root: yaml.MappingNode, setting: "_Setting") -> None:
+    """Refuse one of Kafka's configurations without the place where it is to be set."""
+    places = [f"{_PLACES[scope]}.config.{path}" for scope, keys in SCOPES.items() if path in keys]
+    if places and path not in _names_in(_child_of(root, "vars")):
+        raise setting.error(
+            f"it is set where it belongs, as in {listed(places)}; everywhere at once with --vary {path}={setting.value}"
+        )
 
 
 def _of_variable(parts: list[str], root: yaml.MappingNode, variables: Sequence[str], setting: "_Setting") -> list[str]:

@@ -20,7 +20,7 @@ LONGEST_US: Final = 10_000 * MICROSECONDS["h"]
 
 LARGEST_BYTES: Final = 1024 * BYTES["GiB"]
 
-DURATION_PATTERN: Final = r"[0-9]{1,15}(?:\.[0-9]{1,9})?(?:us|ms|s|m|h)"
+DURATION_PATTERN: Final = r"[0-9]{1,30}(?:\.[0-9]{1,9})?(?:us|ms|s|m|h)"
 RATE_PATTERN: Final = r"[0-9]{1,12}(?:\.[0-9]{1,6})?/(?:us|ms|s|m|h)"
 SIZE_PATTERN: Final = r"[0-9]{1,15}(?:\.[0-9]{1,9})?(?:B|KiB|MiB|GiB)?"
 SHARE_PATTERN: Final = r"[0-9]{1,2}(?:\.[0-9]{1,4})?%"

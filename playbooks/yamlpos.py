@@ -99,7 +99,7 @@ def item_key(item: Node, key: str) -> str:
 def decode(data: bytes, path: str) -> str:
     """The text of a file; raises :class:`PlaybookError` when it is too large or not UTF-8."""
     if len(data) > MAX_BYTES:
-        raise PlaybookError([Problem(path, 1, 1, "", f"found {len(data)} bytes, allowed at most {MAX_BYTES}")])
+        raise PlaybookError([Problem(path, 1, 1, "", f"found more than {MAX_BYTES} bytes, the most allowed")])
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

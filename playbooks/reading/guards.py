@@ -43,6 +43,8 @@ def read_guards(fields: Fields | None, notes: Notes, *, manual: bool) -> Guardin
         notes.problem(fields.node, fields.key, message)
         return None
     if not any(fields.given(name) for name in _LIMITS):
+        if any(name not in GUARDS.keys for name in fields.node.entries):
+            return None  # the unknown key is the mistake, and may be meant for a limit
         notes.problem(fields.node, fields.key, f"found no limit, allowed are {listed(_LIMITS, 'and')}")
         return None
     limits = Limits(

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _NOBODY: Final = -1
+_GONE: Final = -2
+"""In place of the leader of a partition that was deleted."""
 _REFUSALS: Final = ("produce_refused", "records_failed", "records_unknown")
 ANSWERS: Final = ("records_acked", *_REFUSALS)
 """Kinds that tell a producer whether its partition is served."""
@@ -51,13 +53,16 @@ def partition_unavailability(events: "DataFrame", sessions: "DataFrame") -> "Dat
 def leaders_serving(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     """Which broker had taken up the lead of a partition, -1 for none, as intervals.
 
-    A broker that takes up an older epoch than one already seen is a zombie, and ends nobody's service.
+    A broker that takes up an older epoch than one already seen is a zombie, and ends nobody's service. A partition that
+    was deleted is served by nobody and missed by nobody; one of the same name begins anew, with epoch 0.
     """
     order = Window.partitionBy("session_id", "partition").orderBy("at_us", "seq")
-    earlier = order.rowsBetween(Window.unboundedPreceding, -1)
-    offline = F.col("kind") == "partition_offline"
+    deleted, offline = F.col("kind") == "partition_deleted", F.col("kind") == "partition_offline"
+    incarnation = Window.partitionBy("session_id", "partition", "_incarnation").orderBy("at_us", "seq")
+    earlier = incarnation.rowsBetween(Window.unboundedPreceding, -1)
     turns = (
-        events.filter(F.col("kind").isin("became_leader", "partition_offline"))
+        events.filter(F.col("kind").isin("became_leader", "partition_offline", "partition_deleted"))
+        .withColumn("_incarnation", F.sum(deleted.cast("int")).over(order))
         .withColumn("_newest", F.max("leader_epoch").over(earlier))
         .filter(F.col("_newest").isNull() | (F.col("leader_epoch") >= F.col("_newest")))
         .select(
@@ -65,13 +70,14 @@ def leaders_serving(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
             "at_us",
             "seq",
             "partition",
-            F.when(offline, _NOBODY).otherwise(F.col("broker")).alias("broker"),
-            F.when(offline, F.lit("nobody could lead"))
+            F.when(deleted, _GONE).when(offline, _NOBODY).otherwise(F.col("broker")).alias("broker"),
+            F.when(deleted, F.lit("the partition was deleted"))
+            .when(offline, F.lit("nobody could lead"))
             .otherwise(F.concat_ws(" ", F.lit("broker"), "broker", F.lit("became leader in epoch"), "leader_epoch"))
             .alias("label"),
         )
     )
-    return intervals(turns, sessions, ["partition"], ["broker"])
+    return intervals(turns, sessions, ["partition"], ["broker"]).filter(F.col("broker") != _GONE)
 
 
 def broker_outages(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":

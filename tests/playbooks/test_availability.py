@@ -137,6 +137,22 @@ def test_an_older_epoch_serves_nobody() -> None:
     assert line.spans == ((10, 20),)
 
 
+def test_a_deleted_partition_is_missed_by_nobody_and_begins_anew_under_the_same_name() -> None:
+    rows = numbered([
+        event("became_leader", 1, partition="orders-0", broker=1, leader_epoch=3),
+        event("node_down", 10, broker=1, detail="crash"),
+        event("partition_deleted", 14, partition="orders-0"),
+        event("node_up", 20, broker=1),
+        event("became_leader", 21, partition="orders-0", broker=2, leader_epoch=0),
+        event("node_down", 25, broker=1, detail="crash"),
+        event("node_down", 30, broker=2, detail="crash"),
+        event("node_up", 37, broker=2),
+    ])  # fmt: skip
+    (line,) = entered(rows, 50).partitions
+    assert line.spans == ((10, 14), (30, 37))
+    assert told(entered(rows, 50).partitions) == sums(twins.partition_unavailability(rows, 50, 7), slice(0, 1))
+
+
 def test_paused_and_fenced_is_out_until_both_are_over() -> None:
     rows = numbered([
         event("became_leader", 1, partition="orders-0", broker=1, leader_epoch=0),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from cluster_model.errors import ModelError
 from cluster_model.query import Query
 from playbooks.conditions import ALL, FUNCTIONS, Condition, ConditionError, EvaluationError, parse
+from playbooks.expecting import explain
 from playbooks.reading.functions import ALSO
 
 
@@ -306,3 +307,17 @@ def test_other_units_are_refused_as_no_function_has_them(text: str) -> None:
 
 def test_there_is_one_name_for_each_function() -> None:
     assert all(name == function.name for name, function in ALL.items())
+
+
+def test_why_a_condition_has_no_value_is_told() -> None:
+    class Query:
+        def acked(self) -> int:
+            return 5
+
+        def failed(self) -> int:
+            return 0
+
+    assert explain(parse("acked() / failed() > 2"), Query()) == (
+        "acked() is 5, failed() is 0, division by zero: the value after / was 0"
+    )
+    assert explain(parse("acked() > 2"), Query()) == "acked() is 5"

@@ -11,6 +11,7 @@ from faults.action import Action
 from faults.fault import FaultError
 from playbooks import layout, replay
 from playbooks.dry_run import dry_run
+from playbooks.job import Job, Outcome
 from playbooks.reading_sessions import read_session
 from playbooks.recorder import Recorder
 from playbooks.result import Result
@@ -20,6 +21,7 @@ from tests.support.playbooks import timed
 from tui.cli.foretelling import foretold_lines
 from tui.cli.junit import junit
 from tui.cli.printing import skip_words
+from tui.cli.verdicts import Ended
 from tui.viewmodel.telling import Entry, describe
 
 SECOND = 1_000_000
@@ -72,7 +74,9 @@ def test_a_skip_is_told_by_run_by_the_screen_and_in_junit() -> None:
     glyph, role, key, say = describe(result.skipped[0])
     words = say(Entry(key, 12 * SECOND, glyph, role, say, result.skipped[0]))
     assert words == "gc pause on leader(orders-0) skipped: leader(orders-0) means nobody right now"
-    suite = ElementTree.fromstring(junit([result]).split("\n", 1)[1]).find("testsuite")
+    job = Job("", "paused.yaml", result.seed)
+    ended = Ended("paused", Outcome(job, result), "paused", "floodmark run paused.yaml")
+    suite = ElementTree.fromstring(junit([ended]).split("\n", 1)[1]).find("testsuite")
     assert suite is not None
     assert suite.get("skipped") == "1"
     case = suite.find("./testcase[skipped]")

@@ -97,6 +97,18 @@ class TestAvailability:
         ]
         assert told(availability.partition_unavailability(events(rows), ends(one=(99, 1))), "partition") == []
 
+    def test_a_deleted_partition_is_missed_by_nobody_and_begins_anew(self, events: MakeFrame, ends: MakeFrame) -> None:
+        rows = [
+            event("became_leader", 1, partition="p-0", broker=1, leader_epoch=3),
+            event("node_down", 10, broker=1, detail="crash"),
+            event("partition_deleted", 14, partition="p-0"),
+            event("became_leader", 21, partition="p-0", broker=2, leader_epoch=0),
+            event("node_down", 30, broker=2, detail="crash"),
+            event("node_up", 37, broker=2),
+        ]
+        found = told(availability.partition_unavailability(events(rows), ends(one=(99, 5))), "began_us", "ended_us")
+        assert found == [(10, 14), (30, 37)]
+
     def test_a_client_is_out_from_its_first_refusal_to_its_next_acknowledgement(
         self, events: MakeFrame, ends: MakeFrame
     ) -> None:

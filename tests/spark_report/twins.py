@@ -52,6 +52,10 @@ def partition_unavailability(rows: Iterable[Row], end_us: int, end_seq: int) -> 
         elif kind in ("became_leader", "partition_offline") and row["leader_epoch"] >= newest.get(row["partition"], 0):
             newest[row["partition"]] = row["leader_epoch"]
             serving[row["partition"]] = row["broker"] if kind == "became_leader" else -1
+        elif kind == "partition_deleted":
+            serving.pop(row["partition"], None)
+            newest.pop(row["partition"], None)
+            out.set((row["partition"],), False, row)
         for partition, broker in serving.items():
             out.set((partition,), broker < 0 or broker in dead or broker in fenced, row)
     return out.close(end_us, end_seq)

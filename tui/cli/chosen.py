@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from playbooks.bundled import names, path_of
+from playbooks.bundled import fragment_names, names, path_of
 from playbooks.changing import changed
 from playbooks.loader import PlaybookError, Problem, load
 from playbooks.model import Playbook
@@ -30,6 +30,9 @@ def read(text: str) -> Playbook:
     path = Path(text)
     if not path.exists() and text in names():
         return load(path_of(text))
+    if not path.exists() and text in fragment_names():
+        message = f"found a fragment, allowed is a playbook: one includes it by 'include: {text}'"
+        raise PlaybookError([Problem(text, 1, 1, "", message)])
     if not path.exists() and path.suffix not in (".yaml", ".yml") and "/" not in text:
         raise PlaybookError(
             [

@@ -12,7 +12,7 @@ from playbooks.bundled import fragment_names, names, path_of
 from playbooks.loader import load
 from playbooks.model import Playbook, Step
 from playbooks.plot import timeline, when_words
-from playbooks.problems import listed, nearest, shown
+from playbooks.problems import counted, listed, nearest, shown
 from playbooks.reading.versions import ranges_text
 from playbooks.themes import TAGS, THEMES, heading, theme_of
 from playbooks.wording import step_words
@@ -156,6 +156,12 @@ def _tell(playbook: Playbook) -> None:
     for when, what in timeline(playbook):
         _beside(console, f"{'':{GAP}}{when}", what, GAP + (5 if playbook.spec.manual else WHEN))
     say(console, "")
+    if playbook.grid is not None:
+        say(console, f"run over {counted(playbook.grid.size, 'cell')} (--no-vary: once, as it stands)", "bold")
+        for line in playbook.grid.lines():
+            _beside(console, f"{'':{GAP}}-", line, 2 * GAP)
+        say(console, "")
+        under = " as it stands; what holds in other cells only is told by --yaml"
     say(console, f"what must hold{under}", "bold")
     for each in playbook.expectations:
         text = each.text if each.kind != "end" else f"at the end: {each.text}"
@@ -216,6 +222,7 @@ def _entry(playbook: Playbook) -> dict[str, Any]:
         "steps": [_step(each) for each in playbook.steps],
         "settle_us": playbook.settle_us,
         "expectations": [{"kind": each.kind, "text": each.text} for each in playbook.expectations],
+        "vary": playbook.grid.lines() if playbook.grid is not None else [],
         "commands": _commands(playbook),
         "path": playbook.path,
         "yaml": playbook.source,

@@ -143,7 +143,8 @@ def _until(request: Request, chosen: Sequence[Chosen]) -> int | None:
     try:
         until_us = duration_us(request.until)
     except UnitError as error:
-        complain(f"--until: found {request.until!r}, allowed is {error}")
+        allowed = f"allowed is {error}" if str(error).startswith("a ") else str(error)
+        complain(f"--until: found {request.until!r}, {allowed}")
         until_us = None
     manual = [each.playbook.path for each in chosen if each.playbook.spec.manual]
     for path in manual:
