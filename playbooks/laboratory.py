@@ -131,7 +131,7 @@ class Laboratory:
         """Let time pass until a condition holds, and stop right there.
 
         Raises:
-            NeverHeldError: it did not, ``within`` that time.
+            NeverHeldError: it did not, ``within`` that time or before the playbook ended the session.
             LaboratoryError: it is no condition.
         """
         self._check_open()
@@ -140,8 +140,11 @@ class Laboratory:
         while not holds(asked, query):
             if self.now_us >= deadline:
                 raise NeverHeldError(f"{asked.text} did not hold within {within}: {explain(asked, query)}".rstrip(": "))
-            self._session.advance(deadline, 1)
+            over = not self._session.advance(deadline, 1)
             self._collect()
+            if over and not holds(asked, query):
+                where = f"the session ended at {seconds(self.now_us)}"
+                raise NeverHeldError(f"{asked.text} did not hold, {where}: {explain(asked, query)}".rstrip(": "))
         return self
 
     # -- acting -----------------------------------------------------------------------------------------------------

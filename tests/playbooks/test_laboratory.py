@@ -156,3 +156,13 @@ def test_bad_use_is_one_clear_error(use: Callable[[], Any], told: str) -> None:
 def test_a_playbook_that_is_loaded_already_will_do() -> None:
     playbook = timed(expect="- acked() > 0\n")
     assert Laboratory(playbook).run("1s").result.verdict == "pass"
+
+
+def test_a_playbook_that_ends_itself_ends_what_is_waited_for() -> None:
+    text = CRASH.split("steps:")[0] + "steps:\n  - at: 3s\n    VERB: now\nsettle: 5s\n"
+    for verb, end in (("stop", "3.000s"), ("settle", "8.000s")):
+        lab = Laboratory(text.replace("VERB", verb))
+        with pytest.raises(NeverHeldError, match=rf"leader\(orders-0\) == 9 did not hold, .* ended at {end}: leader"):
+            lab.wait("leader(orders-0) == 9")
+        assert lab.events()[-1].values()[0] <= lab.now_us
+        assert lab.result.digest == lab.digest
