@@ -100,6 +100,7 @@ def test_settings_are_made_before_the_cells(typed: Type) -> None:
         (["--vary", "seed=[1"], "--vary seed: '[1' is no list of YAML values"),
         (["--vary", "seed=1,1"], "found '1' twice"),
         (["--vary", "cluster.brokers=1,3"], "found '1', with which topics[1]"),
+        (["--vary", "seed=1,2", "--seed", "7"], "--seed: found 7, but the grid of grid.yaml has an axis of seeds"),
         (["--vary", "seed=1,2", "--no-vary"], "found --vary and --no-vary together"),
         (["--plain"], "--plain: grid.yaml: many sessions run at a time; --no-vary runs it as it stands"),
     ],
@@ -108,6 +109,11 @@ def test_what_is_refused(typed: Type, here: Path, options: list[str], told: str)
     done = typed("run", "grid.yaml", *options)
     assert (done.code, done.out, sessions(here)) == (2, "", 0)
     assert told in done.err
+
+
+def test_a_seed_is_taken_where_the_axis_of_seeds_is_not_run(typed: Type) -> None:
+    assert "--seed: found 7" in typed("run", "fails.yaml", "--seed", "7").err
+    assert json.loads(typed("run", "fails.yaml", "--seed", "7", "--no-vary", "--json").out)["seed"] == 7
 
 
 def test_of_several_playbooks_each_runs_once(typed: Type, here: Path) -> None:

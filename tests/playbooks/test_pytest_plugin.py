@@ -147,6 +147,15 @@ def test_seed_and_settings_change_every_playbook(inside: Any, pytester: pytest.P
     assert found == {"digest": run_case(case).digest, "seed": "5", "verdict": "pass"}
 
 
+def test_a_grid_with_an_axis_of_seeds_keeps_them(tmp_path: Path) -> None:
+    path = tmp_path / "grid.floodmark.yaml"
+    path.write_text(GRID)
+    assert [case.seed for case in cases_of(path, 9)] == [1, 2, 1, 2]
+    path.write_text(PLAYBOOK + "vary:\n  acks: [all, 1]\n")
+    assert [case.seed for case in cases_of(path, 9)] == [9, 9]
+    assert [case.seed for case in cases_of(path)] == [5, 5]
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [
