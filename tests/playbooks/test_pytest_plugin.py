@@ -232,6 +232,21 @@ def test_the_fixtures(inside: Any, pytester: pytest.Pytester) -> None:
     assert all(layout.read_manifest(each) for each in layout.sessions_under(pytester.path / "kept"))
 
 
+UNSEALED = """\
+def test_two(floodmark_cluster):
+    one, other = floodmark_cluster(), floodmark_cluster()
+    BROKEN.settle = lambda: 1 / 0
+"""
+
+
+def test_a_cluster_that_cannot_be_sealed_leaves_the_others_to_be(inside: Any, pytester: pytest.Pytester) -> None:
+    for broken in ("one", "other"):
+        test = UNSEALED.replace("BROKEN", broken)
+        inside("--floodmark-sessions", f"kept-{broken}", test_it__py=test).assert_outcomes(passed=1, errors=1)
+        sealed = [layout.read_manifest(each) for each in layout.sessions_under(pytester.path / f"kept-{broken}")]
+        assert [each is None for each in sealed].count(False) == 1
+
+
 def test_it_costs_nothing_until_it_is_asked_for() -> None:
     program = (
         "import sys, playbooks.pytest_plugin\n"
