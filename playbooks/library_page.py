@@ -43,8 +43,8 @@ def section(playbook: Playbook) -> str:
         ("Kafka", f"{ranges_text(playbook.profiles)}; as it stands {own}"),
         ("Tags", ", ".join(playbook.tags)),
     ]
-    lines = [f"### {playbook.name}", "", f"**{_safe(playbook.title)}.**", "", _safe(playbook.story), ""]
-    lines += [f"- {head}: {_safe(text)}" for head, text in rows]
+    lines = [f"### {playbook.name}", "", f"**{safe(playbook.title)}.**", "", safe(playbook.story), ""]
+    lines += [f"- {head}: {safe(text)}" for head, text in rows]
     return "\n".join([*lines, ""])
 
 
@@ -64,11 +64,6 @@ def _tags(playbooks: list[Playbook]) -> str:
 def _anchor(name: str) -> str:
     """The anchor that Markdown gives to a heading."""
     return name.replace(".", "")
-
-
-def _safe(text: str) -> str:
-    """Text that Markdown takes as it is; names like ``__consumer_offsets`` are no emphasis."""
-    return safe(text).replace("__", "\\_\\_")
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from playbooks.advice import advice, thousands
-from playbooks.grid import SEED, Cell
-from playbooks.markdown import table_text
+from playbooks.grid import SEED, Cell, cell_words
+from playbooks.markdown import escaped, table_text
 from playbooks.matrix import Group, Matrix, Row
 from playbooks.unavailable import short_seconds
 
@@ -119,9 +119,9 @@ def matrix_markdown(matrix: Matrix) -> str:
     """The matrix for a pull request: the table, its notes, and the advice."""
     table = matrix_table(matrix)
     said = advice(matrix)
-    notes = [note.replace(MARK, "\\*", 1) for note in table.notes]
-    parts = [f"### {matrix.playbook}\n", table_text(table.heads, table.rows), *[f"{note}  " for note in notes]]
-    return "\n".join([*parts, *([f"\n**{said}**"] if said else []), ""])
+    notes = [f"{escaped(note)}  " for note in table.notes]
+    parts = [f"### {escaped(matrix.playbook)}\n", table_text(table.heads, table.rows, escaped), *notes]
+    return "\n".join([*parts, *([f"\n**{escaped(said)}**"] if said else []), ""])
 
 
 def _at(groups: Mapping[Cell, Group], wanted: Mapping[str, str]) -> Group | None:
@@ -162,7 +162,7 @@ def error_lines(rows: Sequence[Row]) -> list[str]:
     """Why cells have no verdict, or an inconclusive one."""
     lines = []
     for row in rows:
-        cell = " ".join(f"{name}={value}" for name, value in row.cell)
+        cell = cell_words(row.cell)
         if row.verdict == "error":
             lines.append(f"{cell}: {row.error}")
         elif row.verdict == "inconclusive" and row.result is not None:
