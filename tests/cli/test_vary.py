@@ -136,6 +136,27 @@ def test_a_baseline_tells_cells_apart(typed: Type, here: Path) -> None:
     assert typed("run", "grid.yaml", "--baseline", "b.json").code == 0
 
 
+def test_markdown_of_a_grid_tells_how_it_differs_from_a_baseline(typed: Type, here: Path) -> None:
+    typed("run", "grid.yaml", "--save-baseline", "b.json")
+    same = typed("run", "grid.yaml", "--baseline", "b.json", "--markdown", "-").out
+    assert same.endswith("\n\nNo difference to the baseline in 2 playbooks.\n")
+    (here / "grid.yaml").write_text(GRID.replace("acked() > 0", "acked() == 0"))
+    done = typed("run", "grid.yaml", "--baseline", "b.json", "--markdown", "m.md")
+    assert (done.code, done.out) == (1, "")
+    told = (here / "m.md").read_text()
+    assert told.startswith(same.split("\n", maxsplit=1)[0])
+    assert "Differences to the baseline:\n\n| playbook | trend | what | baseline | now |" in told
+    assert told.count("| verdict | pass | fail |") == 2
+    assert "worse than the baseline" in told
+
+
+def test_cells_never_begun_are_not_run(typed: Type) -> None:
+    done = typed("run", "fails.yaml", "--vary", "min.insync.replicas=2", "--fail-fast", "--jobs", "1", "--json")
+    assert done.code == 1
+    assert [cell["verdict"] for cell in json.loads(done.out)["cells"]] == ["fail", "not run"]
+    assert "not begun" not in done.err
+
+
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_a_matrix_fits_a_terminal(width: int) -> None:
     heads = ("", "min.insync.replicas", "unclean.leader.election.enable", "verdict", "out")
