@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from playbooks.advice import advice, thousands
-from playbooks.grid import SEED, Cell, cell_words
+from playbooks.grid import SEED, Cell, cell_words, value_words
 from playbooks.markdown import escaped, table_text
 from playbooks.matrix import Group, Matrix, Row
 from playbooks.unavailable import short_seconds
@@ -59,7 +59,7 @@ def matrix_table(matrix: Matrix) -> Table:
     seeds = ("seeds ok", "lossy") if several else ()
     heads = ("", *names, "verdict", *seeds, *(_HEADS[name] for name in shown))
     rows = [
-        (MARK if marked else "", *(dict(group.settings).get(name, "") for name in names), group.verdict,
+        (MARK if marked else "", *(value_words(dict(group.settings).get(name, "")) for name in names), group.verdict,
          *([f"{group.passed}/{len(group.rows)}", str(group.lossy)] if several else []),
          *(_value(group, name) for name in shown))
         for group, marked in zip(groups, matrix.front, strict=True)
@@ -73,7 +73,7 @@ def matrix_table(matrix: Matrix) -> Table:
 
 def _axis_notes(matrix: Matrix) -> list[str]:
     """Axes without a column, and those whose column tells nothing."""
-    single = [f"{name}={values[0]}" for name, values in matrix.axes.items() if len(values) == 1]
+    single = [f"{name}={value_words(values[0])}" for name, values in matrix.axes.items() if len(values) == 1]
     same = [name for name in matrix.varied if name not in matrix.telling]
     notes = [f"{' and '.join(single)} in every row"] if single else []
     return [
@@ -110,8 +110,10 @@ def cross_table(matrix: Matrix) -> Table | None:
     rows = []
     for value in matrix.axes[first]:
         cells = [_at(groups, {first: value, second: other}) for other in matrix.axes[second]]
-        rows.append((f"{first}={value}", *("" if each is None else _value(each, measure) for each in cells)))
-    heads = (_NAMES[measure], *(f"{second}={value}" for value in matrix.axes[second]))
+        rows.append(
+            (f"{first}={value_words(value)}", *("" if each is None else _value(each, measure) for each in cells))
+        )
+    heads = (_NAMES[measure], *(f"{second}={value_words(value)}" for value in matrix.axes[second]))
     return Table(heads, tuple(rows), ())
 
 

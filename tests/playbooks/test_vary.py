@@ -315,3 +315,25 @@ def test_given_is_a_use_of_a_variable(tmp_path: Path) -> None:
     path.write_text(f"{HEAD}vars: {{calm: 'yes'}}\n{TAIL}")
     with pytest.raises(PlaybookError, match="found the variable 'calm', which nothing uses"):
         load(path)
+
+
+QUOTED = ["@octocat", "[x](..) | <b>", "[1, 2]", "010", "yes", "# no comment", "a: b", '"said"', "'", "~", "plain"]
+
+
+def test_a_text_in_quotes_stays_what_it_is() -> None:
+    values = yaml.safe_dump(QUOTED, default_style='"').replace("\n- ", "\n    - ").replace("- ", "    - ", 1)
+    read = playbook(
+        f"  word:\n{values}", "vars: {word: none}\n" + TAIL.replace("for: 2s", "for: 2s\n    note: ${word}")
+    )
+    assert read.grid is not None
+    jobs = jobs_of(Varying(read, read.grid, 7, {}))
+    assert [loads(job.text, job.path).steps[0].note for _cell, job in jobs] == QUOTED
+    assert [cell_words(cell) for cell, _job in jobs] == [f"word={text}" for text in QUOTED]
+
+
+def test_a_text_in_quotes_stays_what_it_is_where_none_has_to_be_put_in() -> None:
+    read = playbook("  steps.1.note: ['@octocat', \"[1, 2]\"]\n  acks: ['1', 'all']\n  kafka: ['3.9']\n")
+    assert read.grid is not None
+    assert [axis.values for axis in read.grid.axes] == [('"@octocat"', '"[1, 2]"'), ("1", "all"), ("3.9",)]
+    jobs = jobs_of(Varying(read, read.grid, 7, {}))
+    assert [loads(job.text, job.path).steps[0].note for _cell, job in jobs] == ["@octocat"] * 2 + ["[1, 2]"] * 2
