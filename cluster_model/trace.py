@@ -14,9 +14,10 @@ NARRATION: Final = frozenset({"step_taken", "expectation_checked"})
 """Kinds that say what a playbook did and found, not what happened: the digest leaves them out, so that a session and
 the playbook made of it have the same."""
 
-_ASKED: Final = frozenset({"admin_requested", "admin_answered"})
-"""Kinds that also say who asked: a step or an operator, who does the same in its place."""
-_TOLD: Final = NARRATION | _ASKED
+ASKED: Final = frozenset({"admin_requested", "admin_answered"})
+"""Kinds that also say who asked: a step or an operator, who does the same in its place. The digest leaves out their
+field ``by``."""
+_TOLD: Final = NARRATION | ASKED
 
 Observer = Callable[[Any], None]
 

@@ -7,14 +7,14 @@ from typing import Final
 
 from playbooks.editing import EditError, Listed, commented, listed, put, retriggered, root_of, value_of, without
 from playbooks.inferring import Inferred
-from playbooks.loader import PlaybookError, loads, whole_tree
+from playbooks.loader import PlaybookError, loads
 from playbooks.model import Playbook, Position, Step, Trigger
-from playbooks.node_text import written_whole
 from playbooks.result import Checked
 from playbooks.retelling import Added, Entry, Own, Told
 from playbooks.step_text import block, instant, scalar, step_lines
 from playbooks.story import Story
 from playbooks.version import tool_version
+from playbooks.written_out import rewritten
 
 SUFFIX: Final = "-exported"
 """What the name gets unless another one is wanted."""
@@ -33,10 +33,21 @@ def draft(story: Story, told: list[Entry], name: str) -> str:
         TextError: there is no way to write it.
     """
     text = story.recorded.playbook.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
-    if story.playbook.fragments:
-        text = written_whole(whole_tree(text, _PATH, story.playbook.fragments))
     if not text.endswith("\n"):
         text += "\n"
+    # What cannot be edited, such as a file on one line, or has variables that nothing would use any more, is written
+    # anew as a whole.
+    for whole, write in ((False, _in_place), (False, _anew), (True, _as_it_is), (True, _anew)):
+        with suppress(EditError, PlaybookError):
+            own = _of_this_session(rewritten(text, _PATH, {}) if whole else text, story, name)
+            found = _head(story) + write(own, story, told)
+            if _means(loads(found, _PATH), told):
+                return found
+    raise TextError("what happened cannot be written as steps")
+
+
+def _of_this_session(text: str, story: Story, name: str) -> str:
+    """The file with the name, the seed and the end that are meant. Raises :class:`EditError`."""
     own = story.playbook.name
     text = put(text, "name", scalar(name or (own if own.endswith(SUFFIX) else own + SUFFIX)))
     if story.seed != story.playbook.seed:
@@ -44,14 +55,7 @@ def draft(story: Story, told: list[Entry], name: str) -> str:
     if story.cut and story.settled_us >= 0:
         text = put(text, "settle", instant(story.recorded.until_us - story.settled_us))
     text = without(text, "profiles", "The session is of one version only:")
-    text = without(text, "vary", "The session is one cell of this:")
-    head = _head(story)
-    for write in (_in_place, _anew):
-        with suppress(EditError, PlaybookError):
-            found = head + write(text, story, told)
-            if _means(loads(found, _PATH), told):
-                return found
-    raise TextError("what happened cannot be written as steps")
+    return without(text, "vary", "The session is one cell of this:")
 
 
 def _means(playbook: Playbook, told: list[Entry]) -> bool:
@@ -73,10 +77,17 @@ def _plain(step: Step) -> Step:
     return replace(step, index=0, label="", where=Position(0, 0), trigger=Trigger("at"))
 
 
+def _as_it_is(text: str, story: Story, _told: list[Entry]) -> str:
+    """The author's steps, where nothing came between them."""
+    if not story.as_written:
+        raise EditError("steps that are not as they were written")
+    return text
+
+
 def _in_place(text: str, story: Story, told: list[Entry]) -> str:
     """The author's own lines, with the others among them."""
-    if story.as_written:
-        return text
+    with suppress(EditError):
+        return _as_it_is(text, story, told)
     if value_of(root_of(text), "steps") is None:
         return _anew(text, story, told)
     if any(step.verb == "round" for step in story.playbook.steps):
@@ -166,7 +177,7 @@ def _remark(text: str, indent: int) -> list[str]:
 def _head(story: Story) -> str:
     """Where the file comes from."""
     start = story.recorded.start
-    how = "live on the screen" if start.live else "headless"
+    how = "live" if start.live else "headless"
     text = (
         f"Made by floodmark {tool_version()} from the session {start.session_id} of {start.playbook}, recorded {how} "
         f"by floodmark {start.tool_version} at {start.wall_start}, seed {start.seed}"

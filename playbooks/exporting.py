@@ -1,13 +1,19 @@
 """From a recorded session to a playbook: what its operator did as steps, what came of it as assertions.
 
 The session is run again to find out what happened (:mod:`playbooks.story`), the playbook's text is edited
-(:mod:`playbooks.exported_text`), and the outcome is run: it has to come to the digest that the session had.
+(:mod:`playbooks.exported_text`), and the outcome is run: it has to come to the digest that the session had, or to the
+same events where the end of the recording is missing.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from cluster_model.events import Event
+from cluster_model.trace import NARRATION
 from playbooks import layout
+from playbooks.comparing.events import counting, words
+from playbooks.event_lines import encode
 from playbooks.exported_text import TextError, draft, expecting, remarked
 from playbooks.inferring import candidates, infer
 from playbooks.loader import loads
@@ -60,9 +66,9 @@ def export(recorded: Recorded, *, name: str = "", tell: Telling = lambda text: N
         SessionError: it holds nothing to go by.
         PlaybookError: the session's playbook is not one that this version runs.
     """
-    # Steps are put among the others of one file: what variables and fragments bring has to stand there first.
-    text = written_out(recorded.playbook, str(recorded.path / layout.PLAYBOOK), recorded.fragments)
-    recorded = replace(recorded, playbook=text, fragments={})
+    if recorded.fragments:  # steps are put among the others of one file: what fragments bring has to stand there first
+        text = written_out(recorded.playbook, str(recorded.path / layout.PLAYBOOK), recorded.fragments)
+        recorded = replace(recorded, playbook=text, fragments={})
     progress: Progress = lambda done, total: tell(f"running it again: {done} of {total} events")  # noqa: E731
     story = retell(recorded, progress)
     told = entries(story)
@@ -72,8 +78,12 @@ def export(recorded: Recorded, *, name: str = "", tell: Telling = lambda text: N
         raise ExportError(f"{recorded.path}: {error}") from None
     own = loads(text, PATH)
     watched = candidates(own.spec)
-    result, query, healed_us = _run(loads(expecting(text, watched), PATH), tell)
-    _same(recorded, result)
+    check = _Check(recorded) if recorded.cut_short else None
+    result, query, healed_us = _run(loads(expecting(text, watched), PATH), tell, check)
+    if check is not None:
+        check.finish()
+    else:
+        _same(recorded, result)
     inferred = infer(result, query, own.spec, healed_us, own.expectations)
     judged = result.expectations[len(result.expectations) - len(watched) - len(own.expectations) :]
     text = expecting(remarked(text, judged[: len(own.expectations)]), inferred)
@@ -89,7 +99,7 @@ def export(recorded: Recorded, *, name: str = "", tell: Telling = lambda text: N
 
 
 def _same(recorded: Recorded, result: Result) -> None:
-    wanted = result.digest if recorded.cut_short or recorded.manifest is None else recorded.manifest.digest
+    wanted = recorded.manifest.digest if recorded.manifest is not None else ""
     if result.digest != wanted:
         raise ExportError(
             f"the playbook made of {recorded.path} does not come to the same: "
@@ -97,11 +107,50 @@ def _same(recorded: Recorded, result: Result) -> None:
         )
 
 
-def _run(playbook: Playbook, tell: Telling) -> tuple[Result, object, int]:
+class _Check:
+    """Holds the events of a run against those of a session whose end is missing, and which has no digest of its own."""
+
+    def __init__(self, recorded: Recorded) -> None:
+        self._path = recorded.path
+        self._wanted = (line for line in recorded.events.splitlines() if _kind(line) not in NARRATION)
+        self._next = next(self._wanted, None)
+
+    def take(self, events: list[Event]) -> None:
+        """The next events. Raises :class:`ExportError` at the first that is another one in the recording."""
+        for event in events:
+            if self._next is None:
+                return
+            if event.kind in NARRATION:
+                continue
+            wanted, found = json.loads(self._next), json.loads(encode(0, [event]))
+            if counting(wanted) != counting(found):
+                raise self._parted(words(wanted), words(found))
+            self._next = next(self._wanted, None)
+
+    def finish(self) -> None:
+        """The run is over. Raises :class:`ExportError` if the recording goes on."""
+        if self._next is not None:
+            raise self._parted(words(json.loads(self._next)), "nothing: the session is over")
+
+    def _parted(self, wanted: str, found: str) -> ExportError:
+        return ExportError(
+            f"the playbook made of {self._path} does not come to the same: recorded {wanted}, found {found}"
+        )
+
+
+def _kind(line: bytes) -> str:
+    return str(json.loads(line)["kind"])
+
+
+def _run(playbook: Playbook, tell: Telling, check: _Check | None) -> tuple[Result, object, int]:
     """Its result, its cluster's query at the end, and when the last fault was healed."""
     session = start_session(playbook)
     while session.advance(session.cluster.now_us + SLICE_US, int(isinstance(session, ManualSession))):
-        session.drain()
+        events = session.drain()
+        if check is not None:
+            check.take(events)
         tell(f"running the playbook: at {instant(session.cluster.now_us)}")
     result = session.finish()
+    if check is not None:
+        check.take(session.drain())
     return result, session.cluster.query, session.healed_us if isinstance(session, Session) else -1

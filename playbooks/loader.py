@@ -166,12 +166,6 @@ def loads(text: str, path: str, fragments: Mapping[str, str] | None = None) -> P
     return replace(playbook, grid=varied, fragments=includer.texts, variables=includer.variables)
 
 
-def whole_tree(text: str, path: str, fragments: Mapping[str, str]) -> Node:
-    """A playbook that is sound as if it had been written in one file: with its fragments, and its variables put in."""
-    root, problems = compose(text, path)
-    return Includer(Notes(path, problems), Kept(path, fragments), PLAYBOOK, FRAGMENT).whole(root, unused=False)
-
-
 def _vary(text: str, notes: Notes, fragments: Mapping[str, str]) -> Grid | None:
     """The grid, with all its cells checked if nothing else is wrong."""
     node = notes.root.get("vary") if notes.root is not None else None

@@ -225,13 +225,13 @@ class Comparison:
             self.compare(session.drain())
 
     def to_the_end(self) -> str:
-        """Run what is left; the digest of the whole, empty for a torn recording."""
+        """Run what is left; the digest of the whole, empty for a recording without its end."""
         session = self.session
         running = True
         while running and not self.done:
             running = session.advance(session.cluster.now_us + SLICE_US)
             self.compare(session.drain())
-            if session.cluster.now_us > self._recorded.last_us and self._recorded.manifest is None:
+            if session.cluster.now_us > self._recorded.last_us and self._recorded.cut_short:
                 break
         if self.done:
             return ""
@@ -239,7 +239,7 @@ class Comparison:
         self.compare(session.drain())
         if self.compared < self._recorded.count:
             raise self._difference(self._next_line(), "nothing: the session is over")
-        return "" if self._recorded.manifest is None else self.check_digest(result.digest)
+        return "" if self._recorded.cut_short else self.check_digest(result.digest)
 
     def compare(self, events: list[Event]) -> None:
         """Hold the next events of the rerun against the recording.

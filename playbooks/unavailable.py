@@ -79,6 +79,16 @@ class Unavailable:
         }
 
 
+def of_events(availability: Availability, now_us: int) -> Unavailable:
+    """What events alone tell, without the cluster: the lines of clients and partitions, cut off at ``now_us``."""
+    clients = [(key, each.until(now_us)) for key, each in sorted(availability.clients.items())]
+    partitions = [(name, each.until(now_us)) for name, each in sorted(availability.partitions.items())]
+    return Unavailable(
+        tuple([_line(key[2], each, key[0], key[1]) for key, each in clients]),
+        tuple([_line(name, each) for name, each in partitions]),
+    )
+
+
 def drawn_up(availability: Availability, books: ClientBooks, view: ClusterView) -> Unavailable:
     """The books of now; intervals that are open are cut off here."""
     clients = {key: each.until(view.now_us) for key, each in availability.clients.items()}

@@ -1,9 +1,11 @@
 """A playbook written out: variables put in, fragments in the place of their includes, one file that needs no other.
 
-Comments and the author's line breaks are not kept. What it means is the same, down to the digest of its run.
+Comments and the author's line breaks are not kept. What it means is the same, down to the digest of its run. What is
+``given`` by a variable is decided here.
 """
 
 from collections.abc import Mapping as Table
+from dataclasses import replace
 from typing import Any, Final
 
 import yaml
@@ -11,6 +13,7 @@ import yaml
 from playbooks.loader import FRAGMENT, PLAYBOOK
 from playbooks.problems import PlaybookError
 from playbooks.reading.fragments import Kept
+from playbooks.reading.given import GIVEN
 from playbooks.reading.includes import Includer
 from playbooks.reading.notes import Notes
 from playbooks.yamlpos import Mapping, Node, Scalar, Sequence, compose
@@ -26,16 +29,53 @@ def written_out(text: str, path: str, fragments: Table[str, str]) -> str:
     Raises:
         PlaybookError: mistakes in it.
     """
-    root, problems = compose(text, path)
+    root, _problems = compose(text, path)
     if not isinstance(root, Mapping) or not (any(name in root.entries for name in _LEFT_OUT) or _includes(root)):
         return text
+    return rewritten(text, path, fragments)
+
+
+def rewritten(text: str, path: str, fragments: Table[str, str]) -> str:
+    """The same for any playbook: also one that has neither becomes a block of keys.
+
+    Raises:
+        PlaybookError: mistakes in it.
+    """
+    root, problems = compose(text, path)
     notes = Notes(path, problems)
-    whole = Includer(notes, Kept(path, fragments), PLAYBOOK, FRAGMENT).whole(root, unused=False, written=True)
+    includer = Includer(notes, Kept(path, fragments), PLAYBOOK, FRAGMENT)
+    whole = includer.whole(root, unused=False, written=True)
+    if isinstance(whole, Mapping):
+        notes.root, notes.variables = whole, includer.variables
+        entries = {name: (where, _decided(value, notes)) for name, (where, value) in whole.entries.items()}
+        whole = replace(whole, entries=entries)
     if notes.told or not isinstance(whole, Mapping):
         raise PlaybookError(notes.told)
     left = {name: whole.entries[name] for name in PLAYBOOK.keys if name in whole.entries and name not in _LEFT_OUT}
     written: str = yaml.serialize(_node(Mapping(1, 1, left)), Dumper=yaml.SafeDumper, width=_WIDE, allow_unicode=True)
     return written
+
+
+def _decided(node: Node, notes: Notes) -> Node:
+    """A list of steps or expectations without those that count for other values of variables, which are gone then."""
+    if not isinstance(node, Sequence):
+        return node
+    items: list[Node] = []
+    for item in node.items:
+        entries = dict(item.entries) if isinstance(item, Mapping) else {}
+        given = item.get("given") if isinstance(item, Mapping) else None
+        if isinstance(given, Mapping):
+            own = {name: entry for name, entry in given.entries.items() if name in notes.variables}
+            if own and GIVEN.kind.read(replace(given, entries=own), "given", notes) is not True:
+                continue
+            others = {name: entry for name, entry in given.entries.items() if name not in own}
+            entries["given"] = (entries["given"][0], replace(given, entries=others))
+            if not others:
+                del entries["given"]
+        if "steps" in entries:
+            entries["steps"] = (entries["steps"][0], _decided(entries["steps"][1], notes))
+        items.append(replace(item, entries=entries) if isinstance(item, Mapping) else item)
+    return replace(node, items=tuple(items))
 
 
 def _includes(node: Node) -> bool:

@@ -91,7 +91,7 @@ def _notes(left: Side, right: Side, cut_us: int) -> list[str]:
     if cut_us >= 0:
         empty = any(side.torn and side.last_us < 0 for side in (left, right))
         until = "nothing, for one has no whole event" if empty else f"what both have before {seconds(cut_us)}"
-        notes.append(f"compared is {until}; verdict and client tables are only told of two sealed sessions")
+        notes.append(f"compared is {until}; verdict and client tables are only told of two whole sessions")
     return notes
 
 

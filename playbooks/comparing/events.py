@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from cluster_model.events import FIELDS, KINDS, describe
-from cluster_model.trace import NARRATION
+from cluster_model.trace import ASKED, NARRATION
 from playbooks.comparing.sides import Line, Side
 from playbooks.comparing.tally import Tally
 
@@ -125,7 +125,7 @@ class _Pair:
         if left[1] == right[1] or _body(left[1]) == _body(right[1]):
             return True
         one, other = self._left.event(left), self._right.event(right)
-        return bool({**one, "seq": 0} == {**other, "seq": 0})
+        return counting(one) == counting(other)
 
     def parting(self, left: Line | None, right: Line | None, before: Iterable[Line]) -> Parting:
         """Two lines that are not the same; what was before them is told as it is on the left."""
@@ -134,6 +134,12 @@ class _Pair:
             None if right is None else _tell(self._right, right),
             tuple(_tell(self._left, each) for each in before),
         )
+
+
+def counting(recorded: dict[str, Any]) -> dict[str, Any]:
+    """What of an event makes a difference: not its number, and not who asked, as in the digest."""
+    asked = {"by": ""} if recorded.get("kind") in ASKED else {}
+    return {**recorded, "seq": 0, **asked}
 
 
 def _body(line: bytes) -> bytes:

@@ -10,6 +10,7 @@ from playbooks import layout
 from playbooks.comparing.sides import Side
 from playbooks.comparing.tally import Tally
 from playbooks.reading_sessions import SessionError
+from playbooks.unavailable import of_events
 
 Rows = dict[str, tuple[Any, str]]
 """What → its value, plain as JSON has it, and its unit (``us`` or nothing)."""
@@ -31,6 +32,11 @@ class Row:
     def differs(self) -> bool:
         """Whether the two are not the same."""
         return bool(self.left != self.right)
+
+    @property
+    def both(self) -> bool:
+        """Whether both sides have it."""
+        return self.left is not None and self.right is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +102,16 @@ def _about(side: Side) -> Rows:
         "floodmark": start.tool_version,
         "live": start.live,
         **{f"--set {path}": value for path, value in start.settings.items()},
-        "state": "torn" if side.torn else "sealed",
+        "state": _state(side),
     }
     if side.manifest is not None:
         told |= {"digest": side.manifest.digest, "events": side.manifest.events}
         return _plain(told) | {"cluster time": (side.manifest.virtual_us, "us")}
     return _plain(told)
+
+
+def _state(side: Side) -> str:
+    return "sealed" if not side.torn else "torn" if side.manifest is None else "recovered"
 
 
 def _verdict(result: Any) -> Rows:
@@ -122,12 +132,8 @@ def _judged(found: Iterable[tuple[str, bool, str]]) -> Rows:
 
 
 def turned(rows: Iterable[Row]) -> list[Row]:
-    """The expectations among them that hold on one side only."""
-
-    def holds(value: Any) -> bool | None:
-        return None if value is None else str(value).startswith("ok")
-
-    return [row for row in rows if holds(row.left) != holds(row.right)]
+    """The expectations among them that hold on one side and fail on the other; what one side never asked is neither."""
+    return [row for row in rows if row.both and str(row.left).startswith("ok") != str(row.right).startswith("ok")]
 
 
 def _ledger(result: Any) -> Rows:
@@ -138,16 +144,19 @@ def _counted(tally: Tally) -> Rows:
     return _plain({term.replace("_", " "): tally.ledger[term] for term in LEDGER})
 
 
-def _leaderless(tally: Tally) -> Rows:
-    """Time without a leader: all that events alone tell of availability."""
-    silent = {name: each.leaderless_us for name, each in sorted(tally.partitions.items()) if not _internal(name)}
-    return {f"{name} without a leader": (us, "us") for name, us in silent.items()}
+def _seen(tally: Tally) -> Rows:
+    """What events alone tell of availability: clients' attempts, and partitions that nobody served."""
+    return _lines(of_events(tally.availability, tally.end_us).to_json())
 
 
 def _unavailable(result: Any) -> Rows:
     """What clients could not do, and for how long, as the result has it."""
     told = result["unavailable"]
-    found: Rows = {f"all clients{what}": value for what, value in _outage(told).items()}
+    return {f"all clients{what}": value for what, value in _outage(told).items()} | _lines(told)
+
+
+def _lines(told: Mapping[str, Any]) -> Rows:
+    found: Rows = {}
     for client, its in told.get("clients", {}).items():
         found |= {f"{client} acks={its.get('acks')}{what}": value for what, value in _outage(its).items()}
         for partition, spans in its.get("partitions", {}).items():
@@ -230,7 +239,7 @@ _OF_RESULTS: Final[dict[str, Callable[[Any], Rows]]] = {
 _OF_EVENTS: Final[dict[str, Callable[[Tally], Rows]]] = {
     "expectations": _checked,
     "ledger": _counted,
-    "availability": _leaderless,
+    "availability": _seen,
     "elections": _elections,
     "losses by cause": _losses,
     "partitions": _decided,

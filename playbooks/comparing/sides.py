@@ -27,6 +27,8 @@ class Head(msgspec.Struct, gc=False):
     at_us: int
     kind: str
     partition: str = ""
+    client: str = ""
+    acks: int = 0
     broker: int = -1
     leader: int = -1
     leader_epoch: int = -1
@@ -54,12 +56,12 @@ class Side:
     manifest: layout.Manifest | None
     """None for a torn session."""
     result: dict[str, Any] | None
-    """``result.json``; None for a torn session."""
+    """``result.json``; None for a session that is torn or was recovered, which tells of its run only in part."""
     playbook: str
     fragments: dict[str, str]
     """Texts that the playbook includes, by path."""
     last_us: int
-    """Virtual time of the last whole event of a torn session, -1 without any; of a sealed one its end."""
+    """Virtual time of the last whole event where the end is missing, -1 without any; else of the session's end."""
     size: int
     """Bytes of the event log."""
     notes: list[str] = field(default_factory=list)
@@ -67,8 +69,8 @@ class Side:
 
     @property
     def torn(self) -> bool:
-        """Whether its end is missing."""
-        return self.manifest is None
+        """Whether its end is missing: it was not sealed, or only after the process that recorded it had died."""
+        return self.manifest is None or self.manifest.recovered
 
     def lines(self, told: Callable[[int], None] = lambda size: None) -> Iterator[Line]:
         """Every whole event, in order; ``told`` is called with the bytes read so far.
@@ -118,10 +120,11 @@ def open_side(path: Path) -> Side:
         SessionError: a file is missing, is not what it should be, or has changed since it was sealed.
     """
     if not (path / layout.START).is_file():
-        raise SessionError(f"{path} is no session: it has no {layout.START}")
+        raise SessionError(layout.why_no_session(path))
     try:
         start, manifest = layout.read_start(path), layout.read_manifest(path)
-        result = layout.read_object(path / layout.RESULT) if manifest else None
+        whole = manifest is not None and not manifest.recovered
+        result = layout.read_object(path / layout.RESULT) if whole else None
         fragments = layout.read_fragments(path)
     except layout.LayoutError as error:
         raise SessionError(str(error)) from None
@@ -135,7 +138,12 @@ def open_side(path: Path) -> Side:
     except UnicodeDecodeError:
         raise SessionError(f"{path / layout.PLAYBOOK} is not text in UTF-8") from None
     notes: list[str] = []
-    last_us = manifest.virtual_us if manifest else _last_us(path / layout.EVENTS, notes)
+    if whole and manifest is not None:
+        last_us = manifest.virtual_us
+    else:
+        how = "not sealed" if manifest is None else "recovered"
+        notes.append(f"{how}: the process that recorded it died, so its end is missing")
+        last_us = _last_us(path / layout.EVENTS, notes)
     return Side(path, start, manifest, result, playbook, fragments, last_us, _size(path / layout.EVENTS), notes)
 
 
@@ -154,7 +162,6 @@ def _head(path: Path, number: int, line: bytes) -> Head:
 
 def _last_us(path: Path, notes: list[str]) -> int:
     """When the last whole event of a torn log was; what is behind it is told."""
-    notes.append("not sealed: the process that recorded it died, so its end is missing")
     size = _size(path)
     try:
         with path.open("rb") as file:

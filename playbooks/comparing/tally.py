@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from playbooks.availability import Availability
 from playbooks.comparing.sides import Head
 
 _OUTCOMES: Final = {f"records_{outcome}": outcome for outcome in ("sent", "acked", "failed", "unknown", "aborted")}
@@ -19,11 +20,6 @@ class PartitionTally:
     hw: int = -1
     elections: int = 0
     unclean: int = 0
-    leaderless_us: int = 0
-    serving: int = -1
-    """The broker that last began to lead, -1 once it is down or nobody is to lead."""
-    since_us: int = 0
-    """From when on nobody led."""
 
 
 @dataclass(slots=True)
@@ -32,6 +28,8 @@ class Tally:
 
     cut_us: int = -1
     last_us: int = 0
+    end_us: int = 0
+    """Where what is compared ends."""
     events: int = 0
     ledger: Counter[str] = field(default_factory=Counter)
     partitions: dict[str, PartitionTally] = field(default_factory=dict)
@@ -39,6 +37,7 @@ class Tally:
     """Cause of a loss → records."""
     checked: dict[str, tuple[bool, str]] = field(default_factory=dict)
     """Expectation → whether it held, and how."""
+    availability: Availability = field(default_factory=Availability)
 
     def take(self, event: Head) -> None:
         """The next event."""
@@ -46,6 +45,7 @@ class Tally:
             return
         self.events += 1
         self.last_us = event.at_us
+        self.availability.enter((event,))
         outcome = _OUTCOMES.get(event.kind)
         if outcome is not None:
             self.ledger[outcome] += event.count
@@ -60,10 +60,7 @@ class Tally:
 
     def close(self, end_us: int) -> None:
         """The session, or what of it is compared, ends here."""
-        for each in self.partitions.values():
-            if each.serving < 0:
-                each.leaderless_us += max(0, end_us - each.since_us)
-                each.since_us = end_us
+        self.end_us = end_us
 
     def elected(self, event: Head) -> None:
         """The controller decided on a leader."""
@@ -76,7 +73,6 @@ class Tally:
         """The controller found nobody."""
         found = self.of(event.partition)
         found.leader, found.epoch, found.isr = -1, event.leader_epoch, event.isr
-        self._silent(found, event.at_us)
 
     def changed(self, event: Head) -> None:
         """The ISR is another one."""
@@ -85,18 +81,9 @@ class Tally:
     def leads(self, event: Head) -> None:
         """A broker began to lead."""
         found = self.of(event.partition)
-        if found.serving < 0:
-            found.leaderless_us += event.at_us - found.since_us
         if event.leader_epoch >= found.epoch:
             found.leader, found.epoch = event.broker, event.leader_epoch
-        found.serving = event.broker
         found.hw = max(found.hw, event.hw)
-
-    def down(self, event: Head) -> None:
-        """A process died, and with it whatever it led."""
-        for each in self.partitions.values():
-            if each.serving == event.broker >= 0:
-                self._silent(each, event.at_us)
 
     def deleted(self, event: Head) -> None:
         """A partition is gone: nobody misses its leader."""
@@ -105,7 +92,7 @@ class Tally:
     def advanced(self, event: Head) -> None:
         """A leader's high watermark moved."""
         found = self.of(event.partition)
-        if event.broker == found.serving:
+        if event.broker == found.leader:
             found.hw = event.hw
 
     def lost(self, event: Head) -> None:
@@ -118,17 +105,12 @@ class Tally:
         """An expectation turned."""
         self.checked[event.rule] = (event.ok, event.detail)
 
-    def _silent(self, found: PartitionTally, at_us: int) -> None:
-        if found.serving >= 0:
-            found.serving, found.since_us = -1, at_us
-
 
 _ACTS: Final[dict[str, Any]] = {
     "leader_elected": Tally.elected,
     "partition_offline": Tally.offline,
     "isr_changed": Tally.changed,
     "became_leader": Tally.leads,
-    "node_down": Tally.down,
     "partition_deleted": Tally.deleted,
     "hw_advanced": Tally.advanced,
     "records_lost": Tally.lost,

@@ -121,7 +121,29 @@ def test_an_expectation_that_turned_is_a_difference(typed: Type, here: Path) -> 
     assert json.loads(done.out)["first_difference"] is None
 
 
-def test_ledger_losses_and_time_without_a_leader_stand_side_by_side(typed: Type, here: Path) -> None:
+def test_an_expectation_that_one_side_does_not_have_is_no_difference(typed: Type, here: Path) -> None:
+    rows = leader_crash()
+    left, right = two(here, rows, numbered(row for row in rows if row["kind"] != "expectation_checked"))
+    for pair in ((left, right), (right, left)):
+        done = typed("diff", *pair, "--json")
+        assert (done.code, json.loads(done.out)["turned"]) == (0, [])
+    more = changed(rows, "leader_elected", 2, leader=3, isr=[3, 2], clean=False)
+    parted = typed("diff", right, write_session(here / "t", more, session_id=IDS[0])).out.splitlines()[-1]
+    assert parted.startswith("they differ in events, ")
+    assert "expectations" not in parted
+
+
+def test_who_asked_is_no_difference_but_what_was_asked_is(typed: Type, here: Path) -> None:
+    rows = leader_crash()
+    asked = {"operation_id": 1, "operation": "create_topic", "detail": "more"}
+    mine = numbered([*rows, event("admin_requested", 30 * SECOND, by="operator", **asked)])
+    left, right = two(here, mine, changed(mine, "admin_requested", 0, by="step 2"))
+    assert typed("diff", left, right).code == 0
+    other = write_session(here / "t", changed(mine, "admin_requested", 0, detail="less"), session_id=IDS[0])
+    assert typed("diff", left, other).code == 1
+
+
+def test_ledger_losses_and_unavailable_time_stand_side_by_side(typed: Type, here: Path) -> None:
     rows = leader_crash()
     fewer = [row for row in rows if row["kind"] != "records_lost"]
     right_rows = numbered(changed(fewer, "node_down", 0, at_us=6 * SECOND))
@@ -132,9 +154,24 @@ def test_ledger_losses_and_time_without_a_leader_stand_side_by_side(typed: Type,
     assert ledger["sent"][0] == ledger["sent"][1] > 0
     assert [(row["left"], row["right"]) for row in told["losses_by_cause"]] == [(3, None)]
     silent = {row["what"]: (row["left"], row["right"]) for row in told["availability"]}
-    # Partition 0 waits from its leader's death at 5 s (6 s) for the next one at 6.95 s; both begin to lead at 0.5 ms.
-    assert silent["orders-0 without a leader"] == (1_950_500, 950_500)
-    assert silent["orders-1 without a leader"] == (500, 500)
+    # Partition 0 waits from its leader's death at 5 s (6 s) for the next one at 6.95 s; its producer from the first
+    # refusal at 5.04 s to the first acknowledgement at 7.01433 s.
+    assert silent["orders-0"] == silent["orders-0 longest"] == (1_950_000, 950_000)
+    assert silent["checkout acks=1"] == silent["checkout orders-0"] == (1_974_330, 1_974_330)
+    assert not any("orders-1" in what for what in silent)
+
+
+def test_events_alone_tell_of_availability_what_the_result_does(typed: Type, runs: list[Path]) -> None:
+    told = json.loads((runs[2] / layout.RESULT).read_text())["unavailable"]
+    wanted = {name: (its["us"], its["longest_us"]) for name, its in told["partitions"].items()}
+    for client, its in told["clients"].items():
+        wanted |= {f"{client} {name}": (each["us"], each["longest_us"]) for name, each in its["partitions"].items()}
+    assert any(us for us, _ in wanted.values())
+    (runs[2] / layout.MANIFEST).unlink()
+    found = json.loads(typed("diff", runs[2], runs[2], "--json", "--all").out)["availability"]
+    rows = {row["what"]: row["left"] for row in found}
+    assert {name: (rows[name], rows[f"{name} longest"]) for name in wanted} == wanted
+    assert all(row["left"] == row["right"] for row in found)
 
 
 def test_a_torn_session_is_compared_as_far_as_it_goes(typed: Type, runs: list[Path]) -> None:
@@ -153,6 +190,26 @@ def test_a_torn_session_is_compared_as_far_as_it_goes(typed: Type, runs: list[Pa
     (runs[1] / layout.EVENTS).write_bytes(b'{"seq":0')
     done = typed("diff", runs[0], runs[1])
     assert (done.code, "nothing, for one has no whole event" in " ".join(done.out.split())) == (0, True)
+
+
+def test_a_recovered_session_is_compared_as_far_as_it_goes(typed: Type, runs: list[Path]) -> None:
+    tear(runs[1], (runs[1] / layout.EVENTS).stat().st_size // 2)
+    assert typed("recover", runs[1]).code == 0
+    last = (runs[1] / layout.EVENTS).read_text().splitlines()[-1]
+    for pair in ((runs[0], runs[1]), (runs[1], runs[0])):
+        done = typed("diff", *pair, "--json")
+        told = json.loads(done.out)
+        assert (done.code, told["same"], told["first_difference"]) == (0, True, None)
+        assert told["compared_us"] == json.loads(last)["at_us"]
+        assert any("recovered: the process that recorded it died" in note for note in told["notes"])
+        assert "verdict" not in told
+    state = next(row for row in told["session"] if row["what"] == "state")
+    assert (state["left"], state["right"]) == ("recovered", "sealed")
+    assert typed("diff", runs[1], runs[2]).code == 1
+    log = runs[1] / layout.EVENTS
+    log.write_bytes(log.read_bytes().replace(b"orders-0", b"orders-O", 1))
+    done = typed("diff", runs[0], runs[1])
+    assert (done.code, "has changed since the session was sealed" in done.err) == (2, True)
 
 
 def test_a_sealed_session_that_ends_earlier_differs(typed: Type, here: Path) -> None:
@@ -186,10 +243,17 @@ def test_sessions_stepped_by_hand_compare_too(typed: Type, here: Path) -> None:
     assert "names: [m1]" in typed("diff", left, right).out
 
 
+def _only_begun(path: Path) -> None:
+    """What a recorder leaves that was killed before its first event."""
+    for file in path.iterdir():
+        file.write_text("") if file.name == layout.EVENTS else file.unlink()
+
+
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
         (lambda path: (path / layout.START).unlink(), "it has no start.json"),
+        (_only_begun, "nothing is recorded in it yet"),
         (lambda path: (path / layout.START).write_text("[]"), "expected an object"),
         (lambda path: (path / layout.RESULT).write_text("{}"), "has changed since the session was sealed"),
         (lambda path: (path / layout.EVENTS).write_text("no\n"), "not an event"),

@@ -1,5 +1,6 @@
 """``floodmark export``: one document on stdout, or one file; nothing where it cannot be done."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -111,3 +112,19 @@ def test_opening_needs_a_terminal(typed: Type, recorded: Path) -> None:
     done = typed("open", recorded)
     assert done.code == 2
     assert "needs a terminal" in done.err
+
+
+def test_a_session_and_the_run_of_its_playbook_are_the_same_to_diff(typed: Type, here: Path) -> None:
+    session = Session.start(timed(settle="1s"), recorder=Recorder(here / "live", live=True), open_ended=True)
+    session.advance(2_000_000)
+    session.act(Action("admin", "create_topic", "", {"topic": "more", "partitions": 1, "replication": 3}))
+    session.advance(4_000_000)
+    left = Path(session.finish().session)
+    assert typed("export", left, "-o", "again.yaml").code == 0
+    assert typed("run", "again.yaml", "--out", "ran").code == 0
+    (right,) = layout.sessions_under(here / "ran")
+    done = typed("diff", left, right)
+    assert done.code == 0
+    assert done.out.splitlines()[-1].startswith("the same: ")
+    told = json.loads(typed("diff", left, right, "--json").out)
+    assert (told["same"], told["first_difference"], told["turned"]) == (True, None, [])

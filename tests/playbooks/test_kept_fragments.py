@@ -81,6 +81,28 @@ def test_a_playbook_is_written_out_in_one_file(shop: Path) -> None:
     assert written_out(WRITTEN_OUT, "x.yaml", {}) == WRITTEN_OUT
 
 
+def test_what_variables_decide_is_decided_when_they_are_put_in() -> None:
+    text = WRITTEN_OUT.split("steps:", maxsplit=1)[0] + (
+        "vars: {pause: 2s, other: '${pause}'}\nsteps:\n"
+        "  - {at: 1s, heal: all, note: '${other}', given: {pause: [1s, 2s]}}\n"
+        "  - {at: 2s, heal: all, given: {pause: 1s}}\n"
+        "  - at: 3s\n    repeat: 2\n    given: {pause: 2s}\n"
+        "    steps: [{heal: all, given: {pause: 1s}}, {heal: all, given: {pause: 2s, cluster.brokers: 3}}]\n"
+        "expect:\n  - {end: acked_lost() == 0, given: {pause: 1s}}\n  - {end: violations() == 0, given: {pause: 2s}}\n"
+    )
+    one = loads(text, "x.yaml")
+    written = written_out(text, "x.yaml", {})
+    other = loads(written, "y.yaml")
+    assert [(step.verb, step.note, step.trigger) for step in one.steps] == [
+        (step.verb, step.note, step.trigger) for step in other.steps
+    ]
+    assert (
+        [each.text for each in one.expectations] == [each.text for each in other.expectations] == ["violations() == 0"]
+    )
+    assert written.count("given") == written.count("cluster.brokers") == 1
+    assert "pause" not in written
+
+
 def test_a_session_with_fragments_is_exported_as_one_file(session: Path) -> None:
     exported = export(read_session(session))
     manifest = layout.read_manifest(session)

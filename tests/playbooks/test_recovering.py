@@ -1,5 +1,6 @@
 """Torn sessions sealed afterwards: nothing of what was recorded changes, and they can be replayed like any other."""
 
+import dataclasses
 import hashlib
 import json
 import shutil
@@ -90,6 +91,24 @@ def test_a_recovered_session_is_replayed_and_reported(session: Path) -> None:
     assert (reported.source, reported.last_seq) == ("parquet", 399)
     assert any("recovered" in problem for problem in reported.problems)
     assert pq.read_table(session / layout.EVENTS_PARQUET).num_rows == 400
+
+
+def test_a_session_that_tore_while_its_books_were_closed_is_run_again_to_there(tmp_path: Path) -> None:
+    text = (
+        "floodmark: 1\nname: quiet\ntopics: [{name: orders, partitions: 1, replication: 3}]\n"
+        "expect: [acked_lost() == 0, violations() == 0]\n"
+    )
+    live = Session.start(loads(text, "quiet.yaml"), recorder=Recorder(tmp_path, live=True), open_ended=True)
+    live.advance(5_500_000)
+    path = Path(live.finish().session)
+    lines = lines_of(path)
+    assert [json.loads(line)["kind"] for line in lines[-2:]] == ["expectation_checked"] * 2
+    recover(torn(path, len(lines) - 1))
+    recorded = read_session(path)
+    assert replay.rerun(recorded).phase == "ended"
+    # Where nobody ends the rerun, as the operator's last action is missing, it does not go on for ever.
+    with pytest.raises(ReplayMismatchError, match="differs from event"):
+        replay.rerun(dataclasses.replace(recorded, actions=()))
 
 
 def test_its_ledger_is_that_of_its_last_instant(session: Path) -> None:

@@ -64,7 +64,12 @@ def print_comparison(console: Console, found: Comparison, *, everything: bool) -
 
 
 def _print_end(console: Console, found: Comparison) -> None:
-    differing = [section.name for section in found.sections if section.differing]
+    # An expectation that one side does not have is shown above, but is no difference in what happened.
+    differing = [
+        section.name
+        for section in found.sections
+        if any(row.both or section.name != "expectations" for row in section.differing)
+    ]
     if not found.same:
         events = ["events"] if found.walk.cluster is not None else []
         say(console, f"they differ in {', '.join([*events, *differing])}", "bold red")
