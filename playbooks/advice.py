@@ -14,7 +14,7 @@ that were left out are counted behind it.
 
 from collections.abc import Callable, Sequence
 
-from playbooks.grid import Cell
+from playbooks.grid import Cell, value_words
 from playbooks.matrix import Group, Matrix, costs
 from playbooks.problems import counted
 from playbooks.unavailable import short_seconds
@@ -92,12 +92,12 @@ def named(settings: Cell) -> str:
     """Settings as a sentence has them: ``acks=all with min.insync.replicas=2``."""
     if not settings:
         return "the playbook as it stands"
-    first, *rest = [f"{name}={value}" for name, value in settings]
+    first, *rest = [f"{name}={value_words(value)}" for name, value in settings]
     return f"{first} with {' and '.join(rest)}" if rest else first
 
 
 def what_words(group: Group) -> str:
-    """What a row costs: ``loses nothing, refuses 1 240 writes and stands still for 9.1 s``."""
+    """What a row costs: ``loses nothing, leaves 1 240 failed or unknown and stands still for 9.1 s``."""
     parts = [_losses(group)]
     if torn := group.total("torn"):
         parts.append(f"tears {thousands(torn)} out of their transactions")

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
+import yaml
+
 SEED: Final = "seed"
 """The axis that is no setting of the file: the seed of every random stream."""
 
 Cell = tuple[tuple[str, str], ...]
-"""Axis → value, as written."""
+"""Axis → value, as ``--set`` takes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,4 +71,9 @@ class Grid:
 
 def cell_words(cell: Cell) -> str:
     """``acks=all min.insync.replicas=2``."""
-    return " ".join(f"{name}={value}" for name, value in cell)
+    return " ".join(f"{name}={value_words(value)}" for name, value in cell)
+
+
+def value_words(value: str) -> str:
+    """A value as people read it: a text that is in quotes so that it stays one, without them."""
+    return str(yaml.safe_load(value)) if value.startswith('"') else value

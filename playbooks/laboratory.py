@@ -11,7 +11,8 @@
 It is a session like any other: what is asked of it is what an operator does, so it is recorded and replays.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -93,8 +94,9 @@ class Laboratory:
         self._asking = Asking(self.playbook.spec, NAME)
         self._recorder = Recorder(Path(sessions), live=True, settings=settings) if sessions is not None else None
         try:
-            self._session = Session.start(self.playbook, seed=seed, recorder=self._recorder, open_ended=True)
-        except (ModelError, RecordingError) as error:
+            with _recording():
+                self._session = Session.start(self.playbook, seed=seed, recorder=self._recorder, open_ended=True)
+        except ModelError as error:
             raise LaboratoryError(str(error)) from None
 
     def __enter__(self) -> "Laboratory":
@@ -123,15 +125,14 @@ class Laboratory:
             raise LaboratoryError(
                 f"run: found until={until!r}, allowed is {seconds(self.now_us)} or later: it is that now"
             )
-        self._session.advance(target)
-        self._collect()
+        self._advance(target)
         return self
 
     def wait(self, condition: str, *, within: str = "60s") -> "Laboratory":
         """Let time pass until a condition holds, and stop right there.
 
         Raises:
-            NeverHeldError: it did not, ``within`` that time.
+            NeverHeldError: it did not, ``within`` that time or before the playbook ended the session.
             LaboratoryError: it is no condition.
         """
         self._check_open()
@@ -140,8 +141,9 @@ class Laboratory:
         while not holds(asked, query):
             if self.now_us >= deadline:
                 raise NeverHeldError(f"{asked.text} did not hold within {within}: {explain(asked, query)}".rstrip(": "))
-            self._session.advance(deadline, 1)
-            self._collect()
+            if not self._advance(deadline, 1) and not holds(asked, query):
+                where = f"the session ended at {seconds(self.now_us)}"
+                raise NeverHeldError(f"{asked.text} did not hold, {where}: {explain(asked, query)}".rstrip(": "))
         return self
 
     # -- acting -----------------------------------------------------------------------------------------------------
@@ -169,13 +171,12 @@ class Laboratory:
     def settle(self) -> "Laboratory":
         """End it: producers stop, faults heal, the playbook's quiet time passes, and the books are closed."""
         if self._result is None:
-            self._session.settle()
-            while self._session.advance(self.now_us + SLICE_US):
-                self._collect()
-            try:
+            with _recording():
+                self._session.settle()
+            while self._advance(self.now_us + SLICE_US):
+                pass
+            with _recording():
                 self._result = self._session.finish()
-            except RecordingError as error:
-                raise LaboratoryError(str(error)) from None
             self._collect()
         return self
 
@@ -245,7 +246,8 @@ class Laboratory:
         except PlaybookError as error:
             raise LaboratoryError(_told(error)) from None
         try:
-            self._session.act(action)
+            with _recording():
+                self._session.act(action)
         except FaultError as error:
             raise RefusedError(str(error)) from None
         finally:
@@ -269,8 +271,24 @@ class Laboratory:
         if self._session.phase != "steps":
             raise LaboratoryError(f"it is over: the session has settled, at {seconds(self.now_us)}")
 
+    def _advance(self, until_us: int, max_events: int = 0) -> bool:
+        """Let time pass; whether there is more to come."""
+        with _recording():
+            more = self._session.advance(until_us, max_events)
+        self._collect()
+        return more
+
     def _collect(self) -> None:
         self._events += self._session.drain()
+
+
+@contextmanager
+def _recording() -> Iterator[None]:
+    """Where the session may be written: what cannot be is the laboratory's error."""
+    try:
+        yield
+    except RecordingError as error:
+        raise LaboratoryError(str(error)) from None
 
 
 def _playbook(source: str | Path | Playbook | None, settings: Mapping[str, str], parts: dict[str, Any]) -> Playbook:

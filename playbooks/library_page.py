@@ -44,8 +44,8 @@ def section(playbook: Playbook) -> str:
         ("Tags", ", ".join(playbook.tags)),
         ("Run over", "; ".join(playbook.grid.lines()) if playbook.grid is not None else ""),
     ]
-    lines = [f"### {playbook.name}", "", f"**{_safe(playbook.title)}.**", "", _safe(playbook.story), ""]
-    lines += [f"- {head}: {_safe(text)}" for head, text in rows if text]
+    lines = [f"### {playbook.name}", "", f"**{safe(playbook.title)}.**", "", safe(playbook.story), ""]
+    lines += [f"- {head}: {safe(text)}" for head, text in rows if text]
     return "\n".join([*lines, ""])
 
 
@@ -65,11 +65,6 @@ def _tags(playbooks: list[Playbook]) -> str:
 def _anchor(name: str) -> str:
     """The anchor that Markdown gives to a heading."""
     return name.replace(".", "")
-
-
-def _safe(text: str) -> str:
-    """Text that Markdown takes as it is; names like ``__consumer_offsets`` are no emphasis."""
-    return safe(text).replace("__", "\\_\\_")
 
 
 if __name__ == "__main__":

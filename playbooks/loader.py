@@ -157,6 +157,7 @@ def loads(text: str, path: str, fragments: Mapping[str, str] | None = None) -> P
     includer = Includer(notes, source, PLAYBOOK, FRAGMENT)
     whole = includer.whole(root, unused=fragments is None)
     notes.root, notes.variables = whole if isinstance(whole, YamlMapping) else None, includer.variables
+    notes.values = includer.values
     playbook = _read(whole, text, notes)
     notes.root = root if isinstance(root, YamlMapping) else None  # axes are settings, which are made in this file
     varied = _vary(text, notes, includer.texts)

@@ -2,9 +2,9 @@
 
 A row *beats* another if it is at least as good in records lost (acknowledged ones and committed ones), torn, duplicated
 and rejected, and in the time that clients were refused, and better in one of them. The rows that no other beats are the
-*Pareto rows*: whoever leaves them gives something up. Rows without a verdict that counts (inconclusive, or an error)
-neither beat nor are marked. Times are compared in tenths of a second: less is chance. Over several seeds each measure
-is added up, for all rows over the same seeds.
+*Pareto rows*: whoever leaves them gives something up. Rows without a verdict that counts (inconclusive, an error,
+not run) neither beat nor are marked. Times are compared in tenths of a second: less is chance. Over several seeds each
+measure is added up, for all rows over the same seeds.
 
 *Torn* are records whose transaction ended in the log otherwise than its producer was told.
 """
@@ -27,8 +27,8 @@ COSTS: Final = ("acked_lost", "committed_lost", "torn", "duplicates", "rejected"
 """What rows are compared by; of all of them less is better."""
 TENTH_US: Final = 100_000
 
-Verdict = Literal["pass", "fail", "inconclusive", "error"]
-_WORST_FIRST: Final[tuple[Verdict, ...]] = ("error", "fail", "inconclusive", "pass")
+Verdict = Literal["pass", "fail", "inconclusive", "error", "not run"]
+_WORST_FIRST: Final[tuple[Verdict, ...]] = ("error", "fail", "inconclusive", "not run", "pass")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Row:
     cell: Cell
     verdict: Verdict
     measures: Mapping[str, int] = field(default_factory=dict)
-    """By the names in :data:`MEASURES`; empty for an error."""
+    """By the names in :data:`MEASURES`; empty for an error, and for what was not run."""
     code: int = 0
     error: str = ""
     result: Result | None = None

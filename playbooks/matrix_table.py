@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from playbooks.advice import advice, thousands
-from playbooks.grid import SEED, Cell
-from playbooks.markdown import table_text
+from playbooks.grid import SEED, Cell, cell_words, value_words
+from playbooks.markdown import escaped, table_text
 from playbooks.matrix import Group, Matrix, Row
 from playbooks.unavailable import short_seconds
 
@@ -59,7 +59,7 @@ def matrix_table(matrix: Matrix) -> Table:
     seeds = ("seeds ok", "lossy") if several else ()
     heads = ("", *names, "verdict", *seeds, *(_HEADS[name] for name in shown))
     rows = [
-        (MARK if marked else "", *(dict(group.settings).get(name, "") for name in names), group.verdict,
+        (MARK if marked else "", *(value_words(dict(group.settings).get(name, "")) for name in names), group.verdict,
          *([f"{group.passed}/{len(group.rows)}", str(group.lossy)] if several else []),
          *(_value(group, name) for name in shown))
         for group, marked in zip(groups, matrix.front, strict=True)
@@ -73,7 +73,7 @@ def matrix_table(matrix: Matrix) -> Table:
 
 def _axis_notes(matrix: Matrix) -> list[str]:
     """Axes without a column, and those whose column tells nothing."""
-    single = [f"{name}={values[0]}" for name, values in matrix.axes.items() if len(values) == 1]
+    single = [f"{name}={value_words(values[0])}" for name, values in matrix.axes.items() if len(values) == 1]
     same = [name for name in matrix.varied if name not in matrix.telling]
     notes = [f"{' and '.join(single)} in every row"] if single else []
     return [
@@ -110,8 +110,10 @@ def cross_table(matrix: Matrix) -> Table | None:
     rows = []
     for value in matrix.axes[first]:
         cells = [_at(groups, {first: value, second: other}) for other in matrix.axes[second]]
-        rows.append((f"{first}={value}", *("" if each is None else _value(each, measure) for each in cells)))
-    heads = (_NAMES[measure], *(f"{second}={value}" for value in matrix.axes[second]))
+        rows.append(
+            (f"{first}={value_words(value)}", *("" if each is None else _value(each, measure) for each in cells))
+        )
+    heads = (_NAMES[measure], *(f"{second}={value_words(value)}" for value in matrix.axes[second]))
     return Table(heads, tuple(rows), ())
 
 
@@ -119,9 +121,9 @@ def matrix_markdown(matrix: Matrix) -> str:
     """The matrix for a pull request: the table, its notes, and the advice."""
     table = matrix_table(matrix)
     said = advice(matrix)
-    notes = [note.replace(MARK, "\\*", 1) for note in table.notes]
-    parts = [f"### {matrix.playbook}\n", table_text(table.heads, table.rows), *[f"{note}  " for note in notes]]
-    return "\n".join([*parts, *([f"\n**{said}**"] if said else []), ""])
+    notes = [f"{escaped(note)}  " for note in table.notes]
+    parts = [f"### {escaped(matrix.playbook)}\n", table_text(table.heads, table.rows, escaped), *notes]
+    return "\n".join([*parts, *([f"\n**{escaped(said)}**"] if said else []), ""])
 
 
 def _at(groups: Mapping[Cell, Group], wanted: Mapping[str, str]) -> Group | None:
@@ -162,7 +164,7 @@ def error_lines(rows: Sequence[Row]) -> list[str]:
     """Why cells have no verdict, or an inconclusive one."""
     lines = []
     for row in rows:
-        cell = " ".join(f"{name}={value}" for name, value in row.cell)
+        cell = cell_words(row.cell)
         if row.verdict == "error":
             lines.append(f"{cell}: {row.error}")
         elif row.verdict == "inconclusive" and row.result is not None:

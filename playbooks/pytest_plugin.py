@@ -6,6 +6,7 @@ of the rest is imported then. ``-p no:floodmark`` takes it out.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -136,18 +137,17 @@ def floodmark_cluster(request: pytest.FixtureRequest) -> Iterator[Callable[..., 
     """
     from playbooks.laboratory import Laboratory  # noqa: PLC0415
 
-    made: list[Laboratory] = []
     sessions = request.config.getoption("--floodmark-sessions")
 
     def build(playbook: Any = None, **parts: Any) -> Laboratory:
         parts.setdefault("seed", request.config.getoption("--floodmark-seed"))
         parts.setdefault("sessions", sessions)
-        made.append(Laboratory(playbook, **parts))
-        return made[-1]
+        made = Laboratory(playbook, **parts)
+        open_ones.callback(made.close)
+        return made
 
-    yield build
-    for each in made:
-        each.close()
+    with ExitStack() as open_ones:  # one that cannot be sealed leaves the others to be
+        yield build
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ left them, and the changed text can be kept with the session and run again.
 
 A path is made of keys joined by dots. Elements of lists go by their ``name`` (or ``id``), or by their number from 1;
 whatever follows ``config`` is one key, since Kafka's own names have dots in them. ``producers`` and ``groups`` may be
-written without ``clients`` in front, and variables (``pause``) without ``vars``.
+written without ``clients`` in front, and variables (``pause``) without ``vars``. A value in quotes is the text in them.
 
 What a fragment brings is not reached: the fragment is another file, and may be included by others. It is changed by a
 variable of the fragment.
@@ -149,14 +149,16 @@ class _Setting:
             self.parsed = yaml.safe_load(value) if value else ""
         except yaml.YAMLError:
             raise SettingError(f"--set {path}: {shown(value)} is not a YAML value") from None
-        self.value = value
+        self.is_text = isinstance(self.parsed, str) and value.lstrip().startswith(('"', "'"))
+        """Whether it was typed in quotes: a text, whatever it would be without them."""
+        self.value = self.parsed if self.is_text else value
 
     def written(self, *, quoted: bool) -> str:
         """The value as it goes into the text: texts in quotes, so that they mean the same wherever they stand."""
         typed = self.value.strip()
-        if self.verbatim and not quoted and (_WORD.fullmatch(typed) or _LIST.fullmatch(typed)):
+        if self.verbatim and not (quoted or self.is_text) and (_WORD.fullmatch(typed) or _LIST.fullmatch(typed)):
             return typed
-        if quoted or self.path.endswith("kafka"):
+        if quoted or self.is_text or self.path.endswith("kafka"):
             return json.dumps(self.value, ensure_ascii=False)
         if isinstance(self.parsed, (list, dict)):
             return yaml.safe_dump(self.parsed, default_flow_style=True, width=1 << 30, allow_unicode=True).strip()

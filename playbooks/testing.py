@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 from cluster_model.errors import ModelError
-from playbooks.cells import cell_text, seed_of, settings_of
 from playbooks.changing import changed
 from playbooks.expecting import NEVER_ASKED, seconds
 from playbooks.grid import cell_words
@@ -19,8 +18,7 @@ from playbooks.recorder import Recorder, RecordingError
 from playbooks.result import Checked, Result
 from playbooks.running import start_session
 from playbooks.settings import SettingError, parse_setting
-from playbooks.yamlpos import Mapping as Tree
-from playbooks.yamlpos import compose
+from playbooks.varying import Varying, jobs_of
 
 CAUSES: Final = 5
 """Losses that are told one by one."""
@@ -92,15 +90,11 @@ def _cells(playbook: Playbook, seed: int | None, made: Mapping[str, str]) -> Ite
     if playbook.grid is None:
         yield Case(plain, playbook, playbook.seed if seed is None else seed, made)
         return
-    root, _problems = compose(playbook.source, playbook.path)
-    assert isinstance(root, Tree)  # it has been read already
-    for cell in playbook.grid.cells():
-        settings = settings_of(cell, root, playbook.variables)
-        text = cell_text(playbook.source, settings, playbook.fragments, playbook.variables)
-        its = loads(text, playbook.path, playbook.fragments)
-        chosen = seed if seed is not None else seed_of(cell)
-        name = f"{plain}[{cell_words(cell)}]"
-        yield Case(name, its, its.seed if chosen is None else chosen, {**made, **settings}, is_cell=True)
+    varying = Varying(playbook, playbook.grid, playbook.seed if seed is None else seed, made)
+    for cell, job in jobs_of(varying):
+        its = loads(job.text, job.path, job.fragments)
+        chosen = varying.seed if job.seed is None else job.seed
+        yield Case(f"{plain}[{cell_words(cell)}]", its, chosen, job.settings, is_cell=True)
 
 
 def run_case(case: Case, sessions: Path | None = None) -> Result:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from playbooks.batch import Job, Outcome, run_all
+from playbooks.batch import NOT_RUN, Job, Outcome, run_all
 from playbooks.cells import cell_text, seed_of, settings_of
 from playbooks.disk import Fsync
 from playbooks.grid import Cell, Grid
@@ -75,5 +75,5 @@ def run_jobs(varying: Varying, run: Callable[[Sequence[Job]], list[Outcome]]) ->
 
 def _row(cell: Cell, outcome: Outcome) -> Row:
     if outcome.result is None:
-        return Row(cell, "error", {}, outcome.code, outcome.error)
+        return Row(cell, "not run" if outcome.code == NOT_RUN else "error", {}, outcome.code, outcome.error)
     return Row(cell, outcome.result.verdict, measured(outcome.result), outcome.code, "", outcome.result)

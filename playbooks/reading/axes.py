@@ -5,7 +5,9 @@ meaning it wherever it fits; or a path as ``--set`` takes it. A configuration th
 on the topics, whose own value is the one that counts. ``producers.config.NAME`` and its like mean it on all of them.
 """
 
+from collections.abc import Mapping as Table
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Final
 
 from cluster_model.config import SCOPES, Scope
@@ -36,6 +38,10 @@ _TOP: Final = (
     "steps",
     "expect",
 )
+
+
+Variables = Table[str, Node]
+_NONE: Final[Variables] = MappingProxyType({})
 
 
 class AxisError(Exception):
@@ -70,9 +76,14 @@ def variables(root: Mapping) -> tuple[str, ...]:
     return tuple(found.entries) if isinstance(found, Mapping) else ()
 
 
-def values_at(name: str, root: Mapping) -> list[Node | None]:
-    """What stands at each path of an axis now, None where nothing does. Raises :class:`AxisError`."""
-    return [_at(root, path) for path in paths_of(name, root)]
+def values_at(name: str, root: Mapping, brought: Variables = _NONE) -> list[Node | None]:
+    """What stands at each path of an axis now, None where nothing does. ``brought`` are the values of variables.
+
+    Raises:
+        AxisError: it leads nowhere, or to more than one place.
+    """
+    paths = paths_of(name, root, tuple(brought))
+    return [brought[name]] if name in brought else [_at(root, path) for path in paths]
 
 
 def _unknown(name: str, root: Mapping, brought: Sequence[str]) -> str:

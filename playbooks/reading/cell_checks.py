@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from playbooks.cells import settings_of
-from playbooks.grid import SEED, Cell, Grid, cell_words
+from playbooks.grid import SEED, Cell, Grid, cell_words, value_words
 from playbooks.problems import PlaybookError, counted, shown
 from playbooks.reading.notes import Notes
 from playbooks.reading.vary import CASES, Places
@@ -111,4 +111,4 @@ def _without_seed(cell: Cell) -> Cell:
 
 
 def _named(part: Part, key: str) -> str:
-    return shown(part[0][1]) if not key.startswith(f"vary.{CASES}") else cell_words(part)
+    return shown(value_words(part[0][1])) if not key.startswith(f"vary.{CASES}") else cell_words(part)

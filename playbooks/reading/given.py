@@ -49,7 +49,7 @@ def _holds(name: str, where: Scalar, value: Node, place: str, notes: Notes) -> b
     if root is None:
         return False
     try:
-        found = values_at(name, root)
+        found = values_at(name, root, notes.values)
     except AxisError as error:
         notes.problem(where, place, str(error))
         return False

@@ -48,6 +48,8 @@ class Includer:
         """Every fragment's text by its name."""
         self.variables: tuple[str, ...] = ()
         """Names of the playbook's variables, and of those of the fragments at its head."""
+        self.values: dict[str, Node] = {}
+        """What each of them is declared to be; without those that are declared without a value."""
         self._notes = notes
         self._fragments = fragments
         self._playbook = playbook
@@ -74,7 +76,10 @@ class Includer:
         if not fragment:
             scope.need(root.get("include") or root, "include", "", "vars: {NAME: ...}")
         self.variables = tuple(scope.declared)
+        self.values = {name: each.value for name, each in scope.declared.items() if each.value is not None}
         tree = self._joined(files, scope)
+        for name in _given_of(tree.get("steps"), tree.get("expect")):
+            scope.used[name] = True
         if unused and not self._broken:
             scope.unused(root)
         tree = replace(tree, entries={**_own(root), **tree.entries})
@@ -269,6 +274,16 @@ _TRIGGERS: Final = dict.fromkeys(
 
 def _own(root: Mapping) -> dict[str, tuple[Scalar, Node]]:
     return {name: entry for name, entry in root.entries.items() if name in _HEAD}
+
+
+def _given_of(*nodes: Node | None) -> Iterable[str]:
+    """Names of settings by which elements of lists say where they count, in groups of steps as well."""
+    for node in nodes:
+        for item in node.items if isinstance(node, Sequence) else ():
+            if isinstance(item, Mapping):
+                given = item.get("given")
+                yield from given.entries if isinstance(given, Mapping) else ()
+                yield from _given_of(item.get("steps"))
 
 
 def _counted(item: Node, key: str) -> Node:

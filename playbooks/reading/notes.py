@@ -118,6 +118,8 @@ class Notes:
     """The whole file, for parts that depend on what stands elsewhere in it."""
     variables: tuple[str, ...] = ()
     """Names of its variables, and of those of the fragments at its head."""
+    values: Table[str, Node] = field(default_factory=dict)
+    """What those are declared to be, as far as they have a value."""
 
     @property
     def told(self) -> list[Problem]:

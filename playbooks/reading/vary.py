@@ -4,9 +4,12 @@ An axis is checked twice: what it is called and what it lists as the file is rea
 playbook once the rest of the file is known to be right (:mod:`playbooks.reading.cell_checks`).
 """
 
+import json
 import re
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
+
+import yaml
 
 from playbooks.grid import SEED, Axis, Cell, Grid
 from playbooks.problems import counted, shown
@@ -128,7 +131,7 @@ def _texts(name: str, item: Node, place: str, notes: Notes) -> list[str | None]:
     if isinstance(item, Scalar) and item.empty:
         notes.refuse(item, place, "a value")
         return [None]
-    return [text_of(item)]
+    return [_quoted(item.text) if isinstance(item, Scalar) and _means_else(item) else text_of(item)]
 
 
 def _seeds(item: Node, place: str, notes: Notes) -> list[str | None]:
@@ -144,6 +147,19 @@ def _seeds(item: Node, place: str, notes: Notes) -> list[str | None]:
         return [str(int(text))]
     notes.problem(item, place, f"found {found(item)}, allowed are whole numbers and ranges such as 1..20")
     return [None]
+
+
+def _means_else(node: Scalar) -> bool:
+    """Whether a text in quotes would be something else, or nothing at all, without them."""
+    if node.plain:
+        return False
+    try:
+        parsed = yaml.safe_load(node.text)
+    except (yaml.YAMLError, ValueError):
+        return True
+    if isinstance(parsed, str):
+        return node.text.startswith(('"', "'"))
+    return not isinstance(parsed, (bool, int, float)) or json.dumps(parsed) != node.text
 
 
 def text_of(node: Node) -> str:

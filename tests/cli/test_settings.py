@@ -98,3 +98,9 @@ def test_what_cannot_be_set_is_told(setting: str, message: str) -> None:
     with pytest.raises(SettingError) as caught:
         changed(setting)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("typed", ["'[1, 2]'", '"@octocat"', "'010'", '"a: b"'])
+def test_what_is_typed_in_quotes_is_the_text_in_them(typed: str) -> None:
+    found = changed(f"title={typed}")
+    assert found["title"] == typed[1:-1]

@@ -100,6 +100,7 @@ def test_settings_are_made_before_the_cells(typed: Type) -> None:
         (["--vary", "seed=[1"], "--vary seed: '[1' is no list of YAML values"),
         (["--vary", "seed=1,1"], "found '1' twice"),
         (["--vary", "cluster.brokers=1,3"], "found '1', with which topics[1]"),
+        (["--vary", "seed=1,2", "--seed", "7"], "--seed: found 7, but the grid of grid.yaml has an axis of seeds"),
         (["--vary", "seed=1,2", "--no-vary"], "found --vary and --no-vary together"),
         (["--plain"], "--plain: grid.yaml: many sessions run at a time; --no-vary runs it as it stands"),
     ],
@@ -108,6 +109,11 @@ def test_what_is_refused(typed: Type, here: Path, options: list[str], told: str)
     done = typed("run", "grid.yaml", *options)
     assert (done.code, done.out, sessions(here)) == (2, "", 0)
     assert told in done.err
+
+
+def test_a_seed_is_taken_where_the_axis_of_seeds_is_not_run(typed: Type) -> None:
+    assert "--seed: found 7" in typed("run", "fails.yaml", "--seed", "7").err
+    assert json.loads(typed("run", "fails.yaml", "--seed", "7", "--no-vary", "--json").out)["seed"] == 7
 
 
 def test_of_several_playbooks_each_runs_once(typed: Type, here: Path) -> None:
@@ -128,6 +134,27 @@ def test_a_baseline_tells_cells_apart(typed: Type, here: Path) -> None:
     assert typed("run", "grid.yaml", "--save-baseline", "b.json").code == 0
     assert (here / "b.json").read_text().count("[min.insync.replicas=") == 2
     assert typed("run", "grid.yaml", "--baseline", "b.json").code == 0
+
+
+def test_markdown_of_a_grid_tells_how_it_differs_from_a_baseline(typed: Type, here: Path) -> None:
+    typed("run", "grid.yaml", "--save-baseline", "b.json")
+    same = typed("run", "grid.yaml", "--baseline", "b.json", "--markdown", "-").out
+    assert same.endswith("\n\nNo difference to the baseline in 2 playbooks.\n")
+    (here / "grid.yaml").write_text(GRID.replace("acked() > 0", "acked() == 0"))
+    done = typed("run", "grid.yaml", "--baseline", "b.json", "--markdown", "m.md")
+    assert (done.code, done.out) == (1, "")
+    told = (here / "m.md").read_text()
+    assert told.startswith(same.split("\n", maxsplit=1)[0])
+    assert "Differences to the baseline:\n\n| playbook | trend | what | baseline | now |" in told
+    assert told.count("| verdict | pass | fail |") == 2
+    assert "worse than the baseline" in told
+
+
+def test_cells_never_begun_are_not_run(typed: Type) -> None:
+    done = typed("run", "fails.yaml", "--vary", "min.insync.replicas=2", "--fail-fast", "--jobs", "1", "--json")
+    assert done.code == 1
+    assert [cell["verdict"] for cell in json.loads(done.out)["cells"]] == ["fail", "not run"]
+    assert "not begun" not in done.err
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])

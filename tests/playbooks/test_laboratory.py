@@ -1,5 +1,6 @@
 """The laboratory: a cluster for people who write Python, the same as any session, and clear about what it cannot do."""
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 from playbooks import layout
+from playbooks.disk import Disk
 from playbooks.laboratory import Laboratory, LaboratoryError, NeverHeldError, RefusedError
 from playbooks.loader import loads
 from playbooks.reading.live import facts_of
@@ -156,3 +158,36 @@ def test_bad_use_is_one_clear_error(use: Callable[[], Any], told: str) -> None:
 def test_a_playbook_that_is_loaded_already_will_do() -> None:
     playbook = timed(expect="- acked() > 0\n")
     assert Laboratory(playbook).run("1s").result.verdict == "pass"
+
+
+def test_a_playbook_that_ends_itself_ends_what_is_waited_for() -> None:
+    text = CRASH.split("steps:")[0] + "steps:\n  - at: 3s\n    VERB: now\nsettle: 5s\n"
+    for verb, end in (("stop", "3.000s"), ("settle", "8.000s")):
+        lab = Laboratory(text.replace("VERB", verb))
+        with pytest.raises(NeverHeldError, match=rf"leader\(orders-0\) == 9 did not hold, .* ended at {end}: leader"):
+            lab.wait("leader(orders-0) == 9")
+        assert lab.events()[-1].values()[0] <= lab.now_us
+        assert lab.result.digest == lab.digest
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda lab: lab.run(for_="20s"),
+        lambda lab: lab.wait("leader(orders-0) == 9"),
+        lambda lab: lab.inject("lag", target="broker(3)", for_="1s"),
+        lambda lab: lab.settle(),
+        lambda lab: lab.close(),
+    ],
+)
+def test_a_full_disk_is_the_laboratorys_error(
+    use: Callable[[Laboratory], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = Laboratory(sessions=tmp_path).run(for_="1s")
+    monkeypatch.setattr(Disk, "write", full)
+    with pytest.raises(LaboratoryError, match="cannot go on recording"):
+        use(lab)
+
+
+def full(_disk: Disk, _fd: int, _data: bytes) -> int:
+    raise OSError(errno.ENOSPC, "No space left on device")

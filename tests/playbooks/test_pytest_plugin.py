@@ -147,6 +147,15 @@ def test_seed_and_settings_change_every_playbook(inside: Any, pytester: pytest.P
     assert found == {"digest": run_case(case).digest, "seed": "5", "verdict": "pass"}
 
 
+def test_a_grid_with_an_axis_of_seeds_keeps_them(tmp_path: Path) -> None:
+    path = tmp_path / "grid.floodmark.yaml"
+    path.write_text(GRID)
+    assert [case.seed for case in cases_of(path, 9)] == [1, 2, 1, 2]
+    path.write_text(PLAYBOOK + "vary:\n  acks: [all, 1]\n")
+    assert [case.seed for case in cases_of(path, 9)] == [9, 9]
+    assert [case.seed for case in cases_of(path)] == [5, 5]
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [
@@ -221,6 +230,21 @@ def test_the_fixtures(inside: Any, pytester: pytest.Pytester) -> None:
     inside("--floodmark-sessions", "kept", "-k", "default or made")
     assert len(layout.sessions_under(pytester.path / "kept")) == 3
     assert all(layout.read_manifest(each) for each in layout.sessions_under(pytester.path / "kept"))
+
+
+UNSEALED = """\
+def test_two(floodmark_cluster):
+    one, other = floodmark_cluster(), floodmark_cluster()
+    BROKEN.settle = lambda: 1 / 0
+"""
+
+
+def test_a_cluster_that_cannot_be_sealed_leaves_the_others_to_be(inside: Any, pytester: pytest.Pytester) -> None:
+    for broken in ("one", "other"):
+        test = UNSEALED.replace("BROKEN", broken)
+        inside("--floodmark-sessions", f"kept-{broken}", test_it__py=test).assert_outcomes(passed=1, errors=1)
+        sealed = [layout.read_manifest(each) for each in layout.sessions_under(pytester.path / f"kept-{broken}")]
+        assert [each is None for each in sealed].count(False) == 1
 
 
 def test_it_costs_nothing_until_it_is_asked_for() -> None:

@@ -286,3 +286,54 @@ def test_an_axis_may_be_a_variable_of_the_file_or_of_a_fragment(tmp_path: Path) 
     path.write_text(path.read_text().replace("10/s, 40/s", "fast"))
     with pytest.raises(PlaybookError, match=r"vary.rate\[1\]: found 'fast', with which "):
         load(path)
+
+
+def test_given_takes_a_variable_that_a_fragment_brings(tmp_path: Path) -> None:
+    (tmp_path / "load.yaml").write_text(
+        "floodmark: 1\nfragment: load\nvars: {rate: 10/s}\nclients:\n  producers:\n"
+        "    - {name: more, topic: orders, rate: '${rate}'}\n"
+    )
+    path = tmp_path / "grid.yaml"
+    path.write_text(
+        f"{HEAD}include: load.yaml\nvary: {{rate: [10/s, 40/s]}}\n{TAIL}"
+        "  - end: acked() > 1\n    given: {rate: 40/s}\n"
+    )
+    read = load(path)
+    assert read.grid is not None
+    jobs = jobs_of(Varying(read, read.grid, 7, {}))
+    cells = [loads(job.text, job.path, job.fragments) for _cell, job in jobs]
+    assert [len(each.expectations) for each in cells] == [1, 2]
+
+
+def test_given_is_a_use_of_a_variable(tmp_path: Path) -> None:
+    path = tmp_path / "grid.yaml"
+    inner = "  - repeat: 2\n    every: 2s\n    steps:\n      - {heal: all, given: {loud: 'yes'}}\nsettle"
+    path.write_text(f"{HEAD}vars: {{loud: 'yes'}}\n{TAIL.replace('settle', inner)}")
+    assert [step.verb for step in load(path).steps].count("heal") == 2
+    path.write_text(f"{HEAD}vars: {{calm: 'yes'}}\n{TAIL}  - end: acked() > 1\n    given: {{calm: 'no'}}\n")
+    assert len(load(path).expectations) == 1
+    path.write_text(f"{HEAD}vars: {{calm: 'yes'}}\n{TAIL}")
+    with pytest.raises(PlaybookError, match="found the variable 'calm', which nothing uses"):
+        load(path)
+
+
+QUOTED = ["@octocat", "[x](..) | <b>", "[1, 2]", "010", "yes", "# no comment", "a: b", '"said"', "'", "~", "plain"]
+
+
+def test_a_text_in_quotes_stays_what_it_is() -> None:
+    values = yaml.safe_dump(QUOTED, default_style='"').replace("\n- ", "\n    - ").replace("- ", "    - ", 1)
+    read = playbook(
+        f"  word:\n{values}", "vars: {word: none}\n" + TAIL.replace("for: 2s", "for: 2s\n    note: ${word}")
+    )
+    assert read.grid is not None
+    jobs = jobs_of(Varying(read, read.grid, 7, {}))
+    assert [loads(job.text, job.path).steps[0].note for _cell, job in jobs] == QUOTED
+    assert [cell_words(cell) for cell, _job in jobs] == [f"word={text}" for text in QUOTED]
+
+
+def test_a_text_in_quotes_stays_what_it_is_where_none_has_to_be_put_in() -> None:
+    read = playbook("  steps.1.note: ['@octocat', \"[1, 2]\"]\n  acks: ['1', 'all']\n  kafka: ['3.9']\n")
+    assert read.grid is not None
+    assert [axis.values for axis in read.grid.axes] == [('"@octocat"', '"[1, 2]"'), ("1", "all"), ("3.9",)]
+    jobs = jobs_of(Varying(read, read.grid, 7, {}))
+    assert [loads(job.text, job.path).steps[0].note for _cell, job in jobs] == ["@octocat"] * 2 + ["[1, 2]"] * 2

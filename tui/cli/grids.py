@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from playbooks.cells import cell_text
-from playbooks.grid import Axis, Grid
+from playbooks.grid import SEED, Axis, Grid
 from playbooks.loader import loads
 from playbooks.model import Playbook
 from playbooks.problems import PlaybookError, Problem
@@ -63,14 +63,18 @@ def _of_option(problem: Problem) -> Problem:
     return replace(problem, line=1, column=1, key=problem.key.strip("."))
 
 
-def refusals(options: Sequence[str], beside: Sequence[str], chosen: Sequence[Chosen]) -> list[str]:
-    """Why what was asked for cannot go together: ``--vary`` options, and of some others those that were given."""
+def refusals(options: Sequence[str], beside: Sequence[str], chosen: Sequence[Chosen], seed: int | None) -> list[str]:
+    """Why what was asked for cannot go together: ``--vary``, ``--seed``, and of some others those that were given."""
     told = []
+    grid = chosen[0].playbook.grid if len(chosen) == 1 else None
+    alone = set(beside) & {"--no-vary", "--dry-run"}
+    if seed is not None and grid is not None and SEED in grid.names and not alone:
+        told.append(f"--seed: found {seed}, but the grid of {chosen[0].playbook.path} has an axis of seeds")
     if options:
         told += [f"found --vary and {option} together, allowed is one of them" for option in beside]
         if len(chosen) > 1:
             told.append(f"--vary: found {len(chosen)} playbooks, allowed is one: each has its own grid")
-    elif len(chosen) == 1 and chosen[0].playbook.grid is not None and not set(beside) & {"--no-vary", "--dry-run"}:
+    elif grid is not None and not alone:
         why = f"{chosen[0].playbook.path}: many sessions run at a time; --no-vary runs it as it stands"
         told += [f"{option}: {why}" for option in beside]
     return told

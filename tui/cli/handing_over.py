@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,13 @@ from tui.cli.requesting import STDOUT, Checked, Request
 from tui.cli.suite_report import print_differences
 from tui.cli.verdicts import Ended
 
+Summary = Callable[[Sequence[Ended], Sequence[Difference] | None], str]
+"""Markdown of what ended, and of how it differs from a baseline if there is one."""
 
-def hand_over(console: Console, request: Request, checked: Checked, ended: Sequence[Ended]) -> int:
+
+def hand_over(
+    console: Console, request: Request, checked: Checked, ended: Sequence[Ended], summary: Summary = markdown
+) -> int:
     """Write the documents that were asked for; the exit code of the run.
 
     Of a run that was stopped before all had a verdict, nothing is written: it would look like a whole one.
@@ -37,7 +42,7 @@ def hand_over(console: Console, request: Request, checked: Checked, ended: Seque
         print_differences(console, checked.baseline.path, differences)
         if any(each.regression for each in differences):
             code = worst([code, FAILED])
-    if not _write_all(request, ended, differences if checked.baseline is not None else None):
+    if not _write_all(request, ended, differences if checked.baseline is not None else None, summary):
         code = worst([code, BAD_INPUT])
     if request.json and (checked.is_suite or ended[0].outcome.result is not None):
         documents = [each.to_json() for each in ended]
@@ -50,13 +55,15 @@ def to_text(document: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(document)).decode()
 
 
-def _write_all(request: Request, ended: Sequence[Ended], differences: Sequence[Difference] | None) -> bool:
+def _write_all(
+    request: Request, ended: Sequence[Ended], differences: Sequence[Difference] | None, summary: Summary
+) -> bool:
     """The files; whether all could be written."""
     good = True
     if request.junit is not None:
         good = write("--junit", request.junit, junit(ended))
     if request.markdown is not None:
-        text = markdown(ended, differences)
+        text = summary(ended, differences)
         if request.markdown == STDOUT:
             print_document(text)
         else:

@@ -3,55 +3,50 @@
 Names, expectations and causes are other people's texts. They go in so that no character of theirs means anything.
 """
 
-import re
 from collections.abc import Sequence
-from typing import Final
 
 from playbooks.baseline import Difference
 from playbooks.exit_codes import OK
 from playbooks.job import NOT_RUN
+from playbooks.markdown import escaped, table_text
+from playbooks.matrix import Matrix
+from playbooks.matrix_table import matrix_markdown
 from playbooks.problems import counted
 from tui.cli.printing import CAUSES_SHOWN, ledger_words
 from tui.cli.suite_report import SHOWN, TREND, regression_words
 from tui.cli.verdicts import HEADS, Ended, cause_lines, row, tally
 
-_SPECIAL: Final = frozenset("\\`*_{}[]#!|~<>&@:$^")
-"""What could begin something inside a line of Markdown or HTML: a link, a formula, an emoji, an entity."""
-_WEB: Final = re.compile(r"(www)\.", re.IGNORECASE)
-_APART: Final = "<!-- -->"
-"""Shows as nothing, and keeps a sign from the word that it would make a mention or a reference with."""
-
 
 def markdown(all_ended: Sequence[Ended], differences: Sequence[Difference] | None = None) -> str:
     """The verdict, a table, what did not pass, and how it differs from a baseline (None: there is none)."""
-    regressed = [each.playbook for each in differences or () if each.regression]
+    regressed = _regressed(differences or ())
     passed = all(each.outcome.code == OK for each in all_ended) and not regressed
-    parts = [f"### floodmark: {'passed' if passed else 'not passed'}", tally(all_ended)]
-    if regressed:
-        parts.append(f"**{escaped(regression_words(regressed))}**")
+    parts = [f"### floodmark: {'passed' if passed else 'not passed'}", tally(all_ended), *regressed]
     heads = [head for head in HEADS if head != "took"]
-    parts.append(_table(heads, [row(each, took=False) for each in all_ended]))
+    parts.append(table_text(heads, [row(each, took=False) for each in all_ended], escaped).rstrip())
     parts += [_failed(each) for each in all_ended if each.outcome.code not in (OK, NOT_RUN)]
     if differences is not None:
         parts.append(_differences(differences))
     return "\n\n".join(parts) + "\n"
 
 
-def escaped(text: str) -> str:
-    """Text on one line in which nothing means anything, unless it stands first; what cannot be shown becomes ``?``."""
-    line = "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in text).strip()
-    told = "".join(f"&#{ord(c)};{_APART if c in '@#' else ''}" if c in _SPECIAL else c for c in line)
-    return _WEB.sub(r"\1&#46;", told)
+def grid_markdown(matrix: Matrix, differences: Sequence[Difference] | None = None) -> str:
+    """A grid's matrix, and how its cells differ from a baseline (None: there is none)."""
+    if differences is None:
+        return matrix_markdown(matrix)
+    parts = [matrix_markdown(matrix).rstrip(), *_regressed(differences), _differences(differences)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _regressed(differences: Sequence[Difference]) -> list[str]:
+    """In bold what is worse than the baseline, if anything is."""
+    found = [each.playbook for each in differences if each.regression]
+    return [f"**{escaped(regression_words(found))}**"] if found else []
 
 
 def code(text: str) -> str:
     """The same in the letters of code."""
     return f"<code>{escaped(text)}</code>"
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
-    return "\n".join([*lines, *[f"| {' | '.join(map(escaped, cells))} |" for cells in rows]])
 
 
 def _failed(ended: Ended) -> str:
@@ -86,4 +81,4 @@ def _differences(differences: Sequence[Difference]) -> str:
     if not rows:
         return f"No difference to the baseline in {counted(len(differences), 'playbook')}."
     heads = ("playbook", "trend", "what", "baseline", "now")
-    return f"Differences to the baseline:\n\n{_table(heads, rows)}"
+    return f"Differences to the baseline:\n\n{table_text(heads, rows, escaped).rstrip()}"

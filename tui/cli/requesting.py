@@ -174,7 +174,7 @@ def _grids_fit(request: Request, chosen: Sequence[Chosen]) -> bool:
         "--plain": request.plain,
         "--speed": request.speed is not None,
     }
-    told = refusals(request.vary, [option for option, given in asked.items() if given], chosen)
+    told = refusals(request.vary, [option for option, given in asked.items() if given], chosen, request.seed)
     for line in told:
         complain(line)
     return not told

@@ -8,19 +8,20 @@ from rich.console import Console
 
 from playbooks.advice import advice
 from playbooks.batch import cores
-from playbooks.exit_codes import BAD_INPUT, INTERRUPTED, worst
+from playbooks.exit_codes import INTERRUPTED, worst
 from playbooks.grid import SEED, Cell, Grid, cell_words
 from playbooks.job import Outcome
 from playbooks.layout import sessions_root
 from playbooks.matrix import Matrix, to_json
-from playbooks.matrix_table import Table, cross_table, error_lines, matrix_markdown, matrix_table, seed_table
+from playbooks.matrix_table import Table, cross_table, error_lines, matrix_table, seed_table
 from playbooks.problems import counted
 from playbooks.varying import Varying, jobs_of, run_jobs
 from tui.cli.chosen import Chosen
 from tui.cli.console import people, print_document, say, table
 from tui.cli.fitting import fitted
-from tui.cli.handing_over import hand_over, to_text, write
-from tui.cli.requesting import STDOUT, Checked, Request
+from tui.cli.handing_over import hand_over, to_text
+from tui.cli.markdown import grid_markdown
+from tui.cli.requesting import Checked, Request
 from tui.cli.suite import run_suite
 from tui.cli.verdicts import Ended, command_of
 
@@ -56,12 +57,11 @@ def _hand_over(
     (chosen,), (word,) = asked.chosen, asked.words
     ended = [_ended(chosen, word, request, row.cell, outcome)
              for row, outcome in zip(matrix.rows, outcomes, strict=True)]  # fmt: skip
-    rest = replace(request, json=False, markdown=None)
-    code = worst([matrix.code, hand_over(console, rest, replace(asked, is_suite=True), ended)])
-    if request.markdown == STDOUT:
-        print_document(matrix_markdown(matrix))
-    elif request.markdown is not None and not write("--markdown", request.markdown, matrix_markdown(matrix)):
-        code = worst([code, BAD_INPUT])
+    code = hand_over(
+        console, replace(request, json=False), replace(asked, is_suite=True), ended,
+        summary=lambda _ended, differences: grid_markdown(matrix, differences),
+    )  # fmt: skip
+    code = worst([matrix.code, code])
     if request.json:
         print_document(to_text(to_json(matrix, advice(matrix))))
     return code
