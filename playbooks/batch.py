@@ -221,7 +221,10 @@ def _listen(books: _Books, team: list[_Worker], timeout: float | None, *, asked:
             told = worker.line.recv()
         except (EOFError, OSError):
             team.remove(worker)
-            books.end(number, worker.death(books.jobs[number], asked=asked))
+            outcome = worker.death(books.jobs[number], asked=asked)
+            worker.line.close()
+            worker.process.close()
+            books.end(number, outcome)
             continue
         if isinstance(told, Progress):
             worker.session = told.session

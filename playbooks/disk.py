@@ -1,4 +1,4 @@
-"""Every change that a recording makes to the disk, each one call of the operating system.
+"""All that a recording does to the disk, each one call of the operating system.
 
 A process can be killed between any two of them. They stand in a class of their own so that a test can stop after the
 n-th, for every n, and look at what is left.
@@ -48,6 +48,10 @@ class Disk:
     def truncate(self, fd: int, size: int) -> None:
         """Cut a file to a size."""
         os.ftruncate(fd, size)
+
+    def size(self, fd: int) -> int:
+        """How many bytes a file has."""
+        return os.fstat(fd).st_size
 
     def sync_data(self, fd: int) -> None:
         """Force the contents of a file to the disk."""

@@ -17,7 +17,7 @@ class Foretold:
     """A step that injects a fault, at the instant at which it is about to."""
 
     step: int
-    """From 1, in the order in which steps act."""
+    """From 1, in the order in which steps act; those for other versions of Kafka are counted, too."""
     at_us: int
     text: str
     """The step in words."""

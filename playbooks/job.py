@@ -77,11 +77,16 @@ class Outcome:
 
 def perform(job: Job, tell: Callable[[Progress], None]) -> Outcome:
     """Run a job here to its end. Never raises: errors and Ctrl-C (``KeyboardInterrupt``) are outcomes, too."""
+    return carried_out(job, lambda recorder: _run(job, recorder, tell))
+
+
+def carried_out(job: Job, drive: Callable[[Recorder | None], Result]) -> Outcome:
+    """What comes of a job that ``drive`` runs with the recorder it is given; never raises, as :func:`perform`."""
     began = time.perf_counter()
     recorder = Recorder(job.out, settings=job.settings, fsync=job.fsync) if job.out is not None else None
     result, error, code, account = None, "", 0, ""
     try:
-        result = _run(job, recorder, tell)
+        result = drive(recorder)
         code = CODES[result.verdict]
     except PlaybookError as found:
         error, code = str(found), BAD_INPUT

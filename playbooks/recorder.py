@@ -9,7 +9,6 @@ nothing yet.
 """
 
 import errno
-import os
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -127,8 +126,7 @@ class Recorder:
         while waiting:
             batch = waiting[:FLUSH_EVENTS]
             lines = encode(written, batch)
-            if os.fstat(self._fd).st_size != size:  # an interrupt came between a write and its being counted
-                self._disk.truncate(self._fd, size)
+            self._guarded(self._cut_to_counted)
             self._put(self._fd, lines)
             self._unsynced = True
             written, size, waiting = written + len(batch), size + len(lines), waiting[FLUSH_EVENTS:]
@@ -239,6 +237,12 @@ class Recorder:
             self.failure = f"cannot go on recording in {self.path}: {error.strerror}{full}; {kept}"
             self._cut_to_whole_lines()
             raise RecordingError(self.failure) from error
+
+    def _cut_to_counted(self) -> None:
+        """Take away what an interrupt left that came between a write and its being counted."""
+        size = self._progress[1]
+        if self._disk.size(self._fd) != size:
+            self._disk.truncate(self._fd, size)
 
     def _cut_to_whole_lines(self) -> None:
         """Leave no half of a line behind, if that much can still be done, and let go of the files."""

@@ -99,11 +99,10 @@ def scenario_digest(directory: Path, start: Mapping[str, Any]) -> str:
     """
     whole = hashlib.sha256()
     decides = {name: start.get(name) for name in ("seed", "until_us", "profile")}
-    logs = {layout.START, layout.EVENTS, layout.ACTIONS, layout.CRASH_LOG, *layout.TORN_TAILS.values()}
-    for name in layout.files_in(directory):
-        if name not in logs and name not in (*layout.SEALED, layout.MANIFEST):
-            text = (directory / name).read_bytes()
-            whole.update(f"{name} {len(text)}\n".encode() + text)
+    for path in (directory / layout.FRAGMENTS, directory / layout.PLAYBOOK):
+        if path.name == layout.PLAYBOOK or path.is_file():
+            text = path.read_bytes()
+            whole.update(f"{path.name} {len(text)}\n".encode() + text)
     whole.update(msgspec.json.encode(decides))
     return whole.hexdigest()
 

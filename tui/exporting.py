@@ -3,17 +3,20 @@
 import asyncio
 import sys
 
-from playbooks.recorder import Recorder
+from playbooks.recorder import Recorder, RecordingError
 
 
 async def export_beside(recorder: Recorder) -> tuple[str, bool]:
     """Export what is recorded so far, while the session goes on; what to say of it, and whether it went well."""
-    recorder.flush()
     target = recorder.path.parent / f"{recorder.session_id}.yaml"
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tui.cli.main", "export", str(recorder.path), "--output", str(target), "--force",
-        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+    try:
+        recorder.flush()
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "tui.cli.main", "export", str(recorder.path), "--output", str(target), "--force",
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+    except (RecordingError, OSError) as error:
+        return str(error), False
     try:
         _, told = await process.communicate()
     except asyncio.CancelledError:

@@ -107,3 +107,9 @@ def test_what_has_no_verdict_is_an_error_with_its_account() -> None:
 
 def test_it_is_the_same_every_time() -> None:
     assert junit([ended(LOSING)]) == junit([ended(LOSING)])
+
+
+def test_cases_of_the_same_text_have_names_of_their_own() -> None:
+    twice = CLUSTER + "settle: 1s\nsteps:\n  - at: 1s\n    heal: all\nexpect:\n  - acked() > 0\n  - acked() > 0\n"
+    names = [case.get("name") for case in read(ended(twice)).iter("testcase")]
+    assert names == ["acked() > 0", "acked() > 0 (2)"]

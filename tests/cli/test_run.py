@@ -11,6 +11,7 @@ import pytest
 from cluster_model.events import GuardActed, StepTaken
 from playbooks import layout
 from playbooks.loader import loads
+from playbooks.recorder import Recorder, RecordingError
 from playbooks.session import Session
 from tests.cli.running import Typed
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
@@ -243,6 +244,23 @@ def test_an_interrupted_run_is_130_and_keeps_what_it_has(
     assert done.code == 130
     (session,) = sessions(here)
     assert f"stopped; what was recorded so far: {session.relative_to(here)}" in done.err
+
+
+def test_an_interrupted_run_whose_last_events_cannot_be_kept_is_130_as_well(
+    typed: Type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(self: Driving, *_args: object) -> None:
+        raise KeyboardInterrupt
+
+    def full(self: Recorder) -> None:
+        raise RecordingError("the disk is full")
+
+    monkeypatch.setattr(Driving, "_print", interrupt)
+    monkeypatch.setattr(Recorder, "close", full)
+    done = typed("run", "crash.yaml", "hand.yaml", "--jobs", "1")
+    assert done.code == 130
+    assert "stopped; its last events could not be recorded: the disk is full" in done.err
+    assert "internal error" not in done.err
 
 
 def test_codes_cover_every_verdict() -> None:

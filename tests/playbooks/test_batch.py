@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from playbooks import layout
+from playbooks import batch, layout
 from playbooks.batch import NOT_RUN, Job, Outcome, Progress, run_all
 from playbooks.exit_codes import worst
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
@@ -86,8 +86,16 @@ def test_an_internal_error_keeps_session_and_account(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.thorough
-def test_a_killed_worker_takes_only_its_own_job_with_it(tmp_path: Path) -> None:
+def test_a_killed_worker_takes_only_its_own_job_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     killed: list[int] = []
+    dead: list[batch._Worker] = []
+    death = batch._Worker.death
+
+    def last_words(worker: batch._Worker, job: Job, *, asked: bool) -> Outcome:
+        dead.append(worker)
+        return death(worker, job, asked=asked)
+
+    monkeypatch.setattr(batch._Worker, "death", last_words)
 
     def kill(number: int, progress: Progress) -> None:
         """As the kernel does to who takes too much memory: the worker of the endless one."""
@@ -107,6 +115,10 @@ def test_a_killed_worker_takes_only_its_own_job_with_it(tmp_path: Path) -> None:
     assert outcomes[0].error == error
     assert error in Path(outcomes[0].account).read_text()
     assert Path(outcomes[0].account).parent == Path(outcomes[0].session)
+    (worker,) = dead
+    assert worker.line.closed
+    with pytest.raises(ValueError, match="closed"):
+        worker.process.is_alive()
 
 
 @pytest.mark.thorough

@@ -1,5 +1,6 @@
 """What a recording holds at every moment: while it runs, after it was sealed, after its process was killed."""
 
+import errno
 import hashlib
 import json
 import os
@@ -14,9 +15,10 @@ import pytest
 
 from cluster_model.events import COLUMNS, FIELDS, BrokerFenced, Event, HwAdvanced
 from playbooks import layout
+from playbooks.disk import Disk
 from playbooks.loader import loads
 from playbooks.recorder import FLUSH_EVENTS, FLUSH_SECONDS, Recorder, RecordingError
-from playbooks.sealing import ORDER, SCHEMA
+from playbooks.sealing import ORDER, SCHEMA, scenario_digest
 from playbooks.session import Session
 from tests.support.playbooks import CRASH, timed
 
@@ -204,3 +206,28 @@ def test_kill_9_loses_nothing_that_write_returned_for(tmp_path: Path) -> None:
     assert len(recorded) >= int(count) > 0
     assert [line["seq"] for line in recorded] == list(range(len(recorded)))
     assert not (Path(path) / layout.MANIFEST).exists()
+
+
+def test_what_somebody_puts_beside_a_session_makes_no_other_scenario_of_it(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    Session.start(timed(), recorder=recorder).finish()
+    start = layout.read_object(recorder.path / layout.START)
+    before = scenario_digest(recorder.path, start)
+    (recorder.path / "notes.txt").write_text("what I think of it")
+    assert scenario_digest(recorder.path, start) == before
+    (recorder.path / layout.FRAGMENTS).write_text("{}")
+    assert scenario_digest(recorder.path, start) != before
+
+
+def test_a_file_whose_size_cannot_be_told_ends_the_recording_as_any_failure_of_the_disk(tmp_path: Path) -> None:
+    class Broken(Disk):
+        def size(self, fd: int) -> int:
+            raise OSError(errno.EIO, "Input/output error")
+
+    playbook = timed()
+    recorder = Recorder(tmp_path, disk=Broken())
+    recorder.begin(playbook, 5, Session.start(playbook).cluster.view())
+    recorder.write([data_event(0)])
+    with pytest.raises(RecordingError, match=r"cannot go on recording in .*: Input/output error"):
+        recorder.flush()
+    assert recorder.failure

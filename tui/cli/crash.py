@@ -1,7 +1,5 @@
 """An error inside floodmark itself: the session is kept, the account goes to a file, the person gets two lines."""
 
-from pathlib import Path
-
 from playbooks.crash_log import keep_account
 from playbooks.recorder import Recorder
 from tui.cli.console import INTERNAL, complain, people, say
@@ -9,16 +7,16 @@ from tui.cli.console import INTERNAL, complain, people, say
 
 def keep(error: BaseException, recorder: Recorder | None = None) -> int:
     """Write the account, beside the session if there is one, and tell the person. Returns the exit code."""
-    told(error, recorder)
+    log = keep_account(error, recorder)
+    session = str(recorder.path) if recorder is not None and recorder.session_id else ""
+    tell(f"internal error: {type(error).__name__}: {error}", session, str(log))
     return INTERNAL
 
 
-def told(error: BaseException, recorder: Recorder | None) -> Path:
-    """The same; returns where the account is."""
-    complain(f"internal error: {type(error).__name__}: {error}")
-    log = keep_account(error, recorder)
+def tell(error: str, session: str, account: str) -> None:
+    """Say what went wrong, and where the session (none where empty) and the account are."""
+    complain(error)
     console = people()
-    if recorder is not None and recorder.session_id:
-        say(console, f"session  {recorder.path} (not sealed; its events can be read)")
-    say(console, f"account  {log}")
-    return log
+    if session:
+        say(console, f"session  {session} (not sealed; its events can be read)")
+    say(console, f"account  {account}")

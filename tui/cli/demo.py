@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.rule import Rule
 
 from playbooks.layout import read_object, sessions_root
+from playbooks.recorder import Recorder
 from playbooks.result import Result
 from tui.cli import crash
 from tui.cli.chosen import choose
@@ -55,16 +56,17 @@ def demo(out: Path) -> int:
     """Run the chapters, report on them, and say where to look next. Returns the worst exit code."""
     console = people()
     results: list[Result] = []
-    driving = Driving(console, sessions_root())
+    driving = Driving(console)
     for chapter in CHAPTERS:
         _head(console, chapter.title)
         say(console, chapter.point, "italic")
         for name in chapter.playbooks:
             say(console, "")
+            recorder = Recorder(sessions_root())
             try:
-                result = driving.run(choose(name, None, {}))
+                result = driving.run(choose(name, None, {}), recorder)
             except Exception as error:
-                return crash.keep(error, driving.recorder)
+                return crash.keep(error, recorder)
             _tell(console, result)
             results.append(result)
     _head(console, "The report, by Spark")

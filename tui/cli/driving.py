@@ -1,15 +1,12 @@
 """Runs one session to its end, headless, telling what happens on the way."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from cluster_model.events import Event
-from playbooks.disk import Fsync
 from playbooks.expecting import seconds
 from playbooks.job import SLICE_US
 from playbooks.manual_session import ManualSession, Shown
@@ -28,38 +25,26 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Driving:
-    """How to run: where to record, how far, and what to show."""
+    """How to run: how far, and what to show."""
 
     console: Console
-    out: Path
     until_us: int = -1
     events: Console | None = None
     """Where every notable event goes as a line; None: nowhere."""
     narrating: "Narrating | None" = None
     """Tells the session live, at its own pace; None: it runs as fast as it can."""
-    fsync: Fsync = Fsync.INTERVAL
-    recorder: Recorder | None = field(default=None, init=False)
-    """Of the session that runs, or ran last."""
-    _began: float = field(default=0.0, init=False)
     _rows: int = field(default=0, init=False)
     """Rows of its table that have been printed, where it has one."""
 
-    @property
-    def took_s(self) -> float:
-        """Real seconds since the session that ran last began."""
-        return time.perf_counter() - self._began
-
-    def run(self, chosen: Chosen) -> Result:
+    def run(self, chosen: Chosen, recorder: Recorder | None) -> Result:
         """Run one playbook to its verdict.
 
         Raises:
             ModelError: its cluster cannot be built.
             RecordingError: the session cannot be written.
         """
-        self._began = time.perf_counter()
         playbook = chosen.playbook
-        self.recorder = Recorder(self.out, settings=chosen.settings, fsync=self.fsync)
-        session = start_session(playbook, seed=chosen.seed, recorder=self.recorder, until_us=self.until_us)
+        session = start_session(playbook, seed=chosen.seed, recorder=recorder, until_us=self.until_us)
         print_heading(self.console, playbook, chosen.seed, session.cluster.profile.name)
         if self.narrating is not None and isinstance(session, Session):
             return self.narrating.run(session)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from playbooks.baseline import unused
 from playbooks.job import NOT_RUN
 from playbooks.result import Checked, Result
 from tui.cli.printing import ledger_words
@@ -88,9 +89,8 @@ def _unended(suite: Element, ended: Ended) -> None:
 
 
 def _case(suite: Element, ended: Ended, name: str, at_us: int) -> Element:
-    return SubElement(
-        suite, "testcase", classname=_clean(f"floodmark.{ended.name}"), name=_clean(name), time=_seconds(at_us)
-    )
+    alone = unused(_clean(name), [case.get("name") for case in suite.iter("testcase")])
+    return SubElement(suite, "testcase", classname=_clean(f"floodmark.{ended.name}"), name=alone, time=_seconds(at_us))
 
 
 def _judge(case: Element, ended: Ended, checked: Checked, *, inconclusive: bool) -> None:

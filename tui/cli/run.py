@@ -1,15 +1,16 @@
 """``floodmark run``: playbooks without a screen, with an exit code."""
 
+from dataclasses import replace
 from pathlib import Path
 
-from cluster_model.errors import ModelError
 from playbooks.baseline import unused
 from playbooks.batch import cores
 from playbooks.disk import Fsync
 from playbooks.exit_codes import BAD_INPUT, CODES, INTERNAL, INTERRUPTED
-from playbooks.job import NOT_RUN, Job, Outcome
+from playbooks.job import NOT_RUN, Job, Outcome, carried_out
 from playbooks.layout import sessions_root
-from playbooks.recorder import RecordingError
+from playbooks.recorder import Recorder
+from playbooks.result import Result
 from tui.cli import crash
 from tui.cli.chosen import Chosen
 from tui.cli.console import answers, complain, people, say
@@ -49,7 +50,7 @@ def run(request: Request) -> int:
         workers = request.jobs or cores()
         outcomes = run_suite(console, jobs, names, workers=workers, fail_fast=request.fail_fast)
     else:
-        outcomes = _one_after_other(request, asked, out, jobs)
+        outcomes = _one_after_other(request, asked, jobs)
     ended = [
         Ended(name, outcome, each.playbook.name, _again(word, each, request))
         for name, outcome, word, each in zip(names, outcomes, asked.words, asked.chosen, strict=True)
@@ -72,10 +73,10 @@ def _job(chosen: Chosen, out: Path, until_us: int, fsync: Fsync) -> Job:
     )
 
 
-def _one_after_other(request: Request, asked: Checked, out: Path, jobs: list[Job]) -> list[Outcome]:
+def _one_after_other(request: Request, asked: Checked, jobs: list[Job]) -> list[Outcome]:
     """Run all in this process and tell everything of each."""
     console = people()
-    driving = Driving(console, out, asked.until_us, fsync=request.fsync)
+    driving = Driving(console, asked.until_us)
     if request.speed is not None:
         from tui.cli.narrating import Narrating  # noqa: PLC0415 - it tells what is foretold, as a dry run does
 
@@ -97,29 +98,19 @@ def _one_after_other(request: Request, asked: Checked, out: Path, jobs: list[Job
 
 def _run_one(driving: Driving, chosen: Chosen, job: Job) -> Outcome:
     """Run one playbook, telling all of it; never raises."""
-    driving.recorder = None
-    error, code, account = "", BAD_INPUT, ""
-    try:
-        result = driving.run(chosen)
+
+    def drive(recorder: Recorder | None) -> Result:
+        result = driving.run(chosen, recorder)
         print_result(driving.console, result)
-        stopped = driving.narrating is not None and driving.narrating.stopped
-        code = INTERRUPTED if stopped else CODES[result.verdict]
-        return Outcome(job, result, "", code, result.session, "", driving.took_s)
-    except ModelError as found:
-        error = f"{chosen.playbook.path}: {found}"
-        complain(error)
-    except RecordingError as found:
-        error = str(found)
-        complain(error)
-    except KeyboardInterrupt:
-        error, code = "stopped", INTERRUPTED
-        if driving.recorder is not None and driving.recorder.session_id:
-            driving.recorder.close()
-            error = f"stopped; what was recorded so far: {driving.recorder.path}"
-            say(driving.console, error)
-    except Exception as found:  # whatever it is, the session must be kept and the person told
-        error, code = f"internal error: {type(found).__name__}: {found}", INTERNAL
-        account = str(crash.told(found, driving.recorder))
-    begun = driving.recorder is not None and driving.recorder.session_id
-    session = str(driving.recorder.path) if driving.recorder is not None and begun else ""
-    return Outcome(job, None, error, code, session, account, driving.took_s)
+        return result
+
+    outcome = carried_out(job, drive)
+    if outcome.code == INTERNAL:
+        crash.tell(outcome.error, outcome.session, outcome.account)
+    elif outcome.code == INTERRUPTED and outcome.session:
+        say(driving.console, outcome.error)
+    elif outcome.code == BAD_INPUT:
+        complain(outcome.error)
+    if outcome.result is not None and driving.narrating is not None and driving.narrating.stopped:
+        return replace(outcome, code=INTERRUPTED)
+    return outcome

@@ -1,0 +1,37 @@
+"""The playbook of a live session: what cannot be done is told, and ends nothing."""
+
+import asyncio
+import errno
+from pathlib import Path
+
+import pytest
+
+from playbooks.recorder import Recorder, RecordingError
+from playbooks.session import Session
+from tests.support.playbooks import timed
+from tui.exporting import export_beside
+
+
+def begun(tmp_path: Path) -> Recorder:
+    recorder = Recorder(tmp_path)
+    Session.start(timed(), recorder=recorder)
+    return recorder
+
+
+def test_a_recording_that_cannot_go_on_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Recorder) -> None:
+        raise RecordingError("the disk is full")
+
+    recorder = begun(tmp_path)
+    monkeypatch.setattr(Recorder, "flush", full)
+    assert asyncio.run(export_beside(recorder)) == ("the disk is full", False)
+
+
+def test_a_process_that_cannot_be_started_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def none(*_args: object, **_named: object) -> None:
+        raise OSError(errno.EAGAIN, "no more processes")
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", none)
+    text, good = asyncio.run(export_beside(begun(tmp_path)))
+    assert not good
+    assert "no more processes" in text
