@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from playbooks.suffixes import SUFFIXES
+
 if TYPE_CHECKING:
     from playbooks.laboratory import Laboratory
     from playbooks.testing import Case
 
-SUFFIXES: Final = (".yaml", ".yml")
 MARKER: Final = "floodmark"
 PYTEST_OWN: Final = ("skipif", "parametrize", "usefixtures", "filterwarnings")
 """Markers that mean more than a word; a tag of that name becomes none."""
@@ -56,7 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "PlaybookFile | None":
     """A playbook that somebody wants to be a test."""
-    if file_path.suffix not in SUFFIXES:
+    if file_path.suffix.lower() not in SUFFIXES:
         return None
     wanted = any(file_path.match(pattern) for pattern in parent.config.getini("floodmark_files"))
     if (wanted or parent.session.isinitpath(file_path)) and _begins(file_path):
@@ -76,7 +77,11 @@ def _begins(path: Path) -> bool:
         for line in head.removeprefix("\ufeff").splitlines()
         if line.strip() and not line.startswith(("#", "---", "%"))
     ]
-    return bool(lines) and lines[0].startswith("floodmark:") and not any(line.startswith("fragment:") for line in lines)
+    if not lines or not lines[0].startswith("floodmark:"):
+        return False
+    from playbooks.folders import is_fragment_file  # noqa: PLC0415
+
+    return not is_fragment_file(path)
 
 
 class PlaybookFile(pytest.File):

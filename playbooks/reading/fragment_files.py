@@ -35,15 +35,6 @@ class Fragment:
     source: str
 
 
-def is_fragment(text: str, path: str) -> bool:
-    """Whether a file says that it is a fragment. A file that cannot be read as YAML says nothing."""
-    try:
-        root, _ = compose(text, path)
-    except PlaybookError:
-        return False
-    return isinstance(root, Mapping) and "fragment" in root.entries
-
-
 def read_fragment(path: str | Path) -> Fragment:
     """The fragment in a file.
 

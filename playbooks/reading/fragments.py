@@ -7,13 +7,12 @@ said without; so the same playbook names the same fragments wherever it lies. A 
 import posixpath
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Protocol
 
 from playbooks.bundled import FRAGMENTS, fragment_names
 from playbooks.problems import nearest, shown
+from playbooks.suffixes import SUFFIXES
 from playbooks.yamlpos import MAX_BYTES, decode
-
-_SUFFIXES: Final = (".yaml", ".yml")
 
 
 class FragmentError(Exception):
@@ -32,7 +31,7 @@ class Fragments(Protocol):
 
 def is_bundled(written: str) -> bool:
     """Whether an include means a fragment of the library: a bare name, without a directory or a suffix."""
-    return "/" not in written and not written.endswith(_SUFFIXES)
+    return "/" not in written and not written.endswith(SUFFIXES)
 
 
 def fragment_key(includer: str, written: str) -> str:

@@ -1,6 +1,7 @@
 """``floodmark check``: files and folders, every mistake with its line and a caret, and the same as a document."""
 
 import json
+import os
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -10,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from playbooks.folders import playbooks_under
 from playbooks.loader import load, loads
 from playbooks.problems import PlaybookError, Problem, lines_of
 from tests.cli.running import Typed, floodmark
-from tests.support.playbooks import CLUSTER, MANUAL
+from tests.support.playbooks import CLUSTER, CRASH, MANUAL
 from tui.cli.excerpts import excerpt_of
 
 Type = Callable[..., Typed]
@@ -205,3 +207,15 @@ def test_an_error_keeps_the_text_it_is_about(tmp_path: Path) -> None:
 
 def test_a_path_with_control_characters_is_told_on_one_line() -> None:
     assert str(Problem("a\nb\x1b.yaml", 1, 2, "", "found")) == "a\\nb\\x1b.yaml:1:2: found"
+
+
+def test_a_folder_gives_the_same_files_as_to_run(typed: Type, here: Path) -> None:
+    for name in ("a/z.yml", "a/C.YAML", "b.yaml"):
+        (here / "suite" / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / "suite" / name).write_text(CRASH)
+    os.mkfifo(here / "suite" / "pipe.yaml")
+    done = typed("check", "suite")
+    assert done.code == 0
+    told = [line.partition(":")[0] for line in done.err.splitlines() if ": sound" in line]
+    assert told == [str(path) for path in playbooks_under(Path("suite"))]
+    assert told == ["suite/a/C.YAML", "suite/a/z.yml", "suite/b.yaml"]

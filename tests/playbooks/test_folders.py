@@ -1,10 +1,11 @@
 """What of a folder is a playbook."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from playbooks.folders import playbooks_under
+from playbooks.folders import playbooks_under, walk
 from playbooks.problems import PlaybookError
 from tests.support.playbooks import MANUAL
 
@@ -54,3 +55,22 @@ def test_a_folder_without_playbooks_is_refused(tmp_path: Path, names: tuple[str,
     with pytest.raises(PlaybookError) as refused:
         playbooks_under(tmp_path)
     assert message in str(refused.value)
+
+
+def test_every_folder_that_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path, "a.yaml", "b/b.yaml", "c/c.yaml")
+    scandir = os.scandir
+
+    def closed(path: str) -> object:
+        if Path(path).name in ("b", "c"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", closed)
+    files, problems = walk(tmp_path)
+    assert files == [tmp_path / "a.yaml"]
+    assert [(each.path, each.message) for each in problems] == [
+        (str(tmp_path / name), "cannot be read: Permission denied") for name in ("b", "c")
+    ]
+    with pytest.raises(PlaybookError, match="cannot be read"):
+        playbooks_under(tmp_path)

@@ -8,11 +8,12 @@ import pytest
 
 from playbooks import bundled
 from playbooks.changing import changed
+from playbooks.folders import is_fragment
 from playbooks.job import Job, perform
 from playbooks.loader import load, loads
 from playbooks.model import Playbook
 from playbooks.problems import PlaybookError
-from playbooks.reading.fragment_files import fragment_of, is_fragment, read_fragment
+from playbooks.reading.fragment_files import fragment_of, read_fragment
 from playbooks.running import start_session
 from playbooks.settings import SettingError
 from tests.support.shop import BASE, COMMON, DARK, FILES, KEPT, MAIN, WRITTEN_OUT, alike, save

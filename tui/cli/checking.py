@@ -1,23 +1,21 @@
 """``floodmark check``: whether playbooks are sound, file by file or whole folders, without running any."""
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
+from playbooks.folders import walk
 from playbooks.loader import PlaybookError, Problem
 from playbooks.model import Playbook
 from playbooks.problems import counted
+from playbooks.suffixes import SUFFIXES
 from tui.cli.chosen import read
 from tui.cli.console import BAD_INPUT, OK, complain_of, people, print_document, say
 from tui.cli.fragments import checked
 from tui.cli.listing import profile_of
 from tui.cli.progress import Telling
 from tui.cli.run import to_text
-
-SUFFIXES: Final = (".yaml", ".yml")
-"""Of the files of a folder that are read."""
 
 
 @dataclass(slots=True)
@@ -64,22 +62,15 @@ def check(paths: Sequence[str], *, json: bool = False) -> int:
 
 
 def _files(path: str) -> Iterator[str | PlaybookError]:
-    """The path itself, or what a folder holds in the order of names; what is hidden there is left out."""
+    """The path itself, or what a folder holds, as ``run`` finds it, with fragments."""
     if not Path(path).is_dir():
         yield path
         return
-    none = True
-    refused: list[OSError] = []
-    for folder, folders, names in os.walk(path, onerror=refused.append):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            if name.endswith(SUFFIXES) and not name.startswith("."):
-                none = False
-                yield str(Path(folder, name))
-    for error in refused:
-        message = f"cannot be read: {error.strerror or error}"
-        yield PlaybookError([Problem(str(error.filename), 1, 1, "", message)])
-    if none and not refused:
+    found, problems = walk(Path(path))
+    yield from map(str, found)
+    for problem in problems:
+        yield PlaybookError([problem])
+    if not found and not problems:
         message = f"found a folder without playbooks, allowed is one with files {' or '.join(SUFFIXES)} in it"
         yield PlaybookError([Problem(path, 1, 1, "", message)])
 

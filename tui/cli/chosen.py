@@ -10,6 +10,7 @@ from playbooks.loader import PlaybookError, Problem, load
 from playbooks.model import Playbook
 from playbooks.problems import nearest
 from playbooks.settings import parse_setting
+from playbooks.suffixes import SUFFIXES
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ def read(text: str) -> Playbook:
     if not path.exists() and text in fragment_names():
         message = f"found a fragment, allowed is a playbook: one includes it by 'include: {text}'"
         raise PlaybookError([Problem(text, 1, 1, "", message)])
-    if not path.exists() and path.suffix not in (".yaml", ".yml") and "/" not in text:
+    if not path.exists() and path.suffix not in SUFFIXES and "/" not in text:
         raise PlaybookError(
             [
                 Problem(

@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from playbooks.bundled import FRAGMENTS
+from playbooks.folders import is_fragment
 from playbooks.loader import read_text
 from playbooks.problems import PlaybookError, counted
-from playbooks.reading.fragment_files import Fragment, fragment_of, is_fragment, read_fragment
+from playbooks.reading.fragment_files import Fragment, fragment_of, read_fragment
 from tui.cli.console import print_document
 from tui.cli.run import to_text
 

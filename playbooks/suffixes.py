@@ -1,0 +1,5 @@
+"""How the names of files end that playbooks are in."""
+
+from typing import Final
+
+SUFFIXES: Final = (".yaml", ".yml")
