@@ -7,17 +7,20 @@ from typing import Final
 from cluster_model.stepping.verbs import MANUAL_VERBS
 from faults.catalogue import CATALOGUE
 from faults.operations import OPERATIONS
-from playbooks.loader import PLAYBOOK
+from playbooks.grid import SEED
+from playbooks.loader import FRAGMENT, PLAYBOOK
 from playbooks.problems import listed
 from playbooks.reading import expectations
 from playbooks.reading.cluster_keys import Config, KafkaVersion
 from playbooks.reading.given import GIVEN
-from playbooks.reading.kinds import ByShape, Choice, Integer, Key, Kind, ListOf, Record, Truth
+from playbooks.reading.kinds import ByShape, Choice, Integer, Key, Kind, ListOf, Record, Text, Truth
 from playbooks.reading.manual import Nothing, manual_record
 from playbooks.reading.references import BrokerId, ConditionText, PartitionName, Reference
 from playbooks.reading.repeats import GROUP
 from playbooks.reading.states import THEN
 from playbooks.reading.steps import NOTE, TIMED_VERBS, TRIGGERS
+from playbooks.reading.variable_keys import STEP_INCLUDE
+from playbooks.reading.vary import CASES
 from playbooks.reading.versions import KAFKA, Profiles, Versions
 
 BY_HAND: Final = "manual"
@@ -40,7 +43,7 @@ class Told:
 def told() -> dict[str, Told]:
     """Every mapping of a playbook by its path; that of the whole file is the empty one."""
     pages = {page.path: page for page in _walked("", PLAYBOOK, "A playbook")}
-    for page in (*_steps(), *_expectations()):
+    for page in (*_grids(), *_steps(), *_expectations()):
         pages[page.path] = page
     return pages
 
@@ -60,8 +63,14 @@ def taken(kind: Kind) -> str:
         return f"a whole number from {kind.low} to {kind.high}"
     if isinstance(kind, Reference):
         return f"the name of a {kind.kind} of the playbook"
-    named = _PLAIN.get(type(kind))
-    return named or getattr(kind, "allowed", "") or _by_schema(kind)
+    named = _PLAIN.get(type(kind)) or _cut(getattr(kind, "allowed", ""))
+    return named or _by_schema(kind)
+
+
+def _cut(text: str) -> str:
+    """Of a long list only the first words."""
+    words = text.replace(" or ", ", ").split(", ")
+    return text if len(words) <= 2 * FEW else f"{', '.join(words[:FEW])} and {len(words) - FEW} more"
 
 
 _PLAIN: Final[Mapping[type[Kind], str]] = {
@@ -130,6 +139,8 @@ def _steps() -> Iterator[Told]:
         "A group of steps, with repeat or each: they are gone through round after round",
         GROUP[False].keys,
     )
+    yield Told("steps.include", "A fragment of steps, in the place of a step", STEP_INCLUDE.keys)
+    yield Told("fragment", "A fragment, which is a part of playbooks and none by itself", FRAGMENT.keys)
     beside = {name: key for name, key in manual_record("show").keys.items() if name not in MANUAL_VERBS}
     by_hand = {name: Key(manual_record(name).keys[name].kind, verb.doc) for name, verb in MANUAL_VERBS.items()}
     yield Told(BY_HAND, "A step by hand, with 'stepping: manual': one verb", {**by_hand, **beside})
@@ -137,6 +148,27 @@ def _steps() -> Iterator[Told]:
         keys = {each: key for form in inner(by_hand[name].kind) for each, key in form.keys.items()}
         if keys:
             yield Told(f"{BY_HAND}.{name}", verb.doc, keys)
+
+
+def _grids() -> Iterator[Told]:
+    axis = Text(allowed=f"a list of values; {SEED} also takes a range, such as 1..20")
+    combined = Text(allowed="a list of mappings of axes to one value each")
+    told_of = (
+        f"An axis is a variable, {SEED}, kafka, mode, a Kafka configuration such as acks, or a path as --set takes it"
+    )
+    yield Told(
+        "vary",
+        told_of,
+        {
+            "AXIS": Key(axis, "One by one, with all the values of the other axes."),
+            CASES: Key(combined, "Combinations that are written out, beside the axes."),
+        },
+    )
+    yield Told(
+        "given",
+        "A part of the playbook that counts only where settings have these values, as in some cells of vary",
+        {"AXIS": Key(Text(allowed="a value, or a list of values"), "An axis as in vary, but no seed.")},
+    )
 
 
 def _verbs(table: Mapping[str, object]) -> dict[str, Key]:
