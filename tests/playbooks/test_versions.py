@@ -8,7 +8,6 @@ When the version is raised, ``floodmark run tests/playbooks/golden_sessions/play
 import hashlib
 import io
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +24,6 @@ from playbooks.ledger_table import COLUMNS as LEDGER_COLUMNS
 from playbooks.reading_sessions import SessionError, read_session
 from playbooks.replay import ReplayMismatchError
 from spark_report.recorded import collect, look_at
-from tests.spark_report.conftest import spark as spark  # noqa: PLC0414 - the fixture
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,19 +64,6 @@ def test_a_golden_session_is_the_same_again_or_says_where_not(golden: Path) -> N
         assert "difference: " in str(error) or "digest" in str(error)  # noqa: PT017 - either is right
     else:
         assert replayed.events == read_session(golden).count
-
-
-@pytest.mark.spark
-def test_golden_sessions_are_reported(spark: "SparkSession", tmp_path: Path) -> None:
-    from spark_report.job import run  # noqa: PLC0415
-
-    for bundle in BUNDLES:
-        session = open_bundle(bundle, tmp_path / bundle.stem)
-        stream = io.StringIO()
-        outcome = run([session], out=tmp_path / "out", spark=spark, console=Console(file=stream, width=100))
-        assert (outcome.reported, list(outcome.set_aside)) == (1, [])
-        assert "19" in stream.getvalue()
-        shutil.rmtree(tmp_path / "out")
 
 
 # -- of a version that knows more -------------------------------------------------------------------------------------
