@@ -6,16 +6,14 @@ When the version is raised, ``floodmark run tests/playbooks/golden_sessions/play
 """
 
 import hashlib
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from rich.console import Console
 
 from cluster_model.events import SCHEMA_VERSION
 from playbooks import layout, replay
@@ -24,9 +22,6 @@ from playbooks.ledger_table import COLUMNS as LEDGER_COLUMNS
 from playbooks.reading_sessions import SessionError, read_session
 from playbooks.replay import ReplayMismatchError
 from spark_report.recorded import collect, look_at
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 GOLDENS = Path(__file__).parent / "golden_sessions"
 BUNDLES = sorted(GOLDENS.glob("schema-*.floodmark"))
@@ -153,18 +148,6 @@ def test_what_a_later_version_adds_goes_along_in_a_bundle(session: Path, tmp_pat
     opened = open_bundle(tmp_path / "x.floodmark", tmp_path / "there")
     assert layout.files_in(opened) == layout.files_in(session)
     assert (opened / "more" / "sounds.bin").read_bytes() == b"\0\1"
-
-
-@pytest.mark.spark
-def test_what_a_later_version_adds_is_left_out_of_a_report(
-    spark: "SparkSession", session: Path, tmp_path: Path
-) -> None:
-    from spark_report.job import run  # noqa: PLC0415
-
-    stream = io.StringIO()
-    outcome = run([of_tomorrow(session)], out=tmp_path / "out", spark=spark, console=Console(file=stream, width=200))
-    assert outcome.reported == 1
-    assert "1 moon_rose" in stream.getvalue()
 
 
 @pytest.mark.parametrize("name", [layout.START, layout.MANIFEST])
