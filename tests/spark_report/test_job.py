@@ -96,7 +96,7 @@ class TestReport:
 
     def test_what_cannot_be_read_is_named_everywhere(self, reported: tuple[Path, str, list[str]]) -> None:
         out, terminal, stages = reported
-        reason = "session_id=c-foreign: not a recorded session: it has no start.json"
+        reason = "session_id=c-foreign: nothing is recorded in it yet: it has no start.json"
         assert "".join(reason.split()) in "".join(terminal.split())  # wrapped wherever the path's length has it
         assert any(reason in stage for stage in stages)
         assert reason in (out / "report.html").read_text(encoding="utf-8")
