@@ -10,8 +10,11 @@ from enum import Enum
 from cluster_model import group_truth, viewing
 from cluster_model.building import build_parts, settings_of
 from cluster_model.checker.checker import Checker
+from cluster_model.checker.liveness.watching import watch_over
+from cluster_model.checker.liveness.weather import Strikes
 from cluster_model.client_nodes import Ground
 from cluster_model.client_processes import CLOSE_US, ClientProcesses
+from cluster_model.client_settings import client_settings
 from cluster_model.clients.admin import ADMIN, NAME, AdminClient
 from cluster_model.controller.plane import Plane
 from cluster_model.coordinators import host_coordinators
@@ -33,6 +36,7 @@ from cluster_model.overview import overview
 from cluster_model.planes import make_plane, share
 from cluster_model.query import GroupFacts, Query
 from cluster_model.replication.broker import Broker
+from cluster_model.replication.replica import Replica
 from cluster_model.spec import ClusterSpec
 from cluster_model.trace import Trace
 from cluster_model.views import ClusterView, LogView, RecordView
@@ -77,40 +81,41 @@ class Cluster:
         }  # fmt: skip
         self.plane: Plane = make_plane(spec, parts, self._port, self.streams, self.emit, self.network)
         for each in spec.brokers:
-            node = self.brokers[each.id]
-            node.join(self.plane.join(node, self._port(each.id), each.rack))
+            self.brokers[each.id].join(self.plane.join(self.brokers[each.id], self._port(each.id), each.rack))
         nodes = [(self.brokers[number], self._port(number)) for number in ids]
         self.coordinators = host_coordinators(spec, parts.profile, nodes, self.streams, self.emit)
         """Of groups, by broker."""
         self.lineages = parts.lineages
         self.topics = parts.registry
         """Told of topics that come, go and change, by whoever commits it."""
-        for name, replicas in parts.replicas.items():
-            for broker, replica in replicas.items():
-                self.brokers[broker].replicas[name] = replica
+        self._hand_out(parts.replicas)
         self._add_nodes(ids)
         self.disks = Disks(self.network, self.brokers, self.disk_loss)
         self.clients = ClientProcesses(Ground(spec, parts, self.network, self.emit, self.streams))
-        self.producers = self.clients.producers
-        self.consumers = self.clients.consumers
+        self.producers, self.consumers = self.clients.producers, self.clients.consumers
         self.wiring = Wiring(self.network, self.clients.together, parts.lineages)
         self.admin = AdminClient(self._port(ADMIN), ids, self.streams.named("admin"))
         self.network.add(ADMIN, NAME, self.admin)
         self.lives = Lives(self.network, self.brokers, self.plane, self.clients, self.emit)
         """How processes end, begin again, and how fast they work."""
         self.harm = Harm(self.brokers, self.network)
-        self.world = World(
-            self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up, ids, self._known
-        )
-        self.checker = Checker(self.world, self.emit, self.plane)
+        records = parts.committed.records
+        self.world = World(self.profile, records, parts.replicas, parts.lineages, self.is_up, ids, self._known)
+        self.checker = Checker(self.world, self.emit, self.plane, client_settings(spec, parts.profile))
+        self.checker.liveness = watch_over(self)
         self.trace.set_observer(self.checker.observe, self.checker.listeners())
+        # How many operations are under way, and faults of a name are active, or all of them: told by who keeps them.
         self.operations: Callable[[], int] = lambda: 0
-        """How many operations are under way, told by who keeps them."""
+        self.faults: Callable[[str], int] = lambda name: 0
         self._group_facts = {spec.name: group_truth.facts(self, spec) for spec in self.spec.groups}
-        self.query = Query(
-            self.world, self.checker, lambda: self.now_us, self._groups, self.plane, self._count_operations
-        )
+        counts = (self._count_operations, self._count_faults)
+        self.query = Query(self.world, self.checker, lambda: self.now_us, self._groups, self.plane, *counts)
         self._begin()
+
+    def _hand_out(self, replicas: Mapping[str, Mapping[int, Replica]]) -> None:
+        for name, by_broker in replicas.items():
+            for broker, replica in by_broker.items():
+                self.brokers[broker].replicas[name] = replica
 
     @classmethod
     def build(cls, spec: ClusterSpec, seed: int, *, naive: bool = False) -> "Cluster":
@@ -206,6 +211,17 @@ class Cluster:
         """A random stream of the session, for those outside the model who must draw."""
         return self.streams.named(name)
 
+    def reseed(self, seed: int) -> None:
+        """From here on every draw comes from another seed, at the same positions: another future of the same past.
+
+        What is a property of a record stays: its key, its size, how long its handling takes.
+        """
+        if seed == self.streams.seed:
+            return
+        self.network.rouse()
+        self.streams.reseed(seed)
+        self.load(self.save())  # links and what they carry are made anew, from the seed that holds now
+
     def is_up(self, node: int) -> bool:
         """Whether a process runs or is paused."""
         process = self.network.processes.get(node)
@@ -276,22 +292,36 @@ class Cluster:
         for one, other in self.wiring.links(source, target):
             lag = self.network.link(one, other).lag
             self.network.slow_down(one, other, (*lag, (fault, latency_us, jitter_us)))
+        self._disturbed(source, target)
 
     def remove_lag(self, source: int, target: int, fault: int) -> None:
         """Undo :meth:`add_lag` of that fault."""
         for one, other in self.wiring.links(source, target):
             lag = self.network.link(one, other).lag
             self.network.slow_down(one, other, tuple(entry for entry in lag if entry[0] != fault))
+        self._disturbed(source, target)
 
     def cut(self, source: int, target: int, fault: int) -> None:
         """Drop all packets of one direction of a link; it stays cut while any fault cuts it."""
         for one, other in self.wiring.links(source, target):
             self.network.cut(one, other, fault)
+        self._disturbed(source, target)
 
     def mend(self, source: int, target: int, fault: int) -> None:
         """Undo :meth:`cut` of that fault."""
         for one, other in self.wiring.links(source, target):
             self.network.mend(one, other, fault)
+        self._disturbed(source, target)
+
+    def _disturbed(self, source: int, target: int) -> None:
+        """What has to come true in time counts from here, where these two are concerned."""
+        if self.checker.liveness is not None:
+            self.checker.liveness.sight.weather.link_changed(source, target, self.now_us)
+
+    def heed(self, strikes: Strikes) -> None:
+        """Let what lasting faults are done to disturb, as told by who keeps them (:mod:`~.checker.liveness`)."""
+        if self.checker.liveness is not None:
+            self.checker.liveness.sight.weather.strikes = strikes
 
     def nodes(self) -> tuple[int, ...]:
         """Every process's node id; of a process with two clients the one that it goes by."""
@@ -320,13 +350,16 @@ class Cluster:
 
     def close(self) -> None:
         """End of the session: the ledger becomes final."""
-        self.checker.ledger.close(self.now_us)
+        self.checker.close(self.now_us)
 
     def _groups(self) -> dict[str, GroupFacts]:
         return self._group_facts
 
     def _count_operations(self) -> int:
         return self.operations()
+
+    def _count_faults(self, name: str) -> int:
+        return self.faults(name)
 
     def view(self) -> ClusterView:
         """Everything now; active faults are added by who injects them."""

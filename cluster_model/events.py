@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, ClassVar, Final, dataclass_transform
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 """Version of the recorded columns; raised when one is added."""
 
 COLUMNS: Final[dict[str, str]] = {
@@ -57,6 +57,10 @@ COLUMNS: Final[dict[str, str]] = {
     "removing": "ints",
     "operation": "str",
     "operation_id": "int",
+    "known": "str",
+    "property": "str",
+    "since_us": "int",
+    "bound_us": "int",
 }
 """Column name → type (``int``, ``str``, ``bool`` or ``ints``, a list of ints)."""
 
@@ -545,9 +549,11 @@ class ProduceRefused(TraceEvent):
 
 @_event
 class RecordsRead(TraceEvent):
-    """A consumer was handed ``count`` records from ``log_offset`` on, less those that compaction had removed.
+    """A consumer was handed the ``count`` records of ``[log_offset, end_offset)`` that compaction had left.
 
-    ``latency_us`` is since the newest was appended.
+    ``latency_us`` is since the newest was appended. ``stint`` tells which leader stint wrote them, as in
+    :class:`RecordsAcked`: what one poll hands out of several is an event for each. What a poll hands out has one
+    ``at_us``.
     """
 
     kind: ClassVar[str] = "records_read"
@@ -560,6 +566,8 @@ class RecordsRead(TraceEvent):
     log_offset: int
     count: int
     latency_us: int
+    stint: int
+    end_offset: int
 
 
 @_event
@@ -614,7 +622,11 @@ class RecordsLost(TraceEvent):
 
 @_event
 class InvariantViolated(TraceEvent):
-    """A property of the protocol did not hold, at the first event that broke it."""
+    """A property of the protocol did not hold, at the first event that broke it.
+
+    ``[log_offset, end_offset)`` and ``leader_epoch`` are what it concerns, -1 where it is about none. ``known`` is
+    empty for what must not happen under this version; else it says which version mended it.
+    """
 
     kind: ClassVar[str] = "invariant_violated"
     at_us: int
@@ -623,6 +635,34 @@ class InvariantViolated(TraceEvent):
     broker: int
     detail: str
     cause: str
+    log_offset: int = -1
+    end_offset: int = -1
+    leader_epoch: int = -1
+    known: str = ""
+
+    @property
+    def offset(self) -> int:
+        """First log offset concerned, -1 for none."""
+        return self.log_offset
+
+
+@_event
+class LivenessOverdue(TraceEvent):
+    """Something that had to come true in time has not: noticed now, owed since ``since_us`` within ``bound_us``.
+
+    The clock runs from ``since_us``, when the last disturbance was over. ``known`` says why this version need not keep
+    the property, empty where it must.
+    """
+
+    kind: ClassVar[str] = "liveness_overdue"
+    at_us: int
+    property: str
+    partition: str
+    broker: int
+    detail: str
+    since_us: int
+    bound_us: int
+    known: str
 
 
 @_event

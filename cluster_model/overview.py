@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from cluster_model import beliefs, group_truth, viewing
+from cluster_model.checker.liveness.stuck import stuck
 from cluster_model.clients.producer import Producer
 from cluster_model.kernel.processes import ProcessState
 from cluster_model.messages import NOBODY
@@ -35,6 +36,9 @@ def overview(cluster: "Cluster") -> ClusterView:
         ledger=viewing.ledger_view(cluster.checker),
         faults=(),
         violations=cluster.query.violations(),
+        stuck=() if cluster.checker.liveness is None else stuck(cluster.checker.liveness.sight),
+        overdue=cluster.query.overdue(),
+        unjudged=() if cluster.checker.liveness is None else cluster.checker.liveness.unjudged,
     )
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from cluster_model.beliefs import Governing
+from cluster_model.checker import accounts
+from cluster_model.checker.anomalies.kinds import KINDS
 from cluster_model.checker.checker import Checker
 from cluster_model.errors import ModelError
 from cluster_model.log.compare import differing, length, union
@@ -33,7 +35,7 @@ class GroupFacts(NamedTuple):
 class Query(ControlQuery):
     """All methods raise ModelError, with a sentence, for a name that does not exist."""
 
-    __slots__ = ("_checker", "_groups", "_now", "_operations")
+    __slots__ = ("_checker", "_faults", "_groups", "_now", "_operations")
 
     def __init__(
         self,
@@ -43,10 +45,12 @@ class Query(ControlQuery):
         groups: Callable[[], dict[str, "GroupFacts"]],
         governing: Governing,
         operations: Callable[[], int] = lambda: 0,
+        faults: Callable[[str], int] = lambda name: 0,
     ) -> None:
         """``groups`` tells what there is to know of each group; ``governing`` is the control plane.
 
-        ``operations`` tells how many operations of the administrator are under way.
+        ``operations`` tells how many operations of the administrator are under way; ``faults`` how
+        many of a name are active, or of all.
         """
         self._world = world
         self._checker = checker
@@ -54,6 +58,7 @@ class Query(ControlQuery):
         self._groups = groups
         self._governing = governing
         self._operations = operations
+        self._faults = faults
 
     def _replica(self, partition: str, broker: int | None) -> Replica | None:
         """None while no broker has made its replica of a new partition: whatever is asked of its log is 0."""
@@ -151,6 +156,16 @@ class Query(ControlQuery):
         """Partitions that a consumer of the group takes for its own; nobody reads the others."""
         return self._group(group).owned()
 
+    def anomalies(self, anomaly: str | None = None) -> int:
+        """What clients could see and must not have; of the named anomaly all, legal or not.
+
+        Raises:
+            ModelError: no such anomaly.
+        """
+        if anomaly is not None and anomaly not in KINDS:
+            raise ModelError(f"no anomaly {anomaly!r}; there are {', '.join(KINDS)}")
+        return self._checker.witness.count(self._now(), anomaly or "")
+
     def read(self, group: str) -> int:
         """Records handed to a group's applications, each time counted."""
         self._group(group)
@@ -183,7 +198,7 @@ class Query(ControlQuery):
         return groups[group]
 
     def _book(self, column: int, producer: str | None) -> int:
-        books = self._checker.ledger.books
+        books = self._checker.ledger.books.totals
         if producer is None:
             return sum(entries[column] for entries in books.values())
         return books[producer][column] if producer in books else 0
@@ -228,6 +243,10 @@ class Query(ControlQuery):
         """Lost records that somebody could have read."""
         return self._checker.ledger.committed_lost(producer)
 
+    def unknown_written(self, producer: str | None = None) -> int:
+        """Unknown records that the leader's log holds after all."""
+        return accounts.unknown_written(self._world, self._checker.ledger, producer)
+
     def duplicates(self, producer: str | None = None) -> int:
         """Records that stand twice in their log."""
         return self._checker.ledger.repeats.duplicates(producer)
@@ -260,10 +279,31 @@ class Query(ControlQuery):
         """Operations of the administrator that have not come to their end."""
         return self._operations()
 
+    def faults(self, fault: str | None = None) -> int:
+        """Faults that are active, of one name or of all."""
+        return self._faults(fault or "")
+
     def violations(self, invariant: str | None = None) -> int:
         """Invariants found broken, of one name or of all."""
         counts = self._checker.invariants.violations
         return sum(counts.values()) if invariant is None else counts.get(invariant, 0)
+
+    def unexpected_violations(self, invariant: str | None = None) -> int:
+        """The same without those that this version is known for."""
+        counts = self._checker.invariants.unexpected
+        return sum(counts.values()) if invariant is None else counts.get(invariant, 0)
+
+    def overdue(self, property: str | None = None) -> int:  # noqa: A002 - conditions call it so
+        """Liveness properties found overdue, of one name or of all."""
+        return 0 if self._checker.liveness is None else self._checker.liveness.count(property)
+
+    def unexpected_overdue(self, property: str | None = None) -> int:  # noqa: A002 - conditions call it so
+        """The same without those that the version is known not to keep."""
+        return 0 if self._checker.liveness is None else self._checker.liveness.count(property, unexpected=True)
+
+    def findings(self, cause: str | None = None) -> int:
+        """Findings so far, of one cause or of all."""
+        return self._checker.casebook.count(self._now(), cause)
 
     def now(self) -> int:
         """Virtual time in microseconds."""

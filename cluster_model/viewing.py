@@ -100,7 +100,7 @@ def _lane(world: World, checker: Checker, name: str, broker: int, window: Range)
     for index, (first, stint) in enumerate(log.extents):
         low = max(window[0], log.log_start, first)
         high = min(window[1], log.extents[index + 1][0] if index + 1 < len(log.extents) else log.leo)
-        lost = [interval for owner, interval in checker.ledger.is_missing(name) if owner == stint]
+        lost = [(low, high) for owner, low, high in checker.ledger.missing_in(name) if owner == stint]
         edges = {edge for interval in (*parted, *lost) for edge in interval if low < edge < high}
         if log.cleaned is not None:
             edges.update(edge for hole in log.cleaned.within(low, high) for edge in hole if low < edge < high)
@@ -136,7 +136,7 @@ def record_view(world: World, checker: Checker, name: str, broker: int, offset: 
 def ledger_view(checker: Checker) -> LedgerView:
     """The books over all producers."""
     ledger = checker.ledger
-    books = zip((0, 0, 0, 0, 0), *ledger.books.values(), strict=True)
+    books = zip((0, 0, 0, 0, 0), *ledger.books.totals.values(), strict=True)
     sent, acked, failed, unknown, aborted = (sum(column) for column in books)
     return LedgerView(
         sent=sent,

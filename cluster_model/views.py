@@ -6,6 +6,8 @@ A view is omniscient: it shows what *is*, beside what each broker believes. No p
 from dataclasses import dataclass
 from typing import Literal
 
+from cluster_model.book_view import BookView
+
 BrokerState = Literal["up", "paused", "down", "starting"]
 ControllerRole = Literal["active", "leader", "follower", "candidate", "looking", "standby", "zombie", "down"]
 """``active``: acts as controller; ``zombie``: acts as one though there is a newer; ``standby``: waits to be one.
@@ -216,6 +218,10 @@ class LedgerView:
     """Acked, and of a transaction that stands aborted in the leader's log; counted at a session's end only."""
     leaked: int = 0
     """Aborted, and of a transaction that stands committed there; likewise."""
+    unknown_written: int = 0
+    """Unknown, and in the leader's log after all; likewise."""
+    books: tuple[BookView, ...] = ()
+    """The same by client and partition; likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +251,31 @@ class OperationView:
 
 
 @dataclass(frozen=True, slots=True)
+class Stuck:
+    """Something that stands still as Kafka means it to, until somebody sets it free."""
+
+    partition: str
+    """Empty where it concerns the control plane."""
+    why: str
+    what_releases: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """A promise of liveness that was still owed when a session ended, and whose time was not over. Microseconds."""
+
+    property: str
+    partition: str
+    """Empty where it concerns no single one."""
+    broker: int
+    """Who owes it, -1 for nobody in particular."""
+    owed_us: int
+    """For how long."""
+    missing_us: int
+    """How much longer the session would have had to go on, undisturbed; -1: no time is enough."""
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterView:
     """Everything at one instant."""
 
@@ -268,6 +299,11 @@ class ClusterView:
     internal: tuple[PartitionView, ...] = ()
     """Partitions of Kafka's own topics where a screen has set them apart from ``partitions``."""
     clients: tuple[ClientView, ...] = ()
+    stuck: tuple[Stuck, ...] = ()
+    overdue: int = 0
+    """Liveness properties found overdue so far."""
+    unjudged: tuple[Unjudged, ...] = ()
+    """Those that were owed and not yet due at the close; none before."""
 
 
 @dataclass(frozen=True, slots=True)

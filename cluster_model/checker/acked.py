@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from typing import Any
 
-from cluster_model.log.compare import Range
+from cluster_model.log.compare import Range, subtract
 
 
 class RangeSet:
@@ -35,6 +35,38 @@ class RangeSet:
             del starts[index + 1]
         return True
 
+    def extend(self, start: int, end: int) -> bool:
+        """Put a range in if it begins where the last one ends; False where it does not."""
+        ends = self._ends
+        if ends and ends[-1] == start:
+            ends[-1] = end
+            return True
+        return False
+
+    def remove(self, start: int, end: int) -> None:
+        """Take a range out, as far as it is in."""
+        starts, ends = self._starts, self._ends
+        if not starts or start >= ends[-1]:
+            return
+        if len(starts) == 1 and start <= starts[0] < end < ends[0]:
+            starts[0] = end
+            return
+        left = subtract(self.ranges(), [(start, end)])
+        starts[:], ends[:] = [low for low, _high in left], [high for _low, high in left]
+
+    def overlaps(self, start: int, end: int) -> bool:
+        """Whether any of a range is in."""
+        ends = self._ends
+        if not ends or start >= ends[-1]:
+            return False
+        index = bisect_right(ends, start)
+        return self._starts[index] < end
+
+    @property
+    def entries(self) -> int:
+        """Ranges that it takes."""
+        return len(self._starts)
+
     @property
     def size(self) -> int:
         """How many offsets."""
@@ -59,15 +91,15 @@ class RangeSet:
 
 
 class AckedRecords:
-    """Acknowledged offsets per stint of one partition, and how far each stint was committed."""
+    """Acknowledged offsets per stint of one partition, and which offsets of each stint could be read."""
 
     __slots__ = ("_saved", "by_stint", "committed", "topic_id")
 
     def __init__(self, topic_id: int) -> None:
         self.topic_id = topic_id
         self.by_stint: dict[int, RangeSet] = {}
-        self.committed: dict[int, int] = {}
-        """Stint → offset below which its records were committed."""
+        self.committed: dict[int, RangeSet] = {}
+        """Stint → offsets, acknowledged or not, that stood below the HW of a leader."""
         self._saved: tuple[Any, ...] | None = None
         """What :meth:`save` gave, until something changes."""
 
@@ -79,25 +111,39 @@ class AckedRecords:
             ranges = self.by_stint[stint] = RangeSet()
         return ranges.add(start, end)
 
-    def commit(self, stint: int, end: int) -> None:
-        """Everything of a stint below ``end`` could have been read."""
-        if self.committed.get(stint, 0) < end:
-            self.committed[stint] = end
-            self._saved = None
+    def commit(self, stint: int, start: int, end: int) -> None:
+        """These offsets of a stint could have been read."""
+        self._saved = None
+        ranges = self.committed.get(stint)
+        if ranges is None:
+            ranges = self.committed[stint] = RangeSet()
+        ranges.add(start, end)
+
+    def committed_in(self, stint: int) -> list[Range]:
+        """The offsets of a stint that could have been read."""
+        ranges = self.committed.get(stint)
+        return [] if ranges is None else ranges.ranges()
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
         if self._saved is None:
-            stints = tuple([(stint, ranges.save()) for stint, ranges in self.by_stint.items()])
-            self._saved = (stints, tuple(self.committed.items()))
+            self._saved = (_saved(self.by_stint), _saved(self.committed))
         return self._saved
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         self._saved = None
         stints, committed = saved
-        self.by_stint = {}
-        for stint, ranges in stints:
-            self.by_stint[stint] = RangeSet()
-            self.by_stint[stint].load(ranges)
-        self.committed = dict(committed)
+        self.by_stint, self.committed = _loaded(stints), _loaded(committed)
+
+
+def _saved(table: dict[int, RangeSet]) -> tuple[Any, ...]:
+    return tuple([(stint, ranges.save()) for stint, ranges in table.items()])
+
+
+def _loaded(saved: tuple[Any, ...]) -> dict[int, RangeSet]:
+    table: dict[int, RangeSet] = {}
+    for stint, ranges in saved:
+        table[stint] = RangeSet()
+        table[stint].load(ranges)
+    return table

@@ -1,5 +1,6 @@
 """Why acknowledged records are gone, in one plain sentence: who vouched for them, and what dropped them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cluster_model.checker.history import History
@@ -12,6 +13,7 @@ from cluster_model.events import (
     TraceEvent,
     Truncated,
 )
+from cluster_model.log.compare import Range
 from cluster_model.log.crashes import DISK_LOSS, POWER_LOSS
 from cluster_model.log.damage import CORRUPT_BATCH
 from cluster_model.log.lineage import Lineage
@@ -30,16 +32,20 @@ class Run:
     committed: bool
 
 
-def runs_of(lineage: Lineage, start: int, end: int, committed_end: int) -> list[Run]:
-    """Cut ``[start, end)`` of a stint where client, acks or committed changes."""
+def runs_of(lineage: Lineage, start: int, end: int, committed: Sequence[Range]) -> list[Run]:
+    """Cut ``[start, end)`` of a stint where client, acks or committed changes; ``committed`` ascends."""
     found: list[Run] = []
     at = start
     while at < end:
         batch = lineage.batch_at(at)
         stop = min(end, batch.end)
-        if at < committed_end < stop:
-            stop = committed_end
-        run = Run(lineage.id, at, stop, batch.client, batch.sequence + at - batch.base, batch.acks, at < committed_end)
+        readable = False
+        for low, high in committed:
+            if at < high:
+                readable = low <= at
+                stop = min(stop, high if readable else max(low, at + 1))
+                break
+        run = Run(lineage.id, at, stop, batch.client, batch.sequence + at - batch.base, batch.acks, readable)
         if found and _continues(found[-1], run):
             run = Run(run.stint, found[-1].start, stop, run.client, found[-1].sequence, run.acks, run.committed)
             found[-1] = run
@@ -108,6 +114,8 @@ def _dropped(history: History, partition: str, run: Run, trigger: Trigger) -> st
         return _led(history, partition, run, trigger, event.broker, how)
     if isinstance(event, BatchDamaged):
         return f"broker {event.broker}, which leads, has them in a batch that was damaged on its disk"
+    if isinstance(event, Truncated):
+        return f"broker {event.broker} {_cut(event)}, and no other log had them"
     return "the leader's log does not hold what was vouched for"
 
 

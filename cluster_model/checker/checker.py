@@ -3,11 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-from cluster_model.checker.control_plane import Registrations
+from cluster_model.checker.anomalies.settings import ClientSettings
+from cluster_model.checker.anomalies.witness import NO_CLIENTS, Witness
+from cluster_model.checker.casebook import Casebook
 from cluster_model.checker.history import History
-from cluster_model.checker.invariants import Invariants
 from cluster_model.checker.ledger import Ledger
+from cluster_model.checker.liveness.liveness import Liveness
 from cluster_model.checker.readings import Readings
+from cluster_model.checker.safety.ground import Registrations
+from cluster_model.checker.safety.safety import Safety
 from cluster_model.checker.transacted import Transacted
 from cluster_model.events import (
     Appended,
@@ -17,6 +21,7 @@ from cluster_model.events import (
     HwAdvanced,
     LeaderElected,
     LogStartMoved,
+    OffsetsCommitted,
     PartitionCreated,
     PartitionDeleted,
     PartitionOffline,
@@ -26,10 +31,13 @@ from cluster_model.events import (
     RecordsAborted,
     RecordsAcked,
     RecordsFailed,
+    RecordsLost,
     RecordsRead,
     RecordsSent,
     RecordsUnknown,
+    ReplicaDeleted,
     TraceEvent,
+    Truncated,
 )
 from cluster_model.world import World
 
@@ -37,76 +45,198 @@ from cluster_model.world import World
 class Checker:
     """Everything omniscient in one place. ``emit`` takes the events that it adds: findings and violations."""
 
-    __slots__ = ("history", "invariants", "ledger", "readings", "transacted")
+    __slots__ = (
+        "_heard", "casebook", "deleting", "history", "invariants", "ledger", "liveness", "readings", "transacted",
+        "witness",
+    )  # fmt: skip
 
-    def __init__(self, world: World, emit: Callable[[Event], None], plane: Registrations | None = None) -> None:
-        """``plane`` tells what is committed of brokers; None where there is none."""
+    def __init__(
+        self,
+        world: World,
+        emit: Callable[[Event], None],
+        plane: Registrations | None = None,
+        clients: ClientSettings | None = None,
+    ) -> None:
+        """``plane`` tells what is committed of brokers; None where there is none.
+
+        Without ``clients``, where steps by hand speak for them, nobody listens on their behalf.
+        """
+        self._heard = clients is not None
         self.history = History(world)
         self.ledger = Ledger(world, self.history, emit)
+        self.history.acked_in = self.ledger.acked_in
+        self.deleting = False
+        """Whether losses are those of a partition that is being deleted."""
         self.transacted = Transacted(world, self.ledger.acked_in)
-        self.invariants = Invariants(world, self.history, emit, plane)
-        self.readings = Readings()
+        self.invariants = Safety(world, emit, plane)
+        excuses, undone = self.invariants.excuses, self.transacted.undone
+        self.witness = Witness(world, clients or NO_CLIENTS, excuses, undone)
+        self.readings = Readings(self.witness.empty)
+        self.casebook = Casebook(world, self.history, self.ledger, self.readings, self.transacted)
+        self.liveness: Liveness | None = None
+        """What must come true in time; given where time passes."""
 
     def listeners(self) -> dict[type[TraceEvent], Callable[[Any], None]]:
         """Who hears the frequent kinds of events; :meth:`observe` hears all others."""
-        return {
-            RecordsSent: self.ledger.sent,
+        heard: dict[type[TraceEvent], Callable[[Any], None]] = {
+            RecordsSent: self._sent,
             Appended: self._appended,
             HwAdvanced: self._hw_advanced,
-            RecordsAcked: self.ledger.acked,
+            RecordsAcked: self._acked,
             RecordsAborted: self._aborted,
-            RecordsRead: self.readings.handed,
-            RecordsAbandoned: self.readings.left_behind,
-            ProduceRefused: _ignored,
+            RecordsRead: self._read,
+            RecordsAbandoned: self._left_behind,
+            ProduceRefused: self._refused,
+            OffsetsCommitted: self._offsets_committed,
             ProduceRetried: _ignored,
         }
+        if self._heard:
+            witness = self.witness.listening
+            told: dict[type[TraceEvent], Callable[[Any], None]] = {
+                RecordsSent: witness.sent,
+                RecordsAcked: witness.acked,
+                RecordsAborted: witness.aborted,
+                RecordsRead: witness.read,
+                RecordsAbandoned: witness.abandoned,
+                OffsetsCommitted: witness.committed,
+            }
+            heard |= {kind: _both(heard[kind], tell) for kind, tell in told.items()}
+        return heard
+
+    def _sent(self, event: RecordsSent) -> None:
+        self.ledger.sent(event)
+        self._time(event.at_us)
+
+    def _refused(self, event: ProduceRefused) -> None:
+        self.casebook.attempts.refused(event)
+        self._time(event.at_us)
+
+    def _offsets_committed(self, event: OffsetsCommitted) -> None:
+        self.casebook.readers.committed(event)
+        self._time(event.at_us)
+
+    def _time(self, now: int) -> None:
+        """It has passed: perhaps something is overdue."""
+        liveness = self.liveness
+        if liveness is not None and now >= liveness.next_us:
+            liveness.look(now)
 
     def _aborted(self, event: RecordsAborted) -> None:
         self.ledger.aborted(event)
         self.transacted.aborted(event)
+        self.transacted.changes += 1
+
+    def _acked(self, event: RecordsAcked) -> None:
+        self.ledger.acked(event)
+        self.transacted.changes += 1
+        self.invariants.acked(event)
+
+    def _read(self, event: RecordsRead) -> None:
+        self.readings.handed(event)
+        self.casebook.readers.read(event)
+        self.invariants.read(event)
+
+    def _left_behind(self, event: RecordsAbandoned) -> None:
+        self.readings.left_behind(event)
+        self.casebook.readers.left_behind(event)
 
     def _appended(self, event: Appended) -> None:
         self.ledger.appended(event)
+        self.transacted.changes += 1
         self.invariants.appended(event)
 
     def _hw_advanced(self, event: HwAdvanced) -> None:
-        self.ledger.committed(event)
+        self.ledger.exposed.hw_advanced(event)
         self.invariants.hw_advanced(event)
+        if self.liveness is not None:
+            self.liveness.hw_advanced(event)
 
     def observe(self, event: TraceEvent) -> None:
         """Hear a rare event, in the state that it left behind."""
         if isinstance(event, PartitionCreated):
             self.ledger.created(event.partition)
         elif isinstance(event, PartitionDeleted):
+            self.deleting = True
             self.ledger.deleted(event)
+            self.deleting = False
+            self.casebook.deleted(event.partition)
             self.transacted.deleted(event)
             self.readings.deleted(event.partition)
+        if self._heard:
+            self.witness.observe(event)
         self.history.observe(event)
+        if isinstance(event, RecordsLost):
+            self._decided(event)
+        outer, self.history.trigger = self.history.trigger, event
+        self._tell(event)
+        self.casebook.readers.observe(event)
+        self.history.trigger = outer
+
+    def _decided(self, event: RecordsLost) -> None:
+        if self.deleting:
+            self.casebook.buried(event)
+        else:
+            self.casebook.lost(event)
+
+    def _tell(self, event: TraceEvent) -> None:
         self.invariants.observe(event)
         if isinstance(event, RecordsFailed):
             self.ledger.failed(event)
         elif isinstance(event, RecordsUnknown):
             self.ledger.unknown(event)
+        elif isinstance(event, Truncated | ReplicaDeleted):
+            self.ledger.exposed.changed(event)
+            self.ledger.log_lost(event)
         elif isinstance(event, LeaderElected | PartitionOffline | BecameLeader | BatchDamaged):
+            if isinstance(event, BecameLeader):
+                self.ledger.exposed.became_leader(event)
+            elif isinstance(event, BatchDamaged):
+                self.ledger.log_lost(event)
             self.ledger.leader_changed(event.partition, event)
         elif isinstance(event, LogStartMoved):
             self.ledger.log_start_moved(event)
+        if self.liveness is not None:
+            self.liveness.observe(event)
+
+    def close(self, now: int) -> None:
+        """The session ends: the ledger becomes final, and what is overdue by now is told."""
+        self.invariants.close()
+        self.ledger.close(now)
+        if self.liveness is not None:
+            self.liveness.close(now)
+        if self._heard:
+            self.witness.close(now)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
             self.history.save(), self.ledger.save(), self.invariants.save(), self.readings.save(),
-            self.transacted.save(),
+            self.transacted.save(), self.casebook.save(), self.witness.save(),
+            () if self.liveness is None else self.liveness.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        history, ledger, invariants, readings, transacted = saved
+        history, ledger, invariants, readings, transacted, casebook, witness, liveness = saved
+        self.witness.load(witness)
         self.history.load(history)
         self.ledger.load(ledger)
         self.invariants.load(invariants)
         self.readings.load(readings)
         self.transacted.load(transacted)
+        self.casebook.load(casebook)
+        if self.liveness is not None:
+            self.liveness.load(liveness)
+
+
+def _both(first: Callable[[Any], None], second: Callable[[Any], None]) -> Callable[[Any], None]:
+    """One after the other."""
+
+    def told(event: TraceEvent) -> None:
+        first(event)
+        second(event)
+
+    return told
 
 
 def _ignored(_event: TraceEvent) -> None:

@@ -1,13 +1,14 @@
 """What each group's applications were handed: once, again, or not at all, offset by offset.
 
 Only hand-outs count, not commits: that is what an application knows of. Offsets that nobody is ever handed, such as
-those that compaction has emptied, look as if they had been passed over. What an application had in hand when it ended
-is *abandoned*, until somebody of its group is handed it.
+those that compaction has emptied, look as if they had been passed over; markers of transactions do not. What an
+application had in hand when it ended is *abandoned*, until somebody of its group is handed it.
 """
 
 from typing import Any
 
-from cluster_model.checker.acked import RangeSet
+from cluster_model.checker.anomalies.language import Empty
+from cluster_model.checker.anomalies.spans import Spans
 from cluster_model.events import RecordsAbandoned, RecordsRead
 from cluster_model.log.compare import Range, length, union
 
@@ -15,12 +16,14 @@ from cluster_model.log.compare import Range, length, union
 class Readings:
     """By group and partition."""
 
-    __slots__ = ("_abandoned", "_again", "_handed", "_read")
+    __slots__ = ("_abandoned", "_again", "_empty", "_handed", "_read")
 
-    def __init__(self) -> None:
+    def __init__(self, empty: Empty = lambda *_part: False) -> None:
+        """``empty`` tells whether there are only markers somewhere."""
+        self._empty = empty
         self._read: dict[str, int] = {}
         """Group → records, each hand-out counted."""
-        self._handed: dict[tuple[str, str], RangeSet] = {}
+        self._handed: dict[tuple[str, str], Spans] = {}
         self._again: dict[str, tuple[int, int]] = {}
         """Group → records handed out again and passed over, of partitions that have been deleted since."""
         self._abandoned: dict[tuple[str, str], list[Range]] = {}
@@ -32,15 +35,26 @@ class Readings:
         key = (group, event.partition)
         ranges = self._handed.get(key)
         if ranges is None:
-            ranges = self._handed[key] = RangeSet()
+            ranges = self._handed[key] = Spans()
         if key in self._abandoned:
             self._take_up(key, event.log_offset, event.log_offset + event.count)
-        before = ranges.size
-        ranges.add(event.log_offset, event.log_offset + event.count)
-        repeated = event.count - (ranges.size - before)
+        start, end = event.log_offset, event.log_offset + event.count
+        low, high = start, end
+        if ranges.ends and ranges.ends[-1] != start and event.stint >= 0:
+            low, high = self._bridged(ranges, event)
+        fresh = ranges.add(low, high)
+        repeated = event.count - (length(fresh) - (start - low) - (high - end))
         if repeated:
             again, passed = self._again.get(group, (0, 0))
             self._again[group] = (again + repeated, passed)
+
+    def _bridged(self, ranges: Spans, event: RecordsRead) -> Range:
+        """With the markers next to it: nobody is ever handed those."""
+        empty = self._empty
+        key, stint = event.partition, event.stint
+        return ranges.bridged(
+            event.log_offset, event.log_offset + event.count, lambda low, high: empty(key, stint, low, high)
+        )
 
     def _take_up(self, key: tuple[str, str], start: int, end: int) -> None:
         """Abandoned records are in hand again."""
@@ -78,6 +92,10 @@ class Readings:
         """Records that an application had in hand when it ended, and that nobody has been handed since."""
         return sum(length(ranges) for (name, _partition), ranges in self._abandoned.items() if name == group)
 
+    def left_in(self, group: str, partition: str) -> list[Range]:
+        """... of one partition."""
+        return self._abandoned.get((group, partition), [])
+
     def save(self) -> tuple[Any, ...]:
         """All state."""
         handed = tuple([(key, ranges.save()) for key, ranges in self._handed.items()])
@@ -91,5 +109,4 @@ class Readings:
         self._read, self._again = dict(read), dict(again)
         self._handed = {}
         for key, ranges in handed:
-            self._handed[key] = RangeSet()
-            self._handed[key].load(ranges)
+            self._handed[key] = Spans.loaded(ranges)

@@ -52,12 +52,12 @@ def acknowledged(world: World, ledger: Ledger) -> list[RecordRange]:
 
 def _of_partition(world: World, ledger: Ledger, name: str) -> Iterator[RecordRange]:
     lost = _by_stint(ledger.lost_in(name))
-    missing = _by_stint((stint, start, end) for stint, (start, end) in ledger.is_missing(name))
+    missing = _by_stint(ledger.missing_in(name))
     for stint, ranges in ledger.books_of(name).by_stint.items():
         lineage = world.lineages[name].by_id[stint]
         gone = union(lost.get(stint, ()))
         absent = subtract(union(missing.get(stint, ())), gone)
-        deleted = subtract(subtract(ledger.present(name, stint, ()), gone), absent)
+        deleted = subtract(subtract(ledger.deletions.with_purged(name, stint, ()), gone), absent)
         rest = ranges.ranges()
         for place, there in ((LOST, gone), (MISSING, absent), (DELETED, deleted)):
             taken = subtract(rest, subtract(rest, there))
@@ -66,9 +66,25 @@ def _of_partition(world: World, ledger: Ledger, name: str) -> Iterator[RecordRan
         yield from _cut(ledger, name, lineage, rest, HELD)
 
 
+def in_doubt(world: World, ledger: Ledger) -> Iterator[tuple[str, str, Lineage, Run]]:
+    """(place, partition, stint, run) of what is lost or missing, without a look at what is not."""
+    for name in world.records:
+        lost, missing = ledger.lost_in(name), ledger.missing_in(name)
+        if not lost and not missing:
+            continue
+        by_stint, absent = _by_stint(lost), _by_stint(missing)
+        for stint in dict.fromkeys((*by_stint, *absent)):
+            lineage, gone = world.lineages[name].by_id[stint], union(by_stint.get(stint, ()))
+            committed = ledger.books_of(name).committed_in(stint)
+            for place, ranges in ((LOST, gone), (MISSING, subtract(union(absent.get(stint, ())), gone))):
+                for start, end in ranges:
+                    for run in runs_of(lineage, start, end, committed):
+                        yield place, name, lineage, run
+
+
 def _cut(ledger: Ledger, name: str, lineage: Lineage, ranges: list[Range], place: str) -> Iterator[RecordRange]:
     for start, end in ranges:
-        for run in runs_of(lineage, start, end, ledger.books_of(name).committed.get(lineage.id, 0)):
+        for run in runs_of(lineage, start, end, ledger.books_of(name).committed_in(lineage.id)):
             yield _row(ledger, name, lineage, run, place)
 
 

@@ -17,7 +17,7 @@ from cluster_model.world import World
 class Transacted:
     """Records that a producer was told to be aborted, by its own numbers: whether and where they are is not told."""
 
-    __slots__ = ("_aborted", "_acked_in", "_world")
+    __slots__ = ("_aborted", "_acked_in", "_world", "changes")
 
     def __init__(self, world: World, acked_in: Callable[[str, int], list[Range]]) -> None:
         """``acked_in`` tells the acknowledged offsets of a partition's stint."""
@@ -25,6 +25,8 @@ class Transacted:
         self._acked_in = acked_in
         self._aborted: dict[tuple[str, str], RangeSet] = {}
         """(client, partition) → numbers."""
+        self.changes = 0
+        """Grows with all that may change what is found, rewinds or not."""
 
     def aborted(self, event: RecordsAborted) -> None:
         """Records went with their transaction."""
@@ -50,6 +52,19 @@ class Transacted:
             for partition, _stint, batch, _start, _end, committed in self._ended()
             if committed and client in (None, batch.client) and (batch.client, partition) in self._aborted
         )
+
+    def contradicted(self) -> Iterator[tuple[str, int, Batch, int, int, bool]]:
+        """What :meth:`undone` and :meth:`leaked` count: (partition, stint, batch, start, end, whether committed)."""
+        for partition, stint, batch, start, end, committed in self._ended():
+            if not committed:
+                known = self._acked_in(partition, stint)
+            else:
+                numbers = self._aborted.get((batch.client, partition))
+                ahead = batch.base - batch.sequence
+                known = [] if numbers is None else [(low + ahead, high + ahead) for low, high in numbers.ranges()]
+            for low, high in known:
+                if max(low, start) < min(high, end):
+                    yield partition, stint, batch, max(low, start), min(high, end), committed
 
     def _ended(self) -> Iterator[tuple[str, int, Batch, int, int, bool]]:
         """(partition, stint, batch, start, end, whether committed) of every batch of a transaction that has ended."""

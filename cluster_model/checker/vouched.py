@@ -44,6 +44,11 @@ class Vouched:
         """All of a stint's, in the order of their offsets."""
         return self._entries.get((partition, stint), ())
 
+    @property
+    def count(self) -> int:
+        """Entries of all stints."""
+        return sum(map(len, self._entries.values()))
+
     def forget(self, partition: str) -> None:
         """A partition is gone."""
         self._entries = {key: entries for key, entries in self._entries.items() if key[0] != partition}

@@ -242,9 +242,9 @@ class Consumer:
         return bool(handed)
 
     def _hand_out(self, handed: list[Handed], now: int) -> None:
-        for partition, source, leader_epoch, start, count, _last, written_us in handed:
-            age_us = now - written_us
-            self._emit(RecordsRead(now, self.name, self.group, partition, source, leader_epoch, start, count, age_us))
+        name, group = self.name, self.group
+        for key, source, epoch, start, count, last, written, stint in handed:
+            self._emit(RecordsRead(now, name, group, key, source, epoch, start, count, now - written, stint, last + 1))
         self._hand.take(handed)
         self.handling.take(handed, self.read)
         self.read += sum(each.records for each in handed)

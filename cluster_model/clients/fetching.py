@@ -38,7 +38,7 @@ _KEEPS_PAUSED: Final = (2, 4, 0)
 
 
 class Handed(NamedTuple):
-    """Records that a poll hands out: ``records`` of them from ``start`` on, the newest at ``last``."""
+    """Records of one stint that a poll hands out: ``records`` of them from ``start`` on, the newest at ``last``."""
 
     partition: str
     source: int
@@ -48,6 +48,8 @@ class Handed(NamedTuple):
     last: int
     written_us: int
     """When the newest was appended."""
+    stint: int
+    """Which leader stint wrote them: with an offset the identity of a record."""
 
 
 class _Buffered:
@@ -232,14 +234,13 @@ class Fetcher:
             return self._take_readable(entry, most)
         start = entry.at
         end = min(records.end, start + most)
-        count, last = end - start, end - 1
         if records.cleaned is not None:
-            end, count, last = records.cleaned.take(start, records.end, most)
+            end = records.cleaned.take(start, records.end, most)[0]
         lineages = self._lineages[data.partition].by_id
         newest = next(lineage for first, lineage in reversed(records.extents) if first <= end - 1)
         entry.at = end
         self._positions.advance(data.partition, end, lineages[newest].epoch)
-        return [self._handed(entry, start, count, last)] if count else []
+        return self._handed(entry, start, end)
 
     def _take_readable(self, entry: _Buffered, most: int) -> list[Handed]:
         """Of an answer with transactions in it: what is neither a marker nor, by isolation, aborted.
@@ -260,18 +261,37 @@ class Fetcher:
             if ranges[-1][1] < high:
                 end = ranges[-1][1]
                 break
-        handed = [self._handed(entry, low, high - low, high - 1) for low, high in ranges]
+        handed = [part for low, high in ranges for part in self._handed(entry, low, high)]
         newest = next(lineage for first, lineage in reversed(records.extents) if first <= end - 1)
         entry.at = end
         self._positions.advance(data.partition, end, lineages.by_id[newest].epoch)
         return handed
 
-    def _handed(self, entry: _Buffered, start: int, count: int, last: int) -> Handed:
+    def _handed(self, entry: _Buffered, start: int, end: int) -> list[Handed]:
+        """What compaction left of ``[start, end)``, by the stints that wrote it."""
+        extents = entry.data.records.extents
+        first, stint = extents[-1]
+        if first <= start and entry.data.records.cleaned is None:
+            return [self._of_stint(entry, start, end - start, end - 1, stint)]
+        handed: list[Handed] = []
+        for index, (first, stint) in enumerate(extents):
+            low = max(first, start)
+            high = min(extents[index + 1][0], end) if index + 1 < len(extents) else end
+            if low < high:
+                handed += self._left(entry, low, high, stint)
+        return handed
+
+    def _left(self, entry: _Buffered, low: int, high: int, stint: int) -> list[Handed]:
+        cleaned = entry.data.records.cleaned
+        count, last = high - low, high - 1
+        if cleaned is not None:
+            _end, count, last = cleaned.take(low, high, count)
+        return [self._of_stint(entry, low, count, last, stint)] if count else []
+
+    def _of_stint(self, entry: _Buffered, start: int, count: int, last: int, stint: int) -> Handed:
         data = entry.data
-        lineages = self._lineages[data.partition].by_id
-        owner = next(lineage for first, lineage in reversed(data.records.extents) if first <= last)
-        written_us = lineages[owner].appended_at(last)
-        return Handed(data.partition, entry.source, data.leader_epoch, start, count, last, written_us)
+        written_us = self._lineages[data.partition].by_id[stint].appended_at(last)
+        return Handed(data.partition, entry.source, data.leader_epoch, start, count, last, written_us, stint)
 
     def _refused(self, data: FetchData) -> None:
         """``handleInitializeErrors``."""

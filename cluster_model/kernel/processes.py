@@ -49,7 +49,7 @@ class Network:
     """All processes and the links between them."""
 
     __slots__ = (
-        "_cpus", "_exchanges", "_jitter", "_latency", "_links", "_naive", "_outgoing", "_seed", "clocks", "kernel",
+        "_cpus", "_exchanges", "_jitter", "_latency", "_links", "_naive", "_outgoing", "_streams", "clocks", "kernel",
         "processes", "troubles",
     )  # fmt: skip
 
@@ -62,7 +62,7 @@ class Network:
         self.kernel = Kernel(handlers)
         self.processes: dict[int, Process] = {}
         self.clocks = Clocks(self.processes)
-        self._seed = streams.seed
+        self._streams = streams
         self._naive = naive
         self._exchanges: dict[tuple[int, int, int], Exchange] = {}
         self._latency = latency
@@ -71,7 +71,7 @@ class Network:
         self._outgoing: dict[int, dict[int, Link]] = {}
         self._cpus: dict[int, Cpu] = {}
         """Slow ones, by their first node."""
-        self.troubles = Troubles(self, streams.seed)
+        self.troubles = Troubles(self, streams)
         """What faults do to links besides latency and cuts."""
 
     def add(self, node_id: int, name: str, node: Node) -> None:
@@ -83,7 +83,7 @@ class Network:
         link = self._links.get((source, target))
         if link is None:
             processes = self.processes
-            link = Link(self._seed, processes[source], processes[target], self._latency, self._jitter)
+            link = Link(self._streams.seed, processes[source], processes[target], self._latency, self._jitter)
             self._links[source, target] = self.outgoing(source)[target] = link
         return link
 
@@ -138,6 +138,14 @@ class Network:
         """Whether any fault lets nothing pass in that direction."""
         link = self._links.get((source, target))
         return link is not None and bool(link.cuts)
+
+    def disturbed_links(self) -> list[tuple[int, int]]:
+        """Links to which faults do something now."""
+        return [pair for pair, link in self._links.items() if link.cuts or link.lag or link.trouble is not None]
+
+    def is_slowed(self, node: int) -> bool:
+        """Whether a process works on a slow CPU."""
+        return any(node in cpu.nodes and cpu.costs for cpu in self._cpus.values())
 
     def _trouble(self, target: int, payload: Payload) -> None:
         self.troubles.fire(target, payload)

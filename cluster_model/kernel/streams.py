@@ -1,7 +1,8 @@
 """Counter-based random streams: one per component or link, named, so that adding one disturbs no other.
 
-A stream's whole state is its position: draw number ``n`` is a pure function of (session seed, name, n), the same on
-every interpreter. Blocks of 256 draws come from SHAKE-256 at a time. Sampling is in integers only, because the
+A stream's whole state is its position: draw number ``n`` is a pure function of (seed, name, n), the same on
+every interpreter. The seed is the session's, until somebody wants another future (:meth:`Streams.reseed`).
+Blocks of 256 draws come from SHAKE-256 at a time. Sampling is in integers only, because the
 mathematics library behind floats may differ between machines.
 """
 
@@ -29,6 +30,12 @@ class Stream:
         self._seed = seed
         self._block: tuple[int, ...] = ()
         self._block_number = -1
+
+    def reseed(self, seed: int) -> None:
+        """Draw from another seed from here on, at the same position."""
+        if seed != self._seed:
+            self._seed = seed
+            self._block_number = -1
 
     def next64(self) -> int:
         """The next draw, uniform over 64 bits."""
@@ -61,13 +68,24 @@ class Streams:
             stream = self._streams[name] = Stream(self.seed, name)
         return stream
 
-    def save(self) -> tuple[tuple[str, int], ...]:
-        """Positions by name."""
-        return tuple((name, stream.position) for name, stream in self._streams.items())
+    def reseed(self, seed: int) -> None:
+        """From here on all draws come from another seed, at the same positions: another future of the same past.
 
-    def load(self, saved: tuple[tuple[str, int], ...]) -> None:
-        """Go back to saved positions; streams first used later start afresh."""
-        positions = dict(saved)
+        Of a cluster use ``Cluster.reseed``: its links have draws in hand already.
+        """
+        self.seed = seed
+        for stream in self._streams.values():
+            stream.reseed(seed)
+
+    def save(self) -> tuple[int, tuple[tuple[str, int], ...]]:
+        """The seed, and positions by name."""
+        return self.seed, tuple((name, stream.position) for name, stream in self._streams.items())
+
+    def load(self, saved: tuple[int, tuple[tuple[str, int], ...]]) -> None:
+        """Go back to a saved seed and positions; streams first used later start afresh."""
+        seed, places = saved
+        self.reseed(seed)
+        positions = dict(places)
         for name, stream in self._streams.items():
             stream.position = positions.pop(name, 0)
         for name, position in positions.items():

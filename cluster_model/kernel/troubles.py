@@ -22,7 +22,7 @@ from cluster_model.kernel.kernel import Kernel, Payload
 from cluster_model.kernel.pipes import Pipe, Queued
 from cluster_model.kernel.process import MESSAGE, TROUBLE, Process, ProcessState
 from cluster_model.kernel.shapes import ANSWER, MILLION, REQUEST, STRICT_ANSWER, Line, Measures, Shape, Trouble
-from cluster_model.kernel.streams import Stream
+from cluster_model.kernel.streams import Stream, Streams
 from cluster_model.kernel.wires import GIVEN_UP_US, RETRANSMIT_US, Link, Wire
 
 MSS: Final = 1_448
@@ -58,12 +58,13 @@ class Net(Protocol):
 class Troubles:
     """Those of all links of a network."""
 
-    __slots__ = ("_links", "_net", "_pipes", "_seed", "_serial", "_streams", "measures")
+    __slots__ = ("_links", "_net", "_pipes", "_seeds", "_serial", "_streams", "measures")
 
-    def __init__(self, net: Net, seed: int) -> None:
+    def __init__(self, net: Net, seeds: Streams) -> None:
+        """``seeds`` tells what seed draws come from; their streams are kept here, for wires come and go."""
         self.measures = PLAIN
         self._net = net
-        self._seed = seed
+        self._seeds = seeds
         self._streams: dict[str, Stream] = {}
         """Of wires, by what is drawn; there is none of what was never drawn."""
         self._links: dict[tuple[int, int], Link] = {}
@@ -197,7 +198,7 @@ class Troubles:
     def _stream(self, what: str, wire: Wire) -> Stream:
         name = f"{what}:{wire.name}"
         if name not in self._streams:
-            self._streams[name] = Stream(self._seed, name)
+            self._streams[name] = Stream(self._seeds.seed, name)
         return self._streams[name]
 
     def _repeated_us(self, wire: Wire, size: int, loss: int) -> int:
@@ -391,7 +392,7 @@ class Troubles:
         troubles, pipes, self._serial, drawn = saved
         self._streams.clear()
         for name, position in drawn:
-            self._streams[name] = Stream(self._seed, name)
+            self._streams[name] = Stream(self._seeds.seed, name)
             self._streams[name].position = position
         self._links.clear()
         for (source, target), state in troubles:

@@ -196,6 +196,38 @@ class Lineage:
         """The batches that hold ``[start, end)``, which must have been written and not be empty."""
         return map(self.batch, range(self.index_at(start), self.index_at(end - 1) + 1))
 
+    def runs(self, start: int, end: int) -> list[tuple[int, str, int, int]]:
+        """(first offset, client, its first number, how many) of the numbered records of ``[start, end)``.
+
+        Neighbours whose numbers go on are one run; markers, and what nobody numbered, are left out.
+        """
+        found: list[tuple[int, str, int, int]] = []
+        offset, client, number, count = start, "", -1, 0
+        for index in range(self.index_at(start), self.index_at(end - 1) + 1):
+            base = self._bases[index]
+            low, high = max(start, base), min(end, self._end_of(index))
+            manner = self._manners[self._places[index]]
+            first = self._sequences[index]
+            if first < 0 or manner[6] >= ABORT:
+                continue
+            first += low - base
+            if manner[0] == client and number + count == first and offset + count == low:
+                count += high - low
+                continue
+            if count:
+                found.append((offset, client, number, count))
+            offset, client, number, count = low, manner[0], first, high - low
+        if count:
+            found.append((offset, client, number, count))
+        return found
+
+    def markers_only(self, start: int, end: int) -> bool:
+        """Whether all at ``[start, end)``, which must have been written and not be empty, are markers."""
+        if not self.transactional:
+            return False
+        first, last = self.index_at(start), self.index_at(end - 1)
+        return all(self._manners[self._places[index]][6] >= ABORT for index in range(first, last + 1))
+
     def index_at(self, offset: int) -> int:
         """Index of the batch that holds ``offset``."""
         return bisect_right(self._bases, offset) - 1

@@ -70,8 +70,8 @@ class Leadership:
     """State of a leader, from taking up its epoch to resigning."""
 
     __slots__ = (
-        "_followers", "_lineage", "_members", "_needed", "_proposals", "_waiting", "epoch_start", "isr", "pending",
-        "producers", "proposal", "remotes", "replica",
+        "_followers", "_lineage", "_members", "_needed", "_waiting", "epoch_start", "isr", "pending",
+        "producers", "proposal", "proposals", "remotes", "replica",
     )  # fmt: skip
 
     def __init__(self, replica: "Replica", state: PartitionState, now: int, *, anew: bool = True) -> None:
@@ -79,7 +79,7 @@ class Leadership:
         self.replica = replica
         self.isr = state.isr
         self.pending: tuple[int, ...] | None = None
-        self._proposals = 0
+        self.proposals = 0
         """How many there have been: the correlation of the last one."""
         self.proposal: AlterPartitionRequest | None = None
         """An ISR change to be sent to the controller; taken by :meth:`take_proposal`."""
@@ -354,10 +354,10 @@ class Leadership:
             (own if broker == replica.broker else self.remotes[broker].broker_epoch) if checked else -1
             for broker in isr
         )
-        self._proposals += 1
+        self.proposals += 1
         self.proposal = AlterPartitionRequest(
             replica.partition, replica.broker, own, replica.leader_epoch, replica.partition_epoch, isr, epochs,
-            self._proposals,
+            self.proposals,
         )  # fmt: skip
 
     def take_proposal(self) -> AlterPartitionRequest | None:
@@ -373,7 +373,7 @@ class Leadership:
         replica = self.replica
         if response.leader_epoch != replica.leader_epoch or self.pending is None:
             return False
-        if response.correlation != self._proposals:
+        if response.correlation != self.proposals:
             return False
         if not response.error:
             if response.partition_epoch >= replica.partition_epoch:
@@ -399,7 +399,7 @@ class Leadership:
         lineage = -1 if self._lineage is None else self._lineage.id
         return (
             self.isr, self.pending, self.proposal, self.epoch_start, remotes, self.producers.save(),
-            tuple(self._waiting), lineage, self._proposals,
+            tuple(self._waiting), lineage, self.proposals,
         )  # fmt: skip
 
     @classmethod
@@ -413,7 +413,7 @@ class Leadership:
         self.remotes = loaded_remotes(remotes, sessions.watching(replica.partition))
         self.producers.load(producers)
         self._waiting = list(waiting)
-        self._proposals = proposals
+        self.proposals = proposals
         self._lineage = None if lineage < 0 else replica.log.lineages.by_id[lineage]
         self._followers = tuple(self.remotes.values())
         self._members_changed()

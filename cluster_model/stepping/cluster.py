@@ -130,6 +130,7 @@ class ManualCluster:
     def close(self) -> None:
         """End of the trace: produces still waiting have no known outcome, and the ledger becomes final."""
         self._produces.close()
+        self.checker.invariants.close()
         self.checker.ledger.close(NOW)
 
     def view(self) -> ClusterView:

@@ -69,8 +69,11 @@ class HandConsumer:
             self._epochs[name] = lineage.epoch
             for index in range(start - batch.base, end - batch.base):
                 self.read[name].append([lineage.epoch, batch.name[index] if batch.name else batch.sequence + index])
-        count = records.end - records.start
-        self._ground.emit(RecordsRead(NOW, CLIENT, CLIENT, name, replica.broker, leader_epoch, records.start, count, 0))
+        for index, (first, stint) in enumerate(records.extents):
+            start = max(first, records.start)
+            end = records.extents[index + 1][0] if index + 1 < len(records.extents) else records.end
+            read = (name, replica.broker, leader_epoch, start, end - start, 0, stint, end)
+            self._ground.emit(RecordsRead(NOW, CLIENT, CLIENT, *read))
 
     def _validate(self, params: Params) -> KafkaError:
         """KIP-320: where the epoch of the last record read ends before the position, records are gone."""

@@ -84,7 +84,7 @@ class Copying:
         query = self.cluster.query
         assert query.lag("copier") == query.lag("audit") == 0
         assert query.reread("audit") == 0
-        assert (query.violations(), query.undone(), query.leaked(), query.acked_lost()) == (0, 0, 0, 0)
+        assert (query.unexpected_violations(), query.undone(), query.leaked(), query.acked_lost()) == (0, 0, 0, 0)
         return self
 
     @property
@@ -99,7 +99,7 @@ class Copying:
 
     def books(self, member: int = 0) -> list[int]:
         """Of a member's producer: sent, acked, failed, unknown, aborted."""
-        return self.cluster.checker.ledger.books[f"copier/{member}.output"]
+        return self.cluster.checker.ledger.books.totals[f"copier/{member}.output"]
 
     def committed(self) -> Covered:
         """Input offsets by partition, in the order of the transactions that were told to be committed.

@@ -12,6 +12,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.controller.kraft.plane import KraftPlane
 from cluster_model.events import Appended, Event, IsrChanged, LeaderElected, PartitionOffline, RecordsMissing
 from cluster_model.kernel.process import ProcessState
+from cluster_model.log.crashes import TAILS
 from cluster_model.messages import NOBODY
 from cluster_model.spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
 
@@ -81,7 +82,7 @@ class Storm:
             self._calm(random.random() < 0.4)
         elif what == "crash":
             if cluster.is_up(node):
-                cluster.crash(node, torn=random.random() < 0.3)
+                self._kill(node)
         elif what == "pause":
             if cluster.state_of(node) is ProcessState.RUNNING:
                 cluster.pause(node)
@@ -94,6 +95,9 @@ class Storm:
         else:
             other = random.choice([each for each in self.nodes if each != node])
             self._cut(node, other, both=what == "pair")
+
+    def _kill(self, node: int) -> None:
+        self.cluster.crash(node, torn=self.random.random() < 0.3)
 
     def _victim(self) -> int:
         """Anybody, but rather one that matters."""
@@ -231,9 +235,20 @@ class Storm:
             assert all(image == plane._truth.image.save() for image in images)
 
 
-def weather(seed: int, spec: ClusterSpec, acts: int) -> Storm:
+class LossyStorm(Storm):
+    """Most who die lose power, and with it what was on no disk."""
+
+    def _kill(self, node: int) -> None:
+        if node in self.cluster.brokers and self.random.random() < 0.7:
+            keep, tail = self.random.choice([-1, -1, 0]), self.random.choice(TAILS)
+            self.cluster.power_loss(node, keep, tail)
+        else:
+            super()._kill(node)
+
+
+def weather(seed: int, spec: ClusterSpec, acts: int, kind: type[Storm] = Storm) -> Storm:
     """A storm that has blown; it is still there."""
-    storm = Storm(Cluster.build(spec, seed), Random(f"storm {seed}"))
+    storm = kind(Cluster.build(spec, seed), Random(f"storm {seed}"))
     storm.run(SECOND)
     storm.blow(acts)
     return storm

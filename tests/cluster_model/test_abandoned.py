@@ -7,7 +7,7 @@ P = "orders-0"
 
 
 def handed(readings: Readings, start: int, count: int, partition: str = P, group: str = "g") -> None:
-    readings.handed(RecordsRead(1, f"{group}/0", group, partition, 1, 0, start, count, 5))
+    readings.handed(RecordsRead(1, f"{group}/0", group, partition, 1, 0, start, count, 5, 0, start + count))
 
 
 def abandoned(readings: Readings, start: int, count: int, partition: str = P, group: str = "g") -> None:

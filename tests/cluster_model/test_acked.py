@@ -51,19 +51,41 @@ def test_stints_are_kept_apart() -> None:
 
 def test_commitment_only_grows() -> None:
     acked = AckedRecords(0)
-    for end in (5, 9, 7):
-        acked.commit(3, end)
-    assert acked.committed == {3: 9}
+    for start, end in ((0, 5), (5, 9), (3, 7)):
+        acked.commit(3, start, end)
+    assert acked.committed_in(3) == [(0, 9)]
+    assert acked.committed_in(4) == []
+
+
+def test_commitment_leaves_out_what_no_leader_showed() -> None:
+    acked = AckedRecords(0)
+    acked.commit(3, 0, 5)
+    acked.commit(3, 8, 9)
+    assert acked.committed_in(3) == [(0, 5), (8, 9)]
+
+
+@given(ADDS, st.integers(0, 30), st.integers(1, 12))
+def test_ranges_are_taken_out_and_looked_for(adds: list[tuple[int, int]], start: int, count: int) -> None:
+    ranges, plain = RangeSet(), set[int]()
+    for low, more in adds:
+        ranges.add(low, low + more)
+        plain |= set(range(low, low + more))
+    gone = set(range(start, start + count))
+    assert ranges.overlaps(start, start + count) is bool(plain & gone)
+    ranges.remove(start, start + count)
+    assert {at for low, high in ranges.ranges() for at in range(low, high)} == plain - gone
+    assert ranges.size == len(plain - gone)
+    assert ranges.entries == len(ranges.ranges())
 
 
 def test_everything_goes_back() -> None:
     acked = AckedRecords(0)
     acked.add(1, 0, 5)
-    acked.commit(1, 3)
+    acked.commit(1, 0, 3)
     saved = acked.save()
     acked.add(1, 5, 9)
     acked.add(2, 0, 1)
-    acked.commit(1, 8)
+    acked.commit(1, 3, 8)
     acked.load(saved)
     assert acked.save() == saved
-    assert (list(acked.by_stint), acked.committed) == ([1], {1: 3})
+    assert (list(acked.by_stint), acked.committed_in(1)) == ([1], [(0, 3)])

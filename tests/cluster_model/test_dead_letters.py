@@ -84,7 +84,7 @@ class Desk:
 
     def books(self) -> list[int]:
         """Letters: sent, acked, failed, unknown, aborted."""
-        return self.cluster.checker.ledger.books[LETTERS]
+        return self.cluster.checker.ledger.books.totals[LETTERS]
 
 
 @pytest.mark.parametrize("kafka", ["0.9", "2.0", "3.9", "4.1"])

@@ -143,7 +143,7 @@ class Run:
         producer = cluster.producers["checkout"]
         epoch = producer._sender._sequences.epoch
         cluster.close()
-        assert cluster.query.violations() == 0
+        assert cluster.query.unexpected_violations() == 0
         query = cluster.query
         return Seen(
             query.sent(), query.acked(), query.failed(), query.unknown(), query.acked_lost(), query.duplicates(),

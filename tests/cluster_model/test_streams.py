@@ -109,5 +109,37 @@ def test_a_save_loads_into_streams_that_have_never_been_used() -> None:
         streams.named("a").next64()
     other = Streams(4)
     other.load(streams.save())
-    assert other.save() == streams.save() == (("a", BLOCK + 5),)
+    assert other.save() == streams.save() == (4, (("a", BLOCK + 5),))
     assert other.named("a").next64() == streams.named("a").next64()
+
+
+def test_another_seed_goes_on_at_the_same_positions() -> None:
+    streams, other = Streams(4), Streams(9)
+    kept = streams.named("a")
+    for _draw in range(3):
+        kept.next64()
+        other.named("a").next64()
+    streams.reseed(9)
+    assert streams.named("a") is kept
+    assert kept.next64() == other.named("a").next64()
+    assert streams.named("new").next64() == Stream(9, "new").next64()
+
+
+def test_a_block_in_hand_is_of_the_old_seed_and_is_dropped() -> None:
+    stream = Stream(4, "a")
+    stream.next64()
+    stream.reseed(9)
+    fresh = Stream(9, "a")
+    fresh.position = 1
+    assert stream.next64() == fresh.next64()
+
+
+def test_going_back_takes_the_seed_back() -> None:
+    streams = Streams(4)
+    streams.named("a").next64()
+    saved = streams.save()
+    expected = streams.named("a").next64()
+    streams.reseed(9)
+    streams.named("a").next64()
+    streams.load(saved)
+    assert (streams.seed, streams.named("a").next64()) == (4, expected)

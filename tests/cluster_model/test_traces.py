@@ -18,8 +18,12 @@ from tests.cluster_model.tracing import CASES, WIDTH, as_text, run
 A, B, C = 1, 2, 3
 FILES = Path(__file__).parent / "traces"
 NOTHING: set[str] = set()
-PARTED = {"log-matching"}
-UNDURABLE = {"acks-all-durability"}
+INCOMPLETE = {"log-matching", "leader-completeness"}
+UNFENCED = INCOMPLETE | {"weak-isr"}
+UNREAD = UNFENCED | {"stable-reads"}
+LOWER = {"true-hw-monotone"}
+UNDURABLE = {"acks-all-durability", "stable-reads", "true-hw-monotone"}
+THIN = {"min-isr"}
 
 
 class Facts(NamedTuple):
@@ -39,9 +43,9 @@ FACTS = {
     ("two-round-hw-failover", "0.10.2"): Facts({1: "11/11 down", 2: "11/11*", 3: "11/10"}, 0, 0, 0, NOTHING),
     ("two-round-hw-failover", "2.1"): Facts({1: "11/11 down", 2: "11/11*", 3: "11/11"}, 0, 0, 0, NOTHING),
     ("two-round-hw-failover", "3.9"): Facts({1: "11/11 down", 2: "11/11*", 3: "11/11"}, 0, 0, 0, NOTHING),
-    ("kip-101-loss", "0.10.2"): Facts({1: "2/2*", 2: "2/2", 3: "2/2"}, 1, 1, 1, UNDURABLE | PARTED),
-    ("kip-101-loss", "1.1"): Facts({1: "3/3*", 2: "3/3", 3: "3/3"}, 0, 0, 0, NOTHING),
-    ("kip-101-loss", "2.6"): Facts({1: "3/3*", 2: "3/3", 3: "3/3"}, 0, 0, 0, NOTHING),
+    ("kip-101-loss", "0.10.2"): Facts({1: "2/2*", 2: "2/2", 3: "2/2"}, 1, 1, 1, UNDURABLE | INCOMPLETE | THIN),
+    ("kip-101-loss", "1.1"): Facts({1: "3/3*", 2: "3/3", 3: "3/3"}, 0, 0, 0, THIN),
+    ("kip-101-loss", "2.6"): Facts({1: "3/3*", 2: "3/3", 3: "3/3"}, 0, 0, 0, THIN),
     ("kip-101-loss", "3.9"): Facts({1: "3/3*", 2: "3/1", 3: "3/3"}, 0, 0, 0, NOTHING),
     ("kip-101-loss-two-brokers", "0.10.2"): Facts({1: "2/2*", 2: "2/2"}, 1, 1, 0, UNDURABLE),
     ("kip-101-loss-two-brokers", "1.1"): Facts({1: "3/3*", 2: "3/3"}, 0, 0, 0, NOTHING),
@@ -52,29 +56,29 @@ FACTS = {
     ("power-loss-divergence", "3.9"): Facts({1: "2/2*", 2: "2/2"}, 1, 1, 0, NOTHING),
     ("kip-279-fast-failovers", "0.10.2"): Facts({1: "11/11*", 2: "11/10"}, 1, 0, 0, NOTHING),
     ("kip-279-fast-failovers", "1.0"): Facts({1: "11/11*", 2: "11/10"}, 1, 0, 0, NOTHING),
-    ("kip-279-fast-failovers", "1.1"): Facts({1: "11/11*", 2: "11/11"}, 1, 0, 1, PARTED),
+    ("kip-279-fast-failovers", "1.1"): Facts({1: "11/11*", 2: "11/11"}, 1, 0, 1, UNFENCED),
     ("kip-279-fast-failovers", "2.0"): Facts({1: "11/11*", 2: "11/10"}, 1, 0, 0, NOTHING),
     ("kip-279-fast-failovers", "3.9"): Facts({1: "11/11*", 2: "11/10"}, 1, 0, 0, NOTHING),
-    ("kip-320-unfenced-follower", "0.10.2"): Facts({1: "6/6 down", 2: "6/6*", 3: "6/5 down"}, 1, 1, 0, PARTED),
-    ("kip-320-unfenced-follower", "1.0"): Facts({1: "6/6 down", 2: "6/6*", 3: "6/5 down"}, 1, 1, 0, PARTED),
-    ("kip-320-unfenced-follower", "2.0"): Facts({1: "6/6 down", 2: "5/5*", 3: "6/5 down"}, 1, 1, 0, PARTED),
+    ("kip-320-unfenced-follower", "0.10.2"): Facts({1: "6/6 down", 2: "6/6*", 3: "6/5 down"}, 1, 1, 0, UNREAD),
+    ("kip-320-unfenced-follower", "1.0"): Facts({1: "6/6 down", 2: "6/6*", 3: "6/5 down"}, 1, 1, 0, UNREAD),
+    ("kip-320-unfenced-follower", "2.0"): Facts({1: "6/6 down", 2: "5/5*", 3: "6/5 down"}, 1, 1, 0, UNREAD | LOWER),
     ("kip-320-unfenced-follower", "2.1"): Facts({1: "6/5 down", 2: "5/5*", 3: "6/5 down"}, 1, 0, 0, NOTHING),
     ("kip-320-unfenced-follower", "3.9"): Facts({1: "6/5 down", 2: "6/6*", 3: "6/5 down"}, 1, 0, 0, NOTHING),
-    ("unclean-election", "0.10.2"): Facts({1: "60/60", 2: "60/60*"}, 50, 50, 10, PARTED),
+    ("unclean-election", "0.10.2"): Facts({1: "60/60", 2: "60/60*"}, 50, 50, 10, INCOMPLETE),
     ("unclean-election", "2.0"): Facts({1: "60/60", 2: "60/60*"}, 50, 50, 0, NOTHING),
     ("unclean-election", "3.9"): Facts({1: "60/60", 2: "60/60*"}, 50, 50, 0, NOTHING),
     ("unclean-election-off", "3.9"): Facts({1: "10/10*", 2: "10/10"}, 0, 0, 0, NOTHING),
-    ("last-replica-standing", "3.4"): Facts({1: "8/8*", 2: "8/8", 3: "8/8"}, 3, 3, 0, NOTHING),
-    ("last-replica-standing", "3.6"): Facts({1: "8/8*", 2: "8/8", 3: "8/8"}, 3, 3, 0, NOTHING),
+    ("last-replica-standing", "3.4"): Facts({1: "8/8*", 2: "8/8", 3: "8/8"}, 3, 3, 0, THIN),
+    ("last-replica-standing", "3.6"): Facts({1: "8/8*", 2: "8/8", 3: "8/8"}, 3, 3, 0, THIN),
     ("last-replica-standing", "3.9"): Facts({1: "8/8*", 2: "8/8", 3: "8/8"}, 3, 2, 0, NOTHING),
     ("last-replica-standing", "4.1"): Facts({1: "10/10", 2: "10/10*", 3: "10/10"}, 1, 0, 0, NOTHING),
     ("zombie-leader-gc-pause", "0.10.2"): Facts({1: "106/106", 2: "106/106*", 3: "106/105"}, 1, 0, 0, NOTHING),
     ("zombie-leader-gc-pause", "2.3"): Facts({1: "106/106", 2: "106/106*", 3: "106/105"}, 1, 0, 0, NOTHING),
     ("zombie-leader-gc-pause", "3.9"): Facts({1: "106/106", 2: "106/106*", 3: "106/105"}, 1, 0, 0, NOTHING),
     ("expand-race", "2.3"): Facts({1: "0/0", 2: "10/5 down", 3: "0/0*"}, 10, 10, 0, NOTHING),
-    ("expand-race", "3.4"): Facts({1: "0/0", 2: "10/5 down", 3: "0/0*"}, 10, 10, 0, NOTHING),
+    ("expand-race", "3.4"): Facts({1: "0/0", 2: "10/5 down", 3: "0/0*"}, 10, 10, 0, UNDURABLE),
     ("expand-race", "3.9"): Facts({1: "10/0*", 2: "10/5 down", 3: "0/0"}, 0, 0, 0, NOTHING),
-    ("lost-tail-same-epoch", "2.1"): Facts({1: "3/3*", 2: "3/0"}, 2, 0, 2, PARTED),
+    ("lost-tail-same-epoch", "2.1"): Facts({1: "3/3*", 2: "3/0"}, 2, 0, 2, UNFENCED),
     ("lost-tail-same-epoch", "2.2"): Facts({1: "5/5", 2: "5/5*"}, 0, 0, 0, NOTHING),
 }  # fmt: skip
 
@@ -96,6 +100,35 @@ def test_it_comes_to_what_the_protocol_of_that_version_comes_to(name: str, kafka
     found = Facts(told.ends(), ledger.acked_lost, ledger.committed_lost, diverged, told.broken())
     assert found == FACTS[name, kafka]
     assert told.result.verdict == "pass"
+
+
+KNOWN = {
+    ("kip-101-loss", "0.10.2", "acks-all-durability"): ["KIP-101 in 0.11", "KIP-279 in 2.0", "KIP-320 in 2.1"],
+    ("kip-101-loss", "0.10.2", "log-matching"): ["KIP-101 in 0.11", "KIP-279 in 2.0", "KIP-320 in 2.1"],
+    ("kip-101-loss", "1.1", "min-isr"): ["KIP-966 mended it in 3.7"],
+    ("kip-279-fast-failovers", "1.1", "log-matching"): ["KIP-279 in 2.0", "KIP-320 in 2.1"],
+    ("kip-320-unfenced-follower", "1.0", "leader-completeness"): ["KIP-279 in 2.0", "KIP-320 in 2.1"],
+    ("kip-320-unfenced-follower", "2.0", "leader-completeness"): ["KIP-320 mended it in 2.1"],
+    ("kip-320-unfenced-follower", "2.0", "stable-reads"): ["KIP-320 mended it in 2.1"],
+    ("lost-tail-same-epoch", "2.1", "log-matching"): ["KIP-380 mended it in 2.2"],
+    ("expand-race", "3.4", "acks-all-durability"): ["KIP-903 mended it in 3.5"],
+}
+"""What a violation says of later versions."""
+
+
+@pytest.mark.parametrize(("name", "kafka"), CASES)
+def test_nothing_is_broken_that_the_version_is_not_known_for(name: str, kafka: str) -> None:
+    violations = run(name, kafka).result.violations
+    assert all(each.known.startswith(f"known for {kafka}") for each in violations)
+    assert kafka != "3.9" or not violations
+
+
+@pytest.mark.parametrize(("name", "kafka", "invariant"), list(KNOWN))
+def test_a_known_violation_names_what_mended_it(name: str, kafka: str, invariant: str) -> None:
+    texts = {each.known for each in run(name, kafka).result.violations if each.invariant == invariant}
+    (text,) = texts
+    assert [part for part in KNOWN[name, kafka, invariant] if part not in text] == []
+    assert text.count(" in ") == len(KNOWN[name, kafka, invariant])
 
 
 def test_every_file_is_compared() -> None:

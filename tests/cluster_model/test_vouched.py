@@ -20,11 +20,11 @@ def test_acknowledgements_in_any_order_are_one_entry(order: tuple[int, ...]) -> 
     hands.tell(1, 2, 3)
     hands.append(1, "a", "b", "c", "d")
     ledger = hands.cluster.checker.ledger
-    ledger._vouched.forget(P)
+    ledger.vouched.forget(P)
     ledger._acked[P].by_stint.clear()
     for base in order:
         told(ledger, base)
-    assert ledger._vouched.entries(P, 0) == ((0, 4, (1, 2, 3)),)
+    assert ledger.vouched.entries(P, 0) == ((0, 4, (1, 2, 3)),)
 
 
 def test_another_isr_is_another_entry() -> None:
@@ -35,5 +35,5 @@ def test_another_isr_is_another_entry() -> None:
     hands.append(1, "c")
     assert hands.do("expand_isr", broker=1, **{"in": 3}) == "INELIGIBLE_REPLICA"
     ledger = hands.cluster.checker.ledger
-    assert ledger._vouched.entries(P, 0) == ((0, 2, (1, 2, 3)), (2, 3, (1, 2)))
-    assert [ledger._vouched.isr_at(P, 0, offset) for offset in (1, 2, 3)] == [(1, 2, 3), (1, 2), ()]
+    assert ledger.vouched.entries(P, 0) == ((0, 2, (1, 2, 3)), (2, 3, (1, 2)))
+    assert [ledger.vouched.isr_at(P, 0, offset) for offset in (1, 2, 3)] == [(1, 2, 3), (1, 2), ()]

@@ -1,0 +1,193 @@
+"""G0 and G1c: transactions that depend on each other in a circle.
+
+A transaction whose value stands in a key's log right behind another's depends on it (*ww*), and so does one that reads
+the other's value (*wr*). A circle of ww edges, with those of the order of a process and of real time, is G0: writes are
+interleaved, as Kafka allows. One of ww and wr edges with a wr edge in it is G1c; with wr edges alone each of them has
+read what the other had not committed yet. Sends outside of transactions are left out: each is one value, so that it
+cannot be torn. One shortest circle is told of each component.
+"""
+
+from bisect import bisect_right
+from typing import Any, Final, NamedTuple
+
+from cluster_model.checker.anomalies.cases import Example, Tally
+from cluster_model.checker.anomalies.facts import Facts, KeyFacts, values_between
+from cluster_model.checker.anomalies.graph import components, shortest_cycle
+from cluster_model.checker.anomalies.language import COMMITTED, INFO, Op, Read, Send
+from cluster_model.checker.anomalies.poll_order import client_of
+from cluster_model.checker.anomalies.spans import Spans
+
+WRITES: Final = "G0"
+READS: Final = "G1c"
+READS_ONLY: Final = "wr"
+"""Manner of a G1c of wr edges alone."""
+
+_Graph = dict[int, dict[int, str]]
+
+
+class _Txn(NamedTuple):
+    process: str
+    undecided: bool
+    sends: tuple[Send, ...]
+    reads: tuple[Read, ...]
+    invoked_us: int
+    time_us: int
+    committed_only: bool
+    """Whether it reads committed data only."""
+
+
+class Cycles:
+    """Transactions, each a few ranges; what depends on what is found at the end."""
+
+    __slots__ = ("_facts", "_txns")
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._txns: list[_Txn] = []
+
+    def ended(self, op: Op, *, committed_only: bool) -> None:
+        """A transaction has come to its end, and did not fail; ``committed_only``: how it reads."""
+        if op.sends or op.reads:
+            known = (op.process, op.type == INFO, _joined(op.sends), op.reads, op.invoked_us, op.time_us)
+            self._txns.append(_Txn(*known, committed_only))
+
+    def find(self, tally: Tally, now: int) -> None:
+        """Find the circles, at the end."""
+        txns = [each for each in self._txns if not each.undecided or self._facts.committed(each.sends)]
+        if len(txns) < 2:
+            return
+        writers = _writers(txns)
+        ww: _Graph = {number: {} for number in range(len(txns))}
+        for key in dict.fromkeys(key for key, _client in writers):
+            self._follow(self._facts.key(key), writers, ww)
+        reads: _Graph = {number: {} for number in range(len(txns))}
+        for number, each in enumerate(txns):
+            for read in each.reads:
+                for _offset, client, sequence, count in self._facts.key(read.key).payload(*read):
+                    for writer in _written_by(writers, (read.key, client), sequence, count):
+                        if writer != number:
+                            reads[writer][number] = "wr"
+        self._tell_writes(txns, ww, tally, now)
+        self._tell_reads(txns, ww, reads, tally, now)
+
+    def _follow(self, facts: KeyFacts, writers: "_Writers", ww: _Graph) -> None:
+        """Who wrote right behind whom in the log of a key; at a contested offset the newest strand's value counts."""
+        before = -1
+        for _offset, client, sequence, count in values_between(facts, 0, facts.seen.ends[-1] if facts.seen.ends else 0):
+            for writer in _written_by(writers, (facts.key, client), sequence, count):
+                if before >= 0 and writer != before:
+                    ww[before][writer] = "ww"
+                before = writer
+
+    def _tell_writes(self, txns: list[_Txn], ww: _Graph, tally: Tally, now: int) -> None:
+        if not any(ww.values()):
+            return
+        edges = _with_time(txns, ww)
+        for component in components(edges):
+            circle = [node for node in shortest_cycle(edges, component, "ww") if node < len(txns)]
+            if circle:
+                self._tell(WRITES, "", [txns[node] for node in circle], tally, now)
+
+    def _tell_reads(self, txns: list[_Txn], ww: _Graph, reads: _Graph, tally: Tally, now: int) -> None:
+        if not any(reads.values()):
+            return
+        both: _Graph = {node: {**ww[node]} for node in ww}
+        for node, targets in reads.items():
+            for target in targets:
+                both[node][target] = f"{both[node].get(target, '')} wr".strip()
+        alone = [(component, reads) for component in components(reads)]
+        told = {node: None for component, _edges in alone for node in component}
+        mixed = [(component, both) for component in components(both) if not any(node in told for node in component)]
+        for component, edges in (*alone, *mixed):
+            circle = shortest_cycle(edges, component, "wr")
+            if circle:
+                members = [txns[node] for node in circle]
+                manner = READS_ONLY if edges is reads else ""
+                if manner and all(each.committed_only for each in members):
+                    manner = f"{READS_ONLY} {COMMITTED}"
+                self._tell(READS, manner, members, tally, now)
+
+    def _tell(self, name: str, manner: str, circle: list[_Txn], tally: Tally, now: int) -> None:
+        names = " -> ".join(f"{client_of(txn.process)} ({txn.invoked_us} us)" for txn in circle)
+        tally.note(name, "", "", Example(now, -1, -1, f"transactions in a circle: {names}"), 1, manner)
+
+    @property
+    def entries(self) -> int:
+        """How many ranges are kept."""
+        return sum(len(each.sends) + len(each.reads) for each in self._txns)
+
+    def forget(self, key: str) -> None:
+        """A key is gone."""
+        self._txns = [
+            each._replace(
+                sends=tuple([send for send in each.sends if send.key != key]),
+                reads=tuple([read for read in each.reads if read.key != key]),
+            )
+            for each in self._txns
+        ]
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return tuple(self._txns)
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        self._txns = list(saved)
+
+
+_Writers = dict[tuple[str, str], tuple[list[int], list[tuple[int, int, int]]]]
+"""(key, client) → first sequences, and (first, end, transaction) of each range, ascending."""
+
+
+def _writers(txns: list[_Txn]) -> _Writers:
+    found: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
+    for number, txn in enumerate(txns):
+        for send in txn.sends:
+            found.setdefault((send.key, send.client), []).append((send.sequence, send.sequence + send.size, number))
+    return {where: ([first for first, _end, _number in sorted(each)], sorted(each)) for where, each in found.items()}
+
+
+def _written_by(writers: _Writers, where: tuple[str, str], sequence: int, count: int) -> list[int]:
+    """The transactions that wrote values, in the order of the values."""
+    if where not in writers:
+        return []
+    starts, ranges = writers[where]
+    found: list[int] = []
+    index = max(0, bisect_right(starts, sequence) - 1)
+    while index < len(ranges) and ranges[index][0] < sequence + count:
+        if ranges[index][1] > sequence:
+            found.append(ranges[index][2])
+        index += 1
+    return found
+
+
+def _joined(sends: tuple[Send, ...]) -> tuple[Send, ...]:
+    """The same values in as few ranges as there can be; where they stand does not matter."""
+    spans: dict[tuple[str, str], Spans] = {}
+    for send in sends:
+        spans.setdefault((send.key, send.client), Spans()).add(send.sequence, send.sequence + send.size)
+    return tuple(Send(*who, start, end - start) for who, each in spans.items() for start, end in each.ranges())
+
+
+def _with_time(txns: list[_Txn], ww: _Graph) -> _Graph:
+    """With the order of each process and of real time; one node more for each moment at which a transaction ended.
+
+    A moment leads to the next one, and to every transaction that began behind it and before that.
+    """
+    edges: _Graph = {node: {**targets} for node, targets in ww.items()}
+    last: dict[str, int] = {}
+    for number, txn in enumerate(txns):
+        if txn.process in last:
+            edges[last[txn.process]].setdefault(number, "process")
+        last[txn.process] = number
+    ends = sorted({txn.time_us for txn in txns if not txn.undecided})
+    for index in range(len(ends)):
+        edges[len(txns) + index] = {len(txns) + index + 1: "realtime"} if index + 1 < len(ends) else {}
+    for number, txn in enumerate(txns):
+        if not txn.undecided:
+            edges[number].setdefault(len(txns) + bisect_right(ends, txn.time_us) - 1, "realtime")
+    for number, txn in enumerate(txns):
+        index = bisect_right(ends, txn.invoked_us - 1) - 1
+        if index >= 0:
+            edges[len(txns) + index].setdefault(number, "realtime")
+    return edges

@@ -1,0 +1,144 @@
+"""Why acknowledged records are gone: which of the causes of a loss the evidence bears out.
+
+Nothing is concluded from a version or a setting alone. What the kept events do not tell is ``unexplained``.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from cluster_model.checker import cause_codes as codes
+from cluster_model.checker.history import Cut, History
+from cluster_model.checker.witnesses import Scene, Witness
+from cluster_model.events import BatchDamaged, LeaderElected
+from cluster_model.log.compare import Range
+from cluster_model.log.crashes import DISK_LOSS, POWER_LOSS
+from cluster_model.log.damage import CORRUPT_BATCH
+from cluster_model.log.lineage import Lineage
+from cluster_model.profiles import Profile
+
+HIGH_WATERMARK: Final = "high watermark"
+_BY_RULE: Final = {
+    POWER_LOSS: codes.POWER_LOSS_UNFLUSHED,
+    DISK_LOSS: codes.DISK_LOST,
+    CORRUPT_BATCH: codes.DAMAGED_BATCH,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One range of lost records, and what is known of it."""
+
+    partition: str
+    lineage: Lineage
+    offsets: Range
+    acks: int
+    committed: bool
+    isr: tuple[int, ...]
+    """As the leader went by when it acknowledged."""
+    witness: Witness | None
+    scene: Scene
+    cut: Cut | None
+    """By which the replica that took over lost its copy; without a witness, that of the last copy."""
+    leader: int
+    """Who took over, or leads again, without the records; -1 nobody."""
+
+    @property
+    def voucher(self) -> int:
+        """Who acknowledged them."""
+        return self.lineage.broker
+
+    @property
+    def election(self) -> LeaderElected | None:
+        """By which that one came to lead."""
+        return self.scene.election
+
+    @property
+    def written_us(self) -> int:
+        """When the first was written."""
+        return self.lineage.appended_at(self.offsets[0])
+
+    @property
+    def in_vain(self) -> bool:
+        """Whether a leader that had been deposed already acknowledged them."""
+        election = self.election
+        if self.witness is None or election is None or self.lineage.epoch >= election.leader_epoch:
+            return False
+        return self.witness.trigger is None and self.written_us >= election.at_us
+
+
+def case_of(
+    history: History,
+    partition: str,
+    lineage: Lineage,
+    offsets: Range,
+    acks: int,
+    isr: tuple[int, ...],
+    *,
+    committed: bool,
+    leader: int,
+) -> Case:
+    """Gather what is known. ``leader`` leads now."""
+    witness = history.witnesses.of(partition, lineage.epoch, offsets[0])
+    scene = history.scene(partition) if witness is None else witness.scene
+    cuts = history.cuts_of(partition, lineage.id, offsets)
+    if witness is None:
+        return Case(
+            partition, lineage, offsets, acks, committed, isr, None, scene, cuts[-1] if cuts else None, leader
+        )  # fmt: skip
+    trigger = witness.trigger
+    if isinstance(trigger, LeaderElected):
+        leader = trigger.leader
+    elif scene.election is not None:
+        leader = scene.election.leader
+    elif trigger is not None and hasattr(trigger, "broker"):
+        leader = trigger.broker
+    own = [cut for cut in cuts if cut.event.broker == leader and cut.moment <= scene.moment]
+    return Case(partition, lineage, offsets, acks, committed, isr, witness, scene, own[-1] if own else None, leader)
+
+
+def cause_of(case: Case, history: History, profile: Profile) -> str:
+    """One code of :data:`codes.CAUSES`."""
+    witness = case.witness
+    if witness is None:
+        return codes.UNEXPLAINED if case.cut is None else _of_cut(case)
+    if isinstance(witness.trigger, BatchDamaged):
+        return codes.DAMAGED_BATCH
+    if case.in_vain:
+        return codes.ZOMBIE_LEADER
+    election = case.election
+    if election is not None and not election.clean and (witness.holders or case.cut is None):
+        return codes.UNCLEAN_ELECTION
+    if case.cut is not None:
+        return _of_cut(case)
+    if history.damage(case.partition, case.leader, case.offsets, case.scene.moment) is not None:
+        return codes.DAMAGED_BATCH
+    if election is None or case.leader == case.voucher:
+        return codes.UNEXPLAINED
+    return _never_had(case, witness, profile)
+
+
+def _of_cut(case: Case) -> str:
+    """The replica that leads without them had lost its copy, or the last copy was lost."""
+    assert case.cut is not None
+    rule = case.cut.event.rule
+    if rule in _BY_RULE:
+        if rule != CORRUPT_BATCH and case.cut.isr == (case.leader,) and case.witness and case.witness.holders:
+            return codes.LAST_REPLICA
+        if rule != CORRUPT_BATCH and case.acks < 0 and case.isr == (case.voucher,):
+            return codes.MIN_ISR_ONE
+        return _BY_RULE[rule]
+    if rule.startswith(HIGH_WATERMARK):
+        return codes.HW_TRUNCATION
+    return codes.UNREPLICATED_TAIL if not case.committed and case.acks >= 0 else codes.UNEXPLAINED
+
+
+def _never_had(case: Case, witness: Witness, profile: Profile) -> str:
+    """A clean election of a replica that had never had them."""
+    if case.acks < 0 and case.isr == (case.voucher,):
+        return codes.MIN_ISR_ONE
+    if case.committed and case.leader in case.isr:
+        # It counted for what it did not have: it had something else there, or was of another epoch.
+        if witness.instead > case.lineage.epoch and not profile.kip_279:
+            return codes.FAST_FAILOVER if profile.epoch_truncation else codes.HW_TRUNCATION
+        return codes.UNEXPLAINED if profile.kip_320 else codes.UNFENCED_FOLLOWER
+    return codes.UNREPLICATED_TAIL if case.acks >= 0 else codes.UNEXPLAINED

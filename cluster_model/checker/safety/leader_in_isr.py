@@ -1,0 +1,61 @@
+"""The leader is in the ISR, the ISR among the replicas, and not empty."""
+
+from typing import Final
+
+from cluster_model.checker.safety.ground import Heard, Property, listed
+from cluster_model.checker.safety.promise import EMPTY, Mend, Promise
+from cluster_model.events import (
+    AssignmentChanged,
+    IsrChanged,
+    LeaderElected,
+    PartitionCreated,
+    PartitionOffline,
+)
+from cluster_model.messages import NOBODY
+
+LEADER_IN_ISR: Final = Promise(
+    "leader-in-isr",
+    "Leader in ISR",
+    "A leader that the controller has committed is in the committed ISR, whose members are all replicas of the "
+    "partition; the ISR is never empty, unless there are eligible leader replicas.",
+    "LeaderInIsr in the TLA+ models of Kafka's replication (hachikuji/kafka-specification); KIP-966",
+    (Mend("keeps_last_isr", "a controller that keeps the last member", "1.1", EMPTY),),
+    "Up to 1.0 the last member leaves the ISR where unclean elections are allowed.",
+)
+
+Decision = LeaderElected | IsrChanged | PartitionOffline | AssignmentChanged | PartitionCreated
+
+
+class LeaderInIsr(Property):
+    """Looked at with every decision, as committed."""
+
+    __slots__ = ()
+    promise = LEADER_IN_ISR
+
+    def hears(self) -> Heard:
+        """Decisions."""
+        kinds = (LeaderElected, IsrChanged, PartitionOffline, AssignmentChanged, PartitionCreated)
+        return dict.fromkeys(kinds, self._decided)
+
+    def _decided(self, event: Decision) -> None:
+        record = self.world.records.get(event.partition)
+        if record is None:
+            return
+        state = record.state
+        isr = event.isr if isinstance(event, LeaderElected | IsrChanged | PartitionOffline) else state.isr
+        leader = NOBODY if isinstance(event, PartitionOffline) else event.leader
+        if leader >= 0 and leader not in isr:
+            self._report(event, leader, f"leader {leader} is not in the ISR {listed(isr)}")
+        strangers = [broker for broker in isr if broker not in state.replicas]
+        if strangers:
+            detail = f"the ISR {listed(isr)} has {listed(strangers)}, and the replicas are {listed(state.replicas)}"
+            self._report(event, strangers[0], detail)
+        if not isr and not self.world.profile.elr:
+            allowed = (EMPTY,) if record.topic.unclean else ()
+            self._report(event, leader, "the ISR is empty", allowed)
+
+    def _report(self, event: Decision, broker: int, detail: str, when: tuple[str, ...] = ()) -> None:
+        epoch = event.leader_epoch
+        self.ground.report(
+            self.promise, event.at_us, event.partition, broker, detail, place=epoch, epoch=epoch, when=when
+        )

@@ -1,0 +1,44 @@
+"""The settings of a cluster's clients that decide what they may see, from the spec."""
+
+from cluster_model.checker.anomalies.settings import ClientSettings, ProducerSettings, manner
+from cluster_model.client_nodes import configured_instance
+from cluster_model.clients.application import TRANSACTION
+from cluster_model.clients.dead_letters import SUFFIX as LETTERS
+from cluster_model.clients.outputs import SUFFIX as OUTPUT
+from cluster_model.clients.producer_config import ProducerConfig
+from cluster_model.config import ConfigValue, ConsumerConfig
+from cluster_model.profiles import Profile
+from cluster_model.spec import RIVAL, ClusterSpec
+
+
+def client_settings(spec: ClusterSpec, profile: Profile) -> ClientSettings:
+    """Of every producer, of what members write with, and of every group."""
+    producers: dict[str, ProducerSettings] = {}
+    for each in spec.producers:
+        settings = _producer(profile, each.config, resends=each.resends)
+        producers[each.name] = producers[each.name + RIVAL] = settings
+    copiers: dict[str, None] = {}
+    static: dict[str, None] = {}
+    groups: dict[str, str] = {}
+    for group in spec.groups:
+        coordinated = group.coordinated and profile.group_membership
+        committed_only = ConsumerConfig.of(profile, group.config).committed_only
+        groups[group.name] = manner(coordinated=coordinated, committed_only=committed_only)
+        for number, member in enumerate(f"{group.name}/{number}" for number in range(group.members)):
+            if configured_instance(group, number):
+                static[member] = None
+            producers[member + LETTERS] = _producer(profile, {"acks": "all"})
+            if group.to:
+                config: dict[str, ConfigValue] = {"acks": "all", **group.to_config}
+                if group.commit == TRANSACTION:
+                    config["transactional.id"] = member
+                    copiers[member] = None
+                producers[member + OUTPUT] = _producer(profile, config)
+    return ClientSettings(producers, groups, frozenset(copiers), frozenset(static))
+
+
+def _producer(profile: Profile, config: dict[str, ConfigValue], *, resends: bool = False) -> ProducerSettings:
+    found = ProducerConfig.of(profile, config)
+    return ProducerSettings(
+        found.acks, found.idempotent, found.retries, found.max_in_flight, bool(found.transactional_id), resends
+    )

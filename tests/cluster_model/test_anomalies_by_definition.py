@@ -1,0 +1,187 @@
+"""Anomalies found in ranges, each operation taken in once, are those that the definitions find over all values."""
+
+from collections import Counter
+from random import Random
+
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from cluster_model.checker.anomalies.history import Anomalies
+from cluster_model.checker.anomalies.language import FAIL, INFO, OK, Op, Read, Send
+from tests.cluster_model.anomaly_brute import Brute, Strands, Taken, Value, payload_of
+
+KEYS = ("t-0", "t-1")
+WRITERS = ("a", "b", "c/0")
+READERS = {"r/0": "assign", "r/1": "subscribe", "r/2": "subscribe committed"}
+
+
+def strands_of(draw: Random, key: str) -> Strands:
+    """Up to three strands: each begins as the one before, and goes on as it likes."""
+    found: Strands = {}
+    following = dict.fromkeys(WRITERS, 0)
+    values: list[Value | None] = []
+    for strand in range(draw.choice((1, 1, 2, 3))):
+        values = values[: draw.randint(0, len(values))]
+        for _block in range(draw.randint(1, 5)):
+            chance = draw.random()
+            if chance < 0.1:
+                values.append(None)
+            elif chance < 0.15 and any(values):
+                start = draw.randrange(len(values))
+                values += values[start : start + 2]
+            elif chance < 0.18:
+                values.append(("ghost", draw.randint(0, 3)))
+            else:
+                client, count = draw.choice(WRITERS), draw.randint(1, 4)
+                first = max(0, following[client] - (draw.random() < 0.1))
+                values += [(client, first + index) for index in range(count)]
+                following[client] = first + count
+        found[key, strand] = {offset: value for offset, value in enumerate(values) if value is not None}
+    return found
+
+
+def told(draw: Random, strands: Strands, key: str, client: str, low: int, high: int) -> list[Send]:
+    """Sends of values, with the places where they stand, or without."""
+    sends: list[Send] = []
+    for number in range(low, high):
+        places = [
+            (strand, offset)
+            for (name, strand), held in strands.items()
+            for offset, value in held.items()
+            if name == key and value == (client, number)
+        ]
+        place = draw.choice(places) if places and draw.random() < 0.85 else (-1, -1)
+        last = sends[-1] if sends else None
+        if last is not None and place[1] >= 0 and place == (last.strand, last.offset + last.size):
+            sends[-1] = last._replace(size=last.size + 1)
+        else:
+            sends.append(Send(key, client, number, 1, *place))
+    return sends
+
+
+def written(draw: Random, strands: Strands) -> list[tuple[str, list[Op]]]:
+    """What each writer did, in order."""
+    found = []
+    for client in WRITERS:
+        following = dict.fromkeys(KEYS, 0)
+        ops: list[Op] = []
+        life = 0
+        for _op in range(draw.randint(1, 5)):
+            f, kind = draw.choice(("send", "txn")), draw.choice((OK, OK, OK, INFO, FAIL))
+            sends: list[Send] = []
+            for key in KEYS if f == "txn" else (draw.choice(KEYS),):
+                count = draw.randint(1, 3)
+                parts = told(draw, strands, key, client, following[key], following[key] + count)
+                if kind == FAIL:
+                    parts = [Send(key, client, following[key], count)]
+                sends += parts
+                following[key] += count
+            reads = read(draw, strands) if f == "txn" and draw.random() < 0.5 else ()
+            ops.append(Op(f"{client}#{life}", kind, f, tuple(sends), reads))
+            if draw.random() < 0.1:
+                ops.append(Op(f"{client}#{life}", OK, "crash"))
+                life += 1
+        found.append((client, ops))
+    return found
+
+
+def read(draw: Random, strands: Strands) -> tuple[Read, ...]:
+    found: list[Read] = []
+    for _read in range(draw.choice((1, 1, 2))):
+        key, strand = draw.choice(sorted(strands))
+        end = max(strands[key, strand], default=-1) + 1
+        if end:
+            start = draw.randrange(end)
+            for offset in range(start, draw.randint(start + 1, end)):
+                if offset in strands[key, strand]:
+                    if found and found[-1][:2] == (key, strand) and found[-1].end == offset:
+                        found[-1] = found[-1]._replace(end=offset + 1)
+                    else:
+                        found.append(Read(key, strand, offset, offset + 1))
+    return tuple(found)
+
+
+def consumed(draw: Random, strands: Strands, reader: str) -> list[Op]:
+    ops: list[Op] = []
+    process = f"{reader}#0"
+    for _op in range(draw.randint(0, 5)):
+        chance = draw.random()
+        if chance < 0.1:
+            keys = tuple(key for key in KEYS if draw.random() < 0.6)
+            ops.append(Op(process, draw.choice((OK, FAIL)), "assign", keys=keys))
+        elif chance < 0.15:
+            ops.append(Op(process, OK, "crash"))
+        else:
+            moved = (KEYS[0],) if draw.random() < 0.15 else ()
+            ops.append(Op(process, draw.choice((OK, OK, OK, INFO, FAIL)), "poll", (), read(draw, strands), (), moved))
+    return ops
+
+
+def history_of(draw: Random) -> tuple[list[Taken], Strands]:
+    strands = strands_of(draw, KEYS[0]) | strands_of(draw, KEYS[1])
+    queues = [
+        (client, ops, "assign committed" if client == "c/0" else "assign") for client, ops in written(draw, strands)
+    ]
+    queues += [(reader, consumed(draw, strands, reader), manner) for reader, manner in READERS.items()]
+    taken: list[Taken] = []
+    ended: dict[str, int] = {}
+    now = 0
+    while any(ops for _who, ops, _manner in queues):
+        who, ops, manner = draw.choice([queue for queue in queues if queue[1]])
+        now += draw.randint(1, 3)
+        op = ops.pop(0)
+        invoked = draw.randint(ended.get(who, 0) + 1, max(now, ended.get(who, 0) + 1))
+        now = max(now, invoked)
+        ended[who] = now
+        taken.append(Taken(op._replace(invoked_us=invoked, time_us=now), manner))
+    return taken, strands
+
+
+def counted(anomalies: Anomalies) -> Counter[tuple[str, str, str, str]]:
+    return Counter({(case.name, case.who, case.key, case.manner): case.found for case in anomalies.cases(0)})
+
+
+def comparable(found: Counter[tuple[str, str, str, str]]) -> Counter[tuple[str, str, str, str]]:
+    """Of a circle of reads alone it is told how those read that are in the shortest one."""
+    merged: Counter[tuple[str, str, str, str]] = Counter()
+    for (name, who, key, manner), count in found.items():
+        merged[name, who, key, manner.split()[0] if name == "G1c" and manner else manner] += count
+    return merged
+
+
+@given(st.integers(0, 1 << 32))
+@settings(max_examples=300, deadline=None, phases=(Phase.reuse, Phase.generate))
+def test_ranges_find_what_single_values_do(seed: int) -> None:
+    history, strands = history_of(Random(seed))
+    anomalies = Anomalies(payload_of(strands))
+    for op, manner in history:
+        anomalies.take(op, manner)
+    anomalies.close(0)
+    assert comparable(counted(anomalies)) == comparable(Brute(history, strands).found)
+
+
+@given(st.integers(0, 1 << 32))
+@settings(max_examples=60, deadline=None, phases=(Phase.reuse, Phase.generate))
+def test_a_history_can_be_put_aside_and_gone_on_with(seed: int) -> None:
+    history, strands = history_of(Random(seed))
+    at = Random(seed + 1).randint(0, len(history))
+    straight, again = Anomalies(payload_of(strands)), Anomalies(payload_of(strands))
+    for number, (op, manner) in enumerate(history):
+        if number == at:
+            again.load(straight.save())
+            saved = straight.save()
+            straight.cases(0)
+        straight.take(op, manner)
+        if number >= at:
+            again.take(op, manner)
+    if at == len(history):
+        again.load(straight.save())
+        saved = straight.save()
+    straight.close(0)
+    again.close(0)
+    assert counted(again) == counted(straight)
+    again.load(saved)
+    for op, manner in history[at:]:
+        again.take(op, manner)
+    again.close(0)
+    assert counted(again) == counted(straight)

@@ -1,0 +1,175 @@
+"""What excuses a lost write: for each reason what just does, and what just does not."""
+
+from collections.abc import Callable
+
+import pytest
+
+from cluster_model.checker.anomalies.facts import Facts
+from cluster_model.checker.anomalies.language import OK
+from cluster_model.checker.anomalies.settings import ClientSettings, InForce, ProducerSettings
+from cluster_model.events import BatchDamaged, NodeDown, PartitionDeleted, TraceEvent
+from cluster_model.log.damage import Damage
+from cluster_model.profiles import PROFILE_VERSIONS
+from tests.cluster_model.hands import Hands, P
+
+A, B, C = 1, 2, 3
+SHOP = "shop"
+
+
+class Case:
+    """A partition whose leader A has written in epoch 0 what nobody has read, and what is said of its loss."""
+
+    def __init__(
+        self, kafka: str = "3.9", *, acks: int = -1, transactional: bool = False, undone: int = 0,
+        placement: tuple[int, ...] = (A, B, C), **config: int | bool
+    ) -> None:  # fmt: skip
+        named = {key.replace("_", "."): value for key, value in config.items()}
+        self.hands = Hands(kafka, placement=placement, config=dict(named))
+        self.hands.tell(*placement)
+        self.hands.append(A, "a", "b", acks="all")
+        if len(placement) > 1:
+            self.hands.fetch(B, C, B, C)
+        cluster = self.hands.cluster
+        self.facts = Facts(lambda _key, _strand, start, end: [(start, SHOP, start, end - start)])
+        self.acknowledged(0, 2)
+        producers = {SHOP: ProducerSettings(acks=acks, transactional=transactional)}
+        excuses = cluster.checker.invariants.excuses
+        settings = ClientSettings(producers)
+        self.now = InForce(cluster.world, settings, self.facts, excuses, lambda _client: undone)
+
+    def acknowledged(self, start: int, end: int) -> None:
+        facts = self.facts.key(P)
+        facts.sends(SHOP, start, end - start)
+        facts.end_of(OK, SHOP, start, end - start)
+        facts.observe(self.hands.cluster.world.replicas[P][A].log.lineage_at(start).id, start, end)
+
+    def why(self) -> str:
+        for event in self.hands.cluster.drain():
+            if isinstance(event, TraceEvent):
+                self.now.observe(event)
+        return self.now.may_lose(SHOP, P, written=True)
+
+    def alone(self) -> None:
+        self.hands.do("shrink_isr", broker=A, out=[B, C])
+
+    def uncleanly(self) -> None:
+        self.alone()
+        self.hands.do("crash", broker=A)
+        self.hands.lead(B, tell=(B, C), unclean=True)
+
+    def off(self, *brokers: int) -> None:
+        for broker in brokers:
+            self.hands.do("power_loss", broker=broker, keep=0)
+
+
+def nothing(_case: Case) -> None:
+    """Whatever is allowed, nothing has happened."""
+
+
+def no_power_elsewhere(case: Case) -> None:
+    """Two brokers lose power and are back, and none has a replica of the partition."""
+    for broker in (B, C):
+        case.now.observe(NodeDown(1, f"broker-{broker + 5}", broker + 5, "power_loss"))
+
+
+def the_only_one_crashes(case: Case) -> None:
+    case.alone()
+    case.hands.do("crash", broker=A)
+
+
+def the_only_one_loses_power(case: Case) -> None:
+    case.alone()
+    case.off(A)
+
+
+def damaged(case: Case) -> None:
+    event = BatchDamaged(1, P, A, 0, 2, "value")
+    case.hands.cluster.world.replicas[P][A].damages = (Damage(0, 2, "value"),)
+    case.hands.cluster.checker.invariants.excuses.before(event)
+    case.now.observe(event)
+
+
+def damaged_before(case: Case) -> None:
+    """A's disk was damaged; then B led, and it is what B wrote that is lost."""
+    damaged(case)
+    case.hands.lead(A, tell=(A, B, C))
+    case.hands.append(A, "c", acks="all")
+    case.acknowledged(2, 3)
+
+
+def deleted(case: Case) -> None:
+    del case.hands.cluster.world.records[P]
+
+
+Act = Callable[[Case], None]
+PAIRS: dict[str, tuple[Callable[[], Case], Act, str]] = {
+    "acks=1": (lambda: Case(acks=1), nothing, "acks=1"),
+    "acks=0": (lambda: Case(acks=0), nothing, "acks=0"),
+    "acks=all": (Case, nothing, ""),
+    "it is deleted": (Case, deleted, "the partition is deleted"),
+    "unclean elections are allowed": (lambda: Case(unclean_leader_election_enable=True), nothing, ""),
+    "an unclean election": (
+        lambda: Case(unclean_leader_election_enable=True), Case.uncleanly, "an unclean leader election"
+    ),
+    "a minimum of 1": (lambda: Case(min_insync_replicas=1), nothing, ""),
+    "a minimum of 1, and others lose power": (lambda: Case(min_insync_replicas=1), lambda case: case.off(B, C), ""),
+    "a minimum of 1, and the only one has crashed": (
+        lambda: Case(min_insync_replicas=1), the_only_one_crashes, ""
+    ),
+    "a minimum of 1, and the only one loses power": (
+        lambda: Case(min_insync_replicas=1), the_only_one_loses_power,
+        "the last copies in sync lost what was on no disk",
+    ),
+    "all lose power": (
+        lambda: Case(min_insync_replicas=2), lambda case: case.off(A, B, C),
+        "the last copies in sync lost what was on no disk",
+    ),
+    "brokers elsewhere lose power": (lambda: Case(min_insync_replicas=2), no_power_elsewhere, ""),
+    "one replica": (lambda: Case(placement=(A,)), nothing, ""),
+    "one replica loses power": (
+        lambda: Case(placement=(A,)), lambda case: case.off(A), "the last copies in sync lost what was on no disk"
+    ),
+    "a damaged disk": (Case, damaged, "a damaged disk"),
+    "a disk that was damaged before": (Case, damaged_before, ""),
+    "a transaction": (lambda: Case(transactional=True), nothing, ""),
+    "a transaction that is undone": (
+        lambda: Case(transactional=True, undone=2), nothing, "a late request can end the next transaction (KIP-890)"
+    ),
+    "no transaction, and others are undone": (lambda: Case(undone=2), nothing, ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_loss_is_legal_only_where_what_allows_it_has_happened(name: str) -> None:
+    make, act, why = PAIRS[name]
+    case = make()
+    act(case)
+    assert case.why() == why
+
+
+@pytest.mark.parametrize("version", PROFILE_VERSIONS)
+def test_a_loss_is_legal_where_the_version_is_known_for_it(version: str) -> None:
+    case = Case(version)
+    profile = case.hands.cluster.world.profile
+    assert bool(case.why()) == (not profile.kip_320)
+    assert case.why().startswith("known for ") == (profile.number < (2, 1))
+
+
+def test_what_excused_the_losses_of_a_deleted_partition_excuses_them_for_good() -> None:
+    case = Case(unclean_leader_election_enable=True)
+    case.uncleanly()
+    case.why()
+    case.now.observe(PartitionDeleted(9, P))
+    case.hands.cluster.checker.invariants.excuses.forget(P)
+    assert case.now.may_lose("", P) == "an unclean leader election"
+    assert case.now.may_lose(SHOP, P, written=True) == ""
+
+
+def test_the_verdict_is_kept_over_a_keyframe() -> None:
+    case = Case(unclean_leader_election_enable=True)
+    case.uncleanly()
+    why = case.why()
+    saved = case.now.save()
+    case.now.load(Case().now.save())
+    case.now.load(saved)
+    assert case.now.may_lose(SHOP, P, written=True) == why == "an unclean leader election"

@@ -1,0 +1,207 @@
+"""The ledger tells what is wrong when a log, a broker or a client is: each mutation by the term that should see it."""
+
+from collections.abc import Callable
+
+import pytest
+
+from cluster_model.checker.accounts import failed_written, unknown_written
+from cluster_model.checker.books import ACKED, FAILED, UNKNOWN, Books
+from cluster_model.clients.accumulator import Outgoing
+from cluster_model.clients.books import Books as ClientBooks
+from cluster_model.cluster import Cluster
+from cluster_model.events import HwAdvanced, LogStartMoved, RecordsAcked
+from cluster_model.log.replica_log import ReplicaLog
+from cluster_model.replication import leadership
+from cluster_model.replication.rules import Remote
+from faults.board import FaultBoard
+from tests.cluster_model.hands import Hands, P
+from tests.cluster_model.test_cluster import SECOND, finish, inject, small
+
+TERMS = ("missing", "acked_lost", "committed_lost", "duplicates", "reordered")
+
+
+def copied() -> Hands:
+    """Five records on all three replicas, all of them committed."""
+    hands = Hands("3.9")
+    hands.tell(1, 2, 3)
+    hands.append(1, "a", "b", "c", "d", "e", acks="all")
+    hands.fetch(2, 3, 2, 3)
+    return hands
+
+
+def log(hands: Hands, broker: int) -> ReplicaLog:
+    return hands.cluster.world.replicas[P][broker].log
+
+
+def found(hands: Hands) -> dict[str, int]:
+    """What the ledger tells at the end, less what is nought."""
+    missing = hands.cluster.query.missing()
+    hands.close()
+    query = hands.cluster.query
+    counts = {term: getattr(query, term)() for term in TERMS[1:]}
+    return {term: count for term, count in {"missing": missing, **counts}.items() if count}
+
+
+def dropped_silently(hands: Hands) -> None:
+    for broker in (1, 2, 3):
+        log(hands, broker).truncate(3)
+
+
+def dropped_by_the_next_leader(hands: Hands) -> None:
+    log(hands, 2).truncate(4)
+    hands.lead(2, tell=(2,))
+
+
+def appended_twice(hands: Hands) -> None:
+    hands.cluster._produces._sequences[P] = 1
+    hands.append(1, "b", "c")
+
+
+def appended_late(hands: Hands) -> None:
+    hands.cluster._produces._sequences[P] = 9
+    hands.append(1, "later")
+    hands.cluster._produces._sequences[P] = 6
+    hands.append(1, "x", "y")
+
+
+def start_moved_silently(hands: Hands) -> None:
+    for broker in (1, 2, 3):
+        log(hands, broker).log_start = 2
+
+
+def start_moved(hands: Hands) -> None:
+    for broker in (1, 2, 3):
+        log(hands, broker).move_start(2)
+        hands.cluster.emit(LogStartMoved(0, P, broker, 0, 2, "retention.bytes"))
+
+
+def high_watermark_lowered(hands: Hands) -> None:
+    hands.cluster.world.replicas[P][1].hw = 1
+    hands.cluster.emit(HwAdvanced(0, P, 1, 0, 1))
+    for broker in (1, 2, 3):
+        hands.do("power_loss", broker=broker, keep=3)
+
+
+def disks_gone(hands: Hands) -> None:
+    """Nobody leads any more, and no log holds anything."""
+    for broker in (1, 2, 3):
+        hands.do("power_loss", broker=broker, keep=0)
+
+
+MUTATIONS: list[tuple[Callable[[Hands], None], dict[str, int]]] = [
+    (dropped_silently, {"acked_lost": 2, "committed_lost": 2}),
+    (dropped_by_the_next_leader, {"missing": 1, "acked_lost": 1, "committed_lost": 1}),
+    (appended_twice, {"duplicates": 2}),
+    (appended_late, {"reordered": 2}),
+    (start_moved_silently, {"acked_lost": 2, "committed_lost": 2}),
+    (start_moved, {}),
+    (high_watermark_lowered, {"missing": 2, "acked_lost": 2, "committed_lost": 2}),
+    (disks_gone, {"missing": 5, "acked_lost": 5, "committed_lost": 5}),
+]
+
+
+def test_the_sound_model_loses_nothing() -> None:
+    assert found(copied()) == {}
+
+
+@pytest.mark.parametrize(("mutate", "counts"), MUTATIONS, ids=lambda value: getattr(value, "__name__", ""))
+def test_a_breakage_is_told_by_its_term(mutate: Callable[[Hands], None], counts: dict[str, int]) -> None:
+    hands = copied()
+    mutate(hands)
+    assert found(hands) == counts
+
+
+def test_an_acknowledgement_for_a_record_that_is_not_there_is_missing() -> None:
+    hands = copied()
+    stint = log(hands, 1).extents[-1][1]
+    hands.append(1, "f")
+    log(hands, 1).truncate(5)
+    hands.cluster.emit(RecordsAcked(0, "hand", P, 6, 1, 1, 1, 0, 5, 0, stint))
+    assert hands.cluster.query.missing() == 0, "it was acknowledged before it went"
+    hands.lead(1, tell=(1,))
+    assert hands.cluster.query.missing() == 1
+
+
+def test_a_high_watermark_that_runs_ahead_makes_what_is_lost_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ahead(leader_leo: int, _needed: tuple[Remote, ...]) -> int:
+        return leader_leo
+
+    def tail() -> Hands:
+        hands = Hands("3.9")
+        hands.tell(1, 2, 3)
+        hands.append(1, "a", "b")
+        hands.lead(2, tell=(2,))
+        return hands
+
+    assert found(tail()) == {"missing": 2, "acked_lost": 2}
+    monkeypatch.setattr(leadership, "high_watermark", ahead)
+    assert found(tail()) == {"missing": 2, "acked_lost": 2, "committed_lost": 2}
+
+
+def test_what_a_deposed_leader_shows_is_committed() -> None:
+    """Its successor has the records and has heard nothing: consumers may read them from the old one."""
+    hands = Hands("3.9")
+    hands.tell(1, 2, 3)
+    hands.append(1, "a", "b", acks="all")
+    hands.do("elect", leader=2)
+    hands.fetch(2, 3, 2, 3)
+    assert hands.state(1)["hw"] == 2
+    disks_gone(hands)
+    assert found(hands)["committed_lost"] == 2
+
+
+def interrupted() -> Cluster:
+    """A leader that does not answer for longer than a producer waits, and has what it was sent."""
+    cluster = Cluster.build(small("3.9", None, "1"), 7)
+    board = FaultBoard(cluster)
+    for spec in cluster.producers.values():
+        assert spec.acks == 1
+    cluster.run(3 * SECOND)
+    inject(board, "lag", f"leader({P})", 200, latency=90_000_000, to="clients")
+    cluster.run(170 * SECOND)
+    finish(cluster, board, 40)
+    return cluster
+
+
+def test_what_a_client_says_not_to_be_written_is_in_no_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = interrupted()
+    ledger = sound.checker.ledger
+    assert failed_written(sound.world, ledger) == 0
+    written = unknown_written(sound.world, ledger)
+    assert 0 < written <= sound.query.unknown()
+    assert sound.query.unknown_written() == written
+    real = ClientBooks.gave_up
+
+    def lying(self: ClientBooks, now: int, batch: Outgoing, error: str) -> None:
+        batch.written = False
+        real(self, now, batch, error)
+
+    monkeypatch.setattr(ClientBooks, "gave_up", lying)
+    broken = interrupted()
+    assert failed_written(broken.world, broken.checker.ledger) > 0
+
+
+# -- outcomes that are told twice ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "totals"),
+    [
+        (UNKNOWN, ACKED, [10, 4, 0, 2, 0]),
+        (FAILED, ACKED, [10, 4, 2, 0, 0]),
+        (ACKED, UNKNOWN, [10, 4, 0, 2, 0]),
+        (UNKNOWN, FAILED, [10, 0, 2, 4, 0]),
+        (ACKED, ACKED, [10, 6, 0, 0, 0]),
+    ],
+)
+def test_an_acknowledgement_outweighs_and_nothing_else_does(first: int, second: int, totals: list[int]) -> None:
+    books = Books()
+    books.sent("p", P, 0, 10)
+    books.ended(first, "p", P, 0, 4)
+    books.ended(second, "p", P, 2, 4)
+    assert books.contradicted == 2
+    (told,) = books.told()
+    spread = [told.acked, told.failed, told.unknown]
+    assert sum(high - low for each in spread for low, high in each) == 6, "no number has two outcomes"
+    assert told.pending == [(6, 10)]
+    assert books.totals["p"] == totals

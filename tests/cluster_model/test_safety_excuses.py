@@ -1,0 +1,160 @@
+"""What excuses a loss, and what does not: exactly unclean elections and lossy crashes of whoever held the last copy."""
+
+import pytest
+
+from cluster_model.checker.safety.acks_one import AcksOneBounded
+from cluster_model.checker.safety.excuses import Excuses
+from cluster_model.checker.safety.registry import PROMISES
+from cluster_model.cluster import Cluster
+from cluster_model.errors import KafkaError
+from cluster_model.events import InvariantViolated
+from cluster_model.profiles import PROFILE_VERSIONS, Profile, modes_of
+from cluster_model.replication.leadership import Leadership
+from tests.cluster_model.hands import Hands, P
+from tests.cluster_model.storms import SECOND, LossyStorm, spec_of, weather
+
+A, B, C = 1, 2, 3
+
+
+def excuses_of(cluster: Cluster) -> Excuses:
+    return cluster.checker.invariants.excuses
+
+
+def hands(kafka: str = "3.9", **config: int | bool) -> Hands:
+    made = Hands(kafka, config={key.replace("_", "."): value for key, value in config.items()})
+    made.tell(A, B, C)
+    made.append(A, "a", "b", acks="all")
+    made.fetch(B, C, B, C)
+    return made
+
+
+def test_a_process_crash_never_excuses_what_acks_all_promised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An early acknowledgement, and then a leader that merely crashes."""
+    monkeypatch.setattr(Leadership, "_settled", lambda _self, _required: KafkaError.NONE)
+    made = hands()
+    made.append(A, "c", acks="all")
+    made.do("crash", broker=A)
+    made.lead(B, tell=(B, C))
+    early, found = [event for event in made.cluster.drain() if isinstance(event, InvariantViolated)]
+    assert (early.invariant, early.known) == ("min-isr", "")
+    assert (found.invariant, found.partition, found.known) == ("acks-all-durability", P, "")
+    assert (found.offset, found.end_offset, found.leader_epoch) == (2, 3, 0)
+    assert not excuses_of(made.cluster).covers(P, 0)
+
+
+def test_an_unclean_election_excuses_what_was_before_it_and_nothing_after() -> None:
+    made = hands(unclean_leader_election_enable=True)
+    made.do("shrink_isr", broker=A, out=[B, C])
+    made.append(A, "c", acks="all")
+    made.do("crash", broker=A)
+    made.lead(B, tell=(B, C), unclean=True)
+    assert made.broken() == set()
+    assert excuses_of(made.cluster).covers(P, 0)
+    assert not excuses_of(made.cluster).covers(P, 1)
+
+
+def test_a_lossy_crash_excuses_only_with_the_last_member() -> None:
+    made = hands()
+    made.do("power_loss", broker=B, keep=0)
+    assert not excuses_of(made.cluster).covers(P, 0)
+    made.do("shrink_isr", broker=A, out=[B, C])
+    assert not excuses_of(made.cluster).covers(P, 0)
+    made.do("power_loss", broker=A, keep=0)
+    assert excuses_of(made.cluster).covers(P, 0)
+    assert not excuses_of(made.cluster).covers(P, 1)
+
+
+def test_who_loses_power_in_company_and_is_left_alone_is_the_last_member_too() -> None:
+    made = hands()
+    made.do("power_loss", broker=A, keep=0)
+    assert not excuses_of(made.cluster).covers(P, 0)
+    made.do("power_loss", broker=B, keep=0)
+    made.do("power_loss", broker=C, keep=0)
+    assert excuses_of(made.cluster).covers(P, 0)
+
+
+def test_with_eligible_leader_replicas_as_many_as_the_minimum_may_be_lost() -> None:
+    made = hands("4.1", min_insync_replicas=2)
+    made.do("power_loss", broker=A, keep=0)
+    assert not excuses_of(made.cluster).covers(P, 0)
+    made.do("power_loss", broker=B, keep=0)
+    assert excuses_of(made.cluster).covers(P, 0)
+
+
+def test_a_replica_that_lost_records_is_whole_again_at_a_later_leaders_hw() -> None:
+    made = hands()
+    made.do("power_loss", broker=C, keep=0)
+    made.do("restart", broker=C)
+    made.lead(B, tell=(A, B, C))
+    assert excuses_of(made.cluster).is_wounded(P, C)
+    made.fetch(C, A, C, A)
+    made.append(B, "d")
+    made.fetch(C, A, C, A)
+    assert not excuses_of(made.cluster).is_wounded(P, C)
+
+
+def test_loss_of_acks_1_is_told_exactly_and_is_no_violation() -> None:
+    made = hands()
+    made.append(A, "x")
+    made.append(A, "y", "z")
+    made.lead(B, tell=(A, B, C))
+    assert made.broken() == set()
+    bounded = made.cluster.checker.invariants.properties["acks-one-bounded"]
+    assert isinstance(bounded, AcksOneBounded)
+    assert bounded.lost(P) == ((2, 5, 0, 1),)
+
+
+def test_state_goes_into_keyframes() -> None:
+    made = hands(unclean_leader_election_enable=True)
+    made.do("shrink_isr", broker=A, out=[B, C])
+    made.append(A, "c")
+    made.do("power_loss", broker=C, keep=0)
+    made.lead(B, tell=(B,), unclean=True)
+    safety = made.cluster.checker.invariants
+    saved = safety.save()
+    other = hands(unclean_leader_election_enable=True).cluster.checker.invariants
+    assert other.save() != saved
+    other.load(saved)
+    assert other.save() == saved
+
+
+@pytest.mark.parametrize("version", PROFILE_VERSIONS)
+def test_what_a_version_promises_all_later_ones_do(version: str) -> None:
+    """In its usual mode, and in all circumstances together."""
+    profile, place = Profile.of(version), PROFILE_VERSIONS.index(version)
+    for promise in PROMISES.values():
+        when = tuple(mend.when for mend in promise.mends)
+        if promise.promised_by(profile, when):
+            assert all(promise.promised_by(Profile.of(later), when) for later in PROFILE_VERSIONS[place:])
+        else:
+            known = promise.known(profile, when)
+            assert known.startswith(f"known for {version if len(modes_of(version)) == 1 else profile.name}: ")
+
+
+LOSSY = [("3.9", "kraft"), ("4.1", "kraft"), ("3.9", "zookeeper"), ("2.1", "zookeeper"), ("0.10.2", "zookeeper")]
+SELDOM = (("2.1", "zookeeper"), ("3.9", "kraft"))
+"""Where ten storms need not lose anything that was acknowledged by all."""
+
+
+def storm(kafka: str, mode: str, seed: int) -> LossyStorm:
+    found = weather(seed, spec_of(seed, kafka, mode), 20, LossyStorm)
+    found.heal()
+    found.run(60 * SECOND)
+    assert isinstance(found, LossyStorm)
+    return found
+
+
+@pytest.mark.parametrize(("kafka", "mode"), LOSSY)
+def test_lossy_storms_break_nothing_that_is_not_known(kafka: str, mode: str) -> None:
+    assert storm(kafka, mode, 1).cluster.checker.invariants.unexpected == {}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("kafka", "mode"), LOSSY)
+def test_many_lossy_storms_break_nothing_that_is_not_known(kafka: str, mode: str) -> None:
+    lost = 0
+    for seed in range(2, 12):
+        found = storm(kafka, mode, seed)
+        assert found.cluster.checker.invariants.unexpected == {}, seed
+        lost += found.missing.get(-1, 0)
+    assert lost or (kafka, mode) in SELDOM

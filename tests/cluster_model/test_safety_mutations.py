@@ -1,0 +1,477 @@
+"""Every safety property, checked: one rule is broken on purpose, and the property that should shout does, in its place.
+
+Each mutation has a scene that the sound model passes without a word: it runs so first.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import pytest
+
+from cluster_model.checker.safety.registry import PROPERTIES
+from cluster_model.cluster import Cluster
+from cluster_model.controller.committed import Committed
+from cluster_model.controller.kraft import replication_control
+from cluster_model.controller.kraft.cluster_control import ClusterControl
+from cluster_model.controller.kraft.replication_control import ReplicationControl
+from cluster_model.controller.rules import alter_partition
+from cluster_model.controller.rules.change import Change
+from cluster_model.errors import KafkaError
+from cluster_model.events import InvariantViolated, RecordsRead
+from cluster_model.log.epochs import EpochCache
+from cluster_model.log.segments import Segments
+from cluster_model.messages import PartitionState
+from cluster_model.replication import leadership, reading_from_followers
+from cluster_model.replication.following import Following
+from cluster_model.replication.leadership import Leadership
+from cluster_model.replication.replica import Replica
+from tests.cluster_model.hands import Hands, P
+from tests.cluster_model.test_control_checker import build, later
+
+Patch = pytest.MonkeyPatch
+A, B, C = 1, 2, 3
+
+
+class Mutation(NamedTuple):
+    """A rule that is broken, and what must be said of it."""
+
+    name: str
+    property: str
+    scene: Callable[[], Any]
+    broken: Callable[[Patch], None]
+    broker: int
+    offsets: tuple[int, int]
+    epoch: int
+    kafka: str = "3.9"
+
+
+def hands(*, kafka: str = "3.9", records: int = 0, **config: Any) -> Hands:
+    """Three brokers that know their roles; so many records everywhere, each told of as committed to all."""
+    made = Hands(kafka, config={key.replace("_", "."): value for key, value in config.items()})
+    made.tell(A, B, C)
+    if records:
+        made.append(A, *[f"r{number}" for number in range(records)])
+        made.fetch(B, C, B, C)
+    return made
+
+
+def violations(found: Hands | Cluster) -> list[InvariantViolated]:
+    cluster = found.cluster if isinstance(found, Hands) else found
+    return [event for event in cluster.drain() if isinstance(event, InvariantViolated)]
+
+
+def commits(change_state: Callable[[PartitionState], PartitionState]) -> Callable[[Patch], None]:
+    """The controller commits another state than it decided on."""
+
+    def broken(patch: Patch) -> None:
+        real = Committed.commit
+
+        def commit(self: Committed, change: Change, now: int) -> bool:
+            return real(self, change._replace(state=change_state(change.state)), now)
+
+        patch.setattr(Committed, "commit", commit)
+
+    return broken
+
+
+def having(where: object, name: str, value: object) -> Callable[[Patch], None]:
+    """Something of the model is something else."""
+    return lambda patch: patch.setattr(where, name, value)
+
+
+# -- scenes ------------------------------------------------------------------------------------------------------------
+
+
+def shrunk() -> Hands:
+    """A record that nobody has fetched, and a member that leaves."""
+    made = hands(records=1)
+    made.append(A, "x")
+    made.do("shrink_isr", broker=A, out=[C])
+    return made
+
+
+def half_fetched() -> Hands:
+    """One of two followers has fetched."""
+    made = hands(records=1)
+    made.append(A, "x")
+    made.fetch(B, B)
+    return made
+
+
+def promised_and_elected() -> Hands:
+    """A record sent with acks=all that nobody has fetched, and another leader."""
+    made = hands(records=1)
+    made.append(A, "x", acks="all")
+    made.lead(B, tell=(B, C))
+    return made
+
+
+def zombie() -> Hands:
+    """A leader of the past has a tail of its own, and follows then."""
+    made = hands(records=1)
+    made.lead(B, tell=(B, C))
+    made.append(A, "q")
+    made.append(B, "b", "c")
+    made.tell(A)
+    for _round in range(3):
+        made.fetch(A, C)
+    return made
+
+
+def failed_over_twice() -> Hands:
+    """Committed, not yet told of to the followers; two leaders crash one after the other."""
+    made = hands(min_insync_replicas=2)
+    made.lead(C, tell=(A, B, C))
+    made.append(C, "m0", acks="all")
+    made.fetch(A, B, A, B)
+    made.do("crash", broker=C)
+    made.lead(B, tell=(B, A))
+    made.do("crash", broker=B)
+    made.lead(A, tell=(A,))
+    return made
+
+
+def led_by_b() -> Hands:
+    """Another leader is elected and has been told."""
+    made = hands(records=2)
+    made.lead(B, tell=(B, C))
+    made.append(B, "b")
+    return made
+
+
+def follower_joins() -> Hands:
+    """Out of the ISR, behind, caught up, in again."""
+    made = hands(records=1)
+    made.do("shrink_isr", broker=A, out=[C])
+    made.append(A, "x")
+    made.fetch(B, B, C)
+    made.do("fetch", follower=C)
+    made.do("expand_isr", broker=A, **{"in": C})
+    made.append(A, "y")
+    made.fetch(B, C, B, C)
+    return made
+
+
+def joins_too_early() -> Hands:
+    """As far behind as it is, the join rule says no."""
+    made = hands(records=1)
+    made.do("shrink_isr", broker=A, out=[C])
+    made.append(A, "x")
+    made.fetch(B, B)
+    made.do("expand_isr", broker=A, **{"in": C})
+    return made
+
+
+def read_to_the_end() -> Hands:
+    """A consumer reads what it may while a record waits for its followers."""
+    made = hands(records=2)
+    made.append(A, "x")
+    made.do("consume", broker=A)
+    return made
+
+
+def alone(kafka: str = "3.9") -> Callable[[], Hands]:
+    def scene() -> Hands:
+        """Fewer in sync than the minimum."""
+        made = hands(kafka=kafka, records=1, min_insync_replicas=2)
+        made.append(A, "x", acks="all")
+        made.do("shrink_isr", broker=A, out=[B, C])
+        return made
+
+    return scene
+
+
+def rebounds() -> Hands:
+    """Leadership goes to a broker and comes back."""
+    made = hands(records=2)
+    made.lead(B, tell=(A, B, C))
+    made.fetch(A, C, A, C)
+    made.lead(A, tell=(A, B, C))
+    return made
+
+
+def elected_twice() -> Hands:
+    """Nobody is told."""
+    made = hands()
+    made.do("elect", leader=B)
+    made.do("elect", leader=A)
+    return made
+
+
+def word_of_the_past() -> Hands:
+    """A leader that has been deposed proposes an ISR."""
+    made = hands()
+    made.lead(B, tell=(B, C))
+    made.do("shrink_isr", broker=A, out=[C])
+    return made
+
+
+def dies() -> Cluster:
+    cluster = build()
+    later(cluster, 3)
+    cluster.crash(3)
+    later(cluster, 15)
+    return cluster
+
+
+def unheard() -> Cluster:
+    """Broker 3 fetches from its leader as ever, but the controllers do not hear it."""
+    cluster = build()
+    later(cluster, 3)
+    for controller in cluster.plane.controllers():
+        cluster.cut(3, controller, 1)
+    later(cluster, 30)
+    return cluster
+
+
+def last_one_back() -> Cluster:
+    """Its log is gone, and it is the last that was eligible."""
+    cluster = build("4.1", min_insync_replicas=2)
+    later(cluster, 5)
+    cluster.crash(3)
+    later(cluster, 12)
+    cluster.power_loss(2, keep=0)
+    later(cluster, 12)
+    cluster.crash(1)
+    later(cluster, 12)
+    cluster.restart(2)
+    later(cluster, 15)
+    return cluster
+
+
+def restarts_twice() -> Cluster:
+    """A broker crashes and comes back, two times."""
+    cluster = build()
+    later(cluster, 3)
+    for _time in range(2):
+        cluster.crash(3)
+        later(cluster, 12)
+        cluster.restart(3)
+        later(cluster, 20)
+    return cluster
+
+
+# -- mutations ---------------------------------------------------------------------------------------------------------
+
+
+def no_truncation(patch: Patch) -> None:
+    patch.setattr(EpochCache, "end_offset_for", lambda _self, epoch, leo: (epoch, leo))
+
+
+def to_the_high_watermark(patch: Patch) -> None:
+    """The rule up to 0.10.2 in a new cluster."""
+
+    def start(self: Following, now: int, *, changed_leader: bool) -> None:
+        if changed_leader:
+            self.replica.truncate(self.replica.hw, now, "high watermark")
+
+    patch.setattr(Following, "start", start)
+
+
+def fastest(patch: Patch) -> None:
+    patch.setattr(
+        leadership, "high_watermark", lambda leo, needed: min(leo, max((each.leo for each in needed), default=leo))
+    )
+
+
+def starts_too_low(patch: Patch) -> None:
+    """A leader begins an empty log, and tells so at once."""
+    real = Replica._lead
+
+    def lead(self: Replica, state: PartitionState, now: int) -> None:
+        if state.leader_epoch > 1:
+            self.log.truncate(0, now)
+            self.hw = 0
+        real(self, state, now)
+
+    patch.setattr(Replica, "_lead", lead)
+
+
+def falls_with_the_next_append(patch: Patch) -> None:
+    """A leader forgets how far it had committed."""
+    real, rule = Leadership.maybe_advance_hw, leadership.high_watermark
+
+    def advance(self: Leadership, now: int) -> bool:
+        if self.replica.log.leo == 3:
+            self.replica.hw = 0
+        return real(self, now)
+
+    patch.setattr(Leadership, "maybe_advance_hw", advance)
+    patch.setattr(leadership, "high_watermark", lambda leo, needed: 1 if leo == 3 else rule(leo, needed))
+
+
+def hw_ahead_of_the_log(patch: Patch) -> None:
+    real = Replica._lead
+
+    def lead(self: Replica, state: PartitionState, now: int) -> None:
+        self.hw = self.log.leo + 3
+        real(self, state, now)
+
+    patch.setattr(Replica, "_lead", lead)
+
+
+def flushed_ahead(patch: Patch) -> None:
+    real = Replica._lead
+
+    def lead(self: Replica, state: PartitionState, now: int) -> None:
+        self.log.recovery_point = self.log.leo + 7
+        real(self, state, now)
+
+    patch.setattr(Replica, "_lead", lead)
+
+
+def segment_twice(patch: Patch) -> None:
+    patch.setattr(Segments, "all", property(lambda self: (*self.sealed, self.active, self.active)))
+
+
+def consumers_read_to_the_end(patch: Patch) -> None:
+    real = reading_from_followers.serve_consumer
+
+    def serve(replica: Replica, *words: Any) -> Any:
+        before, replica.hw = replica.hw, replica.log.leo
+        try:
+            return real(replica, *words)
+        finally:
+            replica.hw = before
+
+    patch.setattr("cluster_model.replication.serving.serve_consumer", serve)
+
+
+def hw_moves_below_the_minimum(patch: Patch) -> None:
+    real = Replica.__init__
+
+    def made(self: Replica, *words: Any, **named: Any) -> None:
+        real(self, *words, **named)
+        self.profile = replace(self.profile, hw_needs_min_isr=False)
+
+    patch.setattr(Replica, "__init__", made)
+
+
+def success_below_the_minimum(patch: Patch) -> None:
+    def settled(self: Leadership, required: int) -> KafkaError | None:
+        return None if self.replica.hw < required else KafkaError.NONE
+
+    patch.setattr(Leadership, "_settled", settled)
+
+
+def lenient_controller(patch: Patch) -> None:
+    real = replication_control.judge_kraft
+
+    def judge(*words: Any, **named: Any) -> KafkaError:
+        error = real(*words, **named)
+        return KafkaError.NONE if error is KafkaError.INELIGIBLE_REPLICA else error
+
+    patch.setattr(Leadership, "_eligible", lambda _self, _broker, _remote: True)
+    patch.setattr(replication_control, "judge_kraft", judge)
+
+
+def broker_epochs_fall(patch: Patch) -> None:
+    """From the second restart on."""
+    real = ClusterControl.register
+
+    def register(self: ClusterControl, request: Any, end: int, now: int) -> Any:
+        return real(self, request, end if now < 40_000_000 else 1, now)
+
+    patch.setattr(ClusterControl, "register", register)
+
+
+def drops_its_first_record(patch: Patch) -> None:
+    """A leader's copy of the first record is another's."""
+    real = Replica._lead
+
+    def lead(self: Replica, state: PartitionState, now: int) -> None:
+        if state.leader_epoch > 0:
+            ((_start, stint),) = self.log.extents
+            lineages = self.log.lineages
+            stranger = lineages.begin(9, 0, 0, self.topic_id)
+            stranger.append(lineages.by_id[stint].batch_at(0)._replace(records=1, name=("z",)))
+            self.log.extents[:] = [(0, stranger.id), (1, stint)]
+        real(self, state, now)
+
+    patch.setattr(Replica, "_lead", lead)
+
+
+def caches_any_epoch(patch: Patch) -> None:
+    def assign(self: EpochCache, epoch: int, start: int) -> None:
+        self.entries = (*self.entries, (epoch, start + 5))
+
+    patch.setattr(EpochCache, "assign", assign)
+
+
+MUTATIONS = [
+    Mutation("hw-by-the-leader-alone", "leader-completeness", shrunk,
+             having(leadership, "high_watermark", lambda leo, _needed: leo), B, (0, 1), 0),
+    Mutation("hw-by-the-leader-alone", "weak-isr", shrunk,
+             having(leadership, "high_watermark", lambda leo, _needed: leo), B, (0, 1), 0),
+    Mutation("hw-by-the-fastest", "leader-completeness", half_fetched, fastest, C, (1, 2), 0),
+    Mutation("hw-by-the-fastest", "weak-isr", half_fetched, fastest, C, (1, 2), 0),
+    Mutation("isr-join-too-early", "leader-completeness", joins_too_early,
+             having(Leadership, "may_join", lambda *_words: True), C, (1, 2), 0),
+    Mutation("forgotten-truncation", "log-matching", zombie, no_truncation, A, (1, 2), 1),
+    Mutation("another-record-of-the-same-epoch", "log-matching", led_by_b, drops_its_first_record, B, (0, 1), 0),
+    Mutation("ack-before-commit", "acks-all-durability", promised_and_elected,
+             having(Leadership, "_settled", lambda _self, _required: KafkaError.NONE), B, (1, 2), 0),
+    Mutation("truncation-to-the-hw", "acks-all-durability", failed_over_twice, to_the_high_watermark, A, (0, 1), 1),
+    Mutation("truncation-to-the-hw", "stable-reads", failed_over_twice, to_the_high_watermark, A, (0, 1), 1),
+    Mutation("truncation-to-the-hw", "true-hw-monotone", failed_over_twice, to_the_high_watermark, A, (0, 1), 3),
+    Mutation("a-new-leader-drops-the-middle", "acks-one-bounded", led_by_b, drops_its_first_record, B, (0, 1), 0),
+    Mutation("hw-ahead-of-the-log", "log-bounds", led_by_b, hw_ahead_of_the_log, A, (0, 0), 0),
+    Mutation("recovery-point-ahead", "log-bounds", led_by_b, flushed_ahead, A, (0, 0), 0),
+    Mutation("a-segment-twice", "log-bounds", led_by_b, segment_twice, A, (0, 0), 0),
+    Mutation("epoch-reused", "single-leader-per-epoch", led_by_b,
+             commits(lambda state: state._replace(leader_epoch=state.leader_epoch - 1,
+                                                  partition_epoch=state.partition_epoch + 1)), B, (2, 3), 0),
+    Mutation("leader-outside-the-isr", "leader-in-isr", led_by_b,
+             commits(lambda state: state._replace(isr=tuple(b for b in state.isr if b != state.leader))),
+             B, (-1, -1), 1),
+    Mutation("a-stranger-in-the-isr", "leader-in-isr", led_by_b,
+             commits(lambda state: state._replace(isr=(*state.isr, 9))), 9, (-1, -1), 1),
+    Mutation("an-empty-isr", "leader-in-isr", led_by_b, commits(lambda state: state._replace(isr=())), B, (-1, -1), 1),
+    Mutation("leader-epoch-falls", "epoch-monotonicity", elected_twice,
+             commits(lambda state: state._replace(leader_epoch=state.leader_epoch % 2)), A, (-1, -1), 0),
+    Mutation("broker-epoch-falls", "epoch-monotonicity", restarts_twice, broker_epochs_fall, 3, (-1, -1), -1),
+    Mutation("epoch-cache-past-the-log", "epoch-monotonicity", led_by_b, caches_any_epoch, A, (5, 0), 0),
+    Mutation("hw-falls", "hw-within-leadership", read_to_the_end, falls_with_the_next_append, A, (1, 2), 0),
+    Mutation("reader-above-the-hw", "stable-reads", read_to_the_end, consumers_read_to_the_end, A, (2, 3), 0),
+    Mutation("an-empty-leader", "true-hw-monotone", rebounds, starts_too_low, A, (0, 2), 2),
+    Mutation("an-empty-leader", "stable-reads", rebounds, starts_too_low, A, (0, 2), 0),
+    Mutation("newcomer-not-counted", "maximal-isr-superset", follower_joins,
+             having(Leadership, "maximal_isr", property(lambda self: self.isr)), A, (-1, -1), 0),
+    Mutation("fenced-member-kept", "isr-eligibility", dies,
+             having(ReplicationControl, "gone", lambda _self, _broker, _by: []), 3, (-1, -1), 0),
+    Mutation("fenced-broker-joins", "isr-eligibility", unheard, lenient_controller, 3, (-1, -1), 0),
+    Mutation("recovering-in-company", "recovery-barrier", led_by_b,
+             commits(lambda state: state._replace(recovering=True)), B, (-1, -1), 1),
+    Mutation("isr-by-a-leader-of-the-past", "zombie-fencing", word_of_the_past,
+             having(alter_partition, "judge_kraft", lambda *_words, **_named: KafkaError.NONE), B, (-1, -1), 1),
+    Mutation("hw-moves-below-the-minimum", "min-isr", alone(), hw_moves_below_the_minimum, A, (1, 2), 0),
+    Mutation("success-below-the-minimum", "min-isr", alone("3.6"), success_below_the_minimum, A, (1, 2), 0, "3.6"),
+    Mutation("lost-log-leads", "unclean-exclusion", last_one_back,
+             having(ReplicationControl, "forgotten", lambda _self, _broker, _by: []), 2, (0, -1), 2, "4.1"),
+]  # fmt: skip
+
+
+def test_every_property_has_a_mutation() -> None:
+    assert {each.property for each in MUTATIONS} == {each.promise.name for each in PROPERTIES}
+    assert len(MUTATIONS) >= 25
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=[f"{each.name}:{each.property}" for each in MUTATIONS])
+def test_a_broken_rule_is_seen_where_it_breaks(mutation: Mutation, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [each for each in violations(mutation.scene()) if not each.known] == []
+    mutation.broken(monkeypatch)
+    found = [each for each in violations(mutation.scene()) if each.invariant == mutation.property and not each.known]
+    told = [(each.broker, (each.offset, each.end_offset), each.leader_epoch) for each in found]
+    assert (mutation.broker, mutation.offsets, mutation.epoch) in told, told
+    assert {each.partition for each in found} <= {P, ""}
+
+
+def test_another_record_at_an_offset_that_was_read_is_seen() -> None:
+    made = hands(records=2)
+    assert violations(made) == []
+    world = made.cluster.world
+    stranger = world.lineages[P].begin(A, 0, 0, world.records[P].topic_id)
+    made.cluster.emit(RecordsRead(0, "c", "g", P, A, 0, 0, 1, 0, stranger.id, 1))
+    (found,) = violations(made)
+    assert (found.invariant, found.offset, found.end_offset, found.known) == ("stable-reads", 0, 1, "")
