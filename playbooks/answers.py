@@ -1,8 +1,9 @@
 """What comes of steps after they acted: an operation of the administrator is answered later than it is asked for."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from cluster_model.cluster import Cluster
 from faults.action import Action
 from faults.board import FaultBoard
 from faults.desk import Ended
@@ -11,7 +12,10 @@ from faults.guards import GuardError
 from playbooks.model import Step
 from playbooks.result import Checked
 from playbooks.step_checks import answer_text, check_answer
-from playbooks.wording import words
+from playbooks.wording import action_of, step_name, words
+
+RESEED: Final = "reseed"
+"""Verb of the step from which on every draw comes of another seed."""
 
 
 class Done(NamedTuple):
@@ -42,6 +46,16 @@ def perform(board: FaultBoard, action: Action, by: str) -> Done:
     except FaultError as error:
         return Done(str(error), guarded=isinstance(error, GuardError))
     return Done()
+
+
+def take(step: Step, cluster: Cluster, board: FaultBoard) -> Done:
+    """Do what a step says that does not end its session; one that begins a round does nothing."""
+    if step.verb == "round":
+        return Done()
+    if step.verb == RESEED:
+        cluster.reseed(int(step.name))
+        return Done()
+    return perform(board, action_of(step), step_name(step))
 
 
 class Answers:

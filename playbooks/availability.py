@@ -93,6 +93,16 @@ class Availability:
         self._fenced: dict[int, None] = {}
         """... and those that the controller has fenced."""
 
+    def afresh(self, now_us: int) -> "Availability":
+        """A copy that counts from now on: what is out begins to be so now."""
+        copied = Availability.loaded(self.save())
+        for lines in (copied.clients, copied.partitions):
+            for each in list(lines.values()):
+                out = each.since_us >= 0
+                each.__init__()  # type: ignore[misc]
+                each.set(out, now_us)
+        return copied
+
     def enter(self, events: Iterable[Any]) -> None:
         """Enter trace events, in order; the others are passed over."""
         handlers = _HANDLERS

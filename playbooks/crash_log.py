@@ -6,6 +6,7 @@ import tempfile
 import traceback
 from pathlib import Path
 
+from playbooks.layout import CRASH_LOG
 from playbooks.recorder import Recorder, RecordingError
 from playbooks.version import tool_version
 
@@ -25,6 +26,6 @@ def keep_account(error: BaseException, recorder: Recorder | None = None) -> Path
         except (OSError, RecordingError):
             pass  # a full disk, perhaps: the account still has to go somewhere
     directory = Path(tempfile.mkdtemp(prefix="floodmark-"))
-    log = directory / "crash.log"
+    log = directory / CRASH_LOG
     log.write_text(text, encoding="utf-8")
     return log

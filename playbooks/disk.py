@@ -5,6 +5,7 @@ n-th, for every n, and look at what is left.
 """
 
 import os
+import tempfile
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -105,3 +106,32 @@ def write_whole(disk: Disk, path: Path, data: bytes) -> None:
         disk.close(fd)
     disk.rename(temporary, path)
     disk.sync_directory(path.parent)
+
+
+def put_in_place(path: Path, text: str) -> None:
+    """Put a whole text file in the place of whatever has that name, whose permissions it gets; or leave that as it was.
+
+    A pipe or a device is written to: nothing can be put in its place. Raises OSError.
+    """
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8")
+        return
+    path = path.resolve()
+    fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=TEMPORARY)
+    temporary = Path(name)
+    try:
+        with open(fd, "w", encoding="utf-8") as file:  # noqa: PTH123 - it is open already
+            file.write(text)
+            file.flush()
+            os.fsync(fd)
+        temporary.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask

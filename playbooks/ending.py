@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from cluster_model.checker.accounts import accounts
 from cluster_model.checker.record_ranges import Survey
 from cluster_model.cluster import Cluster
 from cluster_model.stepping.cluster import ManualCluster
@@ -26,7 +27,11 @@ def conclude_session(
         RecordingError: the recording cannot be sealed.
     """
     view, query = cluster.view(), cluster.query
-    ledger = replace(view.ledger, undone=query.undone(), leaked=query.leaked())
+    books = accounts(cluster.world, cluster.checker.ledger)
+    ledger = replace(
+        view.ledger, undone=query.undone(), leaked=query.leaked(), books=books,
+        unknown_written=sum(each.unknown_written for each in books),
+    )  # fmt: skip
     result = conclude(
         playbook=playbook.name,
         title=playbook.title,
@@ -39,6 +44,8 @@ def conclude_session(
         findings=findings,
         view=replace(view, ledger=ledger),
     )
+    result = replace(result, anomalies=cluster.checker.witness.found(view.now_us))
+    result = replace(result, findings=cluster.checker.casebook.findings(cluster.now_us))
     if recorder is not None:
         recorder.seal(result, Survey(cluster.world, cluster.checker.ledger))
     return result

@@ -143,10 +143,10 @@ def _anew(text: str, story: Story, told: list[Entry]) -> str:
             lines += commented(block(step_lines(each.step), 2), 2)
     if len(lines) == 1:
         lines = ["steps: []"]
-    return _replaced(text, "steps", lines)
+    return replaced(text, "steps", lines)
 
 
-def _replaced(text: str, key: str, lines: list[str]) -> str:
+def replaced(text: str, key: str, lines: list[str]) -> str:
     """The file with a key's lines in place of its own; without one, before what is expected."""
     root = root_of(text)
     names = [name for name, _ in root.value]
@@ -220,7 +220,7 @@ def _expectations(text: str) -> Listed:
         node = value_of(root_of(text), "expect")
         items = [] if node is None or not isinstance(node.value, list) else node.value
         lines = [f"  - {text[item.start_mark.index : item.end_mark.index].strip()}" for item in items]
-        rest = _replaced(text, "expect", ["expect:", *lines] if lines else ["expect:", "  - now() >= 0s"])
+        rest = replaced(text, "expect", ["expect:", *lines] if lines else ["expect:", "  - now() >= 0s"])
         found = listed(rest, "expect")
         return found if lines else Listed(found.before, [], found.after, found.indent)
 

@@ -126,10 +126,13 @@ def _violations(result: Result) -> list[Inferred]:
     if not names:
         return [Inferred("", "violations() == 0", "the protocol kept its promises")]
     counts = [sum(each.invariant == name for each in result.violations) for name in names]
-    return [
+    broken = [
         Inferred("", f'violations("{name}") == {count}', "a promise of the protocol that was broken")
         for name, count in zip(names, counts, strict=True)
     ]
+    if all(each.known for each in result.violations):
+        broken.append(Inferred("", "unexpected_violations() == 0", "nothing but what this version is known for"))
+    return broken
 
 
 def _recoveries(result: Result, healed_us: int) -> list[Inferred]:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from cluster_model.errors import ModelError
 from playbooks.crash_log import keep_account
@@ -45,6 +45,10 @@ class Job:
     """Texts that the playbook includes, as ``Playbook.fragments`` has them."""
     fsync: Fsync = Fsync.INTERVAL
 
+    def carry_out(self, tell: "Callable[[Progress], None]") -> "Outcome":
+        """Run it here to its end; never raises, as :func:`perform`."""
+        return carried_out(self, lambda recorder: _run(self, recorder, tell))
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -73,11 +77,13 @@ class Outcome:
     """File that says what went wrong inside; empty unless the code is 70."""
     wall_s: float = 0.0
     """Real seconds that it took."""
+    found: Any = None
+    """What a job of another kind came to."""
 
 
 def perform(job: Job, tell: Callable[[Progress], None]) -> Outcome:
     """Run a job here to its end. Never raises: errors and Ctrl-C (``KeyboardInterrupt``) are outcomes, too."""
-    return carried_out(job, lambda recorder: _run(job, recorder, tell))
+    return job.carry_out(tell)
 
 
 def carried_out(job: Job, drive: Callable[[Recorder | None], Result]) -> Outcome:

@@ -63,6 +63,8 @@ class _Told:
     outcomes: dict[tuple[str, str, int], RangeSet] = field(default_factory=dict)
     """(outcome, error, acks) → numbers."""
     acks: int = 0
+    unnumbered: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    """(outcome, error, acks) → records that ended before they got a number."""
     lost: list[Any] = field(default_factory=list)
     """Lines of kind ``records_lost``."""
 
@@ -110,10 +112,14 @@ def _gathered(lines: Iterable[Any]) -> dict[tuple[str, str], _Told]:
         if outcome is None:
             books.lost.append(line)
         elif outcome == OPEN:
-            books.sent.add(line.sequence, line.sequence + line.count)
             books.acks = line.acks
+            if line.sequence >= 0:
+                books.sent.add(line.sequence, line.sequence + line.count)
         else:
             key = (outcome, getattr(line, "error", None) or "", line.acks if line.acks is not None else books.acks)
+            if line.sequence < 0:
+                books.unnumbered[key] = books.unnumbered.get(key, 0) + line.count
+                continue
             books.outcomes.setdefault(key, RangeSet()).add(line.sequence, line.sequence + line.count)
     return told
 
@@ -156,6 +162,8 @@ def _others(partition: str, client: str, books: _Told, held: Sequence[Range]) ->
         for place, parts in ((HELD, subtract(ranges, absent)), (NOWHERE, absent)):
             for start, end in parts:
                 yield Row(partition, client, outcome, start, end - start, acks, error, place, -1, -1, False, "")
+    for (outcome, error, acks), count in books.unnumbered.items():
+        yield Row(partition, client, outcome, -1, count, acks, error, NOWHERE, -1, -1, False, "")
 
 
 def _not_acked(books: _Told) -> bool:

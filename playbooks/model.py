@@ -8,7 +8,7 @@ from faults.guards import Limits
 from playbooks.conditions import Condition
 from playbooks.grid import Grid
 
-StepVerb = Literal["inject", "heal", "admin", "settle", "stop", "manual", "round"]
+StepVerb = Literal["inject", "heal", "admin", "settle", "stop", "reseed", "manual", "round"]
 
 
 @dataclass(frozen=True, slots=True)

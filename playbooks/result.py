@@ -1,18 +1,23 @@
 """What a session came to: the object that ``floodmark run --json`` prints and ``result.json`` keeps."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
+from cluster_model.book_view import BookView
+from cluster_model.checker.anomalies.witness import Seen
+from cluster_model.checker.findings import Finding
 from cluster_model.errors import KafkaError
 from cluster_model.events import (
     AdminAnswered,
     FaultSkipped,
     GuardActed,
     InvariantViolated,
+    LivenessOverdue,
     RecordsLost,
     StepTaken,
 )
-from cluster_model.views import ClusterView, LedgerView, PartitionView
+from cluster_model.views import ClusterView, LedgerView, PartitionView, Stuck, Unjudged
+from playbooks.anomalies import anomaly_json
 from playbooks.availability import Availability
 from playbooks.client_books import ClientBooks
 from playbooks.client_history import enter
@@ -70,6 +75,16 @@ class Result:
     """Faults that found nobody to strike, as their steps allowed."""
     unavailable: Unavailable = field(default_factory=Unavailable)
     """When clients were refused, and when nobody led."""
+    anomalies: tuple[Seen, ...] = ()
+    """What clients could see of it, illegal first."""
+    overdue: tuple[LivenessOverdue, ...] = ()
+    """What should have come true in time and had not."""
+    unjudged: tuple[Unjudged, ...] = ()
+    """What was owed at the end, and its time was not over."""
+    stuck: tuple[Stuck, ...] = ()
+    """What stands still at the end, as Kafka means it to."""
+    findings: tuple[Finding, ...] = ()
+    """What went wrong with records and why, once for each cause."""
 
     def to_json(self) -> dict[str, Any]:
         """The published document: plain dicts, lists, numbers and strings."""
@@ -87,6 +102,7 @@ class Result:
                 for each in self.expectations
             ],
             "ledger": _ledger(self.ledger),
+            "books": [_book(each) for each in self.ledger.books],
             "clients": self.clients.to_json(),
             "unavailable": self.unavailable.to_json(),
             "violations": [
@@ -96,16 +112,28 @@ class Result:
                     "partition": each.partition,
                     "detail": each.detail,
                     "cause": each.cause,
+                    "offset": each.offset,
+                    "end_offset": each.end_offset,
+                    "leader_epoch": each.leader_epoch,
+                    "known": each.known,
                 }
                 for each in self.violations
             ],
+            "overdue": [_overdue(each) for each in self.overdue],
+            "unjudged": [asdict(each) for each in self.unjudged],
+            "stuck": [
+                {"partition": each.partition, "why": each.why, "what_releases": each.what_releases}
+                for each in self.stuck
+            ],
             "losses": [_loss(each) for each in self.losses],
+            "findings": [each.to_json() for each in self.findings],
             "partitions": {each.name: _partition(each) for each in self.partitions},
             "guards": [_guard(each) for each in self.guards],
             "skipped": [
                 {"fault": each.fault, "target": each.target, "at_us": each.at_us, "detail": each.detail}
                 for each in self.skipped
             ],
+            "anomalies": [anomaly_json(each) for each in self.anomalies],
             "title": self.title,
             "reason": self.reason,
         }
@@ -123,6 +151,7 @@ class Findings:
     guards: list[GuardActed]
     skipped: list[FaultSkipped]
     availability: Availability
+    overdue: list[LivenessOverdue] = field(default_factory=list)
 
     @classmethod
     def none(cls) -> "Findings":
@@ -139,6 +168,8 @@ class Findings:
                 self.losses.append(event)
             elif event.kind == "invariant_violated":
                 self.violations.append(event)
+            elif event.kind == "liveness_overdue":
+                self.overdue.append(event)
             elif event.kind == "guard_acted":
                 self.guards.append(event)
             elif event.kind in ("step_taken", "admin_answered") and event.error in KafkaError.__members__:
@@ -149,16 +180,16 @@ class Findings:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         found = (tuple(self.violations), tuple(self.losses), tuple(self.refused))
-        rest = (tuple(self.guards), tuple(self.skipped), self.availability.save())
+        rest = (tuple(self.guards), tuple(self.skipped), self.availability.save(), tuple(self.overdue))
         return (self.events, *found, self.clients.save(), *rest)
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "Findings":
         """Undo of :meth:`save`."""
-        events, violations, losses, refused, clients, guards, skipped, availability = saved
+        events, violations, losses, refused, clients, guards, skipped, availability, overdue = saved
         lists = (list(losses), list(violations), list(refused))
         books, outages = ClientBooks.loaded(clients), Availability.loaded(availability)
-        return cls(events, *lists, books, list(guards), list(skipped), outages)
+        return cls(events, *lists, books, list(guards), list(skipped), outages, list(overdue))
 
 
 def conclude(
@@ -207,6 +238,9 @@ def conclude(
         guards=tuple(findings.guards),
         skipped=tuple(findings.skipped),
         unavailable=drawn_up(findings.availability, findings.clients, view),
+        overdue=tuple(findings.overdue),
+        unjudged=view.unjudged,
+        stuck=view.stuck,
     )
 
 
@@ -223,7 +257,28 @@ def _ledger(ledger: LedgerView) -> dict[str, int]:
         "reordered": ledger.reordered,
         "undone": ledger.undone,
         "leaked": ledger.leaked,
+        "unknown_written": ledger.unknown_written,
     }
+
+
+def _overdue(late: LivenessOverdue) -> dict[str, Any]:
+    """Noticed at ``at_us``, due ``bound_us`` after ``since_us``."""
+    return {
+        "property": late.property,
+        "at_us": late.at_us,
+        "partition": late.partition,
+        "broker": late.broker,
+        "detail": late.detail,
+        "since_us": late.since_us,
+        "bound_us": late.bound_us,
+        "known": late.known,
+    }
+
+
+def _book(book: BookView) -> dict[str, Any]:
+    """One producer's records in one partition; ``ranges`` are of its own numbers, by term, ``[from, to)``."""
+    counts = {each.name: getattr(book, each.name) for each in fields(book) if each.name != "ranges"}
+    return {**counts, "ranges": {term: [list(each) for each in found] for term, found in book.ranges.items()}}
 
 
 def _loss(lost: RecordsLost) -> dict[str, Any]:

@@ -58,7 +58,8 @@ def _timed_steps() -> list[Schema]:
         if alias.accepts
     ]
     admin = [_step(timed_record("admin", name).schema(), "admin", name, op.summary) for name, op in OPERATIONS.items()]
-    others = [timed_record(verb, name).schema() for verb, name in (("heal", "all"), ("settle", "now"), ("stop", "now"))]
+    names = (("heal", "all"), ("settle", "now"), ("stop", "now"), ("reseed", "1"))
+    others = [timed_record(verb, name).schema() for verb, name in names]
     return [_referring(each, "given") for each in (*faults, *narrow, *others, *admin)]
 
 

@@ -72,6 +72,14 @@ class Script:
         reason = f"{step_name(step)} waited {waited} for {condition.text}, which never held: {why}".rstrip(": ")
         return reason, unreached(step, f"never held within {waited}; {why}".rstrip("; "), now_us)
 
+    def follow(self, playbook: Playbook) -> None:
+        """Go on by the steps of another playbook, which has the same ones as far as they are taken."""
+        self._playbook = playbook
+
+    def call_off(self) -> None:
+        """Nothing waits any more: the rest of the steps is not taken."""
+        self._gave_up = True
+
     def save(self) -> tuple[Any, ...]:
         """All state as plain values."""
         return (self.taken, self._previous_us, self._gave_up, tuple(self._rounds))

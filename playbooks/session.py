@@ -14,7 +14,8 @@ from cluster_model.keyframes import Keyframe
 from faults.action import Action
 from faults.board import OPERATOR, FaultBoard
 from faults.fault import FaultError
-from playbooks.answers import Done, perform
+from playbooks.answers import perform, take
+from playbooks.availability import Availability
 from playbooks.client_books import ClientBooks
 from playbooks.ending import conclude_session
 from playbooks.expecting import holds
@@ -25,7 +26,7 @@ from playbooks.recorder import Recorder, action_line
 from playbooks.result import Findings, Result
 from playbooks.script import Script
 from playbooks.units import duration_text
-from playbooks.wording import action_of, step_name, step_of, step_words, words
+from playbooks.wording import step_name, step_of, step_words, words
 
 SLICE_US: Final = 1_000_000
 """How much virtual time :meth:`Session.finish` runs between two writes to the recording."""
@@ -116,6 +117,11 @@ class Session:
     def client_books(self) -> ClientBooks:
         """What the clients saw so far."""
         return self._findings.clients
+
+    @property
+    def availability(self) -> Availability:
+        """When nobody served so far."""
+        return self._findings.availability
 
     @property
     def healed_us(self) -> int:
@@ -227,11 +233,15 @@ class Session:
 
     def standing(self, reason: str) -> Result:
         """What it comes to where it stands, its books open: of a recording that ends here, ``reason`` says why."""
-        judged = self._judging.checked(reason)
-        broken = self._judging.broken
-        return conclude_session(
-            self.playbook, self.cluster, None, self._findings, checked=judged, broken=broken, reason=reason
-        )
+        judged, broken = self._judging.checked(reason), self._judging.broken
+        told = (self.playbook, self.cluster, None, self._findings)
+        return conclude_session(*told, checked=judged, broken=broken, reason=reason)
+
+    def call_off(self) -> None:
+        """Take no further step, and go on until somebody ends it; where it is settling, that has no end either."""
+        self._script.call_off()
+        self.open_ended = True
+        self._end_us = -1
 
     # -- what happens when ------------------------------------------------------------------------------------------
 
@@ -289,7 +299,7 @@ class Session:
         if step.verb in ENDINGS:
             self._end_by(step)
             return
-        done = Done() if step.verb == "round" else perform(self.board, action_of(step), step_name(step))
+        done = take(step, self.cluster, self.board)
         now = self.cluster.now_us
         text = f"{step_words(step)}: {step.note}" if step.note else step_words(step)
         self.cluster.emit(StepTaken(now, step_name(step), step.target, text, done.error))
@@ -372,6 +382,13 @@ class Session:
 
     # -- going back -------------------------------------------------------------------------------------------------
 
+    def follow(self, playbook: Playbook) -> None:
+        """Go on by another playbook, whose steps are the same as far as they are taken; only what it expects counts."""
+        self.playbook = playbook
+        self._script.follow(playbook)
+        self._judging = Judging(playbook, self.cluster, self.board)
+        self._result = None
+
     def twin(self) -> "Session":
         """Another session of the same playbook, unrecorded, that any state of this one can be loaded into."""
         cluster = self.cluster.twin()
@@ -396,6 +413,7 @@ class Session:
         self._findings = Findings.loaded(findings)
         self._script.load(script)
         self._fresh = []
+        self._result = None
 
 
 _PLAIN: Final = ("reason", "_end_us", "_ended", "_reached")

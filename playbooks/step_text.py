@@ -89,7 +89,7 @@ def step_lines(step: Step, trigger: Trigger | None = None) -> list[Line]:
     if step.verb == "manual":
         return _by_hand(step)
     lines = trigger_lines(step.trigger if trigger is None else trigger)
-    if step.verb in ("settle", "stop"):
+    if step.verb in ("settle", "stop", "reseed"):
         lines.append((step.verb, step.name))
     else:
         lines += action_lines(action_of(step), whole=True)

@@ -125,11 +125,12 @@ def report(case: Case, result: Result) -> list[str]:
         f"ledger   {ledger.sent} sent, {ledger.acked} acked, {ledger.failed} failed, {ledger.unknown} unknown, "
         f"{ledger.acked_lost} acked lost, {ledger.duplicates} duplicates"
     )
-    causes = list(dict.fromkeys(loss.cause for loss in result.losses))
-    lines += [f"lost     {cause}" for cause in causes[:CAUSES]]
-    lines += [f"         and {counted(len(causes) - CAUSES, 'more cause')}"] if len(causes) > CAUSES else []
+    found = result.findings
+    lines += [f"{each.kind:<8} {each.sentence}" for each in found[:CAUSES]]
+    lines += [f"         and {counted(len(found) - CAUSES, 'more finding')}"] if len(found) > CAUSES else []
     for each in result.violations[:CAUSES]:
-        lines.append(f"broken   {each.invariant} at {seconds(each.at_us)}: {each.partition} {each.detail}")
+        word, known = ("known", f" ({each.known})") if each.known else ("broken", "")
+        lines.append(f"{word:<9}{each.invariant} at {seconds(each.at_us)}: {each.partition} {each.detail}{known}")
     lines += ["", f"seed     {result.seed}  {result.profile}", f"digest   {result.digest}"]
     lines += [f"session  {result.session}"] if result.session else []
     return [*lines, f"again    {case.command}"]

@@ -163,7 +163,7 @@ def _words(event: Event) -> str:
     if isinstance(event, ConsumerReset):
         return f"the consumer goes from {event.end_offset} to {event.log_offset}"
     if isinstance(event, InvariantViolated):
-        return f"broken: {event.invariant}, {event.detail}"
+        return f"{'known' if event.known else 'broken'}: {event.invariant}, {event.detail}"
     return ""
 
 

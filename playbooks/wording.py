@@ -14,7 +14,7 @@ from playbooks.units import duration_text
 
 def action_of(step: Step) -> Action:
     """The action that a timed step asks for."""
-    if step.verb in ("manual", "settle", "stop", "round"):
+    if step.verb in ("manual", "settle", "stop", "reseed", "round"):
         raise ValueError(f"{step.verb} {step.name} is no action")
     return Action(cast("Verb", step.verb), step.name, step.target, dict(step.params), step.for_us, step.if_any)
 
@@ -37,7 +37,7 @@ def step_words(step: Step) -> str:
     """A step as one short line, without its trigger and its note."""
     if step.verb == "manual":
         return " ".join([step.name, _parameters(step.params, {})]).strip()
-    if step.verb in ("settle", "stop", "round"):
+    if step.verb in ("settle", "stop", "reseed", "round"):
         return f"{step.verb} {step.name}"
     return words(action_of(step))
 

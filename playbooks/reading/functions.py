@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from playbooks.reading.types import ANYTHING, NUMBER, TEXT, TIME, Type, list_of
 
-Argument = Literal["partition", "broker", "group", "producer", "invariant"]
+Argument = Literal["partition", "broker", "group", "producer", "invariant", "property", "cause", "anomaly", "fault"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
         _ledger("acked", "Records whose success callback came."),
         _ledger("failed", "Records that an error proves were not written."),
         _ledger("unknown", "Records that may or may not be in the log: a timeout, a lost connection."),
+        _ledger("unknown_written", "Unknown records that the leader's log holds after all."),
         _ledger("aborted", "Records that went with an aborted transaction: neither acked nor lost."),
         _ledger("undone", "Acked records whose transaction stands aborted in the leader's log."),
         _ledger("leaked", "Aborted records whose transaction stands committed in the leader's log."),
@@ -105,7 +106,19 @@ FUNCTIONS: Final[dict[str, Function]] = {
         _count("controllers",
                "Running nodes that are or may become the controller: of the KRaft quorum, in ZooKeeper mode brokers."),
         _count("operations", "Operations of the administrator that have not come to their end."),
+        Function("faults", ("fault",), 0, NUMBER,
+                 "Faults that are active, all or of one name; a bounce is until the process has been started again."),
         Function("violations", ("invariant",), 0, NUMBER, "Broken properties of the protocol, all or of one name."),
+        Function("unexpected_violations", ("invariant",), 0, NUMBER,
+                 "The same without those that the version is known for: what must not happen under it."),
+        Function("anomalies", ("anomaly",), 0, NUMBER,
+                 "What clients could see and must not have, by their settings; of one name all, legal or not."),
+        Function("overdue", ("property",), 0, NUMBER,
+                 "Promises of liveness found overdue, all or of one name (docs/liveness.md)."),
+        Function("unexpected_overdue", ("property",), 0, NUMBER,
+                 "The same without those that the version is known not to keep."),
+        Function("findings", ("cause",), 0, NUMBER,
+                 "What went wrong with records, once for each cause, all or of one cause: findings(unclean-election)."),
         Function("now", (), 0, TIME, "Virtual time since the start."),
     )
 }  # fmt: skip

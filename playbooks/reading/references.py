@@ -2,10 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from cluster_model.checker.invariants import INVARIANTS
+from cluster_model.checker.anomalies.kinds import KINDS
+from cluster_model.checker.cause_codes import BY_CODE
+from cluster_model.checker.liveness.liveness import NAMES
+from cluster_model.checker.safety.registry import INVARIANTS
 from cluster_model.spec import MAX_BROKER
+from faults.catalogue import CATALOGUE
 from playbooks.conditions import Condition, ConditionError, parse
 from playbooks.problems import listed, nearest, shown
 from playbooks.reading.kinds import BAD, Integer, Kind, Schema
@@ -113,16 +117,25 @@ def wrong_names(condition: Condition, facts: Facts) -> Iterator[tuple[int, str]]
             wrong = facts.wrong_broker(int(use.name))
         elif use.kind == "partition":
             wrong = facts.wrong_partition(use.name)
-        elif use.kind == "invariant":
-            wrong = _wrong_invariant(use.name)
+        elif use.kind in VOCABULARIES:
+            wrong = _wrong_word(use.kind, use.name)
         else:
             wrong = facts.wrong_name(use.kind, use.name)
         if wrong:
             yield use.column, wrong
 
 
-def _wrong_invariant(name: str) -> str:
-    """A misspelt one would be counted as never violated."""
-    if name in INVARIANTS:
-        return ""
-    return f"found the invariant {shown(name)}, allowed is {listed(INVARIANTS)}{nearest(name, INVARIANTS)}"
+VOCABULARIES: Final = {
+    "anomaly": tuple(KINDS),
+    "cause": tuple(BY_CODE),
+    "fault": tuple(CATALOGUE),
+    "invariant": INVARIANTS,
+    "property": NAMES,
+}
+"""What may be asked for by name, by kind of argument."""
+
+
+def _wrong_word(kind: str, name: str) -> str:
+    """A misspelt one would be counted as never found."""
+    known = VOCABULARIES[kind]
+    return "" if name in known else f"found the {kind} {shown(name)}, allowed is {listed(known)}{nearest(name, known)}"

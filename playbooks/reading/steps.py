@@ -69,6 +69,7 @@ REFUSED: Final = Key(
 )
 
 NOW: Final = Choice(("now",))
+SEED: Final = Integer(0, 1 << 62)
 
 TRIGGERS: Final[dict[str, Key]] = {
     "at": Key(DURATION, "Acts at this virtual time."),
@@ -98,6 +99,7 @@ TIMED_VERBS: Final[dict[str, Key]] = {
     ),
     "settle": Key(NOW, "Ends the steps: producers stop, faults heal, and the quiet time runs.", required=True),
     "stop": Key(NOW, "Ends the session right here: nothing heals, and there is no quiet time.", required=True),
+    "reseed": Key(SEED, "From here on every random draw comes of this seed.", required=True),
 }
 ENDINGS: Final = ("settle", "stop")
 """Verbs after which no step acts any more."""
@@ -189,9 +191,9 @@ class TimedSteps:
         if name is BAD:
             self._others(node, key, notes)
             return None
-        fields: Fields = timed_record(verb, name).read(node, key, notes)
+        fields: Fields = timed_record(verb, str(name)).read(node, key, notes)
         target = struck(name, fields, notes) if verb == "inject" else ""
-        name = true_name(name)
+        name = true_name(str(name))
         if verb == "admin":
             check_operation(OPERATIONS[name], fields, notes)
         elif OTHER_SIDE in fields.values:
@@ -210,7 +212,7 @@ class TimedSteps:
             where=Position(node.line, node.column),
             trigger=trigger,
             verb=cast("StepVerb", verb),
-            name=name,
+            name=str(name),
             target=target,
             params={param: value for param, value in fields.values.items() if param not in used},
             for_us=fields.get("for", -1),

@@ -52,7 +52,7 @@ def books(*events: Any) -> ClientBooks:
 
 
 def read(member: tuple[str, str], start: int, count: int, partition: str = "t-0") -> RecordsRead:
-    return RecordsRead(0, *member, partition, 1, 0, start, count, 5)
+    return RecordsRead(0, *member, partition, 1, 0, start, count, 5, 0, start + count)
 
 
 @given(RANGES)

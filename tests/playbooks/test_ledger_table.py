@@ -44,6 +44,7 @@ def adds_up(session: Path) -> list[Row]:
         told = [row for row in table if row.client == client]
         for term in ("acked", "failed", "unknown", "aborted"):
             assert sum(row.records for row in told if row.outcome == term) == books[term]
+    agrees(table, result["books"])
     for row in table:
         beside = [other for other in table if (other.partition, other.client) == (row.partition, row.client)]
         inside = [
@@ -51,6 +52,31 @@ def adds_up(session: Path) -> list[Row]:
         ]
         assert inside == [row] or row.sequence < 0
     return table
+
+
+def agrees(table: list[Row], books: list[dict[str, Any]]) -> None:
+    """The result tells the same by client and partition, number by number."""
+    assert {(row.client, row.partition) for row in table} == {(book["client"], book["partition"]) for book in books}
+    for book in books:
+        mine = [row for row in table if (row.client, row.partition) == (book["client"], book["partition"])]
+
+        def told(term: str, rows: list[Row], book: dict[str, Any] = book) -> None:
+            assert sum(row.records for row in rows) == book[term], (term, book)
+            numbers = sorted(
+                at for row in rows if row.sequence >= 0 for at in range(row.sequence, row.sequence + row.records)
+            )
+            assert numbers == sorted(at for low, high in book["ranges"].get(term, ()) for at in range(low, high)), term
+
+        told("sent", mine)
+        for outcome in ("acked", "failed", "unknown", "aborted"):
+            told(outcome, [row for row in mine if row.outcome == outcome])
+        told("pending", [row for row in mine if row.outcome == "sent"])
+        told("acked_lost", [row for row in mine if row.place == "lost"])
+        told("committed_lost", [row for row in mine if row.place == "lost" and row.committed])
+        told("deleted", [row for row in mine if row.place == "deleted"])
+        told("missing", [row for row in mine if row.place == "missing"])
+        told("unknown_written", [row for row in mine if row.outcome == "unknown" and row.place == "held"])
+        assert not [row for row in mine if row.outcome == "failed" and row.place == "held"]
 
 
 QUICK = ("acks-0-leader-crash", "acks-1-lost-tail", "exactly-once", "hanging-transaction", "ack-lost", "full-disk")

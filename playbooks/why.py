@@ -1,0 +1,198 @@
+"""Why records were lost, when that became inevitable, and what would have saved them: one session's whole answer."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+from cluster_model.checker.findings import LOST, Finding
+from playbooks.batch import cores, run_all
+from playbooks.counterfactuals import changes
+from playbooks.exit_codes import INTERRUPTED
+from playbooks.exporting import export
+from playbooks.forks import Acted, acted_of
+from playbooks.keeping import lost_findings
+from playbooks.loader import loads
+from playbooks.model import Playbook
+from playbooks.no_return import NoReturn, Search
+from playbooks.no_return_by_hand import SET as BY_HAND
+from playbooks.no_return_by_hand import find_by_hand
+from playbooks.problems import counted
+from playbooks.reading_sessions import Recorded
+from playbooks.remedies import SEEDS, Remedy, evaluate
+from playbooks.repeating import reach, repeat
+from playbooks.rescues import SET
+from playbooks.result import Result
+from playbooks.running import start_session
+from playbooks.session import Session
+
+EXPLAINED: Final = 3
+"""Losses of which the point of no return is looked for, unless one is asked for; the others are told without."""
+
+Telling = Callable[[str], None]
+"""Called with how far it is."""
+
+
+class WhyError(Exception):
+    """A question that cannot be answered; the message says what was found and what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A session to explain, as it can be run again."""
+
+    playbook: Playbook
+    seed: int
+    until_us: int = -1
+    live: bool = False
+    actions: tuple[Acted, ...] = ()
+    """What its operator did."""
+    written: Playbook | None = None
+    """The session as a playbook without an operator, for runs with changes; None: ``playbook`` is that."""
+
+    def start(self) -> Session:
+        """It at its beginning; nothing is expected of it, for that is judged already."""
+        session = start_session(
+            replace(self.playbook, expectations=()), seed=self.seed, until_us=self.until_us, open_ended=self.live
+        )
+        assert isinstance(session, Session)
+        return session
+
+    def run(self) -> Result:
+        """It from beginning to end."""
+        if self.playbook.spec.manual:
+            return start_session(self.playbook, seed=self.seed).finish()
+        session = start_session(self.playbook, seed=self.seed, until_us=self.until_us, open_ended=self.live)
+        for acted in self.actions:
+            reach(session, acted.at_us, acted.executed, acted.steps)
+            repeat(session, acted.verb, acted.action)
+        return session.finish()
+
+
+def case_of(recorded: Recorded, tell: Telling = lambda text: None) -> Case:
+    """A recorded session as a case.
+
+    Raises:
+        PlaybookError: its playbook is not one that this version runs.
+        ExportError, ReplayMismatchError, SessionError: it cannot be made a playbook of, which a live one has to be.
+    """
+    playbook = loads(recorded.playbook, str(recorded.path / "playbook.yaml"), recorded.fragments)
+    actions = acted_of(recorded.actions)
+    written = None
+    if actions or recorded.start.live:
+        written = loads(export(recorded, tell=tell).text, f"{recorded.path} as a playbook")
+    return Case(playbook, recorded.start.seed, recorded.until_us, recorded.start.live, actions, written)
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One finding with what is known of it."""
+
+    number: int
+    """From 1, in the order of the result."""
+    finding: Finding
+    no_return: NoReturn | None
+    """None where it was not looked for: only of lost records, and of many findings the first."""
+    remedies: tuple[Remedy, ...]
+    """The best first; the same for all findings of a kind."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As the answer prints it."""
+        return {
+            "number": self.number,
+            **self.finding.to_json(),
+            "no_return": self.no_return.to_json() if self.no_return is not None else None,
+            "remedies": [remedy.to_json() for remedy in self.remedies],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """The whole answer; without findings nothing was lost."""
+
+    result: Result
+    explained: tuple[Explained, ...]
+    by_hand: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """The published document."""
+        return {
+            "playbook": self.result.playbook,
+            "seed": self.result.seed,
+            "profile": self.result.profile,
+            "digest": self.result.digest,
+            "operator_actions": dict(BY_HAND if self.by_hand else SET),
+            "findings": [each.to_json() for each in self.explained],
+        }
+
+
+def findings_of(result: Result) -> tuple[Finding, ...]:
+    """What there is to explain: every finding, in the order of the result; of older sessions what they lost."""
+    return tuple(getattr(result, "findings", ())) or lost_findings(result)
+
+
+def explain(
+    case: Case,
+    result: Result,
+    *,
+    number: int = 0,
+    workers: int = 0,
+    seeds: int = SEEDS,
+    tell: Telling = lambda text: None,
+) -> Why:
+    """Everything about the findings of a result, or about the one of that number.
+
+    Raises:
+        WhyError: there is no such finding.
+        KeyboardInterrupt: it was stopped.
+    """
+    findings = findings_of(result)
+    if number > len(findings):
+        raise WhyError(f"there is no finding {number}, the session has {len(findings) or 'none'}")
+    remedies: dict[str, tuple[Remedy, ...]] = {}
+    explained: list[Explained] = []
+    first_lost = [place for place, finding in enumerate(findings, 1) if finding.kind == LOST][:EXPLAINED]
+    for place, finding in enumerate(findings, 1):
+        if number not in (0, place):
+            continue
+        no_return = None
+        if finding.kind == LOST and (number or place in first_lost):
+            telling = partial(_tell_of, tell, place)
+            no_return = _no_return(case, finding, findings, telling)
+        if finding.kind not in remedies:
+            remedies[finding.kind] = _remedies(case, result, finding.kind, workers, seeds, tell)
+        explained.append(Explained(place, finding, no_return, remedies[finding.kind]))
+    return Why(result, tuple(explained), case.playbook.spec.manual)
+
+
+def _tell_of(tell: Telling, number: int, text: str) -> None:
+    tell(f"looking for the point of no return of finding {number}: {text}")
+
+
+def _no_return(case: Case, finding: Finding, findings: tuple[Finding, ...], tell: Telling) -> NoReturn:
+    given_up = [place for other in findings if other.kind == LOST for place in other.places]
+    if case.playbook.spec.manual:
+        return find_by_hand(case.playbook, case.seed, finding, given_up)
+    return Search(case.start, case.actions, finding, given_up, tell).find()
+
+
+def _remedies(
+    case: Case, result: Result, kind: str, workers: int, seeds: int, tell: Telling
+) -> tuple[Remedy, ...]:  # fmt: skip
+    playbook = case.written or case.playbook
+    tried = len(changes(playbook, kind))
+    at_a_time = 1 if playbook.spec.manual else workers or cores()
+    done = 0
+
+    def run(jobs: Any) -> Any:
+        def ended(_number: int, _outcome: object) -> None:
+            nonlocal done
+            done += 1
+            tell(f"running it with one thing set otherwise: {counted(tried, 'change')}, {counted(done, 'run')} over")
+
+        outcomes = run_all(jobs, workers=at_a_time, on_end=ended)
+        if any(each.code == INTERRUPTED for each in outcomes):
+            raise KeyboardInterrupt
+        return outcomes
+
+    return evaluate(playbook, case.seed, result, kind, run=run, until_us=case.until_us, seeds=seeds)

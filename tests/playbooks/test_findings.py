@@ -1,0 +1,439 @@
+"""Findings: what went wrong, why, and the chain that led there; told once, of the right kind, and adding up.
+
+The files in ``golden_findings`` are sentences and chains; after a deliberate change look at them, then run
+``pytest --update-goldens``.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cluster_model.checker.cause_codes import BY_CODE, CAUSES, UNEXPLAINED
+from cluster_model.checker.chain_check import audit
+from cluster_model.checker.findings import KINDS, Finding, Place
+from cluster_model.checker.telling import PROMISE
+from playbooks import bundled
+from playbooks.cause_page import page
+from playbooks.loader import load, loads
+from playbooks.result import Result
+from playbooks.running import start_session
+from playbooks.settings import apply_settings
+from tui.cli.finding_lines import LINKS_SHOWN, chain_lines, finding_lines
+
+FILES = Path(__file__).parent / "golden_findings"
+PUBLISHED = Path(__file__).parents[2] / "docs" / "causes.md"
+
+GOLDEN = {
+    "kip-101-loss": {("lost", "hw-truncation")},
+    "kip-320-unfenced-follower": {("lost", "unfenced-follower")},
+    "kip-279-fast-failovers": {("lost", "unreplicated-tail")},
+    "unclean-election-arithmetic": {("lost", "unclean-election")},
+    "last-replica-standing": {("lost", "last-replica-lost"), ("lost", "power-loss-unflushed")},
+    "last-replica-power-loss": {("lost", "last-replica-lost")},
+    "zombie-leader-gc-pause": {("lost", "zombie-leader")},
+    "power-loss-divergence": {("lost", "power-loss-unflushed")},
+    "acks-0-leader-crash": {("lost", "acks-0-unplaced")},
+    "acks-1-lost-tail": {("lost", "unreplicated-tail"), ("reordered", "retry-in-flight")},
+    "gc-pause-acks-1": {("lost", "zombie-leader"), ("reordered", "retry-in-flight")},
+    "ack-reset": {("duplicate", "retry-without-idempotence")},
+    "retry-reorders": {("reordered", "retry-in-flight")},
+    "partitions-added-latest": {("skipped", "partitions-added-latest")},
+    "retention-overtakes-latest": {("skipped", "retention-overtook"), ("skipped", "reset-latest")},
+    "consumer-crash-handed-off": {("abandoned", "commit-before-processing")},
+    "delayed-commit": {("undone", "late-marker")},
+}
+"""Playbook → the findings that it must come to, and none else."""
+
+BY_HAND = """floodmark: 1
+name: by-hand
+stepping: manual
+cluster: {{kafka: "{kafka}", brokers: 2}}
+topics:
+  - {{name: orders, placement: [[1, 2]], config: {{min.insync.replicas: 1}}}}
+steps:
+  - deliver: {{broker: 1, partition: orders-0}}
+  - deliver: {{broker: 2, partition: orders-0}}
+{steps}
+expect:
+  - acked_lost() > 0
+"""
+LOST_DISKS = """  - append: {broker: 1, partition: orders-0, records: 3, acks: all}
+  - fetch: {follower: 2, partition: orders-0}
+  - fetch: {follower: 2, partition: orders-0}
+  - disk_loss: {broker: 2}
+  - fence: {broker: 2}
+  - disk_loss: {broker: 1}
+  - fence: {broker: 1}
+  - restart: {broker: 1}
+  - unfence: {broker: 1}
+  - deliver: {broker: 1, partition: orders-0}
+  - append: {broker: 1, partition: orders-0, records: 1, acks: 1}"""
+ALONE = """  - shrink_isr: {partition: orders-0, broker: 1, out: [2]}
+  - append: {broker: 1, partition: orders-0, records: 3, acks: all}
+  - power_loss: {broker: 1, keep: 0}
+  - fence: {broker: 1}
+  - restart: {broker: 1}
+  - unfence: {broker: 1}
+  - deliver: {broker: 1, partition: orders-0}"""
+FAST_FAILOVERS = """  - append: {broker: 1, partition: orders-0, records: 10}
+  - fetch: {follower: 2, partition: orders-0}
+  - fetch: {follower: 2, partition: orders-0}
+  - fetch: {follower: 2, partition: orders-0}
+  - elect: {partition: orders-0, leader: 1}
+  - deliver: {broker: 1, partition: orders-0}
+  - append: {broker: 1, partition: orders-0, names: [a10], acks: 1}
+  - elect: {partition: orders-0, leader: 2}
+  - deliver: {broker: 2, partition: orders-0}
+  - append: {broker: 2, partition: orders-0, names: [b10], acks: 0}
+  - elect: {partition: orders-0, leader: 1}
+  - deliver: {broker: 1, partition: orders-0}
+  - deliver: {broker: 2, partition: orders-0, truncate: later}
+  - truncate_send: {follower: 2, partition: orders-0}
+  - truncate_apply: {follower: 2, partition: orders-0}
+  - fetch: {follower: 2, partition: orders-0}
+  - fetch: {follower: 2, partition: orders-0}
+  - elect: {partition: orders-0, leader: 2}
+  - deliver: {broker: 2, partition: orders-0}"""
+TURNED_BITS = """floodmark: 1
+name: turned-bits
+cluster: {kafka: "3.9", brokers: 3}
+topics: [{name: orders, placement: [[1, 2, 3]]}]
+clients:
+  producers: [{name: clicks, topic: orders, rate: 100/s, config: {acks: all}}]
+steps:
+  - {at: 3s, inject: corrupt_batch, target: leader(orders-0)}
+settle: 5s
+expect:
+  - acked_lost() > 0
+"""
+SMALL = {
+    "small-disks-lost": (BY_HAND.format(kafka="3.9", steps=LOST_DISKS), {("lost", "disk-loss")}),
+    "small-leader-alone": (BY_HAND.format(kafka="3.9", steps=ALONE), {("lost", "min-isr-one")}),
+    "small-fast-failovers": (BY_HAND.format(kafka="1.1", steps=FAST_FAILOVERS), {("lost", "fast-failover-divergence")}),
+    "small-turned-bits": (TURNED_BITS, {("lost", "damaged-batch")}),
+}
+"""Causes that no bundled playbook comes to: a playbook, and its findings."""
+
+
+class Told:
+    """A session that has ended, with its findings."""
+
+    def __init__(self, text: str, path: str, **settings: str) -> None:
+        playbook = loads(text, path) if path.endswith(".yaml") else load(bundled.path_of(path))
+        if settings:
+            playbook = apply_settings(playbook, list(settings.items()))
+        self.session = start_session(playbook)
+        self.result: Result = self.session.finish()
+        self.findings = self.result.findings
+        self.wrong = self.audit(self.findings)
+
+    def audit(self, findings: tuple[Finding, ...]) -> list[str]:
+        cluster = self.session.cluster
+        return audit(findings, cluster.world, cluster.checker.ledger, cluster.checker.history)
+
+    @property
+    def causes(self) -> set[tuple[str, str]]:
+        return {(each.kind, each.cause) for each in self.findings}
+
+
+def as_text(result: Result) -> str:
+    lines: list[str] = []
+    for finding in result.findings:
+        lines += [*finding_lines(finding, timed=bool(result.virtual_us)), ""]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("name", [*GOLDEN, *SMALL])
+def test_sentences_and_chains(name: str, request: pytest.FixtureRequest) -> None:
+    text, causes = SMALL[name] if name in SMALL else ("", GOLDEN[name])
+    told = Told(text, f"{name}.yaml" if text else name)
+    path = FILES / f"{name}.txt"
+    if request.config.getoption("--update-goldens"):
+        path.write_text(as_text(told.result), encoding="utf-8")
+    assert told.causes == causes
+    assert told.wrong == []
+    assert as_text(told.result) == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", bundled.names())
+def test_findings_of_every_bundled_playbook_hold_together_and_none_is_unexplained(name: str) -> None:
+    told = Told("", name)
+    assert told.wrong == []
+    assert UNEXPLAINED not in {each.cause for each in told.findings}
+
+
+def test_goldens_cover_ten_causes() -> None:
+    assert len({cause for causes in GOLDEN.values() for _kind, cause in causes}) >= 10
+    assert {path.stem for path in FILES.glob("*.txt")} == {*GOLDEN, *SMALL}
+
+
+def test_the_arithmetic_of_an_unclean_election_is_in_its_one_finding() -> None:
+    (finding,) = Told("", "unclean-election-arithmetic").findings
+    assert finding.count == 8
+    assert sum(place.count for place in finding.places if place.acks == -1) == 3
+    assert finding.committed == 3
+    assert finding.sentence.startswith("8 records")
+
+
+def test_the_published_page_is_made_from_the_list_of_causes() -> None:
+    assert PUBLISHED.read_text(encoding="utf-8") == page()
+    assert len(BY_CODE) == len(CAUSES)
+    assert all(set(cause.kinds) <= set(KINDS) for cause in CAUSES)
+
+
+def test_conditions_count_findings_and_refuse_a_cause_that_there_is_not() -> None:
+    text = load(bundled.path_of("kip-101-loss")).source
+    asked = text.replace(
+        "expect:", "expect:\n  - findings() == 1\n  - findings(hw-truncation) == 1\n  - findings(disk-loss) == 0"
+    )
+    assert Told(asked, "asked.yaml").result.verdict == "pass"
+    with pytest.raises(Exception, match="found the cause 'hw-truncatio'"):
+        loads(text.replace("expect:", "expect:\n  - findings(hw-truncatio) == 1"), "asked.yaml")
+
+
+# -- one cause, one finding, over partitions ---------------------------------------------------------------------------
+
+ZONE = """floodmark: 1
+name: zone
+cluster:
+  kafka: "3.9"
+  brokers: [{id: 1, rack: a}, {id: 2, rack: b}, {id: 3, rack: c}]
+topics:
+  - name: orders
+    placement: [[1, 2, 3], [1, 3, 2], [1, 2, 3], [1, 3, 2], [1, 2, 3], [1, 3, 2], [1, 2, 3], [1, 3, 2]]
+clients:
+  producers:
+    - {name: clicks, topic: orders, rate: 4000/s, keys: 500, config: {acks: 1}}
+    - {name: views, topic: orders, rate: 4000/s, keys: 500, config: {acks: 1}}
+steps:
+  - {at: 2s, inject: lag, target: broker(1), latency: 30ms, to: broker(2) + broker(3)}
+  - {at: 4s, inject: crash, target: rack(a), for: 20s}
+settle: 20s
+expect:
+  - acked_lost() > 0
+"""
+
+
+def test_one_zone_lost_is_one_finding_over_many_partitions() -> None:
+    told = Told(ZONE, "zone.yaml")
+    tails = [each for each in told.findings if each.cause == "unreplicated-tail"]
+    assert told.wrong == []
+    (tail,) = tails
+    assert tail.count == told.result.ledger.acked_lost > 100
+    assert len(tail.partitions) == 8
+    assert set(tail.clients) == {"clicks", "views"}
+    assert "in 8 partitions" in tail.sentence
+    assert "broker 1 crashed (step 2)" in tail.sentence
+    assert "7 other partitions" in tail.sentence
+    assert "with acks=1 and ISR [1, 2, 3]; " in tail.sentence
+
+
+# -- of the right kind, and none where none belongs --------------------------------------------------------------------
+
+MATRIX = """floodmark: 1
+name: matrix
+cluster: {{kafka: "{kafka}", brokers: 3, config: {{replica.lag.time.max.ms: 5000}}}}
+topics:
+  - name: orders
+    placement: [[1, 2, 3]]
+    config: {{min.insync.replicas: {min_isr}, unclean.leader.election.enable: {unclean}}}
+clients:
+  producers:
+    - name: clicks
+      topic: orders
+      rate: 100/s
+      config:
+        {{acks: {acks}, retries: 0, max.in.flight.requests.per.connection: 1, request.timeout.ms: 2000}}
+steps:
+{steps}
+settle: 40s
+expect:
+  - now() > 0s
+"""
+LAG = "  - {at: 3s, inject: lag, target: broker(1), to: broker(2) + broker(3), latency: 40ms, for: 30s}\n"
+CLEAN = LAG + "  - {at: 5s, inject: crash, target: leader(orders-0), for: 40s}"
+POWER = LAG + "  - {at: 5s, inject: power_loss, target: leader(orders-0), for: 40s}"
+UNCLEAN = """  - {at: 5s, inject: crash, target: followers(orders-0), for: 27s}
+  - {at: 30s, inject: crash, target: leader(orders-0), for: 60s}"""
+EVERYBODY = "  - {at: 5s, inject: power_loss, target: all, for: 5s}"
+
+TAIL = ("lost", "unreplicated-tail")
+ELECTED = ("lost", "unclean-election")
+UNFLUSHED = ("lost", "power-loss-unflushed")
+CUT = ("lost", "hw-truncation")
+
+KAFKA = ("0.10.2", "1.0", "3.9", "4.1")
+EXPECTED = {
+    ("clean", "1"): {TAIL},
+    ("clean", "all"): set(),
+    ("power", "1"): {TAIL},
+    ("power", "all"): set(),
+    ("unclean", "1"): {ELECTED},
+    ("unclean", "all"): {ELECTED},
+    ("everybody", "1"): {UNFLUSHED},
+    ("everybody", "all"): {UNFLUSHED},
+}
+FAULTS = {"clean": CLEAN, "power": POWER, "unclean": UNCLEAN, "everybody": EVERYBODY}
+
+
+@pytest.mark.parametrize("kafka", KAFKA)
+@pytest.mark.parametrize(("fault", "acks"), EXPECTED)
+def test_findings_are_of_the_right_kind_and_none_is_where_none_belongs(fault: str, acks: str, kafka: str) -> None:
+    unclean = "true" if fault == "unclean" else "false"
+    text = MATRIX.format(kafka=kafka, min_isr=1, unclean=unclean, acks=acks, steps=FAULTS[fault])
+    told = Told(text, "matrix.yaml")
+    assert told.wrong == []
+    assert told.causes == EXPECTED[fault, acks]
+    assert sum(each.count for each in told.findings) == told.result.ledger.acked_lost
+
+
+# -- breakages: what a chain must not be -------------------------------------------------------------------------------
+
+Breaking = Callable[[Finding], Finding]
+
+
+def _link(finding: Finding, kind: str) -> int:
+    return next(number for number, link in enumerate(finding.chain) if link.event_kind == kind)
+
+
+def _changed(finding: Finding, number: int, **fields: object) -> Finding:
+    chain = list(finding.chain)
+    chain[number] = replace(chain[number], **fields)  # type: ignore[arg-type]
+    return replace(finding, chain=tuple(chain))
+
+
+def _without(finding: Finding, kind: str) -> Finding:
+    return replace(finding, chain=tuple(link for link in finding.chain if link.event_kind != kind))
+
+
+def _one_less(places: tuple[Place, ...]) -> tuple[Place, ...]:
+    return (replace(places[0], count=places[0].count - 1), *places[1:])
+
+
+BREAKAGES: dict[str, tuple[Breaking, str]] = {
+    "a cut that another broker made": (
+        lambda each: _changed(each, _link(each, "truncated"), broker=3), "did not cut what it is said to have cut"),
+    "a cut by a broker that is no replica": (
+        lambda each: _changed(each, _link(each, "truncated"), broker=9), "no replica of"),
+    "no election": (lambda each: _without(each, "leader_elected"), "without any leader_elected"),
+    "no promise": (lambda each: _without(each, PROMISE), "0 promises"),
+    "two promises": (lambda each: replace(each, chain=(each.chain[0], *each.chain)), "2 promises"),
+    "an ISR that never stood": (
+        lambda each: _changed(
+            each, _link(each, PROMISE), words=each.chain[_link(each, PROMISE)].words.replace("[1, 2, 3]", "[1, 2]")
+        ),
+        "did not stand behind"),
+    "times that go back": (
+        lambda each: replace(
+            _changed(each, 0, at_us=9), chain=(replace(each.chain[0], at_us=9), *each.chain[1:])), "back in time"),
+    "the promise behind the drop": (
+        lambda each: replace(each, chain=(*each.chain[1:], each.chain[0])), "stands in front of the promise"),
+    "an end that drops nothing": (
+        lambda each: replace(each, chain=(*each.chain, replace(each.chain[0], event_kind="node_up"))), "ends by"),
+    "one record less": (lambda each: replace(each, places=_one_less(each.places)), "and the sentence says"),
+    "a cause that there is not": (lambda each: replace(each, cause="bad-luck"), "no cause"),
+    "a cause of something else": (lambda each: replace(each, cause="reset-latest"), "explains no"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BREAKAGES)
+def test_a_broken_chain_is_caught(name: str) -> None:
+    told = Told("", "acks-1-lost-tail" if name.startswith(("an ISR", "a cut that")) else "last-replica-standing")
+    assert told.wrong == []
+    breaking, said = BREAKAGES[name]
+    broken = breaking(told.findings[0])
+    wrong = told.audit((broken, *told.findings[1:]))
+    assert any(said in each for each in wrong), wrong
+
+
+def test_a_last_isr_that_did_not_stand_behind_the_promise_is_caught() -> None:
+    told = Told("", "unclean-election-arithmetic")
+    words = told.findings[0].chain[0].words
+    assert words.endswith("ISR [1, 2], later [1]")
+    broken = _changed(told.findings[0], 0, words=words.replace("later [1]", "later [1, 3]"))
+    assert told.audit((broken,)) == ["ISR [1, 3] did not stand behind orders-0-9"]
+
+
+def test_two_causes_merged_into_one_or_one_split_into_two_is_caught() -> None:
+    told = Told("", "last-replica-standing")
+    one, other = told.findings
+    merged = replace(one, places=(*one.places, *other.places))
+    assert any("the sentence says" in each for each in told.audit((merged,)))
+    (place,) = one.places
+    halves = tuple(
+        replace(one, sentence=one.sentence.replace("2 records", "1 record"), places=(part,))
+        for part in (replace(place, count=1), replace(place, count=1, log_offset=place.log_offset + 1))
+    )
+    assert any("two findings are one" in each for each in told.audit((*halves, other)))
+    lost = told.audit((one,))
+    assert any("and the ledger has" in each for each in lost)
+
+
+def test_one_record_in_two_places_is_caught() -> None:
+    told = Told("", "last-replica-standing")
+    one = told.findings[0]
+    twice = replace(one, places=(*one.places, *one.places), sentence=one.sentence.replace("2 records", "4 records"))
+    assert any("in two places" in each for each in told.audit((twice,)))
+
+
+# -- how they are printed, and that they come back ---------------------------------------------------------------------
+
+
+def test_the_middle_of_a_long_chain_is_counted() -> None:
+    link = Told("", "kip-101-loss").findings[0].chain[0]
+    lines = chain_lines([link] * 30, timed=True)
+    assert len(lines) == LINKS_SHOWN + 1
+    assert any("18 more" in line for line in lines)
+
+
+def test_what_is_missing_is_a_finding_before_it_is_lost_and_none_when_it_is_back() -> None:
+    session = start_session(load(bundled.path_of("kip-101-loss")))
+    kinds = []
+    while session.advance(max_events=1):
+        kinds.append({each.kind for each in session.cluster.checker.casebook.findings(0)})
+    assert {"missing"} in kinds
+    assert kinds[0] == set()
+    assert {each.kind for each in session.finish().findings} == {"lost"}
+
+
+FAILOVERS = """floodmark: 1
+name: failovers
+stepping: manual
+cluster: {kafka: "3.9", brokers: 2}
+topics:
+  - {name: orders, placement: [[1, 2]], config: {min.insync.replicas: 1}}
+steps:
+  - deliver: {broker: 1, partition: orders-0}
+  - deliver: {broker: 2, partition: orders-0}
+"""
+ROUND = """  - append: {{broker: {old}, partition: orders-0, records: 2, acks: 1}}
+  - fetch: {{follower: {new}, partition: orders-0}}
+  - fetch: {{follower: {new}, partition: orders-0}}
+  - append: {{broker: {old}, partition: orders-0, records: 1, acks: all}}
+  - elect: {{partition: orders-0, leader: {new}}}
+  - deliver: {{broker: {new}, partition: orders-0}}
+  - deliver: {{broker: {old}, partition: orders-0}}
+  - fetch: {{follower: {old}, partition: orders-0}}
+  - fetch: {{follower: {old}, partition: orders-0}}
+  - fetch: {{follower: {old}, partition: orders-0}}
+"""
+
+
+def _entries(rounds: int) -> tuple[int, int]:
+    steps = [ROUND.format(old=1 + number % 2, new=2 - number % 2) for number in range(rounds)]
+    told = Told(FAILOVERS + "".join(steps) + "expect:\n  - acked_lost() == 0\n", "failovers.yaml")
+    history = told.session.cluster.checker.history
+    cuts = [each for each in told.session.drain() if each.kind == "truncated"]
+    assert (told.result.verdict, told.findings) == ("pass", ())
+    return history.entries - len(history.deeds._steps), len(cuts)
+
+
+def test_what_is_kept_of_many_failovers_follows_what_is_in_doubt_and_not_the_length_of_the_run() -> None:
+    few, cut_few = _entries(40)
+    many, cut_many = _entries(120)
+    assert cut_many >= cut_few + 80
+    assert many <= few + 32
+    assert many < 130

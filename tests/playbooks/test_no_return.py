@@ -1,0 +1,219 @@
+"""The point of no return: before the event an action of the set keeps the record, after it none does."""
+
+from dataclasses import replace
+
+import pytest
+
+from cluster_model.checker.findings import Place
+from playbooks import no_return_by_hand, rescues
+from playbooks.bundled import path_of
+from playbooks.forks import FOREVER, Forks
+from playbooks.keeping import lost_findings
+from playbooks.loader import load, loads
+from playbooks.model import Playbook
+from playbooks.no_return import NoReturn, Search
+from playbooks.no_return_by_hand import find_by_hand, saving
+from playbooks.rescues import CALL_OFF, UNCLEAN, keeps
+from playbooks.running import start_session
+from playbooks.session import Session
+from playbooks.why import Case
+
+SECOND = 1_000_000
+
+TAIL = """\
+floodmark: 1
+name: tail
+seed: 5
+cluster: {kafka: "3.9", brokers: 3}
+topics:
+  - {name: orders, placement: [[1, 2, 3]], config: {min.insync.replicas: 2}}
+clients:
+  producers:
+    - {name: clicks, topic: orders, rate: 50/s, config: {acks: 1, retries: 1000}}
+steps:
+  - at: 2s
+    inject: gc_pause
+    target: followers(orders-0)
+    for: 1500ms
+  - at: 2500ms
+    inject: crash
+    target: leader(orders-0)
+    for: 25s
+settle: 10s
+"""
+"""The followers stand still for a moment, and the leader dies ahead of them."""
+
+
+def by_hand(name: str) -> tuple[Playbook, NoReturn, list[Place]]:
+    playbook = load(path_of(name))
+    findings = lost_findings(start_session(playbook).finish())
+    given_up = [place for finding in findings for place in finding.places]
+    return playbook, find_by_hand(playbook, playbook.seed, findings[0], given_up), given_up
+
+
+@pytest.fixture(scope="module")
+def tail() -> tuple[Search, NoReturn]:
+    playbook = loads(TAIL, "tail.yaml")
+    case = Case(playbook, playbook.seed)
+    finding = lost_findings(case.run())[0]
+    search = Search(case.start, (), finding, finding.places)
+    return search, search.find()
+
+
+BY_HAND = (
+    # name, the step and the event of the point of no return, and the same without unclean elections
+    ("kip-101-loss", 24, "appended", 22, "leader_elected"),
+    ("kip-101-scenario-1-0.10.2", 23, "appended", 21, "leader_elected"),
+    ("unclean-election", 14, "appended", 12, "leader_elected"),
+    ("last-replica-standing", 27, "truncated", 18, "truncated"),
+)
+
+
+@pytest.mark.parametrize(("name", "step", "kind", "clean_step", "clean_kind"), BY_HAND, ids=[row[0] for row in BY_HAND])
+def test_by_hand_it_is_the_step_that_kafka_knowledge_says(
+    name: str, step: int, kind: str, clean_step: int, clean_kind: str
+) -> None:
+    _playbook, found, _given_up = by_hand(name)
+    assert (found.kind, found.at_us, found.event_kind) == ("event", step, kind)
+    assert {each.kind for each in found.actions} == {UNCLEAN}
+    assert found.clean is not None
+    assert (found.clean.at_us, found.clean.event_kind) == (clean_step, clean_kind)
+    assert [each.kind for each in found.clean.actions] == [CALL_OFF]
+
+
+@pytest.mark.parametrize("name", [row[0] for row in BY_HAND])
+def test_by_hand_something_keeps_it_before_the_step_and_nothing_after_it(name: str) -> None:
+    playbook, found, given_up = by_hand(name)
+    assert saving(playbook, playbook.seed, found.executed, found.wanted, given_up) == found.actions != ()
+    for taken in range(found.executed + 1, len(playbook.steps) + 1):
+        assert saving(playbook, playbook.seed, taken, found.wanted, given_up) == ()
+
+
+def test_by_hand_the_sign_comes_before_the_point_and_after_nothing_was_wrong() -> None:
+    _playbook, found, _given_up = by_hand("kip-101-loss")
+    assert (found.sign_us, found.sign) == (17, "broker 3 went down")
+    assert found.acked_us < found.sign_us < found.at_us
+
+
+def test_by_hand_a_step_has_one_number_in_the_chain_and_in_the_answer() -> None:
+    playbook = load(path_of("kip-101-loss"))
+    finding = lost_findings(start_session(playbook).finish())[0]
+    found = find_by_hand(playbook, playbook.seed, finding, finding.places)
+    assert found.clean is not None
+    elected = found.clean.to_json()["step"]
+    assert found.clean.words.startswith(f"{elected}, elect ")
+    assert f"({elected})" in finding.sentence
+    assert elected != f"step {found.clean.at_us}", "some of its steps are for other versions"
+
+
+def test_by_hand_an_action_that_costs_another_record_does_not_count() -> None:
+    playbook, found, given_up = by_hand("unclean-election")
+    after = found.executed + 1
+    everything = [*given_up, *[replace(place, leader_epoch=1) for place in given_up]]
+    assert saving(playbook, playbook.seed, after, found.wanted, given_up) == ()
+    assert saving(playbook, playbook.seed, after, found.wanted, everything) != ()
+
+
+def test_a_follower_that_is_behind_makes_the_crash_the_point_without_unclean_elections(
+    tail: tuple[Search, NoReturn],
+) -> None:
+    _search, found = tail
+    assert (found.kind, found.event_kind) == ("event", "appended")
+    assert [each.kind for each in found.actions] == [UNCLEAN]
+    assert found.actions[0].words.startswith("starting broker 1, stopping the producers")
+    assert found.clean is not None
+    assert (found.clean.at_us, found.clean.words) == (2_500_000, "crash on broker 1")
+    assert [each.kind for each in found.clean.actions] == [CALL_OFF]
+    assert (found.sign_us, found.sign) == (2 * SECOND, "gc_pause on broker 2, broker 3")
+    assert found.clean.time_left_us == SECOND // 2
+
+
+def test_right_before_the_event_it_can_be_kept_and_right_after_it_cannot(tail: tuple[Search, NoReturn]) -> None:
+    search, found = tail
+    forks = Forks(lambda: Session.start(loads(TAIL, "tail.yaml")))
+    given_up = [Place(found.wanted.partition, "clicks", -1, 10_000, 0, 0, 1, committed=False)]
+
+    def kept(executed: int) -> list[str]:
+        def fork() -> Session:
+            return forks.at_event(executed)
+
+        actions = list(rescues.rescues(fork(), found.wanted))
+        return [each.kind for each in actions if keeps(fork, each, found.wanted, given_up)]
+
+    assert kept(found.executed) == [UNCLEAN]
+    assert kept(found.executed + 1) == []
+    assert found.clean is not None
+    assert CALL_OFF in kept(found.clean.executed)
+    assert kept(found.clean.executed + 1) in ([], [UNCLEAN])
+    assert search.tried < 150
+
+
+@pytest.mark.thorough
+def test_the_answer_is_the_same_every_time(tail: tuple[Search, NoReturn]) -> None:
+    playbook = loads(TAIL, "tail.yaml")
+    case = Case(playbook, playbook.seed)
+    finding = lost_findings(case.run())[0]
+    assert Search(case.start, (), finding, finding.places).find() == tail[1]
+    assert by_hand("kip-101-loss")[1] == by_hand("kip-101-loss")[1]
+
+
+def test_records_that_reached_no_log_have_no_other_point_than_their_acknowledgement() -> None:
+    playbook = loads(TAIL.replace("acks: 1, retries: 1000", "acks: 0"), "tail.yaml")
+    case = Case(playbook, playbook.seed)
+    findings = lost_findings(case.run())
+    unplaced = next(finding for finding in findings if finding.places[0].log_offset < 0)
+    assert Search(case.start, (), unplaced, unplaced.places).find().kind == "unplaced"
+
+
+# -- breakages: each of these has to be noticed by one of the tests above --------------------------------------------
+
+
+def test_a_search_that_is_off_by_one_event_is_noticed(
+    tail: tuple[Search, NoReturn], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search, found = tail
+    at_event = Forks.at_event
+    monkeypatch.setattr(Forks, "at_event", lambda forks, executed: at_event(forks, executed + 1))
+    assert search.find().executed != found.executed
+
+
+def test_a_fork_that_keeps_what_another_fork_did_is_noticed(
+    tail: tuple[Search, NoReturn], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _search, found = tail
+    playbook = loads(TAIL, "tail.yaml")
+    forks = Forks(lambda: Session.start(playbook))
+    unbroken = Session.start(playbook)
+    unbroken.advance(FOREVER, 500)
+    monkeypatch.setattr(Session, "load", lambda session, keyframe, rest: None)
+    forks.at_event(300).cluster.crash(1)
+    assert forks.at_event(500).cluster.digest() != unbroken.cluster.digest()
+    assert found.kind == "event"
+
+
+def test_actions_without_calling_the_rest_off_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Session, "call_off", lambda session: None)
+    playbook = loads(TAIL, "tail.yaml")
+    case = Case(playbook, playbook.seed)
+    finding = lost_findings(case.run())[0]
+    found = Search(case.start, (), finding, finding.places)
+    wanted = found.wanted
+    forks = Forks(case.start)
+    assert not any(
+        keeps(lambda: forks.at_time(2_499_999), each, wanted, finding.places)
+        for each in rescues.rescues(forks.at_time(2_499_999), wanted)
+        if each.kind == CALL_OFF
+    )
+
+
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [
+        ("is_kept", "whoever leads"),
+        ("loses", "at any price"),
+    ],
+)
+def test_a_judge_by_hand_that_is_too_kind_is_noticed(place: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = by_hand("unclean-election")[1]
+    monkeypatch.setattr(no_return_by_hand, place, lambda *_args: place == "is_kept")
+    assert by_hand("unclean-election")[1].executed != honest.executed, name

@@ -1,0 +1,98 @@
+"""What is overdue, and who is stuck, in results, conditions and words."""
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from cluster_model.controller.kraft.replication_control import ReplicationControl
+from cluster_model.events import LivenessOverdue
+from cluster_model.replication.leadership import Leadership
+from playbooks.bundled import path_of
+from playbooks.conditions import ConditionError
+from playbooks.loader import load, loads
+from playbooks.problems import PlaybookError
+from playbooks.session import Session
+from tui.cli.liveness_lines import print_liveness
+
+TEXT = """
+floodmark: 1
+name: nobody-after-a-leader
+seed: 3
+cluster: {brokers: 3}
+topics:
+  - {name: orders, partitions: 1, replication: 3, placement: [[1, 2, 3]]}
+clients:
+  producers:
+    - {name: checkout, topic: orders, rate: 20/s, config: {acks: "1"}}
+steps:
+  - {at: 3s, inject: crash, target: broker(1)}
+  - {at: 25s, stop: now}
+expect:
+  - overdue() == 0
+  - overdue("leader-elected") == 0
+  - overdue("convergence") == 0
+  - unexpected_overdue() == 0
+"""
+
+
+def test_a_sound_run_has_nothing_overdue_and_a_broken_one_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = Session.start(loads(TEXT, "sound.yaml")).finish()
+    assert (sound.verdict, sound.overdue, sound.to_json()["overdue"]) == ("pass", (), [])
+
+    monkeypatch.setattr(ReplicationControl, "gone", lambda _self, _broker, _by: [])
+    broken = Session.start(loads(TEXT, "broken.yaml")).finish()
+    assert [each.ok for each in broken.expectations] == [False, False, True, False]
+    (told,) = broken.to_json()["overdue"]
+    assert (told["property"], told["partition"], told["broker"], told["known"]) == ("leader-elected", "orders-0", 2, "")
+    assert told["at_us"] >= told["since_us"] + told["bound_us"]
+
+    out = io.StringIO()
+    print_liveness(Console(file=out, width=200), broken)
+    assert out.getvalue().startswith(
+        "overdue  leader-elected: orders-0: broker 1, which leads, is gone, and broker 2, "
+    )
+
+
+def test_what_is_not_yet_due_at_the_end_is_told_and_not_taken_for_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ReplicationControl, "gone", lambda _self, _broker, _by: [])
+    result = Session.start(loads(TEXT.replace("at: 25s", "at: 8s"), "short.yaml")).finish()
+    assert result.overdue == ()
+    (told,) = [each for each in result.to_json()["unjudged"] if each["property"] == "leader-elected"]
+    assert (told["partition"], told["broker"]) == ("orders-0", 2)
+    assert 4_000_000 <= told["owed_us"] <= 5_000_000
+    assert 10_000_000 <= told["owed_us"] + told["missing_us"] <= 11_000_000
+    out = io.StringIO()
+    print_liveness(Console(file=out, width=200), result)
+    assert out.getvalue() == (
+        "unjudged 1 promise still owed at the end and not yet due: leader-elected needs 6s more of settle\n"
+    )
+
+
+def test_an_isr_that_never_grows_does_not_pass_unseen_in_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    playbook = load(path_of("controller-crash"))
+    sound = Session.start(playbook).finish()
+    assert "isr-rejoined" not in {each.property for each in (*sound.overdue, *sound.unjudged)}
+    monkeypatch.setattr(Leadership, "_maybe_expand", lambda _self, _follower, _remote: None)
+    broken = Session.start(playbook).finish()
+    assert "isr-rejoined" in {each.property for each in (*broken.overdue, *broken.unjudged)}
+
+
+def test_known_ones_are_told_as_such_and_many_are_counted() -> None:
+    result = Session.start(loads(TEXT, "sound.yaml")).finish()
+    late = LivenessOverdue(
+        9_000_000, "convergence", "orders-0", 3, "other records", 1_000_000, 500_000, "known for 0.9"
+    )
+    out = io.StringIO()
+    print_liveness(Console(file=out, width=200), replace(result, overdue=(late,) * 7))
+    lines = out.getvalue().splitlines()
+    assert lines[0] == "overdue  convergence: orders-0: other records, since 8s, bound 500ms (known for 0.9)"
+    assert lines[-1].strip() == "and 2 more overdue promises"
+
+
+def test_a_misspelt_property_is_refused() -> None:
+    with pytest.raises((ConditionError, PlaybookError)) as refused:
+        loads(TEXT.replace('"convergence"', '"convergance"'), "bad.yaml")
+    assert "convergance" in str(refused.value)
+    assert "convergence" in str(refused.value)

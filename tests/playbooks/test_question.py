@@ -1,0 +1,152 @@
+"""Questions as they are typed: what they stand for, and what is said of those that are none."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from playbooks.asking.question import VERBS, read_list, read_question
+from playbooks.model import Step
+from playbooks.problems import PlaybookError
+from playbooks.reading.live import facts_of
+from playbooks.step_text import trigger_lines
+from playbooks.wording import step_words
+from tests.support.playbooks import timed
+
+FACTS = facts_of(timed().spec)
+
+
+def read(text: str, *down: str) -> list[str]:
+    return [told(step) for step in read_question(text, FACTS, lambda target: target in down)]
+
+
+def told(step: Step) -> str:
+    return " ".join([*[" ".join(line) for line in trigger_lines(step.trigger)], step_words(step)])
+
+
+@pytest.mark.parametrize(
+    ("text", "steps"),
+    [
+        ("restart broker(2)", ["inject bounce on broker(2)"]),
+        ("restart broker(2) for 9s", ["inject bounce on broker(2) down=9s"]),
+        ("crash leader(orders-0) for 10s", ["inject crash on leader(orders-0) for 10s"]),
+        ("kill-broker broker(1)", ["inject crash on broker(1)"]),
+        ("gc_pause on broker(1) + broker(2) if any", ["inject gc_pause on broker(1) + broker(2) if any"]),
+        ("elect_leaders orders-0", ["admin elect_leaders partition=orders-0"]),
+        ("elect-leaders orders-0 unclean=true", ["admin elect_leaders partition=orders-0 unclean=true"]),
+        ("shutdown broker(2) restart_after=5s", ["admin shutdown broker=2 restart_after=5s"]),
+        ("decommission 3", ["admin decommission broker=3"]),
+        ("reassign orders-0 brokers=[3,2,1]", ["admin reassign partition=orders-0 brokers=[3,2,1]"]),
+        ("reassign orders brokers=[3, 2, 1]", ["admin reassign topic=orders brokers=[3,2,1]"]),
+        ("rolling_restart 3,1 wait=none", ["admin rolling_restart brokers=[3,1] wait=none"]),
+        (
+            "alter_topic_config orders set={min.insync.replicas: 1}",
+            ["admin alter_topic_config topic=orders set={min.insync.replicas: 1}"],
+        ),
+        ("create_topic new partitions=2; delete_topic new", None),
+        ("heal", ["heal all"]),
+        ("heal crash", ["heal crash"]),
+        ("quorum_loss", ["inject quorum_loss"]),
+        (
+            "crash broker(1); after 10s restart broker(1)",
+            ["inject crash on broker(1)", "after 10s inject restart on broker(1)"],
+        ),
+        (
+            "crash broker(1) for 5s then after 10s: restart broker(1)",
+            ["inject crash on broker(1) for 5s", "after 10s inject bounce on broker(1)"],
+        ),
+        (
+            "restart broker(1); when under_replicated() == 0 restart broker(2)",
+            [
+                "inject bounce on broker(1)",
+                "when faults(bounce) == 0 and (under_replicated() == 0) inject bounce on broker(2)",
+            ],
+        ),
+        (
+            "when isr(orders-0) == [1, 2, 3] within 20s: lag broker(1) latency=10ms",
+            ["when isr(orders-0) == [1, 2, 3] within 20s inject lag on broker(1) latency=10ms"],
+        ),
+        (
+            "elect_leaders; when leader(orders-0) == 1 crash broker(1)",
+            ["admin elect_leaders", "when operations() == 0 and (leader(orders-0) == 1) inject crash on broker(1)"],
+        ),
+    ],
+)  # fmt: skip
+def test_what_it_stands_for(text: str, steps: list[str] | None) -> None:
+    assert steps is None or read(text) == steps
+    assert len(read(text)) == text.count(";") + text.count(" then ") + 1
+
+
+def test_who_is_down_is_only_started() -> None:
+    assert read("restart broker(2)", "broker(2)") == ["inject restart on broker(2)"]
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "words"),
+    [
+        ("", 1, "no action"),
+        ("  ;", 3, "no action"),
+        ("restrt broker(2)", 1, "did you mean 'restart'"),
+        ("restart brokr(2)", 9, "did you mean 'broker'"),
+        ("restart broker(9)", 16, "broker 9"),
+        ("crash broker(1); elect_leaders order-0", 32, "orders"),
+        ("crash", 1, "target"),
+        ("crash broker(1) for", 17, "behind 'for'"),
+        ("crash broker(1) for x", 21, "duration"),
+        ("crash broker(1) broker(2)", None, "target"),
+        ("crash broker(1) foo=1", 21, "unknown key 'foo'"),
+        ("crash broker(1) torn=true torn=true", 32, "twice"),
+        ("crash broker(1))", 16, "opening bracket"),
+        ("when under_replicated( == 0 restart broker(2)", 22, "without its end"),
+        ("when foo() == 0 restart broker(2)", 6, "'foo'"),
+        ("when under_replicated() restart broker(2)", 6, "a number"),
+        ("when leader(nope-0) == 1 restart broker(2)", 13, "nope"),
+        ("when under_replicated() == 0", 1, "no action"),
+        ("at 30s crash broker(1)", 1, "after 10s"),
+        ("after crash broker(1)", 7, "duration"),
+        ("elect_leaders orders-0 for 10s", 28, "'for'"),
+        ("heal crsh", 6, "did you mean 'crash'"),
+        ("alter_topic_config orders set={min.insync.replicas: [}", 54, "bracket"),
+        ("alter_topic_config orders set={a: &x 1, b: *y}", None, ""),
+        ("crash\nbroker(1)", 6, "printed"),
+        ("x" * 3_000, 1, "3000 characters"),
+    ],
+)
+def test_what_is_wrong_with_it(text: str, column: int | None, words: str) -> None:
+    with pytest.raises(PlaybookError) as caught:
+        read(text)
+    (problem,) = caught.value.problems
+    assert words in problem.message or words in problem.key
+    assert "\n" not in str(problem)
+    if column is not None:
+        assert (problem.line, problem.column) == (1, column), problem.message
+
+
+WORDS = st.sampled_from(
+    [*VERBS[::5], "restart", "heal", "all", "broker(2)", "leader(orders-0)", "for", "10s", ";", "then", "after", "when",
+     "isr(orders-0) == [1, 2]", "within", "key=", "set={", "}", "[", "'", "==",
+     "brokers=[1,2]", "if any", "*a", "&b", "!x"]
+)  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.one_of(st.text(max_size=60), st.lists(WORDS, max_size=8).map(" ".join)))
+def test_nothing_that_is_typed_is_a_traceback(text: str) -> None:
+    try:
+        told = [step_words(step) for step in read_question(text, FACTS)]
+    except PlaybookError as error:
+        told = [str(error)]
+        problems = len(error.problems)
+    else:
+        problems = 0
+    assert problems <= 1
+    assert told
+    assert not problems or told[0].startswith("question:1:")
+
+
+def test_a_file_of_steps() -> None:
+    text = "- {inject: crash, target: broker(1)}\n- {after: 5s, heal: all}\n- settle: now\n"
+    assert [step.verb for step in read_list(text, "x.yaml", FACTS, 7)] == ["inject", "heal"]
+    assert [step.index for step in read_list(f"steps:\n{text}", "x.yaml", FACTS, 7)] == [7, 8]
+    for bad in ("", "[]", "a: 1", "- {inject: crsh}", "- 5", "- {inject: crash, target: broker(9)}"):
+        with pytest.raises(PlaybookError, match=r"x\.yaml"):
+            read_list(bad, "x.yaml", FACTS)
