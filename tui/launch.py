@@ -136,7 +136,9 @@ def farewell(result: Result) -> str:
     lost = f"{ledger.acked_lost} acknowledged records lost" if ledger.acked_lost else "no acknowledged record lost"
     failed = [each.text for each in result.expectations if not each.ok]
     why = f" ({result.reason or failed[0]})" if result.reason or failed else ""
+    known = sum(bool(each.known) for each in result.violations)
     broken = f", {len(result.violations)} invariant violations" if result.violations else ""
+    broken += f" ({known} known for this version)" if known else ""
     return (
         f"{result.playbook}, seed {result.seed}: {result.verdict}{why}, {lost} of {ledger.acked}{broken},"
         f" {duration(result.virtual_us)} of cluster time\n"

@@ -269,7 +269,7 @@ def test_codes_cover_every_verdict() -> None:
 
 def test_time_is_not_told_where_it_stands_still(typed: Type) -> None:
     by_hand = typed("run", "lost-tail-same-epoch").err
-    assert "broken   log-matching: orders-0: brokers 1 and 2" in by_hand
+    assert "known    log-matching: orders-0: brokers 1 and 2" in by_hand
     assert re.search(r"digest   \w+  \(\d+ events\)$", by_hand, re.MULTILINE)
     timed = typed("run", "leader-crash").err
     assert re.search(r"digest   \w+  \(\d+ events, 40\.000s of cluster time\)$", timed, re.MULTILINE)

@@ -1,12 +1,10 @@
 """``floodmark export``: a recorded session as a playbook, on stdout or in a file."""
 
-import os
 import re
-import secrets
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from playbooks.disk import put_in_place
 from playbooks.exporting import Exported, ExportError, export
 from playbooks.layout import sessions_root
 from playbooks.problems import counted, shown
@@ -57,7 +55,7 @@ def _export(request: Export) -> int:
         say(console, told(exported))
         return OK
     try:
-        write(request.out, exported.text)
+        put_in_place(request.out, exported.text)
     except OSError as error:
         complain(f"cannot write {request.out}: {error.strerror}")
         return BAD_INPUT
@@ -70,21 +68,6 @@ def told(exported: Exported) -> str:
     mine = f", {exported.operator} of them the operator's" if exported.operator else ""
     added = counted(exported.inferred, "expectation")
     return f"{counted(exported.steps, 'step')}{mine}; {added} found in the session; digest {exported.digest}"
-
-
-def write(path: Path, text: str) -> None:
-    """Put a whole file in place at once. Raises ``OSError``, and leaves what was there as it was."""
-    passing = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with passing.open("x", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        passing.replace(path)
-    except OSError:
-        with suppress(OSError):
-            passing.unlink()
-        raise
 
 
 def _refused(request: Export) -> str:

@@ -1,7 +1,5 @@
 """What is left of a run when it has ended: documents for other programs, and the exit code."""
 
-import os
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +8,7 @@ import msgspec
 from rich.console import Console
 
 from playbooks.baseline import Difference, compare, saved
+from playbooks.disk import put_in_place
 from playbooks.exit_codes import BAD_INPUT, FAILED, INTERRUPTED, worst
 from playbooks.job import NOT_RUN
 from tui.cli.console import complain, print_document
@@ -87,33 +86,8 @@ def _save_baseline(path: Path, ended: Sequence[Ended]) -> bool:
 def write(option: str, path: Path, text: str) -> bool:
     """Put a whole file in its place, or leave the one that is there."""
     try:
-        if path.exists() and not path.is_file():
-            path.write_text(text, encoding="utf-8")  # a pipe or a device: nothing can be put in its place
-        else:
-            _replace(path.resolve(), text)
+        put_in_place(path, text)
     except OSError as error:
         complain(f"{option}: cannot write {path}: {error.strerror}")
         return False
     return True
-
-
-def _replace(path: Path, text: str) -> None:
-    fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".tmp")
-    temporary = Path(name)
-    try:
-        with open(fd, "w", encoding="utf-8") as file:  # noqa: PTH123 - it is open already
-            file.write(text)
-            file.flush()
-            os.fsync(fd)
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-        temporary.chmod(mode)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from cluster_model.profiles import PROFILE_VERSIONS, Profile
+from cluster_model.profiles import PROFILE_VERSIONS
 from playbooks.bundled import fragment_names, names, path_of
 from playbooks.loader import load
 from playbooks.model import Playbook, Step
@@ -18,6 +18,7 @@ from playbooks.themes import TAGS, THEMES, heading, theme_of
 from playbooks.wording import step_words
 from tui.cli.console import BAD_INPUT, OK, answers, complain, people, print_document, say
 from tui.cli.fragments import bundled, print_fragment, variables_text
+from tui.cli.listing import profile_of
 from tui.cli.run import to_text
 
 GAP: Final = 2
@@ -142,7 +143,7 @@ def _tell(playbook: Playbook) -> None:
             say(console, line)
     rows = [
         ("source", "; ".join(playbook.origins)),
-        ("Kafka", f"{ranges_text(playbook.profiles)}; as it stands {_profile(playbook)}"),
+        ("Kafka", f"{ranges_text(playbook.profiles)}; as it stands {profile_of(playbook)}"),
         ("tags", ", ".join(playbook.tags)),
         ("file", playbook.path),
     ]
@@ -203,10 +204,6 @@ def _commands(playbook: Playbook) -> list[str]:
     return [command, f"{command} --set cluster.kafka={other}"]
 
 
-def _profile(playbook: Playbook) -> str:
-    return Profile.of(playbook.spec.kafka, playbook.spec.mode).name
-
-
 def _entry(playbook: Playbook) -> dict[str, Any]:
     return {
         "name": playbook.name,
@@ -215,7 +212,7 @@ def _entry(playbook: Playbook) -> dict[str, Any]:
         "theme": theme_of(playbook.tags),
         "tags": list(playbook.tags),
         "source": list(playbook.origins),
-        "profile": _profile(playbook),
+        "profile": profile_of(playbook),
         "profiles": list(playbook.profiles),
         "manual": playbook.spec.manual,
         "seed": playbook.seed,

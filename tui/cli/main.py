@@ -11,7 +11,10 @@ from typing import Annotated, NoReturn
 import typer
 
 from playbooks.disk import Fsync
+from tui.cli import invariants
+from tui.cli.ask_command import register as register_ask
 from tui.cli.console import BAD_INPUT, INTERRUPTED, complain, silence
+from tui.cli.why_command import register as register_why
 
 app = typer.Typer(
     name="floodmark",
@@ -36,6 +39,7 @@ VaryOption = Annotated[
     list[str] | None, typer.Option("--vary", metavar="AXIS=A,B", help="Run it over these values, as in acks=1,all.")
 ]
 NoVaryOption = Annotated[bool, typer.Option("--no-vary", help="Run it once as it stands, without its grid.")]
+WhyOption = Annotated[bool | None, typer.Option("--why/--no-why", help="Explain what was lost, or leave it out.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 
 
@@ -118,6 +122,7 @@ def _run(
     fsync: FsyncOption = Fsync.INTERVAL,
     vary: VaryOption = None,
     no_vary: NoVaryOption = False,
+    why: WhyOption = None,
 ) -> None:
     """Run playbooks without a screen.
 
@@ -128,15 +133,9 @@ def _run(
 
     request = Request(
         *(files, seed, settings or (), until, out, json, junit, plain, dry_run, speed, jobs, fail_fast),
-        fsync=fsync,
-        tags=tag or (),
-        skip_tags=skip_tag or (),
-        markdown=markdown,
-        baseline=baseline,
-        save_baseline=save_baseline,
-        vary=vary or (),
-        no_vary=no_vary,
-    )
+        fsync=fsync, tags=tag or (), skip_tags=skip_tag or (), markdown=markdown, baseline=baseline,
+        save_baseline=save_baseline, vary=vary or (), no_vary=no_vary, why=why,
+    )  # fmt: skip
     _end(lambda: run(request))
 
 
@@ -179,6 +178,9 @@ def _faults(
     from tui.cli.listing import faults  # noqa: PLC0415
 
     _end(lambda: faults(name, family=family, json=json))
+
+
+invariants.register(app)
 
 
 @app.command("profiles")
@@ -355,6 +357,10 @@ def _groups(
         return run_groups(session, group, at=at, show=show, json=json)
 
     _end(work)
+
+
+register_ask(app, _end)
+register_why(app, _end)
 
 
 @app.command("report")

@@ -33,6 +33,7 @@ TOLD: Final = frozenset(
     {
         *("step_taken", "expectation_checked", "fault_healed", "fault_skipped", "guard_acted", "admin_answered"),
         *("leader_elected", "partition_offline", "controller_changed", "broker_fenced", "invariant_violated"),
+        "liveness_overdue",
     }
 )
 """Kinds that are told where not every notable event is asked for; of Kafka's own topics none."""

@@ -24,9 +24,14 @@ from playbooks.step_checks import show_rows
 from playbooks.trace_rows import TraceTable
 from playbooks.unavailable import outage_words
 from playbooks.wording import step_name
+from tui.cli.anomalies import print_anomalies
+from tui.cli.book_table import print_books
 from tui.cli.client_tables import print_clients
 from tui.cli.console import say, table
+from tui.cli.finding_lines import print_findings
+from tui.cli.liveness_lines import print_liveness
 from tui.cli.trace_table import legend_lines, trace_lines
+from tui.cli.wrapping import say_wrapped
 
 STYLES = {"pass": "bold green", "fail": "bold red", "inconclusive": "bold yellow"}
 REFUSALS_SHOWN = 8
@@ -60,9 +65,11 @@ def print_result(console: Console, result: Result) -> None:
         print_clients(console, result.clients)
     for line in outage_words(result.unavailable):
         say(console, f"unavailable  {line}", "yellow")
-    for line in loss_lines(result.losses):
-        say(console, f"lost     {line}", "red")
+    print_books(console, result.ledger.books)
+    print_findings(console, result.findings, timed=bool(result.virtual_us))
     _print_violations(console, result)
+    print_anomalies(console, result.anomalies)
+    print_liveness(console, result)
     print_verdict(console, result)
     if result.session:
         say(console, f"session  {result.session}")
@@ -79,12 +86,15 @@ def print_verdict(console: Console, result: Result) -> None:
 
 def _print_violations(console: Console, result: Result) -> None:
     told = {loss.cause for loss in result.losses}
-    for violation in result.violations[:CAUSES_SHOWN]:
+    violations = sorted(result.violations, key=lambda violation: bool(violation.known))
+    for violation in violations[:CAUSES_SHOWN]:
         cause = f" ({violation.cause})" if violation.cause and violation.cause not in told else ""
         where = f"{violation.partition}: " if violation.partition else ""
         when = f" at {seconds(violation.at_us)}" if result.virtual_us else ""
-        text = f"broken   {violation.invariant}{when}: {where}{violation.detail}{cause}"
-        say(console, text, "yellow")
+        word, style = ("known", "yellow") if violation.known else ("broken", "red")
+        known = f" ({violation.known})" if violation.known else ""
+        line = f"{word:<9}{violation.invariant}{when}: {where}{violation.detail}{cause}{known}"
+        say_wrapped(console, line, " " * 9, style)
     if len(result.violations) > CAUSES_SHOWN:
         say(console, f"         and {counted(len(result.violations) - CAUSES_SHOWN, 'more violation')}", "yellow")
 

@@ -44,6 +44,8 @@ class Request:
     fsync: Fsync = Fsync.INTERVAL
     vary: Sequence[str] = ()
     no_vary: bool = False
+    why: bool | None = None
+    """Whether what was lost is to be explained; None: where that is quick."""
 
 
 @dataclass(frozen=True, slots=True)

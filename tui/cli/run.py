@@ -1,6 +1,8 @@
 """``floodmark run``: playbooks without a screen, with an exit code."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from playbooks.baseline import unused
@@ -11,6 +13,7 @@ from playbooks.job import NOT_RUN, Job, Outcome, carried_out
 from playbooks.layout import sessions_root
 from playbooks.recorder import Recorder
 from playbooks.result import Result
+from playbooks.why import Why
 from tui.cli import crash
 from tui.cli.chosen import Chosen
 from tui.cli.console import answers, complain, people, say
@@ -44,15 +47,16 @@ def run(request: Request) -> int:
     for each in asked.chosen:
         names.append(unused(each.playbook.name, names))
     jobs = [_job(each, out, asked.until_us, request.fsync) for each in asked.chosen]
+    explained: list[Why] = []
     if asked.is_suite and request.jobs != 1 and not request.plain and request.speed is None:
         from tui.cli.suite import run_suite  # noqa: PLC0415 - a single playbook needs none of it
 
         workers = request.jobs or cores()
         outcomes = run_suite(console, jobs, names, workers=workers, fail_fast=request.fail_fast)
     else:
-        outcomes = _one_after_other(request, asked, jobs)
+        outcomes = _one_after_other(request, asked, jobs, explained)
     ended = [
-        Ended(name, outcome, each.playbook.name, _again(word, each, request))
+        Ended(name, outcome, each.playbook.name, _again(word, each, request), *explained[:1])
         for name, outcome, word, each in zip(names, outcomes, asked.words, asked.chosen, strict=True)
     ]
     if asked.is_suite:
@@ -73,8 +77,10 @@ def _job(chosen: Chosen, out: Path, until_us: int, fsync: Fsync) -> Job:
     )
 
 
-def _one_after_other(request: Request, asked: Checked, jobs: list[Job]) -> list[Outcome]:
-    """Run all in this process and tell everything of each."""
+def _one_after_other(
+    request: Request, asked: Checked, jobs: list[Job], explained: list[Why]
+) -> list[Outcome]:  # fmt: skip
+    """Run all in this process and tell everything of each; ``explained`` gets what was told of why."""
     console = people()
     driving = Driving(console, asked.until_us)
     if request.speed is not None:
@@ -85,10 +91,12 @@ def _one_after_other(request: Request, asked: Checked, jobs: list[Job]) -> list[
     elif request.plain:
         driving.events = console if request.json or request.markdown == STDOUT else answers()
     outcomes: list[Outcome] = []
+    documents = request.json or request.plain or request.markdown == STDOUT or request.speed is not None
+    alone = None if len(jobs) > 1 or (documents and not request.why) else partial(_explain, request, asked, explained)
     for number, (each, job) in enumerate(zip(asked.chosen, jobs, strict=True)):
         if number:
             say(console, "")
-        outcome = _run_one(driving, each, job)
+        outcome = _run_one(driving, each, job, alone=alone)
         outcomes.append(outcome)
         if outcome.code == INTERRUPTED or (request.fail_fast and outcome.code != 0):
             break
@@ -96,8 +104,18 @@ def _one_after_other(request: Request, asked: Checked, jobs: list[Job]) -> list[
     return outcomes + [Outcome(job, error="not begun", code=missing) for job in jobs[len(outcomes) :]]
 
 
-def _run_one(driving: Driving, chosen: Chosen, job: Job) -> Outcome:
-    """Run one playbook, telling all of it; never raises."""
+def _explain(request: Request, asked: Checked, explained: list[Why], chosen: Chosen, result: Result) -> None:
+    """Behind the verdict of a single session: why it lost what it lost."""
+    from tui.cli.why import after_run  # noqa: PLC0415 - most sessions lose nothing
+
+    why = after_run(people(), chosen, result, wanted=request.why, until_us=asked.until_us)
+    explained += [why] if why is not None else []
+
+
+def _run_one(
+    driving: Driving, chosen: Chosen, job: Job, *, alone: Callable[[Chosen, Result], None] | None
+) -> Outcome:  # fmt: skip
+    """Run one playbook, telling all of it; never raises. ``alone``: what to tell behind its verdict."""
 
     def drive(recorder: Recorder | None) -> Result:
         result = driving.run(chosen, recorder)
@@ -113,4 +131,6 @@ def _run_one(driving: Driving, chosen: Chosen, job: Job) -> Outcome:
         complain(outcome.error)
     if outcome.result is not None and driving.narrating is not None and driving.narrating.stopped:
         return replace(outcome, code=INTERRUPTED)
+    if outcome.result is not None and alone is not None:
+        alone(chosen, outcome.result)
     return outcome

@@ -9,6 +9,8 @@ from playbooks.baseline import Entry, entry_of
 from playbooks.exit_codes import BAD_INPUT, INTERRUPTED
 from playbooks.expecting import seconds
 from playbooks.job import NOT_RUN, Outcome
+from playbooks.problems import counted
+from playbooks.why import Why
 
 STYLES = {
     "pass": "bold green",
@@ -32,6 +34,8 @@ class Ended:
     """Its name as it gives it; ``name`` has a number where several have the same."""
     command: str
     """What to type to run just this one again."""
+    why: Why | None = None
+    """Why it lost what it lost, where that was asked for."""
 
     @property
     def verdict(self) -> str:
@@ -42,7 +46,7 @@ class Ended:
         """Its result; what can be said of one that has none."""
         result = self.outcome.result
         if result is not None:
-            return result.to_json()
+            return result.to_json() | ({"why": self.why.to_json()} if self.why is not None else {})
         return {
             "playbook": self.playbook,
             "seed": self.outcome.job.seed,
@@ -102,7 +106,7 @@ def tally(all_ended: Sequence[Ended]) -> str:
     """``3 playbooks: 2 pass, 1 fail``; the words in the order of :data:`STYLES`."""
     words = [each.verdict for each in all_ended]
     counts = [f"{words.count(word)} {word}" for word in STYLES if word in words]
-    return f"{len(words)} playbook{'' if len(words) == 1 else 's'}: {', '.join(counts)}"
+    return f"{counted(len(words), 'playbook')}: {', '.join(counts)}"
 
 
 def cause_lines(ended: Ended) -> list[str]:
@@ -110,9 +114,10 @@ def cause_lines(ended: Ended) -> list[str]:
     result = ended.outcome.result
     if result is None:
         return []
-    causes = [loss.cause for loss in result.losses]
+    causes = [each.sentence for each in result.findings]
     causes += [
         f"{each.invariant}{f' of {each.partition}' if each.partition else ''} at {seconds(each.at_us)}: {each.detail}"
+        f"{f' ({each.known})' if each.known else ''}"
         for each in result.violations
     ]
     return list(dict.fromkeys(cause for cause in causes if cause))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tui import glyphs
-from tui.viewmodel import damage_words, group_words, operation_words, transaction_words
+from tui.viewmodel import damage_words, group_words, liveness_words, operation_words, transaction_words
 from tui.viewmodel.words import names, parameters, records
 
 
@@ -311,7 +311,7 @@ def _violated(event: Any) -> Said:
         glyphs.LOST,
         "alarm",
         (event.invariant,),
-        lambda e: f"broken rule {e.event.invariant} on {e.where()}: {e.event.detail}",
+        lambda e: f"{'known' if e.event.known else 'broken'} rule {e.event.invariant} on {e.where()}: {e.event.detail}",
     )
 
 
@@ -404,6 +404,7 @@ _TELLERS: Final[dict[str, Callable[[Any], Said]]] = {
     "records_missing": _missing,
     "records_lost": _lost,
     "invariant_violated": _violated,
+    "liveness_overdue": liveness_words.told,
     "step_taken": _step,
     **dict.fromkeys(("admin_requested", "admin_progress", "admin_answered"), _operation),
     "expectation_checked": _checked,

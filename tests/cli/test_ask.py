@@ -1,0 +1,103 @@
+"""``floodmark ask``: what is printed where, exit codes, the witness, and what is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from playbooks.recorder import Recorder
+from playbooks.session import Session
+from tests.cli.running import Typed, floodmark
+from tests.support.playbooks import CLUSTER, timed
+
+ONE_COPY = CLUSTER.replace("[[1, 2, 3]], config: {min.insync.replicas: 2}", "[[1]]").replace("small", "alone")
+QUICK = ("--seeds", "1", "--for", "8s", "--at", "2s", "-j", "1")
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    (tmp_path / "alone.yaml").write_text(f"{ONE_COPY}settle: 1s\n", encoding="utf-8")
+    return tmp_path
+
+
+def ask(here: Path, *words: str | Path) -> Typed:
+    typed = floodmark("ask", *words, cwd=here)
+    assert "Traceback" not in typed.err
+    return typed
+
+
+def test_an_unsafe_answer_leaves_a_witness_that_comes_to_the_same(here: Path) -> None:
+    typed = ask(here, "alone.yaml", *QUICK, "restart broker(1)")
+    assert typed.code == 1, typed.err
+    assert typed.out.splitlines()[1].startswith("stalls writes ")
+    assert "nobody led orders-0" in typed.out
+    assert "alone-witness.yaml" in typed.err
+    assert floodmark("run", "alone-witness.yaml", "--out", here / "s", cwd=here).code == 0
+    before = (here / "alone-witness.yaml").read_bytes()
+    again = ask(here, "alone.yaml", *QUICK, "restart broker(1)")
+    assert again.out == typed.out
+    assert "there already" in again.err
+    refused = ask(here, "alone.yaml", *QUICK, "restart broker(1)", "--witness", "alone-witness.yaml")
+    assert (refused.code, refused.out) == (2, "")
+    assert (here / "alone-witness.yaml").read_bytes() == before
+    assert ask(here, "alone.yaml", *QUICK, "restart broker(1)", "--force", "--json").code == 1
+
+
+def test_a_safe_answer_leaves_nothing(here: Path) -> None:
+    typed = ask(here, "alone.yaml", *QUICK, "lag broker(1) latency=1ms", "--json")
+    assert typed.code == 0, typed.err
+    document = json.loads(typed.out)
+    assert (document["verdict"], document["seeds"], document["witness"]) == ("safe", 1, "")
+    assert not document["of"].endswith(",")
+    assert document["steps"] == ["inject lag on broker(1) latency=1ms"]
+    assert [each.name for each in here.iterdir()] == ["alone.yaml"]
+
+
+def test_a_refused_action_is_neither(here: Path) -> None:
+    typed = ask(here, "alone.yaml", *QUICK, "crash broker(1); gc_pause broker(1)", "--stall", "1h")
+    assert typed.code == 3, typed.err
+    assert "down" in typed.out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("alone.yaml", "restrt broker(1)"), "did you mean 'restart'"),
+        (("alone.yaml", "restart broker(7)"), "question:1:16"),
+        (("alone.yaml",), "nothing is still to be done"),
+        (("alone.yaml", "heal", "--at", "soon"), "--at"),
+        (("alone.yaml", "heal", "--for", "1ms"), "--for"),
+        (("alone.yaml", "heal", "--stall", "x"), "--stall"),
+        (("alone.yaml", "heal", "--at", "2h"), "--at: found 2h"),
+        (("alone.yaml", "restart broker(1) for banana"), "for: found 'banana'"),
+        (("alone.yaml", "heal", "--witness", "nowhere/w.yaml"), "--witness: found nowhere/w.yaml"),
+        (("alone.yaml", "heal", "--steps", "alone.yaml"), "together"),
+        (("alone.yaml", "--steps", "alone.yaml"), "alone.yaml:1:1"),
+        (("alone.yaml", "heal", "--set", "nonsense"), "--set"),
+        (("nowhere.yaml", "heal"), "nowhere.yaml"),
+        ((".", "heal"), "no session"),
+    ],
+)
+def test_bad_input_is_one_clear_error(here: Path, words: tuple[str, ...], told: str) -> None:
+    typed = ask(here, *words)
+    assert (typed.code, typed.out) == (2, ""), typed.err
+    assert told in typed.err
+    assert "error: " in typed.err
+
+
+def test_a_caret_shows_where(here: Path) -> None:
+    typed = ask(here, "alone.yaml", "heal; restrt broker(1)")
+    line, caret = typed.err.splitlines()[1:3]
+    assert line[caret.index("^")] == "r"
+
+
+def test_a_recorded_session(here: Path) -> None:
+    session = Session.start(timed(settle="1s"), recorder=Recorder(here / "sessions", live=True), open_ended=True)
+    session.advance(3_000_000)
+    session.finish()
+    assert session.recorder is not None
+    typed = ask(here, session.recorder.session_id, "heal all", *QUICK[:4], "-j", "1")
+    assert typed.code == 0, typed.err
+    assert "at 3.000s" in typed.out.splitlines()[0]
+    assert ask(here, session.recorder.path, "heal", "--seed", "4").code == 2
+    assert ask(here, session.recorder.path, "heal", "--at", "1h").code == 2

@@ -1,0 +1,168 @@
+"""``floodmark why``, and what ``floodmark run`` says of it behind the verdict."""
+
+import io
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from cluster_model.checker.findings import LOST, SKIPPED, Finding, Place
+from faults.action import Action
+from playbooks.bundled import path_of
+from playbooks.counterfactuals import Change
+from playbooks.loader import load, loads
+from playbooks.recorder import Recorder
+from playbooks.remedies import Remedy
+from playbooks.running import start_session
+from playbooks.session import Session
+from playbooks.why import Explained, Why, findings_of
+from tests.cli.running import Typed
+from tests.playbooks.test_no_return import TAIL
+from tui.cli.finding_lines import print_findings
+from tui.cli.why_lines import print_why
+
+Type = Callable[..., Typed]
+
+
+def test_a_playbook_is_explained_on_stdout(typed: Type) -> None:
+    done = typed("why", "kip-101-loss")
+    assert done.code == 0
+    assert "finding 1    lost: " in done.out
+    assert "no return    step 26, append" in done.out
+    assert "until then   stopping broker 1 and an unclean election of broker 3" in done.out
+    assert "warned by    step 17 (broker 3 went down), 7 steps before" in done.out
+    assert "without an unclean election: step 24, elect" in done.out
+    assert "kafka 0.11 (KIP-101" in done.out
+    assert "\n      --set cluster.kafka=0.11\n" in done.out
+    assert max(map(len, done.out.splitlines())) <= 110
+    assert "would not have helped: " in done.out
+
+
+def test_the_document_has_the_set_of_actions_and_every_remedy(typed: Type) -> None:
+    done = typed("why", "unclean-election", "--json")
+    told = json.loads(done.out)
+    assert done.code == 0
+    assert "call-off" in told["operator_actions"]
+    (finding,) = told["findings"]
+    assert (finding["kind"], finding["no_return"]["kind"], finding["no_return"]["step"]) == ("lost", "event", "step 15")
+    assert finding["no_return"]["without_unclean"]["step"] == "step 13"
+    saving = [each["set"] for each in finding["remedies"] if each["verdict"] == "saves"]
+    assert ["topics.orders.config.unclean.leader.election.enable=false"] in saving
+
+
+def test_the_same_twice(typed: Type) -> None:
+    assert typed("why", "unclean-election", "--json").out == typed("why", "unclean-election", "--json").out
+
+
+def test_a_setting_that_mends_it_leaves_nothing_to_explain(typed: Type) -> None:
+    done = typed("why", "kip-101-loss", "--set", "cluster.kafka=0.11")
+    assert done.code == 0
+    assert "nothing to explain" in done.out
+    assert json.loads(typed("why", "kip-101-loss", "--set", "cluster.kafka=0.11", "--json").out)["findings"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("no-such-thing",), "no such file, and no bundled playbook"),
+        (("kip-101-loss", "--finding", "7"), "there is no finding 7"),
+        (("kip-101-loss", "--set", "nonsense"), "--set takes key=value"),
+        (("kip-101-loss", "--set", "cluster.kafka=9.9"), "9.9"),
+    ],
+)
+def test_bad_input_is_one_error(typed: Type, words: tuple[str, ...], told: str) -> None:
+    done = typed("why", *words)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_session_by_hand_is_explained_behind_its_verdict(typed: Type, here: Path) -> None:
+    done = typed("run", "kip-101-loss", "--out", here / "kept")
+    assert done.code == 0
+    assert done.err.index("PASS") < done.err.index("no return")
+    assert "kafka 0.11" in done.err
+    assert "finding 1 (above)" in done.err
+    assert "finding 1    lost" not in done.err
+    (session,) = (here / "kept").iterdir()
+    again = typed("why", session)
+    assert again.code == 0
+    assert "no return    step 26" in again.out
+
+
+@pytest.mark.parametrize("words", [("--no-why",), ("--json",), ("--plain",)])
+def test_it_can_be_left_out(typed: Type, here: Path, words: tuple[str, ...]) -> None:
+    done = typed("run", "kip-101-loss", "--out", here / "kept", *words)
+    assert done.code == 0
+    assert "no return" not in done.err + done.out
+
+
+def test_of_a_timed_session_in_a_pipe_only_the_command_is_told(typed: Type, here: Path) -> None:
+    file = here / "tail.yaml"
+    file.write_text(TAIL, encoding="utf-8")
+    done = typed("run", file, "--out", here / "kept")
+    assert "no return" not in done.err
+    (session,) = (here / "kept").iterdir()
+    assert f"floodmark why {session}" in done.err
+
+
+def test_nothing_is_said_where_nothing_was_lost(typed: Type, here: Path) -> None:
+    done = typed("run", "kip-101-scenario-1-3.9", "--out", here / "kept")
+    assert "why" not in done.err
+
+
+def test_asked_for_it_is_said_where_nothing_was_lost(typed: Type, here: Path) -> None:
+    done = typed("run", "kip-101-scenario-1-3.9", "--out", here / "kept", "--why", "--json")
+    assert "nothing to explain" in done.err
+    assert json.loads(done.out)["why"]["findings"] == []
+
+
+def test_findings_have_the_numbers_of_the_result_and_the_point_is_looked_for_in_losses() -> None:
+    lost = Finding(LOST, "", "gone", (Place("o-0", "p", 0, 1, 0, 0, 1, committed=False),), ())
+    skipped = replace(lost, kind=SKIPPED)
+    result = replace(start_session(load(path_of("kip-101-loss"))).finish(), findings=(skipped, lost))
+    assert [each.kind for each in findings_of(result)] == [SKIPPED, LOST]
+    console = Console(file=io.StringIO(), width=60, force_terminal=True, color_system=None, soft_wrap=True)
+    print_why(console, Why(result, (Explained(1, skipped, None, ()),), by_hand=True))
+    out = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "not looked for: only for losses" in out
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100])
+def test_remedies_and_findings_fit_the_terminal(columns: int) -> None:
+    result = start_session(load(path_of("kip-101-loss"))).finish()
+    change = Change("no unclean elections", (("topics.orders.config.unclean", "false"),), "KIP-101, KIP-106, KIP-98")
+    remedy = Remedy(change, "saves", 0, 50, 10, -700_000, "", 5, 5)
+    console = Console(file=io.StringIO(), width=columns, force_terminal=True, color_system=None, soft_wrap=True)
+    print_findings(console, result.findings, timed=False)
+    print_why(console, Why(result, (Explained(1, result.findings[0], None, (remedy,)),), by_hand=True))
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert max(map(len, lines)) <= columns
+    assert "      --set topics.orders.config.unclean=false" in lines
+
+
+@pytest.mark.thorough
+def test_a_session_with_an_operator_is_explained_as_it_was(typed: Type, tmp_path: Path) -> None:
+    quiet = loads(TAIL[: TAIL.index("steps:")] + "settle: 2s\n", "live.yaml")
+    session = Session.start(quiet, recorder=Recorder(tmp_path, live=True), open_ended=True)
+    session.advance(1_000_000)
+    session.act(Action("inject", "gc_pause", "followers(orders-0)", {}, 1_500_000))
+    session.advance(1_500_000)
+    session.act(Action("inject", "crash", "leader(orders-0)", {}, 15_000_000))
+    session.advance(20_000_000)
+    path = Path(session.finish().session)
+
+    done = typed("why", path, "--json", "--jobs", "1", "--seeds", "1")
+    assert done.code == 0
+    finding = json.loads(done.out)["findings"][0]
+    # While the followers stand still they can be killed, and are then fenced before the leader that has the records.
+    clean = finding["no_return"]["without_unclean"]
+    assert (clean["at_us"], clean["words"]) == (2_500_000, "broker 2 went on")
+    assert [each["kind"] for each in clean["actions"]] == ["stop-lacking"]
+    assert finding["remedies"][0]["change"] == "acks=all"
+    assert finding["remedies"][0]["verdict"] == "saves"
+    refused = typed("why", path, "--seed", "3")
+    assert (refused.code, refused.out) == (2, "")

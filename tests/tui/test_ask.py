@@ -1,0 +1,132 @@
+"""Is it safe to ...? Asked on the screen, answered by another process."""
+
+import asyncio
+
+import pytest
+
+from playbooks.recorder import Recorder
+from playbooks.session import Session
+from tests.support.playbooks import timed
+from tests.tui.driving import driving
+from tui import asking
+from tui.asking import Reply, put_question
+from tui.screens.ask import AskScreen
+
+
+def recorded(tmp_path):
+    return Session.start(timed(settle="2s"), recorder=Recorder(tmp_path, live=True), open_ended=True)
+
+
+async def until(driver, condition):
+    for _ in range(400):
+        await driver.pilot.pause(0.05)
+        if condition():
+            return
+    raise AssertionError(driver.text())
+
+
+async def test_the_broker_under_the_cursor_is_what_the_prompt_begins_with(tmp_path):
+    session = recorded(tmp_path)
+    async with driving((80, 24), session=session) as driver:
+        driver.app.recorder = session.recorder
+        await driver.seconds(1)
+        await driver.press("right", "s")
+        assert isinstance(driver.app.screen, AskScreen)
+        assert "Is it safe to" in driver.text()
+        assert "restart broker(2)" in driver.text()
+        assert "enter: ask" in driver.text()
+        await driver.press("escape")
+        assert not isinstance(driver.app.screen, AskScreen)
+
+
+async def test_the_answer_stands_below_it_and_time_goes_on_meanwhile(tmp_path, monkeypatch):
+    asked, go = [], asyncio.Event()
+
+    async def put(text, path, at_us, recorder, tell):
+        asked.append((text, path, at_us))
+        tell("asking: 1 of 10 seeds")
+        await go.wait()
+        return Reply(1, ("stalls writes 6 s at worst", "  why         orders-0 had too few in sync"))
+
+    monkeypatch.setattr("tui.screens.ask.put_question", put)
+    session = recorded(tmp_path)
+    async with driving((120, 40), session=session) as driver:
+        driver.app.recorder = session.recorder
+        await driver.seconds(2)
+        await driver.press("s", *"; heal all", "enter")
+        assert asked == [("restart broker(1); heal all", session.recorder.path, 2_000_000)]
+        assert "asking: 1 of 10 seeds" in driver.text()
+        await driver.seconds(1)
+        assert session.cluster.now_us == 3_000_000
+        go.set()
+        await until(
+            driver, lambda: "at 2.000 s: stalls writes 6 s" in driver.text() or "stalls writes 6 s" in driver.text()
+        )
+        assert "too few in sync" in driver.text()
+
+
+async def test_escape_stops_asking_before_it_leaves(tmp_path, monkeypatch):
+    stopped = []
+
+    async def put(text, path, at_us, recorder, tell):
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            stopped.append(text)
+            raise
+
+    monkeypatch.setattr("tui.screens.ask.put_question", put)
+    session = recorded(tmp_path)
+    async with driving((80, 24), session=session) as driver:
+        driver.app.recorder = session.recorder
+        await driver.press("s", "enter")
+        await driver.pilot.pause(0.05)
+        await driver.press("escape")
+        await until(driver, lambda: stopped == ["restart broker(1)"])
+        assert isinstance(driver.app.screen, AskScreen)
+        await driver.press("escape")
+        assert not isinstance(driver.app.screen, AskScreen)
+
+
+async def test_what_is_not_recorded_cannot_be_asked_about():
+    async with driving((80, 24)) as driver:
+        await driver.press("s")
+        assert not isinstance(driver.app.screen, AskScreen)
+        assert "not being recorded" in driver.toasts()[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"), [("restrt broker(2)", 2, "did you mean"), ("heal all", 0, "safe over 1 seed")]
+)
+async def test_another_process_answers(tmp_path, monkeypatch, text, code, words):
+    monkeypatch.setattr(asking, "SEEDS", 1)
+    session = recorded(tmp_path)
+    session.advance(1_234_567)
+    reply = await put_question(text, session.recorder.path, 1_234_567, session.recorder, lambda told: None)
+    assert reply.code == code, reply.lines
+    assert words in reply.lines[0]
+    assert list(tmp_path.glob("*.yaml")) == []
+
+
+async def test_a_question_that_is_cancelled_leaves_no_process(tmp_path):
+    session = recorded(tmp_path)
+    session.advance(1_000_000)
+    begun = []
+    start = asyncio.create_subprocess_exec
+
+    async def watched(*words, **options):
+        begun.append(await start(*words, **options))
+        return begun[0]
+
+    asking.asyncio.create_subprocess_exec = watched
+    try:
+        work = asyncio.create_task(put_question("heal all", session.recorder.path, 1_000_000, None, lambda told: None))
+        while not begun:
+            await asyncio.sleep(0.05)
+        work.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await work
+        await asyncio.wait_for(begun[0].wait(), 30)
+    finally:
+        asking.asyncio.create_subprocess_exec = start
+    assert begun[0].returncode != 0

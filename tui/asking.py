@@ -1,0 +1,94 @@
+"""A question about the session on the screen, answered by a process of its own while the session goes on."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from playbooks.exit_codes import BAD_INPUT, FAILED, OK
+from playbooks.recorder import Recorder, RecordingError
+
+SEEDS: Final = 5
+"""Fewer than on the command line: somebody waits in front of the screen."""
+_LEFT_OUT: Final = ("  watched ", "  a stall is ")
+"""Lines of the answer that are the same every time."""
+_ON_THE_WAY: Final = ("asking: ", "running it again: ", "going there: ", "note: ")
+ROLES: Final = {OK: "calm", FAILED: "alarm"}
+"""Exit code → how the answer is painted; others are warnings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came of a question."""
+
+    code: int
+    lines: tuple[str, ...]
+
+    @property
+    def role(self) -> str:
+        """How its first line is painted."""
+        return ROLES.get(self.code, "warning")
+
+
+def recording_of(session: Any, recorder: Recorder | None) -> Path | None:
+    """Where the session stands on disk, whether it is recorded now or was before; None where it is not."""
+    if recorder is not None:
+        return recorder.path
+    recorded = getattr(session, "recorded", None)
+    return recorded.path if recorded is not None else None
+
+
+async def put_question(
+    text: str, path: Path, at_us: int, recorder: Recorder | None, tell: Callable[[str], None]
+) -> Reply:
+    """Ask about the session as it stands at a virtual time; the worst future goes beside it if it is not safe.
+
+    When it is cancelled, the process is stopped with all that it has started.
+    """
+    command = (
+        *(sys.executable, "-m", "tui.cli.main", "ask", str(path), text, "--at", f"{at_us}us"),
+        *("--seeds", str(SEEDS), "--witness", str(path.parent), "--force"),
+    )
+    try:
+        if recorder is not None:
+            recorder.flush()
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+    except (RecordingError, OSError) as error:
+        return Reply(BAD_INPUT, (str(error),))
+    try:
+        said, answered = await asyncio.gather(_listen(process, tell), _answer(process))
+        await process.wait()
+    except asyncio.CancelledError:
+        with suppress(ProcessLookupError):
+            process.send_signal(signal.SIGINT)
+        raise
+    code = process.returncode if process.returncode is not None else BAD_INPUT
+    return Reply(code, (*answered[1:], *said) or ("the process ended without a word",))
+
+
+async def _answer(process: asyncio.subprocess.Process) -> list[str]:
+    assert process.stdout is not None
+    lines = (await process.stdout.read()).decode(errors="replace").splitlines()
+    return [line for line in lines if not line.startswith(_LEFT_OUT)]
+
+
+async def _listen(process: asyncio.subprocess.Process, tell: Callable[[str], None]) -> list[str]:
+    """Pass on how far it is; what else it says belongs to the answer."""
+    assert process.stderr is not None
+    kept = []
+    async for line in process.stderr:
+        text = line.decode(errors="replace").rstrip()
+        if text.startswith(_ON_THE_WAY):
+            tell(text)
+        elif text:
+            kept.append(text)
+    return kept
