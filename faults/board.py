@@ -1,6 +1,6 @@
 """The board of active faults: applies them to a live cluster, and heals them when asked or when their time is over."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
@@ -46,11 +46,16 @@ class FaultBoard:
         self.before: Callable[[Action], None] | None = None
         """Told of every fault right before it is injected, or refused."""
         cluster.on_control = self._time_is_over
+        cluster.faults = self._count
+        cluster.heed(self._strikes)
 
     @property
     def cluster(self) -> Cluster:
         """The cluster that suffers."""
         return self._cluster
+
+    def _count(self, name: str) -> int:
+        return sum(name in ("", injury.fault) for injury in self._active.values())
 
     def inject(self, action: Action) -> int:
         """Apply a fault; its number, or 0 where it was skipped: nobody was there, and that is what ``if_any`` allows.
@@ -263,6 +268,11 @@ class FaultBoard:
             FaultView(each.id, each.fault, self._names(each.nodes), each.since_us, each.until_us, each.detail)
             for each in self._active.values()
         )
+
+    def _strikes(self) -> Iterator[tuple[int, ...]]:
+        """What is being done to the cluster: links one by one, and nodes where it is about no links."""
+        for injury in self._active.values():
+            yield from injury.links or ((node,) for node in injury.nodes)
 
     def on_node(self, node: int) -> tuple[str, ...]:
         """Names of the faults active on a node."""

@@ -184,12 +184,18 @@ def headline(story: SessionStory) -> str:
 def sentences(story: SessionStory) -> list[str]:
     """What happened, in the order in which a reader asks."""
     said = [*_causes(story), _faults(story), *_outages(story), _slowest(story), _controllers(story), _elections(story)]
-    said += [f"Invariant {row['invariant']} was violated: {row['detail']}" for row in story.tables["violations"][:3]]
+    said += [_violated(row) for row in story.tables["violations"][:3]]
     said += [
         f"Its result says {row['from_result']} {row['term'].replace('_', ' ')}, its events say {row['from_events']}."
         for row in story.disagreements
     ]
     return [sentence for sentence in said if sentence]
+
+
+def _violated(row: Row) -> str:
+    """Sessions of before know of no version that is known for anything."""
+    known = f" ({row['known']})" if row.get("known") else ""
+    return f"Invariant {row['invariant']} was violated: {row['detail']}{known}"
 
 
 def _reason(story: SessionStory) -> str:

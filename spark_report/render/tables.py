@@ -248,6 +248,7 @@ def violations(story: SessionStory) -> View:
         "partition": lambda row: row["partition"],
         "found": lambda row: row["detail"],
         "cause": lambda row: row["cause"],
+        "known": lambda row: row.get("known") or "",
     }
     return view("violations", "Violated invariants", story.tables["violations"], columns, "at")
 

@@ -34,7 +34,14 @@ TABLES: Final[dict[str, PointTable]] = {
             *("log_offset", "leader_epoch", "acks", "committed", "cause"),
         ),
     ),
-    "violations": PointTable(("invariant_violated",), ("invariant", "partition", "broker", "detail", "cause")),
+    # ``known`` is empty for what must not happen under the version; else it says which one mended it.
+    "violations": PointTable(
+        ("invariant_violated",),
+        (
+            *("invariant", "partition", "broker", "detail", "cause"),
+            *("log_offset", "end_offset", "leader_epoch", "known"),
+        ),
+    ),
     "truncations": PointTable(
         ("truncated",), ("partition", "broker", "leader_epoch", "log_offset", "end_offset", "hw", "rule")
     ),

@@ -4,7 +4,14 @@ import pytest
 
 from playbooks.bundled import names
 from tests.determinism import elsewhere as other
-from tests.determinism.driver import MOVES, digest
+from tests.determinism.driver import digest
+
+OTHERWISE = {
+    "event": ("event", "1"),
+    "slice": ("slice", "7"),
+    "hour, without assertions": ("hour", "4242", "-O"),
+}
+"""Slices, hash seed and flags of other processes; what they change together they must not change."""
 
 
 def elsewhere(slices: str, hash_seed: str, *flags: str) -> dict[str, str]:
@@ -16,23 +23,12 @@ def test_there_are_playbooks_to_compare() -> None:
     assert len(names()) >= 10
 
 
+@pytest.mark.parametrize("how", OTHERWISE)
 @pytest.mark.parametrize("name", names())
-def test_two_processes_with_different_hash_seeds_agree(name: str) -> None:
-    assert elsewhere("whole", "0")[name] == elsewhere("whole", "4242")[name]
-
-
-@pytest.mark.parametrize("slices", MOVES)
-@pytest.mark.parametrize("name", names())
-def test_slices_do_not_matter(name: str, slices: str) -> None:
-    assert elsewhere(slices, "1")[name] == elsewhere("whole", "0")[name]
-
-
-@pytest.mark.parametrize("name", names())
-def test_switching_assertions_off_changes_nothing(name: str) -> None:
-    assert elsewhere("whole", "7", "-O")[name] == elsewhere("whole", "0")[name]
+def test_processes_hash_seeds_slices_and_assertions_do_not_matter(name: str, how: str) -> None:
+    slices, hash_seed, *flags = OTHERWISE[how]
+    assert elsewhere(slices, hash_seed, *flags)[name] == elsewhere("whole", "0")[name]
 
 
 def test_a_run_after_others_in_one_process_is_the_same() -> None:
-    first = {name: digest(name, "whole") for name in names()}
-    again = {name: digest(name, "whole") for name in reversed(names())}
-    assert first == again
+    assert {name: digest(name, "whole") for name in reversed(names())} == elsewhere("whole", "0")

@@ -59,7 +59,7 @@ def whole(cluster: Cluster) -> list[str]:
         ("passed over", query.passed_over("billing")),
         ("lost", query.acked_lost() + query.committed_lost()),
         ("without an outcome", query.sent() - query.acked() - query.failed() - query.unknown()),
-        ("violations", query.violations()),
+        ("violations", query.unexpected_violations()),
         ("under-replicated", query.under_replicated()),
     ):
         if count:

@@ -68,7 +68,7 @@ def unsettled(cluster: Cluster) -> list[str]:
         ("lag", query.lag("billing")),
         ("offline", query.offline_partitions()),
         ("unsettled records", query.sent() - query.acked() - query.failed() - query.unknown() - query.aborted()),
-        ("violations", query.violations()),
+        ("violations", query.unexpected_violations()),
     ):
         if count:
             found.append(f"{count} {name}")

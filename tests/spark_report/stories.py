@@ -50,7 +50,20 @@ def _rows(name: str) -> dict[str, list[dict[str, Any]]]:
             {**loss, "fate": "missing", "committed": False},
             {**loss, "at_us": 20, "fate": "lost", "committed": True},
         ],
-        "violations": [{**when, "invariant": name, "partition": name, "broker": 1, "detail": name, "cause": name}],
+        "violations": [
+            {
+                **when,
+                "invariant": name,
+                "partition": name,
+                "broker": 1,
+                "detail": name,
+                "cause": name,
+                "log_offset": 3,
+                "end_offset": 4,
+                "leader_epoch": 1,
+                "known": name,
+            }
+        ],
         "truncations": [{**when, "partition": name, **cut}],
         "expectations": [{**when, "rule": name, "ok": False, "detail": name}],
         "controllers": [{**when, "node": name, "broker": -1, "leader_epoch": 2}],

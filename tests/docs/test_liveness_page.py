@@ -1,0 +1,17 @@
+"""The page of liveness properties is the one that they make."""
+
+from pathlib import Path
+
+from cluster_model.checker.liveness.liveness import NAMES
+from playbooks.liveness_page import page
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert (ROOT / "docs" / "liveness.md").read_text(encoding="utf-8") == page()
+
+
+def test_every_property_has_its_row() -> None:
+    rows = [line.split("|")[1].strip() for line in page().splitlines() if line.startswith("| `")]
+    assert rows == [f"`{name}`" for name in NAMES]
