@@ -12,7 +12,8 @@ from playbooks.asking.errand import put
 from playbooks.asking.futures import FIRST, Plan
 from playbooks.asking.question import read_list, read_question
 from playbooks.asking.standing import Standing, StandingError
-from playbooks.model import Step
+from playbooks.model import Playbook, Step
+from playbooks.problems import PlaybookError
 from playbooks.reading.live import facts_of
 from playbooks.reading.notes import Facts
 from playbooks.session import Session
@@ -69,6 +70,25 @@ def prepare(
             )
     lasting_us, why = _horizon(session, horizon_us)
     return Question(text, Plan(tuple([_limited(step, lasting_us) for step in found]), lasting_us), why)
+
+
+def check_wording(playbook: Playbook, text: str, steps: tuple[str, str] | None = None) -> None:
+    """Refuse at once what cannot be meant at any instant: going there takes time. Topics may yet come, states change.
+
+    Raises:
+        PlaybookError: with what is wrong with the question.
+    """
+    facts = replace(facts_of(playbook.spec), topics=None)
+    if steps is not None:
+        read_list(*steps, facts)
+    elif text:
+        try:
+            read_question(text, facts)
+        except PlaybookError as error:
+            try:
+                read_question(text, facts, lambda target: True)
+            except PlaybookError:
+                raise error from None
 
 
 def ask(

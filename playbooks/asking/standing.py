@@ -213,12 +213,13 @@ def _go(session: Session, at: At, tell: Tell, comparison: Comparison | None = No
     running = True
     _not_too_far(at)
     while running and session.phase == "steps":
-        if comparison is None and at != At():
-            _before_settling(session, at)
         left = at.executed - cluster.executed
+        end_us = _settles_us(session) if comparison is None and at != At() else _FOREVER
+        if at.us >= end_us or (at.us < 0 < left and cluster.now_us >= end_us):
+            raise _beyond(at, end_us)
         if (at.us < 0 and left <= 0) or 0 <= at.us < cluster.now_us:
             break
-        target = min(at.us, cluster.now_us + SLICE_US) if at.us >= 0 else _FOREVER
+        target = min(at.us if at.us >= 0 else end_us, cluster.now_us + SLICE_US)
         running = session.advance(target, min(left, _CHUNK) if at.us < 0 else 0)
         fresh = session.drain()
         if comparison is not None and not comparison.done:
@@ -231,17 +232,12 @@ def _go(session: Session, at: At, tell: Tell, comparison: Comparison | None = No
             break
 
 
-def _before_settling(session: Session, at: At) -> None:
-    """Refuse what the session never comes to: it would settle when the last step has acted and its faults are over.
-
-    A playbook without steps has no such end.
-    """
+def _settles_us(session: Session) -> int:
+    """When it would settle by itself: the last step has acted and its faults are over. Without steps it has no end."""
     if not session.playbook.steps or session.next_step is not None:
-        return
-    settles_us = max((each.until_us for each in session.board.active()), default=-1)
-    settles_us = max(settles_us, session.cluster.now_us if settles_us < 0 else -1)
-    if at.us >= settles_us:
-        raise _beyond(at, settles_us)
+        return _FOREVER
+    faults_us = max((each.until_us for each in session.board.active()), default=-1)
+    return faults_us if faults_us >= 0 else session.cluster.now_us
 
 
 def _within(recorded: Recorded, at: At) -> None:

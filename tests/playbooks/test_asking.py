@@ -12,7 +12,7 @@ from cluster_model.cluster import Cluster
 from faults.action import Action
 from playbooks.asking import answer, question
 from playbooks.asking.answer import Answer, Effect
-from playbooks.asking.asking import Asked, ask, prepare
+from playbooks.asking.asking import Asked, ask, check_wording, prepare
 from playbooks.asking.futures import Future, Futures, Plan, reseeding
 from playbooks.asking.standing import At, Standing, StandingError, of_playbook, of_session
 from playbooks.asking.watching import Waiting, Watch, joined, length, without
@@ -20,6 +20,7 @@ from playbooks.asking.witness import WitnessError, witness
 from playbooks.asking.words import EXIT_CODES, headline, lines, title, to_json
 from playbooks.loader import loads
 from playbooks.model import Playbook, Step
+from playbooks.problems import PlaybookError
 from playbooks.reading_sessions import read_session
 from playbooks.recorder import Recorder
 from playbooks.session import Session
@@ -356,6 +357,23 @@ def test_beyond_its_end_a_playbook_is_not_asked_about() -> None:
             of_playbook(crashing, 3, beyond)
     with pytest.raises(StandingError, match="--at: found 2h, allowed is 1h or earlier"):
         of_playbook(timed(settle="2s"), 3, At(7_200 * S))
+
+
+def test_what_no_instant_could_mean_is_refused_before_going_there() -> None:
+    playbook = timed()
+    for text in ("restrt broker(1)", "restart broker(7)", "crash broker(1) for banana", "when nonsense() heal"):
+        with pytest.raises(PlaybookError):
+            check_wording(playbook, text)
+    for text in ("", "restart broker(1)", "restart broker(1) down=1s", "crash leader(later-0)", "heal"):
+        check_wording(playbook, text)
+    with pytest.raises(PlaybookError):
+        check_wording(playbook, "", ("- inject: crsh", "s.yaml"))
+
+
+def test_so_many_events_never_come() -> None:
+    playbook = timed("- at: 2s\n  inject: crash\n  target: broker(1)\n  for: 1s")
+    with pytest.raises(StandingError, match=r"found 99999999 events, allowed is before 3s, when"):
+        of_playbook(playbook, 1, At(executed=99_999_999))
 
 
 def test_actions_are_counted_as_they_were_typed() -> None:

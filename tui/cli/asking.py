@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from playbooks import layout
 from playbooks.asking.answer import STALL_US
-from playbooks.asking.asking import Asked, ask, prepare
+from playbooks.asking.asking import Asked, ask, check_wording, prepare
 from playbooks.asking.errand import AskingError
 from playbooks.asking.standing import At, Standing, StandingError, of_playbook, of_session
 from playbooks.asking.witness import WitnessError, witness
 from playbooks.asking.words import EXIT_CODES, headline, lines, title, to_json
 from playbooks.layout import sessions_root
-from playbooks.loader import read_text
+from playbooks.loader import loads, read_text
 from playbooks.model import Playbook
 from playbooks.reading_sessions import Recorded, SessionError, find_session, read_session
 from playbooks.settings import SettingError
@@ -90,7 +91,9 @@ def _ask(request: Request) -> int:
     console = people()
     with Telling(console) as telling:
         tell: Callable[[str], None] = lambda text: telling.tell(lambda: text)  # noqa: E731
-        name, standing = _standing(request, at, tell)
+        found = _source(request)
+        check_wording(_playbook_of(found), request.question, steps)
+        name, standing = _standing(found, at, tell)
         question = prepare(standing, request.question, steps=steps, horizon_us=horizon_us)
         asked = ask(
             standing,
@@ -139,9 +142,14 @@ def _witness(request: Request, asked: Asked) -> tuple[Path | None, str]:
     return (path, "") if write("--witness", path, text) else (None, "")
 
 
-def _standing(request: Request, at: At, tell: Callable[[str], None]) -> tuple[str, Standing]:
+def _playbook_of(found: Recorded | tuple[Playbook, int]) -> Playbook:
+    if not isinstance(found, Recorded):
+        return found[0]
+    return loads(found.playbook, str(found.path / layout.PLAYBOOK), found.fragments)
+
+
+def _standing(found: Recorded | tuple[Playbook, int], at: At, tell: Callable[[str], None]) -> tuple[str, Standing]:
     """The place to ask at, and what people call the session."""
-    found = _source(request)
     if isinstance(found, Recorded):
         for note in found.notes:
             say(people(), f"note: {note}", "yellow")
