@@ -1,82 +1,23 @@
 """The table of what became of every record adds up to the result's ledger, and says where each is."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
 from playbooks import layout
-from playbooks.bundled import names, path_of
-from playbooks.ledger_table import COLUMNS, Row, sums
+from playbooks.bundled import path_of
+from playbooks.ledger_table import COLUMNS
 from playbooks.loader import load, loads
 from playbooks.recorder import Recorder
 from playbooks.running import start_session
+from tests.support.adding_up import adds_up
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
-
-TERMS = ("sent", "acked", "failed", "unknown", "aborted", "acked_lost", "committed_lost")
-
-
-def table_of(session: Path) -> list[Row]:
-    return [Row(**row) for row in pq.read_table(session / layout.LEDGER).to_pylist()]
-
-
-def result_of(session: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((session / layout.RESULT).read_text())
-    return found
 
 
 def recorded(parent: Path, text: str, seed: int = 1) -> Path:
     session = start_session(loads(text, "x.yaml"), seed=seed, recorder=Recorder(parent))
     return Path(session.finish().session)
-
-
-def adds_up(session: Path) -> list[Row]:
-    table, result = table_of(session), result_of(session)
-    ledger = result["ledger"]
-    assert sums(table) == {term: ledger[term] for term in TERMS}
-    assert not any(row.place == "missing" for row in table)
-    lost = [row for row in table if row.place == "lost"]
-    assert all(row.cause for row in lost)
-    assert sum(each["count"] for each in result["losses"]) == sum(row.records for row in lost)
-    for client, books in result["clients"]["producers"].items():
-        told = [row for row in table if row.client == client]
-        for term in ("acked", "failed", "unknown", "aborted"):
-            assert sum(row.records for row in told if row.outcome == term) == books[term]
-    agrees(table, result["books"])
-    for row in table:
-        beside = [other for other in table if (other.partition, other.client) == (row.partition, row.client)]
-        inside = [
-            other for other in beside if row.sequence < other.sequence + other.records <= row.sequence + row.records
-        ]
-        assert inside == [row] or row.sequence < 0
-    return table
-
-
-def agrees(table: list[Row], books: list[dict[str, Any]]) -> None:
-    """The result tells the same by client and partition, number by number."""
-    assert {(row.client, row.partition) for row in table} == {(book["client"], book["partition"]) for book in books}
-    for book in books:
-        mine = [row for row in table if (row.client, row.partition) == (book["client"], book["partition"])]
-
-        def told(term: str, rows: list[Row], book: dict[str, Any] = book) -> None:
-            assert sum(row.records for row in rows) == book[term], (term, book)
-            numbers = sorted(
-                at for row in rows if row.sequence >= 0 for at in range(row.sequence, row.sequence + row.records)
-            )
-            assert numbers == sorted(at for low, high in book["ranges"].get(term, ()) for at in range(low, high)), term
-
-        told("sent", mine)
-        for outcome in ("acked", "failed", "unknown", "aborted"):
-            told(outcome, [row for row in mine if row.outcome == outcome])
-        told("pending", [row for row in mine if row.outcome == "sent"])
-        told("acked_lost", [row for row in mine if row.place == "lost"])
-        told("committed_lost", [row for row in mine if row.place == "lost" and row.committed])
-        told("deleted", [row for row in mine if row.place == "deleted"])
-        told("missing", [row for row in mine if row.place == "missing"])
-        told("unknown_written", [row for row in mine if row.outcome == "unknown" and row.place == "held"])
-        assert not [row for row in mine if row.outcome == "failed" and row.place == "held"]
 
 
 QUICK = ("acks-0-leader-crash", "acks-1-lost-tail", "exactly-once", "hanging-transaction", "ack-lost", "full-disk")
@@ -90,12 +31,6 @@ def bundled(name: str, parent: Path) -> Path:
 
 @pytest.mark.parametrize("name", QUICK)
 def test_the_table_adds_up(tmp_path: Path, name: str) -> None:
-    adds_up(bundled(name, tmp_path))
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("name", [name for name in names() if name not in QUICK])
-def test_the_table_of_every_bundled_playbook_adds_up(tmp_path: Path, name: str) -> None:
     adds_up(bundled(name, tmp_path))
 
 

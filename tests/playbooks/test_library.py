@@ -3,15 +3,19 @@ from pathlib import Path
 
 import pytest
 
+from cluster_model.checker.cause_codes import UNEXPLAINED
+from cluster_model.checker.chain_check import audit
 from cluster_model.profiles import PROFILE_VERSIONS, modes_of
 from playbooks import bundled
 from playbooks.library_page import page
 from playbooks.loader import load, loads
 from playbooks.model import Playbook
+from playbooks.recorder import Recorder
 from playbooks.result import Result
 from playbooks.running import start_session
 from playbooks.settings import apply_settings
 from playbooks.themes import TAGS, THEMES
+from tests.support.adding_up import adds_up
 
 PAIRS = ("hw-two-rounds", "kip-101-scenario-1", "kip-101-scenario-2")
 TRACES = (
@@ -52,10 +56,15 @@ def test_each_describes_itself_and_expects_something(playbook: Playbook) -> None
     assert playbook.expectations
 
 
-def test_each_passes(playbook: Playbook) -> None:
-    result = start_session(playbook).finish()
+def test_each_passes_its_table_adds_up_and_its_findings_hold_together(playbook: Playbook, tmp_path: Path) -> None:
+    session = start_session(playbook, recorder=Recorder(tmp_path))
+    result = session.finish()
     wrong = [f"{each.text}: {each.detail}" for each in result.expectations if not each.ok]
     assert (result.verdict, wrong, result.reason) == ("pass", [], "")
+    checker = session.cluster.checker
+    assert audit(result.findings, session.cluster.world, checker.ledger, checker.history) == []
+    assert UNEXPLAINED not in {each.cause for each in result.findings}
+    adds_up(Path(result.session))
 
 
 def test_each_says_where_it_comes_from_and_is_found_by_words_of_the_vocabulary(playbook: Playbook) -> None:

@@ -1,0 +1,68 @@
+"""The table of what became of every record must add up to the result beside it: terms, books, places and losses."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from playbooks import layout
+from playbooks.ledger_table import Row, sums
+
+TERMS = ("sent", "acked", "failed", "unknown", "aborted", "acked_lost", "committed_lost")
+
+
+def table_of(session: Path) -> list[Row]:
+    return [Row(**row) for row in pq.read_table(session / layout.LEDGER).to_pylist()]
+
+
+def result_of(session: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((session / layout.RESULT).read_text())
+    return found
+
+
+def adds_up(session: Path) -> list[Row]:
+    table, result = table_of(session), result_of(session)
+    ledger = result["ledger"]
+    assert sums(table) == {term: ledger[term] for term in TERMS}
+    assert not any(row.place == "missing" for row in table)
+    lost = [row for row in table if row.place == "lost"]
+    assert all(row.cause for row in lost)
+    assert sum(each["count"] for each in result["losses"]) == sum(row.records for row in lost)
+    for client, books in result["clients"]["producers"].items():
+        told = [row for row in table if row.client == client]
+        for term in ("acked", "failed", "unknown", "aborted"):
+            assert sum(row.records for row in told if row.outcome == term) == books[term]
+    agrees(table, result["books"])
+    for row in table:
+        beside = [other for other in table if (other.partition, other.client) == (row.partition, row.client)]
+        inside = [
+            other for other in beside if row.sequence < other.sequence + other.records <= row.sequence + row.records
+        ]
+        assert inside == [row] or row.sequence < 0
+    return table
+
+
+def agrees(table: list[Row], books: list[dict[str, Any]]) -> None:
+    """The result tells the same by client and partition, number by number."""
+    assert {(row.client, row.partition) for row in table} == {(book["client"], book["partition"]) for book in books}
+    for book in books:
+        mine = [row for row in table if (row.client, row.partition) == (book["client"], book["partition"])]
+
+        def told(term: str, rows: list[Row], book: dict[str, Any] = book) -> None:
+            assert sum(row.records for row in rows) == book[term], (term, book)
+            numbers = sorted(
+                at for row in rows if row.sequence >= 0 for at in range(row.sequence, row.sequence + row.records)
+            )
+            assert numbers == sorted(at for low, high in book["ranges"].get(term, ()) for at in range(low, high)), term
+
+        told("sent", mine)
+        for outcome in ("acked", "failed", "unknown", "aborted"):
+            told(outcome, [row for row in mine if row.outcome == outcome])
+        told("pending", [row for row in mine if row.outcome == "sent"])
+        told("acked_lost", [row for row in mine if row.place == "lost"])
+        told("committed_lost", [row for row in mine if row.place == "lost" and row.committed])
+        told("deleted", [row for row in mine if row.place == "deleted"])
+        told("missing", [row for row in mine if row.place == "missing"])
+        told("unknown_written", [row for row in mine if row.outcome == "unknown" and row.place == "held"])
+        assert not [row for row in mine if row.outcome == "failed" and row.place == "held"]
