@@ -19,6 +19,7 @@ from cluster_model.controller.rules import alter_partition
 from cluster_model.controller.rules.change import Change
 from cluster_model.errors import KafkaError
 from cluster_model.events import InvariantViolated, RecordsRead
+from cluster_model.log import cleaner
 from cluster_model.log.epochs import EpochCache
 from cluster_model.log.segments import Segments
 from cluster_model.messages import PartitionState
@@ -27,6 +28,7 @@ from cluster_model.replication.following import Following
 from cluster_model.replication.leadership import Leadership
 from cluster_model.replication.replica import Replica
 from tests.cluster_model.hands import Hands, P
+from tests.cluster_model.test_compaction import build as compacting
 from tests.cluster_model.test_control_checker import build, later
 
 Patch = pytest.MonkeyPatch
@@ -253,6 +255,13 @@ def restarts_twice() -> Cluster:
     return cluster
 
 
+def compacted() -> Cluster:
+    """Cleaners have gone over records of many keys."""
+    cluster = compacting(keys=2_000, tombstones=0, read=False)
+    later(cluster, 20)
+    return cluster
+
+
 # -- mutations ---------------------------------------------------------------------------------------------------------
 
 
@@ -400,6 +409,17 @@ def caches_any_epoch(patch: Patch) -> None:
     patch.setattr(EpochCache, "assign", assign)
 
 
+def newest_goes(patch: Patch) -> None:
+    """The offset map is one too far."""
+    real = cleaner._offset_map
+
+    def mapped(*words: Any) -> Any:
+        newest, end = real(*words)
+        return {key: offset + 1 for key, offset in newest.items()}, end
+
+    patch.setattr(cleaner, "_offset_map", mapped)
+
+
 MUTATIONS = [
     # What nobody else holds is called committed: nor do those whom the leader itself counts on hold it.
     Mutation("hw-by-the-leader-alone", shrunk, having(leadership, "high_watermark", lambda leo, _needed: leo), {
@@ -489,6 +509,9 @@ MUTATIONS = [
     }),
     Mutation("hw-moves-below-the-minimum", alone(), hw_moves_below_the_minimum, {"min-isr": [(A, (1, 2), 0)]}),
     Mutation("success-below-the-minimum", alone("3.6"), success_below_the_minimum, {"min-isr": [(A, (1, 2), 0)]}),
+    Mutation("newest-compacted-away", compacted, newest_goes, {
+        "compaction-keeps-newest": [(broker, (2, 3), 0) for broker in (A, B, C)],
+    }),
     # It leads without anything: what had been exposed is gone, and its HW begins at its own epoch's start.
     Mutation("lost-log-leads", last_one_back, having(ReplicationControl, "forgotten", lambda _self, _broker, _by: []), {
         "unclean-exclusion": [(2, (0, -1), 2)], "stable-reads": [(2, (0, 339), 0)],
@@ -508,7 +531,8 @@ def unexpected(found: Hands | Cluster) -> dict[str, list[Place]]:
 
 
 def test_every_property_has_a_mutation() -> None:
-    assert {name for each in MUTATIONS for name in each.told} == {each.promise.name for each in PROPERTIES}
+    told = {name for each in MUTATIONS for name in each.told}
+    assert told == {each.promise.name for each in PROPERTIES}
     assert len(MUTATIONS) >= 25
 
 
