@@ -21,7 +21,8 @@ violation says which KIP mended it, and in which version. What no version is kno
 happen; without a name they count all properties. A violation makes nothing fail by itself.
 
 A violation tells the event's time, the partition, the broker, the offsets that it concerns, the leader epoch, and one
-sentence. The same one is told once.
+sentence. A fault is told when it is first seen, and once for a partition, a broker and a leader epoch, however much it
+goes on to harm there; of stable reads once for every reader besides.
 
 A crash is lossy if it takes records that were on no disk: a power loss, a lost disk, a damaged batch. A process that
 crashes loses nothing, for the operating system has its pages. What excuses a loss is counted per partition, for records

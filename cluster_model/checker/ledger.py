@@ -5,8 +5,9 @@ They are *lost* once no replica's log holds them, or when the session ends with 
 the stint that wrote it and its offset, so a record that took a lost one's place is never mistaken for it. What
 retention or DeleteRecords took while nobody missed it was deleted on purpose, and counts as neither. Nor does what
 compaction removed: a log holds it, as far as the ledger goes, for as long as it covers its offset. That only the newest
-record of a key stays is the topic's contract; if that one is lost, it counts. What goes with its topic was
-deleted on purpose too; what was lost before that stays lost. A batch that is damaged is not held: nobody can read it.
+record of a key stays is the topic's contract; if that one is lost, it counts, and if a cleaner takes it, that is a
+violation. What goes with its topic was deleted on purpose too; what was lost before that stays lost. A batch that is
+damaged is not held: nobody can read it.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -84,6 +84,13 @@ class Cleaned(NamedTuple):
         return Cleaned(holes, horizons) if holes or horizons else None
 
 
+class Swept(NamedTuple):
+    """A log as a pass of the cleaner found it: the overlay, and (base, last modified) of the files that it read."""
+
+    before: Cleaned
+    files: tuple[tuple[int, int], ...]
+
+
 def joined(one: Cleaned | None, other: Cleaned | None) -> Cleaned | None:
     """Two overlays, the second one's offsets behind the first one's."""
     if one is None or other is None:

@@ -8,7 +8,7 @@ segments what the map has a newer record for. Offsets, log end, high watermark a
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from cluster_model.log.cleaned import Cleaned, Range
+from cluster_model.log.cleaned import Cleaned, Range, Swept
 from cluster_model.log.empty_markers import Bases, empty_markers
 from cluster_model.log.keys import Key, keys_of
 from cluster_model.log.lineage import ABORT, Batch
@@ -39,12 +39,13 @@ class ToClean(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """A finished pass: what the checkpoint says now, records removed, bytes read."""
+    """A finished pass: what the checkpoint says now, records removed, bytes read, and what it found."""
 
     first_dirty: int
     cleaned_to: int
     removed: int
     read_bytes: int
+    swept: Swept
 
 
 def _newest(segment: Segment) -> int:
@@ -112,10 +113,11 @@ def clean(
     known = tuple(entry for entry in before.horizons if entry[0] >= behind)
     holes = (*sweep.holes, *before.within(behind, log.leo))
     cleaned = Cleaned(_merged(holes), (*sweep.horizons, *known))
+    swept = Swept(before, tuple([(segment.base, segment.modified_us) for segment in old]))
     log.cleaned = cleaned if cleaned.holes or cleaned.horizons else None
     log.transactions.forget_markers(sweep.dropped)
     log.replace_segments(count, [_regrouped(log, group) for group in _groups(log, old)], now)
-    return Pass(work.first_dirty, end, sweep.removed, sum(segment.size for segment in old))
+    return Pass(work.first_dirty, end, sweep.removed, sum(segment.size for segment in old), swept)
 
 
 def _records(log: ReplicaLog, start: int, end: int) -> Iterator[tuple[Batch, list[Range]]]:

@@ -23,6 +23,7 @@ from cluster_model.events import (
     Truncated,
 )
 from cluster_model.kernel.wall import WallClock
+from cluster_model.log.cleaned import Swept
 from cluster_model.log.cleaner import clean, to_clean
 from cluster_model.log.crashes import DISK_LOSS, POWER_LOSS, WRITTEN_BACK, lose_power, wipe
 from cluster_model.log.damage import Damages, up_to
@@ -61,7 +62,7 @@ class Replica:
         "assignment", "broker", "by_hand", "checkpointed_hw", "checkpointed_recovery", "checkpointed_start",
         "cleaner_offset", "config", "damages", "done", "emit", "following", "hw", "keeps_stamps", "leader",
         "leader_epoch", "leadership", "log", "metadata", "min_isr", "partition", "partition_epoch", "producer_snapshot",
-        "profile", "topic",
+        "profile", "swept", "topic",
         "topic_id", "uncleanable", "usual_size",
     )  # fmt: skip
 
@@ -105,6 +106,8 @@ class Replica:
         self.checkpointed_start = 0
         self.cleaner_offset = 0
         """First dirty offset in the cleaner-offset-checkpoint, written by each cleaning."""
+        self.swept: Swept | None = None
+        """What a pass of the cleaner found: for the observer, at that very moment."""
         self.damages: Damages = ()
         """Batches that are not what was written."""
         self.uncleanable = False
@@ -307,9 +310,10 @@ class Replica:
             self.log, work, now, room=keys, horizons=self.profile.delete_horizon,
             expiry_us=self.config.producer_expiry_us, ahead_us=self.metadata.wall.ahead_us,
         )  # fmt: skip
-        self.cleaner_offset = done.cleaned_to
+        self.cleaner_offset, self.swept = done.cleaned_to, done.swept
         detail = f"{done.read_bytes} bytes read, {self.log.segments.total} left"
         self.emit(LogCleaned(now, self.partition, self.broker, done.first_dirty, done.cleaned_to, done.removed, detail))
+        self.swept = None
         return done.read_bytes
 
     def delete_records(self, offset: int, now: int) -> KafkaError:

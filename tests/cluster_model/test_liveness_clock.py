@@ -14,7 +14,16 @@ from cluster_model.replication.leadership import Leadership
 from cluster_model.spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
 from faults.action import Action
 from faults.board import FaultBoard
-from tests.cluster_model.test_liveness import P, build, follower_is_fenced, later, leader_dies, quiet
+from tests.cluster_model.test_liveness import (
+    P,
+    build,
+    follower_is_fenced,
+    later,
+    leader_dies,
+    leadership_moves,
+    nothing_happens,
+    quiet,
+)
 
 SECOND = 1_000_000
 
@@ -25,6 +34,34 @@ def late(cluster: Cluster) -> list[LivenessOverdue]:
 
 def why(cluster: Cluster) -> list[tuple[str, str, str]]:
     return [(each.partition, each.why, each.what_releases) for each in cluster.view().stuck]
+
+
+# -- what is still owed at the end ----------------------------------------------------------------------------------
+
+
+def comes_back(kafka: str, mode: str) -> Cluster:
+    """The leader of some partitions is away for a while, and the session ends long before they are due."""
+    cluster = later(build(kafka, mode, readers=1), 5)
+    cluster.crash(1)
+    later(cluster, 30)
+    cluster.restart(1)
+    return quiet(later(cluster, 30), 5)
+
+
+@pytest.mark.parametrize("mode", ["kraft", "zookeeper"])
+def test_a_preferred_leader_is_unjudged_only_where_another_replica_leads_at_the_end(mode: str) -> None:
+    def ends(cluster: Cluster) -> tuple[set[str], set[str]]:
+        assert cluster.checker.liveness is not None
+        unjudged = {each.partition for each in cluster.checker.liveness.unjudged if each.property == "preferred-leader"}
+        return unjudged, {name for name, each in cluster.world.records.items() if each.leader != each.assignment[0]}
+
+    unjudged, away = ends(comes_back("3.9", mode))
+    assert unjudged == away
+    assert P in away
+    assert len(away) > 10, "those of the offsets topic that it led too"
+    for scenario in (nothing_happens, leadership_moves):
+        assert ends(scenario("3.9", mode)) == (set(), set())
+    assert ends(leader_dies("3.9", mode)) == (set(), {P}), "who is down owes nothing"
 
 
 # -- the clock ---------------------------------------------------------------------------------------------------------

@@ -345,7 +345,7 @@ def test_errors_survive_pickling() -> None:
 
 
 def test_every_invariant_of_the_checker_can_be_asked_for() -> None:
-    assert len(INVARIANTS) == 18
+    assert len(INVARIANTS) == 19
     for name in INVARIANTS:
         asked = f"expect: [violations({name}) == 0, unexpected_violations({name}) == 0]\n"
         text = MANUAL[: MANUAL.index("expect:")] + asked

@@ -12,7 +12,7 @@ PROPERTY: Final = Property(
     "A partition's first replica leads it once it is alive and in the ISR; in ZooKeeper mode only where more than "
     "leader.imbalance.per.broker.percentage of a broker's partitions are led by others.",
     "leader.imbalance.check.interval.seconds, five seconds, and an election's time; any other leader or ISR starts it "
-    "anew.",
+    "anew. At the end it is unjudged only where another replica leads.",
     "the preferred replica, the active controller and its majority; without a controller, and where "
     "rebalancing is off, nothing is owed",
 )

@@ -71,7 +71,7 @@ class AcksOneBounded(Property):
             f"broker {leader.broker} holds others of that epoch at offset {max(held, start)}"
         )
         self.ground.report(
-            self.promise, event.at_us, partition, leader.broker, detail, place=start, offsets=(start, end),
+            self.promise, event.at_us, partition, leader.broker, detail, offsets=(start, end),
             epoch=event.leader_epoch, when=self.ground.circumstances(partition, event.leader_epoch), cause=event.cause,
         )  # fmt: skip
 

@@ -70,20 +70,20 @@ class LogBounds(Property):
         bases = [segment.base for segment in log.segments.all]
         if any(one >= two for one, two in pairwise(bases)) or bases[-1] > end:
             detail = f"broker {replica.broker}: segments begin at {listed(bases)}, LEO {log.leo}"
-            self._report(partition, replica, bases[-1], now, detail)
+            self._report(partition, replica, "segments", now, detail)
 
     def _markers(self, partition: str, replica: Replica, now: int) -> None:
         log = replica.log
         if not log.log_start <= replica.hw <= log.leo:
             detail = f"broker {replica.broker}: log start {log.log_start}, HW {replica.hw}, LEO {log.leo}"
-            self._report(partition, replica, replica.hw, now, detail)
+            self._report(partition, replica, "HW", now, detail)
         if log.recovery_point > log.leo:
             detail = f"broker {replica.broker}: recovery point {log.recovery_point}, LEO {log.leo}"
-            self._report(partition, replica, log.recovery_point, now, detail)
+            self._report(partition, replica, "recovery point", now, detail)
 
-    def _report(self, partition: str, replica: Replica, place: int, now: int, detail: str) -> None:
+    def _report(self, partition: str, replica: Replica, fault: str, now: int, detail: str) -> None:
         offsets = (replica.log.log_start, replica.log.leo)
         epoch = replica.leader_epoch
         self.ground.report(
-            self.promise, now, partition, replica.broker, detail, place=place, offsets=offsets, epoch=epoch
+            self.promise, now, partition, replica.broker, detail, fault=fault, offsets=offsets, epoch=epoch
         )

@@ -54,7 +54,7 @@ class Completeness(Property):
                 )
                 epoch = leader.leader_epoch
                 self.ground.report(
-                    self.promise, now, partition, broker, detail, place=epoch, offsets=(offset, leader.hw), epoch=epoch,
+                    self.promise, now, partition, broker, detail, offsets=(offset, leader.hw), epoch=epoch,
                     when=self.ground.circumstances(partition, _epoch_at(leader, offset)),
                 )  # fmt: skip
 

@@ -92,10 +92,9 @@ class AcksAllDurability(Property):
         excuses, start, end = self.ground.excuses, event.log_offset, event.log_offset + event.count
         if excuses.covers(partition, event.leader_epoch) or excuses.damaged(partition, start, end):
             return
-        what = "1 record" if event.count == 1 else f"{event.count} records"
-        detail = f"{what} acknowledged with acks=all missing from offset {start} on"
+        detail = f"records acknowledged with acks=all are missing from offset {start} on"
         leader = self.world.records[partition].leader
         self.ground.report(
-            self.promise, event.at_us, partition, leader, detail, place=start, offsets=(start, end),
+            self.promise, event.at_us, partition, leader, detail, offsets=(start, end),
             epoch=event.leader_epoch, when=self.ground.circumstances(partition, event.leader_epoch), cause=event.cause,
         )  # fmt: skip

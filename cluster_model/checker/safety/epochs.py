@@ -71,7 +71,7 @@ class EpochMonotonicity(Property):
         if now[0] < before[0] or now[1] < before[1]:
             detail = f"(leader epoch, partition epoch) went from {before} to {now}"
             leader = NOBODY if isinstance(event, PartitionOffline) else event.leader
-            self.ground.report(self.promise, event.at_us, event.partition, leader, detail, place=now[0], epoch=now[0])
+            self.ground.report(self.promise, event.at_us, event.partition, leader, detail, epoch=now[0])
         self._partitions[event.partition] = now
 
     def _registered(self, event: BrokerRegistered) -> None:
@@ -81,7 +81,7 @@ class EpochMonotonicity(Property):
         before, epoch = self._brokers.get(broker, -1), plane.broker_epoch(broker)
         if epoch < before:
             detail = f"the epoch of broker {broker} went from {before} to {epoch}"
-            self.ground.report(self.promise, event.at_us, "", broker, detail, place=epoch)
+            self.ground.report(self.promise, event.at_us, "", broker, detail, fault=f"down to {epoch}")
         self._brokers[broker] = epoch
 
     def _succeeded(self, event: ControllerChanged) -> None:
@@ -90,13 +90,13 @@ class EpochMonotonicity(Property):
         known = self._controllers.setdefault(epoch, node)
         if known != node:
             detail = f"{known} and {node} both are the controller of epoch {epoch}"
-            self.ground.report(self.promise, event.at_us, "", event.broker, detail, place=epoch, epoch=epoch)
+            self.ground.report(self.promise, event.at_us, "", event.broker, detail, epoch=epoch)
         if len(self._controllers) > EPOCHS_KEPT:
             del self._controllers[min(self._controllers)]
         newest = self._nodes.get(node, epoch)
         if newest > epoch:
             detail = f"{node} is the controller of epoch {epoch}, and was that of epoch {newest}"
-            self.ground.report(self.promise, event.at_us, "", event.broker, detail, place=epoch, epoch=epoch)
+            self.ground.report(self.promise, event.at_us, "", event.broker, detail, epoch=epoch)
         self._nodes[node] = max(newest, epoch)
 
     def _along_the_log(self, event: BecameLeader | BecameFollower | Truncated) -> None:
@@ -110,7 +110,7 @@ class EpochMonotonicity(Property):
         if not rising or (entries and entries[-1][1] > log.leo):
             detail = f"the epoch cache of broker {broker} is {listed(entries)} with LEO {log.leo}"
             self.ground.report(
-                self.promise, event.at_us, partition, broker, detail, place=log.leo, offsets=(entries[-1][1], log.leo),
+                self.promise, event.at_us, partition, broker, detail, offsets=(entries[-1][1], log.leo),
                 epoch=entries[-1][0],
             )  # fmt: skip
         written = [(log.lineages.by_id[stint].epoch, start) for start, stint in log.extents]
@@ -118,7 +118,7 @@ class EpochMonotonicity(Property):
         if fallen is not None:
             detail = f"the log of broker {broker} has batches of epochs {listed(epoch for epoch, _start in written)}"
             self.ground.report(
-                self.promise, event.at_us, partition, broker, detail, place=log.leo, offsets=(fallen[1], log.leo),
+                self.promise, event.at_us, partition, broker, detail, fault="log", offsets=(fallen[1], log.leo),
                 epoch=fallen[0], when=(ALONG_THE_LOG,),
             )  # fmt: skip
 

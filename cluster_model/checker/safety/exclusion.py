@@ -58,6 +58,6 @@ class UncleanExclusion(Property):
                 f"leader {state.leader}, ISR {listed(state.isr)}, ELR {listed(state.elr)}"
             )
             self.ground.report(
-                self.promise, now, name, broker, detail, place=state.partition_epoch,
+                self.promise, now, name, broker, detail,
                 offsets=(replica.log.leo, -1), epoch=state.leader_epoch,
             )  # fmt: skip

@@ -40,7 +40,7 @@ class Ground:
         self.plane = plane
         self.excuses = Excuses(world)
         self._emit = emit
-        self._reported: dict[tuple[str, str, int, int], int] = {}
+        self._reported: dict[tuple[str, str, str, int, int], None] = {}
         self.violations: dict[str, int] = {}
         """Property → how many violations."""
         self.unexpected: dict[str, int] = {}
@@ -58,13 +58,16 @@ class Ground:
         broker: int,
         detail: str,
         *,
-        place: int,
+        fault: str = "",
         offsets: tuple[int, int] = (-1, -1),
         epoch: int = -1,
         when: tuple[str, ...] = (),
         cause: str = "",
     ) -> None:
-        """A violation; the same one (property, partition, broker, ``place``) is told once.
+        """A violation, told when the fault is first seen and never again.
+
+        It is the same one as long as property, ``fault``, partition, broker and leader epoch are the same: what it does
+        to one record after another is no other fault. ``fault`` tells apart what else can be wrong in one property.
 
         A person who decides by hand may have a replica lead that lost its log, as no controller would that sees it
         come back: what only that explains is known, and says so.
@@ -72,10 +75,10 @@ class Ground:
         known = promise.known(self.world.profile, when)
         if self.plane is None and LOSSY in when and not known:
             known = BY_HAND
-        key = (promise.name, partition, broker, place)
+        key = (promise.name, fault, partition, broker, epoch)
         if key in self._reported:
             return
-        self._reported[key] = at_us
+        self._reported[key] = None
         self.violations[promise.name] = self.violations.get(promise.name, 0) + 1
         if not known:
             self.unexpected[promise.name] = self.unexpected.get(promise.name, 0) + 1
@@ -83,13 +86,14 @@ class Ground:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        tables = (self._reported, self.violations, self.unexpected)
-        return (*(tuple(table.items()) for table in tables), self.excuses.save())
+        tables = (self.violations, self.unexpected)
+        return (tuple(self._reported), *(tuple(table.items()) for table in tables), self.excuses.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         reported, violations, unexpected, excuses = saved
-        self._reported, self.violations, self.unexpected = dict(reported), dict(violations), dict(unexpected)
+        self._reported = dict.fromkeys(reported)
+        self.violations, self.unexpected = dict(violations), dict(unexpected)
         self.excuses.load(excuses)
 
 

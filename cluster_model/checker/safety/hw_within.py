@@ -68,7 +68,7 @@ class HwWithin(Property):
     def _fell(self, partition: str, broker: int, hw: int, epoch: int, now: int) -> None:
         before = self._hws[partition][broker]
         detail = f"broker {broker} lowered its HW from {before} to {hw} within epoch {epoch}"
-        self.ground.report(self.promise, now, partition, broker, detail, place=hw, offsets=(hw, before), epoch=epoch)
+        self.ground.report(self.promise, now, partition, broker, detail, offsets=(hw, before), epoch=epoch)
 
     def forget(self, partition: str) -> None:
         """It is deleted."""

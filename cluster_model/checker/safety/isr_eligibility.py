@@ -36,8 +36,7 @@ class IsrEligibility(Property):
             if broker not in event.previous_isr and not self._is_active(broker):
                 detail = f"broker {broker} joined the ISR {listed(event.isr)}, and is fenced or shutting down"
                 self.ground.report(
-                    self.promise, event.at_us, event.partition, broker, detail, place=event.partition_epoch,
-                    epoch=event.leader_epoch,
+                    self.promise, event.at_us, event.partition, broker, detail, epoch=event.leader_epoch,
                 )  # fmt: skip
 
     def _elected(self, event: LeaderElected) -> None:
@@ -55,8 +54,7 @@ class IsrEligibility(Property):
                     f"fenced or shutting down"
                 )
                 self.ground.report(
-                    self.promise, event.at_us, event.partition, broker, detail, place=event.partition_epoch,
-                    epoch=event.leader_epoch,
+                    self.promise, event.at_us, event.partition, broker, detail, epoch=event.leader_epoch,
                 )  # fmt: skip
 
     def _is_active(self, broker: int) -> bool:
@@ -73,6 +71,5 @@ class IsrEligibility(Property):
             if broker in isr and (profile.elr or len(isr) > 1):
                 detail = f"broker {broker} is fenced, and stays in the ISR {listed(isr)}"
                 self.ground.report(
-                    self.promise, event.at_us, name, broker, detail, place=record.partition_epoch,
-                    epoch=record.leader_epoch,
+                    self.promise, event.at_us, name, broker, detail, epoch=record.leader_epoch,
                 )  # fmt: skip

@@ -56,6 +56,4 @@ class LeaderInIsr(Property):
 
     def _report(self, event: Decision, broker: int, detail: str, when: tuple[str, ...] = ()) -> None:
         epoch = event.leader_epoch
-        self.ground.report(
-            self.promise, event.at_us, event.partition, broker, detail, place=epoch, epoch=epoch, when=when
-        )
+        self.ground.report(self.promise, event.at_us, event.partition, broker, detail, epoch=epoch, when=when)

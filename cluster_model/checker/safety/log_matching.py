@@ -69,7 +69,10 @@ class LogMatching(Property):
                     f"brokers {record.leader} and {broker} are in sync with HW {leader.hw}, and hold different records "
                     f"from offset {start} to {end - 1}"
                 )
-                self._report(partition, broker, (start, end), now, detail, leader.log.lineage_at(start).epoch)
+                # Whoever leads later sees the same fault from the other side: the newer of the two tells which it is.
+                epochs = (leader.log.lineage_at(start).epoch, replica.log.lineage_at(start).epoch)
+                when = self.ground.circumstances(partition, epochs[0])
+                self._report(partition, broker, (start, end), now, detail, max(epochs), when)
 
     def _match(self, partition: str, one: Replica, other: Replica, now: int) -> None:
         """The same epoch at an offset, and other records at or below it."""
@@ -85,13 +88,20 @@ class LogMatching(Property):
                 f"brokers {one.broker} and {other.broker} both have records of epoch {epoch}, and hold different "
                 f"records from offset {start} to {end - 1}"
             )
-            self._report(partition, max(one.broker, other.broker), (start, end), now, detail, epoch)
+            when = self.ground.circumstances(partition, epoch)
+            self._report(partition, max(one.broker, other.broker), (start, end), now, detail, epoch, when)
 
-    def _report(self, partition: str, broker: int, offsets: tuple[int, int], now: int, detail: str, epoch: int) -> None:
-        when = self.ground.circumstances(partition, epoch)
-        self.ground.report(
-            self.promise, now, partition, broker, detail, place=offsets[0], offsets=offsets, epoch=epoch, when=when
-        )
+    def _report(
+        self,
+        partition: str,
+        broker: int,
+        offsets: tuple[int, int],
+        now: int,
+        detail: str,
+        epoch: int,
+        when: tuple[str, ...],
+    ) -> None:
+        self.ground.report(self.promise, now, partition, broker, detail, offsets=offsets, epoch=epoch, when=when)
 
 
 def _agreed_epoch(one: ReplicaLog, other: ReplicaLog, start: int) -> int:

@@ -37,6 +37,5 @@ class MaximalIsr(Property):
                 f"leader {record.leader} goes by the ISR {listed(maximal)}, and {listed(lacking)} are committed too"
             )
             self.ground.report(
-                self.promise, event.at_us, name, record.leader, detail, place=record.partition_epoch,
-                epoch=record.leader_epoch,
+                self.promise, event.at_us, name, record.leader, detail, epoch=record.leader_epoch,
             )  # fmt: skip

@@ -55,7 +55,7 @@ class MinIsr(Property):
             f"{replica.min_isr}"
         )
         self.ground.report(
-            self.promise, event.at_us, partition, event.broker, detail, place=epoch, offsets=(hw - 1, hw), epoch=epoch,
+            self.promise, event.at_us, partition, event.broker, detail, fault="HW", offsets=(hw - 1, hw), epoch=epoch,
             when=(HIGH_WATERMARK,),
         )  # fmt: skip
         if len(leadership.maximal_isr) < replica.min_isr:
@@ -98,7 +98,7 @@ class MinIsr(Property):
             f"{replica.hw}"
         )
         self.ground.report(
-            self.promise, event.at_us, event.partition, replica.broker, detail, place=-1 - replica.leader_epoch,
+            self.promise, event.at_us, event.partition, replica.broker, detail, fault="too early",
             offsets=(start, last), epoch=replica.leader_epoch,
         )  # fmt: skip
 
@@ -125,7 +125,7 @@ class MinIsr(Property):
                 f"ISR {listed(leadership.isr)}, and min.insync.replicas is {replica.min_isr}"
             )
             self.ground.report(
-                self.promise, event.at_us, event.partition, broker, detail, place=-1 - epoch,
+                self.promise, event.at_us, event.partition, broker, detail, fault="too few",
                 offsets=(event.log_offset, last), epoch=epoch,
             )  # fmt: skip
 

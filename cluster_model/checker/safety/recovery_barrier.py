@@ -29,6 +29,5 @@ class RecoveryBarrier(Property):
         if state.recovering and len(state.isr) > 1:
             detail = f"leader {state.leader} is recovering from an unclean election, and the ISR is {listed(state.isr)}"
             self.ground.report(
-                self.promise, event.at_us, event.partition, state.leader, detail, place=state.partition_epoch,
-                epoch=state.leader_epoch,
+                self.promise, event.at_us, event.partition, state.leader, detail, epoch=state.leader_epoch,
             )  # fmt: skip

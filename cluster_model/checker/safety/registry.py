@@ -10,6 +10,7 @@ from cluster_model.checker.safety.exclusion import UncleanExclusion
 from cluster_model.checker.safety.ground import Property
 from cluster_model.checker.safety.hw_within import HwWithin
 from cluster_model.checker.safety.isr_eligibility import IsrEligibility
+from cluster_model.checker.safety.keeps_newest import KeepsNewest
 from cluster_model.checker.safety.leader_completeness import LeaderCompleteness
 from cluster_model.checker.safety.leader_in_isr import LeaderInIsr
 from cluster_model.checker.safety.log_matching import LogMatching
@@ -26,7 +27,7 @@ from cluster_model.checker.safety.zombie_fencing import ZombieFencing
 PROPERTIES: Final[tuple[type[Property], ...]] = (
     LogMatching, LeaderCompleteness, WeakIsr, AcksAllDurability, AcksOneBounded, LogBounds, SingleLeader, LeaderInIsr,
     EpochMonotonicity, HwWithin, StableReads, MaximalIsr, IsrEligibility, RecoveryBarrier, ZombieFencing, MinIsr,
-    UncleanExclusion, TrueHw,
+    UncleanExclusion, TrueHw, KeepsNewest,
 )  # fmt: skip
 
 PROMISES: Final[dict[str, Promise]] = {each.promise.name: each.promise for each in PROPERTIES}

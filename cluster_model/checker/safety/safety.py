@@ -20,6 +20,7 @@ from cluster_model.events import (
     BecameLeader,
     Event,
     HwAdvanced,
+    LogCleaned,
     LogStartMoved,
     PartitionDeleted,
     RecordsAcked,
@@ -127,7 +128,9 @@ class Safety:
             return
         if (
             self._reborn
-            and isinstance(event, BecameLeader | BecameFollower | Truncated | LogStartMoved | SegmentRolled)
+            and isinstance(
+                event, BecameLeader | BecameFollower | Truncated | LogStartMoved | SegmentRolled | LogCleaned
+            )
             and self._is_past(event.partition, event.broker)
         ):
             return

@@ -46,9 +46,7 @@ class SingleLeader(Property):
         if known != broker:
             detail = f"brokers {known} and {broker} both appended as leader in epoch {epoch}"
             offsets = (event.log_offset, event.log_offset + event.count)
-            self.ground.report(
-                self.promise, event.at_us, event.partition, broker, detail, place=epoch, offsets=offsets, epoch=epoch
-            )
+            self.ground.report(self.promise, event.at_us, event.partition, broker, detail, offsets=offsets, epoch=epoch)
 
     def forget(self, partition: str) -> None:
         """It is deleted."""

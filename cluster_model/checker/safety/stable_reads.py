@@ -77,7 +77,8 @@ class StableReads(Property):
             detail = (
                 f"{event.client} was handed records up to offset {end - 1}, and no HW ever exposed is above {exposed}"
             )
-            self._report(partition, event.broker, (max(start, exposed), end), event, detail, lineage.epoch)
+            offsets = (max(start, exposed), end)
+            self._report(partition, event.broker, offsets, event, detail, lineage.epoch, f"above, {event.client}")
             return
         extents = self._exposed[partition]  # It is there: something was exposed.
         if start < extents[0][0]:
@@ -89,7 +90,7 @@ class StableReads(Property):
                 f"{event.client} was handed records of epoch {lineage.epoch} at offset {start}, and others had been "
                 f"exposed there"
             )
-            self._report(partition, event.broker, (start, end), event, detail, lineage.epoch)
+            self._report(partition, event.broker, (start, end), event, detail, lineage.epoch, f"other, {event.client}")
 
     def _in_another_stint(self, partition: str, replica: Replica, hw: int, event: HwAdvanced) -> None:
         self._compare(partition, replica, event, self._ends.get(partition, 0))
@@ -145,10 +146,11 @@ class StableReads(Property):
         event: LeaderElected | BecameLeader | HwAdvanced | RecordsRead,
         detail: str,
         epoch: int,
+        fault: str = "",
     ) -> None:
         when = self.ground.circumstances(partition, epoch)
         self.ground.report(
-            self.promise, event.at_us, partition, broker, detail, place=offsets[0], offsets=offsets, epoch=epoch,
+            self.promise, event.at_us, partition, broker, detail, fault=fault, offsets=offsets, epoch=epoch,
             when=when,
         )  # fmt: skip
 

@@ -71,7 +71,7 @@ class TrueHw(Property):
         )
         when = self.ground.circumstances(partition, epoch)
         self.ground.report(
-            self.promise, now, partition, leader.broker, detail, place=leader.leader_epoch, offsets=(hw, before),
+            self.promise, now, partition, leader.broker, detail, offsets=(hw, before),
             epoch=leader.leader_epoch, when=when,
         )  # fmt: skip
 

@@ -66,7 +66,7 @@ class ZombieFencing(Property):
                 if epoch < before:
                     detail = f"broker {broker} obeyed a controller of epoch {epoch}, and had heard of epoch {before}"
                     now = event.at_us  # type: ignore[attr-defined]
-                    self.ground.report(self.promise, now, "", broker, detail, place=epoch, epoch=epoch)
+                    self.ground.report(self.promise, now, "", broker, detail, epoch=epoch)
                 self._obeyed[broker] = epoch
 
     def _taken_up(self, event: BecameLeader) -> None:
@@ -99,9 +99,7 @@ class ZombieFencing(Property):
                 f"the ISR became {listed(event.isr)} on a leader's word, and nobody had taken up epoch {before} to "
                 f"propose it"
             )
-            self.ground.report(
-                self.promise, event.at_us, name, event.leader, detail, place=event.partition_epoch, epoch=before
-            )
+            self.ground.report(self.promise, event.at_us, name, event.leader, detail, epoch=before)
             return
         if by_the_way or replica is None or replica.leadership is None or replica.leader_epoch != before:
             return
@@ -112,9 +110,7 @@ class ZombieFencing(Property):
                 f"the ISR became {listed(event.isr)} on a leader's word, and leader {event.leader} of epoch {before} "
                 f"had proposed {listed(pending) if pending else 'nothing'}"
             )
-            self.ground.report(
-                self.promise, event.at_us, name, event.leader, detail, place=event.partition_epoch, epoch=before
-            )
+            self.ground.report(self.promise, event.at_us, name, event.leader, detail, epoch=before)
 
     def forget(self, partition: str) -> None:
         """It is deleted."""
