@@ -56,11 +56,11 @@ class World:
 
     def true_leader(self, partition: str) -> Replica | None:
         """The replica that the controller has lead, None while nobody does."""
-        record = self.record(partition)
-        if record.leader < 0:
+        state = (self.records.get(partition) or self.record(partition)).state
+        if state.leader < 0:
             return None
-        replica = self.replicas[partition].get(record.leader)
-        return None if replica is None or replica.topic_id != record.topic_id else replica
+        replica = self.replicas[partition].get(state.leader)
+        return None if replica is None or replica.topic_id != state.topic_id else replica
 
     def shown(self, partition: str) -> Replica | None:
         """The leader's replica, else one that may speak for it; None while no broker has made any."""

@@ -9,15 +9,15 @@ from cluster_model.log.compare import Range, subtract
 class RangeSet:
     """Offsets as disjoint ascending ranges; neighbours merge."""
 
-    __slots__ = ("_ends", "_starts")
+    __slots__ = ("ends", "starts")
 
     def __init__(self) -> None:
-        self._starts: list[int] = []
-        self._ends: list[int] = []
+        self.starts: list[int] = []
+        self.ends: list[int] = []
 
     def add(self, start: int, end: int) -> bool:
         """Put a range in; False when it was in already."""
-        starts, ends = self._starts, self._ends
+        starts, ends = self.starts, self.ends
         if ends and ends[-1] == start:
             ends[-1] = end
             return True
@@ -35,17 +35,9 @@ class RangeSet:
             del starts[index + 1]
         return True
 
-    def extend(self, start: int, end: int) -> bool:
-        """Put a range in if it begins where the last one ends; False where it does not."""
-        ends = self._ends
-        if ends and ends[-1] == start:
-            ends[-1] = end
-            return True
-        return False
-
     def remove(self, start: int, end: int) -> None:
         """Take a range out, as far as it is in."""
-        starts, ends = self._starts, self._ends
+        starts, ends = self.starts, self.ends
         if not starts or start >= ends[-1]:
             return
         if len(starts) == 1 and start <= starts[0] < end < ends[0]:
@@ -56,38 +48,38 @@ class RangeSet:
 
     def overlaps(self, start: int, end: int) -> bool:
         """Whether any of a range is in."""
-        ends = self._ends
+        ends = self.ends
         if not ends or start >= ends[-1]:
             return False
         index = bisect_right(ends, start)
-        return self._starts[index] < end
+        return self.starts[index] < end
 
     @property
     def entries(self) -> int:
         """Ranges that it takes."""
-        return len(self._starts)
+        return len(self.starts)
 
     @property
     def size(self) -> int:
         """How many offsets."""
-        return sum(self._ends) - sum(self._starts)
+        return sum(self.ends) - sum(self.starts)
 
     @property
     def gaps(self) -> int:
         """How many are missing between the first and the last."""
-        return sum(self._starts[1:]) - sum(self._ends[:-1])
+        return sum(self.starts[1:]) - sum(self.ends[:-1])
 
     def ranges(self) -> list[Range]:
         """All of it."""
-        return list(zip(self._starts, self._ends, strict=True))
+        return list(zip(self.starts, self.ends, strict=True))
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (tuple(self._starts), tuple(self._ends))
+        return (tuple(self.starts), tuple(self.ends))
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self._starts, self._ends = list(saved[0]), list(saved[1])
+        self.starts, self.ends = list(saved[0]), list(saved[1])
 
 
 class AckedRecords:
@@ -109,6 +101,10 @@ class AckedRecords:
         ranges = self.by_stint.get(stint)
         if ranges is None:
             ranges = self.by_stint[stint] = RangeSet()
+        ends = ranges.ends
+        if ends and ends[-1] == start:  # nearly always: add() would do the same
+            ends[-1] = end
+            return True
         return ranges.add(start, end)
 
     def commit(self, stint: int, start: int, end: int) -> None:
@@ -117,7 +113,11 @@ class AckedRecords:
         ranges = self.committed.get(stint)
         if ranges is None:
             ranges = self.committed[stint] = RangeSet()
-        ranges.add(start, end)
+        ends = ranges.ends
+        if ends and ends[-1] == start:
+            ends[-1] = end
+        else:
+            ranges.add(start, end)
 
     def committed_in(self, stint: int) -> list[Range]:
         """The offsets of a stint that could have been read."""

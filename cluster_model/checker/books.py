@@ -39,11 +39,14 @@ class Told(NamedTuple):
 class Account:
     """One client's records in one partition."""
 
-    __slots__ = ("blind", "ranges", "told", "unnumbered")
+    __slots__ = ("blind", "ranges", "sent", "told", "totals", "unnumbered")
 
-    def __init__(self) -> None:
+    def __init__(self, totals: list[int]) -> None:
+        self.totals = totals
+        """Of its client, over all partitions."""
         self.ranges = (RangeSet(), RangeSet(), RangeSet(), RangeSet(), RangeSet())
         """By column."""
+        self.sent = self.ranges[SENT]
         self.told = RangeSet()
         """Numbers with an outcome."""
         self.blind = RangeSet()
@@ -65,9 +68,9 @@ class Account:
         return (tuple([each.save() for each in (*self.ranges, self.told, self.blind)]), tuple(self.unnumbered))
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "Account":
+    def loaded(cls, saved: tuple[Any, ...], totals: list[int]) -> "Account":
         """Undo of :meth:`save`."""
-        account = cls()
+        account = cls(totals)
         sets, unnumbered = saved
         account.unnumbered = list(unnumbered)
         for ranges, state in zip((*account.ranges, account.told, account.blind), sets, strict=True):
@@ -95,36 +98,42 @@ class Books:
     def sent(self, client: str, partition: str, sequence: int, count: int) -> None:
         """Records were handed over; ``sequence`` -1: they never got a number."""
         account = self._account(client, partition)
-        self.totals[client][SENT] += count
-        if sequence < 0:
+        account.totals[SENT] += count
+        ends, told = account.sent.ends, account.told.ends
+        if ends and ends[-1] == sequence and (not told or told[-1] <= sequence):  # almost always: the next ones
+            ends[-1] = sequence + count
+        elif sequence < 0:
             account.unnumbered[SENT] += count
         else:
             end = sequence + count
             if account.told.overlaps(sequence, end):  # an application hands over again what it was told of before
                 for ranges in (account.told, *account.ranges[ACKED:]):
                     ranges.remove(sequence, end)
-            account.ranges[SENT].add(sequence, end)
+            account.sent.add(sequence, end)
 
     def ended(self, column: int, client: str, partition: str, sequence: int, count: int) -> None:
         """An outcome was told."""
         account = self._account(client, partition)
-        if sequence < 0:
-            account.unnumbered[column] += count
-            self.totals[client][column] += count
-            return
         end = sequence + count
-        if account.told.extend(sequence, end):  # almost always: what comes next, told in its turn
+        ends = account.told.ends
+        if ends and ends[-1] == sequence:  # almost always: what comes next, told in its turn
+            ends[-1] = end
+            ends = account.ranges[column].ends
+            if ends and ends[-1] == sequence:
+                ends[-1] = end
+            else:
+                account.ranges[column].add(sequence, end)
+        elif sequence < 0:
+            account.unnumbered[column] += count
+        elif account.told.overlaps(sequence, end):
+            self._again(column, account, (sequence, end))
+            return
+        else:
+            account.told.add(sequence, end)
             account.ranges[column].add(sequence, end)
-            self.totals[client][column] += count
-            return
-        if account.told.overlaps(sequence, end):
-            self._again(column, client, account, (sequence, end))
-            return
-        account.told.add(sequence, end)
-        account.ranges[column].add(sequence, end)
-        self.totals[client][column] += count
+        account.totals[column] += count
 
-    def _again(self, column: int, client: str, account: Account, told: Range) -> None:
+    def _again(self, column: int, account: Account, told: Range) -> None:
         fresh = subtract([told], account.told.ranges())
         again = subtract([told], fresh)
         self.contradicted += length(again)
@@ -134,10 +143,10 @@ class Books:
             for other in (FAILED, UNKNOWN, ABORTED):
                 before = account.ranges[other].size
                 account.ranges[other].remove(start, end)
-                self.totals[client][other] -= before - account.ranges[other].size
+                account.totals[other] -= before - account.ranges[other].size
             account.told.add(start, end)
             account.ranges[column].add(start, end)
-            self.totals[client][column] += end - start
+            account.totals[column] += end - start
 
     def left(self, client: str, partition: str, sequence: int, count: int) -> None:
         """Records of acks=0 went off."""
@@ -157,7 +166,7 @@ class Books:
             self.totals[client] = [0, 0, 0, 0, 0]
         account = accounts.get(partition)
         if account is None:
-            account = accounts[partition] = Account()
+            account = accounts[partition] = Account(self.totals[client])
         return account
 
     def unplaced(self, client: str | None = None) -> list[tuple[str, str, list[Range]]]:
@@ -214,5 +223,6 @@ class Books:
         self._saved = {}
         self.totals = {client: list(counts) for client, counts in totals}
         self._accounts = {
-            client: {partition: Account.loaded(state) for partition, state in accounts} for client, accounts in table
+            client: {partition: Account.loaded(state, self.totals[client]) for partition, state in accounts}
+            for client, accounts in table
         }

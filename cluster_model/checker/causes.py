@@ -35,32 +35,26 @@ class Run:
 def runs_of(lineage: Lineage, start: int, end: int, committed: Sequence[Range]) -> list[Run]:
     """Cut ``[start, end)`` of a stint where client, acks or committed changes; ``committed`` ascends."""
     found: list[Run] = []
-    at = start
+    at = first = start
+    client, sequence, acks, readable = "", 0, 0, False  # of the run at hand, from ``first`` on
     while at < end:
         batch = lineage.batch_at(at)
-        stop = min(end, batch.end)
-        readable = False
+        stop, open_here = min(end, batch.end), False
         for low, high in committed:
             if at < high:
-                readable = low <= at
-                stop = min(stop, high if readable else max(low, at + 1))
+                open_here = low <= at
+                stop = min(stop, high if open_here else max(low, at + 1))
                 break
-        run = Run(lineage.id, at, stop, batch.client, batch.sequence + at - batch.base, batch.acks, readable)
-        if found and _continues(found[-1], run):
-            run = Run(run.stint, found[-1].start, stop, run.client, found[-1].sequence, run.acks, run.committed)
-            found[-1] = run
-        else:
-            found.append(run)
+        number = batch.sequence + at - batch.base
+        if at == start:
+            client, sequence, acks, readable = batch.client, number, batch.acks, open_here
+        elif (client, acks, readable, sequence + at - first) != (batch.client, batch.acks, open_here, number):
+            found.append(Run(lineage.id, first, at, client, sequence, acks, readable))
+            first, client, sequence, acks, readable = at, batch.client, number, batch.acks, open_here
         at = stop
+    if first < at:
+        found.append(Run(lineage.id, first, at, client, sequence, acks, readable))
     return found
-
-
-def _continues(one: Run, other: Run) -> bool:
-    return (
-        one.end == other.start
-        and (one.client, one.acks, one.committed) == (other.client, other.acks, other.committed)
-        and one.sequence + one.end - one.start == other.sequence
-    )
 
 
 @dataclass(frozen=True, slots=True)

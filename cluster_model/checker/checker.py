@@ -90,22 +90,15 @@ class Checker:
             OffsetsCommitted: self._offsets_committed,
             ProduceRetried: _ignored,
         }
-        if self._heard:
-            witness = self.witness.listening
-            told: dict[type[TraceEvent], Callable[[Any], None]] = {
-                RecordsSent: witness.sent,
-                RecordsAcked: witness.acked,
-                RecordsAborted: witness.aborted,
-                RecordsRead: witness.read,
-                RecordsAbandoned: witness.abandoned,
-                OffsetsCommitted: witness.committed,
-            }
-            heard |= {kind: _both(heard[kind], tell) for kind, tell in told.items()}
         return heard
 
     def _sent(self, event: RecordsSent) -> None:
-        self.ledger.sent(event)
-        self._time(event.at_us)
+        self.ledger.books.sent(event.client, event.partition, event.sequence, event.count)
+        liveness = self.liveness
+        if liveness is not None and event.at_us >= liveness.next_us:
+            liveness.look(event.at_us)
+        if self._heard:
+            self.witness.listening.sent(event)
 
     def _refused(self, event: ProduceRefused) -> None:
         self.casebook.attempts.refused(event)
@@ -114,6 +107,8 @@ class Checker:
     def _offsets_committed(self, event: OffsetsCommitted) -> None:
         self.casebook.readers.committed(event)
         self._time(event.at_us)
+        if self._heard:
+            self.witness.listening.committed(event)
 
     def _time(self, now: int) -> None:
         """It has passed: perhaps something is overdue."""
@@ -125,23 +120,34 @@ class Checker:
         self.ledger.aborted(event)
         self.transacted.aborted(event)
         self.transacted.changes += 1
+        if self._heard:
+            self.witness.listening.aborted(event)
 
     def _acked(self, event: RecordsAcked) -> None:
         self.ledger.acked(event)
         self.transacted.changes += 1
-        self.invariants.acked(event)
+        if event.acks < 0:
+            self.invariants.min_isr.acked(event)
+        if self._heard:
+            self.witness.listening.acked(event)
 
     def _read(self, event: RecordsRead) -> None:
         self.readings.handed(event)
         self.casebook.readers.read(event)
         self.invariants.read(event)
+        if self._heard:
+            self.witness.listening.read(event)
 
     def _left_behind(self, event: RecordsAbandoned) -> None:
         self.readings.left_behind(event)
         self.casebook.readers.left_behind(event)
+        if self._heard:
+            self.witness.listening.abandoned(event)
 
     def _appended(self, event: Appended) -> None:
-        self.ledger.appended(event)
+        if event.acks == 0:
+            self.ledger.placed(event)
+        self.ledger.repeats.appended(event)
         self.transacted.changes += 1
         self.invariants.appended(event)
 
@@ -227,16 +233,6 @@ class Checker:
         self.casebook.load(casebook)
         if self.liveness is not None:
             self.liveness.load(liveness)
-
-
-def _both(first: Callable[[Any], None], second: Callable[[Any], None]) -> Callable[[Any], None]:
-    """One after the other."""
-
-    def told(event: TraceEvent) -> None:
-        first(event)
-        second(event)
-
-    return told
 
 
 def _ignored(_event: TraceEvent) -> None:

@@ -11,12 +11,12 @@ from cluster_model.log.lineage import Lineage
 class Deleted:
     """By partition and stint; of partitions that are gone, what was lost before that, by client and partition."""
 
-    __slots__ = ("_buried", "_purged", "_topics")
+    __slots__ = ("_buried", "_purged", "topics")
 
     def __init__(self) -> None:
         self._purged: dict[tuple[str, int], RangeSet] = {}
         """(partition, stint) → offsets."""
-        self._topics: dict[str, int] = {}
+        self.topics: dict[str, int] = {}
         """Partition → the newest topic id of its name that was deleted."""
         self._buried: dict[tuple[str, str], tuple[RangeSet, RangeSet]] = {}
         """(client, partition) → numbers of records that were lost before it was deleted, and committed ones of them."""
@@ -41,16 +41,12 @@ class Deleted:
 
     def dropped(self, partition: str, topic_id: int) -> None:
         """A partition is gone."""
-        self._topics[partition] = topic_id
+        self.topics[partition] = topic_id
         self._purged = {key: purged for key, purged in self._purged.items() if key[0] != partition}
 
     def is_past(self, partition: str, lineage: Lineage) -> bool:
         """Whether records went with a topic: news of them may come later than that."""
-        return bool(self._topics) and lineage.topic_id <= self._topics.get(partition, -1)
-
-    def any_topic(self, partition: str) -> bool:
-        """Whether a partition of this name was ever deleted."""
-        return partition in self._topics
+        return bool(self.topics) and lineage.topic_id <= self.topics.get(partition, -1)
 
     def buried(self, client: str | None, *, committed: bool) -> int:
         """Lost records of deleted partitions, of one client or of all."""
@@ -75,14 +71,14 @@ class Deleted:
         """All state."""
         return (
             tuple([(key, purged.save()) for key, purged in self._purged.items()]),
-            tuple(self._topics.items()),
+            tuple(self.topics.items()),
             tuple([(key, lost.save(), read.save()) for key, (lost, read) in self._buried.items()]),
         )
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         purged, topics, buried = saved
-        self._topics = dict(topics)
+        self.topics = dict(topics)
         self._purged, self._buried = {}, {}
         for key, state in purged:
             self._purged[key] = RangeSet()

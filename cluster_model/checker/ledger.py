@@ -33,7 +33,6 @@ from cluster_model.events import (
     RecordsFailed,
     RecordsLost,
     RecordsMissing,
-    RecordsSent,
     RecordsUnknown,
     ReplicaDeleted,
     TraceEvent,
@@ -96,10 +95,6 @@ class Ledger:
         self.exposed.forget(partition)
         self.repeats.forget(partition)
 
-    def sent(self, event: RecordsSent) -> None:
-        """A client made records."""
-        self.books.sent(event.client, event.partition, event.sequence, event.count)
-
     def failed(self, event: RecordsFailed) -> None:
         """A client was told that its records are not written."""
         self.books.ended(FAILED, event.client, event.partition, event.sequence, event.count)
@@ -120,13 +115,7 @@ class Ledger:
         elif event.acks == 0:
             self.books.left(event.client, event.partition, event.sequence, event.count)
 
-    def appended(self, event: Appended) -> None:
-        """A leader wrote records."""
-        if event.acks == 0:
-            self._placed(event)
-        self.repeats.appended(event)
-
-    def _placed(self, event: Appended) -> None:
+    def placed(self, event: Appended) -> None:
         """An acks=0 record reached a leader's log: from here its identity is known."""
         self.books.arrived(event.client, event.partition, event.sequence, event.count)
         lineage = self._world.replicas[event.partition][event.broker].log.lineage_at(event.log_offset)
@@ -140,17 +129,18 @@ class Ledger:
             self._acknowledged_in_vain(event.partition, lineage.id, (event.log_offset, end), leader, event)
 
     def _acknowledged(self, event: RecordsAcked) -> None:
-        end = event.log_offset + event.count
-        if self.deletions.any_topic(event.partition):
-            lineage = self._world.lineages[event.partition].by_id[event.stint]
-            if self.deletions.is_past(event.partition, lineage):
+        partition, stint, start = event.partition, event.stint, event.log_offset
+        end = start + event.count
+        if partition in self.deletions.topics:
+            lineage = self._world.lineages[partition].by_id[stint]
+            if self.deletions.is_past(partition, lineage):
                 return
-        if not self._acked[event.partition].add(event.stint, event.log_offset, end):
+        if not self._acked[partition].add(stint, start, end):
             return
-        self._vouch(event.partition, event.stint, event.log_offset, end)
-        leader = self._world.true_leader(event.partition)
-        if leader is not None and (leader.damages or not leader.log.holds(event.stint, event.log_offset, end)):
-            self._acknowledged_in_vain(event.partition, event.stint, (event.log_offset, end), leader, event)
+        self._vouch(partition, stint, start, end)
+        leader = self._world.true_leader(partition)
+        if leader is not None and (leader.damages or not leader.log.holds(stint, start, end)):
+            self._acknowledged_in_vain(partition, stint, (start, end), leader, event)
 
     def _vouch(self, partition: str, stint: int, start: int, end: int) -> None:
         """Remember which ISR stood behind an acknowledgement."""

@@ -92,8 +92,11 @@ class ReaderEvents:
         handed = stints.get(event.stint)
         if handed is None:
             handed = stints[event.stint] = Spans()
-        start, end = event.log_offset, event.end_offset
-        if handed.ends and handed.ends[-1] != start and event.stint >= 0:
+        start, end, ends = event.log_offset, event.end_offset, handed.ends
+        if ends and ends[-1] == start:
+            ends[-1] = end
+            return
+        if ends and event.stint >= 0:
             start, end = handed.bridged(
                 start, end, self._world.lineages[event.partition].by_id[event.stint].markers_only
             )

@@ -36,11 +36,15 @@ class Readings:
         ranges = self._handed.get(key)
         if ranges is None:
             ranges = self._handed[key] = Spans()
-        if key in self._abandoned:
-            self._take_up(key, event.log_offset, event.log_offset + event.count)
         start, end = event.log_offset, event.log_offset + event.count
+        if self._abandoned and key in self._abandoned:
+            self._take_up(key, start, end)
+        ends = ranges.ends
+        if ends and ends[-1] == start:  # nearly always: the next ones
+            ends[-1] = end
+            return
         low, high = start, end
-        if ranges.ends and ranges.ends[-1] != start and event.stint >= 0:
+        if ends and event.stint >= 0:
             low, high = self._bridged(ranges, event)
         fresh = ranges.add(low, high)
         repeated = event.count - (length(fresh) - (start - low) - (high - end))

@@ -6,17 +6,47 @@ Vouching = tuple[int, int, tuple[int, ...]]
 """(start, end, ISR) as of the acknowledgement of these offsets."""
 
 
+class _Open:
+    """Offsets of one stint that the same ISR stands behind so far."""
+
+    __slots__ = ("end", "isr", "start", "stint")
+
+    def __init__(self, stint: int, start: int, end: int, isr: tuple[int, ...]) -> None:
+        self.stint = stint
+        self.start = start
+        self.end = end
+        self.isr = isr
+
+
 class Vouched:
     """By partition and the stint that wrote the records."""
 
-    __slots__ = ("_entries",)
+    __slots__ = ("_entries", "_open")
 
     def __init__(self) -> None:
         self._entries: dict[tuple[str, int], tuple[Vouching, ...]] = {}
+        self._open: dict[str, _Open] = {}
+        """What is vouched for behind the last entry of one stint of a partition, and goes on: it is entered late."""
 
     def note(self, partition: str, stint: int, start: int, end: int, isr: tuple[int, ...]) -> None:
         """Records were acknowledged while the leader went by this ISR."""
-        key = (partition, stint)
+        run = self._open.get(partition)
+        if run is not None:
+            if run.end == start and run.stint == stint and run.isr == isr:
+                run.end = end
+                return
+            self._close(partition, run)
+        self._open[partition] = _Open(stint, start, end, isr)
+
+    def _close(self, partition: str, run: "_Open") -> None:
+        del self._open[partition]
+        self._enter((partition, run.stint), run.start, run.end, run.isr)
+
+    def _settle(self) -> None:
+        for partition, run in tuple(self._open.items()):
+            self._close(partition, run)
+
+    def _enter(self, key: tuple[str, int], start: int, end: int, isr: tuple[int, ...]) -> None:
         known = self._entries.get(key, ())
         if known:
             first, last, stood = known[-1]
@@ -37,26 +67,32 @@ class Vouched:
 
     def isr_at(self, partition: str, stint: int, offset: int) -> tuple[int, ...]:
         """The ISR behind a record, empty for one that was never acknowledged."""
-        entries = self._entries.get((partition, stint), ())
+        entries = self.entries(partition, stint)
         return next((isr for start, end, isr in reversed(entries) if start <= offset < end), ())
 
     def entries(self, partition: str, stint: int) -> tuple[Vouching, ...]:
         """All of a stint's, in the order of their offsets."""
+        if self._open:
+            self._settle()
         return self._entries.get((partition, stint), ())
 
     @property
     def count(self) -> int:
         """Entries of all stints."""
+        self._settle()
         return sum(map(len, self._entries.values()))
 
     def forget(self, partition: str) -> None:
         """A partition is gone."""
+        self._open.pop(partition, None)
         self._entries = {key: entries for key, entries in self._entries.items() if key[0] != partition}
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
+        self._settle()
         return tuple(self._entries.items())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
+        self._open = {}
         self._entries = dict(saved)

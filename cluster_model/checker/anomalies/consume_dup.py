@@ -31,6 +31,9 @@ class Consumed:
         spans = by_strand.get(strand)
         if spans is None:
             spans = by_strand[strand] = Spans()
+        elif spans.ends and spans.ends[-1] == start:
+            spans.ends[-1] = end
+            return
         if not spans.ends or start >= spans.ends[-1]:
             self._facts.key(key).put(by_strand, strand, start, end)
             return

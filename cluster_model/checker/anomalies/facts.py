@@ -13,14 +13,6 @@ from cluster_model.checker.anomalies.spans import Spans, load_all, put, save_all
 from cluster_model.log.compare import Range
 
 
-class Fresh(NamedTuple):
-    """Part of a strand whose values have not been looked up yet."""
-
-    strand: int
-    start: int
-    end: int
-
-
 class Place(NamedTuple):
     """``size`` values of a client, from ``sequence`` on, that stand in a strand from ``offset`` on."""
 
@@ -72,16 +64,18 @@ class KeyFacts:
         """Where the key begins now: what was below has been deleted on purpose."""
         self.caught_up = True
         """Whether whoever read it last came to its end."""
-        self._fresh_log: list[Fresh] = []
-        self._fresh_read: list[Fresh] = []
+        self._fresh_log: list[list[int]] = []
+        """(strand, start, end) each, whose values have not been looked up yet."""
+        self._fresh_read: list[list[int]] = []
 
     def sends(self, client: str, sequence: int, count: int) -> None:
         """A client sends values."""
         spans = self.sent.get(client)
         if spans is None:
             spans = self.sent[client] = Spans()
-        end = sequence + count
-        if spans.extend(sequence, end):
+        end, ends = sequence + count, spans.ends
+        if ends and ends[-1] == sequence:
+            ends[-1] = end
             return
         if not spans.ends or sequence > spans.ends[-1]:
             spans.add(sequence, end)
@@ -90,15 +84,28 @@ class KeyFacts:
             put(self.again, client, low, high)
         spans.add(sequence, end)
 
+    def acked(self, client: str, sequence: int, count: int) -> None:
+        """A send was ok."""
+        spans = self.ended[OK].get(client)
+        if spans is not None and spans.ends[-1] == sequence:  # nearly always
+            spans.ends[-1] = sequence + count
+        else:
+            put(self.ended[OK], client, sequence, sequence + count)
+
     def observe(self, strand: int, start: int, end: int) -> None:
         """``[start, end)`` of a strand is part of the log."""
         spans = self.log.get(strand)
         if spans is None:
             spans = self.log[strand] = Spans()
         elif spans.ends[-1] == start:
-            if self.seen.extend(start, end):
-                spans.ends[-1] = end
-                _queue(self._fresh_log, strand, start, end)
+            seen = self.seen.ends
+            if seen and seen[-1] == start:
+                seen[-1] = spans.ends[-1] = end
+                waiting = self._fresh_log
+                if waiting and waiting[-1][2] == start and waiting[-1][0] == strand:
+                    waiting[-1][2] = end
+                else:
+                    waiting.append([strand, start, end])
                 return
         else:
             if spans.starts[-1] <= start and end <= spans.ends[-1]:
@@ -135,12 +142,22 @@ class KeyFacts:
 
     def returned(self, strand: int, start: int, end: int) -> None:
         """A poll that was ok has returned ``[start, end)`` of a strand."""
+        spans, waiting = self.read.get(strand), self._fresh_read
+        if spans is not None and spans.ends[-1] == start and waiting:
+            last = waiting[-1]
+            if last[2] == start and last[0] == strand:
+                last[2] = spans.ends[-1] = end
+                return
         for low, high in self.put(self.read, strand, start, end):
             _queue(self._fresh_read, strand, low, high)
 
     def returned_committed(self, strand: int, start: int, end: int) -> None:
         """... of a process that reads committed data only."""
-        self.put(self.read_committed, strand, start, end)
+        spans = self.read_committed.get(strand)
+        if spans is not None and spans.ends[-1] == start:
+            spans.ends[-1] = end
+        else:
+            self.put(self.read_committed, strand, start, end)
 
     def end_of(self, outcome: str, client: str, sequence: int, count: int) -> None:
         """A send has come to its end."""
@@ -151,8 +168,8 @@ class KeyFacts:
     def settle(self) -> None:
         """Look up what has not been looked up yet."""
         fresh, self._fresh_log = self._fresh_log, []
-        for each in fresh:
-            for _offset, client, sequence, count in self.payload(self.key, *each):
+        for strand, first, last in fresh:
+            for _offset, client, sequence, count in self.payload(self.key, strand, first, last):
                 end = sequence + count
                 known = self.log_values.get(client)
                 if known is None:
@@ -167,8 +184,8 @@ class KeyFacts:
                     for low, high in again.minus(new):
                         put(self.doubles, client, low, high)
         fresh, self._fresh_read = self._fresh_read, []
-        for each in fresh:
-            for _offset, client, sequence, count in self.payload(self.key, *each):
+        for strand, first, last in fresh:
+            for _offset, client, sequence, count in self.payload(self.key, strand, first, last):
                 put(self.values, client, sequence, sequence + count)
 
     @property
@@ -194,7 +211,7 @@ class KeyFacts:
             save_all(self.log), save_all(self.read), save_all(self.read_committed), self.seen.save(),
             self.contested.save(),
             save_all(self.log_values), save_all(self.doubles), save_all(self.values), self.start,
-            tuple(self._fresh_log), tuple(self._fresh_read),
+            tuple(map(tuple, self._fresh_log)), tuple(map(tuple, self._fresh_read)),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
@@ -208,7 +225,7 @@ class KeyFacts:
         self.ended = {outcome: load_all(spans) for outcome, spans in ended}
         self.seen, self.contested = Spans.loaded(seen), Spans.loaded(contested)
         self.log_values, self.doubles, self.values = load_all(log_values), load_all(doubles), load_all(values)
-        self._fresh_log, self._fresh_read = list(fresh), list(unread)
+        self._fresh_log, self._fresh_read = list(map(list, fresh)), list(map(list, unread))
 
     @property
     def entries(self) -> int:
@@ -239,11 +256,11 @@ def values_between(facts: KeyFacts, start: int, end: int) -> list[Run]:
     return sorted(found)
 
 
-def _queue(waiting: list[Fresh], strand: int, start: int, end: int) -> None:
+def _queue(waiting: list[list[int]], strand: int, start: int, end: int) -> None:
     if waiting and waiting[-1][0] == strand and waiting[-1][2] == start:
-        waiting[-1] = Fresh(strand, waiting[-1][1], end)
+        waiting[-1][2] = end
     else:
-        waiting.append(Fresh(strand, start, end))
+        waiting.append([strand, start, end])
 
 
 def _picked(run: Run, strand: int, wanted: dict[str, Spans]) -> Iterator[Place]:

@@ -113,8 +113,7 @@ class Anomalies:
         self.polls.begin(op.process)
         for read in op.reads:
             if op.type == OK:
-                at = (op.invoked_us, op.time_us)
-                self.polled((op.process, manner), read, at, moved=read.key in op.moved)
+                self.polled((op.process, manner), *read, op.invoked_us, op.time_us, moved=read.key in op.moved)
             else:
                 self.glimpsed((op.process, manner), read, op.time_us, moved=read.key in op.moved)
 
@@ -130,7 +129,7 @@ class Anomalies:
     ) -> None:  # fmt: skip
         """A send was ok; its offset -1: nobody was told."""
         facts = self.facts.key(key)
-        facts.end_of(OK, client, sequence, count)
+        facts.acked(client, sequence, count)
         if offset >= 0:
             facts.observe(strand, offset, offset + count)
             self._sent_in_order.placed(process, key, sequence, count, offset, operation, now)
@@ -142,18 +141,20 @@ class Anomalies:
         if outcome == INFO:
             self._sent_in_order.untold(process, send, operation)
 
-    def polled(self, reader: Reader, read: Read, at: tuple[int, int], *, moved: bool = False) -> None:
-        """A poll that was ok has returned something; ``at``: when it was called, and when it returned."""
-        key, strand, start, end = read
+    def polled(
+        self, reader: Reader, key: str, strand: int, start: int, end: int, called_us: int, now: int, *,
+        moved: bool = False,
+    ) -> None:  # fmt: skip
+        """A poll that was called at ``called_us`` and was ok has returned something."""
         process, manner = reader
         facts = self.facts.key(key)
         facts.observe(strand, start, end)
         facts.returned(strand, start, end)
         if COMMITTED in manner:
             facts.returned_committed(strand, start, end)
-        self.polls.polled(reader, key, start, end, at[1], moved=moved)
-        self.lags.polled(process, key, end - 1, at[0])
-        self.lags.known(key, end, at[1])
+        self.polls.polled(reader, key, start, end, now, moved=moved)
+        self.lags.polled(process, key, end - 1, called_us)
+        self.lags.known(key, end, now)
         if manner.startswith(SUBSCRIBE):
             self.consumed.polled(process, key, strand, start, end)
 

@@ -113,7 +113,8 @@ class Listening:
             if stint < self._started.get(key, 0):
                 return
             anomalies.realtime.acknowledged(client, key, sequence, count, event.log_offset, event.at_us)
-        anomalies.realtime.ended(client, key, sequence, count)
+        else:
+            anomalies.realtime.ended(client, key, sequence, count)
         operation, offset = -1, event.log_offset
         txn = self._open.get(client) if self._open else None
         if txn is not None:
@@ -166,7 +167,7 @@ class Listening:
         reader = self._readers.get(client)
         if reader is None:
             reader = self._readers[client] = (self.process(client), self._manner_of(event.group_id))
-        read = Read(key, event.stint, event.log_offset, event.end_offset)
+        stint, start, end = event.stint, event.log_offset, event.end_offset
         fresh = self._at.get(client) != now
         if fresh:
             self._at[client] = now
@@ -174,9 +175,9 @@ class Listening:
         if self._copiers and client in self._copiers:
             if fresh:
                 self._reads[client] = []
-            self._reads.setdefault(client, []).append(read)
-        if event.stint >= self._started.get(key, 0):
-            self.anomalies.polled(reader, read, (now, now))
+            self._reads.setdefault(client, []).append(Read(key, stint, start, end))
+        if stint >= self._started.get(key, 0):
+            self.anomalies.polled(reader, key, stint, start, end, now, now)
 
     def abandoned(self, event: RecordsAbandoned) -> None:
         """An application will not process what it was handed; if it lives, it asks for it again."""

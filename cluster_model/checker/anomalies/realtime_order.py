@@ -7,43 +7,55 @@ from collections import deque
 from typing import Any, Final
 
 from cluster_model.checker.anomalies.cases import Example, Tally
-from cluster_model.checker.anomalies.spans import Spans, load_all, save_all
+from cluster_model.checker.anomalies.spans import Spans
 
 NAME: Final = "realtime-order"
+
+
+class _Way:
+    """What one client sends to a key."""
+
+    __slots__ = ("ended", "waiting")
+
+    def __init__(self) -> None:
+        self.waiting: deque[tuple[int, int]] = deque()
+        """(first sequence, highest offset when it was sent), for sends of which not all have ended."""
+        self.ended = Spans()
 
 
 class RealtimeOrder:
     """By key the highest offset acknowledged, and by client the highest one at the time of each send under way."""
 
-    __slots__ = ("_ended", "_high", "_tally", "_under_way")
+    __slots__ = ("_high", "_tally", "_ways")
 
     def __init__(self, tally: Tally) -> None:
         self._tally = tally
         self._high: dict[str, int] = {}
-        self._under_way: dict[tuple[str, str], deque[tuple[int, int]]] = {}
-        """(client, key) → (first sequence, highest offset when it was sent), for sends of which not all have ended."""
-        self._ended: dict[tuple[str, str], Spans] = {}
+        self._ways: dict[tuple[str, str], _Way] = {}
+        """By (client, key)."""
 
     def sent(self, client: str, key: str, sequence: int) -> None:
         """Values from ``sequence`` on are sent."""
         high = self._high.get(key, -1)
-        waiting = self._under_way.get((client, key))
-        if waiting is None:
-            waiting = self._under_way[client, key] = deque()
+        way = self._ways.get((client, key))
+        if way is None:
+            way = self._ways[client, key] = _Way()
+        waiting = way.waiting
         if not waiting or waiting[-1][1] != high:
             waiting.append((sequence, high))
 
     def acknowledged(self, client: str, key: str, sequence: int, count: int, offset: int, now: int) -> None:
-        """... and were told to stand from ``offset`` on."""
-        high = self._high.get(key, -1)
-        if offset <= high:
-            self._late((client, key), sequence, count, offset, now)
+        """... and have come to their end: their client was told that they stand from ``offset`` on."""
+        high, who = self._high.get(key, -1), (client, key)
+        if offset <= high and who in self._ways:
+            self._late(who, sequence, count, offset, now)
         if offset + count - 1 > high:
             self._high[key] = offset + count - 1
+        self._end(who, sequence, sequence + count)
 
     def _late(self, who: tuple[str, str], sequence: int, count: int, offset: int, now: int) -> None:
         """Something behind it was acknowledged before: see whether that was so already when this was sent."""
-        starts = [(max(first, sequence), high) for first, high in self._under_way.get(who, ())]
+        starts = [(max(first, sequence), high) for first, high in self._ways[who].waiting]
         for index, (first, high) in enumerate(starts):
             end = starts[index + 1][0] if index + 1 < len(starts) else sequence + count
             late = min(end, sequence + count, sequence + high + 1 - offset) - first
@@ -55,36 +67,41 @@ class RealtimeOrder:
 
     def ended(self, client: str, key: str, sequence: int, count: int) -> None:
         """Sends have come to their end, whatever that is."""
-        who = (client, key)
-        spans = self._ended.get(who)
-        if spans is None:
-            spans = self._ended[who] = Spans()
-        if not spans.extend(sequence, sequence + count):
-            spans.add(sequence, sequence + count)
-        waiting = self._under_way.get(who)
-        below = spans.ends[0]
-        while waiting and len(waiting) > 1 and waiting[1][0] <= below:
+        self._end((client, key), sequence, sequence + count)
+
+    def _end(self, who: tuple[str, str], start: int, end: int) -> None:
+        way = self._ways.get(who)
+        if way is None:
+            way = self._ways[who] = _Way()
+        ends, waiting = way.ended.ends, way.waiting
+        if ends and ends[-1] == start:
+            ends[-1] = end
+        else:
+            way.ended.add(start, end)
+        while len(waiting) > 1 and waiting[1][0] <= ends[0]:
             waiting.popleft()
 
     def forget(self, key: str) -> None:
         """A key is gone."""
         self._high.pop(key, None)
-        self._under_way = {who: waiting for who, waiting in self._under_way.items() if who[1] != key}
-        self._ended = {who: spans for who, spans in self._ended.items() if who[1] != key}
+        self._ways = {who: way for who, way in self._ways.items() if who[1] != key}
 
     @property
     def entries(self) -> int:
         """How many sends are remembered."""
-        return sum(map(len, self._under_way.values()))
+        return sum(len(way.waiting) for way in self._ways.values())
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        under_way = tuple([(who, tuple(each)) for who, each in self._under_way.items()])
-        return (tuple(self._high.items()), under_way, save_all(self._ended))
+        ways = tuple([(who, tuple(way.waiting), way.ended.save()) for who, way in self._ways.items()])
+        return (tuple(self._high.items()), ways)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        high, under_way, ended = saved
-        self._ended = load_all(ended)
+        high, ways = saved
         self._high = dict(high)
-        self._under_way = {who: deque(each) for who, each in under_way}
+        self._ways = {}
+        for who, waiting, ended in ways:
+            way = self._ways[who] = _Way()
+            way.waiting.extend(waiting)
+            way.ended = Spans.loaded(ended)

@@ -25,16 +25,26 @@ _Chain = tuple[str, str]
 """(process, key)."""
 
 
-class Piece(NamedTuple):
-    """Values in the order of sending whose places are known; ``operation`` -1: every value is an operation."""
+class Piece:
+    """Values in the order of sending whose places are known; ``operation`` -1: every value is an operation.
 
-    start: int
-    end: int
-    first: int
-    """Offset of the first value ..."""
-    last: int
-    """... and of the last."""
-    operation: int
+    Only the last piece of a chain grows, and only where :class:`SendOrder` keeps it.
+    """
+
+    __slots__ = ("end", "first", "last", "operation", "start")
+
+    def __init__(self, start: int, end: int, first: int, last: int, operation: int) -> None:
+        self.start = start
+        self.end = end
+        self.first = first
+        """Offset of the first value ..."""
+        self.last = last
+        """... and of the last."""
+        self.operation = operation
+
+    def save(self) -> tuple[int, int, int, int, int]:
+        """All state."""
+        return (self.start, self.end, self.first, self.last, self.operation)
 
 
 class _Untold(NamedTuple):
@@ -65,8 +75,8 @@ class SendOrder:
         if chain:
             top = chain[-1]
             # Nearly always: the next batch, behind the last one.
-            if top[1] == sequence and top[3] + 1 == offset:
-                chain[-1] = Piece(top[0], end, top[2], last, operation)
+            if top.end == sequence and top.last + 1 == offset:
+                top.end, top.last, top.operation = end, last, operation
                 return
         self._insert(chain, (process, key), Piece(sequence, end, offset, last, operation), self._gaps, now)
 
@@ -146,10 +156,11 @@ class SendOrder:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (tuple([(where, tuple(chain)) for where, chain in self._chains.items()]), tuple(self._untold))
+        chains = [(where, tuple([piece.save() for piece in chain])) for where, chain in self._chains.items()]
+        return (tuple(chains), tuple(self._untold))
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         chains, untold = saved
-        self._chains = {where: list(chain) for where, chain in chains}
+        self._chains = {where: [Piece(*piece) for piece in chain] for where, chain in chains}
         self._untold = list(untold)

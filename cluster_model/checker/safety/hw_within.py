@@ -19,12 +19,12 @@ HW_WITHIN: Final = Promise(
 class HwWithin(Property):
     """Looked at with every HW that a leader tells."""
 
-    __slots__ = ("_hws",)
+    __slots__ = ("hws",)
     promise = HW_WITHIN
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
-        self._hws: dict[str, dict[int, int]] = {}
+        self.hws: dict[str, dict[int, int]] = {}
         """Partition → broker → its HW in this leadership."""
 
     def hears(self) -> Heard:
@@ -33,27 +33,27 @@ class HwWithin(Property):
 
     def hw(self, partition: str, broker: int, unknown: int) -> int:
         """A leader's HW as last heard of in this leadership."""
-        return self._hws.get(partition, {}).get(broker, unknown)
+        return self.hws.get(partition, {}).get(broker, unknown)
 
     def hw_advanced(self, event: HwAdvanced, _replica: Replica, _record: PartitionRecord) -> None:
         """Of a leader, or who believes to be one."""
-        hws = self._hws.get(event.partition)
+        hws = self.hws.get(event.partition)
         if hws is None:
-            hws = self._hws[event.partition] = {}
+            hws = self.hws[event.partition] = {}
         hw = event.hw
         if hw < hws.get(event.broker, 0):
             self._fell(event.partition, event.broker, hw, event.leader_epoch, event.at_us)
         hws[event.broker] = hw
 
     def _began(self, event: BecameLeader) -> None:
-        self._hws.setdefault(event.partition, {})[event.broker] = event.hw
+        self.hws.setdefault(event.partition, {})[event.broker] = event.hw
 
     def _ended(self, event: BecameFollower) -> None:
-        self._hws.get(event.partition, {}).pop(event.broker, None)
+        self.hws.get(event.partition, {}).pop(event.broker, None)
 
     def _cut(self, event: Truncated) -> None:
         """What a crash takes ends the leadership too; by the protocol no leader cuts its log."""
-        hws = self._hws.get(event.partition, {})
+        hws = self.hws.get(event.partition, {})
         replica = self.world.replicas[event.partition][event.broker]
         if event.broker not in hws:
             return
@@ -66,18 +66,18 @@ class HwWithin(Property):
         return self.ground.excuses.is_wounded(event.partition, event.broker)
 
     def _fell(self, partition: str, broker: int, hw: int, epoch: int, now: int) -> None:
-        before = self._hws[partition][broker]
+        before = self.hws[partition][broker]
         detail = f"broker {broker} lowered its HW from {before} to {hw} within epoch {epoch}"
         self.ground.report(self.promise, now, partition, broker, detail, offsets=(hw, before), epoch=epoch)
 
     def forget(self, partition: str) -> None:
         """It is deleted."""
-        self._hws.pop(partition, None)
+        self.hws.pop(partition, None)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return tuple([(name, tuple(hws.items())) for name, hws in self._hws.items()])
+        return tuple([(name, tuple(hws.items())) for name, hws in self.hws.items()])
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self._hws = {name: dict(hws) for name, hws in saved}
+        self.hws = {name: dict(hws) for name, hws in saved}

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from cluster_model.checker.safety.bounds import LogBounds
 from cluster_model.checker.safety.durability import AcksAllDurability
 from cluster_model.checker.safety.excuses import LISTENS, Excuses
+from cluster_model.checker.safety.glance import Glance
 from cluster_model.checker.safety.ground import Ground, HwHeard, Property, Registrations
 from cluster_model.checker.safety.hw_within import HwWithin
 from cluster_model.checker.safety.min_isr import MinIsr
@@ -13,7 +14,6 @@ from cluster_model.checker.safety.registry import PROPERTIES
 from cluster_model.checker.safety.single_leader import SingleLeader
 from cluster_model.checker.safety.stable_reads import StableReads
 from cluster_model.checker.safety.true_hw import TrueHw
-from cluster_model.controller.committed import PartitionRecord
 from cluster_model.events import (
     Appended,
     BecameFollower,
@@ -23,13 +23,11 @@ from cluster_model.events import (
     LogCleaned,
     LogStartMoved,
     PartitionDeleted,
-    RecordsAcked,
     RecordsRead,
     SegmentRolled,
     TraceEvent,
     Truncated,
 )
-from cluster_model.replication.replica import Replica
 from cluster_model.world import World
 
 
@@ -37,7 +35,7 @@ class Safety:
     """All safety properties of one cluster. ``violations`` and ``unexpected`` count by name."""
 
     __slots__ = (
-        "_appended", "_ground", "_handlers", "_min_isr", "_on_hw", "_read", "_reborn", "_world", "properties",
+        "_appended", "_glance", "_ground", "_handlers", "_on_hw", "_reborn", "_world", "min_isr", "properties", "read",
     )  # fmt: skip
 
     def __init__(self, world: World, emit: Callable[[Event], None], plane: Registrations | None = None) -> None:
@@ -53,14 +51,18 @@ class Safety:
                 heard.setdefault(kind, []).append(hears)
         self._handlers = {kind: tuple(heard.get(kind, ())) for kind in dict.fromkeys((*heard, *LISTENS))}
         self._appended = _of(SingleLeader, self.properties).appended
-        self._min_isr = _of(MinIsr, self.properties)
+        self.min_isr = _of(MinIsr, self.properties)
+        """It hears of every success of acks=all."""
         within, reads = _of(HwWithin, self.properties), _of(StableReads, self.properties)
-        self._min_isr.follows(within)
-        self._read = reads.read
+        self.min_isr.follows(within)
+        self.read: Callable[[RecordsRead], None] = reads.read
+        """A consumer was handed records."""
+        true_hw = _of(TrueHw, self.properties)
         self._on_hw: tuple[HwHeard, ...] = (
-            _of(LogBounds, self.properties).hw_advanced, self._min_isr.hw_advanced, within.hw_advanced,
-            reads.hw_advanced, _of(TrueHw, self.properties).hw_advanced,
+            _of(LogBounds, self.properties).hw_advanced, self.min_isr.hw_advanced, within.hw_advanced,
+            reads.hw_advanced, true_hw.hw_advanced,
         )  # fmt: skip
+        self._glance = Glance(world, within, reads, true_hw)
 
     @property
     def violations(self) -> dict[str, int]:
@@ -82,41 +84,21 @@ class Safety:
         if not self._reborn or not self._is_past(event.partition, event.broker):
             self._appended(event)
 
-    def acked(self, event: RecordsAcked) -> None:
-        """A producer was told of a success."""
-        if event.acks < 0:
-            self._min_isr.acked(event)
-
-    def read(self, event: RecordsRead) -> None:
-        """A consumer was handed records."""
-        self._read(event)
-
     def hw_advanced(self, event: HwAdvanced) -> None:
         """A leader's HW rose."""
         partition, broker = event.partition, event.broker
         if self._reborn and self._is_past(partition, broker):
             return
         replica, record = self._world.replicas[partition][broker], self._world.records[partition]
-        for heard in self._on_hw:
-            heard(event, replica, record)
-        if not self._agree(replica, record):
-            for each in self.properties.values():
-                each.parted(partition, event.at_us)
+        glance = self._glance
+        if not glance.as_ever(event, replica, record.state):
+            for heard in self._on_hw:
+                heard(event, replica, record)
+            if not glance.agree(replica, record.state):
+                for each in self.properties.values():
+                    each.parted(partition, event.at_us)
         if self._ground.excuses.any_wounded:
             self._ground.excuses.after(event)
-
-    def _agree(self, leader: Replica, record: PartitionRecord) -> bool:
-        """Whether all in-sync replicas hold what lies below a leader's HW, told at a glance."""
-        state = record.state
-        leadership = leader.leadership
-        if leadership is None or leadership.isr != state.isr:
-            return False
-        hw, extents, replicas = leader.hw, leader.log.extents, self._world.replicas[record.state.partition]
-        for broker in state.isr:
-            member = replicas.get(broker)
-            if member is None or member.log.leo < hw or member.log.extents != extents:
-                return False
-        return True
 
     def observe(self, event: TraceEvent) -> None:
         """A rare event, in the state that it left behind."""

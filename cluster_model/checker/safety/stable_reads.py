@@ -31,15 +31,15 @@ Exposed = tuple[tuple[Extent, ...], int]
 class StableReads(Property):
     """Keeps what was exposed as a list of stints; a HW that rises in the newest one is a single comparison."""
 
-    __slots__ = ("_ends", "_exposed", "_stints")
+    __slots__ = ("_exposed", "ends", "stints")
     promise = STABLE_READS
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
         self._exposed: dict[str, tuple[Extent, ...]] = {}
-        self._stints: dict[str, int] = {}
+        self.stints: dict[str, int] = {}
         """Partition → the stint in which its highest exposed HW stands."""
-        self._ends: dict[str, int] = {}
+        self.ends: dict[str, int] = {}
         """Partition → the highest HW exposed."""
 
     def hears(self) -> Heard:
@@ -49,16 +49,16 @@ class StableReads(Property):
     def hw_advanced(self, event: HwAdvanced, replica: Replica, _record: PartitionRecord) -> None:
         """Of any leader: consumers read up to there."""
         partition, hw = event.partition, event.hw
-        if hw <= self._ends.get(partition, 0):
+        if hw <= self.ends.get(partition, 0):
             return
-        if replica.log.extents[-1][1] != self._stints.get(partition, -1):
+        if replica.log.extents[-1][1] != self.stints.get(partition, -1):
             self._in_another_stint(partition, replica, hw, event)
-        self._ends[partition] = hw
+        self.ends[partition] = hw
 
     def read(self, event: RecordsRead) -> None:
         """A consumer was handed records."""
         partition = event.partition
-        if event.stint == self._stints.get(partition, -1) and event.end_offset <= self._ends[partition]:
+        if event.stint == self.stints.get(partition, -1) and event.end_offset <= self.ends[partition]:
             return
         if event.stint >= 0:
             self._read_of_before(event)
@@ -72,7 +72,7 @@ class StableReads(Property):
             return
         if self.ground.excuses.covers(partition, lineage.epoch):
             return
-        start, end, exposed = event.log_offset, event.end_offset, self._ends.get(partition, 0)
+        start, end, exposed = event.log_offset, event.end_offset, self.ends.get(partition, 0)
         if end > exposed:
             detail = (
                 f"{event.client} was handed records up to offset {end - 1}, and no HW ever exposed is above {exposed}"
@@ -93,9 +93,9 @@ class StableReads(Property):
             self._report(partition, event.broker, (start, end), event, detail, lineage.epoch, f"other, {event.client}")
 
     def _in_another_stint(self, partition: str, replica: Replica, hw: int, event: HwAdvanced) -> None:
-        self._compare(partition, replica, event, self._ends.get(partition, 0))
+        self._compare(partition, replica, event, self.ends.get(partition, 0))
         extents = _below(replica.log, hw)
-        self._exposed[partition], self._stints[partition] = extents, extents[-1][1]
+        self._exposed[partition], self.stints[partition] = extents, extents[-1][1]
 
     def _led(self, event: LeaderElected | BecameLeader) -> None:
         """Whoever leads now must hold what was exposed."""
@@ -108,12 +108,12 @@ class StableReads(Property):
                 return  # It may be given up before it is back to lead.
         elif event.broker != leader.broker:
             return
-        end = self._ends[partition]
+        end = self.ends[partition]
         if self._compare(partition, leader, event, end):
             end = min(end, leader.log.leo)
             extents = _below(leader.log, end)
             if extents:
-                self._exposed[partition], self._stints[partition], self._ends[partition] = extents, extents[-1][1], end
+                self._exposed[partition], self.stints[partition], self.ends[partition] = extents, extents[-1][1], end
             else:
                 self.forget(partition)
 
@@ -156,17 +156,17 @@ class StableReads(Property):
 
     def forget(self, partition: str) -> None:
         """It is deleted."""
-        for table in (self._exposed, self._stints, self._ends):
+        for table in (self._exposed, self.stints, self.ends):
             table.pop(partition, None)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (tuple(self._exposed.items()), tuple(self._stints.items()), tuple(self._ends.items()))
+        return (tuple(self._exposed.items()), tuple(self.stints.items()), tuple(self.ends.items()))
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         exposed, stints, ends = saved
-        self._exposed, self._stints, self._ends = dict(exposed), dict(stints), dict(ends)
+        self._exposed, self.stints, self.ends = dict(exposed), dict(stints), dict(ends)
 
 
 def _below(log: ReplicaLog, end: int) -> tuple[Extent, ...]:

@@ -26,13 +26,13 @@ TRUE_HW: Final = Promise(
 class TrueHw(Property):
     """Looked at with every HW that a legitimate leader tells, and when one takes up its epoch."""
 
-    __slots__ = ("_epochs", "_highest")
+    __slots__ = ("epochs", "highest")
     promise = TRUE_HW
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
-        self._highest: dict[str, int] = {}
-        self._epochs: dict[str, int] = {}
+        self.highest: dict[str, int] = {}
+        self.epochs: dict[str, int] = {}
         """Partition → leader epoch in which its highest HW was exposed."""
 
     def hears(self) -> Heard:
@@ -45,24 +45,24 @@ class TrueHw(Property):
         state = record.state
         if event.broker != state.leader or event.leader_epoch != state.leader_epoch:
             return
-        if hw < self._highest.get(partition, 0):
+        if hw < self.highest.get(partition, 0):
             self._lower(partition, replica, hw, event.at_us)
         else:
-            self._highest[partition] = hw
-            self._epochs[partition] = event.leader_epoch
+            self.highest[partition] = hw
+            self.epochs[partition] = event.leader_epoch
 
     def _began(self, event: BecameLeader) -> None:
         record = self.world.records[event.partition]
         if (event.broker, event.leader_epoch) == (record.leader, record.leader_epoch):
             replica = self.world.replicas[event.partition][event.broker]
-            if event.hw < self._highest.get(event.partition, 0):
+            if event.hw < self.highest.get(event.partition, 0):
                 self._lower(event.partition, replica, event.hw, event.at_us)
 
     def _lower(self, partition: str, leader: Replica, hw: int, now: int) -> None:
         if leader.leadership is None or hw < leader.leadership.epoch_start:
             return
-        before, epoch = self._highest[partition], self._epochs[partition]
-        self._highest[partition], self._epochs[partition] = hw, leader.leader_epoch
+        before, epoch = self.highest[partition], self.epochs[partition]
+        self.highest[partition], self.epochs[partition] = hw, leader.leader_epoch
         if self.ground.excuses.covers(partition, epoch):
             return
         detail = (
@@ -77,13 +77,13 @@ class TrueHw(Property):
 
     def forget(self, partition: str) -> None:
         """It is deleted."""
-        self._highest.pop(partition, None)
-        self._epochs.pop(partition, None)
+        self.highest.pop(partition, None)
+        self.epochs.pop(partition, None)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (tuple(self._highest.items()), tuple(self._epochs.items()))
+        return (tuple(self.highest.items()), tuple(self.epochs.items()))
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self._highest, self._epochs = dict(saved[0]), dict(saved[1])
+        self.highest, self.epochs = dict(saved[0]), dict(saved[1])
