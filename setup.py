@@ -18,7 +18,14 @@ COMPILED = {
         "accumulator", "books", "in_flight", "io_thread", "lifetime", "metadata", "producer", "readiness", "sender",
         "sequences",
     ],
-    "cluster_model/checker": ["acked", "checker", "history", "invariants", "ledger", "repeats"],
+    "cluster_model/checker": [
+        "acked", "books", "checker", "exposed", "history", "ledger", "readings", "repeats", "vouched",
+    ],
+    "cluster_model/checker/anomalies": [
+        "consume_dup", "facts", "history", "listening", "poll_order", "realtime_lag", "realtime_order", "send_order",
+        "spans",
+    ],
+    "cluster_model/checker/safety": ["glance", "safety"],
     "cluster_model": ["messages", "trace"],
 }  # fmt: skip
 """Folder to modules: what every batch passes through."""

@@ -6,8 +6,7 @@ not the length of the run.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from cluster_model.checker.deeds import Deeds
 from cluster_model.checker.witnesses import Scene, Witnesses
@@ -37,8 +36,7 @@ NOBODY: Final = (-1, -1)
 """Who led of a partition that nothing is known of any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(NamedTuple):
     """What a replica dropped."""
 
     moment: int
