@@ -184,21 +184,24 @@ def _vouched(finding: Finding, world: World, ledger: Ledger) -> list[str]:
         return []
     isr = {int(each) for each in told.group(1).split(",") if each.strip()}
     later = re.search(r"ISR \[[^]]*\], later \[([^]]*)\]", promises[0].words)
-    found = _stood_behind(isr, finding.places[0], finding.places[0].log_offset, promises[0].broker, world, ledger)
+    found = _stood_behind(isr, finding.places[0], finding.places[0].log_offset, {promises[0].broker}, world, ledger)
     if later is not None:
         last = finding.places[-1]
         isr = {int(each) for each in later.group(1).split(",") if each.strip()}
         end = last.log_offset + last.count - 1
-        found += _stood_behind(isr, last, end, promises[0].broker, world, ledger)
+        writers = {int(each) for each in re.findall(r"\d+", promises[0].words.partition(" wrote ")[0])}
+        found += _stood_behind(isr, last, end, writers, world, ledger)
     return found
 
 
-def _stood_behind(isr: set[int], place: Place, offset: int, broker: int, world: World, ledger: Ledger) -> list[str]:
+def _stood_behind(
+    isr: set[int], place: Place, offset: int, writers: set[int], world: World, ledger: Ledger
+) -> list[str]:
     stood = [
         set(ledger.vouched.isr_at(place.partition, lineage.id, offset))
         for lineage in world.lineages[place.partition].by_id
-        if lineage.epoch == place.leader_epoch and lineage.broker == broker
+        if lineage.epoch == place.leader_epoch and lineage.broker in writers
     ]
     if not stood:
-        return [f"broker {broker} never wrote in epoch {place.leader_epoch} of {place.partition}"]
+        return [f"none of brokers {sorted(writers)} wrote in epoch {place.leader_epoch} of {place.partition}"]
     return [] if isr in stood else [f"ISR {sorted(isr)} did not stand behind {place.partition}-{offset}"]
