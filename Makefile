@@ -58,7 +58,7 @@ bench: $(READY)
 # The packages with the hot modules of the model as C. Use it by PYTHONPATH=build/compiled, with python -P.
 compiled: $(READY)
 	@rm -rf build/compiled
-	@echo "==> compiling the model into build/compiled (about a minute)"
+	@echo "==> compiling the model into build/compiled (a few minutes)"
 	@FLOODMARK_COMPILE=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --target build/compiled .
 
 bench-compiled: compiled
