@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from cluster_model.checker.causes import cut_words
 from cluster_model.checker.deeds import Deed, about, deed_words
 from cluster_model.checker.findings import Link
 from cluster_model.checker.history import Cut, History
@@ -54,7 +55,7 @@ class Chain:
         dropped = self._dropped(cuts, held, damage)
         happened = "" if root is None else self._words(root, self._node_of(root))
         own = case.cut
-        lost_own = "" if own is None else f"broker {own.event.broker} {cut_words(own)}"
+        lost_own = "" if own is None else f"broker {own.event.broker} {_cut(own)}"
         first = [happened, lost_own]
         if own is not None and root is not None and own.moment < root.moment:
             first.reverse()
@@ -244,7 +245,7 @@ class Chain:
         cuts = self._history.cuts_of(name, stint, (start, end))
         for cut in cuts:
             event = cut.event
-            self._add(event.at_us, cut.moment, event.kind, event.broker, f"broker {event.broker} {cut_words(cut)}")
+            self._add(event.at_us, cut.moment, event.kind, event.broker, f"broker {event.broker} {_cut(cut)}")
         for broker, (moment, gone) in self._history.removed(name).items():
             if gone.log_offset < end and gone.end_offset > start and gone.at_us >= case.written_us:
                 words = f"broker {broker} deleted its replica ({gone.by})"
@@ -290,7 +291,7 @@ class Chain:
         self._note(last, f"no log had {THEM} any more{tail}")
         if case.cut is not None and last.moment == case.cut.moment:
             return ""
-        return f"broker {last.event.broker} {cut_words(last)}{at(last.event.at_us)}"
+        return f"broker {last.event.broker} {_cut(last)}{at(last.event.at_us)}"
 
     def _note(self, cut: Cut, words: str) -> None:
         """Add to the words of a cut's link."""
@@ -300,18 +301,11 @@ class Chain:
                 self._links[place] = (at_us, order, noted)
 
 
-def cut_words(cut: Cut) -> str:
-    """``cut its log back to offset 40 (diverging epoch in fetch)``."""
-    event = cut.event
-    if event.rule == POWER_LOSS:
-        return f"lost its log from offset {event.log_offset} on, which was not yet on disk"
-    if event.rule == CORRUPT_BATCH:
-        return f"cut its log at offset {event.log_offset}, where its start found a damaged batch"
-    if event.rule == DISK_LOSS:
-        return "lost its log with its disk"
-    if event.rule.startswith("high watermark"):
-        return f"cut its log back to its high watermark {event.log_offset}, which was out of date"
-    return f"cut its log back to offset {event.log_offset} ({event.rule})"
+def _cut(cut: Cut) -> str:
+    """As anywhere, but a chain has the power loss itself as a link of its own."""
+    if cut.event.rule == POWER_LOSS:
+        return f"lost its log from offset {cut.event.log_offset} on, which was not yet on disk"
+    return cut_words(cut.event)
 
 
 def lineage_of(world: World, partition: str, epoch: int, offset: int, client: str, sequence: int) -> Lineage | None:
