@@ -90,7 +90,7 @@ def _listed(actions: Sequence[Rescue]) -> str:
 def _print_remedies(console: Console, remedies: Sequence[Remedy]) -> None:
     good = [each for each in remedies if each.verdict in ("saves", "helps")]
     if good:
-        say(console, f"{'remedies':<{LABEL}}the same seed once more, one thing set otherwise")
+        say(console, f"{'remedies':<{LABEL}}same seed, one thing set otherwise")
         for each in good:
             say_wrapped(console, f"  {_priced(each)}", " " * 4)
             for option in each.change.options:
