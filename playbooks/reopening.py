@@ -9,6 +9,7 @@ from playbooks.client_books import ClientBooks
 from playbooks.reading_sessions import Recorded, RecordedAction, SessionError
 from playbooks.replay import ReplayMismatchError, begin
 from playbooks.session import Session
+from playbooks.timeline import Timeline
 
 
 class Reopened:
@@ -30,6 +31,8 @@ class Reopened:
         """Whether the recording is at its end, or the rerun came out differently."""
         self.difference = ""
         """Where it came out differently; empty as long as it did not."""
+        self.timeline = Timeline(session)
+        """Goes back in the rerun so far."""
         self._session = session
         self._left = list(recorded.actions)
         self._fresh: list[Event] = []
@@ -79,7 +82,9 @@ class Reopened:
         if self._comparison.done:
             self.over = True
         elif self._left and self._stands(self._left[0]):
-            self._comparison.repeat(self._left.pop(0))
+            action = self._left.pop(0)
+            self.timeline.note(action.verb, action.action())
+            self._comparison.repeat(action)
             return True
         elif not self._left:
             self._on(until_us, max_events)
@@ -125,6 +130,6 @@ class Reopened:
 
     def _advance(self, until_us: int, max_events: int) -> bool:
         target = min(until_us, self.recorded.last_us) if self.recorded.cut_short else until_us
-        running = self._session.advance(target, max_events)
+        running = self.timeline.advance(target, max_events)
         self._comparison.compare(self._session.drain())
         return running

@@ -15,9 +15,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
+from cluster_model.cluster import Cluster
 from cluster_model.events import Event
 from cluster_model.keyframes import Packed, pack, unpack
 from faults.action import Action
+from faults.board import FaultBoard
+from playbooks.client_books import ClientBooks
 from playbooks.repeating import reach, repeat
 from playbooks.result import Result
 from playbooks.session import SETTLE, SLICE_US, Session
@@ -98,6 +101,8 @@ class Timeline:
         self._frames: list[_Frame] = []
         self._acted: list[_Acted] = []
         self._past: Session | None = None
+        self._again = 0
+        """Which action comes next in the past."""
         self._due = 0
         self._take()
 
@@ -118,7 +123,27 @@ class Timeline:
         ends = [*kept[1:], self.session.cluster.executed]
         return max(end - start for start, end in zip(kept, ends, strict=True))
 
+    @property
+    def first_us(self) -> int:
+        """The earliest instant that is remembered."""
+        return self._frames[0].at_us
+
     # -- the present ------------------------------------------------------------------------------------------------
+
+    @property
+    def cluster(self) -> Cluster:
+        """The session's model."""
+        return self.session.cluster
+
+    @property
+    def board(self) -> FaultBoard:
+        """The session's active faults."""
+        return self.session.board
+
+    @property
+    def client_books(self) -> ClientBooks:
+        """What the session's clients saw so far."""
+        return self.session.client_books
 
     def advance(self, until_us: int, max_events: int = 0) -> bool:
         """Like :meth:`Session.advance`."""
@@ -143,14 +168,12 @@ class Timeline:
         Raises:
             FaultError: it was refused; the message says why.
         """
-        if self.session.phase == "steps":
-            self._note(action.verb, action)
+        self.note(action.verb, action)
         return self.session.act(action)
 
     def settle(self) -> None:
         """Like :meth:`Session.settle`."""
-        if self.session.phase == "steps":
-            self._note(SETTLE, Action("heal", "all"))
+        self.note(SETTLE, Action("heal", "all"))
         self.session.settle()
 
     def drain(self) -> list[Event]:
@@ -165,8 +188,10 @@ class Timeline:
             pass
         return self.session.finish()
 
-    def _note(self, verb: str, action: Action) -> None:
-        self._acted.append(_Acted(_place(self.session), verb, action))
+    def note(self, verb: str, action: Action) -> None:
+        """Remember what somebody does to the session in this very place, without going through here."""
+        if self.session.phase == "steps":
+            self._acted.append(_Acted(_place(self.session), verb, action))
 
     # -- keyframes --------------------------------------------------------------------------------------------------
 
@@ -228,6 +253,38 @@ class Timeline:
             past.advance(_FOREVER, executed - past.cluster.executed)
         return self._arrived(past, frame)
 
+    def go_on(self, until_us: int, max_events: int = 0) -> bool:
+        """Run on from where the last seek arrived, through what happened: what the operator did is done again.
+
+        Goes to a virtual time, or so many events far. Returns False, and goes no further, once it has come to the
+        present. No keyframe is taken on the way.
+
+        Raises:
+            TimelineError: no instant was sought before.
+        """
+        past = self._past
+        if past is None:
+            raise TimelineError("nothing goes on in the past before an instant of it was sought")
+        left = max_events
+        while True:
+            acted = self._acted[self._again] if self._again < len(self._acted) else None
+            place = acted.place if acted is not None else _place(self.session)
+            share = place.executed - past.cluster.executed
+            if share > 0:
+                share = min(share, left) if max_events else share
+                done = _run(past, min(until_us, place.at_us), share)
+                left -= done
+                if done < share or (max_events and not left):
+                    return True
+            if place.at_us > until_us:  # every event up to there is handled, only the clock is behind
+                past.advance(until_us)
+                return True
+            _stand(past, place)
+            if acted is None:
+                return False
+            repeat(past, acted.verb, acted.action)
+            self._again += 1
+
     @staticmethod
     def _check(word: str, wanted: int, first: int, last: int, unit: str) -> None:
         if not first <= wanted <= last:
@@ -242,6 +299,7 @@ class Timeline:
         for each in acted[frame.acted :]:
             _stand(past, each.place)
             repeat(past, each.verb, each.action)
+        self._again = len(acted)
         return past
 
     def _arrived(self, past: Session, frame: _Frame) -> Session:
@@ -253,6 +311,13 @@ class Timeline:
 def _place(session: Session) -> _Place:
     step = session.next_step
     return _Place(phase=session.phase, waits_for=-1 if step is None else step.index, **session.position())
+
+
+def _run(past: Session, until_us: int, events: int) -> int:
+    """Events handled on the way to a time, so many at most."""
+    before = past.cluster.executed
+    past.advance(until_us, events)
+    return past.cluster.executed - before
 
 
 def _stand(past: Session, place: _Place) -> None:

@@ -16,7 +16,8 @@ from playbooks.recorder import Recorder
 from tui.bridge import SimBridge
 from tui.glyphs import GlyphSet
 from tui.screens.live import LiveScreen
-from tui.screens.main import MainScreen, Wake
+from tui.screens.main import MainScreen
+from tui.screens.times import Wake
 from tui.theme import Look, textual_theme
 
 NOTE_S: Final = 12

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from playbooks.exit_codes import BAD_INPUT, FAILED, OK
+from playbooks.reading_sessions import Recorded
 from playbooks.recorder import Recorder, RecordingError
 
 SEEDS: Final = 5
@@ -34,11 +35,10 @@ class Reply:
         return ROLES.get(self.code, "warning")
 
 
-def recording_of(session: Any, recorder: Recorder | None) -> Path | None:
+def recording_of(recorded: Recorded | None, recorder: Recorder | None) -> Path | None:
     """Where the session stands on disk, whether it is recorded now or was before; None where it is not."""
     if recorder is not None:
         return recorder.path
-    recorded = getattr(session, "recorded", None)
     return recorded.path if recorded is not None else None
 
 

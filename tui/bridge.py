@@ -3,20 +3,23 @@
 A slice ends when the frame's share of virtual time is used up or after eight milliseconds, whichever comes first, so
 a key never waits long. How the work is sliced never changes results: the model is advanced by virtual time and by
 whole events, and knows nothing of frames.
+
+Time can be looked back into as well: the screen is shown an instant of the past then, and nothing of the session moves.
+A jump is one seek, so it costs no more than the widest gap between two keyframes; what is played from there goes by
+slices again.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final
 
-from cluster_model.events import Event
-from cluster_model.views import ClusterView, FaultView, LogView, OperationView
+from cluster_model.views import ClusterView
 from faults.action import Action
-from faults.fault import Expectation
-from playbooks.client_books import ClientBooks
-from playbooks.peeking import Peekable
+from playbooks.looking_back import LookingBack
+from playbooks.reopening import Reopened
+from playbooks.session import Session
 from tui.frameclock import FrameClock
-from tui.viewmodel.feed import Feed
+from tui.viewmodel.feed import Feed, Happened
 from tui.viewmodel.rates import Rates
 from tui.viewmodel.words import SPEEDS, faster, slower
 
@@ -32,95 +35,8 @@ BATCH: Final = 32
 """Events between two looks at the clock."""
 SEEK_LIMIT_US: Final = 120_000_000
 """How far ahead a search for the next notable event looks."""
-
-
-class ClusterLike(Peekable, Protocol):
-    """What the screen needs of a cluster."""
-
-    @property
-    def now_us(self) -> int:
-        """Virtual microseconds since the beginning."""
-        ...
-
-    @property
-    def executed(self) -> int:
-        """Kernel events handled so far."""
-        ...
-
-    def next_event_us(self) -> int:
-        """When the next kernel event is due, -1 for none."""
-        ...
-
-    def view(self) -> ClusterView:
-        """Everything at this instant."""
-        ...
-
-    def log_view(self, partition: str, start: int, end: int) -> LogView:
-        """The logs of a partition over a window."""
-        ...
-
-
-class BoardLike(Protocol):
-    """What the screen needs of the fault board."""
-
-    def foreseen(self, name: str, node: int) -> Expectation:
-        """All that the fault, as a key injects it, would do to the node right now."""
-        ...
-
-    def own_target(self, name: str, node: int) -> str:
-        """The target that a fault has of itself, where one key cannot mean this node by it; else empty."""
-        ...
-
-    def fitting(self, node: int) -> tuple[str, ...]:
-        """Names of the faults that can be done to the node at all."""
-        ...
-
-    def on_node(self, node: int) -> tuple[str, ...]:
-        """Names of the faults active on a node."""
-        ...
-
-    def active(self) -> tuple[FaultView, ...]:
-        """Active faults."""
-        ...
-
-    def usual(self, name: str, partition: str, broker: int) -> Action:
-        """An operation as one key asks for it."""
-        ...
-
-    def operations(self) -> tuple[OperationView, ...]:
-        """Operations of the administrator that are under way."""
-        ...
-
-
-class SessionLike(Protocol):
-    """What the screen needs of a session."""
-
-    @property
-    def cluster(self) -> ClusterLike:
-        """The model."""
-        ...
-
-    @property
-    def board(self) -> BoardLike:
-        """Active faults and what they would do."""
-        ...
-
-    @property
-    def client_books(self) -> ClientBooks:
-        """What the clients saw so far."""
-        ...
-
-    def advance(self, until_us: int, max_events: int = 0) -> bool:
-        """Run up to a virtual time or so many events; False when the session is over."""
-        ...
-
-    def act(self, action: Action) -> str:
-        """Do what the operator wants now; the answer is a line for a toast."""
-        ...
-
-    def drain(self) -> list[Event]:
-        """Trace events since the last call, in order."""
-        ...
+WAY_BACK: Final = "backspace"
+"""The key that leads from the past back to the present."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +53,7 @@ class SimBridge:
 
     def __init__(
         self,
-        session: SessionLike,
+        session: Session | Reopened,
         clock: FrameClock,
         *,
         speed: float = 1.0,
@@ -145,28 +61,42 @@ class SimBridge:
         at_end: Callable[[], str] | None = None,
     ) -> None:
         """``at_end``, for a recording: what to say where it ends."""
-        self.session = session
+        self.session = LookingBack(session, way_back=WAY_BACK)
         self.at_end = at_end
         self.clock = clock
         self.speed = min(max(speed, SPEEDS[0]), SPEEDS[-1])
         self.real_speed = self.speed
         self.paused = False
-        self.ended = False
-        self.feed = Feed()
         self.rates: dict[str, float] = {}
         self.ran_out = False
         """Whether the last search for a notable event found none."""
         self.shows_internal = False
         """Whether Kafka's own topics stand among the others."""
+        self._happened = Happened()
+        self._feed = Feed()
+        self._feed_then = Feed()
         self._rates = Rates()
+        self._rates_then = Rates()
+        self._ended = False
         self._frame_s = frame_s
         self._last = clock.now()
         self._painted = self._last
         self._fraction_us = 0.0
         self._behind = False
         self._seek_until_us = -1
-        self._seek_from = 0
+        self._seek_from = -1
+        """Notable events when the search began, -1 where none is wanted."""
         self.view = self.look()
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is nothing more to run; of the past there always is."""
+        return self._ended and not self.session.in_past
+
+    @property
+    def feed(self) -> Feed:
+        """What was worth a line, up to the instant that is looked at."""
+        return self._feed_then if self.session.in_past else self._feed
 
     @property
     def seeking(self) -> bool:
@@ -202,7 +132,7 @@ class SimBridge:
             view, partitions=own, internal=internal, brokers=brokers, controllers=controllers, faults=board.active(),
             operations=board.operations(),
         )  # fmt: skip
-        self.rates = self._rates.of(self.view)
+        self.rates = (self._rates_then if self.session.in_past else self._rates).of(self.view)
         return self.view
 
     def pause(self, paused: bool) -> None:
@@ -229,19 +159,87 @@ class SimBridge:
     def step(self) -> bool:
         """Handle exactly one kernel event, paused; False when nothing is pending."""
         self.pause(True)
+        if self.session.in_past:
+            self.session.one_event_on()
+            self.look()
+            return True
         due = self.session.cluster.next_event_us()
         if due < 0 or self.ended:
             return False
-        self.ended = not self.session.advance(due, 1)
+        self._ended = not self.session.advance(due, 1)
         self.look()
         return True
 
-    def seek(self) -> None:
-        """Run, as fast as can be, until something worth a line in the feed has happened; then pause."""
+    def seek(self) -> bool:
+        """Run, as fast as can be, until something worth a line in the feed has happened; then pause.
+
+        In the past that is a jump; False when it led to the present, because nothing worth a line lies between.
+        """
+        if not self.session.in_past:
+            self._go(SEEK_LIMIT_US, self._feed.notable)
+            return True
+        at_us = self._happened.after(self.session.cluster.trace.count)
+        self.to_time(at_us if at_us >= 0 else self.session.present_us)
+        return at_us >= 0
+
+    def _go(self, span_us: int, seek_from: int) -> None:
         self._last = self.clock.now()
         self.ran_out = False
-        self._seek_from = self.feed.notable
-        self._seek_until_us = self.session.cluster.now_us + SEEK_LIMIT_US
+        self._seek_from = seek_from
+        self._seek_until_us = self.session.cluster.now_us + span_us
+
+    # -- looking back -----------------------------------------------------------------------------------------------
+
+    def to_time(self, at_us: int) -> None:
+        """Show the session as it was at a virtual time, paused: the earliest that there is, or the present at most."""
+        self._listen()
+        self.session.to_time(at_us)
+        self._arrived()
+
+    def to_present(self) -> bool:
+        """Show it as it is, paused; False when it is shown already."""
+        if not self.session.in_past:
+            return False
+        self.to_time(self.session.present_us)
+        return True
+
+    def back(self) -> bool:
+        """Show it as it was one event before, paused; False at the beginning."""
+        self._listen()
+        moved = self.session.one_event_back()
+        self._arrived()
+        return moved
+
+    def previous(self) -> bool:
+        """Show the last instant before this one at which something worth a line happened; False when nothing did."""
+        self._listen()
+        cluster = self.session.cluster
+        at_us = self._happened.before(cluster.now_us, cluster.trace.count)
+        if at_us < self.session.timeline.first_us:
+            self.pause(True)
+            return False
+        self.to_time(at_us)
+        return True
+
+    def by(self, span_us: int) -> bool:
+        """So much virtual time on, paused then, or back where it is negative; False at the beginning."""
+        now_us, first_us = self.session.cluster.now_us, self.session.timeline.first_us
+        if span_us > 0 and not self.session.in_past:
+            self._go(span_us, -1)
+        else:
+            self.to_time(now_us + span_us)
+        return span_us > 0 or now_us > first_us
+
+    def _arrived(self) -> None:
+        """After a jump."""
+        self.pause(True)
+        self._fraction_us = 0.0
+        if self.session.in_past:
+            self._feed_then = self._happened.feed(self.session.cluster.trace.count)
+            self._rates_then = Rates()
+        self.look()
+
+    # -- work -------------------------------------------------------------------------------------------------------
 
     def act(self, action: Action) -> str:
         """An operator's action, now. Refusals come as the session raises them."""
@@ -251,37 +249,43 @@ class SimBridge:
             self.look()
 
     def _listen(self) -> None:
-        self.feed.take(self.session.drain())
+        events = self.session.drain()
+        self.feed.take(events)
+        if not self.session.in_past:
+            self._happened.take(events, self.session.cluster.trace.count)
 
     def _play(self, now: float, elapsed: float) -> None:
-        cluster = self.session.cluster
-        start_us = cluster.now_us
+        start_us = self.session.cluster.now_us
         share = self.speed * elapsed * 1e6 + self._fraction_us
         target = start_us + int(share)
         self._fraction_us = share - int(share)
         reached = self._run(target, now + SLICE_S, BATCH, lambda: False)
         self._behind = not reached and not self.ended
         if elapsed > 0:
-            real = (cluster.now_us - start_us) / 1e6 / elapsed
+            real = (self.session.cluster.now_us - start_us) / 1e6 / elapsed
             weight = min(1.0, elapsed * 2)
             self.real_speed += (real - self.real_speed) * weight
 
     def _seek(self, now: float) -> None:
-        found = self._run(self._seek_until_us, now + SLICE_S, 1, lambda: self.feed.notable > self._seek_from)
+        wanted = self._seek_from
+        found = self._run(self._seek_until_us, now + SLICE_S, 1, lambda: -1 < wanted < self.feed.notable)
         self._behind = not found
         if found:
-            self.ran_out = self.feed.notable == self._seek_from
+            self.ran_out = wanted == self.feed.notable
             self.pause(True)
 
     def _run(self, target: int, end: float, batch: int, stop: Callable[[], bool]) -> bool:
-        """Advance to ``target``, or until ``stop`` or the end of the session; False when the slice was used up."""
-        cluster = self.session.cluster
+        """Advance to ``target``, or until ``stop`` or the end of the session; False when the slice was used up.
+
+        What is played of the past goes on in the present when it has come there.
+        """
         while True:
-            before = cluster.executed
+            before = self.session.cluster.executed
             if not self.session.advance(target, batch):
-                self.ended = True
+                self._ended = True
                 return True
             self._listen()
+            cluster = self.session.cluster
             if stop() or (cluster.now_us >= target and cluster.executed - before < batch):
                 return True
             if self.clock.now() >= end:

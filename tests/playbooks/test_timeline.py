@@ -280,3 +280,41 @@ def test_small_slices_make_the_same_keyframes(playbook: Playbook) -> None:
             timeline.advance(timeline.session.cluster.now_us + slices[0], slices[1] or 2_000)
         kept.append([executed for executed in timeline.kept if executed <= 2_000])
     assert kept[0] == kept[1] == kept[2]
+
+
+@pytest.mark.parametrize("slices", [(1_300_000, 0), (SECOND, 77), (FOREVER, 1)])
+def test_from_an_instant_on_the_past_goes_as_it_went_up_to_the_present(slices: tuple[int, int]) -> None:
+    timeline = lived()
+    kept, present = timeline.kept, state(timeline.session)
+    for first in (13_500_000, 2_500_000) if slices[1] != 1 else (14_900_000,):
+        past = timeline.seek_time(first)
+        while timeline.go_on(min(past.cluster.now_us, FOREVER - slices[0]) + slices[0], slices[1]):
+            if slices[1] == 0:
+                unbroken = Session.start(LIVE, open_ended=True)
+                play(unbroken, past.cluster.now_us)
+                assert state(past) == state(unbroken)
+        assert state(past) == present
+    assert timeline.kept == kept
+
+
+def test_events_that_are_gone_through_are_as_many_as_were_asked_for() -> None:
+    timeline = lived()
+    past = timeline.seek_time(2_400_000)
+    before = past.cluster.executed
+    for count in (1, 250, 3):
+        assert timeline.go_on(FOREVER, count)
+        assert past.cluster.executed == before + count
+        before = past.cluster.executed
+
+
+def test_after_an_event_what_the_operator_did_then_comes_again() -> None:
+    timeline = lived()
+    executed = timeline.seek_time(999_999).cluster.executed
+    past = timeline.seek_event(executed)
+    timeline.go_on(SECOND)
+    assert [fault.name for fault in past.board.active()] == ["lag"]
+
+
+def test_nothing_goes_on_before_an_instant_was_sought() -> None:
+    with pytest.raises(TimelineError, match="before an instant of it was sought"):
+        lived().go_on(LIVE_END)

@@ -43,6 +43,19 @@ async def test_the_fault_sheet(size, golden):
         golden(f"sheet-{size}", driver.text())
 
 
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_past(size, golden):
+    """Six seconds in, with a crash at three: looked at where it had just happened."""
+    async with driving(SIZES[size]) as driver:
+        await driver.seconds(3)
+        act(driver, "crash", 1)
+        await driver.seconds(3)
+        driver.bridge.to_time(3_250_000)
+        driver.main.share_out()
+        await driver.press("down")
+        golden(f"past-{size}", driver.text())
+
+
 async def test_ascii(golden):
     async with driving(SIZES["120x40"], glyphs="ascii") as driver:
         await driver.seconds(3)

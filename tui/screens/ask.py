@@ -57,7 +57,9 @@ class AskScreen(ModalScreen[None]):
 
     def on_mount(self) -> None:
         """Ready to be typed at."""
-        self._show([(HINT, "text"), (KEYS_WORDS, "quiet")])
+        session = self._bridge.session
+        then = f"about {duration(session.cluster.now_us)}, the instant on the screen, and not about the present"
+        self._show([*[(then, "warning")] * session.in_past, (HINT, "text"), (KEYS_WORDS, "quiet")])
         self._prompt.focus()
 
     def on_input_submitted(self, message: Input.Submitted) -> None:

@@ -1,4 +1,7 @@
-"""All clients over the main screen: what each has sent, read, tried again and lost. It moves with the session."""
+"""All clients over the main screen: what each has sent, read, tried again and lost.
+
+It moves with the session, back in time too: the keys of time are those of the main screen.
+"""
 
 from typing import ClassVar, Final
 
@@ -9,6 +12,7 @@ from textual.binding import Binding, BindingType
 from playbooks.client_summary import summed_up
 from tui import glyphs
 from tui.bridge import SimBridge
+from tui.keymap import KEYS
 from tui.screens.live import LiveScreen
 from tui.theme import Look
 from tui.viewmodel import client_table
@@ -26,7 +30,7 @@ class ClientsScreen(LiveScreen):
         Binding("down,j", "move(1)", "a line down", show=False),
         Binding("pageup", "move(-10)", "ten lines up", show=False),
         Binding("pagedown", "move(10)", "ten lines down", show=False),
-        Binding("space", "pause", "pause and go on", show=False),
+        *(Binding(key.keys, f"time({key.action!r})", key.words, show=False) for key in KEYS if key.group == "time"),
     ]
 
     def __init__(self, look: Look, bridge: SimBridge) -> None:
@@ -64,6 +68,6 @@ class ClientsScreen(LiveScreen):
         self._first = max(0, self._first + lines)
         self.present()
 
-    async def action_pause(self) -> None:
-        """Stop, or go on: the main screen's key."""
-        await self.app.screen_stack[0].run_action("pause")
+    async def action_time(self, action: str) -> None:
+        """A key of time: the main screen's."""
+        await self.app.screen_stack[0].run_action(action)

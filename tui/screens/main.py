@@ -5,7 +5,6 @@ from typing import Any, ClassVar, Final
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.message import Message
 
 from faults.action import Action
 from faults.catalogue import CATALOGUE
@@ -17,7 +16,7 @@ from tui import glyphs
 from tui.bridge import SimBridge
 from tui.keymap import bindings
 from tui.paint import panes as paint
-from tui.screens.pages import Pages
+from tui.screens.times import Times
 from tui.theme import Look
 from tui.viewmodel import control, side, status
 from tui.viewmodel.fault_sheet import Room
@@ -37,11 +36,7 @@ LANES_LEGEND: Final = (
 )
 
 
-class Wake(Message):
-    """Frames may be needed again."""
-
-
-class MainScreen(Pages):
+class MainScreen(Times):
     """Matrix, lanes, feed, side panes, status and keys over one session."""
 
     AUTO_FOCUS = "#matrix"
@@ -155,7 +150,7 @@ class MainScreen(Pages):
         bridge = self.bridge
         return status.Running(
             self.playbook, self.seed, bridge.paused, bridge.seeking, bridge.ended, bridge.speed, bridge.real_speed,
-            recorded=bridge.at_end is not None,
+            recorded=bridge.at_end is not None, present_us=bridge.session.present_us if bridge.session.in_past else -1,
         )  # fmt: skip
 
     def _say_too_small(self) -> None:
@@ -168,39 +163,6 @@ class MainScreen(Pages):
         blank = [side.SideRow(())] * max(0, (height - len(lines)) // 2)
         rows = [side.SideRow(((" " * max(0, (width - len(line)) // 2 - 1) + line, "text"),)) for line in lines]
         self.toosmall.show((*blank, *rows))
-
-    # -- time -------------------------------------------------------------------------------------------------------
-
-    def action_pause(self) -> None:
-        """Stop, or go on."""
-        self.bridge.pause(not self.bridge.paused)
-        self._moved()
-
-    def action_step(self) -> None:
-        """One event."""
-        if not self.bridge.step():
-            self.toast("nothing is pending: no event is left", "warning")
-        self._moved()
-
-    def action_seek(self) -> None:
-        """On to the next notable event."""
-        self.bridge.seek()
-        self._moved()
-
-    def action_faster(self) -> None:
-        """One step faster."""
-        self.bridge.faster()
-        self._moved()
-
-    def action_slower(self) -> None:
-        """One step slower."""
-        self.bridge.slower()
-        self._moved()
-
-    def action_speed_one(self) -> None:
-        """As fast as real time."""
-        self.bridge.set_speed(1.0)
-        self._moved()
 
     # -- looking ----------------------------------------------------------------------------------------------------
 
@@ -250,7 +212,7 @@ class MainScreen(Pages):
         broker = self.bridge.view.brokers[self.matrix.cursor[1]].id
         newest = next((each.leo for each in partition.replicas if each.broker == broker), partition.leo) - 1
         offset = newest if self.lanes.start is None else self.lanes.start
-        self.app.push_screen(RecordScreen(self.look, self.bridge.session.cluster, partition.name, max(0, offset)))
+        self.app.push_screen(RecordScreen(self.look, self.bridge, partition.name, max(0, offset)))
 
     # -- acting -----------------------------------------------------------------------------------------------------
 
@@ -404,13 +366,3 @@ class MainScreen(Pages):
     async def on_key_bar_pressed(self, message: KeyBar.Pressed) -> None:
         """A key of the bar was clicked."""
         await self.run_action(message.action)
-
-    def toast(self, text: str, severity: Any = "information", *, seconds: float = 4) -> None:
-        """One line about what the operator did; it goes away by itself."""
-        self.app.notify(self.look.text(text), severity=severity, timeout=seconds, markup=False)
-
-    def _moved(self) -> None:
-        """Something changed by a key: show it, and let frames come again if they had stopped."""
-        self.bridge.look()
-        self.present()
-        self.post_message(Wake())

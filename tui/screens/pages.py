@@ -33,7 +33,7 @@ class Pages(Screen[None]):
         from tui.screens.ask import AskScreen  # noqa: PLC0415
 
         recorder = getattr(self.app, "recorder", None)
-        path = recording_of(self.bridge.session, recorder)
+        path = recording_of(self.bridge.session.recorded, recorder)
         if path is None:
             self.notify("this session is not being recorded: nothing can be asked about it", severity="warning")
         elif not self.toosmall.display and self.bridge.view.brokers:

@@ -10,8 +10,9 @@ from textual.screen import ModalScreen
 from textual.style import Style
 from textual.widgets import Static
 
-from playbooks.peeking import Peekable, peek
+from playbooks.peeking import peek
 from tui import glyphs
+from tui.bridge import SimBridge
 from tui.theme import Look
 from tui.viewmodel import record
 
@@ -19,7 +20,7 @@ KEYS_WORDS: Final = f"left, right: other offset {glyphs.NOTHING} shift: ten on {
 
 
 class RecordScreen(ModalScreen[None]):
-    """What was written at an offset by now. The session goes on behind it."""
+    """What was written at an offset by the instant on the screen behind it, where the session goes on."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,p,q", "app.pop_screen", "close"),
@@ -29,10 +30,10 @@ class RecordScreen(ModalScreen[None]):
         Binding("shift+right", "move(10)", "ten offsets on", show=False),
     ]
 
-    def __init__(self, look: Look, cluster: Peekable, partition: str, offset: int) -> None:
+    def __init__(self, look: Look, bridge: SimBridge, partition: str, offset: int) -> None:
         super().__init__()
         self._look = look
-        self._cluster = cluster
+        self._bridge = bridge
         self._partition = partition
         self._page = Static()
         self.log_offset = offset
@@ -49,7 +50,7 @@ class RecordScreen(ModalScreen[None]):
     def action_move(self, offsets: int) -> None:
         """Look at another offset; there is none before 0."""
         self.log_offset = max(0, self.log_offset + offsets)
-        found = peek(self._cluster, self._partition, self.log_offset)
+        found = peek(self._bridge.session.cluster, self._partition, self.log_offset)
         lines: list[Content] = []
         for each in found:
             lines.append(self._styled(record.heading(each), "calm"))

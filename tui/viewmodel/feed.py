@@ -4,8 +4,9 @@ A crash moves every partition that its broker led; twelve elections in one insta
 partitions, not twelve.
 """
 
+from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,6 +21,8 @@ MERGE_US: Final = 1_000_000
 MERGE_BACK: Final = 8
 """... when it is among so many latest lines."""
 
+TOLD_AGAIN: Final = 2_000
+"""Rare events that the feed of a past instant is made of: more lines than any screen has."""
 INDENT: Final = 15
 """Cells that time and glyph take in front of the words."""
 
@@ -35,6 +38,11 @@ class Line:
     glyph: str
     role: str
     text: str
+
+
+def notable(event: Event) -> bool:
+    """Whether an event is worth a line."""
+    return not (event.kind in DATA_KINDS or event.kind in QUIET_KINDS or own_action(event))
 
 
 class Feed:
@@ -54,7 +62,7 @@ class Feed:
     def take(self, events: Iterable[Event]) -> None:
         """Add what is worth a line."""
         for event in events:
-            if event.kind in DATA_KINDS or event.kind in QUIET_KINDS or own_action(event):
+            if not notable(event):
                 continue
             self._notable += 1
             self.version += 1
@@ -95,3 +103,37 @@ class Feed:
             if entry.key == key and at_us - entry.at_us <= MERGE_US:
                 return entry
         return None
+
+
+class Happened:
+    """All events worth a line so far. They are few beside the records, whose logs a session keeps as well."""
+
+    def __init__(self) -> None:
+        self._events: list[Any] = []
+        self._numbers: list[int] = []
+        """Of each: how many events of the trace there were with it."""
+
+    def take(self, events: Sequence[Event], count: int) -> None:
+        """Events in order, after which there were ``count`` in all."""
+        for number, event in enumerate(events, count - len(events) + 1):
+            if notable(event):
+                self._events.append(event)
+                self._numbers.append(number)
+
+    def feed(self, count: int) -> Feed:
+        """The feed as it was after ``count`` events of the trace."""
+        upto = bisect_right(self._numbers, count)
+        then = Feed()
+        then.take(self._events[max(0, upto - TOLD_AGAIN) : upto])
+        return then
+
+    def before(self, at_us: int, count: int) -> int:
+        """When the last of the first ``count`` events happened that is worth a line and older; -1 for none."""
+        upto = bisect_right(self._numbers, count)
+        at = bisect_left(self._events, at_us, hi=upto, key=lambda event: event.at_us)
+        return int(self._events[at - 1].at_us) if at else -1
+
+    def after(self, count: int) -> int:
+        """When the next one after the first ``count`` events happened, -1 for none."""
+        at = bisect_right(self._numbers, count)
+        return int(self._events[at].at_us) if at < len(self._events) else -1

@@ -26,6 +26,8 @@ class Running:
     real: float
     recorded: bool = False
     """Whether it is a recording that is looked at."""
+    present_us: int = -1
+    """How far the session has come, where it is looked back into; -1 where the present is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +51,7 @@ def build(view: ClusterView, running: Running, width: int) -> StatusBar:
     fields = [
         (f" {glyphs.LOGO} floodmark  " if wide else f" {glyphs.LOGO} ", "bar_strong"),
         (f"seed {running.seed}  " if wide else f"s{running.seed} ", "bar_quiet"),
-        _pill(running),
-        (_speed(running, wide), "bar"),
-        (f"{clock(view.now_us)} ".rjust(11 if wide else 10), "bar_strong"),
+        *(_time(view.now_us, running, wide) if running.present_us < 0 else _past(view.now_us, running, wide)),
         (f" {glyphs.IN_SYNC}{up}".ljust(4 if wide else 3), "bar_calm"),
         (f"{glyphs.PAUSED}{paused}".ljust(3 if wide else 2), "bar_warning" if paused else "bar_quiet"),
         (f"{glyphs.DOWN}{down}".ljust(3 if wide else 2), "bar_alarm" if down else "bar_quiet"),
@@ -64,6 +64,24 @@ def build(view: ClusterView, running: Running, width: int) -> StatusBar:
     name = running.playbook if len(running.playbook) <= room else running.playbook[: room - 1] + "…"
     fields.insert(1, (f"{name} ", "bar"))
     return StatusBar(tuple(fields))
+
+
+def _time(now_us: int, running: Running, wide: bool) -> tuple[tuple[str, str], ...]:
+    return (
+        _pill(running),
+        (_speed(running, wide), "bar"),
+        (f"{clock(now_us)} ".rjust(11 if wide else 10), "bar_strong"),
+    )
+
+
+def _past(now_us: int, running: Running, wide: bool) -> tuple[tuple[str, str], ...]:
+    """Which instant of how much, and the speed: as wide as the fields of the present; tenths where it is narrow."""
+    glyph, role = (glyphs.PAUSED, "pill_paused") if running.paused else (glyphs.PLAY, "pill_seek")
+    speeds = f"{glyphs.TIMES}{speed(running.asked)}"
+    if wide:
+        return (f" {glyph} PAST {clock(now_us)} of {clock(running.present_us)} ", role), (f" {speeds}".ljust(6), "bar")
+    now, present = clock(now_us)[:-2], clock(running.present_us)[:-2]
+    return (f"{glyph}PAST {now} of {present}", role), (speeds.rjust(5), "bar")
 
 
 def _pill(running: Running) -> tuple[str, str]:

@@ -1,0 +1,332 @@
+"""The keys that go back in time, pressed on a live session and on an opened recording."""
+
+from pathlib import Path
+
+import pytest
+
+from faults.action import Action
+from playbooks.recorder import Recorder
+from playbooks.session import Session
+from tests.support.playbooks import timed
+from tests.tui.driving import driving
+from tests.tui.test_opening import opened, recorded  # noqa: F401 - a fixture
+from tui.asking import Reply
+from tui.screens.ask import AskScreen
+from tui.screens.clients import ClientsScreen
+from tui.screens.goto import GotoScreen
+from tui.screens.record import RecordScreen
+from tui.screens.times import BEGINNING, PAST, PRESENT
+from tui.viewmodel.instant import InstantError, instant_us
+
+SECOND = 1_000_000
+SIZES = [(80, 24), (120, 40)]
+
+
+class Stage:
+    """A screen some seconds into a session, live or recorded."""
+
+    def __init__(self, kind, path):
+        self.kind, self.path = kind, path
+
+    def open(self, size=(120, 40)):
+        return driving(size) if self.kind == "live" else opened(self.path, size)
+
+
+@pytest.fixture(params=["live", "recording"])
+def stage(request, recorded):  # noqa: F811
+    return Stage(request.param, recorded)
+
+
+def top(driver):
+    return driver.text().split("\n")[0]
+
+
+async def crashed(driver, seconds=5):
+    """So many seconds in which broker 1 is crashed at two: by us here, by its operator in the recording."""
+    await driver.seconds(2)
+    if driver.bridge.session.recorded is None:
+        driver.bridge.act(Action("inject", "crash", "broker(1)"))
+    await driver.seconds(seconds - 2)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_an_event_back_and_on_again(stage, size):
+    async with stage.open(size) as driver:
+        await crashed(driver)
+        present = driver.bridge.session.cluster.executed
+        await driver.press(",", ",")
+        assert driver.bridge.session.cluster.executed == present - 2
+        assert "PAST 00:0" in top(driver)
+        assert "of 00:05.0" in top(driver)
+        assert driver.toasts()[-1] == PAST
+        assert driver.toasts().count(PAST) == 1
+        await driver.press(".")
+        assert driver.bridge.session.cluster.executed == present - 1
+        await driver.press(".", ".")
+        assert "PAUSED" in top(driver)
+        assert "00:05.000" in top(driver)
+        await driver.press(".")
+        assert driver.bridge.session.cluster.executed == present + 1
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_notable_events_back_and_on_again(stage, size):
+    async with stage.open(size) as driver:
+        await crashed(driver)
+        times = []
+        while "nothing notable happened before this" not in driver.toasts():
+            await driver.press("<")
+            times.append(driver.bridge.view.now_us)
+        assert times == sorted(times, reverse=True)
+        assert times[0] >= 2 * SECOND >= times[-1]
+        assert "b1 crashed" in driver.text()
+        driver.app.clear_notifications()
+        await driver.press("{")
+        assert "b1 crashed" not in driver.text()
+        await driver.press(">")
+        assert "b1 crashed" in driver.text()
+        assert driver.bridge.view.now_us == times[-1]
+
+
+async def test_searching_on_past_the_last_notable_event_is_the_present(stage):
+    async with stage.open() as driver:
+        await crashed(driver, 6)
+        await driver.press("<", ">")
+        assert not driver.bridge.session.in_past
+        assert driver.toasts()[-1] == "nothing notable from there to the present"
+        assert "00:06.000" in top(driver)
+        assert "PAUSED" in top(driver)
+
+
+async def test_seconds_back_and_on(stage):
+    async with stage.open() as driver:
+        await crashed(driver)
+        await driver.press("{", "{")
+        assert "PAST 00:03.000 of 00:05.000" in top(driver)
+        await driver.press("}")
+        assert "PAST 00:04.000 of 00:05.000" in top(driver)
+        await driver.press("}")
+        assert "‖ PAUSED" in top(driver)
+        await driver.press("}")
+        await driver.frames(8)
+        assert driver.bridge.view.now_us == 6 * SECOND
+        assert "‖ PAUSED" in top(driver)
+
+
+async def test_to_the_beginning_and_back_to_the_present(stage):
+    async with stage.open() as driver:
+        await crashed(driver)
+        before = driver.text().split("\n")[1:]
+        await driver.press("home")
+        assert "PAST 00:00.000 of 00:05.000" in top(driver)
+        assert "nothing rare has happened yet" in driver.text()
+        await driver.press("{")
+        assert driver.toasts()[-1] == BEGINNING
+        await driver.press("backspace")
+        driver.app.clear_notifications()
+        await driver.pilot.pause()
+        assert driver.text().split("\n")[1:] == before
+        await driver.press("backspace")
+        assert driver.toasts()[-1] == PRESENT
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_to_a_time_that_is_typed(stage, size):
+    async with stage.open(size) as driver:
+        await crashed(driver)
+        await driver.press("ctrl+g")
+        assert isinstance(driver.app.screen, GotoScreen)
+        assert "a time from 00:00.000 to 00:05.000: 12.5s, 1m or 00:12.5" in driver.text()
+        await driver.press(*"2.5", "enter")
+        assert "found '2.5', allowed is a time from 00:00.000 to 00:05.000" in driver.text()
+        await driver.press("s", "enter")
+        assert not isinstance(driver.app.screen, GotoScreen)
+        assert "PAST 00:02.5" in top(driver)
+        await driver.press("ctrl+g", "escape")
+        assert driver.bridge.view.now_us == 2_500_000
+        await driver.press("ctrl+g", *"1m", "enter")
+        assert "1m is not there yet: allowed is" in driver.text()
+
+
+@pytest.mark.parametrize(
+    ("text", "at_us"),
+    [("12.5s", 12_500_000), ("1m", 60_000_000), ("00:12.5", 12_500_000), ("1:00:00.000001", 3_600_000_001), ("0s", 0)],
+)
+def test_times_that_can_be_typed(text, at_us):
+    assert instant_us(text, 0, 4_000_000_000) == at_us
+
+
+@pytest.mark.parametrize("text", ["", "12", "12.5", "soon", "00:61", "-1s", "1m30s", "１s", "0.0000001s", "99999h"])
+def test_times_that_cannot(text):
+    with pytest.raises(InstantError, match=r"allowed is a time from 00:01\.000 to 00:02\.000, such as"):
+        instant_us(text, SECOND, 2 * SECOND)
+
+
+def test_times_that_are_not_there():
+    with pytest.raises(InstantError, match=r"3s is not there yet: allowed"):
+        instant_us("3s", SECOND, 2 * SECOND)
+    with pytest.raises(InstantError, match=r"0s is not there: allowed"):
+        instant_us("0s", SECOND, 2 * SECOND)
+
+
+async def test_the_past_is_played_and_goes_on_where_it_ends(stage):
+    async with stage.open() as driver:
+        await crashed(driver)
+        await driver.press("{", "space")
+        await driver.seconds(0.5)
+        assert "▶ PAST 00:04.500 of 00:05.000  ×1" in top(driver)
+        await driver.press("]")
+        await driver.seconds(0.5)
+        assert not driver.bridge.session.in_past
+        assert ("▶ LIVE" if driver.bridge.session.recorded is None else "▶ PLAY") in top(driver)
+        assert driver.bridge.view.now_us == 5_500_000
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_nothing_can_be_done_there(stage, size):
+    async with stage.open(size) as driver:
+        await crashed(driver)
+        faults = [fault.name for fault in driver.bridge.view.faults]
+        await driver.press("{", "{", "{", "{")
+        assert driver.bridge.view.faults == ()
+        await driver.press("f", "c")
+        way = "the past, where nothing can be changed; backspace: back to the present"
+        live = driver.bridge.session.recorded is None
+        assert (way if live else "this is a recording: crash cannot") in driver.toasts()[-1]
+        await driver.press("a", "o")
+        assert (way if live else "this is a recording: ") in driver.toasts()[-1]
+        await driver.press("backspace")
+        assert [fault.name for fault in driver.bridge.view.faults] == faults
+
+
+async def test_standing_in_the_past_paints_nothing(stage):
+    async with stage.open() as driver:
+        await crashed(driver)
+        await driver.press("<")
+        painted = driver.app.frames
+        dirtied = [grid.dirtied for grid in driver.main.grids()]
+        await driver.frames(5)
+        assert driver.app.frames == painted
+        assert [grid.dirtied for grid in driver.main.grids()] == dirtied
+
+
+async def test_the_log_follows_its_end_where_it_was_shorter_than_what_is_looked_at():
+    async with driving() as driver:
+        await driver.seconds(4)
+        await driver.press("shift+left")
+        assert driver.main.lanes.start > 10
+        await driver.press("home")
+        assert driver.main.lanes.start is None
+        await driver.press("backspace", "shift+left")
+        start = driver.main.lanes.start
+        await driver.press(",")
+        assert driver.main.lanes.start == start
+
+
+# -- pages -----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_record_is_that_of_the_instant(stage):
+    async with stage.open() as driver:
+        await driver.seconds(3)
+        newest = driver.bridge.view.partitions[0].leo
+        await driver.press("{", "{", "p")
+        assert isinstance(driver.app.screen, RecordScreen)
+        shown = driver.app.screen.log_offset
+        assert 0 < shown < newest - 1
+        await driver.press("right")
+        assert "nothing was written here so far" in driver.text()
+        await driver.press("escape", "backspace", "p")
+        assert driver.app.screen.log_offset == newest - 1
+
+
+async def test_keys_of_time_work_on_the_page_of_clients(stage):
+    async with stage.open() as driver:
+        await driver.seconds(3)
+        await driver.press("c")
+        assert isinstance(driver.app.screen, ClientsScreen)
+        rows = list(driver.app.screen._table.rows)
+        await driver.press("{")
+        earlier = list(driver.app.screen._table.rows)
+        assert earlier != rows
+        assert driver.bridge.view.now_us == 2 * SECOND
+        await driver.press("ctrl+g", *"1s", "enter")
+        assert isinstance(driver.app.screen, ClientsScreen)
+        assert list(driver.app.screen._table.rows) not in (rows, earlier)
+        await driver.press("backspace", "escape")
+        assert not driver.bridge.session.in_past
+
+
+async def test_a_question_is_about_the_instant_and_says_so(tmp_path, monkeypatch):
+    asked = []
+
+    async def put(text, path, at_us, recorder, tell):
+        asked.append(at_us)
+        return Reply(0, ("safe",))
+
+    monkeypatch.setattr("tui.screens.ask.put_question", put)
+    session = Session.start(timed(settle="2s"), recorder=Recorder(tmp_path, live=True), open_ended=True)
+    async with driving(session=session) as driver:
+        driver.app.recorder = session.recorder
+        await driver.seconds(3)
+        await driver.press("s")
+        assert "not about the present" not in driver.text()
+        await driver.press("escape", "{", "s")
+        assert isinstance(driver.app.screen, AskScreen)
+        assert "about 2.0s, the instant on the screen, and not about the present" in driver.text()
+        await driver.press("enter")
+        assert asked == [2 * SECOND]
+        assert "at 2.0s: safe" in driver.text()
+
+
+async def test_a_question_about_a_recording_finds_it(recorded, monkeypatch):  # noqa: F811
+    asked = []
+
+    async def put(text, path, at_us, recorder, tell):
+        asked.append((path, at_us))
+        return Reply(0, ("safe",))
+
+    monkeypatch.setattr("tui.screens.ask.put_question", put)
+    async with opened(recorded) as driver:
+        await driver.seconds(3)
+        await driver.press("{", "s", "enter")
+        assert asked == [(recorded, 2 * SECOND)]
+
+
+# -- the end ---------------------------------------------------------------------------------------------------------
+
+
+async def test_the_end_of_a_recording_stays_its_end(recorded):  # noqa: F811
+    async with opened(recorded, speed=10.0) as driver:
+        await driver.seconds(4)
+        assert "AT END" in top(driver)
+        end = driver.bridge.view.now_us
+        await driver.press("{")
+        assert not driver.bridge.ended
+        assert "PAST" in top(driver)
+        await driver.press("space")
+        await driver.seconds(1)
+        assert driver.bridge.ended
+        assert "AT END" in top(driver)
+        assert driver.bridge.view.now_us == end
+        assert driver.toasts().count("end of the recording") == 1
+
+
+async def test_a_session_left_in_the_past_seals_as_one_that_was_not(tmp_path):
+    async def evening(parent, looks):
+        session = Session.start(timed(settle="2s"), recorder=Recorder(parent, live=True), open_ended=True)
+        async with driving(session=session) as driver:
+            for action in (Action("inject", "crash", "broker(1)"), Action("heal", "all")):
+                await driver.seconds(2)
+                if looks:
+                    await driver.press("{", ",", "<", ".", "space")
+                    await driver.frames(3)
+                    await driver.press("home", ">", "}", "backspace", "space")
+                driver.bridge.act(action)
+            await driver.seconds(1)
+            if looks:
+                await driver.press("<")
+        result = session.finish()
+        return result.digest, [(Path(result.session) / name).read_bytes() for name in ("events.jsonl", "actions.jsonl")]
+
+    assert await evening(tmp_path / "looked", True) == await evening(tmp_path / "not", False)
