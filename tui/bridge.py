@@ -16,6 +16,7 @@ from faults.fault import Expectation
 from playbooks.client_books import ClientBooks
 from playbooks.peeking import Peekable
 from tui.frameclock import FrameClock
+from tui.viewmodel.chronicle import Chronicle
 from tui.viewmodel.feed import Feed
 from tui.viewmodel.rates import Rates
 from tui.viewmodel.words import SPEEDS, faster, slower
@@ -153,6 +154,11 @@ class SimBridge:
         self.paused = False
         self.ended = False
         self.feed = Feed()
+        self.chronicle = Chronicle()
+        self.stops_at_loss = False
+        """Whether to pause by itself where the next acknowledged record goes missing; that disarms it."""
+        self.stopped_at_loss = False
+        """Whether it just has."""
         self.rates: dict[str, float] = {}
         self.ran_out = False
         """Whether the last search for a notable event found none."""
@@ -251,7 +257,9 @@ class SimBridge:
             self.look()
 
     def _listen(self) -> None:
-        self.feed.take(self.session.drain())
+        fresh = self.session.drain()
+        self.feed.take(fresh)
+        self.chronicle.take(fresh)
 
     def _play(self, now: float, elapsed: float) -> None:
         cluster = self.session.cluster
@@ -259,12 +267,20 @@ class SimBridge:
         share = self.speed * elapsed * 1e6 + self._fraction_us
         target = start_us + int(share)
         self._fraction_us = share - int(share)
-        reached = self._run(target, now + SLICE_S, BATCH, lambda: False)
+        seen = self.chronicle.losses
+        batch = 1 if self.stops_at_loss else BATCH
+        reached = self._run(target, now + SLICE_S, batch, lambda: self._alarmed(seen))
         self._behind = not reached and not self.ended
+        if self._alarmed(seen):
+            self.pause(True)
+            self.stops_at_loss, self.stopped_at_loss = False, True
         if elapsed > 0:
             real = (cluster.now_us - start_us) / 1e6 / elapsed
             weight = min(1.0, elapsed * 2)
             self.real_speed += (real - self.real_speed) * weight
+
+    def _alarmed(self, seen: int) -> bool:
+        return self.stops_at_loss and self.chronicle.losses > seen
 
     def _seek(self, now: float) -> None:
         found = self._run(self._seek_until_us, now + SLICE_S, 1, lambda: self.feed.notable > self._seek_from)
