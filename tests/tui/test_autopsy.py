@@ -210,6 +210,8 @@ def test_it_begins_with_a_plain_sentence():
 def test_what_is_only_missing_so_far_is_told_as_such():
     found = finding(*CHAIN[:2], link(9, "settled", words="broker 1 still had them as the session ended"), kind=MISSING)
     text = "\n".join(page(found, 120))
+    assert "as it stands" in text
+    assert "how it ended" not in text
     assert "are missing so far, and not lost yet" in text
     assert "as the session ended" not in text
     assert "broker 1 still had them so far" in text

@@ -150,7 +150,7 @@ def frame(
         for broker in _shown(replicas, (link.broker, *standing.isr, *owned))
     )
     caption = _caption(finding, link, standing, last=at == len(chain) - 1)
-    return Frame(link.at_us, _title(link, standing), lines, caption, said(link.words, finding.kind))
+    return Frame(link.at_us, _title(finding, link, standing), lines, caption, said(link.words, finding.kind))
 
 
 def _shown(replicas: Sequence[int], named: Sequence[int]) -> list[int]:
@@ -194,7 +194,9 @@ def _held(copy: Copy | None, chain: Sequence[Link]) -> str:
     return GONE if by_then or told or chain[-1].event_kind == ENDS else HAS
 
 
-def _title(link: Link, standing: Standing) -> str:
+def _title(finding: Finding, link: Link, standing: Standing) -> str:
+    if link.event_kind == ENDS and finding.kind == MISSING:
+        return "as it stands"
     broker = f"b{link.broker}" if link.broker >= 0 else "somebody"
     if link.event_kind == "truncated" and link.broker in standing.down:
         return f"{broker} loses its log"
