@@ -65,6 +65,7 @@ class Forks:
         """
         self._session = session = start()
         self._open_ended = session.open_ended
+        self._until_us = session.until_us
         self._actions = tuple(actions)
         self._every = nearest
         self._most = most
@@ -146,6 +147,7 @@ class Forks:
         session = self._session
         session.load(*unpack(frame.packed))
         session.open_ended = self._open_ended
+        session.until_us = self._until_us
         self._acted = frame.acted
         return session
 

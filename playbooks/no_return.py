@@ -147,7 +147,7 @@ def scout(start: Callable[[], Session], actions: Sequence[Acted], finding: Findi
     while session.phase != "ended":
         session.advance(session.cluster.now_us + SLICE_US)
         take()
-        if session.open_ended and session.phase == "steps":
+        if session.open_ended and session.phase == "steps" and session.until_us < 0:
             session.settle()
     wanted, acked_us = first_acked(finding, acked)
     return History(wanted, acked_us, session.cluster.now_us, deciding)

@@ -238,9 +238,9 @@ class Session:
         return conclude_session(*told, checked=judged, broken=broken, reason=reason)
 
     def call_off(self) -> None:
-        """Take no further step, and go on until somebody ends it; where it is settling, that has no end either."""
+        """Take no further step, and go on until somebody ends it: settling has no end then, and nothing is cut off."""
         self._script.call_off()
-        self.open_ended = True
+        self.open_ended, self.until_us = True, -1
         self._end_us = -1
 
     # -- what happens when ------------------------------------------------------------------------------------------

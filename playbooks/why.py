@@ -1,11 +1,11 @@
 """Why records were lost, when that became inevitable, and what would have saved them: one session's whole answer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from cluster_model.checker.findings import LOST, Finding
+from cluster_model.checker.findings import LOST, MISSING, Finding
 from playbooks.batch import cores, run_all
 from playbooks.counterfactuals import changes
 from playbooks.exit_codes import INTERRUPTED
@@ -24,7 +24,7 @@ from playbooks.repeating import reach, repeat
 from playbooks.rescues import SET
 from playbooks.result import Result
 from playbooks.running import start_session
-from playbooks.session import Session
+from playbooks.session import SLICE_US, Session
 
 EXPLAINED: Final = 3
 """Losses of which the point of no return is looked for, unless one is asked for; the others are told without."""
@@ -44,6 +44,7 @@ class Case:
     playbook: Playbook
     seed: int
     until_us: int = -1
+    """Virtual time at which it is cut off, with nothing healed; -1: never."""
     live: bool = False
     actions: tuple[Acted, ...] = ()
     """What its operator did."""
@@ -66,22 +67,58 @@ class Case:
         for acted in self.actions:
             reach(session, acted.at_us, acted.executed, acted.steps)
             repeat(session, acted.verb, acted.action)
+        while self.until_us >= 0 and session.advance(session.cluster.now_us + SLICE_US):
+            pass
         return session.finish()
 
+    def standing(self) -> tuple[Finding, ...]:
+        """The findings right where it is cut off, as somebody sees them who looks: in this order, nothing final."""
+        session = self.start()
+        for acted in self.actions:
+            reach(session, acted.at_us, acted.executed, acted.steps)
+            repeat(session, acted.verb, acted.action)
+        session.advance(self.until_us)
+        return session.cluster.checker.casebook.findings(session.cluster.now_us)
 
-def case_of(recorded: Recorded, tell: Telling = lambda text: None) -> Case:
-    """A recorded session as a case.
+
+def case_of(recorded: Recorded, tell: Telling = lambda text: None, *, at_us: int = -1) -> Case:
+    """A recorded session as a case: the whole of it, or up to a virtual time.
+
+    Without a time, one from a screen whose end is missing is cut off where it breaks off: it has no other end.
 
     Raises:
         PlaybookError: its playbook is not one that this version runs.
         ExportError, ReplayMismatchError, SessionError: it cannot be made a playbook of, which a live one has to be.
     """
     playbook = loads(recorded.playbook, str(recorded.path / "playbook.yaml"), recorded.fragments)
-    actions = acted_of(recorded.actions)
+    until_us = recorded.last_us if at_us < 0 and recorded.start.live and recorded.cut_short else at_us
+    until_us = recorded.until_us if until_us < 0 else until_us
+    actions = tuple(each for each in acted_of(recorded.actions) if until_us < 0 or each.at_us <= until_us)
     written = None
     if actions or recorded.start.live:
         written = loads(export(recorded, tell=tell).text, f"{recorded.path} as a playbook")
-    return Case(playbook, recorded.start.seed, recorded.until_us, recorded.start.live, actions, written)
+    return Case(playbook, recorded.start.seed, until_us, recorded.start.live, actions, written)
+
+
+def at_the_end(seen: Finding, findings: Sequence[Finding]) -> int:
+    """The number, from 1, of what became of a finding that was seen before the books were closed.
+
+    Closing them makes ``lost`` of what was ``missing``, and may put two findings together.
+
+    Raises:
+        WhyError: it is not there any more.
+    """
+    places = {(each.partition, each.log_offset, each.leader_epoch) for each in seen.places}
+    kinds = (LOST, MISSING) if seen.kind in (LOST, MISSING) else (seen.kind,)
+    shared = [
+        sum((each.partition, each.log_offset, each.leader_epoch) in places for each in finding.places)
+        if finding.kind in kinds
+        else 0
+        for finding in findings
+    ]
+    if not any(shared):
+        raise WhyError("that finding is not there any more")
+    return shared.index(max(shared)) + 1
 
 
 @dataclass(frozen=True, slots=True)

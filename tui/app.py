@@ -39,6 +39,12 @@ def _keys() -> type[Provider]:
     return KeyProvider
 
 
+def _findings() -> type[Provider]:
+    from tui.commands import FindingProvider  # noqa: PLC0415 - the palette is opened later, if ever
+
+    return FindingProvider
+
+
 class FloodmarkApp(App[None]):
     """Shows and breaks a session. It neither starts nor seals one: see :mod:`tui.launch`."""
 
@@ -46,7 +52,7 @@ class FloodmarkApp(App[None]):
     TITLE = "floodmark"
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING = "ctrl+p"
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_faults, _keys}
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_faults, _keys, _findings}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+q", "leave", "quit", id="quit", show=False, priority=True),
         Binding("E", "export", "export", id="export", show=False),
@@ -111,6 +117,9 @@ class FloodmarkApp(App[None]):
             if self.bridge.ran_out:
                 self.bridge.ran_out = False
                 self.main.toast("nothing notable in the next two minutes", "warning")
+        if self.bridge.stopped_at_loss:
+            self.bridge.stopped_at_loss = False
+            self.main.toast("paused: an acknowledged record went missing; n tells why", "warning", seconds=NOTE_S)
         if self.bridge.ended and not self._end_told and self.bridge.at_end is not None:
             self._end_told = True
             self.main.toast(self.bridge.at_end(), seconds=NOTE_S)

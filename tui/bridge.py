@@ -19,6 +19,7 @@ from playbooks.looking_back import LookingBack
 from playbooks.reopening import Reopened
 from playbooks.session import Session
 from tui.frameclock import FrameClock
+from tui.viewmodel.chronicle import Chronicle
 from tui.viewmodel.feed import Feed, Happened
 from tui.viewmodel.rates import Rates
 from tui.viewmodel.words import SPEEDS, faster, slower
@@ -67,6 +68,11 @@ class SimBridge:
         self.speed = min(max(speed, SPEEDS[0]), SPEEDS[-1])
         self.real_speed = self.speed
         self.paused = False
+        self.chronicle = Chronicle()
+        self.stops_at_loss = False
+        """Whether to pause by itself where the next acknowledged record goes missing; that disarms it."""
+        self.stopped_at_loss = False
+        """Whether it just has."""
         self.rates: dict[str, float] = {}
         self.ran_out = False
         """Whether the last search for a notable event found none."""
@@ -249,22 +255,31 @@ class SimBridge:
             self.look()
 
     def _listen(self) -> None:
-        events = self.session.drain()
-        self.feed.take(events)
+        fresh = self.session.drain()
+        self.feed.take(fresh)
         if not self.session.in_past:
-            self._happened.take(events, self.session.cluster.trace.count)
+            self._happened.take(fresh, self.session.cluster.trace.count)
+            self.chronicle.take(fresh)
 
     def _play(self, now: float, elapsed: float) -> None:
         start_us = self.session.cluster.now_us
         share = self.speed * elapsed * 1e6 + self._fraction_us
         target = start_us + int(share)
         self._fraction_us = share - int(share)
-        reached = self._run(target, now + SLICE_S, BATCH, lambda: False)
+        seen = self.chronicle.losses
+        batch = 1 if self.stops_at_loss else BATCH
+        reached = self._run(target, now + SLICE_S, batch, lambda: self._alarmed(seen))
         self._behind = not reached and not self.ended
+        if self._alarmed(seen):
+            self.pause(True)
+            self.stops_at_loss, self.stopped_at_loss = False, True
         if elapsed > 0:
             real = (self.session.cluster.now_us - start_us) / 1e6 / elapsed
             weight = min(1.0, elapsed * 2)
             self.real_speed += (real - self.real_speed) * weight
+
+    def _alarmed(self, seen: int) -> bool:
+        return self.stops_at_loss and self.chronicle.losses > seen
 
     def _seek(self, now: float) -> None:
         wanted = self._seek_from

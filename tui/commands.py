@@ -5,14 +5,18 @@ from typing import Final
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
+from cluster_model.checker.findings import Finding
 from faults.catalogue import CATALOGUE
 from tui.keymap import KEYS
 from tui.screens.main import MainScreen
+from tui.viewmodel.autopsy_page import headline
 
 ELSEWHERE: Final = 0.8
 """What a match on another target than the one under the cursor is worth."""
 MOST_HITS: Final = 60
 """Faults times targets are thousands: more than these are not offered."""
+FINDINGS_OFFERED: Final = 3
+"""Findings that the palette offers before anything is typed."""
 
 
 class FaultProvider(Provider):
@@ -76,3 +80,38 @@ class KeyProvider(Provider):
     def _press(self, action: str) -> None:
         screen = self.screen
         screen.call_later(screen.run_action, action)
+
+
+class FindingProvider(Provider):
+    """What went wrong with records so far, by its sentence."""
+
+    async def startup(self) -> None:
+        """The findings as the palette is opened."""
+        from tui.evidence import findings_so_far  # noqa: PLC0415
+
+        screen = self.screen
+        self._findings = findings_so_far(screen.bridge) if isinstance(screen, MainScreen) else ()
+
+    async def discover(self) -> Hits:
+        """The first of them."""
+        for number, finding in enumerate(self._findings[:FINDINGS_OFFERED], 1):
+            yield DiscoveryHit(_named(finding), lambda number=number: self._open(number), help=finding.sentence)
+
+    async def search(self, query: str) -> Hits:
+        """Those whose sentences match."""
+        matcher = self.matcher(query)
+        for number, finding in enumerate(self._findings, 1):
+            words = f"{_named(finding)}: {finding.sentence}"
+            score = matcher.match(words)
+            if score > 0:
+                run = lambda number=number: self._open(number)  # noqa: E731
+                yield Hit(score, matcher.highlight(words), run, text=words)
+
+    def _open(self, number: int) -> None:
+        screen = self.screen
+        if isinstance(screen, MainScreen) and number <= len(self._findings):
+            screen.call_later(screen.open_autopsy, number)
+
+
+def _named(finding: Finding) -> str:
+    return f"autopsy {finding.kind}: {headline(finding)[0]}"

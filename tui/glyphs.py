@@ -44,6 +44,10 @@ SPLIT: Final = "☆"
 FENCED: Final = "⊘"
 LEAVING: Final = "↓"
 STALE: Final = "?"
+CORNERS: Final = "╭╮╰╯"
+"""Of a frame: above left and right, below left and right."""
+EDGE: Final = "─"
+SIDE: Final = "│"
 
 ASCII: Final[Mapping[str, str]] = {
     LEADER: "L",
@@ -77,6 +81,11 @@ ASCII: Final[Mapping[str, str]] = {
     SPLIT: "Z",
     FENCED: "f",
     LEAVING: "v",
+    **dict.fromkeys(CORNERS, "+"),
+    EDGE: "-",
+    SIDE: "|",
+    "←": "<",
+    "↑": "^",
     # Faults, where a glyph is not one of the above.
     "≈": "~",
     "≠": "/",

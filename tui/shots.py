@@ -66,6 +66,12 @@ async def lost(stage: Stage) -> None:
     stage.app.main.action_fork()
 
 
+async def autopsy(stage: Stage) -> None:
+    """Why the records are gone."""
+    await lost(stage)
+    stage.app.main.action_finding(1)
+
+
 async def sheet(stage: Stage) -> None:
     """The fault sheet over a healthy cluster."""
     await stage.seconds(5)
@@ -87,6 +93,7 @@ SHOTS: Final = (
     Shot("screen", (120, 40), lost),
     Shot("screen-80x24", (80, 24), lost),
     Shot("screen-200x60", (200, 60), lost),
+    Shot("autopsy", (120, 40), autopsy),
     Shot("faults", (120, 40), sheet),
 )
 

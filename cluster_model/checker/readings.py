@@ -100,6 +100,17 @@ class Readings:
         """... of one partition."""
         return self._abandoned.get((group, partition), [])
 
+    def handed_to(self, partition: str, start: int, end: int) -> tuple[str, ...]:
+        """Groups that were handed any offset of ``[start, end)``, whatever record stood there then."""
+        return tuple(
+            sorted(
+                group
+                for (group, name), ranges in self._handed.items()
+                if name == partition
+                and any(low < end and high > start for low, high in zip(ranges.starts, ranges.ends, strict=True))
+            )
+        )
+
     def save(self) -> tuple[Any, ...]:
         """All state."""
         handed = tuple([(key, ranges.save()) for key, ranges in self._handed.items()])

@@ -71,6 +71,7 @@ def test_a_setting_that_mends_it_leaves_nothing_to_explain(typed: Type) -> None:
         (("kip-101-loss", "--finding", "7"), "there is no finding 7"),
         (("kip-101-loss", "--set", "nonsense"), "--set takes key=value"),
         (("kip-101-loss", "--set", "cluster.kafka=9.9"), "9.9"),
+        (("kip-101-loss", "--at", "3s"), "--at is for sessions"),
     ],
 )
 def test_bad_input_is_one_error(typed: Type, words: tuple[str, ...], told: str) -> None:
@@ -78,6 +79,25 @@ def test_bad_input_is_one_error(typed: Type, words: tuple[str, ...], told: str) 
     assert (done.code, done.out) == (2, "")
     assert told in done.err
     assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--at", "noon"), "--at: found 'noon', allowed is "),
+        (("--at", "2s", "--finding", "1"), "there is no finding 1 by then, the session has none"),
+    ],
+)
+def test_a_running_session_is_explained_only_as_far_as_it_went(
+    typed: Type, tmp_path: Path, words: tuple[str, ...], told: str
+) -> None:
+    session = Session.start(loads(TAIL, "tail.yaml"), recorder=Recorder(tmp_path, live=True), open_ended=True)
+    session.advance(15_000_000)
+    assert session.recorder is not None
+    session.recorder.flush()
+    done = typed("why", session.recorder.path, *words)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
 
 
 def test_a_session_by_hand_is_explained_behind_its_verdict(typed: Type, here: Path) -> None:

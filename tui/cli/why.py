@@ -14,7 +14,8 @@ from playbooks.reading_sessions import find_session, read_session
 from playbooks.remedies import SEEDS
 from playbooks.result import Result
 from playbooks.settings import SettingError
-from playbooks.why import Case, Why, WhyError, case_of, explain
+from playbooks.units import DURATION_ALLOWED, UnitError, duration_us
+from playbooks.why import Case, Why, WhyError, at_the_end, case_of, explain, findings_of
 from tui.cli.chosen import Chosen, choose, settings_of
 from tui.cli.console import BAD_INPUT, FAILED, OK, answers, complain, people, print_document, say
 from tui.cli.finding_lines import FINDINGS_SHOWN
@@ -39,6 +40,8 @@ class WhyRequest:
     settings: Sequence[str] = ()
     jobs: int = 0
     seeds: int = SEEDS
+    at: str | None = None
+    """Virtual time up to which a session is explained; None: the whole of it."""
 
 
 def run_why(request: WhyRequest) -> int:
@@ -59,8 +62,11 @@ def _why(request: WhyRequest) -> int:
         case = _case(request, console, telling)
         telling.tell(lambda: f"running {case.playbook.name}")
         result = case.run()
+        number = request.finding
+        if request.at is not None and number:
+            number = _closed(case, result, number)
         why = explain(
-            case, result, number=request.finding, workers=request.jobs, seeds=request.seeds,
+            case, result, number=number, workers=request.jobs, seeds=request.seeds,
             tell=lambda text: telling.tell(lambda: text),
         )  # fmt: skip
     if request.json:
@@ -69,6 +75,23 @@ def _why(request: WhyRequest) -> int:
     say(console, f"{result.playbook}  {result.profile}  seed {result.seed}", "bold")
     print_why(answers(), why)
     return OK
+
+
+def _closed(case: Case, result: Result, number: int) -> int:
+    """The number of a finding in the result, of one that is counted as the session stood."""
+    standing = case.standing()
+    if number > len(standing):
+        raise WhyError(f"there is no finding {number} by then, the session has {len(standing) or 'none'}")
+    return at_the_end(standing[number - 1], findings_of(result))
+
+
+def _at(text: str | None) -> int:
+    if text is None:
+        return -1
+    try:
+        return duration_us(text)
+    except UnitError:
+        raise WhyError(f"--at: found {text!r}, allowed is {DURATION_ALLOWED}") from None
 
 
 def _case(request: WhyRequest, console: Console, telling: Telling) -> Case:
@@ -86,7 +109,9 @@ def _case(request: WhyRequest, console: Console, telling: Telling) -> Case:
         recorded = read_session(find_session(request.source, root))
         for note in recorded.notes:
             say(console, f"note: {note}", "yellow")
-        return case_of(recorded, lambda text: telling.tell(lambda: text))
+        return case_of(recorded, lambda text: telling.tell(lambda: text), at_us=_at(request.at))
+    if request.at is not None:
+        raise WhyError("--at is for sessions: of a playbook the whole run is explained")
     chosen = choose(request.source, request.seed, settings_of(request.settings))
     return Case(chosen.playbook, chosen.seed)
 

@@ -31,6 +31,13 @@ def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> 
                 help="Only this one; else all, with the point of no return of 3 losses.",
             ),
         ] = None,
+        at: Annotated[
+            str | None,
+            typer.Option(
+                metavar="TIME",
+                help="Explain a session as it stood at this virtual time; --finding counts what it had by then.",
+            ),
+        ] = None,
         seed: Annotated[int | None, typer.Option(min=0, help="Seed of a playbook; its own by default.")] = None,
         settings: Annotated[
             list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value of a playbook.")
@@ -42,5 +49,5 @@ def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> 
     ) -> None:
         from tui.cli.why import WhyRequest, run_why  # noqa: PLC0415
 
-        request = WhyRequest(source, json, finding or 0, seed, settings or (), jobs or 0, seeds)
+        request = WhyRequest(source, json, finding or 0, seed, settings or (), jobs or 0, seeds, at)
         end(lambda: run_why(request))

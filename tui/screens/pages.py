@@ -14,6 +14,8 @@ class Pages(Screen[None]):
     bridge: SimBridge
     look: Look
     toosmall: LineGrid[side.SideRow]
+    finding = 0
+    """Number of the finding that was looked at last, 0: none."""
 
     def action_clients(self) -> None:
         """All clients, wherever anything fits."""
@@ -38,6 +40,42 @@ class Pages(Screen[None]):
             self.notify("this session is not being recorded: nothing can be asked about it", severity="warning")
         elif not self.toosmall.display and self.bridge.view.brokers:
             self.app.push_screen(AskScreen(self.look, self.bridge, path, recorder, self.target))
+
+    def action_finding(self, findings: int) -> None:
+        """The autopsy of the next finding, or of the one before, as many as there are so far."""
+        from tui.evidence import findings_so_far  # noqa: PLC0415
+
+        found = len(findings_so_far(self.bridge))
+        if not found:
+            self.notify(self._nothing_found())
+        elif self.finding < 1:
+            self.open_autopsy(1 if findings > 0 else found)
+        else:
+            self.open_autopsy((min(self.finding, found) - 1 + findings) % found + 1)
+
+    def open_autopsy(self, number: int) -> None:
+        """The autopsy of the finding of a number from 1, of which there is one."""
+        from tui.screens.autopsy import AutopsyScreen  # noqa: PLC0415
+
+        if self.toosmall.display:
+            return
+        page = AutopsyScreen(self.look, self.bridge, number, getattr(self.app, "recorder", None))
+
+        def closed(_result: None) -> None:
+            self.finding = page.case.number
+
+        self.app.push_screen(page, closed)
+
+    def _nothing_found(self) -> str:
+        violations = self.bridge.view.violations
+        broken = f"; the events tell of {violations} broken rules" if violations else ""
+        return f"no finding so far: nothing is wrong with any record{broken}"
+
+    def action_autopause(self) -> None:
+        """Pause by itself where the next acknowledged record goes missing, or no longer."""
+        self.bridge.stops_at_loss = not self.bridge.stops_at_loss
+        armed = "pausing where the next acknowledged record goes missing"
+        self.notify(armed if self.bridge.stops_at_loss else "not pausing by itself any more")
 
     def action_help(self) -> None:
         """Keys and glyphs."""

@@ -1,0 +1,284 @@
+"""The reduction of a chain to pictures, and the page around them."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from cluster_model.checker.findings import ABANDONED, KINDS, LOST, MISSING, SKIPPED, Finding, Link, Place
+from cluster_model.events import (
+    BecameLeader,
+    InvariantViolated,
+    IsrChanged,
+    LeaderElected,
+    NodeDown,
+    NodePaused,
+    NodeResumed,
+    NodeUp,
+    PartitionOffline,
+    RecordsMissing,
+)
+from tui import glyphs
+from tui.viewmodel import autopsy, autopsy_page, remedies
+from tui.viewmodel.autopsy import GONE, HAS, LATER, NEVER, Copy
+from tui.viewmodel.chronicle import Chronicle, Standing
+
+EVENTS = (
+    "records_acked", "node_down", "leader_elected", "truncated", "isr_changed", "fault_injected", "broker_fenced",
+    "became_leader", "settled", "unheard_of",
+)  # fmt: skip
+PLACE = Place("orders-0", "clicks", 7, 4, 100, 3, 1, committed=False)
+
+
+def link(at_us, kind, broker=1, partition="orders-0", words="something happened"):
+    return Link(at_us, kind, partition, broker, words)
+
+
+def finding(*chain, kind=LOST, places=(PLACE,), group=""):
+    return Finding(kind, "unreplicated-tail", "4 records had been acknowledged", places, chain, group)
+
+
+CHAIN = (link(1, "records_acked"), link(2, "node_down"), link(3, "leader_elected", 2), link(9, "truncated"))
+STANDING = Standing(1, (1, 2, 3), (), ())
+COPIES = (Copy(1, from_start=True, until_us=9),)
+
+
+def frames(found, standing=STANDING, replicas=(1, 2, 3), copies=COPIES):
+    chain = found.chain
+    return tuple(autopsy.frame(found, chain, each, standing, replicas, copies) for each in autopsy.chosen(chain))
+
+
+links = st.builds(link, st.integers(0, 50), st.sampled_from(EVENTS), st.integers(-1, 9))
+chains = st.lists(links, min_size=1, max_size=20).map(lambda found: sorted(found, key=lambda each: each.at_us))
+
+
+@given(chains, st.integers(2, 7))
+def test_a_chain_keeps_its_ends_and_its_order(chain, most):
+    kept = autopsy.chosen(chain, most)
+    assert len(kept) == min(len(chain), most)
+    assert (kept[0], kept[-1]) == (chain[0], chain[-1])
+    rest = iter(chain)
+    assert all(any(each is other for other in rest) for each in kept)
+
+
+def test_what_changed_hands_is_drawn_before_what_merely_happened():
+    chain = [link(0, "records_acked"), link(1, "fault_injected"), link(2, "isr_changed"), link(3, "broker_fenced")]
+    chain += [link(4, "leader_elected", 2), link(5, "truncated", 3), link(6, "node_down"), link(7, "truncated")]
+    kept = [each.event_kind for each in autopsy.chosen(chain)]
+    assert kept == ["records_acked", "isr_changed", "leader_elected", "truncated", "truncated"]
+
+
+@given(chains, st.integers(0, 30), st.integers(4, 230), st.integers(0, 8))
+def test_every_line_of_the_frames_is_as_wide_as_they_are_together(chain, at, width, replicas):
+    drawn = frames(finding(*chain), replicas=tuple(range(1, replicas + 1)))
+    at %= len(drawn)
+    beside, size = autopsy.room_for(len(drawn), width)
+    assert beside * size <= width
+    rows = autopsy.strip(drawn, at, width)
+    assert {sum(cell_len(text) for text, _role in row.pieces) for row in rows} == {beside * size}
+    first = autopsy.window(len(drawn), beside, at)
+    assert first <= at < first + beside
+    assert first + beside <= len(drawn)
+
+
+@pytest.mark.parametrize(("width", "beside", "size"), [(75, 3, 25), (115, 5, 23), (195, 5, 38), (22, 1, 22)])
+def test_as_many_frames_as_fit_stand_side_by_side(width, beside, size):
+    assert autopsy.room_for(5, width) == (beside, size)
+
+
+def test_a_frame_tells_who_leads_who_is_down_and_who_has_the_records():
+    standing = Standing(2, (2, 3), (1,), (3,))
+    copies = (Copy(1, from_start=True, until_us=9), Copy(3, from_start=False))
+    first, *_between, last = frames(finding(*CHAIN), standing, (1, 2, 3, 4), copies)
+    told = [(each.broker, each.glyph, each.holds) for each in first.replicas]
+    assert told == [
+        (1, glyphs.DOWN, HAS),
+        (2, glyphs.LEADER, NEVER),
+        (3, glyphs.PAUSED, LATER),
+        (4, glyphs.LAGGING, NEVER),
+    ]
+    assert [each.holds for each in last.replicas] == [GONE, NEVER, HAS, NEVER]
+    assert (first.caption, last.caption) == ("acks=1", "no copy is left")
+    assert [each.struck for each in first.replicas] == [True, False, False, False]
+
+
+def test_a_copy_is_there_until_the_very_event_that_drops_it():
+    chain = (link(1, "records_acked"), link(9, "leader_elected", 2), link(9, "truncated", 3), link(9, "truncated"))
+    copies = (Copy(1, from_start=True, until_us=9), Copy(3, from_start=True, until_us=9))
+    drawn = frames(finding(*chain), replicas=(1, 3), copies=copies)
+    assert [[each.holds for each in one.replicas] for one in drawn] == [
+        [HAS, HAS],
+        [HAS, HAS],
+        [HAS, GONE],
+        [GONE, GONE],
+    ]
+
+
+def test_a_log_that_is_lost_with_its_broker_is_not_told_to_be_cut():
+    (told,) = frames(finding(link(9, "truncated")), Standing(2, (2,), (1,), ()))
+    assert (told.title, told.replicas[0].glyph) == ("b1 loses its log", glyphs.DOWN)
+    (told,) = frames(finding(link(9, "truncated")))
+    assert (told.title, told.replicas[0].glyph) == ("b1 cuts its log", glyphs.TRUNCATING)
+
+
+def test_who_has_the_records_is_drawn_only_where_that_matters():
+    assert {each.holds for one in frames(finding(*CHAIN, kind=SKIPPED)) for each in one.replicas} == {""}
+
+
+def test_of_many_replicas_those_that_the_chain_names_are_drawn():
+    drawn = frames(finding(*CHAIN), Standing(1, (1, 30), (), ()), tuple(range(1, 40)), (Copy(35, from_start=True),))
+    shown = [each.broker for each in drawn[0].replicas]
+    assert len(shown) == autopsy.MOST_REPLICAS
+    assert {1, 30, 35} <= set(shown)
+    assert shown == sorted(shown)
+
+
+# -- how things stood ------------------------------------------------------------------------------------------------
+
+
+def test_the_chronicle_tells_how_a_partition_stood_at_any_link():
+    chronicle = Chronicle()
+    other = LeaderElected(4, "other-0", 9, 1, 1, (9,), True, "x")
+    chronicle.take(
+        [
+            BecameLeader(0, "orders-0", 1, 0, 0, 0),
+            NodePaused(2, "broker 3", 3),
+            NodeDown(2, "client", -1, "close"),
+            NodeDown(3, "broker 1", 1, "crash"),
+            other,
+            IsrChanged(5, "orders-0", 1, 0, 1, (1, 2), (1, 2, 3), "leader"),
+            LeaderElected(5, "orders-0", 2, 1, 2, (2,), False, "fenced"),
+            NodeUp(6, "broker 1", 1),
+            NodeResumed(6, "broker 3", 3),
+            PartitionOffline(7, "orders-0", 2, 3, (2,)),
+        ]
+    )
+
+    def at(at_us, kind, broker=1):
+        return chronicle.standing("orders-0", (1, 2, 3), link(at_us, kind, broker))
+
+    assert at(1, "records_acked") == Standing(1, (1, 2, 3), (), ())
+    assert at(3, "node_down") == Standing(1, (1, 2, 3), (1,), (3,))
+    assert at(5, "isr_changed", 3) == Standing(1, (1, 2), (1,), (3,))
+    assert at(5, "leader_elected", 2) == Standing(2, (2,), (1,), (3,), clean=False)
+    assert at(6, "settled") == Standing(2, (2,), (), (), clean=False)
+    assert at(7, "settled").leader == -1
+
+
+def test_the_chronicle_counts_losses_and_names_each_broken_rule_once():
+    chronicle = Chronicle()
+    broken = InvariantViolated(5, "leader-completeness", "orders-0", 2, "it lacks 4", "")
+    missing = RecordsMissing(5, "orders-0", "clicks", 0, 4, 100, 0, 1, False, "")
+    chronicle.take([broken, replace(broken, at_us=6), replace(broken, partition="other-0"), missing])
+    (told,) = chronicle.broken(("orders-0",), 1 << 62)
+    assert (told.at_us, told.name, told.detail) == (5, "leader-completeness", "it lacks 4")
+    assert chronicle.losses == 1
+
+
+# -- the page --------------------------------------------------------------------------------------------------------
+
+
+def case(found, total=2, **more):
+    fields = {
+        "number": 1, "total": total, "finding": found, "now_us": 50_000_000, "frames": frames(found),
+        "partition": "orders-0", "peeked": (), "readers": (), "broken": (),
+    }  # fmt: skip
+    return autopsy_page.Case(**(fields | more))
+
+
+def page(found, width=76, at=0, saved=(), **more):
+    rows = autopsy_page.build(case(found, **more), at, width, saved)
+    return ["".join(text for text, _role in row.pieces) for row in rows]
+
+
+@given(st.sampled_from(KINDS), chains, st.integers(40, 200), st.booleans())
+def test_the_page_stays_within_its_width_for_every_kind(kind, chain, width, several):
+    places = (PLACE, replace(PLACE, partition="orders-1", count=1)) if several else (replace(PLACE, count=1),)
+    lines = page(finding(*chain, kind=kind, places=places, group="billing"), width, saved=[("w: ask", "quiet")])
+    assert max(map(cell_len, lines)) <= width
+    assert not any("{" in line for line in lines)
+
+
+def test_it_begins_with_a_plain_sentence():
+    assert page(finding(*CHAIN))[0] == "4 acknowledged records of orders-0 are gone: no leader has them"
+    one = finding(*CHAIN, kind=ABANDONED, places=(replace(PLACE, count=1),), group="billing")
+    assert page(one)[0] == "1 record of orders-0 was handed to group billing and never processed"
+
+
+def test_what_is_only_missing_so_far_is_told_as_such():
+    found = finding(*CHAIN[:2], link(9, "settled", words="broker 1 still had them as the session ended"), kind=MISSING)
+    text = "\n".join(page(found, 120))
+    assert "as it stands" in text
+    assert "how it ended" not in text
+    assert "are missing so far, and not lost yet" in text
+    assert "as the session ended" not in text
+    assert "broker 1 still had them so far" in text
+
+
+def test_it_says_what_stands_behind_the_marked_frame():
+    found = finding(*CHAIN[:3], link(9_000_000, "truncated", words="broker 1 cut its log back"))
+    assert "4 of 4        00:09.000 broker 1 cut its log back" in page(found, at=3)
+
+
+@pytest.mark.parametrize(
+    ("acks", "words"), [(0, "with acks=0 nobody said so"), (1, "the word of one broker alone"), (-1, "")]
+)
+def test_the_rule_says_what_such_an_acknowledgement_is_worth(acks, words):
+    text = " ".join(page(finding(*CHAIN, places=(replace(PLACE, acks=acks),)), 160))
+    assert words in text
+    assert ("with acks=" in text) == (acks >= 0)
+
+
+def test_committed_records_could_be_read_and_it_says_by_whom():
+    text = " ".join(page(finding(*CHAIN, places=(replace(PLACE, committed=True),)), 160, readers=("a", "b")))
+    assert "all of them could be read" in text
+    assert "groups a, b were handed offsets of theirs" in text
+    assert "nobody could" in " ".join(page(finding(*CHAIN), 160, readers=("a",)))
+
+
+# -- what would have saved it ----------------------------------------------------------------------------------------
+
+
+def remedy(verdict, **more):
+    fields = {
+        "change": "acks=all", "set": [], "because": "", "verdict": verdict, "before": 4, "after": 0, "rejected": 31,
+        "unavailable_us": 8_300_000, "note": "", "seeds_kept": 4, "seeds": 5,
+    }  # fmt: skip
+    return fields | more
+
+
+def test_each_remedy_stands_with_its_price():
+    found = {
+        "remedies": [
+            remedy("saves"),
+            remedy("would not have helped", change="kafka 4.1", after=4, rejected=0, unavailable_us=-10, seeds=1),
+            remedy("refused", change="idempotence", note="needs acks=all"),
+        ],
+        "no_return": None,
+    }
+    told = [text for text, _role in remedies.lines(found)]
+    assert told[1:] == [
+        f"{glyphs.OK} acks=all: 0 of 4 left, rejected +31, unavailable +8.3s, in 4 of 5 seeds",
+        f"{glyphs.DOWN} kafka 4.1: 4 of 4 left, rejected 0, unavailable 0",
+        f"{glyphs.NOTHING} idempotence: refused, needs acks=all",
+    ]
+
+
+def test_it_says_when_nothing_would_have_saved_it_and_since_when_it_was_too_late():
+    no_return = {
+        "kind": "event", "at_us": 19_424_000, "words": "broker 2 wrote", "acked_us": 9_507_000,
+        "actions": [{"kind": "restart", "words": "starting broker 1"}, {"kind": "heal", "words": "healing"}],
+        "without_unclean": None,
+    }  # fmt: skip
+    told = [text for text, _ in remedies.lines({"remedies": [remedy("refused")], "no_return": no_return})]
+    assert "none of the changes tried would have saved it" in told
+    assert told[-3:] == [
+        "point of no return: 00:19.424, broker 2 wrote",
+        "until then starting broker 1; or healing would have kept it",
+        "the first of them was acknowledged at 00:09.507",
+    ]
+    opened = {**no_return, "kind": "open"}
+    told = [text for text, _ in remedies.lines({"remedies": [], "no_return": opened})]
+    assert told[-1] == "point of no return: not yet; starting broker 1; or healing still would keep it"
