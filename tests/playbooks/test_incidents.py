@@ -210,12 +210,6 @@ def test_with_zookeeper_a_controller_is_succeeded_when_its_session_ends(seed: in
     assert 40 + 18 - 6 <= elected.at_us / SECOND <= 40 + 18 + 2.2
 
 
-@pytest.mark.parametrize("kafka", ["2.1", "2.4", "2.6", "3.4", "3.9"])
-@pytest.mark.parametrize("name", ["split-leader-zookeeper", "controller-crash-zookeeper"])
-def test_incidents_of_zookeeper_hold_under_its_other_versions(name: str, kafka: str) -> None:
-    Incident(name, 103, **{"cluster.kafka": kafka}).finish()
-
-
 @seeds
 def test_what_a_zone_takes_with_it_is_a_matter_of_placement(seed: int) -> None:
     incident = Incident("zone-loss", seed).until(69)
@@ -276,25 +270,6 @@ def test_a_move_gets_what_the_throttle_leaves_beside_the_replicas_in_sync(seed: 
     took = (incident.of("assignment_changed")[3].at_us - incident.of("assignment_changed")[2].at_us) / SECOND
     assert 8 <= took <= 16
     assert [(event.broker, event.by) for event in incident.of("replica_deleted")] == [(4, "moved"), (3, "moved")]
-
-
-@pytest.mark.parametrize("kafka", ["3.3", "3.6", "4.1"])
-@pytest.mark.parametrize(
-    "name",
-    [
-        "last-replica-power-loss",
-        "split-leader",
-        "leader-without-followers",
-        "controller-crash",
-        "quorum-lost",
-        "zone-loss",
-        "rolling-restart-blind",
-        "rolling-restart-waiting",
-        "reassignment-throttled",
-    ],
-)
-def test_incidents_of_kraft_hold_under_its_other_versions(name: str, kafka: str) -> None:
-    Incident(name, 103, **{"cluster.kafka": kafka}).finish()
 
 
 def test_a_dead_leader_is_waited_for_unless_others_are_eligible() -> None:
