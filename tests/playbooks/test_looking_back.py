@@ -126,7 +126,7 @@ def test_logs_records_and_books_are_those_of_the_instant(plain: Path, *, opened:
 
 
 def test_a_jump_runs_no_more_again_than_the_widest_gap_and_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("playbooks.looking_back.Timeline", partial(Timeline, nearest=150))
+    monkeypatch.setattr("playbooks.looking_back.Timeline", partial(Timeline, nearest=150, bytes_per_event=1_000))
     looking = LookingBack(Session.start(LIVE, open_ended=True))
     lived(looking, looks=False)
     timeline = looking.timeline
