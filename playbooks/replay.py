@@ -14,6 +14,7 @@ from playbooks.divergence import told
 from playbooks.event_lines import encode
 from playbooks.loader import loads
 from playbooks.manual_session import ManualSession
+from playbooks.model import Playbook
 from playbooks.reading_sessions import Recorded, RecordedAction, SessionError
 from playbooks.repeating import reach, repeat
 from playbooks.running import start_session
@@ -104,6 +105,15 @@ def rerun(
     return comparison.session
 
 
+def playbook_of(recorded: Recorded) -> Playbook:
+    """The playbook that a session was recorded with.
+
+    Raises:
+        PlaybookError: it is not one that this version runs.
+    """
+    return loads(recorded.playbook, str(recorded.path / layout.PLAYBOOK), recorded.fragments)
+
+
 def begin(recorded: Recorded, progress: Progress = lambda done, total: None) -> "Comparison":
     """A rerun of ``recorded`` at its beginning.
 
@@ -111,7 +121,7 @@ def begin(recorded: Recorded, progress: Progress = lambda done, total: None) -> 
         SessionError: it holds nothing to compare with.
         PlaybookError: the session's playbook is not one that this version runs.
     """
-    playbook = loads(recorded.playbook, str(recorded.path / layout.PLAYBOOK), recorded.fragments)
+    playbook = playbook_of(recorded)
     if not recorded.count:
         raise SessionError(f"{recorded.path / layout.EVENTS} holds no whole event: there is nothing to compare with")
     session = start_session(

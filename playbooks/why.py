@@ -21,6 +21,7 @@ from playbooks.problems import counted
 from playbooks.reading_sessions import Recorded
 from playbooks.remedies import SEEDS, Remedy, evaluate
 from playbooks.repeating import reach, repeat
+from playbooks.replay import playbook_of
 from playbooks.rescues import SET
 from playbooks.result import Result
 from playbooks.running import start_session
@@ -90,7 +91,7 @@ def case_of(recorded: Recorded, tell: Telling = lambda text: None, *, at_us: int
         PlaybookError: its playbook is not one that this version runs.
         ExportError, ReplayMismatchError, SessionError: it cannot be made a playbook of, which a live one has to be.
     """
-    playbook = loads(recorded.playbook, str(recorded.path / "playbook.yaml"), recorded.fragments)
+    playbook = playbook_of(recorded)
     until_us = recorded.last_us if at_us < 0 and recorded.start.live and recorded.cut_short else at_us
     until_us = recorded.until_us if until_us < 0 else until_us
     actions = tuple(each for each in acted_of(recorded.actions) if until_us < 0 or each.at_us <= until_us)

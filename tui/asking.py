@@ -1,10 +1,7 @@
 """A question about the session on the screen, answered by a process of its own while the session goes on."""
 
 import asyncio
-import signal
-import sys
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,6 +9,7 @@ from typing import Final
 from playbooks.exit_codes import BAD_INPUT, FAILED, OK
 from playbooks.reading_sessions import Recorded
 from playbooks.recorder import Recorder, RecordingError
+from tui.beside import run
 
 SEEDS: Final = 5
 """Fewer than on the command line: somebody waits in front of the screen."""
@@ -49,43 +47,22 @@ async def put_question(
 
     When it is cancelled, the process is stopped with all that it has started.
     """
-    command = (
-        *(sys.executable, "-m", "tui.cli.main", "ask", str(path), text, "--at", f"{at_us}us"),
+    words = (
+        *("ask", str(path), text, "--at", f"{at_us}us"),
         *("--seeds", str(SEEDS), "--witness", str(path.parent), "--force"),
     )
     try:
-        if recorder is not None:
-            recorder.flush()
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
+        ended = await run(words, recorder, lambda stderr: _listen(stderr, tell))
     except (RecordingError, OSError) as error:
         return Reply(BAD_INPUT, (str(error),))
-    try:
-        said, answered = await asyncio.gather(_listen(process, tell), _answer(process))
-        await process.wait()
-    except asyncio.CancelledError:
-        with suppress(ProcessLookupError):
-            process.send_signal(signal.SIGINT)
-        raise
-    code = process.returncode if process.returncode is not None else BAD_INPUT
-    return Reply(code, (*answered[1:], *said) or ("the process ended without a word",))
+    answered = [line for line in ended.answer.decode(errors="replace").splitlines() if not line.startswith(_LEFT_OUT)]
+    return Reply(ended.code, (*answered[1:], *ended.kept) or ("the process ended without a word",))
 
 
-async def _answer(process: asyncio.subprocess.Process) -> list[str]:
-    assert process.stdout is not None
-    lines = (await process.stdout.read()).decode(errors="replace").splitlines()
-    return [line for line in lines if not line.startswith(_LEFT_OUT)]
-
-
-async def _listen(process: asyncio.subprocess.Process, tell: Callable[[str], None]) -> list[str]:
+async def _listen(stderr: asyncio.StreamReader, tell: Callable[[str], None]) -> list[str]:
     """Pass on how far it is; what else it says belongs to the answer."""
-    assert process.stderr is not None
     kept = []
-    async for line in process.stderr:
+    async for line in stderr:
         text = line.decode(errors="replace").rstrip()
         if text.startswith(_ON_THE_WAY):
             tell(text)

@@ -2,16 +2,14 @@
 
 import asyncio
 import json
-import signal
-import sys
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from playbooks.recorder import Recorder, RecordingError
 from tui.asking import SEEDS
+from tui.beside import run
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,45 +27,22 @@ async def explain(
 
     When it is cancelled, the process is stopped with all that it has started.
     """
-    command = (
-        *(sys.executable, "-m", "tui.cli.main", "why", str(path), "--at", f"{at_us}us"),
-        *("--finding", str(number), "--seeds", str(SEEDS), "--json"),
-    )
+    words = ("why", str(path), "--at", f"{at_us}us", "--finding", str(number), "--seeds", str(SEEDS), "--json")
     try:
-        if recorder is not None:
-            recorder.flush()
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
+        ended = await run(words, recorder, lambda stderr: _listen(stderr, tell))
     except (RecordingError, OSError) as error:
         return Explanation(None, str(error))
     try:
-        said, answer = await asyncio.gather(_listen(process, tell), _answer(process))
-        await process.wait()
-    except asyncio.CancelledError:
-        with suppress(ProcessLookupError):
-            process.send_signal(signal.SIGINT)
-        raise
-    try:
-        (found,) = json.loads(answer)["findings"]
+        (found,) = json.loads(ended.answer)["findings"]
     except (ValueError, KeyError, TypeError):
-        return Explanation(None, next(iter(said), "the process ended without a word"))
+        return Explanation(None, next(iter(ended.kept), "the process ended without a word"))
     return Explanation(found)
 
 
-async def _answer(process: asyncio.subprocess.Process) -> bytes:
-    assert process.stdout is not None
-    return await process.stdout.read()
-
-
-async def _listen(process: asyncio.subprocess.Process, tell: Callable[[str], None]) -> list[str]:
+async def _listen(stderr: asyncio.StreamReader, tell: Callable[[str], None]) -> list[str]:
     """Pass on how far it is; the errors among what it says."""
-    assert process.stderr is not None
     wrong = []
-    async for line in process.stderr:
+    async for line in stderr:
         text = line.decode(errors="replace").rstrip()
         if text.startswith("error"):
             wrong.append(text)

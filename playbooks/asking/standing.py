@@ -9,13 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from playbooks import layout
 from playbooks.event_lines import decode
 from playbooks.loader import loads
 from playbooks.model import Playbook, Step, Trigger
 from playbooks.reading_sessions import Recorded, RecordedAction, SessionError
 from playbooks.repeating import reach, repeat
-from playbooks.replay import Comparison, begin
+from playbooks.replay import Comparison, begin, playbook_of
 from playbooks.script import PATIENCE_US
 from playbooks.session import SETTLE, SLICE_US, Session
 from playbooks.units import duration_text
@@ -156,7 +155,7 @@ def of_session(recorded: Recorded, at: At, tell: Tell = lambda text: None) -> St
         _within(recorded, at)
         actions = _to_a_place(recorded, comparison, at)
         _go(session, at, tell, comparison)
-    source = loads(recorded.playbook, str(recorded.path / layout.PLAYBOOK), recorded.fragments)
+    source = playbook_of(recorded)
     return _stood(source, recorded.start.seed, actions, acted, session)
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from playbooks import layout
 from playbooks.asking.answer import STALL_US
 from playbooks.asking.asking import Asked, ask, check_wording, prepare
 from playbooks.asking.errand import AskingError
@@ -14,9 +13,10 @@ from playbooks.asking.standing import At, Standing, StandingError, of_playbook, 
 from playbooks.asking.witness import WitnessError, witness
 from playbooks.asking.words import EXIT_CODES, headline, lines, title, to_json
 from playbooks.layout import sessions_root
-from playbooks.loader import loads, read_text
+from playbooks.loader import read_text
 from playbooks.model import Playbook
 from playbooks.reading_sessions import Recorded, SessionError, find_session, read_session
+from playbooks.replay import playbook_of
 from playbooks.settings import SettingError
 from playbooks.units import DURATION_ALLOWED, UnitError, duration_us
 from tui.cli.chosen import choose, settings_of
@@ -92,7 +92,7 @@ def _ask(request: Request) -> int:
     with Telling(console) as telling:
         tell: Callable[[str], None] = lambda text: telling.tell(lambda: text)  # noqa: E731
         found = _source(request)
-        check_wording(_playbook_of(found), request.question, steps)
+        check_wording(playbook_of(found) if isinstance(found, Recorded) else found[0], request.question, steps)
         name, standing = _standing(found, at, tell)
         question = prepare(standing, request.question, steps=steps, horizon_us=horizon_us)
         asked = ask(
@@ -140,12 +140,6 @@ def _witness(request: Request, asked: Asked) -> tuple[Path | None, str]:
     except WitnessError as error:
         return None, str(error)
     return (path, "") if write("--witness", path, text) else (None, "")
-
-
-def _playbook_of(found: Recorded | tuple[Playbook, int]) -> Playbook:
-    if not isinstance(found, Recorded):
-        return found[0]
-    return loads(found.playbook, str(found.path / layout.PLAYBOOK), found.fragments)
 
 
 def _standing(found: Recorded | tuple[Playbook, int], at: At, tell: Callable[[str], None]) -> tuple[str, Standing]:
