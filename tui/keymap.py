@@ -5,6 +5,8 @@ from typing import Final
 
 from textual.binding import Binding, BindingType
 
+from tui.modes import MODES
+
 
 @dataclass(frozen=True, slots=True)
 class Key:
@@ -53,16 +55,20 @@ KEYS: Final = (
     Key("log_fork", "F", "F", "fork", "log: to where the replicas differ", "look"),
     Key("log_tail", "end", "end", "tail", "log: follow the end again", "look"),
     Key("peek", "p", "p", "peek", "log: the newest record of this replica, or the first shown", "look"),
-    Key("clients", "c", "c", "clients", "producers, groups and their members, with all their books", "look", "clients"),
+    Key("clients", "c", "c", "mode('clients')", "producers, groups and their members: mode 3", "look", "clients"),
     Key("finding", "n", "n", "finding(1)", "autopsy: the next thing that went wrong with records, and why", "look"),
     Key("finding_before", "N", "N", "finding(-1)", "autopsy: the one before", "look"),
+    *(
+        Key(f"mode_{mode.name}", mode.digit, mode.digit, f"mode('{mode.name}')", f"{mode.title}: {mode.words}", "mode")
+        for mode in MODES
+    ),
     Key("export", "E", "E", "app.export", "write a playbook of the session so far, beside its recording", "program"),
     Key("help", "question_mark", "?", "help", "this help", "program", "help"),
     Key("palette", "ctrl+p", "^p", "app.command_palette", "all commands by name", "program", "commands"),
     Key("quit", "ctrl+q", "^q", "app.leave", "quit: seal the session, name it and its report", "program", "quit"),
 )
 
-GROUPS: Final = {"time": "Time", "act": "Act", "look": "Look", "program": "Program"}
+GROUPS: Final = {"time": "Time", "act": "Act", "look": "Look", "mode": "Modes", "program": "Program"}
 
 
 def bindings() -> list[BindingType]:

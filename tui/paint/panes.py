@@ -7,6 +7,7 @@ from textual.strip import Strip
 
 from tui import glyphs
 from tui.keymap import KEYS, Key
+from tui.modes import MODES, Mode
 from tui.paint.line import Span, left, strip
 from tui.theme import Look, Over
 from tui.viewmodel.control import ControlBar
@@ -121,4 +122,32 @@ def key_bar(row: KeyBarRow, width: int, look: Look) -> Strip:
     spans: list[Span] = [(" ", "bar")]
     for _start, _end, key in bar_places(row.width):
         spans += [(bar_keys(key), "bar_key"), (f" {key.bar}  ", "bar")]
+    return strip(spans, width, look, fill="bar")
+
+
+@dataclass(frozen=True, slots=True)
+class ModeBarRow:
+    """The bar of a mode: all modes, this one marked, and its own keys as far as they fit."""
+
+    mode: str
+    hints: str
+
+
+def mode_places() -> list[tuple[int, int, Mode]]:
+    """Which mode stands from which cell to which (exclusive)."""
+    at, out = 1, []
+    for mode in MODES:
+        size = len(mode.digit) + 1 + len(mode.title) + 2
+        out.append((at, at + size, mode))
+        at += size
+    return out
+
+
+def mode_bar(row: ModeBarRow, width: int, look: Look) -> Strip:
+    """The bar of a mode."""
+    spans: list[Span] = [(" ", "bar")]
+    for _start, _end, mode in mode_places():
+        over: Over = "row" if mode.name == row.mode else ""
+        spans += [(mode.digit, "bar_key", over), (f" {mode.title}", "bar", over), ("  ", "bar")]
+    spans.append((f" {row.hints}", "bar"))
     return strip(spans, width, look, fill="bar")

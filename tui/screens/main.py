@@ -126,7 +126,7 @@ class MainScreen(Times):
             self._say_too_small()
             return
         width = self.size.width
-        self.status.show((status.build(view, self._state(), width), control.bar(view, width)))
+        self.status.show(self.status_rows(width))
         self.matrix.present(view)
         self.query_one("#matrix-pane", Pane).caption(f"Partitions {glyphs.TIMES} brokers", self.matrix.position)
         partition, broker = self.matrix.cursor
@@ -146,12 +146,14 @@ class MainScreen(Times):
         if self.sheet.has_focus:
             self._show_sheet()
 
-    def _state(self) -> status.Running:
+    def status_rows(self, width: int) -> tuple[status.StatusBar | control.ControlBar, ...]:
+        """The lines of the status bar, the same in every mode."""
         bridge = self.bridge
-        return status.Running(
+        running = status.Running(
             self.playbook, self.seed, bridge.paused, bridge.seeking, bridge.ended, bridge.speed, bridge.real_speed,
             recorded=bridge.at_end is not None, present_us=bridge.session.present_us if bridge.session.in_past else -1,
         )  # fmt: skip
+        return status.build(bridge.view, running, width), control.bar(bridge.view, width)
 
     def _say_too_small(self) -> None:
         width, height = self.size

@@ -3,8 +3,11 @@
 from textual.screen import Screen
 
 from tui.bridge import SimBridge
+from tui.modes import mode_of, screen_class
 from tui.theme import Look
 from tui.viewmodel import side
+from tui.viewmodel.control import ControlBar
+from tui.viewmodel.status import StatusBar
 from tui.widgets.linegrid import LineGrid
 
 
@@ -17,12 +20,19 @@ class Pages(Screen[None]):
     finding = 0
     """Number of the finding that was looked at last, 0: none."""
 
-    def action_clients(self) -> None:
-        """All clients, wherever anything fits."""
-        from tui.screens.clients import ClientsScreen  # noqa: PLC0415
+    def action_mode(self, name: str) -> None:
+        """Another mode over the whole terminal, wherever anything fits; pages over this one are left."""
+        mode = mode_of(name)
+        if self.toosmall.display:
+            return
+        while len(self.app.screen_stack) > 1:
+            self.app.pop_screen()
+        if mode.where:
+            self.app.push_screen(screen_class(mode)(self.look, self.bridge))
 
-        if not self.toosmall.display:
-            self.app.push_screen(ClientsScreen(self.look, self.bridge))
+    def status_rows(self, width: int) -> tuple[StatusBar | ControlBar, ...]:
+        """The lines of the status bar, the same in every mode."""
+        return ()
 
     @property
     def target(self) -> int:

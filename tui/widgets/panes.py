@@ -4,6 +4,7 @@ from textual import events
 from textual.containers import Container
 from textual.message import Message
 
+from tui.modes import Mode
 from tui.paint import panes as paint
 from tui.theme import Look
 from tui.viewmodel.control import ControlBar
@@ -102,3 +103,24 @@ class KeyBar(LineGrid[paint.KeyBarRow]):
         for start, end, key in paint.bar_places(self.size.width):
             if start <= event.x < end:
                 self.post_message(self.Pressed(key.action))
+
+
+class ModeBar(LineGrid[paint.ModeBarRow]):
+    """The modes, and the keys of this one, at the bottom of a mode; a click changes to another."""
+
+    class Pressed(Message):
+        """A mode was clicked."""
+
+        def __init__(self, action: str) -> None:
+            super().__init__()
+            self.action = action
+
+    def __init__(self, look: Look, mode: Mode, hints: str) -> None:
+        super().__init__(paint.mode_bar, look, id="modebar")
+        self.show((paint.ModeBarRow(mode.name, hints),))
+
+    def on_click(self, event: events.Click) -> None:
+        """Change to the mode under the pointer."""
+        for start, end, mode in paint.mode_places():
+            if start <= event.x < end:
+                self.post_message(self.Pressed(f"mode('{mode.name}')"))

@@ -1,0 +1,41 @@
+"""The modes of the screen: one digit each, always the same, so that fingers learn where things are."""
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from tui.screens.mode import ModeScreen
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """A page over the whole terminal."""
+
+    digit: str
+    name: str
+    title: str
+    words: str
+    """What it shows, for the help page and the palette."""
+    where: str = ""
+    """``module:class`` of its screen, read when it is first wanted; empty for the main screen underneath."""
+
+
+CLUSTER: Final = Mode("1", "cluster", "Cluster", "the whole cluster at a glance")
+
+MODES: Final = (
+    CLUSTER,
+    Mode("3", "clients", "Clients", "producers, groups, members, their books", "tui.screens.clients:ClientsScreen"),
+)  # fmt: skip
+
+
+def mode_of(name: str) -> Mode:
+    """The mode of a name; KeyError: no such mode."""
+    return {mode.name: mode for mode in MODES}[name]
+
+
+def screen_class(mode: Mode) -> "type[ModeScreen]":
+    """The screen of a mode that has one of its own."""
+    module, _colon, name = mode.where.partition(":")
+    found: type[ModeScreen] = getattr(import_module(module), name)
+    return found
