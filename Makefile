@@ -8,12 +8,13 @@ READY  := $(VENV)/.ready
 
 export SPARK_LOCAL_IP ?= 127.0.0.1
 
-.PHONY: help setup demo test test-fast test-spark lint format bench compiled bench-compiled lock clean
+.PHONY: help setup demo test test-fast test-evening test-spark lint format bench compiled bench-compiled lock clean
 
 help:
 	@echo "make demo       two histories and a live crash, with their report (no set-up needed first)"
 	@echo "make test       lint, types, architecture and every test"
 	@echo "make test-fast  the everyday loop: no Spark, no terminal, no other processes"
+	@echo "make test-evening  as make test, with every seed, schedule and version of the wide sweeps"
 	@echo "make bench      speed of the kernel and of the whole model"
 	@echo "make compiled   the same model compiled to C, about twice as fast, in build/compiled (needs a C compiler)"
 	@echo "make setup      only build .venv from requirements.lock"
@@ -39,6 +40,10 @@ test: $(READY) lint test-fast
 
 test-fast: $(READY)
 	$(BIN)/python -m pytest -n auto --dist loadfile -m "not thorough and not spark and not tmux and not browser and not compiled"
+
+# Wide sweeps take a part of their seeds, schedules and versions in make test; this takes all, for hours.
+test-evening: export FLOODMARK_TESTS = evening
+test-evening: test
 
 test-spark: $(READY)
 	$(BIN)/python -m pytest -m spark

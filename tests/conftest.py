@@ -1,5 +1,7 @@
 """What all rooms' tests share."""
 
+import gc
+
 import pytest
 from hypothesis import settings
 
@@ -13,3 +15,10 @@ settings.register_profile("deep", deadline=None, max_examples=2_000)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-goldens", action="store_true", help="write golden files as the program is now")
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of collected tests need not be looked through for garbage again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)

@@ -9,6 +9,7 @@ from functools import cache
 import pytest
 
 from tests.cluster_model.storms import ALL, SECOND, Storm, spec_of, weather
+from tests.support.breadth import many
 
 ACTS = 30
 BACK_KRAFT = 60 * SECOND
@@ -59,7 +60,7 @@ def test_a_storm_takes_nothing_that_acks_all_promised(kafka: str, mode: str, com
 @pytest.mark.thorough
 @pytest.mark.parametrize(("kafka", "mode", "combined"), PLANES)
 def test_many_storms_take_nothing_that_acks_all_promised(kafka: str, mode: str, combined: int) -> None:
-    for seed in range(3, 30):
+    for seed in range(3, 3 + many(7, 27)):
         holds(storm(kafka, mode, combined, seed))
 
 

@@ -21,6 +21,7 @@ from cluster_model.events import (
 )
 from cluster_model.spec import ClusterSpec, GroupSpec, ProducerSpec, TopicSpec, TransactionPlan
 from tests.cluster_model.storms import MS, SECOND, Storm, spec_of
+from tests.support.breadth import many
 
 pytestmark = pytest.mark.thorough
 
@@ -112,7 +113,7 @@ def spec(seed: int, kafka: str) -> ClusterSpec:
 
 
 @pytest.mark.parametrize("kafka", ["4.0", "4.1"])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(many(5, 12)))
 def test_a_reader_of_committed_data_sees_whole_transactions_in_order_or_nothing(seed: int, kafka: str) -> None:
     storm = Watched(Cluster.build(spec(seed, kafka), seed), Random(f"storm {seed}"))
     storm.run(3 * SECOND)

@@ -23,6 +23,7 @@ from tests.faults.whole import (
     ledger_faults,
     whole_cluster,
 )
+from tests.support.breadth import many
 
 DAMAGING = ("power_loss", "lost_writeback", "corrupt_batch", "log_dir_failure", "disk_loss")
 """Faults that several of at once may take what acks=all had promised."""
@@ -90,7 +91,7 @@ def _budget(examples: int) -> Any:
     )
 
 
-@_budget(8)
+@_budget(many(5, 8))
 @given(st.data())
 @pytest.mark.parametrize("plane", ["kraft", "zookeeper"])
 def test_promises_are_kept_under_any_mix(plane: str, data: st.DataObject) -> None:
@@ -99,7 +100,7 @@ def test_promises_are_kept_under_any_mix(plane: str, data: st.DataObject) -> Non
 
 
 @pytest.mark.thorough
-@_budget(40)
+@_budget(many(12, 40))
 @given(st.data())
 @pytest.mark.parametrize("plane", list(PLANES))
 def test_promises_are_kept_under_many_mixes(plane: str, data: st.DataObject) -> None:
@@ -108,7 +109,7 @@ def test_promises_are_kept_under_many_mixes(plane: str, data: st.DataObject) -> 
 
 
 @pytest.mark.thorough
-@_budget(25)
+@_budget(many(10, 25))
 @given(st.data())
 @pytest.mark.parametrize("plane", ["kraft", "zookeeper"])
 def test_books_are_settled_whatever_disks_lose(plane: str, data: st.DataObject) -> None:

@@ -89,13 +89,13 @@ def whole_cluster(plane: str = "kraft", seed: int = 7) -> Cluster:
             TopicSpec("sent", 2, 3, ((2, 1, 5), (5, 3, 2))),
         ),
         producers=(
-            ProducerSpec("checkout", "orders", 40 * MS, keys=1_000, config={"enable.idempotence": True, **patient}),
+            ProducerSpec("checkout", "orders", 110 * MS, keys=1_000, config={"enable.idempotence": True, **patient}),
             ProducerSpec(
-                "ledger", "orders", 50 * MS, keys=1_000, config={"transactional.id": "ledger", **patient},
+                "ledger", "orders", 100 * MS, keys=1_000, config={"transactional.id": "ledger", **patient},
                 transactions=TransactionPlan(10),
             ),
             ProducerSpec(
-                "sensor", "orders", 40 * MS, keys=1_000, config={"acks": "1", "enable.idempotence": False, **patient}
+                "sensor", "orders", 120 * MS, keys=1_000, config={"acks": "1", "enable.idempotence": False, **patient}
             ),
         ),
         groups=(
@@ -140,7 +140,12 @@ def healed(cluster: Cluster, board: FaultBoard, after_us: int, settle_us: int = 
     """Let it last, heal everything, stop making records, and wait until all should be well."""
     cluster.run(cluster.now_us + after_us)
     board.heal("all")
-    cluster.run(cluster.now_us + 20 * SECOND)
+    settle(cluster, board, settle_us)
+
+
+def settle(cluster: Cluster, board: FaultBoard, settle_us: int = 120 * SECOND) -> None:
+    """Healed: let those who are down start again, stop making records, and wait until all should be well."""
+    cluster.run(cluster.now_us + 8 * SECOND)
     for node in cluster.nodes():
         if not cluster.is_up(node):
             board.inject(Action("inject", "restart", _selector(cluster, node)))

@@ -12,6 +12,7 @@ from playbooks.problems import PlaybookError
 from playbooks.reading.versions import ranges_text
 from playbooks.running import start_session
 from playbooks.settings import apply_settings
+from tests.support.breadth import some
 
 SMALL = """floodmark: 1
 name: small
@@ -55,7 +56,8 @@ def others(playbook: Playbook) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("name", bundled.names())
 def test_each_passes_under_the_versions_it_names(name: str) -> None:
     text = bundled.path_of(name).read_text(encoding="utf-8")
-    for kafka, mode in others(load(bundled.path_of(name))):
+    found = others(load(bundled.path_of(name)))
+    for kafka, mode in some(found, 1) if bundled.names().index(name) % 2 else some(found[::-1], 1):
         playbook = loads(apply_settings(text, {"cluster.kafka": kafka, "cluster.mode": mode}), name)
         assert playbook.spec.profile.name == f"{kafka}-{mode}"
         result = start_session(playbook).finish()
