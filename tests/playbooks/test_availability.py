@@ -16,6 +16,7 @@ from playbooks.session import Session
 from playbooks.unavailable import Unavailable, drawn_up, outage_words, short_seconds
 from tests.spark_report import twins
 from tests.spark_report.random_sessions import random_session
+from tests.support.breadth import many
 from tests.support.sessions import Row, event, numbered
 
 SECOND = 1_000_000
@@ -57,7 +58,7 @@ def told(lines: Any) -> dict[Any, tuple[int, int, int]]:
     }
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(many(5, 12)))
 def test_the_sums_are_those_of_the_reports_rule(seed: int) -> None:
     rows = random_session(seed)
     end_us, end_seq = rows[-1]["at_us"] + 50, len(rows) - 1

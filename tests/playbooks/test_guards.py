@@ -17,6 +17,7 @@ from playbooks.result import Result
 from playbooks.session import Session
 from playbooks.settings import apply_settings
 from playbooks.timeline import Timeline
+from tests.support.breadth import some
 from tests.support.playbooks import CLUSTER
 
 SECOND = 1_000_000
@@ -183,7 +184,7 @@ def test_any_instant_of_the_past_is_as_it_was(case: str) -> None:
         assert (past.cluster.digest(), past.board.guards.save()) == (digest, saved)
 
 
-@pytest.mark.parametrize("seed", [71, 101, 102])
+@pytest.mark.parametrize("seed", some([71, 101, 102], 1))
 def test_the_bundled_drill_loses_nothing_and_ends_early(seed: int) -> None:
     session = Session.start(loads(bundled.path_of("guarded").read_text(encoding="utf-8"), "guarded"), seed=seed)
     result = session.finish()
