@@ -35,8 +35,8 @@ demo: $(READY)
 
 # Spark, terminals and browsers want the machine to themselves; everything else shares its cores.
 test: $(READY) lint test-fast
-	$(BIN)/python -m pytest -n auto --dist loadfile -m thorough
-	$(BIN)/python -m pytest -m "spark or tmux or browser or compiled"
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "thorough or compiled"
+	$(BIN)/python -m pytest -m "spark or tmux or browser"
 
 test-fast: $(READY)
 	$(BIN)/python -m pytest -n auto --dist loadfile -m "not thorough and not spark and not tmux and not browser and not compiled"

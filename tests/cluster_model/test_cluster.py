@@ -16,10 +16,15 @@ P = "orders-0"
 
 
 def small(
-    kafka: str = "3.9", mode: str | None = None, acks: str = "all", partition: int = -1, **config: Any
+    kafka: str = "3.9",
+    mode: str | None = None,
+    acks: str = "all",
+    partition: int = -1,
+    each_us: int = 10_000,
+    **config: Any,
 ) -> ClusterSpec:
     topic = TopicSpec("orders", 2, 3, ((1, 2, 3), (2, 3, 1)), {"min.insync.replicas": 2, **config})
-    producer = ProducerSpec("checkout", "orders", 10_000, config={"acks": acks}, partition=partition)
+    producer = ProducerSpec("checkout", "orders", each_us, config={"acks": acks}, partition=partition)
     group = GroupSpec("billing", ("orders",), 2, 500, {"auto.offset.reset": "earliest"}, commit="sync")
     brokers = tuple(BrokerSpec(broker) for broker in (1, 2, 3))
     return ClusterSpec(kafka, mode, brokers, (topic,), (producer,), (group,))
@@ -111,7 +116,7 @@ def test_a_short_pause_of_a_follower_passes_unnoticed() -> None:
 
 
 def test_a_lagging_follower_leaves_the_isr_and_returns_when_healed() -> None:
-    cluster = Cluster.build(small(), 7)
+    cluster = Cluster.build(small(each_us=80_000), 7)
     board = FaultBoard(cluster)
     cluster.run(5 * SECOND)
     inject(board, "lag", "broker(3)", 80, latency=40 * SECOND, to="broker(1)")
@@ -162,7 +167,7 @@ def test_an_administrator_can_elect_uncleanly() -> None:
 
 
 def busy(seed: int, kafka: str, mode: str | None) -> tuple[Cluster, FaultBoard]:
-    cluster = Cluster.build(small(kafka, mode, "1"), seed)
+    cluster = Cluster.build(small(kafka, mode, "1", each_us=30_000), seed)
     board = FaultBoard(cluster)
     return cluster, board
 
@@ -233,7 +238,7 @@ def test_a_keyframe_restores_exactly(kafka: str, at_us: int) -> None:
 @pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
 def test_every_profile_survives_a_crash_of_its_leader_with_acks_all(kafka: str) -> None:
     for mode in modes_of(kafka):
-        cluster = Cluster.build(small(kafka, mode), 11)
+        cluster = Cluster.build(small(kafka, mode, each_us=25_000), 11)
         board = FaultBoard(cluster)
         cluster.run(3 * SECOND)
         inject(board, "crash", f"leader({P})", 25)

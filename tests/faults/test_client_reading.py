@@ -373,7 +373,7 @@ def test_who_reads_processes_and_writes_does_it_again(commit: str, then: str) ->
     inject(board, "failing_handler", ALL, percent=PERCENT, then=then, pause=50 * MS)
     cluster.run(30 * SECOND)
     skipped = len(failed(cluster.drain()))
-    settle(cluster, board)
+    settle(cluster, board, 20)
     skipped += len(failed(cluster.drain()))
     assert whole(cluster) == []
     assert bool(skipped) is (then == "skip")

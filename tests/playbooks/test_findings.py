@@ -202,8 +202,8 @@ clients:
     - {name: views, topic: orders, rate: 4000/s, keys: 500, config: {acks: 1}}
 steps:
   - {at: 2s, inject: lag, target: broker(1), latency: 30ms, to: broker(2) + broker(3)}
-  - {at: 4s, inject: crash, target: rack(a), for: 20s}
-settle: 20s
+  - {at: 4s, inject: crash, target: rack(a), for: 12s}
+settle: 10s
 expect:
   - acked_lost() > 0
 """
@@ -236,7 +236,7 @@ clients:
   producers:
     - name: clicks
       topic: orders
-      rate: 100/s
+      rate: 40/s
       config:
         {{acks: {acks}, retries: 0, max.in.flight.requests.per.connection: 1, request.timeout.ms: 2000}}
 steps:
