@@ -22,6 +22,7 @@ from cluster_model.internal_topics import OFFSETS, coordinator_partition
 from cluster_model.kernel.processes import ProcessState
 from cluster_model.profiles import Profile
 from tests.cluster_model.groups.members import Member, Talk
+from tests.support.breadth import many
 
 GROUPS = ("g", "h")
 
@@ -116,7 +117,7 @@ class Storm:
 
 
 @pytest.mark.parametrize("kafka", ["0.9", "2.3", "2.8", "3.9"])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(many(3, 5)))
 def test_groups_survive_whatever_happens(kafka: str, seed: int) -> None:
     storm = Storm(kafka, seed)
     for _ in range(40):
