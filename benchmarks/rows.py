@@ -8,6 +8,7 @@ from benchmarks.kernels import ours, simpys
 from benchmarks.measure import best_of
 from benchmarks.models import SECOND, cluster_under, keyframe_ms, megabytes_per_second, simulated_per_cpu
 from benchmarks.recording import recorded_per_cpu
+from benchmarks.screen import SIZE, first_paint_ms, screen
 from benchmarks.seeking import remembered, seeks_ms
 
 TRIES = 3
@@ -79,6 +80,20 @@ def rows() -> Iterator[Row]:
     yield Row("memory kept, 1,000 batches/s", f"{kept:.2f} MB per simulated s", "", "0.25 MB", kept <= MEMORY.floor)
     for load in SEEKS:
         yield _seek(load)
+    yield from _screen()
+
+
+def _screen() -> Iterator[Row]:
+    """A frame of 10 ms is 15 % of a core at 15 frames a second."""
+    spent = first_paint_ms(TRIES)
+    yield Row("screen: first picture, a new process", f"{spent:.0f} ms", "", "800 ms", spent <= 800)
+    brokers, partitions = 12, 60
+    found = screen(brokers, partitions)
+    where = f"screen: {brokers} x {partitions} at {SIZE[0]}x{SIZE[1]}"
+    yield Row(f"{where}, a frame", f"{found.frame_ms:.1f} ms", "", "10 ms", found.frame_ms <= 10)
+    yield Row(f"{where}, painted anew", f"{found.frame_bytes:,} bytes", "", "30,000", found.frame_bytes <= 30_000)
+    yield Row(f"{where}, a key", f"{found.key_ms:.1f} ms", "", "60 ms", found.key_ms <= 60)
+    yield Row(f"{where}, a jump back", f"{found.jump_ms:.0f} ms", "", "120 ms", found.jump_ms <= 120)
 
 
 def _model(load: Load, base: float) -> Row:
