@@ -27,21 +27,27 @@ class LaneMarks:
     """The last stable offset by this replica's own high watermark: below it no transaction is open."""
 
 
-def lane_marks(world: World, partition: str, start: int, end: int) -> tuple[LaneMarks, ...]:
+def lane_marks(
+    world: World, partition: str, start: int, end: int, *, transactions: bool = True
+) -> tuple[LaneMarks, ...]:
     """The marks of every replica of a partition over ``[start, end)``.
+
+    Without ``transactions`` those are not looked for, which takes a look at every batch of the window.
 
     Raises:
         ModelError: no such partition.
     """
     world.record(partition)
-    return tuple(_marks(replica, start, end) for replica in world.replicas[partition].values())
+    return tuple(
+        _marks(replica, start, end, transactions=transactions) for replica in world.replicas[partition].values()
+    )
 
 
-def _marks(replica: Replica, start: int, end: int) -> LaneMarks:
+def _marks(replica: Replica, start: int, end: int, *, transactions: bool) -> LaneMarks:
     log = replica.log
     low, high = max(start, log.log_start), min(end, log.leo)
     holes = () if log.cleaned is None or low >= high else log.cleaned.within(low, high)
-    control, unfinished = _transactional(log, low, high)
+    control, unfinished = _transactional(log, low, high) if transactions else ((), ())
     stable = min(replica.hw, log.transactions.first_unstable(replica.hw))
     return LaneMarks(replica.broker, holes, control, unfinished, stable)
 

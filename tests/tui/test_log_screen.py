@@ -1,14 +1,18 @@
 """Mode log on the screen: what it shows healthy, with records lost and with logs that differ, and its keys."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from cluster_model.spec import GroupSpec, ProducerSpec, TopicSpec
 from faults.action import Action
+from playbooks.loader import loads
+from playbooks.recorder import Recorder
 from playbooks.session import Session
 from tests.tui import fake_views
 from tests.tui.driving import driving
+from tests.tui.test_opening import opened
 from tui.screens.log import LogScreen
 from tui.screens.record import RecordScreen
 
@@ -164,6 +168,53 @@ async def test_the_mouse_points_at_cells():
         scope.post_message(scope.Turned(3))
         await driver.pilot.pause()
         assert scope.log_offset == 7
+
+
+async def test_a_click_into_the_whole_log_goes_there():
+    async with driving((200, 60), session=small()) as driver:
+        await driver.seconds(5)
+        await driver.press("space", "2")
+        scope = driver.app.screen.microscope
+        assert "the whole log, 1 cell = 1 offset" in driver.text()
+        last = len(scope.rows) - 1
+        await driver.pilot.click(scope, offset=(20 + 3, last))
+        assert scope.log_offset == 3
+        assert driver.main.matrix.cursor[1] == 2
+
+
+RECORDED = """
+floodmark: 1
+name: small
+title: A leader goes down
+seed: 3
+cluster: {brokers: 3}
+topics:
+  - {name: orders, placement: [[1, 2, 3]]}
+clients:
+  producers:
+    - {name: checkout, topic: orders, rate: 25/s, config: {acks: all}}
+steps:
+  - {at: 1s, inject: crash, target: broker(1)}
+settle: 1s
+"""
+
+
+async def test_a_recording_can_be_looked_at_and_back_into(tmp_path):
+    session = Session.start(loads(RECORDED, "small.yaml"), recorder=Recorder(tmp_path, live=True), open_ended=True)
+    session.advance(2_000_000)
+    async with opened(Path(session.finish().session)) as driver:
+        await driver.seconds(0.5)
+        await driver.press("2", "g")
+        assert "orders-0 offset 0" in driver.text()
+        assert "committed" in driver.text()
+        now_us = driver.bridge.view.now_us
+        await driver.press("enter")
+        assert driver.bridge.session.in_past
+        assert driver.bridge.view.now_us < now_us
+        assert "not acknowledged" in driver.text()
+        await driver.press("backspace")
+        assert driver.bridge.view.now_us == now_us
+        assert "not acknowledged" not in driver.text()
 
 
 async def test_it_paints_only_what_changed():

@@ -16,7 +16,7 @@ from tui import glyphs
 from tui.viewmodel import epochs, inspector, log_cells, microscope, wires
 from tui.viewmodel.log_book import KEEP, Cut, LogBook
 from tui.viewmodel.log_layout import share
-from tui.viewmodel.scope import ZOOMS, Scope, bounds
+from tui.viewmodel.scope import ZOOMS, Scope, bounds, whole
 
 BARE = LaneMarks(1, (), (), (), 0)
 
@@ -203,7 +203,7 @@ def test_replicas_that_do_not_run_are_told_apart_from_the_isr():
 def test_the_newest_truncation_is_told():
     assert built()[-1] == microscope.TextRow(microscope.TRUNCATED, "quiet")
     cuts = (Cut(52_900_000, 1, 121, 130, "epoch end"), Cut(3_000_000, 3, 5, 6, "high watermark"))
-    assert built(cuts=cuts)[-1].text == "↺ b1 cut 130 → 121 at 00:52.900: 9 records by epoch end; 1 cuts before it"
+    assert built(cuts=cuts)[-1].text == "↺ b1 cut 130 → 121 at 00:52.900: 9 records by epoch end; 1 cut before it"
 
 
 def test_ticks_stand_below_their_cells_and_give_way_to_each_other():
@@ -263,6 +263,25 @@ def test_what_a_line_has_room_for_adds_up(width):
     assert sum(shape) == max(width, shape.label + shape.note + 10)
 
 
+@pytest.mark.parametrize(("first", "last"), [(0, 0), (0, 44), (0, 45), (7, 5_000), (3, 10_000_000), (90, 91)])
+def test_the_whole_log_fits_into_its_window(first, last):
+    replicas = (fake_views.replica(1, leo=last + 1, log_start=first), fake_views.replica(2, leo=5))
+    scope = whole(fake_views.partition(replicas=replicas), 46)
+    assert scope.start <= first
+    assert 0 <= scope.cell(last) < 46
+
+
+def test_the_whole_log_is_shown_with_the_same_lanes():
+    shape = microscope.columns(78)
+    scope = Scope(zoom=5, size=shape.cells)
+    rows = microscope.overview(sight(log=fake_views.log(0, 300)), scope, shape, Scope(start=90, size=46))
+    assert rows[1].text == "the whole log, 1 cell = 5 offsets, the worst is shown; above are 90 to 135"
+    lanes = rows[3:]
+    assert [row.broker for row in lanes] == [2, 3, 1]
+    assert {(row.note, row.odd) for row in lanes} == {("", "")}
+    assert "†" in "".join(piece[0] for piece in lanes[2].cells)
+
+
 @pytest.mark.parametrize(("size", "replicas"), [((60, 18), 3), ((80, 24), 3), ((80, 24), 9), ((200, 60), 5)])
 def test_panes_fill_the_terminal(size, replicas):
     shares = share(*size, replicas)
@@ -312,21 +331,21 @@ BASE = FetchWire(3, 1, "waits", offset=136, sent_us=53_408_000, until_us=53_908_
 @pytest.mark.parametrize(
     ("wire", "told"),
     [
-        (BASE, "b3 ⇠ fetch 136 waits at b1 | 4ms"),
-        (replace(BASE, state="request"), "b3 ⇠ fetch 136 on its way | 4ms"),
-        (replace(BASE, state="request", offset=-1), "b3 ⇠ fetch of others on its way | 4ms"),
-        (replace(BASE, state="reply", records=3, hw=134), "b3 ⇢ 3 records from 136, HW 134 | 4ms"),
-        (replace(BASE, state="reply"), "b3 ⇢ nothing new at 136 | 4ms"),
-        (replace(BASE, state="reply", records=0, error=6), "b3 ⇢ error 6 | 4ms"),
-        (replace(BASE, state="busy", records=1, hw=1), "b3 ⇢ 1 record from 136, HW 1, works on it | 4ms"),
-        (replace(BASE, state="request_cut"), "b3 ⇠ ╳ fetch 136 dropped | 4ms"),
-        (replace(BASE, state="reply_cut"), "b3 ⇢ ╳ reply to fetch 136 dropped | 4ms"),
-        (replace(BASE, state="request_held"), "b3 ⇠ fetch 136 held up | 4ms"),
-        (replace(BASE, state="reply_held"), "b3 ⇢ nothing new at 136, held up | 4ms"),
-        (replace(BASE, state="unanswered"), "b3 ⇠ ╳ fetch 136 lost, no answer | 4ms"),
-        (replace(BASE, state="request", question="epoch end"), "b3 ⇠ asks where epochs end on its way | 4ms"),
+        (BASE, "b3 ⇠ fetch 136 waits |  4ms"),
+        (replace(BASE, state="request"), "b3 ⇠ fetch 136 on its way |  4ms"),
+        (replace(BASE, state="request", offset=-1), "b3 ⇠ fetch of others on its way |  4ms"),
+        (replace(BASE, state="reply", records=3, hw=134), "b3 ⇢ 3 records from 136, HW 134 |  4ms"),
+        (replace(BASE, state="reply"), "b3 ⇢ nothing new at 136 |  4ms"),
+        (replace(BASE, state="reply", records=0, error=6), "b3 ⇢ error 6 |  4ms"),
+        (replace(BASE, state="busy", records=1, hw=1), "b3 ⇢ 1 record from 136, HW 1, works on it |  4ms"),
+        (replace(BASE, state="request_cut"), "b3 ⇠ ╳ fetch 136 dropped |  4ms"),
+        (replace(BASE, state="reply_cut"), "b3 ⇢ ╳ reply to fetch 136 dropped |  4ms"),
+        (replace(BASE, state="request_held"), "b3 ⇠ fetch 136 held up |  4ms"),
+        (replace(BASE, state="reply_held"), "b3 ⇢ nothing new at 136, held up |  4ms"),
+        (replace(BASE, state="unanswered"), "b3 ⇠ ╳ fetch 136 lost, no answer |  4ms"),
+        (replace(BASE, state="request", question="epoch end"), "b3 ⇠ asks where epochs end on its way |  4ms"),
         (replace(BASE, state="pauses", sent_us=-1), "b3 backs off for 496ms more"),
-        (replace(BASE, leader=2, state="request"), "b3→b2 ⇠ fetch 136 on its way | 4ms"),
+        (replace(BASE, leader=2, state="request"), "b3→b2 ⇠ fetch 136 on its way |  4ms"),
         (FetchWire(3, -1, "none"), "b3 fetches nothing"),
     ],
 )
@@ -428,7 +447,7 @@ def test_narrow_panes_have_replicas_in_few_words_and_say_what_is_left_out():
     lines = told(seen(), room=(45, 9))
     assert len(lines) == 9
     assert lines[7] == "held by  b1; another one: b2; end before"
-    assert lines[8] == "4 lines more ▾ p: all of it"
+    assert lines[8] == "3 lines more ▾ p: all of it"
     long = told(seen(value="x" * 300), room=(45, 40))
     assert max(map(len, long)) <= 45
     assert f"value    {'x' * 33}…" in long

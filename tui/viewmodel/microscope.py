@@ -1,10 +1,11 @@
 """The log microscope: every replica of one partition, an offset or some thousands of them to a cell."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from cluster_model.log_marks import LaneMarks
 from cluster_model.views import LaneView, LogView, PartitionView
+from playbooks.problems import counted
 from tui import glyphs
 from tui.viewmodel.lanes import fork
 from tui.viewmodel.log_book import Cut
@@ -96,6 +97,14 @@ def build(sight: Sight, scope: Scope, shape: Columns, height: int) -> tuple[Row,
     rows.append(MarksRow(shape, ticks(sight, scope, shape)))
     rows.append(_cuts(sight.cuts))
     return tuple(rows[: max(1, height)])
+
+
+def overview(sight: Sight, scope: Scope, shape: Columns, above: Scope) -> tuple[Row, ...]:
+    """The same lanes over another window, that of the whole log; ``above`` is the one that the other lanes show."""
+    marks = {each.broker: each for each in sight.marks}
+    caption = f"the whole log, {scale(scope)}; above are {above.start} to {above.end - 1}"
+    lanes = [replace(_lane(lane, marks[lane.broker], sight, scope, shape), note="", odd="") for lane in sight.log.lanes]
+    return (TextRow("", "text"), TextRow(caption, "quiet"), MarksRow(shape, ruler(scope, sight.offset)), *lanes)
 
 
 def scale(scope: Scope) -> str:
@@ -221,6 +230,6 @@ def _cuts(cuts: tuple[Cut, ...]) -> TextRow:
         return TextRow(TRUNCATED, "quiet")
     newest = cuts[0]
     dropped = newest.end - newest.start
-    more = f"; {len(cuts) - 1} cuts before it" if len(cuts) > 1 else ""
+    more = f"; {counted(len(cuts) - 1, 'cut')} before it" if len(cuts) > 1 else ""
     what = f"b{newest.broker} cut {newest.end} {glyphs.ARROW} {newest.start} at {clock(newest.at_us)}"
     return TextRow(f"{glyphs.TRUNCATING} {what}: {records(dropped)} by {newest.rule}{more}", "truncating")

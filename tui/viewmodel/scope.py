@@ -64,6 +64,14 @@ class Scope:
         return replace(self, zoom=zoom, start=max(0, at // zoom - self.cell(at)) * zoom)
 
 
+def whole(partition: PartitionView, size: int) -> Scope:
+    """The window that shows all of a partition's logs in so many cells."""
+    first, last = bounds(partition)
+    least = -(-(last + 1 - first) // max(1, size - 1))
+    zoom = next((each for each in ZOOMS if each >= least), least)
+    return Scope(zoom=zoom, start=first // zoom * zoom, size=size)
+
+
 def bounds(partition: PartitionView) -> tuple[int, int]:
     """The first and the last offset that any replica has; of an empty log where its first record will stand."""
     first = min((each.log_start for each in partition.replicas), default=0)

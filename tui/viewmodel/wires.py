@@ -26,7 +26,10 @@ def _row(wire: FetchWire, state: BrokerState, partition: PartitionView, now_us: 
         who = f"{who}{glyphs.ARROW}b{wire.leader}"
     sign, words, role = _told(wire, state, now_us)
     age = duration(now_us - wire.sent_us) if wire.sent_us >= 0 else ""
-    return SideRow(((f"{who} ", "strong"), (sign, role), (words, "text" if role == "calm" else role)), (age, "quiet"))
+    return SideRow(
+        ((f"{who} ", "strong"), (sign, role), (words, "text" if role == "calm" else role)),
+        (f" {age}" if age else "", "quiet"),
+    )
 
 
 def _told(wire: FetchWire, state: BrokerState, now_us: int) -> tuple[str, str, str]:
@@ -36,10 +39,10 @@ def _told(wire: FetchWire, state: BrokerState, now_us: int) -> tuple[str, str, s
         return "", f"is {state}" if state in _STANDING else "fetches nothing", "down" if state == "down" else "warning"
     if wire.state == "pauses":
         return "", f"backs off for {duration(max(0, wire.until_us - now_us))} more", "warning"
-    question, leader = _question(wire), f"b{wire.leader}"
+    question = _question(wire)
     told = {
         "request": (asks, f"{question} on its way", "calm"),
-        "waits": (asks, f"{question} waits at {leader}", "calm"),
+        "waits": (asks, f"{question} waits", "calm"),
         "reply": (answers, _reply(wire), "calm"),
         "busy": (answers, f"{_reply(wire)}, works on it", "warning"),
         "request_cut": (asks + lost, f"{question} dropped", "alarm"),

@@ -1,18 +1,17 @@
 """The log microscope: lanes of one partition with a cursor on an offset of a replica."""
 
-from dataclasses import replace
-
 from textual import events
 from textual.message import Message
 
 from cluster_model.cluster import Cluster
-from cluster_model.log_marks import LaneMarks, lane_marks
-from cluster_model.views import LaneView, LogView, PartitionView
+from cluster_model.log_marks import lane_marks
+from cluster_model.views import LaneView, PartitionView
 from tui.paint import microscope as paint
 from tui.theme import Look
 from tui.viewmodel import microscope
 from tui.viewmodel.log_book import Cut
-from tui.viewmodel.scope import Scope, bounds, parting
+from tui.viewmodel.log_layout import OVERVIEW
+from tui.viewmodel.scope import Scope, bounds, parting, whole
 from tui.widgets.linegrid import LineGrid
 
 _WHOLE = 1 << 62
@@ -43,23 +42,31 @@ class Microscope(LineGrid[microscope.Row]):
         self.scope = Scope()
         self.log_offset = 0
         self.lanes: tuple[LaneView, ...] = ()
+        self._own = 0
+        """Rows before those of the whole log, whose window this is:"""
+        self._over = Scope()
 
     def present(self, cluster: Cluster, partition: PartitionView, broker: int, cuts: tuple[Cut, ...]) -> None:
         """Show a partition as it is now."""
         shape = microscope.columns(self.size.width)
         self.scope, self.log_offset = self.scope.over(partition, broker, shape.cells)
-        log = cluster.log_view(partition.name, self.scope.start, self.scope.end)
-        self.lanes = log.lanes
-        marks = self._marks(cluster, log)
-        sight = microscope.Sight(partition, log, marks, cuts, broker, self.log_offset)
-        self.show(microscope.build(sight, self.scope, shape, self.size.height))
+        sight = self._sight(cluster, partition, broker, cuts, self.scope)
+        self.lanes = sight.log.lanes
+        rows = microscope.build(sight, self.scope, shape, self.size.height)
+        self._own = len(rows)
+        if self.size.height - len(rows) >= len(self.lanes) + OVERVIEW:
+            self._over = over = whole(partition, shape.cells)
+            beyond = self._sight(cluster, partition, broker, cuts, over)
+            rows += microscope.overview(beyond, over, shape, self.scope)
+        self.show(rows)
 
-    def _marks(self, cluster: Cluster, log: LogView) -> tuple[LaneMarks, ...]:
-        start = log.start if log.end - log.start <= _MARKED else log.end
-        marks = lane_marks(cluster.world, log.partition, start, log.end)
-        if start == log.start:
-            return marks
-        return tuple(replace(each, holes=()) for each in marks)
+    def _sight(
+        self, cluster: Cluster, partition: PartitionView, broker: int, cuts: tuple[Cut, ...], scope: Scope
+    ) -> microscope.Sight:
+        log = cluster.log_view(partition.name, scope.start, scope.end)
+        near = log.end - log.start <= _MARKED
+        marks = lane_marks(cluster.world, log.partition, log.start, log.end, transactions=near)
+        return microscope.Sight(partition, log, marks, cuts, broker, self.log_offset)
 
     def move(self, cells: int, partition: PartitionView) -> None:
         """Move over offsets; it stops at the ends."""
@@ -90,7 +97,8 @@ class Microscope(LineGrid[microscope.Row]):
             return
         cell = event.x - row.columns.label
         if 0 <= cell < row.columns.cells:
-            self.post_message(self.Pointed(row.broker, self.scope.start + cell * self.scope.zoom))
+            scope = self.scope if event.y < self._own else self._over
+            self.post_message(self.Pointed(row.broker, scope.start + cell * scope.zoom))
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """The wheel moves the cursor."""
