@@ -87,7 +87,7 @@ class LogScreen(ModeScreen):
         """Whose replica the cursor is on: the broker selected, else the leader, else the first."""
         brokers, at = self.bridge.view.brokers, self._main.matrix.cursor[1]
         chosen = brokers[at].id if at < len(brokers) else -1
-        held = [each.broker for each in partition.replicas]
+        held = list(self.bridge.session.cluster.world.replicas[partition.name])
         return next((each for each in (chosen, partition.leader) if each in held), held[0] if held else -1)
 
     def show(self) -> None:
@@ -129,9 +129,8 @@ class LogScreen(ModeScreen):
 
     def _show_nothing(self) -> None:
         self._log_pane.caption("Log")
-        text = "no partitions" if self.bridge.view.internal else "no partitions: nothing has a log here"
-        if self.bridge.view.internal:
-            text = "no partitions but Kafka's own: i shows them"
+        own = "no partitions but Kafka's own: i shows them"
+        text = own if self.bridge.view.internal else "no partitions: nothing has a log here"
         self.microscope.show((microscope.TextRow(text, "quiet"),))
         for pane in (self._record, self._epochs, self._wires):
             pane.show((SideRow(()),))
@@ -203,7 +202,7 @@ class LogScreen(ModeScreen):
             self._go(next((each.log_start for each in partition.replicas if each.broker == broker), 0))
 
     def action_high_watermark(self) -> None:
-        """To the newest committed record, by the leader; without one by the replica itself."""
+        """To the leader's high watermark; while nobody leads to the replica's own."""
         partition = self.partition
         if partition is not None:
             lane = partition.leader if partition.leader >= 0 else self.broker(partition)

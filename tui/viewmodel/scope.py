@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
-from cluster_model.views import LogView, PartitionView
-from tui.viewmodel.lanes import fork, tail
+from cluster_model.views import PartitionView
+from tui.viewmodel.lanes import tail
 
 ZOOMS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 """Offsets to a cell."""
@@ -76,8 +76,3 @@ def bounds(partition: PartitionView) -> tuple[int, int]:
     """The first and the last offset that any replica has; of an empty log where its first record will stand."""
     first = min((each.log_start for each in partition.replicas), default=0)
     return first, max(max((each.leo for each in partition.replicas), default=0) - 1, first)
-
-
-def parting(log: LogView) -> int:
-    """Where the replicas part; -1 when they agree."""
-    return fork(log)

@@ -9,9 +9,10 @@ from cluster_model.views import LaneView, PartitionView
 from tui.paint import microscope as paint
 from tui.theme import Look
 from tui.viewmodel import microscope
+from tui.viewmodel.lanes import fork
 from tui.viewmodel.log_book import Cut
 from tui.viewmodel.log_layout import OVERVIEW
-from tui.viewmodel.scope import Scope, bounds, parting, whole
+from tui.viewmodel.scope import Scope, bounds, whole
 from tui.widgets.linegrid import LineGrid
 
 _WHOLE = 1 << 62
@@ -88,7 +89,7 @@ class Microscope(LineGrid[microscope.Row]):
 
     def parting(self, cluster: Cluster, partition: PartitionView) -> int:
         """Where the replicas part; -1 when they agree."""
-        return parting(cluster.log_view(partition.name, 0, _WHOLE))
+        return fork(cluster.log_view(partition.name, 0, _WHOLE))
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Point at a cell."""
