@@ -452,7 +452,7 @@ def test_narrow_panes_have_replicas_in_few_words_and_say_what_is_left_out():
     assert max(map(len, long)) <= 45
     assert f"value    {'x' * 33}…" in long
     gone = told(seen(replace(RECORD, holders=(), gone="deleted")), room=(45, 40))
-    assert "held by  nobody: the log begins behind it by" in gone
+    assert "held by  nobody: the log begins behind it" in gone
 
 
 def test_an_offset_where_nothing_was_written_says_so():
