@@ -21,6 +21,7 @@ from playbooks.session import Session
 from tui.frameclock import FrameClock
 from tui.viewmodel.chronicle import Chronicle
 from tui.viewmodel.feed import Feed, Happened
+from tui.viewmodel.log_book import LogBook
 from tui.viewmodel.rates import Rates
 from tui.viewmodel.words import SPEEDS, faster, slower
 
@@ -69,6 +70,8 @@ class SimBridge:
         self.real_speed = self.speed
         self.paused = False
         self.chronicle = Chronicle()
+        self.log_book = LogBook()
+        """When records were acknowledged and logs cut: of the whole session, also while the past is shown."""
         self.stops_at_loss = False
         """Whether to pause by itself where the next acknowledged record goes missing; that disarms it."""
         self.stopped_at_loss = False
@@ -260,6 +263,7 @@ class SimBridge:
         if not self.session.in_past:
             self._happened.take(fresh, self.session.cluster.trace.count)
             self.chronicle.take(fresh)
+            self.log_book.take(fresh)
 
     def _play(self, now: float, elapsed: float) -> None:
         start_us = self.session.cluster.now_us

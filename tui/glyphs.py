@@ -48,6 +48,15 @@ CORNERS: Final = "╭╮╰╯"
 """Of a frame: above left and right, below left and right."""
 EDGE: Final = "─"
 SIDE: Final = "│"
+STABLE: Final = "△"
+HOLE: Final = "_"
+CONTROL: Final = "c"
+OPENED: Final = "["
+UNENDED: Final = "]"
+"""Of a transaction that is open: its first record, and its last one so far."""
+ASKS: Final = "⇠"
+ANSWERS: Final = "⇢"
+MORE: Final = "…"
 
 ASCII: Final[Mapping[str, str]] = {
     LEADER: "L",
@@ -84,6 +93,9 @@ ASCII: Final[Mapping[str, str]] = {
     **dict.fromkeys(CORNERS, "+"),
     EDGE: "-",
     SIDE: "|",
+    STABLE: "^",
+    ASKS: "<",
+    ANSWERS: ">",
     "←": "<",
     "↑": "^",
     # Faults, where a glyph is not one of the above.

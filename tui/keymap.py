@@ -55,6 +55,7 @@ KEYS: Final = (
     Key("log_fork", "F", "F", "fork", "log: to where the replicas differ", "look"),
     Key("log_tail", "end", "end", "tail", "log: follow the end again", "look"),
     Key("peek", "p", "p", "peek", "log: the newest record of this replica, or the first shown", "look"),
+    Key("log", "enter", "enter", "mode('log')", "the log of the partition under the cursor: mode 2", "look"),
     Key("clients", "c", "c", "mode('clients')", "producers, groups and their members: mode 3", "look", "clients"),
     Key("finding", "n", "n", "finding(1)", "autopsy: the next thing that went wrong with records, and why", "look"),
     Key("finding_before", "N", "N", "finding(-1)", "autopsy: the one before", "look"),

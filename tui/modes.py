@@ -25,6 +25,7 @@ CLUSTER: Final = Mode("1", "cluster", "Cluster", "the whole cluster at a glance"
 
 MODES: Final = (
     CLUSTER,
+    Mode("2", "log", "Log", "the logs of one partition under the microscope", "tui.screens.log:LogScreen"),
     Mode("3", "clients", "Clients", "producers, groups, members, their books", "tui.screens.clients:ClientsScreen"),
 )  # fmt: skip
 

@@ -125,6 +125,11 @@ class Exchange:
         return self._sleep is not None
 
     @property
+    def phase(self) -> Phase | None:
+        """Where it stands while asleep, for who looks on; None awake."""
+        return None if self._sleep is None else self._phase(self._sleep)
+
+    @property
     def sent_at(self) -> int:
         """When the last request was sent."""
         sleep = self._sleep

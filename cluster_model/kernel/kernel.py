@@ -115,6 +115,10 @@ class Kernel:
         """Events waiting."""
         return len(self._heap)
 
+    def waiting(self) -> tuple[KernelEvent, ...]:
+        """All events that wait, in no order: for who looks on."""
+        return tuple(self._heap)
+
     def step(self) -> bool:
         """Handle one event; False when there was none.
 

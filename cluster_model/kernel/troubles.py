@@ -327,6 +327,12 @@ class Troubles:
             self._await(line, pipe)
         return taken
 
+    def queued(self, link: Link) -> list[Queued]:
+        """What waits for its turn on this link, for who looks on."""
+        pair = (link.source.id, link.target.id)
+        lines = () if link.trouble is None else link.trouble.lines
+        return [each for line in lines for each in self._pipes[line].queue if (each.source, each.target) == pair]
+
     def stopped(self, node: int, *, dark: bool) -> None:
         """A process is gone, and its connections with it; ``dark``: also what its system had still to send."""
         for (source, target), link in self._links.items():

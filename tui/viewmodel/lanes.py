@@ -106,10 +106,11 @@ def build(view: ClusterView, partition: PartitionView, log: LogView, broker: int
     rows: list[Row] = [Ruler(_ruler(log.start, log.end))]
     rows += [_lane(lane, log, leader_leo, broker, partition) for lane in log.lanes]
     rows.append(Marks(_marks(log)))
-    return Lanes(_title(partition), tuple(rows))
+    return Lanes(title(partition), tuple(rows))
 
 
-def _title(partition: PartitionView) -> str:
+def title(partition: PartitionView) -> str:
+    """What stands above the lanes of a partition."""
     leader = f"leader b{partition.leader}" if partition.leader >= 0 else "no leader"
     isr = ",".join(map(str, partition.isr))
     special = conditions(partition)
