@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import ClassVar, Final
 
 from textual.app import App
@@ -19,6 +20,7 @@ from tui.screens.live import LiveScreen
 from tui.screens.main import MainScreen
 from tui.screens.times import Wake
 from tui.theme import Look, textual_theme
+from tui.wish import Wish
 
 NOTE_S: Final = 12
 """How long what concerns the whole session stands on the screen."""
@@ -78,6 +80,12 @@ class FloodmarkApp(App[None]):
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.bridge = bridge
         self.failure: BaseException | None = None
+        self.wish: Wish | None = None
+        """What is wanted next, once this is sealed."""
+        self.back: Wish | None = None
+        """Where one came from."""
+        self.sessions: Path | None = None
+        """Where sessions are recorded; None: where they usually are."""
         self.frames = 0
         """Frames painted."""
         self.recorder = recorder
@@ -145,6 +153,11 @@ class FloodmarkApp(App[None]):
 
     def action_leave(self) -> None:
         """Quit; whoever started the app seals the session."""
+        self.exit(return_code=0)
+
+    def leave_for(self, wish: Wish) -> None:
+        """Leave, to see something else next."""
+        self.wish = wish
         self.exit(return_code=0)
 
     def action_hint(self) -> None:

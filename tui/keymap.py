@@ -42,6 +42,7 @@ KEYS: Final = (
     Key("control", "C", "C", "control", "inject a fault on the controller; arrows: on another node", "act"),
     Key("admin", "a", "a", "admin", "an administrator's operation on what is under the cursor", "act", "admin"),
     Key("heal", "H", "H", "heal", "heal all faults", "act", "heal"),
+    Key("take_over", "T", "T", "take_over", "take over: leave out what is left of the playbook's steps", "act"),
     Key("ask", "s", "s", "ask", "is it safe to ...? Asked of many futures from here", "act", "safe?"),
     Key("up", "up,k", "↑ k", "move(-1,0)", "partition above", "look"),
     Key("down", "down,j", "↓ j", "move(1,0)", "partition below", "look"),
@@ -56,6 +57,7 @@ KEYS: Final = (
     Key("log_tail", "end", "end", "tail", "log: follow the end again", "look"),
     Key("peek", "p", "p", "peek", "log: the newest record of this replica, or the first shown", "look"),
     Key("clients", "c", "c", "mode('clients')", "producers, groups and their members: mode 3", "look", "clients"),
+    Key("playbooks", "P", "P", "mode('playbooks')", "playbooks and recorded sessions: mode 5", "look", "playbooks"),
     Key("finding", "n", "n", "finding(1)", "autopsy: the next thing that went wrong with records, and why", "look"),
     Key("finding_before", "N", "N", "finding(-1)", "autopsy: the one before", "look"),
     *(

@@ -26,6 +26,10 @@ CLUSTER: Final = Mode("1", "cluster", "Cluster", "the whole cluster at a glance"
 MODES: Final = (
     CLUSTER,
     Mode("3", "clients", "Clients", "producers, groups, members, their books", "tui.screens.clients:ClientsScreen"),
+    Mode(
+        "5", "playbooks", "Playbooks", "the library, steps as they run, recorded sessions",
+        "tui.screens.playbooks:PlaybooksScreen",
+    ),
 )  # fmt: skip
 
 
