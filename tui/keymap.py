@@ -65,6 +65,7 @@ KEYS: Final = (
         for mode in MODES
     ),
     Key("export", "E", "E", "app.export", "write a playbook of the session so far, beside its recording", "program"),
+    Key("tour", "ctrl+t", "^t", "app.tour", "leave the tour, or go on with it", "program"),
     Key("help", "question_mark", "?", "help", "this help", "program", "help"),
     Key("palette", "ctrl+p", "^p", "app.command_palette", "all commands by name", "program", "commands"),
     Key("quit", "ctrl+q", "^q", "app.leave", "quit: seal the session, name it and its report", "program", "quit"),

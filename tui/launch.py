@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 SANDBOX: Final = "sandbox"
 """The bundled playbook that opens when nobody names one."""
+TOUR: Final = "tour"
+"""The bundled playbook through which somebody is led."""
 SSH_FRAME_S: Final = 1 / 8
 """Between frames over ssh, where every frame is traffic."""
 
@@ -70,6 +72,8 @@ def play(wish: Wish, settings: Settings, back: Wish | None) -> Left:
         return Left(BAD_INPUT)
     app = make_app(session, glyphs=chosen_glyphs, speed=speed)
     app.back, app.sessions = back, settings.parent
+    if session.playbook.name == TOUR:
+        app.begin_tour()
     app.run()
     if isinstance(app.failure, RecordingError):  # a full disk is nobody's mistake
         complain(str(app.failure))
