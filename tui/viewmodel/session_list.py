@@ -138,7 +138,8 @@ def _acted(line: str) -> str:
     """One line of ``actions.jsonl`` in words, empty where it is none."""
     try:
         found = json.loads(line)
-        words = " ".join(filter(None, (found["verb"].replace("_", " "), found["name"], found["target"])))
+        more = (found["name"], found["target"]) if found["verb"] in ("inject", "heal", "admin") else ()
+        words = " ".join(filter(None, (found["verb"].replace("_", " "), *more)))
         return f"  {duration(int(found['at_us'])):>8}  {words}"
     except (ValueError, KeyError, TypeError, AttributeError):
         return ""
