@@ -57,7 +57,7 @@ KEYS: Final = (
     Key("log_tail", "end", "end", "tail", "log: follow the end again", "look"),
     Key("peek", "p", "p", "peek", "log: the newest record of this replica, or the first shown", "look"),
     Key("clients", "c", "c", "mode('clients')", "producers, groups and their members: mode 3", "look", "clients"),
-    Key("playbooks", "P", "P", "mode('playbooks')", "playbooks and recorded sessions: mode 5", "look", "playbooks"),
+    Key("playbooks", "P", "P", "mode('playbooks')", "playbooks and recorded sessions: mode 5", "look"),
     Key("finding", "n", "n", "finding(1)", "autopsy: the next thing that went wrong with records, and why", "look"),
     Key("finding_before", "N", "N", "finding(-1)", "autopsy: the one before", "look"),
     *(
