@@ -6,7 +6,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.events import ExpectationChecked
 from faults.board import FaultBoard
 from playbooks.answers import Answers, Done
-from playbooks.expecting import Expecting
+from playbooks.expecting import Expecting, Watch
 from playbooks.model import Playbook, Step
 from playbooks.result import Checked
 from playbooks.step_checks import check_answer
@@ -33,6 +33,11 @@ class Judging:
     def healed_us(self) -> int:
         """When the last fault was healed; -1 while something is broken, or nothing ever was."""
         return self._expecting.healed_us
+
+    @property
+    def watches(self) -> tuple[Watch, ...]:
+        """The expectations, each as far as it is decided."""
+        return self._expecting.watches
 
     @property
     def decided(self) -> bool:

@@ -53,6 +53,11 @@ class LookingBack:
         return (self._past or self._present).board
 
     @property
+    def instant(self) -> Session:
+        """The session as it stands at the instant that is looked at: to be read, and to be left as it is."""
+        return self._past or self.timeline.session
+
+    @property
     def client_books(self) -> ClientBooks:
         """What the clients had seen by then."""
         return (self._past or self._present).client_books
@@ -73,6 +78,14 @@ class LookingBack:
         if self._past is not None and self.recorded is None:
             raise FaultError(f"this is the past, where nothing can be changed; {self._way_back}: back to the present")
         return self._present.act(action)
+
+    def take_over(self) -> str:
+        """Drop what is left of the playbook's steps, now. Raises :class:`FaultError` as :meth:`act` does."""
+        if self.recorded is not None:
+            raise FaultError("this is a recording: its steps went as they went")
+        if self._past is not None:
+            raise FaultError(f"this is the past, where nothing can be changed; {self._way_back}: back to the present")
+        return self.timeline.take_over()
 
     def drain(self) -> list[Event]:
         """Trace events since the last call, in order; after a jump those that follow it."""

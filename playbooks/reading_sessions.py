@@ -16,7 +16,7 @@ from faults.parameters import frozen
 from playbooks import layout
 from playbooks.problems import counted, listed
 
-_ACTION_VERBS: Final = ("inject", "heal", "admin", "settle")
+_ACTION_VERBS: Final = ("inject", "heal", "admin", "settle", "take_over")
 
 
 class SessionError(Exception):
@@ -37,7 +37,7 @@ class RecordedAction(msgspec.Struct, frozen=True):
     if_any: bool = False
 
     def action(self) -> Action:
-        """The action itself; of a ``settle`` only the verb means anything."""
+        """The action itself; of ``settle`` and ``take_over`` only the verb means anything."""
         params = {name: frozen(value) for name, value in self.params.items()}
         return Action(cast("Verb", self.verb), self.name, self.target, params, self.for_us, self.if_any)
 

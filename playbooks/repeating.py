@@ -5,7 +5,7 @@ from contextlib import suppress
 from faults.action import Action
 from faults.fault import FaultError
 from playbooks.manual_session import ManualSession
-from playbooks.session import SETTLE, Session
+from playbooks.session import SETTLE, TAKE_OVER, Session
 
 
 def reach(session: Session | ManualSession, at_us: int, executed: int, steps: int) -> None:
@@ -23,6 +23,9 @@ def repeat(session: Session | ManualSession, verb: str, action: Action) -> None:
     """Do again what an operator did; what was refused then is refused again, and the trace says so."""
     if verb == SETTLE and isinstance(session, Session):
         session.settle()
+    elif verb == TAKE_OVER and isinstance(session, Session):
+        with suppress(FaultError):
+            session.take_over()
     else:
         with suppress(FaultError):
             session.act(action)

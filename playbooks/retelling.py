@@ -10,7 +10,7 @@ from typing import Final
 from playbooks.model import Step, Trigger
 from playbooks.reading_sessions import RecordedAction
 from playbooks.script import PATIENCE_US
-from playbooks.session import ENDINGS
+from playbooks.session import ENDINGS, TAKE_OVER
 from playbooks.step_text import Line, action_lines, instant, trigger_lines
 from playbooks.story import Acted, Story
 from playbooks.wording import step_name, words
@@ -96,6 +96,9 @@ class _Entries:
 
     def _operator(self, acted: Acted) -> None:
         action = acted.action.action()
+        if acted.action.verb == TAKE_OVER:
+            self._found.append(Told(f"at {instant(acted.action.at_us)} the operator took over"))
+            return
         if acted.error and not acted.guarded:
             self._found.append(
                 Told(f"at {instant(acted.action.at_us)} the operator tried {words(action)}, in vain: {acted.error}")

@@ -15,16 +15,16 @@ from faults.action import Action
 from faults.board import OPERATOR, FaultBoard
 from faults.fault import FaultError
 from playbooks.answers import perform, take
-from playbooks.availability import Availability
-from playbooks.client_books import ClientBooks
 from playbooks.ending import conclude_session
 from playbooks.expecting import holds
 from playbooks.guarding import alarmed, board_for, guard
 from playbooks.judging import Judging
 from playbooks.model import Playbook, Step
+from playbooks.problems import counted
 from playbooks.recorder import Recorder, action_line
 from playbooks.result import Findings, Result
 from playbooks.script import Script
+from playbooks.surface import Surface
 from playbooks.units import duration_text
 from playbooks.wording import step_name, step_of, step_words, words
 
@@ -34,11 +34,14 @@ SLICE_US: Final = 1_000_000
 SETTLE: Final = "settle"
 """Verb of the recorded line that says when a live session began to settle, and of the step that does the same."""
 
+TAKE_OVER: Final = "take_over"
+"""Verb of the recorded line that says where an operator dropped what was left of the steps."""
+
 ENDINGS: Final = (SETTLE, "stop")
 """Verbs of the steps that end a session."""
 
 
-class Session:
+class Session(Surface):
     """One run of a timed playbook. Make one with :meth:`start`."""
 
     def __init__(
@@ -95,38 +98,6 @@ class Session:
         """Take the steps whose condition holds at time 0. Only who has not used :meth:`start` has to."""
         self._take_due_conditions()
         self._collect()
-
-    @property
-    def phase(self) -> str:
-        """``steps``, ``settling`` or ``ended``."""
-        if self._ended:
-            return "ended"
-        return "settling" if self._end_us >= 0 else "steps"
-
-    @property
-    def next_step(self) -> Step | None:
-        """The step that acts next, None when all are taken or given up."""
-        return self._script.next
-
-    @property
-    def steps_taken(self) -> int:
-        """How many steps acted."""
-        return self._script.taken
-
-    @property
-    def client_books(self) -> ClientBooks:
-        """What the clients saw so far."""
-        return self._findings.clients
-
-    @property
-    def availability(self) -> Availability:
-        """When nobody served so far."""
-        return self._findings.availability
-
-    @property
-    def healed_us(self) -> int:
-        """When the last fault was healed, settling included; -1 while something is broken, or nothing ever was."""
-        return self._judging.healed_us
 
     def drain(self) -> list[Event]:
         """The trace events since the last call, in order, for whoever shows them. They are recorded already."""
@@ -236,6 +207,26 @@ class Session:
         judged, broken = self._judging.checked(reason), self._judging.broken
         told = (self.playbook, self.cluster, None, self._findings)
         return conclude_session(*told, checked=judged, broken=broken, reason=reason)
+
+    def take_over(self) -> str:
+        """Take no further step of the playbook: what is done from here on is the operator's; returns one line.
+
+        It is recorded for replays. What the playbook expects is still watched, but nothing can be concluded of it.
+
+        Raises:
+            FaultError: there is nothing to take over.
+        """
+        step = self.next_step
+        if self.phase != "steps" or step is None:
+            raise FaultError("no step of the playbook is left to be taken over from")
+        self._record_action(TAKE_OVER, Action("heal", ""))
+        self.reason = f"taken over by the operator before {step_of(step, self.playbook.steps)}"
+        left = len(self.playbook.steps) - self.steps_taken
+        text = f"take over: {counted(left, 'step')} of the playbook left out"
+        self.cluster.emit(StepTaken(self.cluster.now_us, OPERATOR, "", text, ""))
+        self._script.call_off()
+        self._collect()
+        return f"{text}; what happens from here on is your doing"
 
     def call_off(self) -> None:
         """Take no further step, and go on until somebody ends it: settling has no end then, and nothing is cut off."""
@@ -375,10 +366,6 @@ class Session:
     def _record_action(self, verb: str, action: Action) -> None:
         if self.recorder is not None:
             self.recorder.action({**self.position(), **action_line(verb, action)})
-
-    def position(self) -> dict[str, int]:
-        """Where exactly the session stands: what a replay has to reach before it repeats an action."""
-        return {"at_us": self.cluster.now_us, "executed": self.cluster.executed, "steps": self.steps_taken}
 
     # -- going back -------------------------------------------------------------------------------------------------
 

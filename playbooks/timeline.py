@@ -23,7 +23,7 @@ from faults.board import FaultBoard
 from playbooks.client_books import ClientBooks
 from playbooks.repeating import reach, repeat
 from playbooks.result import Result
-from playbooks.session import SETTLE, SLICE_US, Session
+from playbooks.session import SETTLE, SLICE_US, TAKE_OVER, Session
 
 BUDGET: Final = 64 * 1024 * 1024
 """Bytes that all keyframes together may take."""
@@ -170,6 +170,11 @@ class Timeline:
         """
         self.note(action.verb, action)
         return self.session.act(action)
+
+    def take_over(self) -> str:
+        """Like :meth:`Session.take_over`. Raises :class:`FaultError` as that does."""
+        self.note(TAKE_OVER, Action("heal", ""))
+        return self.session.take_over()
 
     def settle(self) -> None:
         """Like :meth:`Session.settle`."""

@@ -5,7 +5,8 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.app import App
 from textual.binding import Binding, BindingType
@@ -19,9 +20,15 @@ from tui.screens.live import LiveScreen
 from tui.screens.main import MainScreen
 from tui.screens.times import Wake
 from tui.theme import Look, textual_theme
+from tui.wish import Wish
+
+if TYPE_CHECKING:
+    from tui.touring import Guide
 
 NOTE_S: Final = 12
 """How long what concerns the whole session stands on the screen."""
+LOOK_S: Final = 0.1
+"""Between two looks of the tour's guide while nothing moves."""
 FAILED: Final = 70
 """Return code when something inside went wrong."""
 SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
@@ -56,6 +63,7 @@ class FloodmarkApp(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+q", "leave", "quit", id="quit", show=False, priority=True),
         Binding("E", "export", "export", id="export", show=False),
+        Binding("ctrl+t", "tour", "the tour", id="tour", show=False),
         Binding("ctrl+c", "hint", "how to quit", show=False),
     ]
 
@@ -78,6 +86,14 @@ class FloodmarkApp(App[None]):
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self.bridge = bridge
         self.failure: BaseException | None = None
+        self.wish: Wish | None = None
+        """What is wanted next, once this is sealed."""
+        self.back: Wish | None = None
+        """Where one came from."""
+        self.sessions: Path | None = None
+        """Where sessions are recorded; None: where they usually are."""
+        self.guide: Guide | None = None
+        """Leads through the tour."""
         self.frames = 0
         """Frames painted."""
         self.recorder = recorder
@@ -101,6 +117,8 @@ class FloodmarkApp(App[None]):
             self.main.toast(note, "warning", seconds=NOTE_S)
         if self.bridge.clock.automatic:
             self.run_worker(self._drive(), name="frames", exit_on_error=True)
+            if self.guide is not None:
+                self.set_interval(LOOK_S, self.guide.look)
             loop = asyncio.get_running_loop()
             for number in SIGNALS:
                 with contextlib.suppress(RuntimeError, ValueError):
@@ -123,6 +141,8 @@ class FloodmarkApp(App[None]):
         if self.bridge.ended and not self._end_told and self.bridge.at_end is not None:
             self._end_told = True
             self.main.toast(self.bridge.at_end(), seconds=NOTE_S)
+        if self.guide is not None:
+            self.guide.look()
         return done.delay
 
     def on_wake(self, _message: Wake) -> None:
@@ -145,6 +165,24 @@ class FloodmarkApp(App[None]):
 
     def action_leave(self) -> None:
         """Quit; whoever started the app seals the session."""
+        self.exit(return_code=0)
+
+    def begin_tour(self) -> None:
+        """Have somebody led through the session."""
+        from tui.touring import Guide  # noqa: PLC0415 - seldom wanted
+
+        self.guide = Guide(self)
+
+    def action_tour(self) -> None:
+        """Leave the tour, or go on with it."""
+        if self.guide is None:
+            self.main.toast("this is not the tour: t on the welcome page, or tour among the playbooks (P)", "warning")
+        elif told := self.guide.toggle():
+            self.main.toast(told)
+
+    def leave_for(self, wish: Wish) -> None:
+        """Leave, to see something else next."""
+        self.wish = wish
         self.exit(return_code=0)
 
     def action_hint(self) -> None:

@@ -257,6 +257,13 @@ class SimBridge:
         finally:
             self.look()
 
+    def take_over(self) -> str:
+        """Drop what is left of the playbook's steps. Refusals come as the session raises them."""
+        try:
+            return self.session.take_over()
+        finally:
+            self.look()
+
     def _listen(self) -> None:
         fresh = self.session.drain()
         self.feed.take(fresh)

@@ -42,6 +42,7 @@ KEYS: Final = (
     Key("control", "C", "C", "control", "inject a fault on the controller; arrows: on another node", "act"),
     Key("admin", "a", "a", "admin", "an administrator's operation on what is under the cursor", "act", "admin"),
     Key("heal", "H", "H", "heal", "heal all faults", "act", "heal"),
+    Key("take_over", "T", "T", "take_over", "take over: leave out what is left of the playbook's steps", "act"),
     Key("ask", "s", "s", "ask", "is it safe to ...? Asked of many futures from here", "act", "safe?"),
     Key("up", "up,k", "↑ k", "move(-1,0)", "partition above", "look"),
     Key("down", "down,j", "↓ j", "move(1,0)", "partition below", "look"),
@@ -57,6 +58,7 @@ KEYS: Final = (
     Key("peek", "p", "p", "peek", "log: the newest record of this replica, or the first shown", "look"),
     Key("log", "enter", "enter", "mode('log')", "the log of the partition under the cursor: mode 2", "look"),
     Key("clients", "c", "c", "mode('clients')", "producers, groups and their members: mode 3", "look", "clients"),
+    Key("playbooks", "P", "P", "mode('playbooks')", "playbooks and recorded sessions: mode 5", "look"),
     Key("finding", "n", "n", "finding(1)", "autopsy: the next thing that went wrong with records, and why", "look"),
     Key("finding_before", "N", "N", "finding(-1)", "autopsy: the one before", "look"),
     *(
@@ -64,6 +66,7 @@ KEYS: Final = (
         for mode in MODES
     ),
     Key("export", "E", "E", "app.export", "write a playbook of the session so far, beside its recording", "program"),
+    Key("tour", "ctrl+t", "^t", "app.tour", "leave the tour, or go on with it", "program"),
     Key("help", "question_mark", "?", "help", "this help", "program", "help"),
     Key("palette", "ctrl+p", "^p", "app.command_palette", "all commands by name", "program", "commands"),
     Key("quit", "ctrl+q", "^q", "app.leave", "quit: seal the session, name it and its report", "program", "quit"),

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from cluster_model.errors import ModelError
 from playbooks.disk import Fsync
-from playbooks.layout import sessions_root
 from playbooks.loader import PlaybookError
 from playbooks.recorder import Recorder, RecordingError
 from playbooks.result import Result
@@ -18,13 +17,17 @@ from tui.cli.crash import keep
 from tui.cli.progress import Telling
 from tui.glyphs import GlyphSet
 from tui.glyphs import choose as choose_glyphs
+from tui.program import Settings, perform
 from tui.viewmodel.words import SPEEDS, duration
+from tui.wish import PLAYBOOK, SESSION, Left, Wish
 
 if TYPE_CHECKING:
     from tui.app import FloodmarkApp
 
 SANDBOX: Final = "sandbox"
 """The bundled playbook that opens when nobody names one."""
+TOUR: Final = "tour"
+"""The bundled playbook through which somebody is led."""
 SSH_FRAME_S: Final = 1 / 8
 """Between frames over ssh, where every frame is traffic."""
 
@@ -48,39 +51,53 @@ def open_live(
     holds sessions. 0: left and sealed; 2: bad input, told on stderr; 70: something broke inside, the session is kept;
     128 + n: told to stop by signal n, sealed all the same; 130: sealing was interrupted, the session can be read.
     """
+    return perform(Wish(PLAYBOOK, playbook_path or SANDBOX, seed), Settings(out, glyphs, speed, fsync))
+
+
+def play(wish: Wish, settings: Settings, back: Wish | None) -> Left:
+    """Open the playbook that is wished for, and seal its session when it is left; ``back`` leads to what was before."""
+    seed, speed = wish.seed, settings.speed
     try:
-        chosen_glyphs = check(glyphs, speed)
-        chosen = choose(playbook_path or SANDBOX, seed, {})
+        chosen_glyphs = check(settings.glyphs, speed)
+        chosen = choose(wish.text, seed, {})
         if chosen.playbook.spec.manual:
             raise UnusableError(f"{chosen.playbook.path}: a manual playbook stands still; play it with: floodmark run")
-        recorder = Recorder(out or sessions_root(), live=True, fsync=fsync)
+        recorder = Recorder(settings.parent, live=True, fsync=settings.fsync)
         session = Session.start(chosen.playbook, seed=chosen.seed, recorder=recorder, open_ended=True)
     except PlaybookError as error:
         complain_of(error)
-        return BAD_INPUT
+        return Left(BAD_INPUT)
     except (UnusableError, ModelError, RecordingError) as error:
         complain(str(error))
-        return BAD_INPUT
+        return Left(BAD_INPUT)
     app = make_app(session, glyphs=chosen_glyphs, speed=speed)
+    app.back, app.sessions = back, settings.parent
+    if session.playbook.name == TOUR:
+        app.begin_tour()
     app.run()
     if isinstance(app.failure, RecordingError):  # a full disk is nobody's mistake
         complain(str(app.failure))
-        return BAD_INPUT
+        return Left(BAD_INPUT)
     if app.failure is not None:
-        return keep(app.failure, recorder)
+        return Left(keep(app.failure, recorder))
+    return _sealed(session, recorder, app)
+
+
+def _sealed(session: Session, recorder: Recorder, app: "FloodmarkApp") -> Left:
+    """Seal a session that was left, and tell where it is."""
     try:
         result = _seal(session)
     except KeyboardInterrupt:
         recorder.close()
         say(people(), f"sealing interrupted; the events so far can be read\nsession  {recorder.path}")
-        return INTERRUPTED
+        return Left(INTERRUPTED)
     except RecordingError as error:
         complain(str(error))
-        return BAD_INPUT
+        return Left(BAD_INPUT)
     except Exception as error:
-        return keep(error, recorder)
+        return Left(keep(error, recorder))
     print(farewell(result))
-    return app.return_code or 0
+    return Left(app.return_code or 0, app.wish, Wish(SESSION, str(recorder.path)))
 
 
 def make_app(session: Session, *, glyphs: GlyphSet, speed: float) -> "FloodmarkApp":

@@ -27,6 +27,10 @@ MODES: Final = (
     CLUSTER,
     Mode("2", "log", "Log", "the logs of one partition under the microscope", "tui.screens.log:LogScreen"),
     Mode("3", "clients", "Clients", "producers, groups, members, their books", "tui.screens.clients:ClientsScreen"),
+    Mode(
+        "5", "playbooks", "Playbooks", "the library, steps as they run, recorded sessions",
+        "tui.screens.playbooks:PlaybooksScreen",
+    ),
 )  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from cluster_model.errors import ModelError
-from playbooks.layout import sessions_root
 from playbooks.loader import PlaybookError
 from playbooks.reading_sessions import SessionError, find_session, read_session
 from playbooks.reopening import Reopened
@@ -11,7 +10,9 @@ from tui.cli.console import BAD_INPUT, FAILED, complain, complain_of, people, sa
 from tui.cli.crash import keep
 from tui.glyphs import GlyphSet
 from tui.launch import UnusableError, check, frame_s
+from tui.program import Settings, perform
 from tui.viewmodel.words import duration
+from tui.wish import SESSION, Left, Wish
 
 if TYPE_CHECKING:
     from tui.app import FloodmarkApp
@@ -25,25 +26,33 @@ def open_recorded(text: str, *, glyphs: str | None, speed: float) -> int:
 
     0: looked at; 1: it came out differently, told on stderr; 2: bad input; 70: something broke inside.
     """
+    return perform(Wish(SESSION, text), Settings(None, glyphs, speed))
+
+
+def look_at(wish: Wish, settings: Settings, back: Wish | None) -> Left:
+    """Open the recording that is wished for; ``back`` leads to what was before."""
+    speed = settings.speed
     try:
-        reopened = Reopened(read_session(find_session(text, sessions_root())))
-        chosen = check(glyphs, speed)
+        reopened = Reopened(read_session(find_session(wish.text, settings.parent)))
+        chosen = check(settings.glyphs, speed)
     except PlaybookError as error:
         complain_of(error)
-        return BAD_INPUT
+        return Left(BAD_INPUT)
     except (UnusableError, ModelError, SessionError) as error:
         complain(str(error))
-        return BAD_INPUT
+        return Left(BAD_INPUT)
     app = make_app(reopened, glyphs=chosen, speed=speed)
+    app.back, app.sessions = back, settings.parent
     app.run()
+    here = Wish(SESSION, str(reopened.recorded.path))
     if app.failure is not None:
-        return keep(app.failure)
+        return Left(keep(app.failure))
     if reopened.difference:
         complain(reopened.difference)
-        return FAILED
+        return Left(FAILED, app.wish, here)
     at = END if reopened.over else f"left at {duration(reopened.cluster.now_us)}"
     say(people(), f"{reopened.recorded.path}: {at}")
-    return app.return_code or 0
+    return Left(app.return_code or 0, app.wish, here)
 
 
 def make_app(

@@ -16,7 +16,7 @@ from playbooks.reading_sessions import Recorded, RecordedAction, SessionError
 from playbooks.repeating import reach, repeat
 from playbooks.replay import Comparison, begin, playbook_of
 from playbooks.script import PATIENCE_US
-from playbooks.session import SETTLE, SLICE_US, Session
+from playbooks.session import SETTLE, SLICE_US, TAKE_OVER, Session
 from playbooks.units import duration_text
 
 WARM_US: Final = 10_000_000
@@ -89,6 +89,8 @@ class Standing:
 
     def rest(self) -> tuple[Step, ...]:
         """The steps that the playbook would still take, to be taken after one that acts here and now."""
+        if any(each.verb == TAKE_OVER for each in self.actions):
+            return ()
         playbook = self.playbook()
         left = [step for step in playbook.steps[self.steps :] if step.verb not in (SETTLE, "stop")]
         if not left:

@@ -68,6 +68,8 @@ def test_a_directory_that_cannot_be_written_is_told_before_the_screen_opens(term
 class FakeApp:
     """Stands for the screen: what the person did there, and how it ended."""
 
+    wish = None
+
     def __init__(self, deed, failure=None, return_code=0):
         self.deed, self.failure, self.return_code = deed, failure, return_code
 

@@ -147,6 +147,7 @@ def terminal(monkeypatch):
 class FakeApp:
     failure = None
     return_code = 0
+    wish = None
 
     def __init__(self, deed):
         self.run = deed

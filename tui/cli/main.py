@@ -18,7 +18,7 @@ from tui.cli.why_command import register as register_why
 
 app = typer.Typer(
     name="floodmark",
-    help="A terminal chaos lab for Kafka. Without a command it opens the screen on a live cluster.",
+    help="A terminal chaos lab for Kafka. Without a command it opens the screen: a tour, disasters, a sandbox.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -64,7 +64,7 @@ def _version(wanted: bool) -> None:
 @app.callback(invoke_without_command=True)
 def _screen(
     context: typer.Context,
-    playbook: Annotated[str | None, typer.Option(help="File or bundled name; the sandbox by default.")] = None,
+    playbook: Annotated[str | None, typer.Option(help="File or bundled name, opened at once.")] = None,
     seed: SeedOption = None,
     out: OutOption = None,
     glyphs: GlyphsOption = None,
@@ -76,6 +76,11 @@ def _screen(
 ) -> None:
     if context.invoked_subcommand is not None:
         return
+    if playbook is None and seed is None:
+        from tui.program import Settings, perform  # noqa: PLC0415
+        from tui.wish import WELCOME, Wish  # noqa: PLC0415
+
+        _end(lambda: perform(Wish(WELCOME), Settings(out, glyphs, speed, fsync)))
     from tui.launch import open_live  # noqa: PLC0415
 
     _end(lambda: open_live(playbook, seed=seed, out=out, glyphs=glyphs, speed=speed, fsync=fsync))

@@ -149,5 +149,9 @@ def mode_bar(row: ModeBarRow, width: int, look: Look) -> Strip:
     for _start, _end, mode in mode_places():
         over: Over = "row" if mode.name == row.mode else ""
         spans += [(mode.digit, "bar_key", over), (f" {mode.title}", "bar", over), ("  ", "bar")]
-    spans.append((f" {row.hints}", "bar"))
+    used = 1 + sum(end - start for start, end, _mode in mode_places())
+    hints = row.hints
+    while cell_len(hints) + 1 > width - used and hints:
+        hints = hints.rpartition(f" {glyphs.NOTHING} ")[0]
+    spans.append((f" {hints}", "bar"))
     return strip(spans, width, look, fill="bar")

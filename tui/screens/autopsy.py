@@ -62,6 +62,8 @@ class AutopsyScreen(ModalScreen[None]):
         self.case = case_of(bridge, findings_so_far(bridge), number)
         self.at = 0
         """The frame that is marked, from 0."""
+        self.answered = False
+        """Whether the page tells what would have saved the records."""
         self._first = 0
         self._saved: Lines = self._unasked()
         self._work: Worker[None] | None = None
@@ -134,6 +136,7 @@ class AutopsyScreen(ModalScreen[None]):
         if found.found is None:
             self._say(((found.refusal, "warning"),))
         else:
+            self.answered = True
             self._say(remedies.lines(found.found))
 
     def action_leave(self) -> None:

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from textual.message import Message
 
+from faults.fault import FaultError
 from tui.screens.live import LiveScreen
 from tui.screens.pages import Pages
 from tui.widgets.lanes import Lanes
@@ -58,6 +59,14 @@ class Times(Pages):
     def action_speed_one(self) -> None:
         """As fast as real time."""
         self.bridge.set_speed(1.0)
+        self._moved()
+
+    def action_take_over(self) -> None:
+        """Leave out what is left of the playbook's steps."""
+        try:
+            self.toast(self.bridge.take_over())
+        except FaultError as error:
+            self.toast(f"refused: {error}", "warning")
         self._moved()
 
     # -- back -------------------------------------------------------------------------------------------------------

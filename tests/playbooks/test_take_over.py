@@ -1,0 +1,110 @@
+"""An operator drops the rest of a playbook's steps: recorded, replayed, looked back into, exported."""
+
+from pathlib import Path
+
+import pytest
+
+from faults.action import Action
+from faults.fault import FaultError
+from playbooks.exporting import export
+from playbooks.loader import loads
+from playbooks.looking_back import LookingBack
+from playbooks.reading_sessions import read_session
+from playbooks.recorder import Recorder
+from playbooks.reopening import Reopened
+from playbooks.replay import replay
+from playbooks.running import start_session
+from playbooks.session import Session
+from tests.support.playbooks import CRASH
+
+SECOND = 1_000_000
+
+
+def live(tmp_path):
+    playbook = loads(CRASH, "crash.yaml")
+    return LookingBack(Session.start(playbook, recorder=Recorder(tmp_path, live=True), open_ended=True))
+
+
+@pytest.fixture(scope="module")
+def taken(tmp_path_factory):
+    """A crash by the playbook at two, the rest dropped at three, a crash by hand at four."""
+    session = live(tmp_path_factory.mktemp("sessions"))
+    session.advance(3 * SECOND)
+    assert session.instant.next_step.index == 1
+    told = session.take_over()
+    assert told == "take over: 1 step of the playbook left out; what happens from here on is your doing"
+    session.advance(4 * SECOND)
+    session.act(Action("inject", "gc_pause", "broker(3)", {}, SECOND))
+    session.advance(9 * SECOND)
+    return session, session.instant.finish()
+
+
+def test_what_is_left_of_the_steps_is_not_taken(taken):
+    session, result = taken
+    assert session.instant.steps_taken == 1
+    assert session.instant.next_step is None
+    assert result.violations == ()
+    assert (result.verdict, result.reason) == ("inconclusive", "taken over by the operator before step 2 of 2")
+
+
+def test_without_it_the_step_is_taken(tmp_path):
+    session = live(tmp_path)
+    session.advance(14 * SECOND)
+    assert session.instant.steps_taken == 2
+
+
+def test_it_replays_bit_for_bit(taken):
+    recorded = read_session(Path(taken[1].session))
+    assert [each.verb for each in recorded.actions] == ["take_over", "inject", "settle"]
+    assert replay(recorded).digest == taken[1].digest
+
+
+def test_a_reopened_session_comes_to_its_end(taken):
+    reopened = Reopened(read_session(Path(taken[1].session)))
+    while reopened.advance(reopened.cluster.now_us + SECOND):
+        pass
+    assert reopened.difference == ""
+    assert reopened.cluster.digest() == taken[1].digest
+
+
+def test_the_past_before_it_has_the_step_and_the_past_behind_it_has_not(tmp_path):
+    session = live(tmp_path)
+    session.advance(3 * SECOND)
+    session.take_over()
+    session.advance(6 * SECOND)
+    session.to_time(2_500_000)
+    assert session.instant.next_step.index == 1
+    with pytest.raises(FaultError, match="this is the past"):
+        session.take_over()
+    session.advance(5 * SECOND)
+    assert session.in_past
+    assert session.instant.next_step is None
+    session.to_present()
+    assert session.instant.next_step is None
+
+
+def test_its_export_comes_to_the_same_digest(taken):
+    found = export(read_session(Path(taken[1].session)))
+    assert found.digest == taken[1].digest
+    assert "# at 3s the operator took over" in found.text
+    assert "gc_pause" in found.text
+    again = loads(found.text, "x.yaml")
+    assert [step.name for step in again.steps] == ["crash", "gc_pause", "now"]
+    assert start_session(again).finish().digest == taken[1].digest
+
+
+def test_there_is_nothing_to_take_over_behind_the_last_step(tmp_path):
+    session = live(tmp_path)
+    session.advance(SECOND)
+    session.take_over()
+    with pytest.raises(FaultError, match="no step of the playbook is left"):
+        session.take_over()
+    session.instant.finish()
+    recorded = next(tmp_path.iterdir())
+    assert [each.verb for each in read_session(recorded).actions] == ["take_over", "settle"]
+
+
+def test_a_recording_cannot_be_taken_over(taken):
+    session = LookingBack(Reopened(read_session(Path(taken[1].session))))
+    with pytest.raises(FaultError, match="this is a recording"):
+        session.take_over()

@@ -1,0 +1,265 @@
+"""The lines of mode playbooks as plain data: the lists, a playbook's text with its steps, what is expected."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from playbooks import layout
+from playbooks.expecting import Watch
+from playbooks.loader import loads
+from playbooks.shelf import Shelved
+from tests.support.playbooks import CRASH, MANUAL
+from tui import glyphs
+from tui.paint.rows import row as painted
+from tui.theme import Look
+from tui.viewmodel import expected, script_page, session_list, shelf_list
+from tui.viewmodel.row import Row, first_shown, fitted
+from tui.viewmodel.script_page import Progress
+
+SECOND = 1_000_000
+FIRST = "next step 1 of 2, inject crash on leader(orders-0) for 3s"
+SECOND_ONE = "next step 2 of 2, inject lag on broker(3) for 2s: waits for leader(orders-0)"
+SHELF = (
+    Shelved("calm", "Nothing happens", "durability", ("durability", "safe"), False),
+    Shelved("storm", "All at once", "durability", ("durability", "loss"), False),
+    Shelved("trace", "Step by step", "traces", ("traces", "crash"), True),
+)
+
+
+def texts(rows):
+    return ["".join(text for text, _role in row.pieces) for row in rows]
+
+
+# -- rows ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("first", "at", "shown"), [(0, 0, 0), (0, 9, 5), (7, 3, 3), (4, 6, 4), (99, 6, 5), (3, 9, 5)])
+def test_a_window_moves_as_little_as_can_be(first, at, shown):
+    assert first_shown(first, at, 10, 5) == shown
+
+
+def test_what_is_cut_says_so():
+    assert [fitted("abcdef", width) for width in (9, 6, 4, 1, 0)] == ["abcdef", "abcdef", "abc…", "…", ""]
+
+
+@pytest.mark.parametrize("width", [8, 20, 40])
+def test_a_line_is_as_wide_as_it_should_be_and_keeps_its_end(width):
+    line = painted(Row((("a long beginning ", "text"), ("of a line", "key")), ("end ", "quiet"), True), width, Look())
+    text = "".join(segment.text for segment in line)
+    assert line.cell_length == width
+    assert text.endswith("end ")
+    assert ("…" in text) == (width < 31)
+
+
+# -- the lists -------------------------------------------------------------------------------------------------------
+
+
+def test_playbooks_stand_under_their_themes_behind_the_one_on_the_screen():
+    entries = shelf_list.playbooks(SHELF, "mine", "")
+    assert [(each.key, each.text, each.end) for each in entries] == [
+        ("", "On the screen", ""), ("", "mine", ""), ("", "Durability", ""), ("calm", "calm", ""),
+        ("storm", "storm", ""), ("", "Traces", ""), ("trace", "trace", "by hand"),
+    ]  # fmt: skip
+    assert shelf_list.choices(entries) == [1, 3, 4, 6]
+
+
+def test_the_filter_leaves_what_fits_and_says_when_nothing_does():
+    assert [each.text for each in shelf_list.playbooks(SHELF, "mine", "loss")] == ["Durability", "storm"]
+    (nothing,) = shelf_list.playbooks(SHELF, "mine", "xyz")
+    assert nothing.text == "no playbook fits xyz"
+    assert shelf_list.moved((nothing,), 0, 1) == -1
+
+
+@pytest.mark.parametrize(("at", "lines", "to"), [(1, 1, 3), (3, -1, 1), (4, 1, 6), (6, 5, 6), (1, -9, 1), (0, 0, 1)])
+def test_headings_are_stepped_over(at, lines, to):
+    assert shelf_list.moved(shelf_list.playbooks(SHELF, "mine", ""), at, lines) == to
+
+
+def test_a_list_shows_the_chosen_one_with_its_heading():
+    entries = shelf_list.playbooks(SHELF, "mine", "")
+    first, rows = shelf_list.window(entries, 3, 6, 3)
+    assert first == 2
+    assert texts(rows)[0] == "Durability"
+    assert [row.chosen for row in rows] == [False, True, False]
+
+
+# -- the text --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def crash():
+    return loads(CRASH, "crash.yaml")
+
+
+def marked(playbook, progress):
+    found = script_page.marks(playbook, progress)
+    lines = playbook.source.splitlines()
+    return {lines[line - 1].strip(): glyph for line, (glyph, _role) in found.glyphs.items()}
+
+
+def test_steps_are_done_next_or_left_out(crash):
+    first, second = "- at: 2s", "- when: leader(orders-0) == 2"
+    assert marked(crash, None) == {}
+    assert marked(crash, Progress(0, 0, 2 * SECOND, 0, "steps")) == {first: glyphs.PLAY}
+    assert marked(crash, Progress(1, 1, 22 * SECOND, 0, "steps")) == {first: glyphs.OK, second: glyphs.PLAY}
+    assert marked(crash, Progress(2, -1, -1, 0, "steps")) == {first: glyphs.OK, second: glyphs.OK}
+    assert marked(crash, Progress(1, -1, -1, 0, "steps")) == {first: glyphs.OK, second: glyphs.DOWN}
+
+
+def test_all_lines_of_the_step_that_is_next_stand_out(crash):
+    rows = script_page.source(crash, Progress(1, 1, 22 * SECOND, 0, "steps"))
+    assert [text.split(None, 1)[1] for text in texts(row for row in rows if row.chosen)][1:] == [
+        "within: 20s", "inject: lag", "target: broker(3)", "for: 2s",
+    ]  # fmt: skip
+
+
+def test_the_text_follows_the_steps_and_begins_at_the_cluster_where_none_run(crash):
+    lines = crash.source.splitlines()
+    running = script_page.marks(crash, Progress(1, 1, 0, 0, "steps")).running[0]
+    assert script_page.first_line(crash, Progress(1, 1, 0, 0, "steps"), 9) == running - 1 - 3
+    assert lines[script_page.first_line(crash, None, 9)].startswith("cluster:")
+    assert script_page.first_line(crash, None, 99) == 0
+
+
+@pytest.mark.parametrize(
+    ("progress", "words"),
+    [
+        (Progress(0, 0, 2 * SECOND, SECOND, "steps"), f"{FIRST}: at 00:02.000, in 1.0s"),
+        (Progress(1, 1, 22 * SECOND, 2 * SECOND, "steps"), f"{SECOND_ONE} == 2, gives up in 20.0s"),
+        (Progress(1, 1, -1, 2 * SECOND, "steps"), f"{SECOND_ONE} == 2"),
+        (Progress(1, -1, -1, 0, "steps"), "1 of 2 steps done, the rest left out"),
+        (Progress(2, -1, -1, 0, "steps"), "all steps are done"),
+        (Progress(2, -1, -1, 0, "settling"), "it settles: producers have stopped, faults are healed"),
+        (Progress(2, -1, -1, 0, "ended"), "it is over"),
+    ],
+)  # fmt: skip
+def test_where_a_session_stands_is_told(crash, progress, words):
+    assert script_page.told(crash, progress) == words
+
+
+def test_what_is_stepped_by_hand_is_told_how_to_be_played():
+    rows = texts(script_page.about(loads(MANUAL, "m.yaml"), None, 80, 9))
+    assert rows[1].strip() == "stepped by hand, time stands still: play it with floodmark run by-hand"
+
+
+def test_a_long_story_is_cut_where_the_room_ends(crash):
+    rows = texts(script_page.about(crash, Progress(0, 0, 2 * SECOND, 0, "steps"), 20, 3))
+    assert len(rows) == 3
+    assert rows[-1].endswith("…")
+    assert all(len(row) <= 20 for row in rows)
+
+
+# -- what is expected ------------------------------------------------------------------------------------------------
+
+
+class Query:
+    """Answers as the test says."""
+
+    def __init__(self, lost=0, under=0):
+        self.acked_lost = lambda: lost
+        self.under_min_isr = self.under_replicated = lambda: under
+
+
+def stands(crash, query, healed_us=-1, at_us=None):
+    watches = [Watch(each) for each in crash.expectations]
+    if at_us is not None:
+        for watch in watches:
+            watch.observe(query, at_us, healed_us)
+    return [expected.standing(watch, query, healed_us) for watch in watches]
+
+
+def test_before_anything_is_decided(crash):
+    end, always, eventually = stands(crash, Query())
+    assert {each.stand for each in (end, always, eventually)} == {"open"}
+    assert end.told == "asked at the end: now it would pass, acked_lost() is 0"
+    assert always.told == "held so far"
+    assert eventually.told == "its time begins when the last fault is healed"
+
+
+def test_what_failed_and_what_is_not_yet(crash):
+    end, always, eventually = stands(crash, Query(lost=3, under=1), healed_us=SECOND, at_us=2 * SECOND)
+    assert end.told == "asked at the end: now it would fail, acked_lost() is 3"
+    assert (always.stand, eventually.stand) == ("fail", "open")
+    assert always.told == "did not hold at 2.000s: under_min_isr() is 1"
+    assert eventually.told == "not yet: under_replicated() is 1"
+    assert expected.title((end, always, eventually), runs=True).endswith("0 passed, 1 failed, 2 open")
+    assert texts(expected.rows((always,)))[0].startswith(f"{glyphs.DOWN} always: under_min_isr() == 0  did not hold")
+
+
+def test_what_came_but_may_begin_anew(crash):
+    eventually = stands(crash, Query(), healed_us=SECOND, at_us=2 * SECOND)[2]
+    assert eventually.stand == "open"
+    assert eventually.told == "held at 2.000s, 1.000s after the last heal; another fault would begin it anew"
+
+
+def test_a_playbook_that_expects_nothing_says_so():
+    assert texts(expected.rows(())) == ["it expects nothing"]
+    assert expected.title((), runs=False) == "What must hold"
+
+
+# -- recorded sessions -----------------------------------------------------------------------------------------------
+
+
+def session(parent, name, verdict="fail", result=True):
+    path = parent / f"session_id={name}"
+    path.mkdir(parents=True)
+    head = {
+        "format": 1, "schema_version": 1, "tool_version": "1", "session_id": name, "playbook": "storm", "title": "All",
+        "seed": 3, "profile": "3.9-kraft", "wall_start": "2026-01-31T10:15:00.000+00:00",
+    }  # fmt: skip
+    start = {**head, "live": True, "settings": {}, "topics": [], "brokers": [], "producers": [], "groups": []}
+    (path / layout.START).write_text(json.dumps(start))
+    (path / layout.PLAYBOOK).write_text("floodmark: 1\n# a remark\nname: storm\n")
+    (path / layout.ACTIONS).write_text('{"verb":"inject","name":"crash","target":"broker(1)","at_us":2000000}\n{"x"\n')
+    if result:
+        sealed = {
+            **head, "wall_end": "", "virtual_us": 12 * SECOND, "events": 9, "first_seq": 0, "last_seq": 8,
+            "digest": "d", "verdict": verdict, "status": "complete", "files": {},
+        }  # fmt: skip
+        (path / layout.MANIFEST).write_text(json.dumps(sealed))
+        told = {"expectations": [{"text": "acked_lost() == 0", "ok": verdict == "pass", "detail": "acked_lost() is 3"}]}
+        (path / layout.RESULT).write_text(json.dumps(told))
+    return path
+
+
+def test_sessions_stand_newest_first_with_their_verdict(tmp_path):
+    old, new = session(tmp_path, "20260131T101500-a"), session(tmp_path, "20260201T101500-b", "pass")
+    paths = session_list.newest_first(tmp_path)
+    assert paths == [new, old]
+    entries = session_list.entries(paths, tmp_path, old)
+    rows = [session_list.row(each, session_list.card(Path(each.key)), 50, False) for each in entries]
+    assert texts(rows) == [f"  {glyphs.OK} storm s3", f"  {glyphs.DOWN} storm s3"]
+    assert [row.end[0] for row in rows] == ["2026-01-31 10:15 ", "here "]
+
+
+def test_a_narrow_line_leaves_the_seed_and_the_year_out(tmp_path):
+    known = session_list.card(session(tmp_path, "20260131T101500-a"))
+    (entry,) = session_list.entries([known.path], tmp_path, None)
+    row = session_list.row(entry, known, 28, True)
+    assert texts([row]) == [f"{glyphs.MARKER} {glyphs.DOWN} storm"]
+    assert row.end[0] == "01-31 10:15 "
+
+
+def test_what_a_session_was_is_told(tmp_path):
+    path = session(tmp_path, "20260131T101500-a")
+    assert texts(session_list.about(session_list.card(path)))[:3] == [
+        "All", f"{glyphs.DOWN} fail, 12.0s of cluster time", "playbook storm, seed 3, Kafka 3.9-kraft",
+    ]  # fmt: skip
+    assert texts(session_list.expected(path)) == [f"{glyphs.DOWN} acked_lost() == 0  acked_lost() is 3"]
+    told = texts(session_list.text_of(path))
+    assert [line.split() for line in told[:2]] == [["its", "operator"], ["2.0s", "inject", "crash", "broker(1)"]]
+    assert told[-3:] == ["floodmark: 1", "# a remark", "name: storm"]
+
+
+def test_one_without_its_end_and_one_that_is_none(tmp_path):
+    torn = session(tmp_path, "20260131T101500-a", result=False)
+    assert texts(session_list.about(session_list.card(torn)))[1] == f"{glyphs.NOTHING} no end"
+    assert texts(session_list.expected(torn)) == ["it has no result: its end is missing"]
+    (torn / layout.START).write_text("{")
+    assert "not JSON" in texts(session_list.about(session_list.card(torn)))[1]
+    assert "cannot be read" in texts(session_list.text_of(tmp_path / "gone"))[0]
+
+
+def test_no_session_at_all_is_told(tmp_path):
+    assert [each.text for each in session_list.entries([], tmp_path, None)] == [f"no session in {tmp_path} yet"]

@@ -1,0 +1,124 @@
+"""One run of the program: wishes follow each other, each screen is left in order before the next is opened."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from playbooks.loader import loads
+from playbooks.recorder import Recorder
+from playbooks.session import Session
+from tests.support.playbooks import CLUSTER
+from tests.tui.test_launch import ROOT, read_until
+from tui import launch, opening, program, welcome
+from tui.program import Settings, perform
+from tui.wish import PLAYBOOK, SESSION, WELCOME, Left, Wish
+
+QUIET = f"{CLUSTER}settle: 1s\nexpect:\n  - acked_lost() == 0\n"
+
+
+class FakeApp:
+    """Stands for a screen on which somebody wished for something."""
+
+    failure = None
+    return_code = 0
+    toured = False
+
+    def __init__(self, deed, wish):
+        self.run, self.wish, self.back, self.sessions = deed, wish, None, None
+
+    def begin_tour(self):
+        self.toured = True
+
+
+@pytest.fixture
+def apps(monkeypatch):
+    """The screens that were opened, in order; each leaves for the next of the wishes."""
+    monkeypatch.setattr(launch, "has_terminal", lambda: True)
+    made, wishes = [], []
+
+    def make(session, **_):
+        made.append(FakeApp(lambda: session.advance(1_000_000), wishes.pop(0) if wishes else None))
+        return made[-1]
+
+    monkeypatch.setattr(launch, "make_app", make)
+    monkeypatch.setattr(opening, "make_app", make)
+    return made, wishes
+
+
+@pytest.fixture
+def quiet(tmp_path):
+    path = tmp_path / "quiet.yaml"
+    path.write_text(QUIET)
+    return path
+
+
+def test_each_session_is_sealed_and_told_before_the_next_is_opened(apps, quiet, tmp_path, capsys):
+    made, wishes = apps
+    old = Session.start(loads(QUIET, "q.yaml"), recorder=Recorder(tmp_path / "old")).finish().session
+    wishes += [Wish(SESSION, old), Wish(PLAYBOOK, str(quiet), 9)]
+    out = tmp_path / "sessions"
+    assert perform(Wish(PLAYBOOK, str(quiet)), Settings(out, None, 1.0)) == 0
+    told = [line.split()[-1] for line in capsys.readouterr().out.splitlines() if line.startswith("session ")]
+    assert len(told) == 2
+    assert all((Path(path) / "manifest.json").exists() for path in told)
+    assert ["-s3-" in told[0], "-s9-" in told[1]] == [True, True]
+    assert [app.back for app in made] == [None, Wish(SESSION, told[0]), Wish(SESSION, old)]
+    assert [app.sessions for app in made] == [out] * 3
+
+
+def test_what_breaks_ends_the_program_whatever_was_wished_for(apps, quiet, tmp_path, capsys):
+    made, wishes = apps
+    wishes.append(Wish(PLAYBOOK, str(tmp_path / "none.yaml")))
+    assert perform(Wish(PLAYBOOK, str(quiet)), Settings(tmp_path / "sessions", None, 1.0)) == 2
+    assert len(made) == 1
+    assert "none.yaml" in capsys.readouterr().err
+
+
+def test_only_the_tour_has_a_guide(apps, quiet, tmp_path):
+    made, _wishes = apps
+    perform(Wish(PLAYBOOK, str(quiet)), Settings(tmp_path, None, 1.0))
+    perform(Wish(PLAYBOOK, "tour"), Settings(tmp_path, None, 1.0))
+    assert [app.toured for app in made] == [False, True]
+
+
+def test_the_welcome_page_can_be_come_back_to(monkeypatch):
+    seen = []
+    answers = [Left(0, Wish(PLAYBOOK, "x"), Wish(WELCOME)), Left(0)]
+
+    def opener(wish, _settings, back):
+        seen.append((wish.kind, back))
+        return answers.pop(0)
+
+    monkeypatch.setattr(welcome, "welcome", opener)
+    monkeypatch.setattr(launch, "play", opener)
+    assert program.perform(Wish(WELCOME), Settings(None, None, 1.0)) == 0
+    assert seen == [(WELCOME, None), (PLAYBOOK, Wish(WELCOME))]
+
+
+def test_without_a_terminal_the_welcome_page_says_what_to_use(monkeypatch, capsys):
+    monkeypatch.setattr(launch, "has_terminal", lambda: False)
+    assert perform(Wish(WELCOME), Settings(None, None, 1.0)) == 2
+    assert "needs a terminal; without one use: floodmark run" in capsys.readouterr().err
+
+
+def test_from_the_welcome_page_to_a_session_on_a_real_terminal(tmp_path):
+    primary, secondary = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "tui.cli.main"], cwd=ROOT, stdin=secondary, stdout=secondary, stderr=secondary,
+        env=os.environ | {"FLOODMARK_SESSIONS": str(tmp_path), "COLUMNS": "100", "LINES": "30"},
+        start_new_session=True,
+    ) as process:  # fmt: skip
+        os.close(secondary)
+        read_until(primary, b"Recorded sessions", process)
+        os.write(primary, b"s")
+        read_until(primary, b"LIVE", process)
+        os.write(primary, b"\x11")
+        read_until(primary, b"floodmark report", process)
+        assert process.wait(60) == 0
+    os.close(primary)
+    (directory,) = tmp_path.iterdir()
+    assert (directory / "manifest.json").exists()

@@ -1,0 +1,98 @@
+"""The welcome page: what it offers is there, every line leads somewhere, nothing of the model is read for it."""
+
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from playbooks.shelf import shelf
+from tui.launch import TOUR
+from tui.theme import Look
+from tui.viewmodel import gallery
+from tui.viewmodel.tour import NAME
+from tui.welcome import WelcomeApp
+from tui.wish import PLAYBOOK, Wish
+
+SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
+
+
+@asynccontextmanager
+async def welcomed(size=(80, 24), sessions=Path("none"), look=None):
+    app = WelcomeApp(look or Look(), sessions)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        yield app, pilot
+
+
+def text(app):
+    strips = app.screen._compositor.render_strips()
+    return "\n".join("".join(segment.text for segment in strip) for strip in strips)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_page(size, golden):
+    async with welcomed(SIZES[size]) as (app, _pilot):
+        golden(f"welcome-{size}", text(app))
+
+
+async def test_in_ascii_there_is_nothing_else():
+    async with welcomed(look=Look(glyphs="ascii")) as (app, _pilot):
+        assert text(app).isascii()
+
+
+def test_all_that_is_offered_is_bundled_and_can_be_watched():
+    known = {each.name: each for each in shelf()}
+    offered = [offer.key for offer in gallery.OFFERS if offer.key and offer.key != gallery.SESSIONS]
+    assert len(gallery.GALLERY) == 8
+    assert len(set(offered)) == len(offered)
+    assert not any(known[name].manual for name in offered)
+    assert gallery.TOUR == TOUR == NAME
+
+
+@pytest.mark.parametrize(
+    ("keys", "name"),
+    [(["enter"], "tour"), (["down", "enter"], gallery.GALLERY[0][0]), (["t"], "tour"), (["s"], "sandbox"),
+     (["pagedown", "up", "enter"], "sandbox"), (["up", "enter"], "tour")],
+)  # fmt: skip
+async def test_every_choice_is_a_wish(keys, name):
+    async with welcomed() as (app, pilot):
+        await pilot.press(*keys)
+    assert app.return_value == Wish(PLAYBOOK, name)
+
+
+@pytest.mark.parametrize("key", ["q", "escape", "ctrl+q"])
+async def test_leaving_it_wishes_for_nothing(key):
+    async with welcomed() as (app, pilot):
+        await pilot.press(key)
+    assert app.return_value is None
+
+
+async def test_a_small_terminal_keeps_the_choice_in_sight():
+    async with welcomed((60, 12)) as (app, pilot):
+        assert "▌ Tour" in text(app)
+        await pilot.press("pagedown", "pagedown")
+        await pilot.pause()
+        assert "▌ Recorded sessions" in text(app)
+
+
+async def test_sessions_that_are_not_there_and_one_that_cannot_be_read(tmp_path):
+    async with welcomed((120, 40), tmp_path / "none") as (app, pilot):
+        await pilot.press("pagedown", "pagedown", "enter", "enter")
+        await pilot.pause()
+        assert "no session in" in text(app)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert "▌ Recorded sessions" in text(app)
+    (tmp_path / "session_id=20260131T101500-a").mkdir()
+    async with welcomed((160, 40), tmp_path) as (app, pilot):
+        await pilot.press("pagedown", "pagedown", "enter", "enter")
+        await pilot.pause()
+        assert "nothing is recorded in it yet" in text(app)
+
+
+def test_nothing_of_the_model_is_read_for_it():
+    code = "import sys, tui.welcome\nprint([m for m in sys.modules if m.startswith(('cluster_model', 'playbooks'))])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

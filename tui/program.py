@@ -1,0 +1,51 @@
+"""One run of the program: what is wished for, one after the other, each left in order before the next is opened."""
+
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Final, Protocol, cast
+
+from playbooks.disk import Fsync
+from playbooks.layout import sessions_root
+from tui.wish import PLAYBOOK, SESSION, WELCOME, Left, Wish
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What was asked for on the command line; it holds for everything that is opened."""
+
+    out: Path | None
+    glyphs: str | None
+    speed: float
+    fsync: Fsync = Fsync.INTERVAL
+
+    @property
+    def parent(self) -> Path:
+        """Where sessions are recorded."""
+        return self.out or sessions_root()
+
+
+class Opener(Protocol):
+    """Opens what is wished for, and returns when it is left; ``back`` leads to what was on the screen before."""
+
+    def __call__(self, wish: Wish, settings: Settings, back: Wish | None) -> Left:
+        """See above."""
+
+
+_OPENERS: Final = {
+    WELCOME: ("tui.welcome", "welcome"),
+    PLAYBOOK: ("tui.launch", "play"),
+    SESSION: ("tui.opening", "look_at"),
+}
+"""Kind of wish → who grants it, read when it is first wanted."""
+
+
+def perform(wish: Wish, settings: Settings) -> int:
+    """Grant a wish and those that follow from it; returns the exit code of the program, that of the last."""
+    back: Wish | None = None
+    while True:
+        module, name = _OPENERS[wish.kind]
+        left = cast("Opener", getattr(import_module(module), name))(wish, settings, back)
+        if left.wish is None:
+            return left.code
+        wish, back = left.wish, left.back

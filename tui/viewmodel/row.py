@@ -1,0 +1,30 @@
+"""A line of a page as plain data, for pages that need nothing of the model."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from rich.cells import cell_len, set_cell_size
+
+MORE: Final = "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """(text, role) pieces from the left, an end at the right edge, and whether it is the chosen one."""
+
+    pieces: tuple[tuple[str, str], ...] = ()
+    end: tuple[str, str] = ("", "text")
+    chosen: bool = False
+
+
+def fitted(text: str, width: int) -> str:
+    """``text`` in so many cells at most; what is cut is told by an ellipsis."""
+    if cell_len(text) <= width:
+        return text
+    return set_cell_size(text, width - 1) + MORE if width > 0 else ""
+
+
+def first_shown(first: int, at: int, count: int, height: int) -> int:
+    """The first line of a window of ``height`` lines that has line ``at`` in it, moved as little as can be."""
+    first = min(max(first, at - height + 1), at)
+    return max(0, min(first, count - height))

@@ -1,0 +1,162 @@
+"""The welcome page: what to see first. Nothing of the model is there before something is chosen."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+
+from tui import glyphs
+from tui.theme import Look, textual_theme
+from tui.viewmodel import gallery
+from tui.viewmodel.row import Row, first_shown, fitted
+from tui.widgets.rows import Rows
+from tui.wish import PLAYBOOK, WELCOME, Left, Wish
+
+if TYPE_CHECKING:
+    from tui.program import Settings
+
+KEYS_WORDS: Final = f"↑ ↓ choose {glyphs.NOTHING} enter open {glyphs.NOTHING} t tour {glyphs.NOTHING} s sandbox"
+LEAVE_WORDS: Final = f"{KEYS_WORDS} {glyphs.NOTHING} q quit"
+BACK_WORDS: Final = f"↑ ↓ choose {glyphs.NOTHING} enter open {glyphs.NOTHING} esc back {glyphs.NOTHING} q quit"
+
+
+def welcome(_wish: Wish, settings: "Settings", _back: Wish | None) -> Left:
+    """Show the page; leaving it without a choice ends the program."""
+    from tui.cli.console import BAD_INPUT, complain  # noqa: PLC0415 - only where something is wrong
+    from tui.launch import UnusableError, check  # noqa: PLC0415
+
+    try:
+        chosen = check(settings.glyphs, settings.speed)
+    except UnusableError as error:
+        complain(str(error))
+        return Left(BAD_INPUT)
+    app = WelcomeApp(Look(colour="NO_COLOR" not in os.environ, glyphs=chosen), settings.parent)
+    wish = app.run()
+    return Left(app.return_code or 0, wish, Wish(WELCOME))
+
+
+class WelcomeApp(App[Wish]):
+    """Returns what was chosen."""
+
+    CSS_PATH = "tui.tcss"
+    TITLE = "floodmark"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "a line up", show=False),
+        Binding("down,j", "move(1)", "a line down", show=False),
+        Binding("pageup", "move(-10)", "ten lines up", show=False),
+        Binding("pagedown", "move(10)", "ten lines down", show=False),
+        Binding("enter", "choose", "open it", show=False),
+        Binding("t", "open('tour')", "the tour", show=False),
+        Binding("s", "open('sandbox')", "the sandbox", show=False),
+        Binding("escape", "leave", "back, or quit", show=False),
+        Binding("q,ctrl+q", "quit", "quit", show=False, priority=True),
+    ]
+
+    def __init__(self, look: Look, sessions: Path) -> None:
+        super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
+        self._rows = Rows(look, "welcome")
+        self._sessions = sessions
+        self._paths: list[Path] | None = None
+        """The recorded sessions, once they are wanted."""
+        self._at = self._first = self._top = 0
+        self._said = ""
+        """Why the session that was chosen cannot be looked at."""
+        self.register_theme(textual_theme())
+        self.theme = "floodmark"
+
+    def compose(self) -> ComposeResult:
+        """One page."""
+        yield self._rows
+
+    def on_mount(self) -> None:
+        """The first look, when the size is known."""
+        self.call_after_refresh(self.present)
+
+    def on_resize(self) -> None:
+        """Another number of lines fits."""
+        self.call_after_refresh(self.present)
+
+    def present(self) -> None:
+        """Show the page."""
+        height = self.size.height
+        header = gallery.header() if height > len(gallery.OFFERS) + 5 else ()
+        body, words = self._body(height - len(header) - 2)
+        blank = (Row(),) * max(0, height - len(header) - len(body) - 1)
+        self._rows.show((*header, *body, *blank, Row(((fitted(words, self.size.width - 2), "quiet"),))))
+        self._top = len(header)
+
+    def _body(self, room: int) -> tuple[tuple[Row, ...], str]:
+        if self._paths is not None:
+            return self._session_rows(self._paths, max(1, room)), self._said or BACK_WORDS
+        rows = gallery.rows(self._at)
+        self._first = first_shown(self._first, gallery.CHOICES[self._at], len(rows), max(1, room))
+        return rows[self._first : self._first + max(1, room)], LEAVE_WORDS
+
+    def _session_rows(self, paths: list[Path], room: int) -> tuple[Row, ...]:
+        from tui.viewmodel import session_list  # noqa: PLC0415 - only when sessions are wanted
+
+        entries = session_list.entries(paths, self._sessions, None)
+        if not paths:
+            return (Row(((f"  {entries[0].text}", "quiet"),)),)
+        self._first = first_shown(self._first, self._at, len(paths), room)
+        return tuple(
+            session_list.row(entries[at], session_list.card(paths[at]), self.size.width, at == self._at)
+            for at in range(self._first, min(self._first + room, len(paths)))
+        )
+
+    def action_move(self, lines: int) -> None:
+        """Another line."""
+        count = len(gallery.CHOICES) if self._paths is None else len(self._paths)
+        self._at = max(0, min(self._at + lines, count - 1))
+        self._said = ""
+        self.present()
+
+    def action_choose(self) -> None:
+        """Open what is marked."""
+        if self._paths is not None:
+            if self._paths:
+                self._look_at(self._paths[self._at])
+            return
+        self.action_open(gallery.OFFERS[gallery.CHOICES[self._at]].key)
+
+    def _look_at(self, path: Path) -> None:
+        from tui.wishing import RefusedError, session_wish  # noqa: PLC0415 - the model is read for it
+
+        try:
+            self.exit(session_wish(path))
+        except RefusedError as error:
+            self._said = str(error)
+            self.present()
+
+    def action_open(self, key: str) -> None:
+        """Open a playbook, or the list of sessions."""
+        if key != gallery.SESSIONS:
+            self.exit(Wish(PLAYBOOK, key))
+            return
+        from tui.viewmodel.session_list import newest_first  # noqa: PLC0415 - only when sessions are wanted
+
+        self._paths = newest_first(self._sessions)
+        self._at = self._first = 0
+        self.present()
+
+    def action_leave(self) -> None:
+        """Back to the choices; from there, out."""
+        if self._paths is None:
+            self.exit()
+            return
+        self._paths = None
+        self._at, self._first = len(gallery.CHOICES) - 1, 0
+        self.present()
+
+    def on_rows_pressed(self, message: Rows.Pressed) -> None:
+        """A line was clicked: it is marked, and opened when it was marked already."""
+        line = message.line - self._top + self._first
+        places = gallery.CHOICES if self._paths is None else tuple(range(len(self._paths)))
+        if line not in places:
+            return
+        again = self._at == places.index(line)
+        self._at = places.index(line)
+        self.action_choose() if again else self.present()
