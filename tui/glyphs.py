@@ -48,6 +48,10 @@ CORNERS: Final = "╭╮╰╯"
 """Of a frame: above left and right, below left and right."""
 EDGE: Final = "─"
 SIDE: Final = "│"
+PASSED: Final = "━"
+AHEAD: Final = "╌"
+SPARK: Final = "▁▂▃▄▅▆▇█"
+"""Heights of a bar, the lowest first."""
 
 ASCII: Final[Mapping[str, str]] = {
     LEADER: "L",
@@ -84,6 +88,9 @@ ASCII: Final[Mapping[str, str]] = {
     **dict.fromkeys(CORNERS, "+"),
     EDGE: "-",
     SIDE: "|",
+    PASSED: "=",
+    AHEAD: ".",
+    **dict(zip(SPARK, "_.,-+*%#", strict=True)),
     "←": "<",
     "↑": "^",
     # Faults, where a glyph is not one of the above.

@@ -26,6 +26,7 @@ CLUSTER: Final = Mode("1", "cluster", "Cluster", "the whole cluster at a glance"
 MODES: Final = (
     CLUSTER,
     Mode("3", "clients", "Clients", "producers, groups, members, their books", "tui.screens.clients:ClientsScreen"),
+    Mode("4", "timeline", "Timeline", "what happened when, and the way there", "tui.screens.timeline:TimelineScreen"),
 )  # fmt: skip
 
 
