@@ -27,6 +27,7 @@ MODES: Final = (
     CLUSTER,
     Mode("3", "clients", "Clients", "producers, groups, members, their books", "tui.screens.clients:ClientsScreen"),
     Mode("4", "timeline", "Timeline", "what happened when, and the way there", "tui.screens.timeline:TimelineScreen"),
+    Mode("6", "report", "Report", "what it has come to so far", "tui.screens.report:ReportScreen"),
 )  # fmt: skip
 
 
