@@ -16,6 +16,7 @@ from tui.widgets.panes import Pane, SidePane
 
 AGAIN_S = 1.0
 """Least time between two looks at a session that runs: numbers that change faster cannot be read."""
+KEYS_WORDS = f"↑ ↓ scroll {glyphs.NOTHING} ← → finding {glyphs.NOTHING} enter why {glyphs.NOTHING} e export"
 PATIENCE = 15
 """A look takes no more than one part of so many of the time."""
 
@@ -24,7 +25,6 @@ class ReportScreen(ModeScreen):
     """One page, made again as time goes on."""
 
     MODE = "report"
-    HINTS = f"↑ ↓ scroll {glyphs.NOTHING} ← → finding {glyphs.NOTHING} enter why {glyphs.NOTHING} e export"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "a line up", show=False),
         Binding("down,j", "move(1)", "a line down", show=False),
@@ -44,6 +44,9 @@ class ReportScreen(ModeScreen):
         self.marked = 0
         """Number of the finding that the cursor is on; 0: none."""
         self._known: SoFar | None = None
+        self._laid: tuple[tuple[int, int, int], report.Page] | None = None
+        self._looks = 0
+        """How often the session was asked."""
         self._due_s = 0.0
 
     def body(self) -> list[Widget]:
@@ -55,10 +58,17 @@ class ReportScreen(ModeScreen):
         so_far = self.so_far()
         width, height = self._table.size
         self.marked = min(self.marked, len(so_far.result.findings))
-        page = report.build(so_far, self._session(), width, self.marked)
+        page = self._page(so_far, width)
         self._first = min(self._first, client_table.last_window(page.rows, height))
         self._table.show(client_table.window(page.rows, self._first, height))
-        self._pane.caption(report.summary(so_far))
+        self._pane.caption(report.summary(so_far), KEYS_WORDS)
+
+    def _page(self, so_far: SoFar, width: int) -> report.Page:
+        """Laid out once, until there is something else to say."""
+        state = (self._looks, width, self.marked)
+        if self._laid is None or self._laid[0] != state:
+            self._laid = (state, report.build(so_far, self._session(), width, self.marked))
+        return self._laid[1]
 
     def so_far(self) -> SoFar:
         """How the session stands: now, where it stands still; else as it stood a moment ago."""
@@ -71,6 +81,7 @@ class ReportScreen(ModeScreen):
             if not moved or (not stands and now_s < self._due_s):
                 return known
         self._known = bridge.session.so_far()
+        self._looks += 1
         took_s = bridge.clock.now() - now_s
         self._due_s = now_s + max(AGAIN_S, took_s * PATIENCE)
         return self._known
@@ -93,7 +104,7 @@ class ReportScreen(ModeScreen):
             return
         self.marked = (self.marked - 1 + findings) % total + 1 if self.marked else (1 if findings > 0 else total)
         width, height = self._table.size
-        place = report.build(so_far, "", width, self.marked).findings[self.marked - 1]
+        place = self._page(so_far, width).findings[self.marked - 1]
         if not self._first <= place < self._first + height - 4:
             self._first = max(0, place - height // 3)
         self.present()

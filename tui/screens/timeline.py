@@ -33,7 +33,7 @@ class TimelineScreen(ModeScreen):
     """Lanes over time, and all about the mark that is selected."""
 
     MODE = "timeline"
-    HINTS = f"{' '.join(TOGGLES)}: lanes"
+    HINTS = f"{''.join(TOGGLES)}: lanes"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "mark(-1)", "the mark before", show=False),
         Binding("right,l", "mark(1)", "the next mark", show=False),
@@ -111,8 +111,7 @@ class TimelineScreen(ModeScreen):
     def _peak(self, shown: Shown) -> int:
         if LOAD in self._hidden:
             return 0
-        passed = min(shown.window.column(shown.present_us) + 1, shown.window.columns)
-        return max(column_rates(self.bridge.tape.load, shown.window, passed), default=0)
+        return max(column_rates(self.bridge.tape.load, shown.window, shown.present_us), default=0)
 
     def _page_rows(self, shown: Shown) -> tuple[SideRow, ...]:
         width, height = self.page.size

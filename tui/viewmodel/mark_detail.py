@@ -16,6 +16,8 @@ EVENTS_READ: Final = 400
 """Events of a mark that are looked at; of more only the number is told."""
 LINES: Final = 8
 """Lines of words that a mark of many events is given."""
+LATER: Final = 60
+"""Lines on what came next."""
 CHAINS: Final = 2
 """Findings that are told with their chain."""
 _RECORDS: Final = frozenset({"records_missing", "records_lost"})
@@ -77,7 +79,7 @@ def build(
     if len(told) > CHAINS:
         rows.append(SideRow(((f"and {len(told) - CHAINS} findings more, n goes through them", "quiet"),)))
     if later:
-        rows += [SideRow(()), SideRow((("and then", "calm"),)), *_words(later, width, most=len(later))]
+        rows += [SideRow(()), SideRow((("and then", "calm"),)), *_words(later, width, most=LATER)]
     return tuple(rows)
 
 

@@ -55,8 +55,8 @@ def around(at_us: int, unit_us: int, columns: int, shown: Window | None = None) 
     """
     if shown is not None and (shown.unit_us, shown.columns) == (unit_us, columns) and shown.holds(at_us):
         return shown
-    quarter = max(1, columns // 4)
-    return Window(unit_us, max(0, (at_us // unit_us // quarter - 2) * quarter), columns)
+    quarter, column = max(1, columns // 4), at_us // unit_us
+    return Window(unit_us, max(0, (column // quarter - 2) * quarter, column - columns + 1), columns)
 
 
 def ticks(window: Window) -> list[tuple[int, str]]:

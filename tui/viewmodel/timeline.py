@@ -154,8 +154,7 @@ def load_row(load: Load, shown: Shown, *, keys: bool) -> TimeRow:
     window = shown.window
     if LOAD not in shown.lanes:
         return _hidden(LOAD, keys=keys)
-    passed = min(max(0, window.column(shown.present_us) + 1), window.columns)
-    rates = column_rates(load, window, passed)
+    rates = column_rates(load, window, shown.present_us)
     peak = max(rates, default=0)
     canvas = Canvas(window.columns, 1)
     for column, rate in enumerate(rates):
@@ -163,10 +162,13 @@ def load_row(load: Load, shown: Shown, *, keys: bool) -> TimeRow:
     return TimeRow(LOAD, _label(LOAD, keys=keys), canvas.spans(0))
 
 
-def column_rates(load: Load, window: Window, columns: int) -> list[int]:
-    """Records a second, column by column."""
+def column_rates(load: Load, window: Window, present_us: int) -> list[int]:
+    """Records a second, column by column, up to the present; of its own column what has passed counts."""
     unit, start = window.unit_us, window.start_us
-    return [load.rate(start + column * unit, start + (column + 1) * unit) for column in range(columns)]
+    passed = min(max(0, window.column(present_us - 1) + 1), window.columns)
+    return [
+        load.rate(start + column * unit, min(start + (column + 1) * unit, present_us)) for column in range(passed)
+    ]  # fmt: skip
 
 
 def time_row(shown: Shown) -> TimeRow:
@@ -193,7 +195,7 @@ def ruler_row(shown: Shown) -> TimeRow:
     if 0 <= looked < window.columns:
         told = clock(shown.now_us)
         before = looked + 2 + len(told) > window.columns
-        start = looked - len(told) - 1 if before else looked
+        start = max(0, looked - len(told) - 1) if before else looked
         canvas.put(0, start, f"{told} {glyphs.TICK}" if before else f"{glyphs.TICK} {told}", "strong")
         free[max(0, start - 1) : start + len(told) + 3] = bytes(len(free[max(0, start - 1) : start + len(told) + 3]))
     for column, text in ticks(window):
