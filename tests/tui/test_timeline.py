@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model import events
+from faults.action import Action
 from playbooks.loader import loads
 from playbooks.session import Session
 from tests.playbooks.test_no_return import TAIL
-from tests.tui.driving import Driver
+from tests.support.playbooks import timed
+from tests.tui.driving import Driver, driving
 from tests.tui.test_feed import elected
 from tests.tui.test_tape import ALL, acked, down, taped
 from tui import glyphs
@@ -25,7 +27,7 @@ from tui.theme import Look
 from tui.viewmodel import layout, mark_detail
 from tui.viewmodel.mark_words import CLIENTS, CLUSTER, FAULTS, LANES, SAFETY
 from tui.viewmodel.stops import LONGEST, Shown, across, step, stop_at, stops
-from tui.viewmodel.time_window import UNITS, Window, around, fit, tick_text, ticks, zoomed
+from tui.viewmodel.time_window import UNITS, Window, around, fit, tick_text, ticks, unit_text, zoomed
 from tui.viewmodel.timeline import LABEL, LOAD, Drawer
 
 SECOND = 1_000_000
@@ -82,6 +84,13 @@ def test_a_window_holds_what_it_is_wanted_for_and_stays_while_it_does(at_us, col
 )
 def test_times_on_the_ruler_are_short(at_us, told):
     assert tick_text(at_us) == told
+
+
+def test_every_width_of_a_column_has_a_name_of_its_own():
+    told = [unit_text(unit_us) for unit_us in UNITS]
+    assert len({*told}) == len(told)
+    assert told[:2] == ["100us", "150us"]
+    assert {"1.5ms", "200ms", "1.5s", "2m30s"} <= {*told}
 
 
 # -- lanes -----------------------------------------------------------------------------------------------------------
@@ -327,6 +336,19 @@ async def test_a_mark_is_gone_to_and_left_again(lost):
         assert not lost.session.in_past
         await driver.press("shift+left")
         assert lost.view.now_us == LOST_US - SECOND
+
+
+async def test_it_moves_on_with_the_session():
+    async with driving((80, 24), session=Session.start(timed(), open_ended=True)) as driver:
+        await driver.press("4")
+        await driver.seconds(1)
+        before = driver.text()
+        assert "▲ 00:01.000" in before
+        driver.bridge.act(Action("inject", "crash", "broker(1)"))
+        await driver.seconds(1)
+        assert "00:02.000" in driver.text()
+        assert "crash b1" in driver.text()
+        assert "crash b1" not in before
 
 
 async def test_zoom_scroll_and_follow(lost):

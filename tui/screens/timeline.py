@@ -14,9 +14,9 @@ from tui.viewmodel import mark_detail, stops
 from tui.viewmodel.mark_words import LANES
 from tui.viewmodel.side import SideRow
 from tui.viewmodel.stops import Shown, Stop
-from tui.viewmodel.time_window import Window, around, fit, zoomed
+from tui.viewmodel.time_window import Window, around, fit, unit_text, zoomed
 from tui.viewmodel.timeline import LOAD, TOGGLES, Drawer, column_rates
-from tui.viewmodel.words import count, duration
+from tui.viewmodel.words import count
 from tui.widgets.panes import Pane, SidePane
 from tui.widgets.timeline import TimeLanes
 
@@ -58,6 +58,7 @@ class TimelineScreen(ModeScreen):
         self.page = SidePane(look, "timeline-page")
         self._page_pane = Pane(self.page, look, title="Events", id="timeline-page-pane")
         self._drawer = Drawer()
+        self._lane_lines = 0
         self._hidden: tuple[str, ...] = ()
         self._unit_us = 0
         """Of a column; 0: as fits the whole session."""
@@ -77,10 +78,12 @@ class TimelineScreen(ModeScreen):
     def show(self) -> None:
         """Draw what has changed."""
         lines = self._lines()
-        self._pane.styles.height = len(LANES) * lines + 5
+        if lines != self._lane_lines:
+            self._lane_lines = lines
+            self._pane.styles.height = len(LANES) * lines + 5
         shown = self.shown()
         self.lanes.show(self._drawer.rows(self.bridge.tape, shown, ALL, lines, keys=True))
-        unit = duration(shown.window.unit_us).replace(".0s", "s")
+        unit = unit_text(shown.window.unit_us)
         peak = self._peak(shown)
         load = f" {glyphs.NOTHING} load up to {count(peak)}/s" if peak else ""
         room = self.size.width > len(MORE_WORDS) + 6

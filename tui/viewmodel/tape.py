@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from cluster_model.events import DATA_KINDS
 from tui.viewmodel.feed import notable
 from tui.viewmodel.mark_words import LANES, LOAD_KIND, lane_of
 from tui.viewmodel.telling import describe
@@ -170,9 +171,10 @@ class Tape:
     def take(self, events: Iterable[Any]) -> None:
         """Add what is worth a mark, and count the load."""
         for event in events:
-            if event.kind == LOAD_KIND:
+            kind = event.kind
+            if kind == LOAD_KIND:
                 self.load.add(event.at_us, event.count)
-            elif notable(event):
+            elif kind not in DATA_KINDS and notable(event):
                 glyph, role, _key, _say = describe(event)
                 mark = Mark(event, glyph, role, event.at_us, 1, getattr(event, "count", 0))
-                self.lanes[lane_of(event.kind)].add(mark)
+                self.lanes[lane_of(kind)].add(mark)

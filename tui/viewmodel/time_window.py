@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from tui.viewmodel.words import clock
+from tui.viewmodel.words import clock, duration
 
 UNITS: Final[tuple[int, ...]] = tuple(step * 10**power for power in range(1, 11) for step in (10, 15, 20, 30, 50))
 """Microseconds that a column may stand for, from a tenth of a millisecond on."""
@@ -66,6 +66,13 @@ def ticks(window: Window) -> list[tuple[int, str]]:
         (number - window.first, tick_text(number * window.unit_us))
         for number in range(first, window.first + window.columns, _TICK)
     ]
+
+
+def unit_text(unit_us: int) -> str:
+    """How much time a column stands for."""
+    if unit_us < 1000:
+        return f"{unit_us}us"
+    return f"{unit_us / 1000:g}ms" if unit_us < 1_000_000 else duration(unit_us).replace(".0s", "s")
 
 
 def tick_text(at_us: int) -> str:
