@@ -154,7 +154,7 @@ def test_of_many_lines_the_rest_is_counted(told):
 
 
 def test_the_commands_stand_whole_however_long_the_path_is(told):
-    path = "/home/somebody/" + "very-long-name/" * 9 + "20260101-tail-7"
+    path = "/srv/sessions/" + "very-long-name/" * 9 + "20260101-tail-7"
     for width in (60, 80, 300):
         told_lines = section(told, "The full report", session=path, width=width)
         assert all(len(line) <= width for line in told_lines)
