@@ -15,6 +15,7 @@ from faults.fault import FaultError
 from playbooks.client_books import ClientBooks
 from playbooks.reopening import Reopened
 from playbooks.session import Session
+from playbooks.so_far import SoFar, so_far
 from playbooks.timeline import Timeline
 
 _FOREVER: Final = 1 << 62
@@ -61,6 +62,10 @@ class LookingBack:
     def client_books(self) -> ClientBooks:
         """What the clients had seen by then."""
         return (self._past or self._present).client_books
+
+    def so_far(self) -> SoFar:
+        """What it had come to by then."""
+        return so_far(self._past or self.timeline.session)
 
     def advance(self, until_us: int, max_events: int = 0) -> bool:
         """Run on; in the past through what happened, up to the present and no further.

@@ -11,7 +11,7 @@ slices again.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from cluster_model.views import ClusterView
 from faults.action import Action
@@ -23,6 +23,7 @@ from tui.viewmodel.chronicle import Chronicle
 from tui.viewmodel.feed import Feed, Happened
 from tui.viewmodel.log_book import LogBook
 from tui.viewmodel.rates import Rates
+from tui.viewmodel.tape import Tape
 from tui.viewmodel.words import SPEEDS, faster, slower
 
 SLICE_S: Final = 0.008
@@ -72,6 +73,8 @@ class SimBridge:
         self.chronicle = Chronicle()
         self.log_book = LogBook()
         """When records were acknowledged and logs cut: of the whole session, also while the past is shown."""
+        self.tape = Tape()
+        """What the timeline shows, up to the present."""
         self.stops_at_loss = False
         """Whether to pause by itself where the next acknowledged record goes missing; that disarms it."""
         self.stopped_at_loss = False
@@ -106,6 +109,10 @@ class SimBridge:
     def feed(self) -> Feed:
         """What was worth a line, up to the instant that is looked at."""
         return self._feed_then if self.session.in_past else self._feed
+
+    def happened(self, first_us: int, last_us: int, most: int) -> list[Any]:
+        """What was worth a line within a span of time, both ends included: the first so many."""
+        return self._happened.during(first_us, last_us, most)
 
     @property
     def seeking(self) -> bool:
@@ -271,6 +278,7 @@ class SimBridge:
             self._happened.take(fresh, self.session.cluster.trace.count)
             self.chronicle.take(fresh)
             self.log_book.take(fresh)
+            self.tape.take(fresh)
 
     def _play(self, now: float, elapsed: float) -> None:
         start_us = self.session.cluster.now_us

@@ -57,6 +57,10 @@ UNENDED: Final = "]"
 ASKS: Final = "⇠"
 ANSWERS: Final = "⇢"
 MORE: Final = "…"
+PASSED: Final = "━"
+AHEAD: Final = "╌"
+SPARK: Final = "▁▂▃▄▅▆▇█"
+"""Heights of a bar, the lowest first."""
 
 ASCII: Final[Mapping[str, str]] = {
     LEADER: "L",
@@ -96,6 +100,9 @@ ASCII: Final[Mapping[str, str]] = {
     STABLE: "^",
     ASKS: "<",
     ANSWERS: ">",
+    PASSED: "=",
+    AHEAD: ".",
+    **dict(zip(SPARK, "_.,-+*%#", strict=True)),
     "←": "<",
     "↑": "^",
     # Faults, where a glyph is not one of the above.

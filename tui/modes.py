@@ -27,10 +27,12 @@ MODES: Final = (
     CLUSTER,
     Mode("2", "log", "Log", "the logs of one partition under the microscope", "tui.screens.log:LogScreen"),
     Mode("3", "clients", "Clients", "producers, groups, members, their books", "tui.screens.clients:ClientsScreen"),
+    Mode("4", "timeline", "Timeline", "what happened when, and the way there", "tui.screens.timeline:TimelineScreen"),
     Mode(
         "5", "playbooks", "Playbooks", "the library, steps as they run, recorded sessions",
         "tui.screens.playbooks:PlaybooksScreen",
     ),
+    Mode("6", "report", "Report", "what it has come to so far", "tui.screens.report:ReportScreen"),
 )  # fmt: skip
 
 

@@ -35,6 +35,8 @@ from tui.cli.wrapping import say_wrapped
 
 STYLES = {"pass": "bold green", "fail": "bold red", "inconclusive": "bold yellow"}
 REFUSALS_SHOWN = 8
+KNOWN = "known"
+"""Word of a violation that this version of Kafka has."""
 CAUSES_SHOWN = 5
 """Losses told one by one; the rest is counted."""
 
@@ -85,18 +87,24 @@ def print_verdict(console: Console, result: Result) -> None:
 
 
 def _print_violations(console: Console, result: Result) -> None:
+    for word, line in violation_lines(result)[:CAUSES_SHOWN]:
+        say_wrapped(console, f"{word:<9}{line}", " " * 9, "yellow" if word == KNOWN else "red")
+    if len(result.violations) > CAUSES_SHOWN:
+        say(console, f"         and {counted(len(result.violations) - CAUSES_SHOWN, 'more violation')}", "yellow")
+
+
+def violation_lines(result: Result) -> list[tuple[str, str]]:
+    """``broken`` or ``known`` with the invariant, when, where and why; those that must not be stand first."""
     told = {loss.cause for loss in result.losses}
-    violations = sorted(result.violations, key=lambda violation: bool(violation.known))
-    for violation in violations[:CAUSES_SHOWN]:
+    lines = []
+    for violation in sorted(result.violations, key=lambda violation: bool(violation.known)):
         cause = f" ({violation.cause})" if violation.cause and violation.cause not in told else ""
         where = f"{violation.partition}: " if violation.partition else ""
         when = f" at {seconds(violation.at_us)}" if result.virtual_us else ""
-        word, style = ("known", "yellow") if violation.known else ("broken", "red")
         known = f" ({violation.known})" if violation.known else ""
-        line = f"{word:<9}{violation.invariant}{when}: {where}{violation.detail}{cause}{known}"
-        say_wrapped(console, line, " " * 9, style)
-    if len(result.violations) > CAUSES_SHOWN:
-        say(console, f"         and {counted(len(result.violations) - CAUSES_SHOWN, 'more violation')}", "yellow")
+        line = f"{violation.invariant}{when}: {where}{violation.detail}{cause}{known}"
+        lines.append((KNOWN if violation.known else "broken", line))
+    return lines
 
 
 def print_checked(console: Console, checked: Checked) -> None:

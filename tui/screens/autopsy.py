@@ -17,15 +17,17 @@ from tui.evidence import case_of, findings_so_far
 from tui.explaining import explain
 from tui.theme import Look
 from tui.viewmodel import autopsy_page, remedies
+from tui.viewmodel.autopsy import MOST_FRAMES
 from tui.widgets.panes import Pane, SidePane
 
 KEYS_WORDS: Final = (
-    f"← → frame {glyphs.NOTHING} ↑ ↓ scroll {glyphs.NOTHING} n N finding {glyphs.NOTHING} w what saves"
+    f"← → frame {glyphs.NOTHING} 1-5 go there {glyphs.NOTHING} ↑ ↓ scroll {glyphs.NOTHING} n N finding"
+    f" {glyphs.NOTHING} w what saves"
     f" {glyphs.NOTHING} c copy {glyphs.NOTHING} e export {glyphs.NOTHING} esc"
 )
 SHORT_WORDS: Final = (
-    f"← → frame {glyphs.NOTHING} ↑ ↓ {glyphs.NOTHING} n N finding {glyphs.NOTHING} w what saves"
-    f" {glyphs.NOTHING} c copy {glyphs.NOTHING} e export {glyphs.NOTHING} esc"
+    f"← → frame {glyphs.NOTHING} 1-5 go there {glyphs.NOTHING} n N finding {glyphs.NOTHING} w what saves"
+    f" {glyphs.NOTHING} c copy {glyphs.NOTHING} e export"
 )
 ASK_WORDS: Final = "w: run it again with one thing set otherwise at a time; takes a while, time goes on"
 UNRECORDED: Final = "this session is not being recorded: it cannot be run again"
@@ -34,13 +36,17 @@ NONE_LEFT: Final = "it is whole again: nothing is wrong with records any more"
 Lines = tuple[tuple[str, str], ...]
 
 
-class AutopsyScreen(ModalScreen[None]):
-    """One finding at a time."""
+class AutopsyScreen(ModalScreen[int | None]):
+    """One finding at a time. Returns the time of a frame that is to be gone to, None when it is just left."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "close"),
         Binding("left,h", "frame(-1)", "the frame before", show=False),
         Binding("right,l", "frame(1)", "the next frame", show=False),
+        *(
+            Binding(str(number), f"go({number})", f"to frame {number}", show=False)
+            for number in range(1, MOST_FRAMES + 1)
+        ),
         Binding("up,k", "scroll(-1)", "a line up", show=False),
         Binding("down,j", "scroll(1)", "a line down", show=False),
         Binding("pageup", "scroll(-10)", "ten lines up", show=False),
@@ -100,6 +106,14 @@ class AutopsyScreen(ModalScreen[None]):
         self.at = max(0, min(self.at + frames, len(self.case.frames) - 1))
         self.present()
 
+    def action_go(self, number: int) -> None:
+        """Leave the page for the instant of a frame."""
+        if number > len(self.case.frames):
+            self.notify(f"there is no frame {number}: the last one is {len(self.case.frames)}")
+            return
+        self._stop()
+        self.dismiss(self.case.frames[number - 1].at_us)
+
     def action_scroll(self, lines: int) -> None:
         """Scroll; :meth:`present` knows where the page ends."""
         self._first = max(0, self._first + lines)
@@ -145,7 +159,7 @@ class AutopsyScreen(ModalScreen[None]):
             self._stop()
             self._say((("never mind", "text"), *self._unasked()))
         else:
-            self.dismiss()
+            self.dismiss(None)
 
     def _stop(self) -> None:
         if self._work is not None:

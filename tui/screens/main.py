@@ -26,6 +26,7 @@ from tui.widgets.linegrid import LineGrid
 from tui.widgets.matrix import Matrix
 from tui.widgets.operations import OperationSheet
 from tui.widgets.panes import FeedPane, KeyBar, Pane, SidePane, Status
+from tui.widgets.timeline import TimeLanes, TimeStrip
 from tui.widgets.whichkey import WhichKey
 
 MOST_CLIENTS: Final = 100
@@ -55,6 +56,7 @@ class MainScreen(Times):
         self.faults = SidePane(look, "faults")
         self.replica = SidePane(look, "replica")
         self.control = SidePane(look, "control")
+        self.timeline = TimeStrip(look, "timeline")
         self._aim = -1
         """Node of the control plane that the fault sheet aims at, -1 for the broker under the cursor."""
         self.status = Status(look)
@@ -75,6 +77,7 @@ class MainScreen(Times):
         yield Pane(self.control, look, title="Control plane", id="control-pane")
         yield Pane(self.lanes, look, title="Log", id="lanes-pane")
         yield Pane(self.feed, look, title="Events", id="feed-pane")
+        yield Pane(self.timeline, look, title=f"Timeline {glyphs.NOTHING} 4: more of it", id="timeline-pane")
         yield KeyBar(look)
         yield Pane(self.whichkey, look, title="", id="whichkey-pane")
         yield Pane(self.operations, look, title="", id="operations-pane")
@@ -143,6 +146,8 @@ class MainScreen(Times):
             self.replica.show(side.replica(view, partition, broker))
         if self.control.size.width:
             self.control.show(control.rows(view))
+        if self.query_one("#timeline-pane", Pane).display:
+            self.timeline.present(bridge.tape, view.now_us, bridge.session.present_us)
         if self.sheet.has_focus:
             self._show_sheet()
 
@@ -362,6 +367,11 @@ class MainScreen(Times):
         self._aim = -1
         self._sheet_pane().display = False
         self.set_focus(self.matrix)
+
+    def on_time_lanes_picked(self, message: TimeLanes.Picked) -> None:
+        """A click on the timeline is gone to."""
+        if message.column >= 0:
+            self.go_to(self.timeline.window.start_us + message.column * self.timeline.window.unit_us)
 
     # -- the rest ---------------------------------------------------------------------------------------------------
 

@@ -39,6 +39,9 @@ class Pages(Screen[None]):
         """Id of the node that is aimed at."""
         return -1
 
+    def go_to(self, at_us: int | None) -> None:
+        """Show a time; None shows what is shown."""
+
     def action_ask(self) -> None:
         """Ask whether something is safe to do now."""
         from tui.asking import recording_of  # noqa: PLC0415
@@ -71,8 +74,9 @@ class Pages(Screen[None]):
             return
         page = AutopsyScreen(self.look, self.bridge, number, getattr(self.app, "recorder", None))
 
-        def closed(_result: None) -> None:
+        def closed(at_us: int | None) -> None:
             self.finding = page.case.number
+            self.call_later(self.go_to, at_us)
 
         self.app.push_screen(page, closed)
 

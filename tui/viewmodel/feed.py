@@ -130,10 +130,20 @@ class Happened:
     def before(self, at_us: int, count: int) -> int:
         """When the last of the first ``count`` events happened that is worth a line and older; -1 for none."""
         upto = bisect_right(self._numbers, count)
-        at = bisect_left(self._events, at_us, hi=upto, key=lambda event: event.at_us)
+        at = bisect_left(self._events, at_us, hi=upto, key=_when)
         return int(self._events[at - 1].at_us) if at else -1
 
     def after(self, count: int) -> int:
         """When the next one after the first ``count`` events happened, -1 for none."""
         at = bisect_right(self._numbers, count)
         return int(self._events[at].at_us) if at < len(self._events) else -1
+
+    def during(self, first_us: int, last_us: int, most: int) -> list[Any]:
+        """The first so many within a span of time, both ends included."""
+        at = bisect_left(self._events, first_us, key=_when)
+        upto = bisect_right(self._events, last_us, lo=at, hi=min(len(self._events), at + most), key=_when)
+        return self._events[at:upto]
+
+
+def _when(event: Any) -> int:
+    return int(event.at_us)

@@ -16,6 +16,10 @@ _REPLICA: Final = 9
 """Height of the pane about the replica under the cursor ..."""
 _REPLICA_HUGE: Final = 13
 """... and where there is plenty of room."""
+_STRIP: Final = 7
+"""Height of the timeline at the foot ..."""
+_TALL: Final = 48
+"""... which is there from so many lines between the bars on: what is above keeps its own."""
 _MATRIX: Final = 8
 """The matrix keeps so many lines, whatever happens to the others."""
 
@@ -40,6 +44,15 @@ def plan(
     if width < SMALLEST[0] or height < SMALLEST[1]:
         return {}
     body = Box(0, BARS, width, height - BARS - 1)
+    if body.height >= _TALL:
+        above = _panes(Box(0, BARS, width, body.height - _STRIP), partitions, replicas, clients, controllers)
+        return above | {"timeline-pane": Box(0, BARS + body.height - _STRIP, width, _STRIP)}
+    return _panes(body, partitions, replicas, clients, controllers)
+
+
+def _panes(body: Box, partitions: int, replicas: int, clients: int, controllers: int) -> dict[str, Box]:
+    """Where all but the timeline stand."""
+    width = body.width
     if width >= HUGE:
         return _huge(body, partitions, replicas, clients, controllers)
     side = min(44, width - 78) if width >= WIDE else 0

@@ -44,7 +44,8 @@ def describe(event: Any) -> Said:
     return teller(event)
 
 
-def _node(event: Any) -> str:
+def node_name(event: Any) -> str:
+    """A broker by its number, another node by its name."""
     return f"b{event.broker}" if event.broker >= 0 else str(event.node)
 
 
@@ -62,19 +63,19 @@ def _node_down(event: Any) -> Said:
     }
     ended, _colon, reason = event.detail.partition("exit: ")
     word = f"ended itself: {reason}" if reason and not ended else words.get(event.detail, "crashed")
-    return glyphs.DOWN, "down", (event.node,), lambda e: f"{_node(e.event)} {word}"
+    return glyphs.DOWN, "down", (event.node,), lambda e: f"{node_name(e.event)} {word}"
 
 
 def _node_up(event: Any) -> Said:
-    return glyphs.IN_SYNC, "calm", (event.node,), lambda e: f"{_node(e.event)} started"
+    return glyphs.IN_SYNC, "calm", (event.node,), lambda e: f"{node_name(e.event)} started"
 
 
 def _node_paused(event: Any) -> Said:
-    return glyphs.PAUSED, "warning", (event.node,), lambda e: f"{_node(e.event)} stopped answering"
+    return glyphs.PAUSED, "warning", (event.node,), lambda e: f"{node_name(e.event)} stopped answering"
 
 
 def _node_resumed(event: Any) -> Said:
-    return glyphs.IN_SYNC, "calm", (event.node,), lambda e: f"{_node(e.event)} goes on where it stopped"
+    return glyphs.IN_SYNC, "calm", (event.node,), lambda e: f"{node_name(e.event)} goes on where it stopped"
 
 
 def _registered(event: Any) -> Said:
@@ -91,7 +92,7 @@ def _controller(event: Any) -> Said:
         glyphs.IN_SYNC,
         "calm",
         (event.node,),
-        lambda e: f"{_node(e.event)} is the controller, epoch {e.event.leader_epoch}",
+        lambda e: f"{node_name(e.event)} is the controller, epoch {e.event.leader_epoch}",
     )
 
 
