@@ -70,6 +70,8 @@ class CompareScreen(ModeScreen):
             self._show_log(1, letters[1], there, partition, start)
         else:
             self._say_not_so_far(companion)
+        if self.is_current and (self._lanes[0].size.width <= self.size.width // 2) != self._arranged[0]:
+            self.call_after_refresh(self.present)  # the logs have their old width still
         self._numbers.show(comparison.rows((here, there), letters, partition)[: self._numbers.size.height])
 
     def action_partition(self, partitions: int) -> None:
@@ -90,7 +92,6 @@ class CompareScreen(ModeScreen):
         logs = self.query_one("#compare-logs", Container)
         logs.set_class(arranged[0], "-abreast")
         logs.styles.height = height if arranged[0] else 2 * height
-        self.call_after_refresh(self.present)  # the logs have another width now
 
     def _show_log(self, at: int, letter: str, view: ClusterView, name: str, start: int | None) -> int:
         """One of the logs from an offset on, or its tail where that is None; the offset."""
