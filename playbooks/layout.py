@@ -82,6 +82,21 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a session began that is a branch: it went as another one up to an instant, and other ways from there."""
+
+    letter: str
+    """What the branch was called among its like."""
+    parent: str
+    """Id of the session that it left."""
+    at_us: int
+
+    def words(self) -> str:
+        """For a reader of the session."""
+        return f"branch {self.letter} of session {self.parent}, which it left at {self.at_us / 1e6:.3f}s"
+
+
+@dataclass(frozen=True, slots=True)
 class Start(Head):
     """``start.json``: what was about to run, written before the first event."""
 
@@ -93,6 +108,8 @@ class Start(Head):
     producers: tuple[dict[str, Any], ...]
     """Each ``{name, topic, acks}``."""
     groups: tuple[Any, ...]
+    branch: Origin | None = None
+    """None for a session that is no branch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +138,8 @@ class Manifest(Head):
     actions: int = -1
     kinds: dict[str, int] = field(default_factory=dict)
     """Kind → how many events; empty likewise."""
+    branch: Origin | None = None
+    """None for a session that is no branch."""
 
     @property
     def recovered(self) -> bool:
@@ -132,6 +151,11 @@ def session_name(wall_start: datetime, playbook: str, seed: int, salt: str) -> s
     """The id of a session, ``20260131T101500-leader-crash-s7-9f3a``; ``salt`` (hex) keeps two of one second apart."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", playbook).strip("-.") or "session"
     return f"{wall_start:%Y%m%dT%H%M%S}-{plain}-s{seed}-{salt}"
+
+
+def branch_name(root: str, letter: str, salt: str = "") -> str:
+    """The id of a branch, ``20260131T101500-leader-crash-s7-9f3a-B``; ``salt`` for one that comes after its like."""
+    return f"{root}-{letter}-{salt}" if salt else f"{root}-{letter}"
 
 
 def directory_of(parent: Path, session_id: str) -> Path:
@@ -186,6 +210,7 @@ def read_start(directory: Path) -> Start:
         brokers=tuple(_take(path, found, "brokers", list)),
         producers=tuple(_take(path, found, "producers", list)),
         groups=tuple(_take(path, found, "groups", list)),
+        branch=_origin(path, found),
     )
 
 
@@ -210,6 +235,7 @@ def read_manifest(directory: Path) -> Manifest | None:
         scenario_sha256=_take(path, {"scenario_sha256": "", **found}, "scenario_sha256", str),
         actions=_take(path, {"actions": -1, **found}, "actions", int),
         kinds=_counts(path, _take(path, {"kinds": {}, **found}, "kinds", dict)),
+        branch=_origin(path, found),
     )
 
 
@@ -254,6 +280,15 @@ def read_object(path: Path) -> dict[str, Any]:
         # JSON can spell half of a surrogate pair, which no file or column can hold afterwards.
         raise LayoutError(f"{path}: holds a text that is not Unicode") from None
     return found
+
+
+def _origin(path: Path, found: Mapping[str, Any]) -> Origin | None:
+    """Where it branched off; None for a session that did not, or from before there were branches."""
+    branch = _take(path, {"branch": {}, **found}, "branch", dict)
+    if not branch:
+        return None
+    letter, parent = (_take(path, branch, name, str) for name in ("letter", "parent"))
+    return Origin(letter, parent, _take(path, branch, "at_us", int))
 
 
 def _counts(path: Path, found: Mapping[str, Any]) -> dict[str, int]:

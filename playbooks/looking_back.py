@@ -2,7 +2,7 @@
 
 Looking back is looking only. The session stands still meanwhile, and nothing of it or of its recording changes; what
 is shown of the past is a twin (:mod:`playbooks.timeline`), which runs on through what happened until it has come to
-the present.
+the present. Who wants to act there begins a branch (:mod:`playbooks.branches`).
 """
 
 from typing import Final
@@ -24,14 +24,13 @@ _FOREVER: Final = 1 << 62
 class LookingBack:
     """The session's surface for a screen, at the instant that is looked at: the present, to begin with."""
 
-    def __init__(self, session: Session | Reopened, *, way_back: str = "") -> None:
-        """What a live ``session`` did before cannot be looked at. ``way_back``: the key to the present, for words."""
+    def __init__(self, session: Session | Reopened) -> None:
+        """What a live ``session`` did before cannot be looked at."""
         self.recorded = session.recorded if isinstance(session, Reopened) else None
         """The recording that is run again; None for a live session."""
         self.timeline = session.timeline if isinstance(session, Reopened) else Timeline(session)
         self._present: Timeline | Reopened = session if isinstance(session, Reopened) else self.timeline
         self._past: Session | None = None
-        self._way_back = way_back
 
     @property
     def in_past(self) -> bool:
@@ -81,7 +80,7 @@ class LookingBack:
     def act(self, action: Action) -> str:
         """Do what an operator asks, now. Raises :class:`FaultError`, always so in the past and in a recording."""
         if self._past is not None and self.recorded is None:
-            raise FaultError(f"this is the past, where nothing can be changed; {self._way_back}: back to the present")
+            raise FaultError("this is the past, which stays as it was: begin a branch to act there")
         return self._present.act(action)
 
     def take_over(self) -> str:

@@ -123,6 +123,8 @@ def read_session(path: Path) -> Recorded:
     if manifest is not None:
         _check_seal(path, manifest)
     notes = _of_another_version(start)
+    if start.branch is not None:
+        notes.append(start.branch.words())
     events = _whole_lines(path / layout.EVENTS, notes)
     if manifest is None:
         notes.append("not sealed: the process that recorded it died, so its end is missing")

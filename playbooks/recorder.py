@@ -13,6 +13,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -53,8 +54,13 @@ class Recorder:
         fsync: Fsync = Fsync.INTERVAL,
         clock: Callable[[], float] = time.monotonic,
         disk: Disk | None = None,
+        branch: layout.Origin | None = None,
+        root: str = "",
     ) -> None:
-        """``parent`` holds one directory per session; ``clock`` gives seconds for the intervals of flush and fsync."""
+        """``parent`` holds one directory per session; ``clock`` gives seconds for the intervals of flush and fsync.
+
+        ``branch`` is for a session that is one: where it began, and ``root`` the id that the ids of all start with.
+        """
         self.parent = parent
         self.live = live
         self.settings = dict(settings or {})
@@ -63,6 +69,8 @@ class Recorder:
         self.fsync = fsync
         self.failure = ""
         """Why nothing can be recorded any more; empty while all is well."""
+        self.branch = branch
+        self._root = root
         self._clock = clock
         self._disk = disk or Disk()
         self._fd = -1
@@ -72,6 +80,13 @@ class Recorder:
         self._flushed_at = 0.0
         self._synced_at = 0.0
         self._unsynced = False
+
+    def of_branch(self, branch: layout.Origin) -> "Recorder":
+        """A recorder beside this one, for a session that leaves this one's."""
+        return Recorder(
+            self.parent, live=self.live, settings=self.settings, fsync=self.fsync, clock=self._clock, disk=self._disk,
+            branch=branch, root=self._root or self.session_id,
+        )  # fmt: skip
 
     @property
     def events(self) -> int:
@@ -182,6 +197,18 @@ class Recorder:
         self._guarded(lambda: self._disk.sync_data(self._actions_fd))
         self._let_go()
 
+    def discard(self) -> None:
+        """Take the recording away again: of a branch that nobody wants after all. What cannot go stays torn."""
+        if not self.session_id:
+            return
+        self._progress = (self._progress[0], self._progress[1], [])
+        with suppress(OSError):
+            self._let_go()
+        with suppress(OSError):
+            for path in sorted(self.path.iterdir(), key=lambda path: path.name != layout.START):
+                self._disk.remove(path)
+            self.path.rmdir()
+
     def _let_go(self) -> None:
         for fd in (self._fd, self._actions_fd):
             if fd >= 0:
@@ -195,8 +222,13 @@ class Recorder:
 
     def _make_directory(self, name: str, seed: int) -> None:
         self.parent.mkdir(parents=True, exist_ok=True)
+        salt = ""
         while True:
-            session_id = layout.session_name(datetime.now(UTC), name, seed, secrets.token_hex(2))
+            if self.branch is not None and self._root:
+                session_id = layout.branch_name(self._root, self.branch.letter, salt)
+            else:
+                session_id = layout.session_name(datetime.now(UTC), name, seed, secrets.token_hex(2))
+            salt = secrets.token_hex(2)
             path = layout.directory_of(self.parent, session_id)
             try:
                 self._disk.make_directory(path)
@@ -222,6 +254,7 @@ class Recorder:
             "brokers": [{"id": broker.id, "rack": broker.rack} for broker in view.brokers],
             "producers": [{"name": each.name, "topic": each.topic, "acks": each.acks} for each in view.producers],
             "groups": [group.name for group in view.groups],
+            **({"branch": asdict(self.branch)} if self.branch is not None else {}),
         }
 
     def _put(self, fd: int, data: bytes) -> None:

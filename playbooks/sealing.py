@@ -86,6 +86,7 @@ def seal(
         "digest": result.digest,
         "verdict": result.verdict,
         "status": status,
+        **({"branch": start["branch"]} if "branch" in start else {}),
         "files": {name: _fingerprint(directory / name) for name in layout.files_in(directory)},
     }
     write_whole(disk, directory / layout.MANIFEST, _json(manifest))

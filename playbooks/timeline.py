@@ -20,6 +20,7 @@ from cluster_model.events import Event
 from cluster_model.keyframes import Packed, pack, unpack
 from faults.action import Action
 from faults.board import FaultBoard
+from faults.fault import FaultError
 from playbooks.client_books import ClientBooks
 from playbooks.repeating import reach, repeat
 from playbooks.result import Result
@@ -50,7 +51,7 @@ class TimelineError(ValueError):
     """An instant that the session has not seen; the message says what it has."""
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """Where exactly a session stands: several things can happen in one instant, with and without events."""
 
     at_us: int
@@ -61,12 +62,13 @@ class _Place(NamedTuple):
     """The next step, -1 when there is none or it was given up."""
 
 
-class _Acted(NamedTuple):
+class Deed(NamedTuple):
     """An operator's action, and where the session stood."""
 
-    place: _Place
+    place: Place
     verb: str
     action: Action
+    refused: bool = False
 
 
 class _Frame(NamedTuple):
@@ -99,7 +101,7 @@ class Timeline:
         self._nearest = nearest
         self._bytes_per_event = bytes_per_event
         self._frames: list[_Frame] = []
-        self._acted: list[_Acted] = []
+        self._acted: list[Deed] = []
         self._past: Session | None = None
         self._again = 0
         """Which action comes next in the past."""
@@ -168,8 +170,13 @@ class Timeline:
         Raises:
             FaultError: it was refused; the message says why.
         """
-        self.note(action.verb, action)
-        return self.session.act(action)
+        noted = self.note(action.verb, action)
+        try:
+            return self.session.act(action)
+        except FaultError:
+            if noted:
+                self._acted[-1] = self._acted[-1]._replace(refused=True)
+            raise
 
     def take_over(self) -> str:
         """Like :meth:`Session.take_over`. Raises :class:`FaultError` as that does."""
@@ -193,10 +200,21 @@ class Timeline:
             pass
         return self.session.finish()
 
-    def note(self, verb: str, action: Action) -> None:
-        """Remember what somebody does to the session in this very place, without going through here."""
-        if self.session.phase == "steps":
-            self._acted.append(_Acted(_place(self.session), verb, action))
+    def note(self, verb: str, action: Action) -> bool:
+        """Remember what somebody does to the session in this very place, without going through here.
+
+        False, and nothing is remembered, when nothing can be done to it any more.
+        """
+        if self.session.phase != "steps":
+            return False
+        self._acted.append(Deed(place_of(self.session), verb, action))
+        return True
+
+    def so_far(self, *, past: bool = False) -> tuple[Place, tuple[Deed, ...]]:
+        """Where the present stands, or the instant sought last, and what the operator had done by then."""
+        if past and self._past is not None:
+            return place_of(self._past), tuple(self._acted[: self._again])
+        return place_of(self.session), tuple(self._acted)
 
     # -- keyframes --------------------------------------------------------------------------------------------------
 
@@ -207,7 +225,12 @@ class Timeline:
         self._frames.append(_Frame(cluster.now_us, cluster.executed, len(self._acted), packed))
         self.bytes += packed.size
         self._due = cluster.executed + max(self._nearest, packed.size // self._bytes_per_event)
-        while self.bytes > self.budget and len(self._frames) > 2:
+        self.keep_within(self.budget)
+
+    def keep_within(self, budget: int) -> None:
+        """From now on keep no more bytes than these; the first and the last keyframe stay in any case."""
+        self.budget = budget
+        while self.bytes > budget and len(self._frames) > 2:
             self.bytes -= self._frames.pop(self._least_missed()).packed.size
 
     def _least_missed(self) -> int:
@@ -231,14 +254,14 @@ class Timeline:
         Raises:
             TimelineError: before the first keyframe, or in the future.
         """
-        present = _place(self.session)
+        present = place_of(self.session)
         self._check("at", at_us, self._frames[0].at_us, present.at_us, " us")
         frame = self._frames[bisect_right(self._frames, at_us, key=lambda frame: frame.at_us) - 1]
         past = self._loaded(frame, [acted for acted in self._acted if acted.place.at_us <= at_us])
         if at_us < present.at_us:
             past.advance(at_us)
         else:  # the present may not have done yet all that is due now
-            _stand(past, present)
+            stand(past, present)
         return self._arrived(past, frame)
 
     @_no_collection()
@@ -273,7 +296,7 @@ class Timeline:
         left = max_events
         while True:
             acted = self._acted[self._again] if self._again < len(self._acted) else None
-            place = acted.place if acted is not None else _place(self.session)
+            place = acted.place if acted is not None else place_of(self.session)
             share = place.executed - past.cluster.executed
             if share > 0:
                 share = min(share, left) if max_events else share
@@ -284,7 +307,7 @@ class Timeline:
             if place.at_us > until_us:  # every event up to there is handled, only the clock is behind
                 past.advance(until_us)
                 return True
-            _stand(past, place)
+            stand(past, place)
             if acted is None:
                 return False
             repeat(past, acted.verb, acted.action)
@@ -295,14 +318,14 @@ class Timeline:
         if not first <= wanted <= last:
             raise TimelineError(f"no instant {word} {wanted}{unit}: the session goes from {first} to {last}")
 
-    def _loaded(self, frame: _Frame, acted: list[_Acted]) -> Session:
+    def _loaded(self, frame: _Frame, acted: list[Deed]) -> Session:
         """The twin at a keyframe, and run on from there through these actions."""
         if self._past is None:
             self._past = self.session.twin()
         past = self._past
         past.load(*unpack(frame.packed))
         for each in acted[frame.acted :]:
-            _stand(past, each.place)
+            stand(past, each.place)
             repeat(past, each.verb, each.action)
         self._again = len(acted)
         return past
@@ -313,9 +336,10 @@ class Timeline:
         return past
 
 
-def _place(session: Session) -> _Place:
+def place_of(session: Session) -> Place:
+    """Where it stands now."""
     step = session.next_step
-    return _Place(phase=session.phase, waits_for=-1 if step is None else step.index, **session.position())
+    return Place(phase=session.phase, waits_for=-1 if step is None else step.index, **session.position())
 
 
 def _run(past: Session, until_us: int, events: int) -> int:
@@ -325,7 +349,8 @@ def _run(past: Session, until_us: int, events: int) -> int:
     return past.cluster.executed - before
 
 
-def _stand(past: Session, place: _Place) -> None:
+def stand(past: Session, place: Place) -> None:
+    """Bring it to where another one stood that has gone the same way, so far as that is possible."""
     reach(past, place.at_us, place.executed, place.steps)
-    if _place(past) != place:  # a phase began, or a step was given up, and no event tells of it
+    if place_of(past) != place:  # a phase began, or a step was given up, and no event tells of it
         past.advance(place.at_us)

@@ -52,6 +52,12 @@ def _findings() -> type[Provider]:
     return FindingProvider
 
 
+def _times() -> type[Provider]:
+    from tui.time_commands import TimeProvider  # noqa: PLC0415 - the palette is opened later, if ever
+
+    return TimeProvider
+
+
 class FloodmarkApp(App[None]):
     """Shows and breaks a session. It neither starts nor seals one: see :mod:`tui.launch`."""
 
@@ -59,7 +65,7 @@ class FloodmarkApp(App[None]):
     TITLE = "floodmark"
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING = "ctrl+p"
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_faults, _keys, _findings}
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_faults, _keys, _findings, _times}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+q", "leave", "quit", id="quit", show=False, priority=True),
         Binding("E", "export", "export", id="export", show=False),
@@ -135,6 +141,8 @@ class FloodmarkApp(App[None]):
             if self.bridge.ran_out:
                 self.bridge.ran_out = False
                 self.main.toast("nothing notable in the next two minutes", "warning")
+        if self.bridge.news:
+            self.main.tell_news()
         if self.bridge.stopped_at_loss:
             self.bridge.stopped_at_loss = False
             self.main.toast("paused: an acknowledged record went missing; n tells why", "warning", seconds=NOTE_S)

@@ -15,18 +15,16 @@ from typing import Any, Final
 
 from cluster_model.views import ClusterView
 from faults.action import Action
-from playbooks.looking_back import LookingBack
+from playbooks.branches import Branches
 from playbooks.reopening import Reopened
 from playbooks.session import Session
+from tui.branching import Branching
 from tui.frameclock import FrameClock
-from tui.viewmodel.chronicle import Chronicle
-from tui.viewmodel.feed import Feed, Happened
-from tui.viewmodel.log_book import LogBook
+from tui.slices import BATCH, SLICE_S
+from tui.viewmodel.feed import Feed
 from tui.viewmodel.rates import Rates
-from tui.viewmodel.tape import Tape
 from tui.viewmodel.words import SPEEDS, faster, slower
 
-SLICE_S: Final = 0.008
 FRAME_S: Final = 1 / 15
 BEHIND_PAINT_S: Final = 0.1
 """Between paints while the machine is the limit: numbers above 12 Hz cannot be read anyway."""
@@ -34,12 +32,8 @@ BEHIND_REST_S: Final = 0.004
 """Rest between slices while the machine is the limit."""
 LONGEST_FRAME_S: Final = 0.25
 """A frame that took longer (a suspended laptop) counts as this long."""
-BATCH: Final = 32
-"""Events between two looks at the clock."""
 SEEK_LIMIT_US: Final = 120_000_000
 """How far ahead a search for the next notable event looks."""
-WAY_BACK: Final = "backspace"
-"""The key that leads from the past back to the present."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +45,12 @@ class Frame:
     """Seconds; None: nothing moves until a key is pressed."""
 
 
-class SimBridge:
+class SimBridge(Branching):
     """Drives a session for the screen, and keeps what the screen shows of it."""
 
     def __init__(
         self,
-        session: Session | Reopened,
+        session: Session | Reopened | Branches,
         clock: FrameClock,
         *,
         speed: float = 1.0,
@@ -64,17 +58,12 @@ class SimBridge:
         at_end: Callable[[], str] | None = None,
     ) -> None:
         """``at_end``, for a recording: what to say where it ends."""
-        self.session = LookingBack(session, way_back=WAY_BACK)
+        super().__init__(session if isinstance(session, Branches) else Branches(session))
         self.at_end = at_end
         self.clock = clock
         self.speed = min(max(speed, SPEEDS[0]), SPEEDS[-1])
         self.real_speed = self.speed
         self.paused = False
-        self.chronicle = Chronicle()
-        self.log_book = LogBook()
-        """When records were acknowledged and logs cut: of the whole session, also while the past is shown."""
-        self.tape = Tape()
-        """What the timeline shows, up to the present."""
         self.stops_at_loss = False
         """Whether to pause by itself where the next acknowledged record goes missing; that disarms it."""
         self.stopped_at_loss = False
@@ -84,12 +73,8 @@ class SimBridge:
         """Whether the last search for a notable event found none."""
         self.shows_internal = False
         """Whether Kafka's own topics stand among the others."""
-        self._happened = Happened()
-        self._feed = Feed()
         self._feed_then = Feed()
-        self._rates = Rates()
         self._rates_then = Rates()
-        self._ended = False
         self._frame_s = frame_s
         self._last = clock.now()
         self._painted = self._last
@@ -103,16 +88,16 @@ class SimBridge:
     @property
     def ended(self) -> bool:
         """Whether there is nothing more to run; of the past there always is."""
-        return self._ended and not self.session.in_past
+        return self._now.ended and not self.session.in_past
 
     @property
     def feed(self) -> Feed:
         """What was worth a line, up to the instant that is looked at."""
-        return self._feed_then if self.session.in_past else self._feed
+        return self._feed_then if self.session.in_past else self._now.feed
 
     def happened(self, first_us: int, last_us: int, most: int) -> list[Any]:
         """What was worth a line within a span of time, both ends included: the first so many."""
-        return self._happened.during(first_us, last_us, most)
+        return self._now.happened.during(first_us, last_us, most)
 
     @property
     def seeking(self) -> bool:
@@ -124,12 +109,19 @@ class SimBridge:
         now = self.clock.now()
         elapsed = min(max(now - self._last, 0.0), LONGEST_FRAME_S)
         self._last = now
-        if self.seeking:
+        if self.growing is not None:
+            self._grow(now + SLICE_S)
+            return Frame(True, BEHIND_REST_S)
+        if self.companion is not None and self.companion.lags:
+            pass  # it comes first
+        elif self.seeking:
             self._seek(now)
         elif self.paused or self.ended:
             return Frame(False, None)
         else:
             self._play(now, elapsed)
+        if not self._abreast(now + SLICE_S):
+            return Frame(False, BEHIND_REST_S)
         if self._behind and not self.paused and now - self._painted < BEHIND_PAINT_S:
             return Frame(False, BEHIND_REST_S)
         self._painted = now
@@ -148,7 +140,7 @@ class SimBridge:
             view, partitions=own, internal=internal, brokers=brokers, controllers=controllers, faults=board.active(),
             operations=board.operations(),
         )  # fmt: skip
-        self.rates = (self._rates_then if self.session.in_past else self._rates).of(self.view)
+        self.rates = (self._rates_then if self.session.in_past else self._now.rates).of(self.view)
         return self.view
 
     def pause(self, paused: bool) -> None:
@@ -177,12 +169,14 @@ class SimBridge:
         self.pause(True)
         if self.session.in_past:
             self.session.one_event_on()
+            self._abreast(self.clock.now() + SLICE_S)
             self.look()
             return True
         due = self.session.cluster.next_event_us()
         if due < 0 or self.ended:
             return False
-        self._ended = not self.session.advance(due, 1)
+        self._now.ended = not self.session.advance(due, 1)
+        self._abreast(self.clock.now() + SLICE_S)
         self.look()
         return True
 
@@ -192,9 +186,9 @@ class SimBridge:
         In the past that is a jump; False when it led to the present, because nothing worth a line lies between.
         """
         if not self.session.in_past:
-            self._go(SEEK_LIMIT_US, self._feed.notable)
+            self._go(SEEK_LIMIT_US, self._now.feed.notable)
             return True
-        at_us = self._happened.after(self.session.cluster.trace.count)
+        at_us = self._now.happened.after(self.session.cluster.trace.count)
         self.to_time(at_us if at_us >= 0 else self.session.present_us)
         return at_us >= 0
 
@@ -230,7 +224,7 @@ class SimBridge:
         """Show the last instant before this one at which something worth a line happened; False when nothing did."""
         self._listen()
         cluster = self.session.cluster
-        at_us = self._happened.before(cluster.now_us, cluster.trace.count)
+        at_us = self._now.happened.before(cluster.now_us, cluster.trace.count)
         if at_us < self.session.timeline.first_us:
             self.pause(True)
             return False
@@ -251,14 +245,22 @@ class SimBridge:
         self.pause(True)
         self._fraction_us = 0.0
         if self.session.in_past:
-            self._feed_then = self._happened.feed(self.session.cluster.trace.count)
+            self._feed_then = self._now.happened.feed(self.session.cluster.trace.count)
             self._rates_then = Rates()
         self.look()
+        if self.companion is not None:
+            self.companion.jump(self.view.now_us)
 
     # -- work -------------------------------------------------------------------------------------------------------
 
     def act(self, action: Action) -> str:
-        """An operator's action, now. Refusals come as the session raises them."""
+        """An operator's action, now; in the past of a live session it begins a branch, of which there are news then.
+
+        Refusals come as the session raises them.
+        """
+        if self.session.in_past and self.session.recorded is None:
+            self.branches.fork(action)
+            return self._begun()
         try:
             return self.session.act(action)
         finally:
@@ -273,12 +275,10 @@ class SimBridge:
 
     def _listen(self) -> None:
         fresh = self.session.drain()
-        self.feed.take(fresh)
-        if not self.session.in_past:
-            self._happened.take(fresh, self.session.cluster.trace.count)
-            self.chronicle.take(fresh)
-            self.log_book.take(fresh)
-            self.tape.take(fresh)
+        if self.session.in_past:
+            self._feed_then.take(fresh)
+        else:
+            self._now.take(fresh, self.session.cluster.trace.count)
 
     def _play(self, now: float, elapsed: float) -> None:
         start_us = self.session.cluster.now_us
@@ -316,7 +316,7 @@ class SimBridge:
         while True:
             before = self.session.cluster.executed
             if not self.session.advance(target, batch):
-                self._ended = True
+                self._now.ended = True
                 return True
             self._listen()
             cluster = self.session.cluster

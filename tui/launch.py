@@ -6,19 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from cluster_model.errors import ModelError
+from playbooks.branches import Branches
 from playbooks.disk import Fsync
 from playbooks.loader import PlaybookError
 from playbooks.recorder import Recorder, RecordingError
-from playbooks.result import Result
-from playbooks.session import SLICE_US, Session
+from playbooks.session import Session
 from tui.cli.chosen import choose
-from tui.cli.console import BAD_INPUT, INTERRUPTED, complain, complain_of, people, say
+from tui.cli.console import BAD_INPUT, complain, complain_of
 from tui.cli.crash import keep
-from tui.cli.progress import Telling
+from tui.farewell import let_go, seal_all
 from tui.glyphs import GlyphSet
 from tui.glyphs import choose as choose_glyphs
 from tui.program import Settings, perform
-from tui.viewmodel.words import SPEEDS, duration
+from tui.viewmodel.words import SPEEDS
 from tui.wish import PLAYBOOK, SESSION, Left, Wish
 
 if TYPE_CHECKING:
@@ -70,43 +70,32 @@ def play(wish: Wish, settings: Settings, back: Wish | None) -> Left:
     except (UnusableError, ModelError, RecordingError) as error:
         complain(str(error))
         return Left(BAD_INPUT)
-    app = make_app(session, glyphs=chosen_glyphs, speed=speed)
+    branches = Branches(session)
+    app = make_app(session, branches=branches, glyphs=chosen_glyphs, speed=speed)
     app.back, app.sessions = back, settings.parent
     if session.playbook.name == TOUR:
         app.begin_tour()
     app.run()
+    branches.give_up()
+    if app.failure is None:
+        code = seal_all(branches)
+        looked_at = branches.current.recorder or recorder
+        return Left(code or app.return_code or 0, None if code else app.wish, Wish(SESSION, str(looked_at.path)))
+    for branch in branches:
+        let_go(branch)
     if isinstance(app.failure, RecordingError):  # a full disk is nobody's mistake
         complain(str(app.failure))
         return Left(BAD_INPUT)
-    if app.failure is not None:
-        return Left(keep(app.failure, recorder))
-    return _sealed(session, recorder, app)
+    return Left(keep(app.failure, branches.current.recorder))
 
 
-def _sealed(session: Session, recorder: Recorder, app: "FloodmarkApp") -> Left:
-    """Seal a session that was left, and tell where it is."""
-    try:
-        result = _seal(session)
-    except KeyboardInterrupt:
-        recorder.close()
-        say(people(), f"sealing interrupted; the events so far can be read\nsession  {recorder.path}")
-        return Left(INTERRUPTED)
-    except RecordingError as error:
-        complain(str(error))
-        return Left(BAD_INPUT)
-    except Exception as error:
-        return Left(keep(error, recorder))
-    print(farewell(result))
-    return Left(app.return_code or 0, app.wish, Wish(SESSION, str(recorder.path)))
-
-
-def make_app(session: Session, *, glyphs: GlyphSet, speed: float) -> "FloodmarkApp":
-    """The app over a session, in real time."""
+def make_app(session: Session, *, glyphs: GlyphSet, speed: float, branches: Branches | None = None) -> "FloodmarkApp":
+    """The app over a session, in real time; ``branches`` takes those that begin there."""
     from tui.app import FloodmarkApp  # noqa: PLC0415 - bad input is told without waiting for Textual
     from tui.bridge import SimBridge  # noqa: PLC0415
     from tui.frameclock import WallClock  # noqa: PLC0415
 
-    bridge = SimBridge(session, WallClock(), speed=speed, frame_s=frame_s())
+    bridge = SimBridge(branches or session, WallClock(), speed=speed, frame_s=frame_s())
     return FloodmarkApp(
         bridge, playbook=session.playbook.name, seed=session.cluster.seed, glyphs=glyphs, keep_errors=True,
         recorder=session.recorder,
@@ -136,33 +125,6 @@ def check(glyphs: str | None, speed: float) -> GlyphSet:
 def has_terminal() -> bool:
     """Whether there is somebody to look at a screen: Textual reads stdin and draws on stderr."""
     return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def _seal(session: Session) -> Result:
-    """Settle, close the books, write the recording; says how far it is when it takes a while."""
-    with Telling(people()) as telling:
-        session.settle()
-        while session.advance(session.cluster.now_us + SLICE_US):
-            telling.tell(lambda: f"settling and sealing the session, at {duration(session.cluster.now_us)}")
-        return session.finish()
-
-
-def farewell(result: Result) -> str:
-    """The verdict in one line, where the session is, and how to read it."""
-    ledger = result.ledger
-    lost = f"{ledger.acked_lost} acknowledged records lost" if ledger.acked_lost else "no acknowledged record lost"
-    failed = [each.text for each in result.expectations if not each.ok]
-    why = f" ({result.reason or failed[0]})" if result.reason or failed else ""
-    known = sum(bool(each.known) for each in result.violations)
-    broken = f", {len(result.violations)} invariant violations" if result.violations else ""
-    broken += f" ({known} known for this version)" if known else ""
-    return (
-        f"{result.playbook}, seed {result.seed}: {result.verdict}{why}, {lost} of {ledger.acked}{broken},"
-        f" {duration(result.virtual_us)} of cluster time\n"
-        f"session  {result.session}\n"
-        f"report   floodmark report {result.session}\n"
-        f"export   floodmark export {result.session}"
-    )
 
 
 def main() -> None:

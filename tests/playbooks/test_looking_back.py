@@ -190,14 +190,14 @@ def test_events_of_the_past_are_told_once_and_in_order_as_it_is_played() -> None
     assert all(before.at_us <= event.at_us for before, event in pairwise(told))  # type: ignore[attr-defined]
 
 
-def test_a_refusal_names_the_way_back_and_a_recording_has_its_own(plain: Path) -> None:
-    live = LookingBack(Session.start(LIVE, open_ended=True), way_back="backspace")
+def test_the_past_itself_refuses_everything_and_a_recording_has_words_of_its_own(plain: Path) -> None:
+    live = LookingBack(Session.start(LIVE, open_ended=True))
     live.advance(SECOND)
     live.to_time(0)
-    with pytest.raises(FaultError, match="nothing can be changed; backspace: back to the present"):
+    with pytest.raises(FaultError, match="the past, which stays as it was: begin a branch to act there"):
         live.act(CRASH)
     assert live.timeline.board.active() == ()
-    opened = LookingBack(Reopened(read_session(plain)), way_back="backspace")
+    opened = LookingBack(Reopened(read_session(plain)))
     opened.advance(SECOND)
     opened.to_time(0)
     with pytest.raises(FaultError, match="this is a recording: crash cannot be done in it any more"):

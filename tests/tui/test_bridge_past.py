@@ -5,11 +5,9 @@ from functools import partial
 import pytest
 
 from faults.action import Action
-from faults.fault import FaultError
 from playbooks.timeline import Timeline
 from tests.tui.fake_views import session
-from tui import keymap
-from tui.bridge import SEEK_LIMIT_US, SLICE_S, WAY_BACK, SimBridge
+from tui.bridge import SEEK_LIMIT_US, SLICE_S, SimBridge
 from tui.frameclock import StepClock
 from tui.viewmodel.feed import TOLD_AGAIN, Happened, notable
 
@@ -118,8 +116,8 @@ def test_notable_events_are_gone_through_back_and_on():
     back = []
     while simulation.previous():
         back.append(simulation.view.now_us)
-        assert notable(simulation._happened._events[0])
-    times = sorted({event.at_us for event in simulation._happened._events})
+        assert notable(simulation._now.happened._events[0])
+    times = sorted({event.at_us for event in simulation._now.happened._events})
     assert back == times[::-1]
     assert simulation.view.now_us == times[0]
     on = [times[0]]
@@ -178,13 +176,15 @@ def test_steps_in_the_past_are_one_event_each_and_end_in_the_present():
     assert simulation.session.cluster.executed == present + 1
 
 
-def test_nothing_can_be_done_in_the_past_and_the_words_name_the_key():
+def test_what_is_done_in_the_past_begins_a_branch_and_the_present_is_as_it_was():
     simulation = lived()
+    main = simulation.branches.current
+    before = main.live.cluster.digest()
     simulation.to_time(SECOND)
-    with pytest.raises(FaultError, match=f"; {WAY_BACK}: back to the present"):
-        simulation.act(CRASH)
-    assert next(key.keys for key in keymap.KEYS if key.id == "present") == WAY_BACK
-    simulation.to_present()
+    simulation.act(CRASH)
+    assert simulation.branches.current is not main
+    simulation.switch(main)
+    assert main.live.cluster.digest() == before
     simulation.act(Action("inject", "lag", "broker(2)"))
     play(simulation, 1)
     assert "lag" in [fault.name for fault in simulation.view.faults]

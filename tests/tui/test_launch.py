@@ -16,7 +16,8 @@ from playbooks.session import Session
 from tests.tui.driving import driving
 from tests.tui.fake_views import playbook, session
 from tui import launch
-from tui.launch import farewell, open_live
+from tui.farewell import farewell
+from tui.launch import open_live
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -15,7 +15,7 @@ from tui.screens.ask import AskScreen
 from tui.screens.clients import ClientsScreen
 from tui.screens.goto import GotoScreen
 from tui.screens.record import RecordScreen
-from tui.screens.times import BEGINNING, PAST, PRESENT
+from tui.screens.times import BEGINNING, PAST, PAST_RECORDED, PRESENT
 from tui.viewmodel.instant import InstantError, instant_us
 
 SECOND = 1_000_000
@@ -58,8 +58,9 @@ async def test_an_event_back_and_on_again(stage, size):
         assert driver.bridge.session.cluster.executed == present - 2
         assert "PAST 00:0" in top(driver)
         assert "of 00:05.0" in top(driver)
-        assert driver.toasts()[-1] == PAST
-        assert driver.toasts().count(PAST) == 1
+        past = PAST if driver.bridge.session.recorded is None else PAST_RECORDED
+        assert driver.toasts()[-1] == past
+        assert driver.toasts().count(past) == 1
         await driver.press(".")
         assert driver.bridge.session.cluster.executed == present - 1
         await driver.press(".", ".")
@@ -183,18 +184,19 @@ async def test_the_past_is_played_and_goes_on_where_it_ends(stage):
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_nothing_can_be_done_there(stage, size):
-    async with stage.open(size) as driver:
+async def test_nothing_can_be_done_in_the_past_of_a_recording(size, recorded):  # noqa: F811
+    async with opened(recorded, size) as driver:
         await crashed(driver)
         faults = [fault.name for fault in driver.bridge.view.faults]
         await driver.press("{", "{", "{", "{")
         assert driver.bridge.view.faults == ()
         await driver.press("f", "c")
-        way = "the past, where nothing can be changed; backspace: back to the present"
-        live = driver.bridge.session.recorded is None
-        assert (way if live else "this is a recording: crash cannot") in driver.toasts()[-1]
+        assert "this is a recording: crash cannot" in driver.toasts()[-1]
         await driver.press("a", "o")
-        assert (way if live else "this is a recording: ") in driver.toasts()[-1]
+        assert "this is a recording: " in driver.toasts()[-1]
+        for key in "uUw":
+            await driver.press(key)
+            assert "looked at only: branches begin in a live session" in driver.toasts()[-1]
         await driver.press("backspace")
         assert [fault.name for fault in driver.bridge.view.faults] == faults
 

@@ -16,7 +16,7 @@ from tui import glyphs
 from tui.bridge import SimBridge
 from tui.keymap import bindings
 from tui.paint import panes as paint
-from tui.screens.times import Times
+from tui.screens.forking import Forking
 from tui.theme import Look
 from tui.viewmodel import control, side, status
 from tui.viewmodel.fault_sheet import Room
@@ -37,7 +37,7 @@ LANES_LEGEND: Final = (
 )
 
 
-class MainScreen(Times):
+class MainScreen(Forking):
     """Matrix, lanes, feed, side panes, status and keys over one session."""
 
     AUTO_FOCUS = "#matrix"
@@ -157,6 +157,7 @@ class MainScreen(Times):
         running = status.Running(
             self.playbook, self.seed, bridge.paused, bridge.seeking, bridge.ended, bridge.speed, bridge.real_speed,
             recorded=bridge.at_end is not None, present_us=bridge.session.present_us if bridge.session.in_past else -1,
+            branch=bridge.branches.current.letter if len(bridge.branches) > 1 else "",
         )  # fmt: skip
         return status.build(bridge.view, running, width), control.bar(bridge.view, width)
 
@@ -245,10 +246,13 @@ class MainScreen(Times):
     def do(self, action: Action) -> None:
         """Act, and say what came of it."""
         try:
-            self.toast(self.bridge.act(action))
+            told = self.bridge.act(action)
+            if told:
+                self.toast(f"{told} {glyphs.NOTHING} u: undo")
         except FaultError as error:
             self.toast(f"refused: {error}", "warning")
         self._moved()
+        self.branched()
 
     def action_heal(self) -> None:
         """Heal everything."""

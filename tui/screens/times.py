@@ -1,4 +1,4 @@
-"""The keys of time: on through the session, and back into its past. What of the past is shown cannot be changed."""
+"""The keys of time: on through the session, and back into its past. Nothing that they show is changed by them."""
 
 from typing import Any, Final
 
@@ -11,7 +11,8 @@ from tui.widgets.lanes import Lanes
 from tui.widgets.matrix import Matrix
 
 SECOND_US: Final = 1_000_000
-PAST: Final = "this is the past, to be looked at only; space plays it on, backspace: back to the present"
+PAST: Final = "this is the past: acting here begins a branch; space plays it on, backspace: back to the present"
+PAST_RECORDED: Final = "this is the past of a recording; space plays it on, backspace: back to where it was"
 BEGINNING: Final = "this is the beginning: there is nothing before it"
 PRESENT: Final = "this is the present already"
 
@@ -111,7 +112,7 @@ class Times(Pages):
         if jump() is False:
             self.toast(failed)
         elif self.bridge.session.in_past and not was_past:
-            self.toast(PAST)
+            self.toast(PAST if self.bridge.session.recorded is None else PAST_RECORDED)
         self._jumped()
 
     def _jumped(self) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cluster_model.views import ClusterView
+from playbooks.branches import MAIN
 from tui import glyphs
 from tui.viewmodel.words import clock, count, speed
 
@@ -11,6 +12,8 @@ NARROW: Final = 100
 """Below this width words are short ..."""
 ROOMY: Final = 132
 """... and from this one on they are long."""
+VERY_ROOMY: Final = 150
+"""From this one on the seed stands beside the branch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,8 @@ class Running:
     """Whether it is a recording that is looked at."""
     present_us: int = -1
     """How far the session has come, where it is looked back into; -1 where the present is shown."""
+    branch: str = ""
+    """Which branch is looked at; empty where there is only one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +53,12 @@ def build(view: ClusterView, running: Running, width: int) -> StatusBar:
     under = sum(each.under_replicated for each in everything)
     offline = sum(each.offline for each in everything)
     ledger = view.ledger
+    seeded = not running.branch or width >= VERY_ROOMY
     fields = [
         (f" {glyphs.LOGO} floodmark  " if wide else f" {glyphs.LOGO} ", "bar_strong"),
-        (f"seed {running.seed}  " if wide else f"s{running.seed} ", "bar_quiet"),
+        *([(f"seed {running.seed}  " if wide else f"s{running.seed} ", "bar_quiet")] * seeded),
         *(_time(view.now_us, running, wide) if running.present_us < 0 else _past(view.now_us, running, wide)),
+        *_branch(running.branch, wide),
         (f" {glyphs.IN_SYNC}{up}".ljust(4 if wide else 3), "bar_calm"),
         (f"{glyphs.PAUSED}{paused}".ljust(3 if wide else 2), "bar_warning" if paused else "bar_quiet"),
         (f"{glyphs.DOWN}{down}".ljust(3 if wide else 2), "bar_alarm" if down else "bar_quiet"),
@@ -82,6 +89,15 @@ def _past(now_us: int, running: Running, wide: bool) -> tuple[tuple[str, str], .
         return (f" {glyph} PAST {clock(now_us)} of {clock(running.present_us)} ", role), (f" {speeds}".ljust(6), "bar")
     now, present = clock(now_us)[:-2], clock(running.present_us)[:-2]
     return (f"{glyph}PAST {now} of {present}", role), (speeds.rjust(5), "bar")
+
+
+def _branch(letter: str, wide: bool) -> list[tuple[str, str]]:
+    """Which branch it is, once there are several."""
+    if not letter:
+        return []
+    if letter == MAIN:
+        return [(f" {glyphs.FORK} main   " if wide else f" {glyphs.FORK}main ", "bar_calm")]
+    return [(f" {glyphs.FORK} FORK {letter} " if wide else f" {glyphs.FORK} {letter} ".ljust(7), "pill_seek")]
 
 
 def _pill(running: Running) -> tuple[str, str]:

@@ -1,0 +1,272 @@
+"""Branches of a live session: others that went exactly as it did up to an instant, and go other ways from there.
+
+The past of a session cannot be changed, so who acts there gets a session of its own. It is grown by running from the
+beginning what the old one ran, its operator's actions included: nothing is shared between the two, each has its own
+recording, and each replays by itself. The old one stands still meanwhile, is not changed, and can be gone back to.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from cluster_model.errors import ModelError
+from faults.action import Action
+from faults.fault import FaultError
+from playbooks.layout import Origin
+from playbooks.looking_back import LookingBack
+from playbooks.recorder import Recorder, RecordingError
+from playbooks.reopening import Reopened
+from playbooks.session import SETTLE, Session
+from playbooks.timeline import BUDGET, Deed, Place, place_of, stand
+from playbooks.wording import words
+
+MAIN: Final = "main"
+"""Name of the session that was there first."""
+LETTERS: Final = "BCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""Names of the others, in the order in which they begin."""
+LEAST_BUDGET: Final = 8 * 1024 * 1024
+"""Bytes of keyframes that every branch may have, however many there are."""
+
+
+class BranchError(FaultError):
+    """A branch that cannot be had; the message says why."""
+
+
+class Branch:
+    """One of the sessions that share a beginning. All know where they left which other one; ``main`` left none."""
+
+    def __init__(
+        self,
+        letter: str,
+        session: LookingBack,
+        parent: "Branch | None" = None,
+        left: Place | None = None,
+        began: str = "",
+    ) -> None:
+        self.letter = letter
+        self.session = session
+        self.parent = parent
+        self.left = left
+        self.began = began
+        """What it began with, in a few words."""
+        self.undoes: Branch | None = None
+        """The branch whose last action is undone in it, None unless an undo made it."""
+
+    @property
+    def live(self) -> Session:
+        """The session itself, as it is now, whatever instant is looked at."""
+        return self.session.timeline.session
+
+    @property
+    def recorder(self) -> Recorder | None:
+        """Who writes it down; None when nobody does."""
+        return self.live.recorder
+
+    @property
+    def left_us(self) -> int:
+        """When it left its parent, -1 for one that has none."""
+        return self.left.at_us if self.left is not None else -1
+
+    def so_far(self) -> tuple[Place, tuple[Deed, ...]]:
+        """Where it stands at the instant that is looked at, and what the operator had done by then."""
+        return self.session.timeline.so_far(past=self.session.in_past)
+
+    def untouched_at(self, place: Place, deeds: int) -> bool:
+        """Whether it stands at that place still, after so many actions."""
+        here, done = self.session.timeline.so_far()
+        return here == place and len(done) == deeds
+
+
+class Growing:
+    """A branch on its way from the beginning to where it leaves its parent."""
+
+    def __init__(self, branch: Branch, place: Place, deeds: tuple[Deed, ...], then: Action | None) -> None:
+        self.branch = branch
+        self.then = then
+        """What the operator does in it first of all."""
+        self._place = place
+        self._left = list(deeds)
+
+    @property
+    def percent(self) -> int:
+        """How much of the way is gone, by the events that the model has handled."""
+        return self.branch.session.cluster.executed * 100 // max(1, self._place.executed)
+
+    def on(self, events: int) -> bool:
+        """Go on by so many kernel events at most; whether it has arrived.
+
+        Raises:
+            BranchError: it goes other ways, or cannot be recorded.
+        """
+        try:
+            return self._on(events)
+        except RecordingError as error:
+            raise BranchError(str(error)) from None
+
+    def _on(self, events: int) -> bool:
+        session = self.branch.session
+        place = self._left[0].place if self._left else self._place
+        before = session.cluster.executed
+        if before < place.executed:
+            session.advance(place.at_us, min(events, place.executed - before))
+            if session.cluster.executed == before:
+                raise BranchError(f"branch {self.branch.letter}: the rerun ends before {place.at_us} us")
+            return False
+        stand(self.branch.live, place)
+        if place_of(self.branch.live) != place:
+            raise BranchError(f"branch {self.branch.letter}: the rerun never stands as it did at {place.at_us} us")
+        if not self._left:
+            return True
+        self._repeat(self._left.pop(0))
+        return False
+
+    def _repeat(self, deed: Deed) -> None:
+        if deed.verb == SETTLE:
+            self.branch.session.timeline.settle()
+            return
+        try:
+            self.branch.session.act(deed.action)
+        except FaultError:
+            if not deed.refused:
+                raise BranchError(f"branch {self.branch.letter}: the rerun refuses {words(deed.action)}") from None
+
+
+class Branches:
+    """A session with all that branched off it. One of them is looked at; the others stand still."""
+
+    def __init__(self, session: Session | Reopened) -> None:
+        """Of a recording there are no branches."""
+        self._recorded = isinstance(session, Reopened)
+        self._all = [Branch(MAIN, LookingBack(session))]
+        self.current = self._all[0]
+        """The one that is looked at."""
+        self.growing: Growing | None = None
+        """The one that is on its way, to be brought on by :meth:`Growing.on` and taken by :meth:`arrive`."""
+
+    def __iter__(self) -> Iterator[Branch]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    # -- beginning --------------------------------------------------------------------------------------------------
+
+    def fork(self, then: Action | None = None) -> Growing:
+        """Begin a branch at the instant that is looked at, with an action or without.
+
+        Raises:
+            BranchError: there can be none.
+        """
+        place, deeds = self.current.so_far()
+        return self._grow(place, deeds, _named(then) if then is not None else "what if", then)
+
+    def undo(self) -> Growing | None:
+        """Go back to right before the last action that was done by the instant looked at, without it.
+
+        That is a branch; None when it was there already, and is looked at now.
+
+        Raises:
+            BranchError: nothing was done, or there can be no branch.
+        """
+        here = self.current
+        _place, deeds = here.so_far()
+        last = max((number for number, deed in enumerate(deeds) if not deed.refused), default=-1)
+        if last < 0:
+            self._check()
+            raise BranchError("nothing to undo: nothing has been done by now")
+        place = deeds[last].place
+        again = [each for each in self._all if each.undoes is here and each.untouched_at(place, last)]
+        if again:
+            self.switch(again[0])
+            return None
+        growing = self._grow(place, deeds[:last], f"without {_named(deeds[last].action)}", None)
+        growing.branch.undoes = here
+        return growing
+
+    def redo(self) -> Branch:
+        """Back to the branch whose last action was undone.
+
+        Raises:
+            BranchError: nothing was.
+        """
+        if self.current.undoes is None:
+            self._check()
+            raise BranchError("nothing to do again: this branch was not made by undoing something")
+        self.switch(self.current.undoes)
+        return self.current
+
+    def _grow(self, place: Place, deeds: tuple[Deed, ...], began: str, then: Action | None) -> Growing:
+        self._check()
+        old, letter = self.current, LETTERS[len(self._all) - 1]
+        recorder = old.recorder
+        if recorder is not None:
+            recorder = recorder.of_branch(Origin(letter, recorder.session_id, place.at_us))
+        try:
+            session = _another(old.live, recorder)
+        except (ModelError, RecordingError) as error:
+            raise BranchError(str(error)) from None
+        branch = Branch(letter, LookingBack(session), old, place, began)
+        self.growing = Growing(branch, place, deeds, then)
+        self._share_memory()
+        return self.growing
+
+    def _check(self) -> None:
+        if self._recorded:
+            raise BranchError("this is a recording, which is looked at only: branches begin in a live session")
+        if self.growing is not None:
+            raise BranchError(f"branch {self.growing.branch.letter} is on its way: one at a time")
+        if len(self._all) > len(LETTERS):
+            raise BranchError(f"there are {len(self._all)} branches already, and no letter is left")
+
+    # -- going to them ----------------------------------------------------------------------------------------------
+
+    def arrive(self) -> str:
+        """Take the branch that has grown, look at it, and do what it was begun for; a line about that.
+
+        Raises:
+            FaultError: that was refused; there is no such branch then.
+        """
+        growing = self.growing
+        assert growing is not None
+        told = ""
+        if growing.then is not None:
+            try:
+                told = growing.branch.session.act(growing.then)
+            except FaultError:
+                self.give_up()
+                raise
+        self.growing = None
+        self._all.append(growing.branch)
+        self.switch(growing.branch)
+        return told
+
+    def give_up(self) -> None:
+        """Forget the branch that is on its way, and its recording; everything else stays as it is."""
+        if self.growing is not None:
+            recorder = self.growing.branch.recorder
+            self.growing = None
+            if recorder is not None:
+                recorder.discard()
+
+    def switch(self, branch: Branch) -> None:
+        """Look at another one, at its present; the one before stands still from now on."""
+        self.current.session.to_present()
+        branch.session.to_present()
+        self.current = branch
+
+    def _share_memory(self) -> None:
+        growing = [self.growing.branch] if self.growing is not None else []
+        each = max(LEAST_BUDGET, BUDGET // (len(self._all) + len(growing)))
+        for branch in (*self._all, *growing):
+            branch.session.timeline.keep_within(each)
+
+
+def _named(action: Action) -> str:
+    return words(action).removeprefix("inject ")
+
+
+def _another(session: Session, recorder: Recorder | None) -> Session:
+    """One that begins as this one began."""
+    return Session.start(
+        session.playbook, seed=session.cluster.seed, recorder=recorder, until_us=session.until_us,
+        open_ended=session.open_ended,
+    )  # fmt: skip

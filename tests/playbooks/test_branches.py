@@ -1,0 +1,292 @@
+"""Branches: each is the session that would have been, had its operator done that from the beginning."""
+
+from pathlib import Path
+
+import pytest
+
+from cluster_model.events import Event
+from faults.action import Action
+from faults.fault import FaultError
+from playbooks import layout
+from playbooks.branches import LETTERS, MAIN, Branch, BranchError, Branches
+from playbooks.loader import loads
+from playbooks.reading_sessions import read_session
+from playbooks.recorder import Recorder
+from playbooks.recovering import recover
+from playbooks.reopening import Reopened
+from playbooks.replay import replay
+from playbooks.session import Session
+from tests.support.playbooks import CLUSTER
+
+SECOND = 1_000_000
+STEPS = """\
+steps:
+  - at: 500ms
+    inject: lag
+    target: broker(2)
+    for: 1s
+  - when: leader(orders-0) == 2
+    within: 1600ms
+    inject: lag
+    target: broker(3)
+settle: 1s
+"""
+LIVE = loads(CLUSTER + STEPS, "live.yaml")
+CRASH = Action("inject", "crash", "broker(1)", {}, 2 * SECOND)
+LAG = Action("inject", "lag", "broker(3)", {}, SECOND)
+HEAL = Action("heal", "all")
+REFUSED = Action("inject", "crash", "broker(9)")
+
+
+def start(parent: Path | None = None) -> Session:
+    recorder = Recorder(parent, live=True) if parent is not None else None
+    return Session.start(LIVE, recorder=recorder, open_ended=True)
+
+
+def went(*deeds: tuple[int, Action], until_us: int) -> Session:
+    """A session in which that was done, in one go."""
+    session = start()
+    for at_us, action in deeds:
+        session.advance(at_us)
+        try:
+            session.act(action)
+        except FaultError:
+            assert action == REFUSED
+    session.advance(until_us)
+    return session
+
+
+def lived(parent: Path | None = None) -> Branches:
+    """Four seconds, with a crash at one, something refused at two and lag at three."""
+    branches = Branches(start(parent))
+    session = branches.current.session
+    session.advance(SECOND)
+    session.act(CRASH)
+    session.advance(2 * SECOND)
+    with pytest.raises(FaultError):
+        session.act(REFUSED)
+    session.advance(3 * SECOND)
+    session.act(LAG)
+    session.advance(4 * SECOND)
+    return branches
+
+
+def grown(branches: Branches, events: int = 100_000) -> str:
+    growing = branches.growing
+    assert growing is not None
+    while not growing.on(events):
+        pass
+    return branches.arrive()
+
+
+def digest(session: Session) -> str:
+    return session.cluster.digest()
+
+
+MAIN_WENT = ((SECOND, CRASH), (2 * SECOND, REFUSED), (3 * SECOND, LAG))
+
+
+@pytest.mark.parametrize("events", [37, 100_000])
+def test_acting_in_the_past_is_a_session_that_acted_so_from_the_beginning(events):
+    branches = lived()
+    main = branches.current
+    before = digest(main.live), main.live.position()
+    main.session.to_time(2_500_000)
+    branches.fork(LAG)
+    assert grown(branches, events)
+    branch = branches.current
+    assert (branch.letter, branch.parent, branch.left_us) == ("B", main, 2_500_000)
+    branch.session.advance(5 * SECOND)
+    once = went(*MAIN_WENT[:2], (2_500_000, LAG), until_us=5 * SECOND)
+    assert digest(branch.live) == digest(once)
+    assert (digest(main.live), main.live.position()) == before
+    branches.switch(main)
+    main.session.advance(5 * SECOND)
+    assert digest(main.live) == digest(went(*MAIN_WENT, until_us=5 * SECOND))
+
+
+def test_right_after_an_event_of_the_past_it_begins_right_there():
+    branches = lived()
+    main = branches.current
+    main.session.to_time(1_200_000)
+    for _ in range(5):
+        main.session.one_event_back()
+    place = main.so_far()[0]
+    branches.fork()
+    grown(branches)
+    assert branches.current.live.position() == {"at_us": place.at_us, "executed": place.executed, "steps": place.steps}
+    branches.current.session.advance(4 * SECOND)
+    assert digest(branches.current.live) == digest(went((SECOND, CRASH), until_us=4 * SECOND))
+
+
+@pytest.mark.parametrize("back_us", [0, 500_000, 2_100_000, 3_000_000])
+def test_a_branch_that_does_nothing_else_goes_as_the_other_one_went(back_us):
+    """Also where steps act, are given up, or the operator acted in that very instant."""
+    branches = lived()
+    main = branches.current
+    main.session.to_time(back_us)
+    place, deeds = main.so_far()
+    branches.fork()
+    grown(branches)
+    here, done = branches.current.so_far()
+    assert here == place
+    assert done == deeds
+    branches.current.session.advance(3_500_000)
+    wanted = went(*[each for each in MAIN_WENT if each[0] <= back_us], until_us=3_500_000)
+    assert digest(branches.current.live) == digest(wanted)
+
+
+def test_a_branch_begins_in_the_present_too():
+    branches = lived()
+    branches.fork()
+    assert grown(branches) == ""
+    assert digest(branches.current.live) == digest(branches.current.parent.live)
+    assert branches.current.began == "what if"
+
+
+def test_undo_is_a_branch_without_the_last_action_and_redo_goes_back():
+    branches = lived()
+    main = branches.current
+    branches.undo()
+    grown(branches)
+    without_lag = branches.current
+    assert (without_lag.left_us, without_lag.began) == (3 * SECOND, "without lag on broker(3) for 1s")
+    assert digest(without_lag.live) == digest(went(*MAIN_WENT[:2], until_us=3 * SECOND))
+    branches.undo()
+    grown(branches)
+    untouched = branches.current
+    assert (untouched.letter, untouched.left_us, untouched.parent) == ("C", SECOND, without_lag)
+    assert digest(untouched.live) == digest(went(until_us=SECOND))
+    with pytest.raises(BranchError, match="nothing to undo"):
+        branches.undo()
+    assert branches.redo() is without_lag
+    assert branches.redo() is main
+    with pytest.raises(BranchError, match="nothing to do again"):
+        branches.redo()
+
+
+def test_what_is_undone_again_is_there_already_unless_it_went_on():
+    branches = lived()
+    branches.undo()
+    grown(branches)
+    branches.redo()
+    assert branches.undo() is None
+    assert branches.current.letter == "B"
+    branches.current.session.advance(3_100_000)
+    branches.redo()
+    assert branches.undo() is not None
+
+
+def test_undo_in_the_past_is_about_what_was_done_by_then():
+    branches = lived()
+    branches.current.session.to_time(2_500_000)
+    branches.undo()
+    grown(branches)
+    assert branches.current.left_us == SECOND
+
+
+def test_a_refused_action_begins_no_branch(tmp_path):
+    branches = lived(tmp_path)
+    main = branches.current
+    main.session.to_time(2_500_000)
+    branches.fork(REFUSED)
+    with pytest.raises(FaultError, match="broker"):
+        grown(branches)
+    assert list(branches) == [main]
+    assert main.session.in_past
+    assert len(list(tmp_path.iterdir())) == 1
+    assert branches.growing is None
+
+
+def test_what_is_given_up_leaves_nothing(tmp_path):
+    branches = lived(tmp_path)
+    files = sorted(tmp_path.rglob("*"))
+    growing = branches.fork()
+    growing.on(500)
+    assert 0 < growing.percent < 100
+    with pytest.raises(BranchError, match="branch B is on its way"):
+        branches.fork()
+    assert len(list(tmp_path.iterdir())) == 2
+    branches.give_up()
+    assert sorted(tmp_path.rglob("*")) == files
+    branches.fork()
+    assert branches.growing.branch.letter == "B"
+
+
+def test_every_branch_is_a_recording_that_replays_bit_for_bit(tmp_path):
+    branches = lived(tmp_path)
+    main = branches.current
+    main.session.to_time(2_500_000)
+    branches.fork(HEAL)
+    grown(branches)
+    branches.current.session.advance(3_200_000)
+    branches.undo()
+    grown(branches)
+    results = [each.live.finish() for each in branches]
+    once = went(*MAIN_WENT, until_us=4 * SECOND)
+    assert results[0].digest == once.finish().digest, "that of a session that was never forked"
+    assert len({result.digest for result in results}) == 3
+    ids = [Path(result.session).name for result in results]
+    assert ids[1:] == [f"{ids[0]}-B", f"{ids[0]}-C"]
+    for result in results:
+        recorded = read_session(Path(result.session))
+        assert replay(recorded).digest == result.digest
+    manifest = layout.read_manifest(Path(results[2].session))
+    parent = ids[1].removeprefix(layout.DIRECTORY_PREFIX)
+    assert manifest.branch == layout.Origin("C", parent, 2_500_000)
+    assert recorded.notes == (f"branch C of session {parent}, which it left at 2.500s",)
+    assert layout.read_manifest(Path(results[0].session)).branch is None
+
+
+def test_a_branch_whose_process_died_can_be_recovered(tmp_path):
+    branches = lived(tmp_path)
+    branches.fork()
+    grown(branches)
+    branches.current.session.advance(5 * SECOND)
+    branches.current.recorder.close()
+    path = branches.current.recorder.path
+    recover(path)
+    assert layout.read_manifest(path).branch.letter == "B"
+
+
+def test_a_recording_has_no_branches(tmp_path):
+    branches = lived(tmp_path)
+    result = branches.current.live.finish()
+    opened = Branches(Reopened(read_session(Path(result.session))))
+    opened.current.session.advance(2 * SECOND)
+    for wanted in (opened.fork, opened.undo, opened.redo):
+        with pytest.raises(BranchError, match="this is a recording, which is looked at only"):
+            wanted()
+
+
+def test_a_disk_that_takes_no_more_is_told_and_leaves_the_session_alone(tmp_path):
+    branches = lived(tmp_path)
+    branches.current.recorder.parent = tmp_path / "gone" / "file"
+    (tmp_path / "gone").write_text("")
+    with pytest.raises(BranchError, match="cannot record a session under"):
+        branches.fork()
+    assert branches.growing is None
+
+
+def test_there_are_as_many_as_letters():
+    branches = lived()
+    branches._all += [Branch(letter, branches.current.session) for letter in LETTERS]
+    with pytest.raises(BranchError, match="there are 26 branches already"):
+        branches.fork()
+    assert branches.current.letter == MAIN
+
+
+def test_keyframes_of_all_share_what_one_may_have():
+    branches = lived()
+    alone = branches.current.session.timeline.budget
+    branches.fork()
+    grown(branches)
+    assert [each.session.timeline.budget for each in branches] == [alone // 2] * 2
+
+
+def test_what_happened_on_the_way_can_be_drained():
+    branches = lived()
+    branches.fork()
+    grown(branches)
+    events: list[Event] = branches.current.session.drain()
+    assert events == branches._all[0].session.drain()

@@ -1,0 +1,364 @@
+"""Branches on the screen: the bridge that grows them by slices, the list, two side by side, bookmarks, the words."""
+
+import pytest
+
+from faults.action import Action
+from playbooks.branches import Branches
+from playbooks.recorder import Recorder
+from playbooks.session import Session
+from tests.support.playbooks import timed
+from tests.tui import fake_views
+from tests.tui.driving import driving
+from tests.tui.fake_views import session
+from tests.tui.test_bridge import SlowClock
+from tui import farewell
+from tui.bridge import SLICE_S, SimBridge
+from tui.companion import Companion
+from tui.frameclock import StepClock
+from tui.screens.compare import CompareScreen
+from tui.screens.growing import GrowingScreen
+from tui.screens.main import MainScreen
+from tui.viewmodel import branch_list, comparison, status
+from tui.viewmodel.bookmarks import Bookmark, Bookmarks
+
+SECOND = 1_000_000
+SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
+CRASH = Action("inject", "crash", "broker(1)")
+LAG = Action("inject", "lag", "broker(2)")
+
+
+def small():
+    return session(orders=2, payments=1)
+
+
+def lived(clock=None):
+    """Two seconds, with a crash at one."""
+    simulation = SimBridge(small(), clock or StepClock())
+    simulation.session.advance(SECOND)
+    simulation.act(CRASH)
+    simulation.session.advance(2 * SECOND)
+    simulation.look()
+    return simulation
+
+
+# -- the bridge ------------------------------------------------------------------------------------------------------
+
+
+def test_a_branch_is_grown_by_slices_of_eight_milliseconds():
+    clock = SlowClock(SLICE_S / 10)
+    simulation = lived(clock)
+    main = simulation.branches.current
+    simulation.to_time(1_500_000)
+    simulation.act(LAG)
+    percents = []
+    while simulation.growing is not None:
+        percents.append(simulation.growing.percent)
+        began = clock._now
+        frame = simulation.frame()
+        assert frame.paint
+        assert frame.delay is not None
+        assert clock._now - began <= SLICE_S * 1.5
+        assert simulation.growing is None or simulation.session is main.session
+    assert len(percents) > 3
+    assert percents == sorted(percents)
+    assert simulation.branches.current.letter == "B"
+    assert simulation.paused
+    assert simulation.news == [("branch B begins here: inject lag on broker(2)", True)]
+
+
+def test_a_branch_tells_what_happened_before_it_left_and_each_has_its_own_feed():
+    simulation = lived()
+    main, lines, chronicle = simulation.branches.current, simulation.feed.lines(100), simulation.chronicle
+    simulation.fork()
+    assert simulation.feed.lines(100) == lines
+    assert simulation.chronicle is not chronicle
+    simulation.act(LAG)
+    simulation.session.advance(3 * SECOND)
+    simulation.look()
+    assert simulation.feed.lines(100) != lines
+    simulation.switch(main)
+    assert simulation.feed.lines(100) == lines
+
+
+def test_what_is_refused_in_the_past_is_told_and_the_past_is_looked_at_still():
+    simulation = lived()
+    simulation.to_time(SECOND // 2)
+    simulation.act(Action("inject", "crash", "broker(9)"))
+    ((text, good),) = simulation.news
+    assert text.startswith("no branch: ")
+    assert not good
+    assert len(simulation.branches) == 1
+    assert simulation.session.in_past
+
+
+def test_what_is_compared_with_goes_to_the_same_instants_and_no_further_than_it_came():
+    simulation = lived()
+    main = simulation.branches.current
+    simulation.to_time(SECOND // 2)
+    simulation.act(LAG)
+    simulation.session.advance(1_200_000)
+    here = simulation.branches.current
+    simulation.compare(main)
+    before = main.live.cluster.digest()
+    there = main.session
+    jumps = (lambda: simulation.to_time(SECOND), simulation.step, lambda: simulation.by(-SECOND // 4), simulation.back)
+    for jump in jumps:
+        jump()
+        assert there.cluster.now_us == simulation.session.cluster.now_us
+    simulation.pause(False)
+    while simulation.session.cluster.now_us < 1_100_000:
+        simulation.clock.tick(1 / 16)
+        simulation.frame()
+        assert there.cluster.now_us == simulation.session.cluster.now_us
+    simulation.session.advance(3 * SECOND)
+    simulation.session.advance(3 * SECOND)
+    simulation.to_time(2_500_000)
+    assert not simulation.companion.reaches
+    assert main.live.cluster.digest() == before
+    simulation.switch(main)
+    assert simulation.companion is None
+    assert simulation.branches.current is main is not here
+
+
+def test_what_is_compared_with_catches_up_by_slices_and_nothing_moves_meanwhile():
+    simulation = lived(SlowClock(SLICE_S / 4))
+    main = simulation.branches.current
+    simulation.fork()
+    while simulation.growing is not None:
+        simulation.frame()
+    simulation.to_time(0)
+    simulation.compare(main)
+    simulation.set_speed(1000.0)
+    simulation.pause(False)
+    painted = 0
+    for _ in range(400):
+        if simulation.frame().paint:
+            painted += 1
+            assert main.session.cluster.now_us == simulation.session.cluster.now_us
+        if not simulation.session.in_past:
+            break
+    assert painted > 1
+
+
+def test_a_companion_that_is_let_go_shows_its_present():
+    branches = Branches(small())
+    branches.current.session.advance(SECOND)
+    companion = Companion(branches.current)
+    companion.jump(SECOND // 2)
+    assert branches.current.session.in_past
+    companion.leave()
+    assert not branches.current.session.in_past
+
+
+# -- words -----------------------------------------------------------------------------------------------------------
+
+
+def text_of(pieces):
+    return "".join(text for text, _role in pieces)
+
+
+@pytest.mark.parametrize("width", [72, 96, 106])
+def test_the_list_of_branches_has_its_columns(width):
+    view = fake_views.view()
+    began = "crash on broker(1) and more words than fit anywhere here"
+    row = branch_list.row("C", "main", 44_000_000, began, view, shown=True)
+    line = text_of(branch_list.line(row, width, chosen=True))
+    assert len(line) <= width
+    assert line.startswith("▌ C ▶    main at 00:44.000")
+    numbers = [row.lost, row.missing, row.failed, row.unknown, row.broken]
+    heading = text_of(branch_list.heading(width))
+    assert heading.split()[:4] == ["branch", "left", "come", "to"]
+    for name, number in zip(("lost", "missing", "failed", "unknown", "broken"), numbers, strict=True):
+        end = heading.index(name) + len(name)
+        assert line[:end].split()[-1] == str(number)
+    assert ("began with" in heading) == ("crash" in line) == (width >= branch_list.ROOMY)
+    assert len(branch_list.about(row, width)) <= width
+
+
+def test_the_first_branch_left_none():
+    row = branch_list.row("main", "", -1, "", fake_views.view(), shown=False)
+    assert branch_list.about(row, 80) == "main is the session as it began"
+    assert " at " not in text_of(branch_list.line(row, 80, chosen=False))
+
+
+def test_numbers_that_differ_are_marked():
+    one = fake_views.view()
+    other = fake_views.view(now_us=one.now_us)
+    name = one.partitions[0].name
+    same = [text_of(row.pieces) for row in comparison.rows((one, other), ("main", "B"), name)]
+    assert not any("differs" in line for line in same)
+    assert same[0].split() == ["main", "B"]
+    gone = fake_views.view(partitions=())
+    told = [text_of(row.pieces) for row in comparison.rows((one, gone), ("main", "B"), name)]
+    assert "-" in next(line for line in told if line.startswith("leader"))
+    none = [text_of(row.pieces) for row in comparison.rows((one, None), ("main", "B"), name)]
+    assert all(line.split()[-1] == "-" for line in none[1:])
+    assert max(map(len, same)) <= 78
+
+
+def test_bookmarks_stand_in_order_and_once():
+    marks = Bookmarks()
+    assert marks.put(Bookmark(2 * SECOND, "main"))
+    assert marks.put(Bookmark(SECOND, "B"))
+    assert not marks.put(Bookmark(2 * SECOND, "main"))
+    assert [each.words for each in marks] == ["00:01.000  B", "00:02.000  main"]
+    marks.drop(marks[0])
+    assert len(marks) == 1
+
+
+@pytest.mark.parametrize(("letter", "narrow", "wide"), [("main", " Ymain ", " Y main "), ("C", " Y C ", " Y FORK C ")])
+def test_the_status_bar_says_which_branch_once_there_are_several(letter, narrow, wide):
+    view = fake_views.view()
+
+    def bar(width, branch):
+        running = status.Running("sandbox", 7, True, False, False, 1.0, 1.0, branch=branch)
+        return text_of(status.build(view, running, width).fields)
+
+    assert narrow in bar(80, letter)
+    assert wide in bar(120, letter)
+    assert "seed 7" in bar(200, letter)
+    for width in (80, 120, 132, 150, 200):
+        assert len(bar(width, letter)) <= width
+        assert " Y" not in bar(width, "")
+        assert len(bar(width, "B")) == len(bar(width, "main"))
+
+
+# -- the screen ------------------------------------------------------------------------------------------------------
+
+
+def top(driver):
+    return driver.text().split("\n")[0]
+
+
+async def crashed(driver):
+    """Two seconds, with a crash at one."""
+    await driver.seconds(1)
+    driver.bridge.act(CRASH)
+    await driver.seconds(1)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_acting_in_the_past_undoing_and_comparing(size, golden):
+    async with driving(SIZES[size], session=small()) as driver:
+        await crashed(driver)
+        assert " Y" not in top(driver)
+        await driver.press("{", "f", "l")
+        assert driver.toasts()[-1] == "branch B begins here: inject lag on broker(1)"
+        assert "00:01.000" in top(driver)
+        assert ("Y FORK B" if size != "80x24" else " Y B ") in top(driver)
+        await driver.press("space")
+        await driver.seconds(0.5)
+        await driver.press("space", "u")
+        assert driver.toasts()[-1] == "branch C begins here"
+        await driver.press("U")
+        assert driver.toasts()[-1] == "branch B"
+        driver.app.clear_notifications()
+        await driver.press("b", "down")
+        golden(f"branches-{size}", driver.text())
+        await driver.press("up", "up", "c")
+        assert isinstance(driver.app.screen, CompareScreen)
+        golden(f"compare-{size}", driver.text())
+        await driver.press("b", "up", "enter")
+        assert driver.bridge.branches.current.letter == "main"
+        assert driver.bridge.companion is None
+        assert isinstance(driver.app.screen, MainScreen)
+
+
+async def test_what_has_not_come_so_far_says_so_and_the_keys_of_time_move_both():
+    async with driving((120, 40), session=small()) as driver:
+        await crashed(driver)
+        await driver.press("{", "w", "b", "c")
+        assert driver.toasts()[-1].startswith("this one is on the screen")
+        await driver.press("up", "enter", "b", "down", "c")
+        assert "B has come to 00:01.000 only, and this is 00:02.000" in driver.text()
+        await driver.press("home")
+        assert "main · 00:00.000" in driver.text()
+        assert "B · 00:00.000" in driver.text()
+        partition = driver.main.lanes.title
+        await driver.press("down")
+        assert driver.main.lanes.title != partition
+        await driver.press("escape")
+        assert driver.bridge.companion is None
+        await driver.press("u", "U", "U")
+        assert driver.toasts()[-1].startswith("nothing to do again")
+
+
+async def test_a_branch_on_its_way_is_told_and_can_be_given_up(monkeypatch):
+    async with driving((80, 24), session=small()) as driver:
+        await crashed(driver)
+        monkeypatch.setattr("tui.branching.BATCH", 1)
+        clock = driver.bridge.clock = SlowClock(SLICE_S)
+        clock._now = driver.clock.now()
+        await driver.press("{", "w")
+        assert isinstance(driver.app.screen, GrowingScreen)
+        assert "Branch B runs again what happened up to 00:01.000" in driver.text()
+        driver.app.frame()
+        await driver.press("u", "b", "escape")
+        assert isinstance(driver.app.screen, MainScreen)
+        assert "PAST 00:01.0 of 00:02.0" in top(driver)
+        assert len(driver.bridge.branches) == 1
+        await driver.press("w")
+        monkeypatch.setattr("tui.branching.BATCH", 100_000)
+        for _ in range(8):
+            driver.app.frame()
+        await driver.pilot.pause()
+        assert isinstance(driver.app.screen, MainScreen)
+        assert driver.toasts()[-1] == "branch B begins here"
+
+
+async def test_bookmarks_are_gone_to_from_the_list_and_by_name():
+    async with driving((80, 24), session=small()) as driver:
+        await driver.press("ctrl+b")
+        assert "no bookmarks yet: B puts one" in driver.text()
+        await driver.press("enter", "d", "escape")
+        await crashed(driver)
+        await driver.press("{", "B", "B")
+        assert driver.toasts()[-1] == "there is a bookmark at 00:01.000  main"
+        await driver.press("w", "ctrl+b", "enter")
+        assert driver.bridge.branches.current.letter == "main"
+        assert driver.bridge.view.now_us == SECOND
+        await driver.press("backspace", "ctrl+p")
+        await driver.pilot.press(*"go 00:00.5")
+        await driver.pilot.app.workers.wait_for_complete()
+        await driver.press("enter")
+        await driver.pilot.pause()
+        assert driver.bridge.view.now_us == SECOND // 2
+        await driver.press("ctrl+b", "d")
+        assert "no bookmarks yet" in driver.text()
+
+
+# -- the end ---------------------------------------------------------------------------------------------------------
+
+
+def test_every_branch_is_sealed_and_told(tmp_path, capsys):
+    live = Session.start(timed(settle="1s"), recorder=Recorder(tmp_path, live=True), open_ended=True)
+    branches = Branches(live)
+    branches.current.session.advance(SECOND)
+    branches.fork()
+    while not branches.growing.on(100_000):
+        pass
+    branches.arrive()
+    assert farewell.seal_all(branches) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[0] == "branch   main"
+    assert told[5] == "branch   B, which left main at 00:01.000: what if"
+    paths = [line.split()[1] for line in told if line.startswith("session ")]
+    assert paths == [str(each.recorder.path) for each in branches]
+    assert all((each.recorder.path / "manifest.json").exists() for each in branches)
+
+
+def test_sealing_that_is_interrupted_names_all_that_is_not_sealed(tmp_path, capsys, monkeypatch):
+    live = Session.start(timed(settle="1s"), recorder=Recorder(tmp_path, live=True), open_ended=True)
+    branches = Branches(live)
+    branches.fork()
+    while not branches.growing.on(100_000):
+        pass
+    branches.arrive()
+
+    def interrupt(_session):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Session, "finish", interrupt)
+    assert farewell.seal_all(branches) == 130
+    err = capsys.readouterr().err.replace("\n", "")
+    assert all(str(each.recorder.path) in err for each in branches)

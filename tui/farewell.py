@@ -1,0 +1,82 @@
+"""The end of a live session: every branch is settled and sealed, and its verdict told on the normal terminal."""
+
+from contextlib import suppress
+
+from playbooks.branches import Branch, Branches
+from playbooks.recorder import RecordingError
+from playbooks.result import Result
+from playbooks.session import SLICE_US, Session
+from tui.cli.console import BAD_INPUT, INTERRUPTED, OK, complain, people, say
+from tui.cli.crash import keep
+from tui.cli.progress import Telling
+from tui.viewmodel.words import clock, duration
+
+
+def seal_all(branches: Branches) -> int:
+    """Seal one after the other, and say goodbye to each; the exit code, 0 when all went well."""
+    code = OK
+    for number, branch in enumerate(branches):
+        which = f"branch {branch.letter}" if len(branches) > 1 else "the session"
+        try:
+            result = _seal(branch.live, which)
+        except KeyboardInterrupt:
+            _interrupted([*branches][number:])
+            return INTERRUPTED
+        except RecordingError as error:
+            complain(str(error))
+            code = code or BAD_INPUT
+        except Exception as error:
+            code = code or keep(error, branch.recorder)
+        else:
+            print(farewell(result, origin(branch) if len(branches) > 1 else ""))
+    return code
+
+
+def let_go(branch: Branch) -> None:
+    """Write what waits to be written, and leave the recording as it is."""
+    if branch.recorder is not None:
+        with suppress(RecordingError):
+            branch.recorder.close()
+
+
+def _interrupted(left: list[Branch]) -> None:
+    for branch in left:
+        let_go(branch)
+    paths = [f"session  {branch.recorder.path}" for branch in left if branch.recorder is not None]
+    say(people(), "\n".join(["sealing interrupted; the events so far can be read", *paths]))
+
+
+def _seal(session: Session, which: str) -> Result:
+    """Settle, close the books, write the recording; says how far it is when it takes a while."""
+    with Telling(people()) as telling:
+        session.settle()
+        while session.advance(session.cluster.now_us + SLICE_US):
+            telling.tell(lambda: f"settling and sealing {which}, at {duration(session.cluster.now_us)}")
+        return session.finish()
+
+
+def origin(branch: Branch) -> str:
+    """Which branch it is, and where it comes from."""
+    if branch.parent is None:
+        return branch.letter
+    return f"{branch.letter}, which left {branch.parent.letter} at {clock(branch.left_us)}: {branch.began}"
+
+
+def farewell(result: Result, branch: str = "") -> str:
+    """The verdict in one line, where the session is, and how to read it."""
+    ledger = result.ledger
+    lost = f"{ledger.acked_lost} acknowledged records lost" if ledger.acked_lost else "no acknowledged record lost"
+    failed = [each.text for each in result.expectations if not each.ok]
+    why = f" ({result.reason or failed[0]})" if result.reason or failed else ""
+    known = sum(bool(each.known) for each in result.violations)
+    broken = f", {len(result.violations)} invariant violations" if result.violations else ""
+    broken += f" ({known} known for this version)" if known else ""
+    which = f"branch   {branch}\n" if branch else ""
+    return (
+        f"{which}"
+        f"{result.playbook}, seed {result.seed}: {result.verdict}{why}, {lost} of {ledger.acked}{broken},"
+        f" {duration(result.virtual_us)} of cluster time\n"
+        f"session  {result.session}\n"
+        f"report   floodmark report {result.session}\n"
+        f"export   floodmark export {result.session}"
+    )

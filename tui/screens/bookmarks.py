@@ -1,0 +1,54 @@
+"""The bookmarks of a session: a list to go to one of them."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+
+from tui import glyphs
+from tui.screens.choice import ChoiceScreen, Piece
+from tui.theme import Look
+from tui.viewmodel.bookmarks import Bookmark, Bookmarks
+
+
+class BookmarksScreen(ChoiceScreen):
+    """``go`` is told which, after the list is gone."""
+
+    TITLE_WORDS = "Bookmarks"
+    KEYS_WORDS = f"enter: go there {glyphs.NOTHING} d: forget it {glyphs.NOTHING} esc"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+b", "leave", "close", show=False),
+        Binding("d,delete", "forget", "forget it", show=False),
+    ]
+
+    def __init__(self, look: Look, marks: Bookmarks, go: Callable[[Bookmark], None]) -> None:
+        super().__init__(look)
+        self._marks = marks
+        self._go = go
+
+    def lines(self, width: int) -> list[list[Piece]]:
+        """A bookmark each."""
+        return [
+            [
+                (f"{glyphs.MARKER if at == self.chosen else ' '} ", "key"),
+                (f"{self._marks[at].words:<{width - 2}}", "text"),
+            ]
+            for at in range(len(self._marks))
+        ]
+
+    def foot(self, width: int) -> str:
+        """What there is to say."""
+        return "kept until you quit" if self._marks else "no bookmarks yet: B puts one at the instant on the screen"
+
+    def action_take(self) -> None:
+        """Go there."""
+        if self._marks:
+            mark = self._marks[self.chosen]
+            self.dismiss()
+            self._go(mark)
+
+    def action_forget(self) -> None:
+        """Take it out of the list."""
+        if self._marks:
+            self._marks.drop(self._marks[self.chosen])
+            self.action_choose(0)

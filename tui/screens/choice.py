@@ -1,0 +1,102 @@
+"""A list over the main screen, one line of which is chosen by the arrows. The session goes on behind it."""
+
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.style import Style
+from textual.widgets import Static
+
+from tui.screens.live import LiveScreen
+from tui.theme import Look, Over
+
+Piece = tuple[str, str]
+
+
+class ChoiceScreen(LiveScreen):
+    """What every such list has; one of them adds its lines."""
+
+    TITLE_WORDS: ClassVar[str] = ""
+    KEYS_WORDS: ClassVar[str] = ""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "leave", "close"),
+        Binding("up,k", "choose(-1)", "line above", show=False),
+        Binding("down,j", "choose(1)", "line below", show=False),
+        Binding("enter", "take", "take it", show=False),
+    ]
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self.look = look
+        self.chosen = 0
+        self._page = Static()
+        self._scroll = VerticalScroll(self._page, id="choice", can_focus=False)
+
+    def compose(self) -> ComposeResult:
+        """One page."""
+        yield self._scroll
+
+    def head(self, width: int) -> list[Piece]:
+        """The line above the list."""
+        return []
+
+    def lines(self, width: int) -> list[list[Piece]]:
+        """The list."""
+        return []
+
+    def foot(self, width: int) -> str:
+        """A sentence about the chosen line, or about there being none."""
+        return ""
+
+    def action_take(self) -> None:
+        """The chosen line."""
+
+    def on_mount(self) -> None:
+        """The first look, when the size is known."""
+        self.call_after_refresh(self.present)
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Another width has other columns."""
+        self.call_after_refresh(self.present)
+
+    def action_choose(self, lines: int) -> None:
+        """Another line; there is none beyond the ends."""
+        count = len(self.lines(self._width))
+        self.chosen = max(0, min(self.chosen + lines, count - 1))
+        self.present()
+        self._scroll.scroll_to(y=max(0, self.chosen + 3 - self._scroll.size.height // 2), animate=False)
+
+    def action_leave(self) -> None:
+        """Back to the screen below."""
+        self.dismiss()
+
+    def present(self) -> None:
+        """Show the list as it is now."""
+        if not self._page.is_attached or not self._scroll.size.width:
+            return
+        width = self._width
+        lines = [[(self.TITLE_WORDS, "calm")]]
+        if head := self.head(width):
+            lines.append(head)
+        shown = [self._line(each) for each in lines]
+        shown += [self._line(each, "row" if at == self.chosen else "") for at, each in enumerate(self.lines(width))]
+        shown += [
+            self._line([("", "text")]),
+            self._line([(self.foot(width), "text")]),
+            self._line([(self.KEYS_WORDS, "quiet")]),
+        ]
+        self._page.update(Content("\n").join(shown))
+
+    @property
+    def _width(self) -> int:
+        return self._scroll.content_size.width
+
+    def _line(self, pieces: list[Piece], over: Over = "") -> Content:
+        styled = [
+            Content.styled(self.look.text(text), Style.from_rich_style(self.look.style(role, over)))
+            for text, role in pieces
+        ]
+        return Content("").join(styled)

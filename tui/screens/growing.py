@@ -1,0 +1,63 @@
+"""A branch on its way: how far it is. Nothing else moves meanwhile; escape gives it up."""
+
+from typing import ClassVar, Final
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.style import Style
+from textual.widgets import Static
+
+from tui import glyphs
+from tui.bridge import SimBridge
+from tui.screens.live import LiveScreen
+from tui.theme import Look
+from tui.viewmodel.words import clock
+
+WIDTH: Final = 40
+"""Cells of the whole way."""
+
+
+class GrowingScreen(LiveScreen):
+    """It closes by itself when the branch has come."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "give_up", "never mind")]
+
+    def __init__(self, look: Look, bridge: SimBridge) -> None:
+        super().__init__()
+        self._look = look
+        self._bridge = bridge
+        self._page = Static()
+
+    def compose(self) -> ComposeResult:
+        """Three lines."""
+        with VerticalScroll(id="growing", can_focus=False):
+            yield self._page
+
+    def on_mount(self) -> None:
+        """The first look."""
+        self.present()
+
+    def present(self) -> None:
+        """How far it is."""
+        growing = self._bridge.growing
+        if growing is None or not self._page.is_attached:
+            return
+        branch, percent = growing.branch, growing.percent
+        done = min(WIDTH, percent * WIDTH // 100)
+        way = f"{glyphs.ABOVE_HW * done}{glyphs.NOTHING * (WIDTH - done)} {percent:>3} %"
+        lines = (
+            (f"Branch {branch.letter} runs again what happened up to {clock(branch.left_us)}", "calm"),
+            (way, "text"),
+            ("everything else stands still meanwhile; esc: never mind", "quiet"),
+        )
+        self._page.update(Content("\n").join([self._styled(*line) for line in lines]))
+
+    def action_give_up(self) -> None:
+        """Forget the branch; what was looked at before is looked at still."""
+        self._bridge.branches.give_up()
+        self.dismiss()
+
+    def _styled(self, text: str, role: str) -> Content:
+        return Content.styled(self._look.text(text), Style.from_rich_style(self._look.style(role)))
