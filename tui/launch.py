@@ -2,13 +2,15 @@
 
 import os
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from cluster_model.errors import ModelError
 from playbooks.disk import Fsync
 from playbooks.layout import sessions_root
 from playbooks.loader import PlaybookError
+from playbooks.problems import listed, nearest, shown
 from playbooks.recorder import Recorder, RecordingError
 from playbooks.result import Result
 from playbooks.session import SLICE_US, Session
@@ -18,10 +20,13 @@ from tui.cli.crash import keep
 from tui.cli.progress import Telling
 from tui.glyphs import GlyphSet
 from tui.glyphs import choose as choose_glyphs
+from tui.settings.reading import read_settings
+from tui.settings.schema import THEMES, Settings
 from tui.viewmodel.words import SPEEDS, duration
 
 if TYPE_CHECKING:
     from tui.app import FloodmarkApp
+    from tui.theme import ThemeName
 
 SANDBOX: Final = "sandbox"
 """The bundled playbook that opens when nobody names one."""
@@ -33,23 +38,37 @@ class UnusableError(Exception):
     """Bad input: the text says what was found and what is allowed."""
 
 
+@dataclass(frozen=True, slots=True)
+class ScreenChoice:
+    """How the screen is to be: what was typed, else what the user's settings say."""
+
+    glyphs: GlyphSet
+    theme: "ThemeName"
+    speed: float
+    settings: Settings
+    notes: tuple[str, ...] = ()
+    """What is wrong with the file of settings."""
+
+
 def open_live(
     playbook_path: str | None,
     *,
     seed: int | None,
     out: Path | None,
     glyphs: str | None,
-    speed: float,
+    speed: float | None,
+    theme: str | None = None,
     fsync: Fsync = Fsync.INTERVAL,
 ) -> int:
     """Open a live session on the screen; returns the exit code of the program.
 
     ``playbook_path`` is a file or the name of a bundled playbook, ``None`` for the sandbox; ``out`` the directory that
-    holds sessions. 0: left and sealed; 2: bad input, told on stderr; 70: something broke inside, the session is kept;
-    128 + n: told to stop by signal n, sealed all the same; 130: sealing was interrupted, the session can be read.
+    holds sessions; options of the screen that are ``None`` are as the user's settings have them. 0: left and sealed;
+    2: bad input, told on stderr; 70: something broke inside, the session is kept; 128 + n: told to stop by signal n,
+    sealed all the same; 130: sealing was interrupted, the session can be read.
     """
     try:
-        chosen_glyphs = check(glyphs, speed)
+        screen = check(glyphs, theme, speed)
         chosen = choose(playbook_path or SANDBOX, seed, {})
         if chosen.playbook.spec.manual:
             raise UnusableError(f"{chosen.playbook.path}: a manual playbook stands still; play it with: floodmark run")
@@ -61,7 +80,7 @@ def open_live(
     except (UnusableError, ModelError, RecordingError) as error:
         complain(str(error))
         return BAD_INPUT
-    app = make_app(session, glyphs=chosen_glyphs, speed=speed)
+    app = make_app(session, screen)
     app.run()
     if isinstance(app.failure, RecordingError):  # a full disk is nobody's mistake
         complain(str(app.failure))
@@ -83,16 +102,17 @@ def open_live(
     return app.return_code or 0
 
 
-def make_app(session: Session, *, glyphs: GlyphSet, speed: float) -> "FloodmarkApp":
+def make_app(session: Session, screen: ScreenChoice) -> "FloodmarkApp":
     """The app over a session, in real time."""
     from tui.app import FloodmarkApp  # noqa: PLC0415 - bad input is told without waiting for Textual
     from tui.bridge import SimBridge  # noqa: PLC0415
     from tui.frameclock import WallClock  # noqa: PLC0415
 
-    bridge = SimBridge(session, WallClock(), speed=speed, frame_s=frame_s())
+    bridge = SimBridge(session, WallClock(), speed=screen.speed, frame_s=frame_s())
+    bridge.stops_at_loss = screen.settings.autopause
     return FloodmarkApp(
-        bridge, playbook=session.playbook.name, seed=session.cluster.seed, glyphs=glyphs, keep_errors=True,
-        recorder=session.recorder,
+        bridge, playbook=session.playbook.name, seed=session.cluster.seed, glyphs=screen.glyphs, theme=screen.theme,
+        settings=screen.settings, keep_errors=True, recorder=session.recorder, notes=screen.notes,
     )  # fmt: skip
 
 
@@ -103,17 +123,38 @@ def frame_s() -> float:
     return SSH_FRAME_S if os.environ.get("SSH_CONNECTION") else FRAME_S
 
 
-def check(glyphs: str | None, speed: float) -> GlyphSet:
-    """The glyphs to use, once everything about the terminal and the options is in order."""
+MOST_NOTES: Final = 3
+"""Lines about the file of settings that come up on the screen; more are counted."""
+
+
+def check(glyphs: str | None, theme: str | None, speed: float | None) -> ScreenChoice:
+    """How the screen is to be, once everything about the terminal and the options is in order.
+
+    What is wrong in the user's file is told, and everything else in it is in force.
+    """
+    found = read_settings()
+    settings = found.settings
     try:
-        chosen = choose_glyphs(glyphs)
+        chosen = choose_glyphs(glyphs or settings.glyphs)
     except ValueError as error:
         raise UnusableError(str(error)) from error
-    if not SPEEDS[0] <= speed <= SPEEDS[-1]:
+    if theme not in (None, *THEMES):
+        raise UnusableError(
+            f"--theme: found {shown(theme)}, allowed are {listed(THEMES, 'and')}{nearest(theme, THEMES)}"
+        )
+    if speed is not None and not SPEEDS[0] <= speed <= SPEEDS[-1]:
         raise UnusableError(f"--speed: found {speed:g}, allowed are {SPEEDS[0]:g} to {SPEEDS[-1]:g}")
     if not has_terminal():
         raise UnusableError("the screen needs a terminal; without one use: floodmark run PLAYBOOK")
-    return chosen
+    for problem in found.problems:
+        say(people(), f"note: {problem}", "yellow")
+    rest = len(found.problems) - MOST_NOTES
+    more = [f"and {rest} more: floodmark settings"] if rest > 0 else []
+    in_force = replace(settings, glyphs=glyphs or settings.glyphs, theme=theme or settings.theme)
+    return ScreenChoice(
+        chosen, cast("ThemeName", in_force.theme), settings.speed if speed is None else speed, in_force,
+        (*found.problems[:MOST_NOTES], *more),
+    )  # fmt: skip
 
 
 def has_terminal() -> bool:

@@ -14,6 +14,7 @@ from playbooks.disk import Fsync
 from tui.cli import invariants
 from tui.cli.ask_command import register as register_ask
 from tui.cli.console import BAD_INPUT, INTERRUPTED, complain, silence
+from tui.cli.settings_command import register as register_settings
 from tui.cli.why_command import register as register_why
 
 app = typer.Typer(
@@ -34,7 +35,8 @@ FsyncOption = Annotated[
     Fsync, typer.Option("--fsync", help="When what is recorded is forced to the disk: interval is about every second.")
 ]
 GlyphsOption = Annotated[str | None, typer.Option(help="Set of glyphs for the screen, such as ascii.")]
-SpeedOption = Annotated[float, typer.Option(help="Virtual seconds per second at the start.")]
+ThemeOption = Annotated[str | None, typer.Option(help="Colours of the screen: dark, light, ansi.")]
+SpeedOption = Annotated[float | None, typer.Option(help="Virtual seconds per second at the start.")]
 VaryOption = Annotated[
     list[str] | None, typer.Option("--vary", metavar="AXIS=A,B", help="Run it over these values, as in acks=1,all.")
 ]
@@ -68,7 +70,8 @@ def _screen(
     seed: SeedOption = None,
     out: OutOption = None,
     glyphs: GlyphsOption = None,
-    speed: SpeedOption = 1.0,
+    theme: ThemeOption = None,
+    speed: SpeedOption = None,
     fsync: FsyncOption = Fsync.INTERVAL,
     _show_version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
@@ -78,7 +81,7 @@ def _screen(
         return
     from tui.launch import open_live  # noqa: PLC0415
 
-    _end(lambda: open_live(playbook, seed=seed, out=out, glyphs=glyphs, speed=speed, fsync=fsync))
+    _end(lambda: open_live(playbook, seed=seed, out=out, glyphs=glyphs, theme=theme, speed=speed, fsync=fsync))
 
 
 @app.command("run")
@@ -290,7 +293,8 @@ def _export(
 def _open(
     session: Annotated[str, typer.Argument(help="Directory of a recorded session, or its id.")],
     glyphs: GlyphsOption = None,
-    speed: SpeedOption = 1.0,
+    theme: ThemeOption = None,
+    speed: SpeedOption = None,
 ) -> None:
     """Open a recorded session on the screen: it is run again, to be looked at and not to be changed.
 
@@ -298,7 +302,7 @@ def _open(
     """
     from tui.opening import open_recorded  # noqa: PLC0415
 
-    _end(lambda: open_recorded(session, glyphs=glyphs, speed=speed))
+    _end(lambda: open_recorded(session, glyphs=glyphs, theme=theme, speed=speed))
 
 
 @app.command("import")
@@ -361,6 +365,7 @@ def _groups(
 
 register_ask(app, _end)
 register_why(app, _end)
+register_settings(app, _end)
 
 
 @app.command("report")

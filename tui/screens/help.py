@@ -1,5 +1,6 @@
 """The help page: keys from the key map, the meaning of the glyphs, five words of Kafka."""
 
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from rich.cells import cell_len
@@ -13,7 +14,7 @@ from textual.style import Style as TextualStyle
 from textual.widgets import Static
 
 from tui import glyphs
-from tui.keymap import GROUPS, KEYS
+from tui.keymap import GROUPS, KEYS, Key
 from tui.theme import Look
 
 LEGEND: Final = (
@@ -49,9 +50,10 @@ class HelpScreen(ModalScreen[None]):
         Binding("escape,question_mark,q", "app.pop_screen", "close"),
     ]
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: Look, keys: Sequence[Key] = KEYS) -> None:
         super().__init__()
         self._look = look
+        self._keys = keys
 
     def compose(self) -> ComposeResult:
         """One scrolling page."""
@@ -62,7 +64,7 @@ class HelpScreen(ModalScreen[None]):
         lines: list[Content] = []
         for group, title in GROUPS.items():
             lines.append(self._heading(title))
-            lines += [self._line(key.shown, "key", key.words, 11) for key in KEYS if key.group == group]
+            lines += [self._line(key.shown, "key", key.words, 11) for key in self._keys if key.group == group]
         lines.append(self._heading("After f"))
         lines.append(self._line("letter", "key", "inject that fault at once on the broker under the cursor", 11))
         lines.append(self._line("arrows", "key", "read about another fault, aim at another broker; esc leaves", 11))

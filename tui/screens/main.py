@@ -14,7 +14,7 @@ from faults.selectors import selector_of
 from playbooks.wording import words
 from tui import glyphs
 from tui.bridge import SimBridge
-from tui.keymap import bindings
+from tui.keymap import Key, bindings
 from tui.paint import panes as paint
 from tui.screens.times import Times
 from tui.theme import Look
@@ -42,8 +42,9 @@ class MainScreen(Times):
     AUTO_FOCUS = "#matrix"
     BINDINGS: ClassVar[list[BindingType]] = bindings()
 
-    def __init__(self, bridge: SimBridge, look: Look, *, playbook: str, seed: int) -> None:
+    def __init__(self, bridge: SimBridge, look: Look, *, playbook: str, seed: int, keys: tuple[Key, ...]) -> None:
         super().__init__()
+        self.keys = keys
         self.bridge = bridge
         self.look = look
         self.playbook = playbook
@@ -75,7 +76,7 @@ class MainScreen(Times):
         yield Pane(self.control, look, title="Control plane", id="control-pane")
         yield Pane(self.lanes, look, title="Log", id="lanes-pane")
         yield Pane(self.feed, look, title="Events", id="feed-pane")
-        yield KeyBar(look)
+        yield KeyBar(look, self.keys)
         yield Pane(self.whichkey, look, title="", id="whichkey-pane")
         yield Pane(self.operations, look, title="", id="operations-pane")
         yield self.toosmall

@@ -3,6 +3,7 @@
 from textual.screen import Screen
 
 from tui.bridge import SimBridge
+from tui.keymap import KEYS, Key
 from tui.modes import mode_of, screen_class
 from tui.theme import Look
 from tui.viewmodel import side
@@ -16,6 +17,8 @@ class Pages(Screen[None]):
 
     bridge: SimBridge
     look: Look
+    keys: tuple[Key, ...] = KEYS
+    """The key map, with the keys that the user wants otherwise."""
     toosmall: LineGrid[side.SideRow]
     finding = 0
     """Number of the finding that was looked at last, 0: none."""
@@ -91,4 +94,11 @@ class Pages(Screen[None]):
         """Keys and glyphs."""
         from tui.screens.help import HelpScreen  # noqa: PLC0415
 
-        self.app.push_screen(HelpScreen(self.look))
+        self.app.push_screen(HelpScreen(self.look, self.keys))
+
+    def action_settings(self) -> None:
+        """Colours, glyphs, speed, and the file that keeps them."""
+        from tui.screens.settings import SettingsScreen  # noqa: PLC0415
+
+        if not self.toosmall.display:
+            self.app.push_screen(SettingsScreen(self.look, self.bridge))
