@@ -64,6 +64,7 @@ KEYS: Final = (
         for mode in MODES
     ),
     Key("export", "E", "E", "app.export", "write a playbook of the session so far, beside its recording", "program"),
+    Key("command", "colon", ":", "command", "type a command, such as crash b2 8s; tab completes", "program"),
     Key("settings", "S", "S", "settings", "settings: colours, glyphs, speed; and the file that keeps them", "program"),
     Key("help", "question_mark", "?", "help", "this help", "program", "help"),
     Key("palette", "ctrl+p", "^p", "app.command_palette", "all commands by name", "program", "commands"),

@@ -16,7 +16,7 @@ from tui import glyphs
 from tui.bridge import SimBridge
 from tui.keymap import Key, bindings
 from tui.paint import panes as paint
-from tui.screens.times import Times
+from tui.screens.commanded import Commanded
 from tui.theme import Look
 from tui.viewmodel import control, side, status
 from tui.viewmodel.fault_sheet import Room
@@ -36,7 +36,7 @@ LANES_LEGEND: Final = (
 )
 
 
-class MainScreen(Times):
+class MainScreen(Commanded):
     """Matrix, lanes, feed, side panes, status and keys over one session."""
 
     AUTO_FOCUS = "#matrix"

@@ -19,7 +19,7 @@ from tui.widgets.panes import ModeBar, Status
 
 THROUGH = ("time", "mode")
 """Groups of keys that are the main screen's on every mode."""
-THROUGH_TOO = ("finding", "finding_before", "settings", "help")
+THROUGH_TOO = ("finding", "finding_before", "command", "settings", "help")
 """Ids of further ones."""
 
 
