@@ -137,6 +137,9 @@ class FloodmarkApp(App[None]):
     def frame(self) -> float | None:
         """One frame; seconds until the next, None while nothing moves."""
         done = self.bridge.frame()
+        for text, good in self.bridge.fired:
+            self.main.toast(text, "information" if good else "warning")
+        self.bridge.fired.clear()
         if done.paint:
             self.frames += 1
             self.main.present()

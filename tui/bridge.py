@@ -15,9 +15,11 @@ from typing import Final
 
 from cluster_model.views import ClusterView
 from faults.action import Action
+from faults.fault import FaultError
 from playbooks.looking_back import LookingBack
 from playbooks.reopening import Reopened
 from playbooks.session import Session
+from playbooks.wording import words
 from tui.frameclock import FrameClock
 from tui.viewmodel.chronicle import Chronicle
 from tui.viewmodel.feed import Feed, Happened
@@ -74,6 +76,10 @@ class SimBridge:
         self.stopped_at_loss = False
         """Whether it just has."""
         self.rates: dict[str, float] = {}
+        self.queued: tuple[Action, ...] = ()
+        """What is done as soon as time goes on."""
+        self.fired: list[tuple[str, bool]] = []
+        """What came of what was queued, and whether it was done: for whoever tells it, and takes it out."""
         self.ran_out = False
         """Whether the last search for a notable event found none."""
         self.shows_internal = False
@@ -114,10 +120,11 @@ class SimBridge:
         now = self.clock.now()
         elapsed = min(max(now - self._last, 0.0), LONGEST_FRAME_S)
         self._last = now
+        if not self.seeking and (self.paused or self.ended):
+            return Frame(False, None)
+        self._fire()
         if self.seeking:
             self._seek(now)
-        elif self.paused or self.ended:
-            return Frame(False, None)
         else:
             self._play(now, elapsed)
         if self._behind and not self.paused and now - self._painted < BEHIND_PAINT_S:
@@ -169,6 +176,7 @@ class SimBridge:
             self.session.one_event_on()
             self.look()
             return True
+        self._fire()
         due = self.session.cluster.next_event_us()
         if due < 0 or self.ended:
             return False
@@ -253,6 +261,27 @@ class SimBridge:
             return self.session.act(action)
         finally:
             self.look()
+
+    def queue(self, action: Action) -> None:
+        """Have an action done as soon as time goes on.
+
+        Raises:
+            FaultError: nothing can be changed in what is looked at.
+        """
+        if self.session.in_past or self.session.recorded is not None:
+            raise FaultError("only the present of a live session can be changed")
+        self.queued = (*self.queued, action)
+
+    def _fire(self) -> None:
+        """Do what was queued, in its order, at the instant at which time stood."""
+        if self.session.in_past:
+            return
+        queued, self.queued = self.queued, ()
+        for action in queued:
+            try:
+                self.fired.append((self.session.act(action), True))
+            except FaultError as error:
+                self.fired.append((f"refused: {words(action)}: {error}", False))
 
     def _listen(self) -> None:
         fresh = self.session.drain()

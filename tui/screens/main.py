@@ -10,13 +10,12 @@ from faults.action import Action
 from faults.catalogue import CATALOGUE
 from faults.fault import Expectation, FaultError
 from faults.operations import OPERATIONS, Operation
-from faults.selectors import selector_of
 from playbooks.wording import words
 from tui import glyphs
 from tui.bridge import SimBridge
 from tui.keymap import Key, bindings
 from tui.paint import panes as paint
-from tui.screens.commanded import Commanded
+from tui.screens.injecting import Injecting
 from tui.theme import Look
 from tui.viewmodel import control, side, status
 from tui.viewmodel.fault_sheet import Room
@@ -36,7 +35,7 @@ LANES_LEGEND: Final = (
 )
 
 
-class MainScreen(Commanded):
+class MainScreen(Injecting):
     """Matrix, lanes, feed, side panes, status and keys over one session."""
 
     AUTO_FOCUS = "#matrix"
@@ -140,7 +139,7 @@ class MainScreen(Commanded):
         self.feed.show(bridge.feed.lines(self.feed.size.height, self.feed.size.width))
         if self.clients.size.width:
             self.clients.show(side.clients(view, bridge.rates, bridge.session.client_books))
-            self.faults.show(side.faults(view, self.faults.size.height))
+            self.faults.show(side.faults(view, self.faults.size.height, bridge.queued))
             self.replica.show(side.replica(view, partition, broker))
         if self.control.size.width:
             self.control.show(control.rows(view))
@@ -153,6 +152,7 @@ class MainScreen(Commanded):
         running = status.Running(
             self.playbook, self.seed, bridge.paused, bridge.seeking, bridge.ended, bridge.speed, bridge.real_speed,
             recorded=bridge.at_end is not None, present_us=bridge.session.present_us if bridge.session.in_past else -1,
+            queued=len(bridge.queued),
         )  # fmt: skip
         return status.build(bridge.view, running, width), control.bar(bridge.view, width)
 
@@ -234,9 +234,7 @@ class MainScreen(Commanded):
 
     def inject(self, name: str, node: int) -> None:
         """Inject a fault on a node, now; a refusal is a toast with its reason."""
-        client = next((each.name for each in self.bridge.view.clients if each.node == node), "")
-        target = self.bridge.session.board.own_target(name, node) or selector_of(node, client)
-        self.do(Action("inject", name, target, for_us=CATALOGUE[name].usual_for_us))
+        self.do(Action("inject", name, self.aimed(name, node), for_us=CATALOGUE[name].usual_for_us))
 
     def do(self, action: Action) -> None:
         """Act, and say what came of it."""
@@ -306,7 +304,7 @@ class MainScreen(Commanded):
     def on_which_key_chosen(self, message: WhichKey.Chosen) -> None:
         """Second letter: act."""
         target = self.target
-        self._close_sheet()
+        self.close_sheet()
         if isinstance(message.choice, Operation):
             self.do(self._usual(message.choice.name))
         else:
@@ -330,7 +328,7 @@ class MainScreen(Commanded):
 
     def on_which_key_closed(self) -> None:
         """Escape."""
-        self._close_sheet()
+        self.close_sheet()
 
     def on_which_key_aimed(self, message: WhichKey.Aimed) -> None:
         """Aim at another node; the cursor goes with it as long as that is a broker."""
@@ -346,11 +344,7 @@ class MainScreen(Commanded):
         if self.sheet is self.operations and partitions:
             name = f"{partitions[self.matrix.cursor[0]].name}, {name}"
         built = self.sheet.present(name, self, Room(self.size.width - 2, self.size.height))
-        arrows = f"arrows: other one, other node {glyphs.NOTHING} " if self.size.width >= 90 else ""
-        pane.caption(
-            f"{built.title} {glyphs.NOTHING} time goes on" if not self.bridge.paused else built.title,
-            f"letter acts at once {glyphs.NOTHING} {arrows}enter: the marked one {glyphs.NOTHING} esc",
-        )
+        pane.caption(f"{built.title}{self.queue_words()}", self.sheet.keys_words(self.size.width))
         self._place_sheet()
 
     def _place_sheet(self) -> None:
@@ -359,7 +353,8 @@ class MainScreen(Commanded):
         pane.styles.offset = (0, max(0, self.size.height - 1 - height))
         pane.styles.width, pane.styles.height = self.size.width, height
 
-    def _close_sheet(self) -> None:
+    def close_sheet(self) -> None:
+        """Put it away; whoever opens the next one aims at the broker under the cursor."""
         self._aim = -1
         self._sheet_pane().display = False
         self.set_focus(self.matrix)

@@ -181,7 +181,7 @@ def _spelled(text: str, place: Place) -> str:
     found = [each.text for each in words(pieces(text)[0], text)]
     if not found or true_verb(found[0]) in ("heal", "after", "when"):
         return text
-    verb, rest = found[0], [_node(word, place) for word in found[1:]]
+    verb, rest = found[0], [node(word, place) for word in found[1:]]
     if true_verb(verb) not in FAULTS:
         return " ".join([verb, *rest])
     if len(rest) > 1 and _ENDING.fullmatch(rest[-1]) and rest[-2] != "for":
@@ -193,7 +193,8 @@ def _spelled(text: str, place: Place) -> str:
     return " ".join([verb, *rest])
 
 
-def _node(word: str, place: Place) -> str:
+def node(word: str, place: Place) -> str:
+    """A word with the short form of a node or a client written out."""
     short = _NODE.fullmatch(word)
     if short is not None:
         return f"{NODES[short[1]]}({int(short[2])})"
