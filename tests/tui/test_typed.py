@@ -80,7 +80,7 @@ def test_other_commands(text, found):
     ("text", "words"),
     [
         ("", "found nothing, allowed is a fault, an operation, heal, go, speed or what a key does"),
-        ("crsh b1", "found 'crsh', which is no command (did you mean 'crash'?); tab shows what there is"),
+        ("crsh b1", "found 'crsh', which is no command (did you mean 'crash'?); see: floodmark faults"),
         ("crash b9", "target: found broker 9, allowed are the cluster's brokers 1, 2 or 3"),
         ("crash nobody", "target: "),
         ("lag b1 latancy=3s", "latancy: found an unknown key 'latancy' (did you mean 'latency'?)"),

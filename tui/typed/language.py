@@ -126,7 +126,7 @@ def read_line(text: str, place: Place) -> Typed:
     if true_verb(name) not in VERBS:
         if name in _PRESSED:
             return _alone(name, rest, Press(name))
-        raise TypedError(f"found {shown(name)}, which is no command{nearest(name, NAMES)}; tab shows what there is")
+        raise TypedError(f"found {shown(name)}, which is no command{nearest(name, NAMES)}; see: floodmark faults")
     return Act(_actions(line, place))
 
 
