@@ -88,7 +88,7 @@ def open_live(
     if app.failure is not None:
         return keep(app.failure, recorder)
     try:
-        result = _seal(session)
+        result = seal(session)
     except KeyboardInterrupt:
         recorder.close()
         say(people(), f"sealing interrupted; the events so far can be read\nsession  {recorder.path}")
@@ -162,7 +162,7 @@ def has_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _seal(session: Session) -> Result:
+def seal(session: Session) -> Result:
     """Settle, close the books, write the recording; says how far it is when it takes a while."""
     with Telling(people()) as telling:
         session.settle()
