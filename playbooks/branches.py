@@ -15,7 +15,7 @@ from playbooks.layout import Origin
 from playbooks.looking_back import LookingBack
 from playbooks.recorder import Recorder, RecordingError
 from playbooks.reopening import Reopened
-from playbooks.session import SETTLE, Session
+from playbooks.session import SETTLE, TAKE_OVER, Session
 from playbooks.timeline import BUDGET, Deed, Place, place_of, stand
 from playbooks.wording import words
 
@@ -123,6 +123,9 @@ class Growing:
         if deed.verb == SETTLE:
             self.branch.session.timeline.settle()
             return
+        if deed.verb == TAKE_OVER:
+            self.branch.session.take_over()
+            return
         try:
             self.branch.session.act(deed.action)
         except FaultError:
@@ -178,7 +181,7 @@ class Branches:
         if again:
             self.switch(again[0])
             return None
-        growing = self._grow(place, deeds[:last], f"without {_named(deeds[last].action)}", None)
+        growing = self._grow(place, deeds[:last], f"without {_done(deeds[last])}", None)
         growing.branch.undoes = here
         return growing
 
@@ -262,6 +265,10 @@ class Branches:
 
 def _named(action: Action) -> str:
     return words(action).removeprefix("inject ")
+
+
+def _done(deed: Deed) -> str:
+    return "taking over" if deed.verb == TAKE_OVER else _named(deed.action)
 
 
 def _another(session: Session, recorder: Recorder | None) -> Session:

@@ -88,7 +88,7 @@ class LookingBack:
         if self.recorded is not None:
             raise FaultError("this is a recording: its steps went as they went")
         if self._past is not None:
-            raise FaultError(f"this is the past, where nothing can be changed; {self._way_back}: back to the present")
+            raise FaultError("this is the past, where the steps went as they went: take over in the present")
         return self.timeline.take_over()
 
     def drain(self) -> list[Event]:

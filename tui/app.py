@@ -16,10 +16,15 @@ from textual.screen import Screen
 from playbooks.recorder import Recorder
 from tui.bridge import SimBridge
 from tui.glyphs import GlyphSet
+from tui.keymap import key_of
 from tui.screens.live import LiveScreen
 from tui.screens.main import MainScreen
 from tui.screens.times import Wake
-from tui.theme import Look, textual_theme
+from tui.settings.remapping import remapped
+from tui.settings.schema import Settings
+from tui.theme import Look, ThemeName, textual_name, textual_themes
+from tui.widgets.linegrid import LineGrid
+from tui.widgets.panes import Pane
 from tui.wish import Wish
 
 if TYPE_CHECKING:
@@ -67,6 +72,7 @@ class FloodmarkApp(App[None]):
     COMMAND_PALETTE_BINDING = "ctrl+p"
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_faults, _keys, _findings, _times}
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+p", "command_palette", "commands", id="palette", show=False, priority=True),
         Binding("ctrl+q", "leave", "quit", id="quit", show=False, priority=True),
         Binding("E", "export", "export", id="export", show=False),
         Binding("ctrl+t", "tour", "the tour", id="tour", show=False),
@@ -80,12 +86,15 @@ class FloodmarkApp(App[None]):
         playbook: str,
         seed: int,
         glyphs: GlyphSet = "unicode",
+        theme: ThemeName = "dark",
+        settings: Settings | None = None,
         keep_errors: bool = False,
         notes: Sequence[str] = (),
         recorder: Recorder | None = None,
     ) -> None:
         """``keep_errors``: leave with :data:`FAILED` and the error in :attr:`failure`, instead of printing it.
 
+        ``settings`` are the user's, of which the keys count here: what else they say was chosen between by then.
         ``notes`` are told at the beginning; ``recorder`` is the one that writes the session down.
         """
         # Without colour the terminal's own two colours are all there is; Textual's grey stand-in is still a colour.
@@ -107,11 +116,30 @@ class FloodmarkApp(App[None]):
         self._end_told = False
         self._keep_errors = keep_errors
         self._wake = asyncio.Event()
-        self.look = Look(colour=not self.no_color, glyphs=glyphs)
-        self.main = MainScreen(bridge, self.look, playbook=playbook, seed=seed)
-        self.register_theme(textual_theme())
-        self.theme = "floodmark"
+        self.look = Look(colour=not self.no_color, glyphs=glyphs, theme=theme)
+        self.settings = settings or Settings()
+        keys = remapped(self.settings.keys)
+        self.set_keymap({name: ",".join(own) for name, own in self.settings.keys.items()})
+        self.main = MainScreen(bridge, self.look, playbook=playbook, seed=seed, keys=keys)
+        for each in textual_themes():
+            self.register_theme(each)
+        self.theme = textual_name(theme)
         self.set_class(glyphs == "ascii", "-ascii")
+
+    def set_look(self, look: Look) -> None:
+        """Draw everything in another look from now on, the pages that are open too."""
+        self.look = look
+        self.set_class(look.glyphs == "ascii", "-ascii")
+        self.theme = textual_name(look.theme)
+        self.refresh_css(animate=False)  # of every screen, also where the theme is the same and only the glyphs are not
+        for screen in self.screen_stack:
+            if isinstance(screen, MainScreen | LiveScreen):
+                screen.look = look
+            for pane in screen.query(Pane):
+                pane.set_look(look)
+            for grid in screen.query(LineGrid):
+                grid.set_look(look)
+        self.main.present()
 
     def get_default_screen(self) -> Screen[None]:
         """The main screen is the only one underneath."""
@@ -133,6 +161,9 @@ class FloodmarkApp(App[None]):
     def frame(self) -> float | None:
         """One frame; seconds until the next, None while nothing moves."""
         done = self.bridge.frame()
+        for text, good in self.bridge.fired:
+            self.main.toast(text, "information" if good else "warning")
+        self.bridge.fired.clear()
         if done.paint:
             self.frames += 1
             self.main.present()
@@ -145,7 +176,11 @@ class FloodmarkApp(App[None]):
             self.main.tell_news()
         if self.bridge.stopped_at_loss:
             self.bridge.stopped_at_loss = False
-            self.main.toast("paused: an acknowledged record went missing; n tells why", "warning", seconds=NOTE_S)
+            self.main.toast(
+                f"paused: an acknowledged record went missing; {key_of('finding', self.main.keys)} tells why",
+                "warning",
+                seconds=NOTE_S,
+            )
         if self.bridge.ended and not self._end_told and self.bridge.at_end is not None:
             self._end_told = True
             self.main.toast(self.bridge.at_end(), seconds=NOTE_S)
@@ -195,7 +230,7 @@ class FloodmarkApp(App[None]):
 
     def action_hint(self) -> None:
         """Ctrl+c is for copying in many terminals; it does not kill a session."""
-        self.main.toast("ctrl+q quits and seals the session")
+        self.main.toast(f"{key_of('quit', self.main.keys).replace('^', 'ctrl+')} quits and seals the session")
 
     async def _drive(self) -> None:
         """Frames, as the bridge asks for them."""

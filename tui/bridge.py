@@ -15,9 +15,11 @@ from typing import Any, Final
 
 from cluster_model.views import ClusterView
 from faults.action import Action
+from faults.fault import FaultError
 from playbooks.branches import Branches
 from playbooks.reopening import Reopened
 from playbooks.session import Session
+from playbooks.wording import words
 from tui.branching import Branching
 from tui.frameclock import FrameClock
 from tui.slices import BATCH, SLICE_S
@@ -69,6 +71,10 @@ class SimBridge(Branching):
         self.stopped_at_loss = False
         """Whether it just has."""
         self.rates: dict[str, float] = {}
+        self.queued: tuple[Action, ...] = ()
+        """What is done as soon as time goes on."""
+        self.fired: list[tuple[str, bool]] = []
+        """What came of what was queued, and whether it was done: for whoever tells it, and takes it out."""
         self.ran_out = False
         """Whether the last search for a notable event found none."""
         self.shows_internal = False
@@ -112,12 +118,15 @@ class SimBridge(Branching):
         if self.growing is not None:
             self._grow(now + SLICE_S)
             return Frame(True, BEHIND_REST_S)
-        if self.companion is not None and self.companion.lags:
+        lags = self.companion is not None and self.companion.lags
+        if not lags and not self.seeking and (self.paused or self.ended):
+            return Frame(False, None)
+        if not lags:
+            self._fire()
+        if lags:
             pass  # it comes first
         elif self.seeking:
             self._seek(now)
-        elif self.paused or self.ended:
-            return Frame(False, None)
         else:
             self._play(now, elapsed)
         if not self._abreast(now + SLICE_S):
@@ -172,6 +181,7 @@ class SimBridge(Branching):
             self._abreast(self.clock.now() + SLICE_S)
             self.look()
             return True
+        self._fire()
         due = self.session.cluster.next_event_us()
         if due < 0 or self.ended:
             return False
@@ -272,6 +282,27 @@ class SimBridge(Branching):
             return self.session.take_over()
         finally:
             self.look()
+
+    def queue(self, action: Action) -> None:
+        """Have an action done as soon as time goes on.
+
+        Raises:
+            FaultError: nothing can be changed in what is looked at.
+        """
+        if self.session.in_past or self.session.recorded is not None:
+            raise FaultError("only the present of a live session can be changed")
+        self.queued = (*self.queued, action)
+
+    def _fire(self) -> None:
+        """Do what was queued, in its order, at the instant at which time stood."""
+        if self.session.in_past:
+            return
+        queued, self.queued = self.queued, ()
+        for action in queued:
+            try:
+                self.fired.append((self.session.act(action), True))
+            except FaultError as error:
+                self.fired.append((f"refused: {words(action)}: {error}", False))
 
     def _listen(self) -> None:
         fresh = self.session.drain()

@@ -7,7 +7,7 @@ from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 from cluster_model.checker.findings import Finding
 from faults.catalogue import CATALOGUE
-from tui.keymap import KEYS
+from tui.keymap import KEYS, Key
 from tui.screens.main import MainScreen
 from tui.viewmodel.autopsy_page import headline
 
@@ -64,18 +64,21 @@ class KeyProvider(Provider):
 
     async def discover(self) -> Hits:
         """Those on the bar."""
-        for key in KEYS:
+        for key in self._keys():
             if key.bar and key.id != "palette":
                 yield DiscoveryHit(key.words, lambda action=key.action: self._press(action), help=f"key {key.shown}")
 
     async def search(self, query: str) -> Hits:
         """Keys whose words match."""
         matcher = self.matcher(query)
-        for key in KEYS:
+        for key in self._keys():
             score = matcher.match(key.words)
             if score > 0 and key.id != "palette":
                 run = lambda action=key.action: self._press(action)  # noqa: E731
                 yield Hit(score, matcher.highlight(key.words), run, help=f"key {key.shown}")
+
+    def _keys(self) -> tuple[Key, ...]:
+        return self.screen.keys if isinstance(self.screen, MainScreen) else KEYS
 
     def _press(self, action: str) -> None:
         screen = self.screen

@@ -18,7 +18,7 @@ def seal_all(branches: Branches) -> int:
     for number, branch in enumerate(branches):
         which = f"branch {branch.letter}" if len(branches) > 1 else "the session"
         try:
-            result = _seal(branch.live, which)
+            result = seal(branch.live, which)
         except KeyboardInterrupt:
             _interrupted([*branches][number:])
             return INTERRUPTED
@@ -46,7 +46,7 @@ def _interrupted(left: list[Branch]) -> None:
     say(people(), "\n".join(["sealing interrupted; the events so far can be read", *paths]))
 
 
-def _seal(session: Session, which: str) -> Result:
+def seal(session: Session, which: str = "the session") -> Result:
     """Settle, close the books, write the recording; says how far it is when it takes a while."""
     with Telling(people()) as telling:
         session.settle()

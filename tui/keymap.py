@@ -1,5 +1,6 @@
 """Every key of the screen, once: bindings, the bar at the bottom, the help page and the manual are made from this."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -73,6 +74,8 @@ KEYS: Final = (
     ),
     Key("export", "E", "E", "app.export", "write a playbook of the session so far, beside its recording", "program"),
     Key("tour", "ctrl+t", "^t", "app.tour", "leave the tour, or go on with it", "program"),
+    Key("command", "colon", ":", "command", "type a command, such as crash b2 8s; tab completes", "program"),
+    Key("settings", "S", "S", "settings", "settings: colours, glyphs, speed; and the file that keeps them", "program"),
     Key("help", "question_mark", "?", "help", "this help", "program", "help"),
     Key("palette", "ctrl+p", "^p", "app.command_palette", "all commands by name", "program", "commands"),
     Key("quit", "ctrl+q", "^q", "app.leave", "quit: seal the session, name it and its report", "program", "quit"),
@@ -81,8 +84,13 @@ KEYS: Final = (
 GROUPS: Final = {"time": "Time", "act": "Act", "look": "Look", "mode": "Modes", "program": "Program"}
 
 
+def key_of(name: str, keys: Sequence[Key] = KEYS) -> str:
+    """How the screen writes the key of an action."""
+    return next(key.shown for key in keys if key.id == name)
+
+
 def bindings() -> list[BindingType]:
-    """The bindings of the main screen; the program's own belong to the app."""
+    """The bindings of the main screen; the program's own belong to the app. Other keys are laid over them there."""
     return [
         Binding(key.keys, key.action, key.words, id=key.id, show=False)
         for key in KEYS

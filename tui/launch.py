@@ -2,27 +2,32 @@
 
 import os
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from cluster_model.errors import ModelError
 from playbooks.branches import Branches
 from playbooks.disk import Fsync
 from playbooks.loader import PlaybookError
+from playbooks.problems import listed, nearest, shown
 from playbooks.recorder import Recorder, RecordingError
 from playbooks.session import Session
 from tui.cli.chosen import choose
-from tui.cli.console import BAD_INPUT, complain, complain_of
+from tui.cli.console import BAD_INPUT, complain, complain_of, people, say
 from tui.cli.crash import keep
 from tui.farewell import let_go, seal_all
 from tui.glyphs import GlyphSet
 from tui.glyphs import choose as choose_glyphs
-from tui.program import Settings, perform
+from tui.program import Asked, perform
+from tui.settings.reading import read_settings
+from tui.settings.schema import THEMES, Settings
 from tui.viewmodel.words import SPEEDS
 from tui.wish import PLAYBOOK, SESSION, Left, Wish
 
 if TYPE_CHECKING:
     from tui.app import FloodmarkApp
+    from tui.theme import ThemeName
 
 SANDBOX: Final = "sandbox"
 """The bundled playbook that opens when nobody names one."""
@@ -36,33 +41,46 @@ class UnusableError(Exception):
     """Bad input: the text says what was found and what is allowed."""
 
 
+@dataclass(frozen=True, slots=True)
+class ScreenChoice:
+    """How the screen is to be: what was typed, else what the user's settings say."""
+
+    glyphs: GlyphSet
+    theme: "ThemeName"
+    speed: float
+    settings: Settings
+    notes: tuple[str, ...] = ()
+    """What is wrong with the file of settings."""
+
+
 def open_live(
     playbook_path: str | None,
     *,
     seed: int | None,
     out: Path | None,
     glyphs: str | None,
-    speed: float,
+    speed: float | None,
+    theme: str | None = None,
     fsync: Fsync = Fsync.INTERVAL,
 ) -> int:
     """Open a live session on the screen; returns the exit code of the program.
 
     ``playbook_path`` is a file or the name of a bundled playbook, ``None`` for the sandbox; ``out`` the directory that
-    holds sessions. 0: left and sealed; 2: bad input, told on stderr; 70: something broke inside, the session is kept;
-    128 + n: told to stop by signal n, sealed all the same; 130: sealing was interrupted, the session can be read.
+    holds sessions; options of the screen that are ``None`` are as the user's settings have them. 0: left and sealed;
+    2: bad input, told on stderr; 70: something broke inside, the session is kept; 128 + n: told to stop by signal n,
+    sealed all the same; 130: sealing was interrupted, the session can be read.
     """
-    return perform(Wish(PLAYBOOK, playbook_path or SANDBOX, seed), Settings(out, glyphs, speed, fsync))
+    return perform(Wish(PLAYBOOK, playbook_path or SANDBOX, seed), Asked(out, glyphs, theme, speed, fsync))
 
 
-def play(wish: Wish, settings: Settings, back: Wish | None) -> Left:
+def play(wish: Wish, asked: Asked, back: Wish | None) -> Left:
     """Open the playbook that is wished for, and seal its session when it is left; ``back`` leads to what was before."""
-    seed, speed = wish.seed, settings.speed
     try:
-        chosen_glyphs = check(settings.glyphs, speed)
-        chosen = choose(wish.text, seed, {})
+        screen = check(asked.glyphs, asked.theme, asked.speed)
+        chosen = choose(wish.text, wish.seed, {})
         if chosen.playbook.spec.manual:
             raise UnusableError(f"{chosen.playbook.path}: a manual playbook stands still; play it with: floodmark run")
-        recorder = Recorder(settings.parent, live=True, fsync=settings.fsync)
+        recorder = Recorder(asked.parent, live=True, fsync=asked.fsync)
         session = Session.start(chosen.playbook, seed=chosen.seed, recorder=recorder, open_ended=True)
     except PlaybookError as error:
         complain_of(error)
@@ -71,8 +89,8 @@ def play(wish: Wish, settings: Settings, back: Wish | None) -> Left:
         complain(str(error))
         return Left(BAD_INPUT)
     branches = Branches(session)
-    app = make_app(session, branches=branches, glyphs=chosen_glyphs, speed=speed)
-    app.back, app.sessions = back, settings.parent
+    app = make_app(session, screen, branches)
+    app.back, app.sessions = back, asked.parent
     if session.playbook.name == TOUR:
         app.begin_tour()
     app.run()
@@ -89,16 +107,17 @@ def play(wish: Wish, settings: Settings, back: Wish | None) -> Left:
     return Left(keep(app.failure, branches.current.recorder))
 
 
-def make_app(session: Session, *, glyphs: GlyphSet, speed: float, branches: Branches | None = None) -> "FloodmarkApp":
+def make_app(session: Session, screen: ScreenChoice, branches: Branches | None = None) -> "FloodmarkApp":
     """The app over a session, in real time; ``branches`` takes those that begin there."""
     from tui.app import FloodmarkApp  # noqa: PLC0415 - bad input is told without waiting for Textual
     from tui.bridge import SimBridge  # noqa: PLC0415
     from tui.frameclock import WallClock  # noqa: PLC0415
 
-    bridge = SimBridge(branches or session, WallClock(), speed=speed, frame_s=frame_s())
+    bridge = SimBridge(branches or session, WallClock(), speed=screen.speed, frame_s=frame_s())
+    bridge.stops_at_loss = screen.settings.autopause
     return FloodmarkApp(
-        bridge, playbook=session.playbook.name, seed=session.cluster.seed, glyphs=glyphs, keep_errors=True,
-        recorder=session.recorder,
+        bridge, playbook=session.playbook.name, seed=session.cluster.seed, glyphs=screen.glyphs, theme=screen.theme,
+        settings=screen.settings, keep_errors=True, recorder=session.recorder, notes=screen.notes,
     )  # fmt: skip
 
 
@@ -109,17 +128,38 @@ def frame_s() -> float:
     return SSH_FRAME_S if os.environ.get("SSH_CONNECTION") else FRAME_S
 
 
-def check(glyphs: str | None, speed: float) -> GlyphSet:
-    """The glyphs to use, once everything about the terminal and the options is in order."""
+MOST_NOTES: Final = 3
+"""Lines about the file of settings that come up on the screen; more are counted."""
+
+
+def check(glyphs: str | None, theme: str | None, speed: float | None) -> ScreenChoice:
+    """How the screen is to be, once everything about the terminal and the options is in order.
+
+    What is wrong in the user's file is told, and everything else in it is in force.
+    """
+    found = read_settings()
+    settings = found.settings
     try:
-        chosen = choose_glyphs(glyphs)
+        chosen = choose_glyphs(glyphs or settings.glyphs)
     except ValueError as error:
         raise UnusableError(str(error)) from error
-    if not SPEEDS[0] <= speed <= SPEEDS[-1]:
+    if theme not in (None, *THEMES):
+        raise UnusableError(
+            f"--theme: found {shown(theme)}, allowed are {listed(THEMES, 'and')}{nearest(theme, THEMES)}"
+        )
+    if speed is not None and not SPEEDS[0] <= speed <= SPEEDS[-1]:
         raise UnusableError(f"--speed: found {speed:g}, allowed are {SPEEDS[0]:g} to {SPEEDS[-1]:g}")
     if not has_terminal():
         raise UnusableError("the screen needs a terminal; without one use: floodmark run PLAYBOOK")
-    return chosen
+    for problem in found.problems:
+        say(people(), f"note: {problem}", "yellow")
+    rest = len(found.problems) - MOST_NOTES
+    more = [f"and {rest} more: floodmark settings"] if rest > 0 else []
+    in_force = replace(settings, glyphs=glyphs or settings.glyphs, theme=theme or settings.theme)
+    return ScreenChoice(
+        chosen, cast("ThemeName", in_force.theme), settings.speed if speed is None else speed, in_force,
+        (*found.problems[:MOST_NOTES], *more),
+    )  # fmt: skip
 
 
 def has_terminal() -> bool:

@@ -11,12 +11,13 @@ from tui.wish import PLAYBOOK, SESSION, WELCOME, Left, Wish
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class Asked:
     """What was asked for on the command line; it holds for everything that is opened."""
 
     out: Path | None
     glyphs: str | None
-    speed: float
+    theme: str | None
+    speed: float | None
     fsync: Fsync = Fsync.INTERVAL
 
     @property
@@ -28,7 +29,7 @@ class Settings:
 class Opener(Protocol):
     """Opens what is wished for, and returns when it is left; ``back`` leads to what was on the screen before."""
 
-    def __call__(self, wish: Wish, settings: Settings, back: Wish | None) -> Left:
+    def __call__(self, wish: Wish, asked: Asked, back: Wish | None) -> Left:
         """See above."""
 
 
@@ -40,12 +41,12 @@ _OPENERS: Final = {
 """Kind of wish → who grants it, read when it is first wanted."""
 
 
-def perform(wish: Wish, settings: Settings) -> int:
+def perform(wish: Wish, asked: Asked) -> int:
     """Grant a wish and those that follow from it; returns the exit code of the program, that of the last."""
     back: Wish | None = None
     while True:
         module, name = _OPENERS[wish.kind]
-        left = cast("Opener", getattr(import_module(module), name))(wish, settings, back)
+        left = cast("Opener", getattr(import_module(module), name))(wish, asked, back)
         if left.wish is None:
             return left.code
         wish, back = left.wish, left.back

@@ -8,31 +8,31 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 
 from tui import glyphs
-from tui.theme import Look, textual_theme
+from tui.theme import Look, textual_name, textual_themes
 from tui.viewmodel import gallery
 from tui.viewmodel.row import Row, first_shown, fitted
 from tui.widgets.rows import Rows
 from tui.wish import PLAYBOOK, WELCOME, Left, Wish
 
 if TYPE_CHECKING:
-    from tui.program import Settings
+    from tui.program import Asked
 
 KEYS_WORDS: Final = f"↑ ↓ choose {glyphs.NOTHING} enter open {glyphs.NOTHING} t tour {glyphs.NOTHING} s sandbox"
 LEAVE_WORDS: Final = f"{KEYS_WORDS} {glyphs.NOTHING} q quit"
 BACK_WORDS: Final = f"↑ ↓ choose {glyphs.NOTHING} enter open {glyphs.NOTHING} esc back {glyphs.NOTHING} q quit"
 
 
-def welcome(_wish: Wish, settings: "Settings", _back: Wish | None) -> Left:
+def welcome(_wish: Wish, asked: "Asked", _back: Wish | None) -> Left:
     """Show the page; leaving it without a choice ends the program."""
     from tui.cli.console import BAD_INPUT, complain  # noqa: PLC0415 - only where something is wrong
     from tui.launch import UnusableError, check  # noqa: PLC0415
 
     try:
-        chosen = check(settings.glyphs, settings.speed)
+        chosen = check(asked.glyphs, asked.theme, asked.speed)
     except UnusableError as error:
         complain(str(error))
         return Left(BAD_INPUT)
-    app = WelcomeApp(Look(colour="NO_COLOR" not in os.environ, glyphs=chosen), settings.parent)
+    app = WelcomeApp(Look(colour="NO_COLOR" not in os.environ, glyphs=chosen.glyphs, theme=chosen.theme), asked.parent)
     wish = app.run()
     return Left(app.return_code or 0, wish, Wish(WELCOME))
 
@@ -64,8 +64,9 @@ class WelcomeApp(App[Wish]):
         self._at = self._first = self._top = 0
         self._said = ""
         """Why the session that was chosen cannot be looked at."""
-        self.register_theme(textual_theme())
-        self.theme = "floodmark"
+        for each in textual_themes():
+            self.register_theme(each)
+        self.theme = textual_name(look.theme)
 
     def compose(self) -> ComposeResult:
         """One page."""

@@ -165,6 +165,28 @@ def test_undo_is_a_branch_without_the_last_action_and_redo_goes_back():
         branches.redo()
 
 
+def test_a_session_that_was_taken_over_branches_too_and_taking_over_is_undone():
+    branches = Branches(start())
+    session = branches.current.session
+    session.advance(SECOND // 4)
+    session.take_over()
+    session.advance(SECOND)
+    assert branches.current.live.cluster.query.under_replicated() == 0
+    growing = branches.fork()
+    while not growing.on(1_000):
+        pass
+    branches.arrive()
+    assert branches.current.live.cluster.digest() == session.cluster.digest()
+    undone = branches.undo()
+    assert undone is not None
+    while not undone.on(1_000):
+        pass
+    branches.arrive()
+    assert branches.current.began == "without taking over"
+    branches.current.session.advance(SECOND)
+    assert branches.current.live.board.active() != ()
+
+
 def test_what_is_undone_again_is_there_already_unless_it_went_on():
     branches = lived()
     branches.undo()

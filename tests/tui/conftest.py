@@ -6,8 +6,9 @@ GOLDENS = Path(__file__).parent / "goldens"
 
 
 @pytest.fixture(autouse=True)
-def plain_terminal(monkeypatch):
-    """The same terminal for every test, whatever this one is."""
+def plain_terminal(monkeypatch, tmp_path):
+    """The same terminal for every test, whatever this one is, and nobody's settings."""
+    monkeypatch.setenv("FLOODMARK_CONFIG", str(tmp_path / "config.toml"))
     for name in ("NO_COLOR", "SSH_CONNECTION", "TEXTUAL_FILTERS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")

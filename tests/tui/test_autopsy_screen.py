@@ -18,7 +18,9 @@ from tests.tui.test_ask import until
 from tui import explaining, opening
 from tui.explaining import Explanation, explain
 from tui.frameclock import StepClock
+from tui.launch import ScreenChoice
 from tui.screens.autopsy import AutopsyScreen
+from tui.settings.schema import Settings
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 SECOND = 1_000_000
@@ -162,7 +164,7 @@ async def test_a_recording_is_looked_at_in_the_same_way(tmp_path):
     session.advance(32 * SECOND)
     path = Path(session.finish().session)
     clock = StepClock()
-    app = opening.make_app(Reopened(read_session(path)), glyphs="unicode", speed=1.0, clock=clock)
+    app = opening.make_app(Reopened(read_session(path)), ScreenChoice("unicode", "dark", 1.0, Settings()), clock=clock)
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         driver = Driver(pilot, app, clock)
         await driver.press("n")

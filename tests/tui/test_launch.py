@@ -79,7 +79,7 @@ class FakeApp:
 
 
 def with_app(monkeypatch, **more):
-    monkeypatch.setattr(launch, "make_app", lambda session, **_: FakeApp(lambda: session.advance(2_000_000), **more))
+    monkeypatch.setattr(launch, "make_app", lambda session, *_: FakeApp(lambda: session.advance(2_000_000), **more))
 
 
 def test_leaving_seals_the_session_and_names_it_with_its_report(monkeypatch, terminal, capsys, tmp_path):
@@ -162,11 +162,12 @@ async def test_an_error_in_a_frame_leaves_the_screen_with_the_error_in_hand(monk
 def test_the_screen_opens_without_spark_and_the_libraries_of_the_report():
     code = (
         "import sys\n"
-        "from tui.launch import make_app\n"
+        "from tui.launch import ScreenChoice, make_app\n"
+        "from tui.settings.schema import Settings\n"
         "from playbooks.session import Session\n"
         "from tui.cli.chosen import choose\n"
         "session = Session.start(choose('sandbox', None, {}).playbook, open_ended=True)\n"
-        "make_app(session, glyphs='unicode', speed=1.0)\n"
+        "make_app(session, ScreenChoice('unicode', 'dark', 1.0, Settings()))\n"
         "heavy = ('pyspark', 'py4j', 'pyarrow', 'pandas', 'numpy', 'plotly', 'jinja2', 'spark_report', 'faker')\n"
         "print([name for name in heavy if name in sys.modules])\n"
     )

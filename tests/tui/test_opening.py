@@ -20,7 +20,8 @@ from tests.support.playbooks import MANUAL
 from tests.tui.driving import Driver, driving
 from tui import opening
 from tui.frameclock import StepClock
-from tui.launch import UnusableError
+from tui.launch import ScreenChoice, UnusableError
+from tui.settings.schema import Settings
 
 SECOND = 1_000_000
 
@@ -44,7 +45,9 @@ def recorded(tmp_path_factory):
 @asynccontextmanager
 async def opened(path, size=(120, 40), speed=1.0):
     clock = StepClock()
-    app = opening.make_app(Reopened(read_session(path)), glyphs="unicode", speed=speed, clock=clock)
+    app = opening.make_app(
+        Reopened(read_session(path)), ScreenChoice("unicode", "dark", speed, Settings()), clock=clock
+    )
     async with app.run_test(size=size, notifications=True) as pilot:
         await pilot.pause()
         yield Driver(pilot, app, clock)
@@ -154,7 +157,7 @@ class FakeApp:
 
 
 def test_leaving_says_where_it_was_left(recorded, terminal, monkeypatch, capsys):
-    monkeypatch.setattr(opening, "make_app", lambda session, **_: FakeApp(lambda: session.advance(2 * SECOND)))
+    monkeypatch.setattr(opening, "make_app", lambda session, *_: FakeApp(lambda: session.advance(2 * SECOND)))
     assert opening.open_recorded(str(recorded), glyphs=None, speed=1.0) == 0
     assert capsys.readouterr().err == f"{recorded}: left at 2.0s\n"
 
@@ -163,7 +166,7 @@ def test_a_rerun_that_differed_is_the_exit_code(recorded, tmp_path, terminal, mo
     path = torn(recorded, tmp_path)
     actions = path / layout.ACTIONS
     actions.write_text(actions.read_text().replace('"broker(1)"', '"broker(3)"'))
-    monkeypatch.setattr(opening, "make_app", lambda session, **_: FakeApp(lambda: session.advance(20 * SECOND)))
+    monkeypatch.setattr(opening, "make_app", lambda session, *_: FakeApp(lambda: session.advance(20 * SECOND)))
     assert opening.open_recorded(str(path), glyphs=None, speed=1.0) == 1
     assert "the replay differs from event" in capsys.readouterr().err
 

@@ -14,6 +14,8 @@ from playbooks.disk import Fsync
 from tui.cli import invariants
 from tui.cli.ask_command import register as register_ask
 from tui.cli.console import BAD_INPUT, INTERRUPTED, complain, silence
+from tui.cli.live_command import register as register_live
+from tui.cli.settings_command import register as register_settings
 from tui.cli.why_command import register as register_why
 
 app = typer.Typer(
@@ -34,7 +36,8 @@ FsyncOption = Annotated[
     Fsync, typer.Option("--fsync", help="When what is recorded is forced to the disk: interval is about every second.")
 ]
 GlyphsOption = Annotated[str | None, typer.Option(help="Set of glyphs for the screen, such as ascii.")]
-SpeedOption = Annotated[float, typer.Option(help="Virtual seconds per second at the start.")]
+ThemeOption = Annotated[str | None, typer.Option(help="Colours of the screen: dark, light, ansi.")]
+SpeedOption = Annotated[float | None, typer.Option(help="Virtual seconds per second at the start.")]
 VaryOption = Annotated[
     list[str] | None, typer.Option("--vary", metavar="AXIS=A,B", help="Run it over these values, as in acks=1,all.")
 ]
@@ -68,7 +71,8 @@ def _screen(
     seed: SeedOption = None,
     out: OutOption = None,
     glyphs: GlyphsOption = None,
-    speed: SpeedOption = 1.0,
+    theme: ThemeOption = None,
+    speed: SpeedOption = None,
     fsync: FsyncOption = Fsync.INTERVAL,
     _show_version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
@@ -77,13 +81,13 @@ def _screen(
     if context.invoked_subcommand is not None:
         return
     if playbook is None and seed is None:
-        from tui.program import Settings, perform  # noqa: PLC0415
+        from tui.program import Asked, perform  # noqa: PLC0415
         from tui.wish import WELCOME, Wish  # noqa: PLC0415
 
-        _end(lambda: perform(Wish(WELCOME), Settings(out, glyphs, speed, fsync)))
+        _end(lambda: perform(Wish(WELCOME), Asked(out, glyphs, theme, speed, fsync)))
     from tui.launch import open_live  # noqa: PLC0415
 
-    _end(lambda: open_live(playbook, seed=seed, out=out, glyphs=glyphs, speed=speed, fsync=fsync))
+    _end(lambda: open_live(playbook, seed=seed, out=out, glyphs=glyphs, theme=theme, speed=speed, fsync=fsync))
 
 
 @app.command("run")
@@ -295,7 +299,8 @@ def _export(
 def _open(
     session: Annotated[str, typer.Argument(help="Directory of a recorded session, or its id.")],
     glyphs: GlyphsOption = None,
-    speed: SpeedOption = 1.0,
+    theme: ThemeOption = None,
+    speed: SpeedOption = None,
 ) -> None:
     """Open a recorded session on the screen: it is run again, to be looked at and not to be changed.
 
@@ -303,7 +308,7 @@ def _open(
     """
     from tui.opening import open_recorded  # noqa: PLC0415
 
-    _end(lambda: open_recorded(session, glyphs=glyphs, speed=speed))
+    _end(lambda: open_recorded(session, glyphs=glyphs, theme=theme, speed=speed))
 
 
 @app.command("import")
@@ -366,6 +371,8 @@ def _groups(
 
 register_ask(app, _end)
 register_why(app, _end)
+register_settings(app, _end)
+register_live(app, _end)
 
 
 @app.command("report")

@@ -1,12 +1,13 @@
 """Rows of the smaller panes as strips: status bar, key bar, feed, side panes, the which-key sheet."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
 from textual.strip import Strip
 
 from tui import glyphs
-from tui.keymap import KEYS, Key
+from tui.keymap import KEYS, Key, key_of
 from tui.modes import MODES, Mode
 from tui.paint.line import Span, left, strip
 from tui.theme import Look, Over
@@ -91,37 +92,38 @@ class KeyBarRow:
     """The bar at the bottom: only what fits, in the order of the key map."""
 
     width: int
+    keys: tuple[Key, ...] = KEYS
 
 
-def bar_places(width: int) -> list[tuple[int, int, Key]]:
+def bar_places(width: int, keys: Sequence[Key] = KEYS) -> list[tuple[int, int, Key]]:
     """Which key stands from which cell to which (exclusive) on a bar of ``width`` cells."""
     places = []
     at = 1
     for key in sorted(
-        (key for key in KEYS if key.bar), key=lambda key: key.id not in ("quit", "help", "fault", "pause")
+        (key for key in keys if key.bar), key=lambda key: key.id not in ("quit", "help", "fault", "pause")
     ):
-        size = cell_len(bar_keys(key)) + 1 + len(key.bar) + 2
+        size = cell_len(bar_keys(key, keys)) + 1 + len(key.bar) + 2
         if at + size <= width:
             places.append(key)
             at += size
     at, out = 1, []
-    for key in (key for key in KEYS if key in places):
-        size = cell_len(bar_keys(key)) + 1 + len(key.bar) + 2
+    for key in (key for key in keys if key in places):
+        size = cell_len(bar_keys(key, keys)) + 1 + len(key.bar) + 2
         out.append((at, at + size, key))
         at += size
     return out
 
 
-def bar_keys(key: Key) -> str:
+def bar_keys(key: Key, keys: Sequence[Key] = KEYS) -> str:
     """How the bar writes a key: the pair for the speed."""
-    return "[ ]" if key.id == "faster" else key.shown
+    return f"{key_of('slower', keys)} {key.shown}" if key.id == "faster" else key.shown
 
 
 def key_bar(row: KeyBarRow, width: int, look: Look) -> Strip:
     """The bar at the bottom."""
     spans: list[Span] = [(" ", "bar")]
-    for _start, _end, key in bar_places(row.width):
-        spans += [(bar_keys(key), "bar_key"), (f" {key.bar}  ", "bar")]
+    for _start, _end, key in bar_places(row.width, row.keys):
+        spans += [(bar_keys(key, row.keys), "bar_key"), (f" {key.bar}  ", "bar")]
     return strip(spans, width, look, fill="bar")
 
 

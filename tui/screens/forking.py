@@ -2,8 +2,11 @@
 
 from collections.abc import Callable
 
+from faults.action import Action
 from faults.fault import FaultError
 from playbooks.branches import Branch
+from tui import glyphs
+from tui.keymap import key_of
 from tui.screens.times import Times
 from tui.viewmodel.bookmarks import Bookmark, Bookmarks
 
@@ -48,6 +51,19 @@ class Forking(Times):
         self.action_mode("cluster")
         self.bridge.compare(branch)
         self.app.push_screen(CompareScreen(self.look, self.bridge))
+
+    def acted(self, action: Action) -> str:
+        """Do what is asked, and say what came of it; why not, where it was refused. In the past a branch begins."""
+        refused = ""
+        try:
+            told = self.bridge.act(action)
+            if told:
+                self.toast(f"{told} {glyphs.NOTHING} {key_of('undo', self.keys)}: undo")
+        except FaultError as error:
+            refused = f"refused: {error}"
+        self._moved()
+        self.branched()
+        return refused
 
     def branched(self) -> None:
         """After something that may have begun a branch: show it on its way, or say that it has come."""

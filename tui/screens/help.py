@@ -1,45 +1,20 @@
-"""The help page: keys from the key map, the meaning of the glyphs, five words of Kafka."""
+"""The help page over what is looked at, and the glossary behind it."""
 
-from typing import ClassVar, Final
+from collections.abc import Sequence
+from typing import ClassVar
 
-from rich.cells import cell_len
-from rich.style import Style
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.style import Style as TextualStyle
-from textual.widgets import Static
+from textual.style import Style
+from textual.widgets import Input, Static
 
-from tui import glyphs
-from tui.keymap import GROUPS, KEYS
+from tui.keymap import KEYS, Key
 from tui.theme import Look
-
-LEGEND: Final = (
-    (glyphs.LEADER, "leader", "leader, with its log end offset (LEO)"),
-    (glyphs.IN_SYNC, "in_sync", "in-sync follower; = as far as the leader, -n records behind"),
-    (glyphs.LAGGING, "lagging", "lagging: not in the ISR"),
-    (glyphs.DOWN, "down", "its broker is down"),
-    (glyphs.TRUNCATING, "truncating", "is cutting its log back to what the leader has"),
-    (glyphs.DIVERGED, "diverged", "holds records that differ from the leader's"),
-    (glyphs.LOST, "lost", "acknowledged, and not in the leader's log"),
-    (glyphs.SPLIT, "alarm", "takes itself to lead, but another was elected: a split view"),
-    (glyphs.FENCED, "lagging", "behind a broker: fenced, the controller does not count on it"),
-    (glyphs.LEAVING, "lagging", "behind a broker: in controlled shutdown"),
-    (glyphs.STALE, "lagging", "behind a broker, with a number: so many partitions that it knows older than decided"),
-    ("7", "epoch2", "one record, written in leader epoch 7, below its replica's high watermark"),
-    (glyphs.ABOVE_HW, "above2", "one record above its replica's high watermark: not yet committed there"),
-)
-
-WORDS: Final = (
-    ("LEO", "log end offset: where the next record goes"),
-    ("HW", "high watermark: consumers read below it, it is what all in-sync replicas hold"),
-    ("ISR", "in-sync replicas: who must have a record before acks=all answers"),
-    ("epoch", "counts the leaders of a partition; digits in the lanes are epochs"),
-    ("ELR", "eligible leader replicas: out of the ISR, but known to hold all that is committed"),
-    ("lag", "records that the slowest group has yet to read"),
-)
+from tui.viewmodel import glossary, help_page
+from tui.viewmodel.help_page import CLUSTER, Here, Line
 
 
 class HelpScreen(ModalScreen[None]):
@@ -47,40 +22,74 @@ class HelpScreen(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,question_mark,q", "app.pop_screen", "close"),
+        Binding("g", "glossary", "all words", show=False),
+    ]
+
+    def __init__(self, look: Look, keys: Sequence[Key] = KEYS, here: Here = CLUSTER) -> None:
+        """``here`` is what is looked at, which comes first."""
+        super().__init__()
+        self._look = look
+        self._keys = keys
+        self._here = here
+
+    def compose(self) -> ComposeResult:
+        """One scrolling page."""
+        with VerticalScroll(id="help"):
+            yield Static(styled(help_page.lines(self._here, self._keys), self._look))
+
+    def action_glossary(self) -> None:
+        """Every word."""
+        self.app.push_screen(GlossaryScreen(self._look))
+
+
+class GlossaryScreen(ModalScreen[None]):
+    """Words and what they mean; what is typed chooses among them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "app.pop_screen", "close"),
+        Binding("up", "scroll(-1)", "a line up", show=False, priority=True),
+        Binding("down", "scroll(1)", "a line down", show=False, priority=True),
+        Binding("pageup", "scroll(-10)", "ten lines up", show=False, priority=True),
+        Binding("pagedown", "scroll(10)", "ten lines down", show=False, priority=True),
     ]
 
     def __init__(self, look: Look) -> None:
         super().__init__()
         self._look = look
+        self._prompt = Input(id="glossary-prompt", placeholder="type a word; esc")
+        self._page = Static()
+        self._scroll = VerticalScroll(self._page, id="glossary-page", can_focus=False)
 
     def compose(self) -> ComposeResult:
-        """One scrolling page."""
-        with VerticalScroll(id="help"):
-            yield Static(self._page())
+        """The prompt, and the terms below it."""
+        with VerticalScroll(id="glossary"):
+            yield self._prompt
+            yield self._scroll
 
-    def _page(self) -> Content:
-        lines: list[Content] = []
-        for group, title in GROUPS.items():
-            lines.append(self._heading(title))
-            lines += [self._line(key.shown, "key", key.words, 11) for key in KEYS if key.group == group]
-        lines.append(self._heading("After f"))
-        lines.append(self._line("letter", "key", "inject that fault at once on the broker under the cursor", 11))
-        lines.append(self._line("arrows", "key", "read about another fault, aim at another broker; esc leaves", 11))
-        lines.append(self._heading("What you see"))
-        lines += [self._line(glyph, role, words, 3) for glyph, role, words in LEGEND]
-        lines.append(self._heading("Words"))
-        lines += [self._line(word, "strong", words, 7) for word, words in WORDS]
-        return Content("\n").join(lines)
+    def on_mount(self) -> None:
+        """All of them."""
+        self._show("")
+        self._prompt.focus()
 
-    def _heading(self, text: str) -> Content:
-        return self._styled(f"\n{text}" if text != "Time" else text, "calm")
+    def on_input_changed(self, message: Input.Changed) -> None:
+        """Those that are meant."""
+        self._show(message.value)
 
-    def _line(self, mark: str, role: str, words: str, width: int) -> Content:
-        return Content.assemble(
-            self._styled(mark, role), self._styled(" " * max(1, width - cell_len(mark)) + words, "text")
-        )
+    def action_scroll(self, lines: int) -> None:
+        """Read on."""
+        self._scroll.scroll_relative(y=lines, animate=False)
 
-    def _styled(self, text: str, role: str) -> Content:
-        shown = "\n".join(self._look.text(part) for part in text.split("\n"))
-        style: Style = self._look.style(role)
-        return Content.styled(shown, TextualStyle.from_rich_style(style))
+    def _show(self, typed: str) -> None:
+        found = glossary.found(typed)
+        lines: list[Line] = [((f"{each.word}  ", "key"), (each.meaning, "text")) for each in found]
+        self._page.update(styled(lines or [(("no such word", "quiet"),)], self._look))
+
+
+def styled(lines: Sequence[Line], look: Look) -> Content:
+    """Lines of a page in the colours of a look."""
+    return Content("\n").join(Content.assemble(*(_piece(*piece, look) for piece in line)) for line in lines)
+
+
+def _piece(text: str, role: str, look: Look) -> Content:
+    shown = "\n".join(look.text(part) for part in text.split("\n"))
+    return Content.styled(shown, Style.from_rich_style(look.style(role)))

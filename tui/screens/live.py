@@ -2,9 +2,13 @@
 
 from textual.screen import ModalScreen
 
+from tui.theme import Look
+
 
 class LiveScreen(ModalScreen[None]):
     """The app has it painted anew with every frame."""
+
+    look: Look
 
     def present(self) -> None:
         """Show the session as it is now; a page without anything that moves shows nothing new."""

@@ -8,15 +8,14 @@ from textual.binding import BindingType
 
 from faults.action import Action
 from faults.catalogue import CATALOGUE
-from faults.fault import Expectation, FaultError
+from faults.fault import Expectation
 from faults.operations import OPERATIONS, Operation
-from faults.selectors import selector_of
 from playbooks.wording import words
 from tui import glyphs
 from tui.bridge import SimBridge
-from tui.keymap import bindings
+from tui.keymap import Key, bindings
 from tui.paint import panes as paint
-from tui.screens.forking import Forking
+from tui.screens.injecting import Injecting
 from tui.theme import Look
 from tui.viewmodel import control, side, status
 from tui.viewmodel.fault_sheet import Room
@@ -37,14 +36,15 @@ LANES_LEGEND: Final = (
 )
 
 
-class MainScreen(Forking):
+class MainScreen(Injecting):
     """Matrix, lanes, feed, side panes, status and keys over one session."""
 
     AUTO_FOCUS = "#matrix"
     BINDINGS: ClassVar[list[BindingType]] = bindings()
 
-    def __init__(self, bridge: SimBridge, look: Look, *, playbook: str, seed: int) -> None:
+    def __init__(self, bridge: SimBridge, look: Look, *, playbook: str, seed: int, keys: tuple[Key, ...]) -> None:
         super().__init__()
+        self.keys = keys
         self.bridge = bridge
         self.look = look
         self.playbook = playbook
@@ -78,7 +78,7 @@ class MainScreen(Forking):
         yield Pane(self.lanes, look, title="Log", id="lanes-pane")
         yield Pane(self.feed, look, title="Events", id="feed-pane")
         yield Pane(self.timeline, look, title=f"Timeline {glyphs.NOTHING} 4: more of it", id="timeline-pane")
-        yield KeyBar(look)
+        yield KeyBar(look, self.keys)
         yield Pane(self.whichkey, look, title="", id="whichkey-pane")
         yield Pane(self.operations, look, title="", id="operations-pane")
         yield self.toosmall
@@ -142,7 +142,7 @@ class MainScreen(Forking):
         self.feed.show(bridge.feed.lines(self.feed.size.height, self.feed.size.width))
         if self.clients.size.width:
             self.clients.show(side.clients(view, bridge.rates, bridge.session.client_books))
-            self.faults.show(side.faults(view, self.faults.size.height))
+            self.faults.show(side.faults(view, self.faults.size.height, bridge.queued))
             self.replica.show(side.replica(view, partition, broker))
         if self.control.size.width:
             self.control.show(control.rows(view))
@@ -157,7 +157,7 @@ class MainScreen(Forking):
         running = status.Running(
             self.playbook, self.seed, bridge.paused, bridge.seeking, bridge.ended, bridge.speed, bridge.real_speed,
             recorded=bridge.at_end is not None, present_us=bridge.session.present_us if bridge.session.in_past else -1,
-            branch=bridge.branches.current.letter if len(bridge.branches) > 1 else "",
+            branch=bridge.branches.current.letter if len(bridge.branches) > 1 else "", queued=len(bridge.queued),
         )  # fmt: skip
         return status.build(bridge.view, running, width), control.bar(bridge.view, width)
 
@@ -239,20 +239,12 @@ class MainScreen(Forking):
 
     def inject(self, name: str, node: int) -> None:
         """Inject a fault on a node, now; a refusal is a toast with its reason."""
-        client = next((each.name for each in self.bridge.view.clients if each.node == node), "")
-        target = self.bridge.session.board.own_target(name, node) or selector_of(node, client)
-        self.do(Action("inject", name, target, for_us=CATALOGUE[name].usual_for_us))
+        self.do(Action("inject", name, self.aimed(name, node), for_us=CATALOGUE[name].usual_for_us))
 
     def do(self, action: Action) -> None:
         """Act, and say what came of it."""
-        try:
-            told = self.bridge.act(action)
-            if told:
-                self.toast(f"{told} {glyphs.NOTHING} u: undo")
-        except FaultError as error:
-            self.toast(f"refused: {error}", "warning")
-        self._moved()
-        self.branched()
+        if refused := self.acted(action):
+            self.toast(refused, "warning")
 
     def action_heal(self) -> None:
         """Heal everything."""
@@ -314,7 +306,7 @@ class MainScreen(Forking):
     def on_which_key_chosen(self, message: WhichKey.Chosen) -> None:
         """Second letter: act."""
         target = self.target
-        self._close_sheet()
+        self.close_sheet()
         if isinstance(message.choice, Operation):
             self.do(self._usual(message.choice.name))
         else:
@@ -338,7 +330,7 @@ class MainScreen(Forking):
 
     def on_which_key_closed(self) -> None:
         """Escape."""
-        self._close_sheet()
+        self.close_sheet()
 
     def on_which_key_aimed(self, message: WhichKey.Aimed) -> None:
         """Aim at another node; the cursor goes with it as long as that is a broker."""
@@ -354,11 +346,7 @@ class MainScreen(Forking):
         if self.sheet is self.operations and partitions:
             name = f"{partitions[self.matrix.cursor[0]].name}, {name}"
         built = self.sheet.present(name, self, Room(self.size.width - 2, self.size.height))
-        arrows = f"arrows: other one, other node {glyphs.NOTHING} " if self.size.width >= 90 else ""
-        pane.caption(
-            f"{built.title} {glyphs.NOTHING} time goes on" if not self.bridge.paused else built.title,
-            f"letter acts at once {glyphs.NOTHING} {arrows}enter: the marked one {glyphs.NOTHING} esc",
-        )
+        pane.caption(f"{built.title}{self.queue_words()}", self.sheet.keys_words(self.size.width))
         self._place_sheet()
 
     def _place_sheet(self) -> None:
@@ -367,7 +355,8 @@ class MainScreen(Forking):
         pane.styles.offset = (0, max(0, self.size.height - 1 - height))
         pane.styles.width, pane.styles.height = self.size.width, height
 
-    def _close_sheet(self) -> None:
+    def close_sheet(self) -> None:
+        """Put it away; whoever opens the next one aims at the broker under the cursor."""
         self._aim = -1
         self._sheet_pane().display = False
         self.set_focus(self.matrix)

@@ -19,6 +19,8 @@ from tui.widgets.panes import ModeBar, Status
 
 THROUGH = ("time", "mode")
 """Groups of keys that are the main screen's on every mode."""
+THROUGH_TOO = ("finding", "finding_before", "command", "settings", "help")
+"""Ids of further ones."""
 
 
 class ModeScreen(LiveScreen):
@@ -31,9 +33,9 @@ class ModeScreen(LiveScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "main(\"mode('cluster')\")", "back to the cluster", show=False),
         *(
-            Binding(key.keys, f"main({key.action!r})", key.words, show=False)
+            Binding(key.keys, f"main({key.action!r})", key.words, id=key.id, show=False)
             for key in KEYS
-            if key.group in THROUGH or key.id in ("finding", "finding_before", "help")
+            if key.group in THROUGH or key.id in THROUGH_TOO
         ),
     ]
 

@@ -3,10 +3,12 @@
 from textual.screen import Screen
 
 from tui.bridge import SimBridge
+from tui.keymap import KEYS, Key
 from tui.modes import mode_of, screen_class
 from tui.theme import Look
-from tui.viewmodel import side
+from tui.viewmodel import help_page, side
 from tui.viewmodel.control import ControlBar
+from tui.viewmodel.help_page import Here
 from tui.viewmodel.status import StatusBar
 from tui.widgets.linegrid import LineGrid
 
@@ -16,6 +18,8 @@ class Pages(Screen[None]):
 
     bridge: SimBridge
     look: Look
+    keys: tuple[Key, ...] = KEYS
+    """The key map, with the keys that the user wants otherwise."""
     toosmall: LineGrid[side.SideRow]
     finding = 0
     """Number of the finding that was looked at last, 0: none."""
@@ -91,8 +95,23 @@ class Pages(Screen[None]):
         armed = "pausing where the next acknowledged record goes missing"
         self.notify(armed if self.bridge.stops_at_loss else "not pausing by itself any more")
 
+    def _here(self) -> Here:
+        """What is looked at."""
+        name = getattr(self.app.screen, "MODE", "")
+        if name:
+            mode = mode_of(name)
+            return help_page.MODES.get(name) or Here(f"Here: {mode.title.lower()}", f"{mode.words}.")
+        return help_page.SHEET if getattr(self.focused, "id", "") == "whichkey" else help_page.CLUSTER
+
     def action_help(self) -> None:
-        """Keys and glyphs."""
+        """What is looked at, then keys and glyphs."""
         from tui.screens.help import HelpScreen  # noqa: PLC0415
 
-        self.app.push_screen(HelpScreen(self.look))
+        self.app.push_screen(HelpScreen(self.look, self.keys, self._here()))
+
+    def action_settings(self) -> None:
+        """Colours, glyphs, speed, and the file that keeps them."""
+        from tui.screens.settings import SettingsScreen  # noqa: PLC0415
+
+        if not self.toosmall.display:
+            self.app.push_screen(SettingsScreen(self.look, self.bridge))

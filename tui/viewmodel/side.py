@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from cluster_model.clients.dead_letters import SUFFIX
 from cluster_model.views import BrokerState, BrokerView, ClusterView, GroupView, PartitionView, ProducerView
+from faults.action import Action
 from playbooks.client_books import ClientBooks, GroupBook, ProducerBook
+from playbooks.wording import words
 from tui import glyphs
 from tui.viewmodel.beliefs import beliefs, conditions
 from tui.viewmodel.matrix import BROKER_STATUS, STATUS
@@ -34,12 +36,15 @@ def clients(view: ClusterView, rates: dict[str, float], books: ClientBooks) -> t
     return tuple(rows) or (SideRow((("no producers and no groups", "quiet"),)),)
 
 
-def faults(view: ClusterView, most: int = 1000) -> tuple[SideRow, ...]:
-    """Active faults with the time left, then operations with their age, the newest first, in ``most`` lines.
+def faults(view: ClusterView, most: int = 1000, queued: Sequence[Action] = ()) -> tuple[SideRow, ...]:
+    """What waits for time to go on, active faults with the time left, then operations with their age, newest first.
 
-    An empty board says how to fill it.
+    In ``most`` lines; an empty board says how to fill it.
     """
-    rows = []
+    rows = [
+        SideRow(((f"{glyphs.PAUSED} ", "calm"), (words(action).partition(" ")[2], "text")), (" waits", "calm"))
+        for action in queued
+    ]
     for fault in reversed(view.faults):
         left = "" if fault.until_us < 0 else f" {duration(max(0, fault.until_us - view.now_us))}"
         pieces: tuple[tuple[str, str], ...] = (

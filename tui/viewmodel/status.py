@@ -33,6 +33,8 @@ class Running:
     """How far the session has come, where it is looked back into; -1 where the present is shown."""
     branch: str = ""
     """Which branch is looked at; empty where there is only one."""
+    queued: int = 0
+    """Faults that wait for time to go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,8 @@ def _pill(running: Running) -> tuple[str, str]:
         return " AT END  " if running.recorded else " ENDED   ", "pill_paused"
     if running.seeking:
         return f" {glyphs.SEEK} SEEK  ", "pill_seek"
+    if running.paused and running.queued:
+        return f" {glyphs.PAUSED}{min(running.queued, 99):>2} WAIT", "pill_paused"
     if running.paused:
         return f" {glyphs.PAUSED} PAUSED", "pill_paused"
     return f" {glyphs.PLAY} {'PLAY' if running.recorded else 'LIVE'}  ", "pill_live"

@@ -5,6 +5,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 
 from faults.operations import OPERATIONS
+from tui import glyphs
 from tui.theme import Look
 from tui.viewmodel import sheet
 from tui.widgets.whichkey import Told, WhichKey
@@ -15,11 +16,17 @@ class OperationSheet(WhichKey, inherit_bindings=False):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *(Binding(each.letter, f"pick('{each.name}')", each.title, show=False) for each in OPERATIONS.values()),
+        Binding("enter", "pick_marked", "ask for the marked one", show=False),
         *WhichKey.MOVES,
     ]
 
     def __init__(self, look: Look) -> None:
         super().__init__(look, tuple(OPERATIONS.values()), name="operations", title="Administer")
+
+    def keys_words(self, width: int) -> str:
+        """The keys of the sheet, beside the letters."""
+        arrows = f"arrows: other one, other node {glyphs.NOTHING} " if width >= 90 else ""
+        return f"letter acts at once {glyphs.NOTHING} {arrows}enter: the marked one {glyphs.NOTHING} esc"
 
     def build(self, title: str, told: Told) -> sheet.Sheet:
         """Operations in columns, and what the marked one would be asked to do."""

@@ -4,6 +4,7 @@ from textual import events
 from textual.containers import Container
 from textual.message import Message
 
+from tui.keymap import KEYS, Key
 from tui.modes import Mode
 from tui.paint import panes as paint
 from tui.theme import Look
@@ -21,6 +22,10 @@ class Pane(Container):
         super().__init__(child, id=id)
         self._look = look
         self.caption(title)
+
+    def set_look(self, look: Look) -> None:
+        """Words on the border are written anew with the next caption."""
+        self._look = look
 
     def caption(self, title: str, subtitle: str = "") -> None:
         """Words on the border, above and below."""
@@ -91,16 +96,17 @@ class KeyBar(LineGrid[paint.KeyBarRow]):
             super().__init__()
             self.action = action
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: Look, keys: tuple[Key, ...] = KEYS) -> None:
         super().__init__(paint.key_bar, look, id="keybar")
+        self._keys = keys
 
     def on_resize(self, event: events.Resize) -> None:
         """What fits depends on the width."""
-        self.show((paint.KeyBarRow(event.size.width),))
+        self.show((paint.KeyBarRow(event.size.width, self._keys),))
 
     def on_click(self, event: events.Click) -> None:
         """Press the key under the pointer."""
-        for start, end, key in paint.bar_places(self.size.width):
+        for start, end, key in paint.bar_places(self.size.width, self._keys):
             if start <= event.x < end:
                 self.post_message(self.Pressed(key.action))
 

@@ -9,6 +9,7 @@ from textual.message import Message
 from faults.catalogue import CATALOGUE
 from faults.fault import Expectation, Fault
 from faults.operations import Operation
+from tui import glyphs
 from tui.paint import panes as paint
 from tui.theme import Look
 from tui.viewmodel import fault_sheet, sheet
@@ -36,7 +37,6 @@ class WhichKey(LineGrid[sheet.ItemRow | sheet.TextRow], can_focus=True):
     """
 
     MOVES: ClassVar[list[BindingType]] = [
-        Binding("enter", "pick_marked", "inject the marked one", show=False),
         Binding("up", "mark(-1)", "fault above", show=False),
         Binding("down", "mark(1)", "fault below", show=False),
         Binding("pageup", "page(-1)", "page before", show=False),
@@ -47,6 +47,9 @@ class WhichKey(LineGrid[sheet.ItemRow | sheet.TextRow], can_focus=True):
     ]
     BINDINGS: ClassVar[list[BindingType]] = [
         *(Binding(fault.letter, f"pick('{fault.name}')", fault.title, show=False) for fault in CATALOGUE.values()),
+        Binding("enter", "edit", "set parameters of the marked one", show=False),
+        Binding("space", "queue", "queue the marked one while paused", show=False),
+        Binding("backspace", "unqueue", "take back what was queued last", show=False),
         *MOVES,
     ]
 
@@ -56,6 +59,20 @@ class WhichKey(LineGrid[sheet.ItemRow | sheet.TextRow], can_focus=True):
         def __init__(self, choice: Fault | Operation) -> None:
             super().__init__()
             self.choice = choice
+
+    class Edited(Message):
+        """The parameters of a fault are wanted."""
+
+        def __init__(self, fault: Fault) -> None:
+            super().__init__()
+            self.fault = fault
+
+    class Queued(Message):
+        """A fault is to be injected as time goes on; None: what was queued last is not."""
+
+        def __init__(self, fault: Fault | None) -> None:
+            super().__init__()
+            self.fault = fault
 
     class Closed(Message):
         """The operator went back without picking one."""
@@ -81,6 +98,14 @@ class WhichKey(LineGrid[sheet.ItemRow | sheet.TextRow], can_focus=True):
         self.chosen = 0
         self.room = Room(80, 24)
 
+    def keys_words(self, width: int) -> str:
+        """The keys of the sheet, beside the letters, as far as they fit."""
+        arrows = f"arrows: other one, other node {glyphs.NOTHING} " if width >= 110 else ""
+        return (
+            f"letter acts at once {glyphs.NOTHING} {arrows}enter: parameters {glyphs.NOTHING} space: queue"
+            f" {glyphs.NOTHING} esc"
+        )
+
     def present(self, target: str, told: Told, room: Room) -> sheet.Sheet:
         """Show the sheet for a target; ``told`` knows what would be done to it now."""
         self.room = room
@@ -103,6 +128,22 @@ class WhichKey(LineGrid[sheet.ItemRow | sheet.TextRow], can_focus=True):
     def action_pick_marked(self) -> None:
         """The fault that the sheet explains."""
         self.post_message(self.Chosen(self.choices[self.chosen]))
+
+    def action_edit(self) -> None:
+        """The marked fault's parameters."""
+        marked = self.choices[self.chosen]
+        if isinstance(marked, Fault):
+            self.post_message(self.Edited(marked))
+
+    def action_queue(self) -> None:
+        """The marked fault, as soon as time goes on."""
+        marked = self.choices[self.chosen]
+        if isinstance(marked, Fault):
+            self.post_message(self.Queued(marked))
+
+    def action_unqueue(self) -> None:
+        """What was queued last is not to be done."""
+        self.post_message(self.Queued(None))
 
     def action_mark(self, step: int) -> None:
         """Explain another fault."""

@@ -1,0 +1,117 @@
+"""``floodmark live``: a session told line by line, with commands typed on stdin."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from queue import SimpleQueue
+
+import pytest
+from rich.console import Console
+
+from playbooks.reading_sessions import read_session
+from playbooks.recorder import Recorder
+from playbooks.replay import replay
+from playbooks.session import Session
+from tests.cli.running import Typed
+from tests.tui.fake_views import playbook
+from tui.cli.chosen import choose
+from tui.cli.living import Living, lines_of
+from tui.cli.pacing import Pace
+
+
+class Wall:
+    """A clock that goes on when somebody sleeps; after so many sleeps somebody types."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.typing: dict[int, str] = {}
+        self.lines: SimpleQueue[str | None] = SimpleQueue()
+        self.slept = 0
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.slept += 1
+        if self.slept in self.typing:
+            self.lines.put(self.typing[self.slept])
+        if self.slept >= max(self.typing, default=0):
+            self.lines.put(None)
+
+
+def told(*lines: str, later: dict[int, str] | None = None, session: Session | None = None) -> tuple[list[str], Session]:
+    wall = Wall()
+    wall.typing = later or {}
+    for line in lines:
+        wall.lines.put(f"{line}\n")
+    if not later:
+        wall.lines.put(None)
+    out = io.StringIO()
+    session = session or Session.start(playbook(orders=1, payments=1), open_ended=True)
+    Living(Pace(1.0, lambda: wall.now, wall.sleep), Console(file=out, soft_wrap=True), wall.lines).run(session)
+    return out.getvalue().splitlines(), session
+
+
+def test_what_is_typed_is_done_and_what_happens_is_told() -> None:
+    lines, session = told("crash b1 4s", "go 6s", "status", "quit")
+    assert lines[0] == "00:00.000  sandbox, seed 7; help tells what can be typed"
+    assert "00:00.000  done: inject crash on broker(1) for 4s" in lines
+    assert "00:00.000  b1 crashed" in lines
+    assert "00:04.000  b1 started" in lines
+    assert "00:06.000  here" in lines
+    assert any(line.startswith("00:06.000  broker 1 ") and "broker 2 up" in line for line in lines)
+    assert session.cluster.now_us == 6_000_000
+
+
+def test_time_goes_on_by_itself_stands_still_when_paused_and_the_end_of_input_quits() -> None:
+    lines, session = told(later={10: "pause\n"})
+    assert session.cluster.now_us == 1_000_000  # ten frames, and then a pause that nobody ends but the end of input
+    assert lines[-1] == "00:01.000  paused"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("crsh b1", "refused: found 'crsh', which is no command (did you mean 'crash'?)"),
+        ("crash b9", "refused: target: found broker 9"),
+        ("crash", "refused: "),
+        ("restart b1 x=1", "refused: "),
+        ("heal 7", "refused: no active fault has number 7"),
+        ("clients", "refused: found 'clients', which is for the screen; allowed here are help, status, pause"),
+        ("speed 0", "refused: speed: found 0"),
+        ("go 0s; x", "refused: go: "),
+        ("\x1b[31m", "refused: "),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_the_session_goes_on(line: str, words: str) -> None:
+    lines, _session = told(line, "status")
+    assert len([each for each in lines if words in each]) == 1
+    assert any("broker 1 up" in each for each in lines)
+
+
+def test_faults_are_listed_with_their_numbers_and_healed_by_them() -> None:
+    lines, session = told("lag b2 latency=300ms", "gc_pause b3 8s", "status", "heal 1", "heal", ":speed 10", "help")
+    assert "00:00.000  fault 1: lag on broker 2" in lines
+    assert "00:00.000  fault 2: gc_pause on broker 3, 8.0s left" in lines
+    assert session.board.active() == ()
+    assert "00:00.000  speed 10" in lines
+    assert any("status, quit" in line for line in lines)
+
+
+def test_lines_of_a_stream_end_with_the_end() -> None:
+    lines = lines_of(io.StringIO("a\nb\n"))
+    assert [lines.get(timeout=5) for _ in range(3)] == ["a\n", "b\n", None]
+
+
+def test_the_recording_is_that_of_any_live_session(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path, live=True)
+    session = Session.start(choose("sandbox", None, {}).playbook, recorder=recorder, open_ended=True)
+    told("crash b1 2s", "go 3s", session=session)
+    result = session.finish()
+    recorded = read_session(recorder.path)
+    assert [each.verb for each in recorded.actions] == ["inject", "settle"]
+    assert replay(recorded).digest == result.digest
+
+
+def test_a_manual_playbook_and_a_bad_speed_are_refused(typed: Callable[..., Typed]) -> None:
+    assert "stands still" in typed("live", "kip-101-scenario-1-3.9").err
+    assert typed("live", "--speed", "0").code == 2
+    assert "did you mean 'sandbox'?" in typed("live", "sandbx").err

@@ -1,0 +1,41 @@
+"""``floodmark settings``: where the file is, what is in force, an example."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Typed
+
+Type = Callable[..., Typed]
+
+
+@pytest.fixture
+def path(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FLOODMARK_CONFIG", str(here / "config.toml"))
+    return here / "config.toml"
+
+
+def test_without_a_file_it_says_so_and_lists_the_defaults(typed: Type, path: Path) -> None:
+    done = typed("settings")
+    assert done.code == 0
+    first, *rest = done.out.splitlines()
+    assert first == f"{path}  (not there: everything is at its default)"
+    assert [line.split() for line in rest][1] == ["screen.theme", '"dark"', "default"]
+
+
+def test_what_is_in_force_is_told_with_what_is_wrong(typed: Type, path: Path) -> None:
+    path.write_text('[screen]\ntheme = "light"\nspeed = 0\n[keys]\npause = ["x", "home"]\nbeginning = "ctrl+home"\n')
+    done = typed("settings")
+    assert done.code == 2
+    rows = [line.split() for line in done.out.splitlines()]
+    assert ["screen.theme", '"light"', "the", "file"] in rows
+    assert ["screen.speed", "1", "default"] in rows
+    assert ["keys.pause", "x", "home", "the", "file"] in rows
+    assert done.err == f"error: {path}:3: screen.speed: found 0, allowed is a number from 0.1 to 1000\n"
+
+
+def test_the_example_is_a_file(typed: Type, path: Path) -> None:
+    path.write_text(typed("settings", "--example").out)
+    assert typed("settings").code == 0
+    assert '# pause = "space"  # pause and go on' in path.read_text()

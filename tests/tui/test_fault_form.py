@@ -1,0 +1,178 @@
+"""The form of a fault, and faults that wait for time to go on."""
+
+import pytest
+
+from faults.action import Action
+from faults.catalogue import CATALOGUE
+from faults.fault import FaultError
+from playbooks.reading.live import facts_of
+from playbooks.session import Session
+from tests.tui import fake_views
+from tests.tui.driving import driving
+from tui.bridge import SimBridge
+from tui.frameclock import StepClock
+from tui.screens.fault_form import FaultForm
+from tui.typed.fields import FieldError, fields, read_fields
+from tui.typed.language import Place
+from tui.viewmodel import side, status
+
+SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
+PLACE = Place(facts_of(fake_views.playbook().spec), ("checkout",))
+LAG = CATALOGUE["lag"]
+TARGETS = {"consumers": "client(billing/0)", "producers": "client(checkout)", "clients": "client(checkout)"}
+
+
+def filled(fault, target="broker(1)", **more):
+    return {each.name: each.value for each in fields(fault, target)} | more
+
+
+@pytest.mark.parametrize("name", [name for name, fault in CATALOGUE.items() if fault.at_least <= 3])
+def test_a_form_as_it_opens_is_what_the_letter_does(name):
+    fault = CATALOGUE[name]
+    target = fault.target or TARGETS.get(fault.accepts, "broker(1)")
+    needed = {each.name: "orders-0" for each in fault.params if each.default is None and each.type == "partition"}
+    needed |= {each.name: "broker(2)" for each in fault.params if each.default is None and each.type == "target"}
+    action = read_fields(fault, filled(fault, target) | needed, PLACE)
+    assert action == Action("inject", name, target, needed, fault.usual_for_us if fault.lasting else -1)
+
+
+def test_what_is_filled_in_is_read_as_a_playbook_is():
+    values = filled(LAG, "b2", latency="300ms", to="leader(orders-0) + b3", **{"for": "8s"})
+    assert read_fields(LAG, values, PLACE) == Action(
+        "inject", "lag", "broker(2)", {"latency": 300_000, "to": "leader(orders-0) + broker(3)"}, 8_000_000
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "field", "words"),
+    [
+        ({"latency": "300"}, "latency", "found '300', allowed is a duration such as"),
+        ({"latency": "2h"}, "latency", "found '2h'"),
+        ({"direction": "up"}, "direction", "found 'up'"),
+        ({"target": "b9"}, "target", "found broker 9, allowed are the cluster's brokers 1, 2 or 3"),
+        ({"target": ""}, "", "target"),
+        ({"for": "long"}, "for", "found 'long', allowed is a duration"),
+    ],
+)
+def test_what_is_wrong_names_its_field(changed, field, words):
+    with pytest.raises(FieldError) as caught:
+        read_fields(LAG, filled(LAG) | changed, PLACE)
+    assert (caught.value.field, words in str(caught.value)) == (field, True)
+
+
+def test_every_field_says_what_it_takes():
+    for fault in CATALOGUE.values():
+        assert all(each.words for each in fields(fault, ""))
+    assert next(each for each in fields(LAG, "") if each.name == "latency").words.startswith("1us to 1h: ")
+
+
+# -- waiting ------------------------------------------------------------------------------------------------------
+
+
+def waiting(*actions):
+    clock = StepClock()
+    bridge = SimBridge(Session.start(fake_views.playbook(orders=1, payments=1), open_ended=True), clock)
+    bridge.pause(True)
+    for action in actions:
+        bridge.queue(action)
+    return bridge, clock
+
+
+CRASH, LATER = Action("inject", "crash", "broker(1)"), Action("inject", "lag", "broker(2)", for_us=1_000_000)
+
+
+def test_what_waits_is_done_at_the_instant_at_which_time_stood_and_in_order():
+    bridge, clock = waiting(CRASH, LATER, CRASH)
+    clock.tick(5)
+    bridge.frame()
+    assert (bridge.view.faults, bridge.queued) == ((), (CRASH, LATER, CRASH))
+    bridge.pause(False)
+    clock.tick(0.1)
+    bridge.frame()
+    assert [(each.name, each.since_us) for each in bridge.view.faults] == [("crash", 0), ("lag", 0)]
+    assert [good for _text, good in bridge.fired] == [True, True, False]
+    assert bridge.fired[2][0].startswith("refused: inject crash on broker(1): ")
+    assert bridge.queued == ()
+
+
+@pytest.mark.parametrize("go_on", ["step", "seek"])
+def test_one_event_on_is_time_going_on_too(go_on):
+    bridge, clock = waiting(CRASH)
+    getattr(bridge, go_on)()
+    clock.tick(0.1)
+    bridge.frame()
+    assert [each.name for each in bridge.view.faults] == ["crash"]
+
+
+def test_it_comes_to_the_same_as_acting_then():
+    queued, _clock = waiting(CRASH, LATER)
+    queued.step()
+    acted, _clock = waiting()
+    acted.act(CRASH)
+    acted.act(LATER)
+    acted.step()
+    assert queued.session.cluster.digest() == acted.session.cluster.digest()
+
+
+def test_nothing_waits_in_the_past():
+    bridge, _clock = waiting()
+    while bridge.session.cluster.now_us == 0:
+        bridge.step()
+    bridge.to_time(0)
+    assert bridge.session.in_past
+    with pytest.raises(FaultError, match="only the present"):
+        bridge.queue(CRASH)
+
+
+def test_what_waits_is_listed_and_counted():
+    rows = side.faults(fake_views.view(), 10, (CRASH, LATER))
+    assert ["".join(text for text, _role in row.pieces) for row in rows] == [
+        "‖ crash on broker(1)",
+        "‖ lag on broker(2) for 1s",
+    ]
+    running = status.Running("sandbox", 7, True, False, False, 1.0, 1.0, queued=2)
+    told = "".join(text for text, _role in status.build(fake_views.view(), running, 80).fields)
+    still = status.Running("sandbox", 7, True, False, False, 1.0, 1.0)
+    assert "‖ 2 WAIT" in told
+    assert len(told) == len("".join(text for text, _role in status.build(fake_views.view(), still, 80).fields))
+
+
+# -- the screen ---------------------------------------------------------------------------------------------------
+
+
+def mark(driver, name):
+    driver.main.whichkey.chosen = list(CATALOGUE).index(name)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_form(size, golden):
+    async with driving(SIZES[size]) as driver:
+        await driver.press("space", "f")
+        mark(driver, "lag")
+        await driver.press("enter")
+        golden(f"form-{size}", driver.text())
+
+
+async def test_a_fault_is_set_up_queued_taken_back_and_injected():
+    async with driving((80, 24)) as driver:
+        await driver.press("f", "space")
+        assert driver.bridge.queued == ()
+        assert any("so nothing waits" in each for each in driver.toasts())
+        await driver.press("escape", "space", "f")
+        mark(driver, "gc_pause")
+        await driver.press("space", "space", "backspace")
+        assert [each.name for each in driver.bridge.queued] == ["gc_pause"]
+        assert "1 WAIT" in driver.text()
+        mark(driver, "lag")
+        await driver.press("enter", "backspace", "9", "enter")
+        assert isinstance(driver.app.screen, FaultForm)
+        assert "for: found '9'" in driver.text()
+        await driver.press("s", "ctrl+n")
+        assert driver.bridge.queued[1] == Action("inject", "lag", "broker(1)", for_us=9_000_000)
+        await driver.press("enter", "down", *["backspace"] * 5, *"1s", "enter")
+        assert [(each.name, each.detail.split()[0]) for each in driver.bridge.view.faults] == [
+            ("lag", "latency=1000000")
+        ]
+        await driver.press("space")
+        await driver.frames(1)
+        assert [each.name for each in driver.bridge.view.faults] == ["lag", "gc_pause", "lag"]

@@ -1,0 +1,78 @@
+"""The help page begins with what is looked at; the glossary behind it explains the words."""
+
+import pytest
+
+from tests.tui.driving import driving
+from tui import modes
+from tui.keymap import KEYS
+from tui.screens.help import GlossaryScreen
+from tui.settings.remapping import remapped
+from tui.theme import ROLES
+from tui.viewmodel import help_page
+from tui.viewmodel.glossary import GLOSSARY, found, term
+from tui.viewmodel.help_page import CLUSTER, MODES, SHEET, lines
+
+SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
+HERE = (CLUSTER, SHEET, *MODES.values())
+
+
+def text(here, keys=KEYS):
+    return "\n".join("".join(piece for piece, _role in line) for line in lines(here, keys))
+
+
+@pytest.mark.parametrize("here", HERE, ids=lambda here: here.title)
+def test_what_is_looked_at_comes_first_and_everything_else_after_it(here):
+    told = text(here)
+    assert told.startswith(f"{here.title}\n{here.shows}\n")
+    for key in KEYS:
+        assert key.words in told
+    for _glyph, _role, words in help_page.LEGEND:
+        assert words in told
+    before_keys = told[: told.index("\nTime\n")]
+    assert all(term(word).meaning in before_keys for word in here.terms)
+    assert all(words in before_keys for mark, _role, words in help_page.LEGEND if mark in here.glyphs)
+
+
+def test_roles_exist_and_modes_are_modes():
+    assert all(role in ROLES for here in HERE for line in lines(here, KEYS) for _text, role in line)
+    known = [mode.name for mode in modes.MODES]
+    assert all(name in known for name in MODES)
+
+
+def test_other_keys_are_shown_as_they_are():
+    assert "\nx          pause and go on\n" in text(CLUSTER, remapped({"pause": ("x",)}))
+
+
+def test_there_are_words_enough_in_order_each_once_and_none_explains_itself_by_nothing():
+    words = [each.word for each in GLOSSARY]
+    assert len(words) >= 20
+    assert words == sorted(words, key=str.lower)
+    assert len(set(words)) == len(words)
+    assert all(each.meaning.endswith(".") and len(each.meaning) > 20 for each in GLOSSARY)
+    assert {"ISR", "HW", "LEO", "epoch", "unclean election", "ELR", "LSO", "fencing"} <= set(words)
+
+
+@pytest.mark.parametrize(
+    ("typed", "first"), [("is", "ISR"), ("Unclean", "unclean election"), ("last stable", "LSO"), ("kip-966", "ELR")]
+)
+def test_a_word_is_found_by_its_beginning_or_by_what_it_means(typed, first):
+    assert found(typed)[0].word == first
+
+
+def test_nothing_typed_is_everything_and_nonsense_is_nothing():
+    assert found("") == found("  ") == GLOSSARY
+    assert found("zzz") == ()
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_pages(size, golden):
+    async with driving(SIZES[size]) as driver:
+        await driver.press("c", "question_mark")
+        golden(f"help-{size}", driver.text())
+        await driver.press("g", *"leader")
+        assert isinstance(driver.app.screen, GlossaryScreen)
+        golden(f"glossary-{size}", driver.text())
+        await driver.press(*"zz")
+        assert "no such word" in driver.text()
+        await driver.press("escape", "escape")
+        assert driver.app.screen.MODE == "clients"

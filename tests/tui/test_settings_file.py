@@ -1,0 +1,232 @@
+"""The user's file: what it may say, what is told where it is wrong, and that writing never damages it."""
+
+import re
+import tomllib
+
+import pytest
+from textual.keys import _character_to_key
+
+from tui.keymap import KEYS
+from tui.settings import key_names
+from tui.settings.example import example
+from tui.settings.place import config_path
+from tui.settings.reading import read_settings
+from tui.settings.remapping import remapped, without_conflicts
+from tui.settings.schema import OPTIONS, Settings
+from tui.settings.writing import WritingError, changed, write
+
+
+def read(tmp_path, text):
+    path = tmp_path / "config.toml"
+    path.write_text(text)
+    found = read_settings(path)
+    return found.settings, [each.removeprefix(f"{path}") for each in found.problems]
+
+
+# -- where --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("environ", "path"),
+    [
+        ({"HOME": "/h"}, "/h/.config/floodmark/config.toml"),
+        ({"HOME": "/h", "XDG_CONFIG_HOME": "/x"}, "/x/floodmark/config.toml"),
+        ({"HOME": "/h", "XDG_CONFIG_HOME": "relative"}, "/h/.config/floodmark/config.toml"),
+        ({"HOME": "/h", "XDG_CONFIG_HOME": "/x", "FLOODMARK_CONFIG": "/f.toml"}, "/f.toml"),
+    ],
+)
+def test_the_file_is_where_the_base_directories_have_it(environ, path):
+    assert str(config_path(environ)) == path
+
+
+# -- reading ------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_file_everything_is_at_its_default(tmp_path):
+    found = read_settings(tmp_path / "none" / "config.toml")
+    assert (found.settings, found.problems, found.there) == (Settings(), (), False)
+
+
+def test_what_a_file_says_is_in_force(tmp_path):
+    text = '[screen]\ntheme = "light"\nspeed = 5\nautopause = true\n'
+    text += '[keys]\npause = ["p", "F5"]\npeek = "ctrl+g"\ngoto = "#"\n'
+    settings, problems = read(tmp_path, text)
+    assert problems == []
+    assert settings == Settings(
+        "light", "auto", 5.0, True, {"pause": ("p", "f5"), "peek": ("ctrl+g",), "goto": ("number_sign",)}
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('[screen]\n\ntheme = "lihgt"', ':3: screen.theme: found \'lihgt\', allowed is "dark", "light" or "ansi"'),
+        ("[screen]\nspeed = true", ":2: screen.speed: found true, allowed is a number from 0.1 to 1000"),
+        ("[screen]\nspeed = 0", ":2: screen.speed: found 0, allowed is a number from 0.1 to 1000"),
+        ("[screen]\nspeed = nan", ":2: screen.speed: found nan, allowed is a number from 0.1 to 1000"),
+        ("[screen]\nautopause = 1", ":2: screen.autopause: found 1, allowed is true or false"),
+        ("[screen]\nglyphs = [1]", ':2: screen.glyphs: found a list, allowed is "auto", "unicode" or "ascii"'),
+        (
+            "[screen]\nteme = 1",
+            ":2: screen.teme: unknown, allowed are theme, glyphs, speed and autopause (did you mean 'theme'?)",
+        ),
+        ("screen = 1", ":1: screen: found 1, allowed is a table [screen]"),
+        ("[key]\npause = 1", ":1: key: unknown, allowed are [screen] and [keys] (did you mean 'keys'?)"),
+        ('[keys]\npaus = "p"', ":2: keys.paus: unknown, allowed is the id of an action (did you mean 'pause'?)"),
+        (
+            '[keys]\npause = "alt+x"',
+            f":2: keys.pause: found 'alt+x', allowed is {key_names.ALLOWED}",
+        ),
+        (
+            '[keys]\npause = "Escape"',
+            f":2: keys.pause: found 'Escape', allowed is {key_names.ALLOWED}; that key means the same everywhere",
+        ),
+        (
+            '[keys]\npause = ["p", "ctrl+m"]',
+            f":2: keys.pause: found 'ctrl+m', allowed is {key_names.ALLOWED}; terminals do not pass that key on",
+        ),
+        ("[keys]\npause = []", f":2: keys.pause: found an empty list, allowed is {key_names.ALLOWED}"),
+        (
+            '[keys]\nheal = "x"\npause = "f"',
+            ":3: keys.pause: found 'f', which is the key of fault already; allowed is one that is free",
+        ),
+        ("theme = ", ": is no TOML: Invalid value (at end of document); nothing in it is in force"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_the_rest_is_in_force(tmp_path, text, problem):
+    settings, problems = read(tmp_path, text)
+    assert problems == [problem]
+    assert settings == Settings(keys={"heal": ("x",)} if "heal" in text else {})
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"), [(b"\xff\xfe", "no UTF-8"), (b"#" * ((1 << 20) + 1), "more than 1048576 bytes")]
+)
+def test_what_is_no_text_is_told(tmp_path, raw, words):
+    path = tmp_path / "config.toml"
+    path.write_bytes(raw)
+    (problem,) = read_settings(path).problems
+    assert words in problem
+
+
+def test_a_directory_in_its_place_is_told(tmp_path):
+    (problem,) = read_settings(tmp_path).problems
+    assert "cannot be read: Is a directory" in problem
+
+
+def test_the_example_says_nothing_and_with_its_comments_taken_off_all_defaults(tmp_path):
+    assert read(tmp_path, example()) == (Settings(), [])
+    settings, problems = read(tmp_path, re.sub(r"(?m)^# (\w+ = )", r"\1", example()))
+    assert problems == []
+    assert settings == Settings(keys={key.id: tuple(key.keys.split(",")) for key in KEYS})
+
+
+# -- keys ---------------------------------------------------------------------------------------------------------
+
+
+def test_characters_are_called_as_the_terminal_library_calls_them():
+    for number in range(33, 127):
+        assert key_names.of_character(chr(number)) == _character_to_key(chr(number))
+        assert key_names.key_named(chr(number)) == _character_to_key(chr(number))
+
+
+def test_the_screen_writes_keys_as_the_key_map_does():
+    assert [key_names.shown(key.keys) for key in KEYS] == [key.shown for key in KEYS]
+
+
+def test_two_actions_can_change_places():
+    wanted = {"pause": ("f",), "fault": ("space",)}
+    assert without_conflicts(wanted) == (wanted, [])
+    shown = {key.id: key.shown for key in remapped(wanted)}
+    assert (shown["pause"], shown["fault"], shown["heal"]) == ("f", "space", "H")
+
+
+def test_giving_a_key_back_can_bring_the_next_conflict_and_in_the_end_there_is_none():
+    """Pause wants the key of fault, which stays there because what fault wants is taken; heal wants that of pause."""
+    kept, told = without_conflicts({"fault": ("a",), "pause": ("f",), "heal": ("space",)})
+    assert kept == {}
+    assert [(each.id, each.key, each.other) for each in told] == [
+        ("fault", "a", "admin"),
+        ("pause", "f", "fault"),
+        ("heal", "space", "pause"),
+    ]
+
+
+# -- writing ------------------------------------------------------------------------------------------------------
+
+FILE = """# mine
+[keys]  # few
+pause = "p"
+colour = "kept, though nobody knows it"
+
+[screen] # see below
+theme = "dark"   # "light" hurts
+# speed = 2
+
+[other]
+theme = "dark"
+"""
+
+
+def test_only_the_value_changes():
+    after = changed(FILE, {"theme": "light"})
+    assert after == FILE.replace('theme = "dark"   #', 'theme = "light"   #', 1)
+
+
+def test_a_new_value_stands_behind_the_others_of_its_table():
+    after = changed(FILE, {"speed": 5.0, "autopause": True})
+    assert after.replace("autopause = true\nspeed = 5\n", "").replace("speed = 5\nautopause = true\n", "") == FILE
+    assert tomllib.loads(after)["screen"] == {"theme": "dark", "speed": 5, "autopause": True}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", '[screen]\ntheme = "light"\n'),
+        ("# mine", '# mine\n\n[screen]\ntheme = "light"\n'),
+        ("[screen]", '[screen]\ntheme = "light"\n'),
+        ("[screen]\r\nspeed = 2\r\n", '[screen]\r\nspeed = 2\r\ntheme = "light"\r\n'),
+        ('screen.theme = "dark"\n', 'screen.theme = "light"\n'),
+        ("[screen]\n'theme' = 'dark'# mine\n", "[screen]\n'theme' = \"light\"# mine\n"),
+    ],
+)
+def test_however_little_there_is_the_result_says_it(before, after):
+    assert changed(before, {"theme": "light"}) == after
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['screen = {theme = "dark"}\n', '[screen]\ntheme = """\ndark"""\n', "x = [\n", "screen = 5\n"],
+)
+def test_what_cannot_be_changed_by_line_stays_as_it_is(tmp_path, text):
+    path = tmp_path / "config.toml"
+    path.write_text(text)
+    with pytest.raises(WritingError, match="stays as it is"):
+        write(path, {"theme": "light"})
+    assert path.read_text() == text
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_stays_one_and_so_do_the_permissions(tmp_path):
+    real, path = tmp_path / "dotfiles.toml", tmp_path / "a" / "config.toml"
+    real.write_text(FILE)
+    real.chmod(0o600)
+    path.parent.mkdir()
+    path.symlink_to(real)
+    write(path, {"theme": "ansi"})
+    assert path.is_symlink()
+    assert 'theme = "ansi"' in real.read_text()
+    assert real.stat().st_mode & 0o777 == 0o600
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a", "dotfiles.toml"]
+
+
+def test_a_folder_that_is_not_there_is_made_and_one_that_cannot_be_is_told(tmp_path):
+    write(tmp_path / "new" / "config.toml", {"speed": 2.0})
+    assert read_settings(tmp_path / "new" / "config.toml").settings.speed == 2
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WritingError, match="cannot be written"):
+        write(tmp_path / "file" / "config.toml", {"speed": 2.0})
+
+
+def test_every_option_takes_its_default():
+    assert all(each.takes(each.default) and Settings().value(each.name) == each.default for each in OPTIONS)

@@ -1,0 +1,124 @@
+"""The page of settings, other keys, and themes on the live screen."""
+
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tests.tui.driving import Driver, driving
+from tests.tui.fake_views import session
+from tui.app import FloodmarkApp
+from tui.bridge import SimBridge
+from tui.frameclock import StepClock
+from tui.screens.help import HelpScreen
+from tui.screens.settings import SettingsScreen
+from tui.settings.schema import Settings
+from tui.theme import Look
+from tui.widgets.linegrid import LineGrid
+
+SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
+KEYS = {"pause": ("p",), "peek": ("space",), "quit": ("f10",), "palette": ("f2",), "slower": ("minus",)}
+
+
+@asynccontextmanager
+async def with_settings(settings, size=(120, 40), theme="dark"):
+    clock = StepClock()
+    bridge = SimBridge(session(), clock)
+    app = FloodmarkApp(bridge, playbook="sandbox", seed=7, settings=settings, theme=theme)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        yield Driver(pilot, app, clock)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_page_of_settings(size, golden, monkeypatch):
+    monkeypatch.setenv("FLOODMARK_CONFIG", "/settings/config.toml")
+    async with driving(SIZES[size]) as driver:
+        await driver.press("S", "down")
+        golden(f"settings-{size}", driver.text())
+
+
+async def test_what_is_chosen_is_in_force_at_once_and_written_when_asked_for(tmp_path):
+    path = tmp_path / "config.toml"
+    path.write_text("# mine\n[keys]\nhelm = 1\n")
+    async with driving() as driver:
+        await driver.seconds(1)
+        await driver.press("S")
+        assert "keys.helm: unknown" in driver.text().replace("\n", "")
+        await driver.press("right", "down", "left", "down", "right", "right", "down", "right")
+        assert (driver.app.look.theme, driver.app.look.glyphs) == ("light", "ascii")
+        assert driver.bridge.speed == 5
+        assert driver.bridge.stops_at_loss
+        assert path.read_text() == "# mine\n[keys]\nhelm = 1\n"
+        await driver.press("w")
+        assert "written: theme light, glyphs ascii, speed 5, autopause yes" in driver.text()
+        await driver.press("w")
+        assert "the file says all of it already" in driver.text()
+        await driver.press("escape")
+        assert "o=" in driver.text()
+        assert driver.text().isascii()
+        grids = driver.main.query(LineGrid).results(LineGrid)
+        assert all(each.look is driver.app.look for each in grids)
+    assert path.read_text().startswith("# mine\n[keys]\nhelm = 1\n\n[screen]\n")
+    assert 'theme = "light"' in path.read_text()
+
+
+async def test_a_mode_below_the_page_changes_its_look_too():
+    async with driving((80, 24)) as driver:
+        await driver.seconds(1)
+        await driver.press("c", "S")
+        assert isinstance(driver.app.screen, SettingsScreen)
+        await driver.press("down", "left", "escape")
+        assert "o checkout" in driver.text()
+        await driver.press("escape")
+        assert driver.text().isascii()
+
+
+async def test_other_keys_do_what_the_file_says_and_every_page_shows_them():
+    async with with_settings(Settings(keys=KEYS)) as driver:
+        bar = driver.text().splitlines()[-1]
+        assert " p pause" in bar
+        assert "- ] speed" in bar
+        assert "f10 quit" in bar
+        await driver.press("p")
+        assert driver.bridge.paused
+        await driver.press("c", "p")
+        assert not driver.bridge.paused
+        await driver.press("escape", "minus")
+        assert driver.bridge.speed == 0.5
+        await driver.press("question_mark")
+        assert isinstance(driver.app.screen, HelpScreen)
+        assert "p          pause and go on" in driver.text()
+        await driver.press("escape", "left_square_bracket")
+        assert driver.bridge.speed == 0.5
+        await driver.press("ctrl+c")
+        assert "f10 quits and seals the session" in driver.toasts()
+        await driver.press("f10")
+    assert driver.app.return_code == 0
+
+
+async def test_the_terminals_palette_leaves_the_screen_without_a_colour_of_its_own():
+    async with with_settings(Settings(theme="ansi"), theme="ansi") as driver:
+        await driver.seconds(1)
+        styles = [
+            segment.style
+            for strip in driver.app.screen._compositor.render_strips()
+            for segment in strip
+            if segment.style is not None
+        ]
+        for style in styles:
+            for colour in (style.color, style.bgcolor):
+                assert colour is None or colour.is_default or colour.number is not None, style
+
+
+async def test_without_colour_a_theme_changes_nothing(monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with with_settings(Settings(), theme="light") as driver:
+        await driver.seconds(1)
+        assert driver.app.look.style("lost") == Look(colour=False).style("lost")
+        styles = [
+            segment.style
+            for strip in driver.app.screen._compositor.render_strips()
+            for segment in strip
+            if segment.style
+        ]
+        assert all(style.color is None or style.color.is_default for style in styles)

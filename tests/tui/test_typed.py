@@ -1,0 +1,222 @@
+"""Typed commands: what they stand for, what is told of wrong ones, what completes them, and the line on the screen."""
+
+import pytest
+
+from faults.action import Action
+from faults.catalogue import CATALOGUE
+from faults.operations import OPERATIONS
+from playbooks.reading.live import facts_of
+from tests.tui import fake_views
+from tests.tui.driving import driving
+from tui.keymap import KEYS
+from tui.screens.command import CommandScreen
+from tui.screens.help import HelpScreen
+from tui.typed.completing import completed, hints
+from tui.typed.language import Act, Go, Place, Play, Press, Speed, TypedError, facts_now, read_line
+
+SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
+PLACE = Place(
+    facts_of(fake_views.playbook().spec), ("checkout", "clicks", "billing/0"), lambda target: target == "broker(3)",
+    "broker(2)", 0, 60_000_000,
+)  # fmt: skip
+
+
+def actions(text):
+    found = read_line(text, PLACE)
+    assert isinstance(found, Act)
+    return found.actions
+
+
+@pytest.mark.parametrize(
+    ("text", "action"),
+    [
+        (":gc_pause b3 8s", Action("inject", "gc_pause", "broker(3)", for_us=8_000_000)),
+        ("gc-pause b3 for 8s", Action("inject", "gc_pause", "broker(3)", for_us=8_000_000)),
+        ("crash leader(orders-0)", Action("inject", "crash", "leader(orders-0)")),
+        ("crash", Action("inject", "crash", "broker(2)")),
+        ("crash 5s", Action("inject", "crash", "broker(2)", for_us=5_000_000)),
+        ("crash checkout", Action("inject", "crash", "client(checkout)")),
+        ("crash c1001", Action("inject", "crash", "controller(1001)")),
+        ("lag b1 latency=300ms 10s", Action("inject", "lag", "broker(1)", {"latency": 300_000}, 10_000_000)),
+        ("lag latency=300ms", Action("inject", "lag", "broker(2)", {"latency": 300_000})),
+        ("restart b3", Action("inject", "restart", "broker(3)")),
+        ("restart b1", Action("inject", "bounce", "broker(1)")),
+        ("heal all", Action("heal", "all")),
+        ("heal 2", Action("heal", "2")),
+        ("heal crash", Action("heal", "crash")),
+        (
+            "elect_leaders orders-0 unclean=true",
+            Action("admin", "elect_leaders", "", {"partition": "orders-0", "unclean": True}),
+        ),
+        ("shutdown b2", Action("admin", "shutdown", "", {"broker": 2})),
+    ],
+)  # fmt: skip
+def test_a_line_comes_to_the_action_of_a_playbook(text, action):
+    assert actions(text) == (action,)
+
+
+def test_several_stand_between_semicolons():
+    assert [each.name for each in actions("crash b1; lag b2 5s; heal all")] == ["crash", "lag", "all"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("go 12.5s", Go(12_500_000)),
+        ("go 00:12.5", Go(12_500_000)),
+        ("speed 10", Speed(10)),
+        ("speed x0.5", Speed(0.5)),
+        ("play", Play()),
+        ("quit", Press("quit")),
+        ("heal", Press("heal")),
+        (":mode_clients", Press("mode_clients")),
+    ],
+)
+def test_other_commands(text, found):
+    assert read_line(text, PLACE) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "found nothing, allowed is a fault, an operation, heal, go, speed or what a key does"),
+        ("crsh b1", "found 'crsh', which is no command (did you mean 'crash'?); see: floodmark faults"),
+        ("crash b9", "target: found broker 9, allowed are the cluster's brokers 1, 2 or 3"),
+        ("crash nobody", "target: "),
+        ("lag b1 latancy=3s", "latancy: found an unknown key 'latancy' (did you mean 'latency'?)"),
+        ("lag b1 latency=30", "latency: found '30', allowed is a duration"),
+        ("crash (b1", "found '(' without its end"),
+        ("crash b1 at=", "at: "),
+        ("after 3s crash b1", "found 'after', which is no command"),
+        ("crash b1; after 3s crash broker(2)", "found after or when, allowed is what is done at once"),
+        ("crash b1;", "found no action, allowed is one such as restart broker(2)"),
+        ("go 2m", "go: 2m is not there yet"),
+        ("go", "go: found ''"),
+        ("speed", "speed: found nothing, allowed is a number from 0.1 to 1000"),
+        ("speed 5000", "speed: found 5000, allowed"),
+        ("speed ٣", "speed: found '٣', allowed"),
+        ("quit now", "found 'now' behind quit, allowed is nothing"),
+        ("play on", "found 'on' behind play, allowed is nothing"),
+        ("crash \x1b[0m", "found a character that is not printed"),
+        ("x" * 3_000, "which is no command"),
+    ],
+)
+def test_what_is_wrong_is_told_on_one_line(text, words):
+    with pytest.raises(TypedError) as caught:
+        read_line(text, PLACE)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_topic_that_was_created_since_can_be_spoken_of():
+    fresh = fake_views.partition("fresh-0")
+    facts = facts_now(PLACE.facts, fake_views.view(partitions=(fresh,)))
+    assert facts.wrong_partition("fresh-0") == ""
+    assert "fresh-0 " in facts.wrong_partition("fresh-1").replace("'", " ") or facts.wrong_partition("fresh-1")
+    assert PLACE.facts.wrong_partition("fresh-0") != ""
+
+
+def test_no_action_of_a_key_is_called_like_a_fault_or_an_operation():
+    taken = {*CATALOGUE, *OPERATIONS, "go", "speed", "play"}
+    assert [key.id for key in KEYS if key.id in taken] == []
+
+
+# -- completing ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("gc_", ("gc_pause",)),
+        ("elect", ("elect_leaders",)),
+        ("crash b", ("b1", "b2", "b3")),
+        ("crash leader(orders-1", ("leader(orders-1)",)),
+        ("crash c", ("controller", "clients", "consumers")),
+        ("crash b1 ", ("torn=", "for")),
+        ("lag b1 la", ("latency=",)),
+        ("elect_leaders orders-3", ("orders-3",)),
+        ("elect_leaders orders-3 u", ("unclean=",)),
+        ("elect_leaders orders-3 unclean=t", ("unclean=true",)),
+        ("heal ", ("all", "1", "2", "3", "crash", "gc_pause", "lag")),
+        ("crash b1; heal a", ("all",)),
+        ("quit", ("quit",)),
+        ("nothing b", ()),
+    ],
+)
+def test_what_can_be_typed_next_comes_from_the_registry_and_the_cluster(text, words):
+    view = fake_views.view(faults=fake_views.troubled().faults)
+    found = hints(text, view).words
+    assert found == words
+
+
+def test_what_is_being_typed_is_explained():
+    view = fake_views.view()
+    assert hints("gc_pause b1", view).about == CATALOGUE["gc_pause"].summary
+    assert "200ms unless given" in hints("lag b1 latency=", view).about
+    assert hints("lag b1 nothing=", view).about == "no parameter nothing"
+    assert hints("go 1", view).about == "TIME to a time of the session, such as 12.5s or 1m"
+    assert hints("quit", view).about == "quit: seal the session, name it and its report"
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("gc_", "gc_pause "),
+        (":gc_", ":gc_pause "),
+        ("lag b1 lat", "lag b1 latency="),
+        ("crash leader(o", "crash leader(orders-"),
+        ("crash b1;hea", "crash b1;heal "),
+        ("zzz", "zzz"),
+        ("crash b", "crash b"),
+    ],
+)
+def test_tab_completes_as_far_as_only_one_thing_can_be_meant(text, after):
+    assert completed(text, fake_views.view()) == after
+
+
+def test_every_fault_and_operation_can_be_completed_and_explained():
+    view = fake_views.view()
+    for name, declared in {**CATALOGUE, **OPERATIONS}.items():
+        assert name in hints(name, view).words
+        assert hints(f"{name} ", view).about == declared.summary
+        for param in declared.params:
+            assert param.doc in hints(f"{name} {param.name}=", view).about
+
+
+# -- the screen ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_line_of_commands(size, golden):
+    async with driving(SIZES[size]) as driver:
+        await driver.press("colon", *"crash b9", "enter")
+        golden(f"command-{size}", driver.text())
+
+
+async def test_a_line_is_done_a_wrong_one_is_kept_and_earlier_ones_come_back():
+    async with driving((80, 24)) as driver:
+        await driver.seconds(1)
+        await driver.press("colon", *"gc_", "tab", *"b9 8s", "enter")
+        assert isinstance(driver.app.screen, CommandScreen)
+        assert "found broker 9" in driver.text()
+        assert ":gc_pause b9 8s" in driver.text()
+        await driver.press(*["backspace"] * 4, *"2 8s", "enter")
+        assert not isinstance(driver.app.screen, CommandScreen)
+        assert [(each.name, each.target) for each in driver.bridge.view.faults] == [("gc_pause", "broker 2")]
+        await driver.press("colon", *"speed 5", "enter", "colon", "up")
+        assert driver.bridge.speed == 5
+        assert ":speed 5" in driver.text()
+        await driver.press(*["backspace"] * 7, *"heal 7", "enter")
+        assert isinstance(driver.app.screen, CommandScreen)
+        assert "refused: " in driver.text()
+        await driver.press("backspace", "1", "enter")
+        assert driver.bridge.view.faults == ()
+        await driver.press("colon", *"help", "enter")
+        await driver.pilot.pause()
+        assert isinstance(driver.app.screen, HelpScreen)
+        await driver.press("escape", "c", "colon", *"go 0s", "enter")
+        assert driver.bridge.session.in_past
+        assert driver.bridge.session.cluster.now_us == 0
+        await driver.press("colon", "escape", "colon", *"quit", "enter")
+        await driver.pilot.pause()
+    assert driver.app.return_code == 0

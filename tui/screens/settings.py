@@ -1,0 +1,138 @@
+"""The settings, over the main screen: changed at once, and written into the user's file when that is asked for."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.style import Style
+from textual.widgets import Static
+
+from tui.bridge import SimBridge
+from tui.glyphs import choose
+from tui.settings.reading import read_settings
+from tui.settings.schema import OPTIONS, Settings
+from tui.settings.writing import WritingError, write
+from tui.theme import Look, ThemeName
+from tui.viewmodel import settings_page
+from tui.viewmodel.settings_page import Piece
+
+if TYPE_CHECKING:
+    from tui.app import FloodmarkApp
+
+
+class SettingsScreen(ModalScreen[None]):
+    """One setting is marked; the session goes on behind it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,S,q", "app.pop_screen", "close"),
+        Binding("up,k", "mark(-1)", "the one above", show=False),
+        Binding("down,j", "mark(1)", "the one below", show=False),
+        Binding("left,h", "change(-1)", "the value before", show=False),
+        Binding("right,l", "change(1)", "the next value", show=False),
+        Binding("w", "write", "write the file", show=False),
+    ]
+
+    def __init__(self, look: Look, bridge: SimBridge) -> None:
+        super().__init__()
+        self._look = look
+        self._bridge = bridge
+        self._found = read_settings()
+        self._page = Static()
+        self._said: Piece = ("", "text")
+        self.marked = 0
+        """Number of the option that the arrows change."""
+
+    def compose(self) -> ComposeResult:
+        """One page."""
+        with VerticalScroll(id="settings"):
+            yield self._page
+
+    def on_mount(self) -> None:
+        """The first look, when the size is known."""
+        self.call_after_refresh(self.present)
+
+    def on_resize(self, _event: events.Resize) -> None:
+        """Lines break elsewhere."""
+        self.call_after_refresh(self.present)
+
+    @property
+    def chosen(self) -> Settings:
+        """What is in force now, whatever it was at the start."""
+        return replace(
+            self._floodmark.settings, theme=self._look.theme, speed=self._bridge.speed,
+            autopause=self._bridge.stops_at_loss,
+        )  # fmt: skip
+
+    def present(self) -> None:
+        """Show the page."""
+        if not self._page.is_attached:
+            return
+        app = self._floodmark
+        changed = [f"{key.id} {key.shown}" for key in app.main.keys if key.id in app.settings.keys]
+        rows = settings_page.lines(
+            self.chosen, self.marked, self._found, changed, self._said, max(20, self._page.size.width)
+        )
+        self._page.update(Content("\n").join([self._line(row) for row in rows]))
+
+    def action_mark(self, step: int) -> None:
+        """Another setting."""
+        self.marked = (self.marked + step) % len(OPTIONS)
+        self.present()
+
+    def action_change(self, step: int) -> None:
+        """Another value of it, at once."""
+        wanted = settings_page.stepped(self.chosen, OPTIONS[self.marked].name, step)
+        self._bridge.set_speed(wanted.speed)
+        self._bridge.stops_at_loss = wanted.autopause
+        self._floodmark.settings = wanted
+        self._look = Look(
+            colour=self._look.colour, glyphs=choose(wanted.glyphs), theme=cast("ThemeName", wanted.theme)
+        )  # fmt: skip
+        self._floodmark.set_look(self._look)
+        self._said = ("", "text")
+        self.present()
+
+    def action_write(self) -> None:
+        """Have the file say what is in force."""
+        self._found = read_settings(self._found.path)
+        values = {
+            each.name: self.chosen.value(each.name)
+            for each in OPTIONS
+            if self.chosen.value(each.name) != self._found.settings.value(each.name)
+        }
+        try:
+            write(self._found.path, values)
+        except WritingError as error:
+            self._said = (str(error), "warning")
+        else:
+            told = ", ".join(f"{name} {_word(value)}" for name, value in values.items())
+            self._said = (f"written: {told}" if told else "the file says all of it already", "calm")
+            self._found = read_settings(self._found.path)
+        self.present()
+
+    @property
+    def _floodmark(self) -> "FloodmarkApp":
+        return cast("FloodmarkApp", self.app)
+
+    def _line(self, row: tuple[Piece, ...]) -> Content:
+        return Content.assemble(
+            *(
+                Content.styled(self._look.text(text), Style.from_rich_style(self._look.style(role)))
+                for text, role in row
+            )
+        )
+
+
+def _word(value: object) -> str:
+    return (
+        ("yes" if value else "no")
+        if isinstance(value, bool)
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+    )

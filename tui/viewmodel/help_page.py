@@ -1,0 +1,101 @@
+"""The help page: first what the pane in focus or the mode shows, then every key, every glyph, and the words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tui import glyphs
+from tui.keymap import GROUPS, Key
+from tui.viewmodel.glossary import term
+
+LEGEND: Final = (
+    (glyphs.LEADER, "leader", "leader, with its log end offset (LEO)"),
+    (glyphs.IN_SYNC, "in_sync", "in-sync follower; = as far as the leader, -n records behind"),
+    (glyphs.LAGGING, "lagging", "lagging: not in the ISR"),
+    (glyphs.DOWN, "down", "its broker is down"),
+    (glyphs.TRUNCATING, "truncating", "is cutting its log back to what the leader has"),
+    (glyphs.DIVERGED, "diverged", "holds records that differ from the leader's"),
+    (glyphs.LOST, "lost", "acknowledged, and not in the leader's log"),
+    (glyphs.SPLIT, "alarm", "takes itself to lead, but another was elected: a split view"),
+    (glyphs.FENCED, "lagging", "behind a broker: fenced, the controller does not count on it"),
+    (glyphs.LEAVING, "lagging", "behind a broker: in controlled shutdown"),
+    (glyphs.STALE, "lagging", "behind a broker, with a number: so many partitions that it knows older than decided"),
+    ("7", "epoch2", "one record, written in leader epoch 7, below its replica's high watermark"),
+    (glyphs.ABOVE_HW, "above2", "one record above its replica's high watermark: not yet committed there"),
+)
+WORDS: Final = ("LEO", "HW", "ISR", "epoch", "ELR", "lag")
+"""Terms that the page explains itself; the others stand in the glossary."""
+KEY, GLYPH, WORD = 11, 3, 9
+"""Cells in front of the words."""
+
+Line = tuple[tuple[str, str], ...]
+"""Pieces of text with their roles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """What is looked at: what it shows, the terms and glyphs it is about, and the keys that work in it."""
+
+    title: str
+    shows: str
+    terms: tuple[str, ...] = ()
+    keys: tuple[tuple[str, str], ...] = ()
+    glyphs: tuple[str, ...] = ()
+
+
+CLUSTER: Final = Here(
+    "Here: partitions and brokers",
+    "A row is a partition, a column a broker, a cell the replica that it keeps. The cursor chooses whose log is shown "
+    "below, what a fault strikes, and what stands under the cursor at the side.",
+    ("leader", "ISR", "LEO", "HW"),
+    (
+        ("arrows", "another partition or broker; hjkl too"),
+        ("letters", "in the sheets of faults and operations: act at once"),
+    ),
+    (glyphs.LEADER, glyphs.IN_SYNC, glyphs.LAGGING, glyphs.DOWN, glyphs.LOST),
+)
+SHEET: Final = Here(
+    "Here: the sheet of faults",
+    "Every fault has a letter. Below them stands what the marked one is, and what it would do right now.",
+    ("fencing", "session timeout"),
+    (
+        ("letter", "inject that fault at once on what is aimed at"),
+        ("enter", "set its parameters first"),
+        ("space", "queue it while time stands still; backspace takes back"),
+        ("arrows", "read about another fault, aim at another node; esc leaves"),
+    ),
+)
+MODES: Final = {
+    "clients": Here(
+        "Here: clients",
+        "A row is a producer, a group or one of its members, with what it sent, read, tried again and lost so far.",
+        ("acks", "lag", "generation", "rebalance", "idempotence"),
+        (("up down", "scroll"),),
+    ),
+}
+"""By the names of :mod:`tui.modes`; a mode without an entry begins with its own words."""
+
+
+def lines(here: Here, keys: Sequence[Key]) -> tuple[Line, ...]:
+    """The whole page."""
+    rows: list[Line] = [((here.title, "calm"),), ((here.shows, "text"),)]
+    rows += [_line(mark, "key", words, KEY) for mark, words in here.keys]
+    rows += [_line(mark, role, words, GLYPH) for mark, role, words in LEGEND if mark in here.glyphs]
+    rows += [_line(word, "strong", term(word).meaning, max(WORD, len(word) + 1)) for word in here.terms]
+    for group, title in GROUPS.items():
+        rows.append(_heading(title))
+        rows += [_line(key.shown, "key", key.words, KEY) for key in keys if key.group == group]
+    if here is not SHEET:
+        rows += [_heading("In the sheet of faults"), *(_line(mark, "key", words, KEY) for mark, words in SHEET.keys)]
+    rows += [_heading("What you see"), *(_line(mark, role, words, GLYPH) for mark, role, words in LEGEND)]
+    rows.append(_heading("Words (g: all of them)"))
+    rows += [_line(word, "strong", term(word).meaning, WORD) for word in WORDS]
+    return tuple(rows)
+
+
+def _heading(text: str) -> Line:
+    return ((f"\n{text}", "calm"),)
+
+
+def _line(mark: str, role: str, words: str, width: int) -> Line:
+    return (mark, role), (" " * max(1, width - len(mark)) + words, "text")
