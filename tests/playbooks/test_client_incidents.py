@@ -181,12 +181,12 @@ def test_a_lost_answer_is_a_second_record_or_the_first_ones_offset(seed: int) ->
     assert all(producer(result, name).retries > 0 for name in written)
 
 
-@pytest.mark.parametrize("kafka", ["3.3", "4.1"])
+@pytest.mark.parametrize("kafka", some(["3.3", "4.1"], 1))
 def test_a_lost_answer_costs_the_same_in_other_versions(kafka: str) -> None:
     Incident("ack-lost", 103, **{"cluster.kafka": kafka}).finish()
 
 
-@pytest.mark.parametrize("kafka", ["2.1", "2.4", "3.1"])
+@pytest.mark.parametrize("kafka", some(["2.1", "2.4", "3.1"], 1))
 def test_a_lost_answer_costs_the_same_with_zookeeper(kafka: str) -> None:
     Incident("ack-lost", 103, **{"cluster.kafka": kafka, "cluster.mode": "zookeeper"}).finish()
 

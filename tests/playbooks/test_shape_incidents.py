@@ -30,7 +30,7 @@ def near(broker: int) -> set[int]:
     return {(broker + step - 1) % 5 + 1 for step in (-1, 0, 1)}
 
 
-@pytest.mark.parametrize("kafka", ["3.3", "3.9"])
+@pytest.mark.parametrize("kafka", some(["3.3", "3.9"], 1))
 @seeds
 def test_before_pre_votes_a_ring_has_a_new_controller_every_few_seconds(kafka: str, seed: int) -> None:
     incident = Incident("majority-ring", seed, **{"cluster.kafka": kafka}).until(69.9)
@@ -69,7 +69,7 @@ def test_before_pre_votes_who_hears_none_that_governs_waits_and_the_others_go_on
     assert shrunk.at_us > 70 * SECOND
 
 
-@pytest.mark.parametrize("kafka", ["4.0", "4.1"])
+@pytest.mark.parametrize("kafka", some(["4.0", "4.1"], 1))
 @seeds
 def test_with_pre_votes_the_controller_stays_and_fences_who_cannot_hear_it(kafka: str, seed: int) -> None:
     incident = Incident("majority-ring", seed, **{"cluster.kafka": kafka}).until(30)
