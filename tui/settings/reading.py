@@ -112,9 +112,10 @@ class _Reading:
     def _keys_of(self, name: str, value: object) -> tuple[str, ...]:
         """The keys that were given; none where one of them is wrong."""
         texts = value if isinstance(value, list) else [value]
+        own = next(each.keys.split(",") for each in ACTIONS if each.id == name)
         keys: list[str] = []
         for text in texts:
-            key = key_named(text) if isinstance(text, str) else None
+            key = text if text in own else key_named(text) if isinstance(text, str) else None
             if key is None:
                 self._problem(KEYS, name, f"found {_told(text)}, allowed is {ALLOWED}{_why_not(text)}")
                 return ()
