@@ -72,6 +72,51 @@ MODES: Final = {
         ("acks", "lag", "generation", "rebalance", "idempotence"),
         (("up down", "scroll"),),
     ),
+    "log": Here(
+        "Here: a log",
+        "A lane is a replica, a cell an offset. Below: the record at the cursor, leader epochs, fetches under way.",
+        ("LEO", "HW", "LSO", "epoch", "truncation"),
+        (
+            ("arrows", "another cell, another replica; with shift ten cells"),
+            ("tab", "another partition"),
+            ("+ -", "more or fewer offsets to a cell"),
+            ("t F g end", "to the high watermark, the fork, the beginning; follow the end"),
+            ("enter", "back to the moment at which the record was written"),
+        ),
+        (glyphs.ABOVE_HW, glyphs.DIVERGED, glyphs.LOST),
+    ),
+    "timeline": Here(
+        "Here: the timeline",
+        "What happened when, a lane for each kind; below, all that is known of the mark that is chosen.",
+        (),
+        (
+            ("left right", "the mark before and after"),
+            ("up down", "the nearest mark of another lane"),
+            ("enter", "go to that instant; again: back to the present"),
+            ("+ - z", "zoom; the whole session"),
+            ("f c i s o", "hide a lane, or show it again"),
+        ),
+    ),
+    "playbooks": Here(
+        "Here: playbooks and sessions",
+        "The playbook on the screen as it runs, the library, and the sessions that were recorded.",
+        (),
+        (
+            ("enter", "start the playbook, or open the session; the one on the screen is sealed first"),
+            ("/", "choose by words"),
+            ("o", "open a file"),
+            ("tab", "playbooks or sessions"),
+            ("T", "take over: what is left of the steps is left out"),
+            ("b", "back to what was on the screen before"),
+            ("J K", "scroll the text"),
+        ),
+    ),
+    "report": Here(
+        "Here: the report so far",
+        "What the session has come to, in the words with which a run ends.",
+        (),
+        (("left right", "another finding"), ("enter", "its autopsy"), ("up down", "scroll"), ("e", "export")),
+    ),
 }
 """By the names of :mod:`tui.modes`; a mode without an entry begins with its own words."""
 
