@@ -40,7 +40,7 @@ def apps(monkeypatch):
     monkeypatch.setattr(launch, "has_terminal", lambda: True)
     made, wishes = [], []
 
-    def make(session, **_):
+    def make(session, *_, **__):
         made.append(FakeApp(lambda: session.advance(1_000_000), wishes.pop(0) if wishes else None))
         return made[-1]
 

@@ -57,11 +57,16 @@ def terminal(tmp_path):
 
 def command():
     program = Path(sys.executable).with_name("floodmark")
-    return [str(program)] if program.exists() else [sys.executable, "-m", "tui.launch"]
+    return [str(program)] if program.exists() else [sys.executable, "-m", "tui.cli.main"]
 
 
 def start(terminal, sessions):
-    settings = {"FLOODMARK_SESSIONS": str(sessions), "TERM": "tmux-256color", "LANG": "C.UTF-8"}
+    settings = {
+        "FLOODMARK_SESSIONS": str(sessions),
+        "TERM": "tmux-256color",
+        "LANG": "C.UTF-8",
+        "FLOODMARK_CONFIG": str(sessions / "none.toml"),
+    }
     words = ["env"]
     for name in ("NO_COLOR", "LC_ALL", "COLUMNS", "LINES"):
         words += ["-u", name]
@@ -73,6 +78,8 @@ def start(terminal, sessions):
 def test_a_person_crashes_a_leader_and_sees_a_new_one(terminal, tmp_path):
     sessions = tmp_path / "sessions"
     start(terminal, sessions)
+    terminal.wait("a whole Kafka cluster in this terminal", "Sandbox")
+    terminal.keys("s")
     terminal.wait("▶ LIVE", "Partitions × brokers", "^q quit")
     terminal.wait("orders-0 · epoch 0 · leader b1")
     terminal.keys("f", "c")
