@@ -80,6 +80,18 @@ async def sheet(stage: Stage) -> None:
     stage.app.main.action_fault()
 
 
+async def log(stage: Stage) -> None:
+    """The logs of the partition that lost records."""
+    await lost(stage)
+    stage.app.main.action_mode("log")
+
+
+async def timeline(stage: Stage) -> None:
+    """What happened when."""
+    await lost(stage)
+    stage.app.main.action_mode("timeline")
+
+
 @dataclass(frozen=True, slots=True)
 class Shot:
     """One picture: a file's name, the terminal's size, what happens first."""
@@ -95,6 +107,8 @@ SHOTS: Final = (
     Shot("screen-200x60", (200, 60), lost),
     Shot("autopsy", (120, 40), autopsy),
     Shot("faults", (120, 40), sheet),
+    Shot("log", (120, 40), log),
+    Shot("timeline", (120, 40), timeline),
 )
 
 
