@@ -21,6 +21,15 @@ ABREAST: Final = 110
 """From this width on the logs stand side by side, below it one above the other."""
 
 
+class Log(Lanes):
+    """One of the logs; what of it is shown goes by its width."""
+
+    def on_resize(self) -> None:
+        """It has become wider or narrower: another part of the log fits."""
+        if isinstance(self.screen, CompareScreen):
+            self.screen.present()
+
+
 class CompareScreen(ModeScreen):
     """The branch on the screen, and the companion that the bridge keeps beside it."""
 
@@ -34,7 +43,7 @@ class CompareScreen(ModeScreen):
 
     def __init__(self, look: Look, bridge: SimBridge) -> None:
         super().__init__(look, bridge)
-        self._lanes = (Lanes(look), Lanes(look))
+        self._lanes = (Log(look), Log(look))
         self._panes = tuple(Pane(each, look, title="", id=f"compare-{at}") for at, each in enumerate(self._lanes))
         self._numbers = SidePane(look, "compare-numbers")
         self._mine = bridge.companion
@@ -70,8 +79,6 @@ class CompareScreen(ModeScreen):
             self._show_log(1, letters[1], there, partition, start)
         else:
             self._say_not_so_far(companion)
-        if self.is_current and (self._lanes[0].size.width <= self.size.width // 2) != self._arranged[0]:
-            self.call_after_refresh(self.present)  # the logs have their old width still
         self._numbers.show(comparison.rows((here, there), letters, partition)[: self._numbers.size.height])
 
     def action_partition(self, partitions: int) -> None:
