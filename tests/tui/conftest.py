@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from textual.app import App
 
 GOLDENS = Path(__file__).parent / "goldens"
 
@@ -14,6 +15,17 @@ def plain_terminal(monkeypatch, tmp_path):
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLORTERM", "truecolor")
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+
+
+@pytest.fixture(autouse=True)
+def patient_toasts(monkeypatch):
+    """Toasts go by the wall clock: on a busy machine one might be gone before it is looked at."""
+    notify = App.notify
+
+    def lasting(self, message, **more):
+        notify(self, message, **{**more, "timeout": 3_600})
+
+    monkeypatch.setattr(App, "notify", lasting)
 
 
 @pytest.fixture
