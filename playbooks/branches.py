@@ -123,14 +123,14 @@ class Growing:
         if deed.verb == SETTLE:
             self.branch.session.timeline.settle()
             return
-        if deed.verb == TAKE_OVER:
-            self.branch.session.take_over()
-            return
         try:
-            self.branch.session.act(deed.action)
+            if deed.verb == TAKE_OVER:
+                self.branch.session.take_over()
+            else:
+                self.branch.session.act(deed.action)
         except FaultError:
             if not deed.refused:
-                raise BranchError(f"branch {self.branch.letter}: the rerun refuses {words(deed.action)}") from None
+                raise BranchError(f"branch {self.branch.letter}: the rerun refuses {_told(deed)}") from None
 
 
 class Branches:
@@ -267,8 +267,12 @@ def _named(action: Action) -> str:
     return words(action).removeprefix("inject ")
 
 
+def _told(deed: Deed) -> str:
+    return "taking over" if deed.verb == TAKE_OVER else words(deed.action)
+
+
 def _done(deed: Deed) -> str:
-    return "taking over" if deed.verb == TAKE_OVER else _named(deed.action)
+    return _told(deed).removeprefix("inject ")
 
 
 def _another(session: Session, recorder: Recorder | None) -> Session:

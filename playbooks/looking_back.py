@@ -64,7 +64,7 @@ class LookingBack:
 
     def so_far(self) -> SoFar:
         """What it had come to by then."""
-        return so_far(self._past or self.timeline.session)
+        return so_far(self.instant)
 
     def advance(self, until_us: int, max_events: int = 0) -> bool:
         """Run on; in the past through what happened, up to the present and no further.

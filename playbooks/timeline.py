@@ -11,7 +11,7 @@ it is.
 
 import gc
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
@@ -170,18 +170,21 @@ class Timeline:
         Raises:
             FaultError: it was refused; the message says why.
         """
-        noted = self.note(action.verb, action)
+        return self._noted(action.verb, action, lambda: self.session.act(action))
+
+    def take_over(self) -> str:
+        """Like :meth:`Session.take_over`. Raises :class:`FaultError` as that does."""
+        return self._noted(TAKE_OVER, Action("heal", ""), self.session.take_over)
+
+    def _noted(self, verb: str, action: Action, do: Callable[[], str]) -> str:
+        """Do what an operator asks, and remember it, also that it was refused."""
+        noted = self.note(verb, action)
         try:
-            return self.session.act(action)
+            return do()
         except FaultError:
             if noted:
                 self._acted[-1] = self._acted[-1]._replace(refused=True)
             raise
-
-    def take_over(self) -> str:
-        """Like :meth:`Session.take_over`. Raises :class:`FaultError` as that does."""
-        self.note(TAKE_OVER, Action("heal", ""))
-        return self.session.take_over()
 
     def settle(self) -> None:
         """Like :meth:`Session.settle`."""

@@ -309,7 +309,8 @@ def state(cluster: Cluster) -> tuple[Any, ...]:
             (*process, tuple(event for event in held if not _rings(*event))) for *process, held in processes
         )
     kernel = (now, order, sequence, events)
-    rest_of_it = (beside, sorted(streams), tuple(others))
+    seed, places = streams
+    rest_of_it = (beside, seed, sorted(places), tuple(others))
     return (kernel, processes, links, awake, rest_of_it, trace[1:], cluster.trace.digest(0, 0))
 
 

@@ -170,6 +170,8 @@ def test_a_session_that_was_taken_over_branches_too_and_taking_over_is_undone():
     session = branches.current.session
     session.advance(SECOND // 4)
     session.take_over()
+    with pytest.raises(FaultError, match="no step of the playbook is left"):
+        session.take_over()
     session.advance(SECOND)
     assert branches.current.live.cluster.query.under_replicated() == 0
     growing = branches.fork()
