@@ -1,13 +1,12 @@
 """Writes settings into the user's file: only the values that change, everything else stays as it is to the byte."""
 
-import os
-import tempfile
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from playbooks.disk import put_in_place
 from tui.settings.lines import entries, header
 from tui.settings.schema import SCREEN, Value, written
 
@@ -28,7 +27,8 @@ def write(path: Path, values: Mapping[str, Value]) -> None:
         raw = path.read_bytes() if path.exists() else b""
         text = changed(raw.decode(), values)
         if text.encode() != raw:
-            _replace(path, text.encode())
+            path.parent.mkdir(parents=True, exist_ok=True)
+            put_in_place(path, text)
     except OSError as error:
         raise WritingError(f"{path} cannot be written: {error.strerror or error}") from None
     except UnicodeDecodeError:
@@ -77,20 +77,3 @@ def _with(text: str, name: str, value: str) -> str:
     else:
         lines += [*([newline] if lines else []), f"[{SCREEN}]{newline}", entry]
     return "".join(lines)
-
-
-def _replace(path: Path, raw: bytes) -> None:
-    """Put a whole new file in the place of the old one: whatever happens, one of them is there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-    number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(number, "wb") as file:
-            file.write(raw)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(mode)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
