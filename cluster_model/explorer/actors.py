@@ -51,7 +51,7 @@ class Actors:
         )
         replica.by_hand = True
         if local.leader == broker:
-            start = epoch_start(local)
+            start = local.start
             _fill(replica, local.log[:start])
             replica.hw = min(local.hw, start)
             replica.apply(self.state(Decision(broker, local.isr), local.epoch), _NOW)
@@ -91,14 +91,6 @@ def leading(replica: Replica) -> Leadership:
     """Its leadership, which it must have."""
     assert replica.leadership is not None
     return replica.leadership
-
-
-def epoch_start(local: Local) -> int:
-    """Where a leader's own epoch begins in its log."""
-    for offset, (epoch, _number) in enumerate(local.log):
-        if epoch == local.epoch:
-            return offset
-    return len(local.log)
 
 
 def settle(replica: Replica, source: Replica) -> bool:

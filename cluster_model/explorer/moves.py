@@ -42,10 +42,10 @@ class Moves:
     """The steps of a version within bounds."""
 
     def __init__(self, profile: Profile, bounds: Bounds, *, as_module: bool = False) -> None:
-        """``as_module``: in the two places where they differ, by the KIP-320 module and not by Kafka.
+        """``as_module``: where they differ, by the KIP-320 module and not by Kafka.
 
-        There a decision that leaves nobody as leader reaches no replica, and a newcomer to the ISR also waits for the
-        leader's HW to have reached its epoch.
+        There a decision that leaves nobody as leader reaches no replica, a newcomer to the ISR also waits for the
+        leader's HW to have reached its epoch, and a decision stays as it was made when its leader changes the ISR.
         """
         self.profile = profile
         self.bounds = bounds
@@ -62,6 +62,7 @@ class Moves:
         self._changed: dict[tuple[int, ...], tuple[Step, int] | None] = {}
         self._led: dict[tuple[int, int, int, tuple[int, ...]], int] = {}
         self._restarted: dict[tuple[int, int, int], list[tuple[Step, int]]] = {}
+        self._after_change: dict[Held, int] = {}
         self._control: dict[int, list[tuple[Step, int]]] = {}
 
     def start(self) -> State:
@@ -120,8 +121,17 @@ class Moves:
                     change = self._change(broker, own, other, state[other])
                     if change is not None:
                         step, number = change
-                        after = self.held.of((decisions, self.locals.things[number].isr))
+                        after = self._with_isr(decisions, self.locals.things[number].isr)
                         found.append((step, (*before, number, *behind, after, written, restarted)))
+
+    def _with_isr(self, decisions: tuple[Decision, ...], isr: tuple[int, ...]) -> int:
+        """The controller takes up a change of the ISR, which whoever hears of the decision later hears, too."""
+        key = (decisions, isr)
+        after = self._after_change.get(key)
+        if after is None:
+            newer = decisions if self._as_module else (*decisions[:-1], decisions[-1]._replace(isr=isr))
+            after = self._after_change[key] = self.held.of((newer, isr))
+        return after
 
     def _control_moves(self, held: int) -> list[tuple[Step, int]]:
         found = self._control.get(held)

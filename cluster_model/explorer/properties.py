@@ -1,7 +1,7 @@
 """What must hold in every state. The names of the first two are those of Kafka's TLA+ modules."""
 
 from cluster_model.explorer.moves import Moves, State
-from cluster_model.explorer.shape import NOBODY, Local
+from cluster_model.explorer.shape import ACTIONS, NOBODY, Local
 
 STRONG_ISR = "strong-isr"
 """What lies below the HW of whoever takes itself for the leader is in the log of every member of the true ISR.
@@ -68,7 +68,9 @@ class Properties:
         return same
 
     def stuck(self, state: State) -> bool:
-        """Of a state in which nothing more can happen: whether that is not because all is done."""
+        """Of a state in which nothing more can happen: whether that is not because all is done, or not allowed."""
+        if len(self._moves.bounds.actions) < len(ACTIONS):
+            return False
         decisions, isr = self._moves.held.things[state[len(self._brokers)]]
         if not decisions or decisions[-1].leader == NOBODY:
             return False

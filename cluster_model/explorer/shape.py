@@ -29,6 +29,8 @@ class Local(NamedTuple):
     """Whom it takes for the leader."""
     isr: tuple[int, ...]
     """A leader's ISR; empty for a follower."""
+    start: int = -1
+    """Where a leader's log ended when it took up its epoch."""
 
 
 class Decision(NamedTuple):

@@ -5,7 +5,7 @@ None stands for a step that cannot be taken: the replica is not in that role, or
 
 from typing import Final
 
-from cluster_model.explorer.actors import Actors, append, book, epoch_start, fetch, leading, question, settle
+from cluster_model.explorer.actors import Actors, append, book, fetch, leading, question, settle
 from cluster_model.explorer.shape import NOBODY, Decision, Local
 from cluster_model.replication.replica import Replica
 
@@ -36,7 +36,8 @@ class Steps:
         """It takes up the leadership."""
         replica = self._actors.put(broker, local)
         replica.apply(self._actors.state(decision, epoch), _NOW)
-        return Local(local.log[: replica.log.leo], local.hw, replica.leader_epoch, broker, leading(replica).isr)
+        leadership = leading(replica)
+        return Local(local.log, local.hw, replica.leader_epoch, broker, leadership.isr, leadership.epoch_start)
 
     def follow(self, broker: int, local: Local, leader: int, epoch: int, other: Local | None) -> Local | None:
         """It begins to follow ``other``, truncation included, or is told that nobody leads."""
@@ -103,7 +104,7 @@ class Steps:
         leadership = leading(replica)
         if self._heard(replica, local, follower, other, len(other.log)) == REFUSED:
             return None
-        if self._strict_join and local.hw < epoch_start(local):
+        if self._strict_join and local.hw < local.start:
             return None
         if not leadership.may_join(follower, leadership.remotes[follower]):
             return None

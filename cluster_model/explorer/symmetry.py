@@ -67,7 +67,7 @@ class Symmetry:
 
 def _sign(broker: int, local: Local) -> object:
     leads = local.leader == broker
-    return (local.log, local.hw, local.epoch, local.leader < 0, leads, len(local.isr), broker in local.isr)
+    return (local.log, local.hw, local.epoch, local.leader < 0, leads, len(local.isr), broker in local.isr, local.start)
 
 
 def _sign_in(broker: int, held: Held) -> object:
