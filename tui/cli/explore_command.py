@@ -10,7 +10,7 @@ SUMMARY = """Try every order of events within small bounds, and find the shortes
 Takes a file, or the name of an exploration that comes along; without either it lists these. What is found is written
 as a playbook that is stepped by hand, and run: it must come to the same.
 
-Exit code 0: nothing is broken. 1: something is. 2: bad input. 4: ended before everything was seen, and nothing found.
+Exit code 0: nothing is broken. 1: something is. 2: bad input. 3: ended before everything was seen, and nothing found.
 """
 
 
