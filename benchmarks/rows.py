@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from benchmarks.clients import CROWDS, FEW, Crowd, crowd_per_cpu
+from benchmarks.exploring import states_per_cpu_second
 from benchmarks.kernels import ours, simpys
 from benchmarks.measure import best_of
 from benchmarks.models import SECOND, cluster_under, keyframe_ms, megabytes_per_second, simulated_per_cpu
@@ -80,7 +81,16 @@ def rows() -> Iterator[Row]:
     yield Row("memory kept, 1,000 batches/s", f"{kept:.2f} MB per simulated s", "", "0.25 MB", kept <= MEMORY.floor)
     for load in SEEKS:
         yield _seek(load)
+    yield from _exploring()
     yield from _screen()
+
+
+def _exploring() -> Iterator[Row]:
+    distinct, rate = states_per_cpu_second(symmetry=False)
+    what = f"exploring {distinct:,} states on the model's replicas"
+    yield Row(what, f"{rate:,.0f} distinct states/s", "", "25,000", rate >= 25_000)
+    distinct, rate = states_per_cpu_second(symmetry=True)
+    yield Row(f"the same, {distinct:,} where brokers are alike", f"{rate:,.0f} distinct states/s", "", "", held=True)
 
 
 def _screen() -> Iterator[Row]:

@@ -14,6 +14,7 @@ from playbooks.disk import Fsync
 from tui.cli import invariants
 from tui.cli.ask_command import register as register_ask
 from tui.cli.console import BAD_INPUT, INTERRUPTED, complain, silence
+from tui.cli.explore_command import register as register_explore
 from tui.cli.live_command import register as register_live
 from tui.cli.settings_command import register as register_settings
 from tui.cli.why_command import register as register_why
@@ -371,6 +372,7 @@ def _groups(
 
 register_ask(app, _end)
 register_why(app, _end)
+register_explore(app, _end)
 register_settings(app, _end)
 register_live(app, _end)
 

@@ -1,0 +1,19 @@
+"""Exploring: the shape of Kafka's TLA+ module of KIP-320 with three epochs."""
+
+from benchmarks.measure import cpu_seconds
+from cluster_model.explorer.moves import Moves
+from cluster_model.explorer.search import Explored, Search
+from cluster_model.explorer.shape import Bounds
+from cluster_model.profiles import Profile
+
+
+def states_per_cpu_second(*, symmetry: bool) -> tuple[int, float]:
+    """How many distinct states there are, and how many are found in a second of processor time."""
+    seen: list[Explored] = []
+
+    def explore() -> None:
+        moves = Moves(Profile.of("2.1"), Bounds(epochs=3), as_module=True)
+        seen.append(Search(moves, symmetry=symmetry).run())
+
+    spent = cpu_seconds(explore)
+    return seen[0].distinct, seen[0].distinct / spent

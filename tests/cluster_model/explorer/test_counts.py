@@ -1,0 +1,55 @@
+"""How many states there are is known for the shape of Kafka's TLA+ module of KIP-320, from its own model checker."""
+
+import pytest
+
+from cluster_model.explorer.moves import Moves
+from cluster_model.explorer.search import Explored, Search
+from cluster_model.explorer.shape import Bounds
+from cluster_model.profiles import Profile
+
+
+def explored(epochs: int, *, kafka: str = "2.1", symmetry: bool = False, fingerprints: bool = False) -> Explored:
+    moves = Moves(Profile.of(kafka), Bounds(epochs=epochs), as_module=True)
+    return Search(moves, symmetry=symmetry, fingerprints=fingerprints).run()
+
+
+def test_two_epochs() -> None:
+    seen = explored(2)
+    assert (seen.distinct, seen.depth, seen.broken, seen.whole) == (39_619, 21, {}, True)
+
+
+@pytest.mark.parametrize(("kafka", "fingerprints"), [("2.1", False), ("4.1", True)])
+def test_two_epochs_where_brokers_are_alike(kafka: str, fingerprints: bool) -> None:
+    seen = explored(2, kafka=kafka, symmetry=True, fingerprints=fingerprints)
+    assert (seen.distinct, seen.depth, seen.broken) == (6_713, 21, {})
+    assert (0 < seen.collisions < 1e-11) is fingerprints
+
+
+@pytest.mark.thorough
+def test_three_epochs() -> None:
+    seen = explored(3)
+    assert (seen.distinct, seen.depth, seen.broken) == (737_794, 25, {})
+
+
+@pytest.mark.thorough
+def test_three_epochs_where_brokers_are_alike() -> None:
+    seen = explored(3, symmetry=True)
+    assert (seen.distinct, seen.depth, seen.broken) == (123_311, 25, {})
+
+
+def test_one_replica_alone_has_states_that_can_be_counted_by_hand() -> None:
+    """One record, one epoch: nothing decided; elected, heard of, wrote, committed; or given up, and heard of that."""
+    moves = Moves(Profile.of("4.1"), Bounds(replicas=1, records=1, log_size=1, epochs=1))
+    seen = Search(moves).run()
+    assert seen.distinct == 7
+    assert seen.depth == 4
+
+
+def test_it_ends_where_it_is_told_to_and_says_what_is_left() -> None:
+    moves = Moves(Profile.of("4.1"), Bounds(), as_module=True)
+    seen = Search(moves).run(most=1_000)
+    assert not seen.whole
+    assert 1_000 <= seen.distinct < 39_619
+    stopped = Search(moves).run(progress=lambda so_far: so_far.depth < 3)
+    assert stopped.depth == 3
+    assert stopped.frontier > 0

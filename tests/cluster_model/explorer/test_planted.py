@@ -1,0 +1,91 @@
+"""Every generation loses what it is known to lose, the fenced ones lose nothing, and a rule left out is found."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cluster_model.errors import KafkaError
+from cluster_model.explorer import actors
+from cluster_model.explorer.moves import Moves
+from cluster_model.explorer.properties import LOG_MATCHING, STRONG_ISR, STUCK, WEAK_ISR
+from cluster_model.explorer.search import Explored, Search
+from cluster_model.explorer.shape import Bounds
+from cluster_model.profiles import Profile
+from cluster_model.replication import following, leadership, serving
+
+
+def explored(kafka: str, *, first: bool = False, **bounds: Any) -> Explored:
+    return Search(Moves(Profile.of(kafka), Bounds(**bounds)), symmetry=True).run(stop_on_first=first)
+
+
+@pytest.mark.parametrize(
+    ("kafka", "epochs", "broken"),
+    [
+        ("0.10.2", 2, {STRONG_ISR: 10, WEAK_ISR: 10}),
+        ("0.11", 2, {STRONG_ISR: 11}),
+        ("1.1", 3, {LOG_MATCHING: 9}),
+        ("2.0", 3, {STRONG_ISR: 11, WEAK_ISR: 11, LOG_MATCHING: 11}),
+    ],
+)
+def test_what_a_generation_is_known_for_is_found_by_its_shortest_way(
+    kafka: str, epochs: int, broken: dict[str, int]
+) -> None:
+    seen = explored(kafka, first=True, epochs=epochs)
+    assert {name: len(each.steps) for name, each in seen.broken.items()} == broken
+
+
+@pytest.mark.parametrize("kafka", ["2.1", "2.7", "3.9", "4.1"])
+def test_fenced_generations_break_nothing(kafka: str) -> None:
+    assert explored(kafka, epochs=2, records=1, restarts=1).broken == {}
+
+
+def never(*_args: object, **_kwargs: object) -> KafkaError:
+    return KafkaError.NONE
+
+
+def joins(*_args: object) -> bool:
+    return True
+
+
+def keeps(_cache: object, leo: int, *_args: object) -> tuple[int, bool]:
+    return (leo, True)
+
+
+def stands_still(_leader_leo: int, _needed: object) -> int:
+    return 0
+
+
+def leaders_own(leader_leo: int, _needed: object) -> int:
+    return leader_leo
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "planted", "breaks"),
+    [
+        ([serving, actors], "check_epoch", never, STRONG_ISR),
+        ([leadership], "may_join_isr", joins, STRONG_ISR),
+        ([following], "truncation_by_epoch_end", keeps, LOG_MATCHING),
+        ([leadership], "high_watermark", leaders_own, STRONG_ISR),
+        ([leadership], "high_watermark", stands_still, STUCK),
+    ],
+)
+def test_a_rule_that_is_left_out_is_found(
+    monkeypatch: pytest.MonkeyPatch, where: list[Any], name: str, planted: Callable[..., Any], breaks: str
+) -> None:
+    for module in where:
+        monkeypatch.setattr(module, name, planted)
+    kafka, epochs = ("4.1", 1) if breaks == STUCK else ("2.1", 3)
+    assert breaks in explored(kafka, first=True, epochs=epochs).broken
+
+
+def test_a_restart_finds_what_had_been_written_down() -> None:
+    """With one record and one restart, a follower of 0.10.2 loses it without any race of elections."""
+    seen = explored("0.10.2", first=True, epochs=2, records=1, log_size=1, restarts=1)
+    assert seen.broken
+
+
+def test_only_steps_that_are_allowed_are_taken() -> None:
+    seen = explored("4.1", actions=frozenset({"elect", "lead"}))
+    assert seen.depth == 4  # two elections, of which two replicas hear
+    assert seen.broken == {}

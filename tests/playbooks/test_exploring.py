@@ -1,0 +1,89 @@
+"""What an exploration finds is a playbook that comes to the same, and its file is checked as playbooks are."""
+
+from pathlib import Path
+
+import pytest
+
+from cluster_model.explorer.moves import Moves
+from cluster_model.explorer.search import Search
+from cluster_model.explorer.shape import ACTIONS, Bounds
+from playbooks.exploring.by_hand import playbook
+from playbooks.exploring.file import LIMITS, find, loads, presets
+from playbooks.loader import PlaybookError
+from playbooks.loader import loads as loads_playbook
+from playbooks.manual_session import ManualSession
+from playbooks.result import Result
+
+
+def ran(text: str) -> Result:
+    session = ManualSession.start(loads_playbook(text, "found.yaml"))
+    while session.advance():
+        pass
+    return session.finish()
+
+
+@pytest.mark.parametrize("name", ["truncate-to-hw", "kip-101", "fast-failovers", "kip-279"])
+def test_what_is_found_happens_by_hand(name: str) -> None:
+    exploration = find(name)
+    moves = Moves(exploration.profile, exploration.bounds)
+    seen = Search(moves, symmetry=True).run(stop_on_first=True)
+    assert seen.broken
+    for found, broken in seen.broken.items():
+        text = playbook(f"{name}-{found}", "found", moves, found, broken)
+        assert ran(text).verdict == "pass", found
+        assert ran(_without_the_way(text)).verdict == "fail", found
+
+
+def _without_the_way(text: str) -> str:
+    """Only what shows what comes of it is left."""
+    lines = text.splitlines(keepends=True)
+    here = next(number for number, line in enumerate(lines) if line.startswith("  # Here "))
+    return "".join(lines[: lines.index("steps:\n") + 1] + lines[here:])
+
+
+def test_presets_are_sound_and_name_themselves() -> None:
+    assert len(presets()) == 7
+    for name in presets():
+        exploration = find(name)
+        assert exploration.name == name
+        assert exploration.story
+        assert all(low <= getattr(exploration.bounds, key) <= high for key, (low, high) in LIMITS.items())
+
+
+def test_a_file_says_everything() -> None:
+    text = (
+        'floodmark: 1\nexplore: mine\nkafka: "3.9"\nmode: kraft\nreplicas: 2\nlog_size: 3\nrecords: 3\nepochs: 1\n'
+        "restarts: 1\nactions: [elect, lead]\n"
+    )
+    exploration = loads(text, "mine.yaml")
+    assert exploration.title == "mine"
+    assert exploration.profile.name == "3.9-kraft"
+    assert exploration.bounds == Bounds(2, 3, 3, 1, 1, frozenset({"elect", "lead"}))
+    assert loads("floodmark: 1\nexplore: all\n", "x").bounds.actions == frozenset(ACTIONS)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("floodmark: 1\n", "explore"),
+        ("floodmark: 1\nexplore: x\nepoch: 3\n", "epochs"),
+        ("floodmark: 1\nexplore: x\nepochs: 9\n", "a whole number from 1 to 6"),
+        ("floodmark: 1\nexplore: x\nactions: [elect, crash]\n", "crash"),
+        ('floodmark: 1\nexplore: x\nkafka: "4.1"\nmode: zookeeper\n', "zookeeper"),
+        ("floodmark: 1\nexplore: x\nas_module: 7\n", "as_module"),
+        ("- a\n", "a mapping"),
+        ("floodmark: 1\nname: a\nsteps: []\n", "floodmark run"),
+    ],
+)
+def test_mistakes_are_told_with_their_place(text: str, said: str) -> None:
+    with pytest.raises(PlaybookError) as refused:
+        loads(text, "mine.yaml")
+    assert said in str(refused.value)
+    assert "mine.yaml:" in str(refused.value)
+
+
+def test_an_unknown_name_is_told_with_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(KeyError, match="kip-101"):
+        find("kip-102")
+    with pytest.raises(PlaybookError, match="cannot be read"):
+        find(str(tmp_path / "none.yaml"))
