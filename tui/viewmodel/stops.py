@@ -44,6 +44,8 @@ class Shown:
     """Those that are not hidden, the load included."""
     selected: tuple[str, int] | None = None
     """Lane and time of a mark."""
+    span: tuple[int, int] | None = None
+    """First and last column of what is chosen; they may lie outside."""
 
 
 def stops(name: str, lane: Lane, window: Window) -> tuple[Stop, ...]:
