@@ -11,7 +11,7 @@ from faults.catalogue import CATALOGUE
 from faults.fault import Expectation
 from faults.operations import OPERATIONS, Operation
 from playbooks.wording import words
-from tui import glyphs
+from tui import glyphs, tips
 from tui.bridge import SimBridge
 from tui.keymap import Key, bindings
 from tui.paint import panes as paint
@@ -63,6 +63,13 @@ class MainScreen(Pointing):
         self.scrubbing = Scrubbing(bridge.clock, self.go_to)
         self._aim = -1
         """Node of the control plane that the fault sheet aims at, -1 for the broker under the cursor."""
+        self.matrix.teller = tips.of_matrix(self.matrix, bridge)
+        self.lanes.teller = tips.of_lanes(self.lanes, bridge)
+        for pane in (self.clients, self.faults, self.control):
+            pane.teller = tips.of_side(pane, bridge)
+        self.timeline.teller = tips.of_timeline(
+            self.timeline, bridge, self.timeline_shown, lambda: self.railing.rails(bridge)
+        )
         self.status = Status(look)
         self.whichkey = WhichKey(look)
         self.operations = OperationSheet(look)
@@ -285,7 +292,11 @@ class MainScreen(Pointing):
 
     def on_status_aimed(self, message: Status.Aimed) -> None:
         """A click on a node opens the sheet there."""
-        self._aim_at(message.node)
+        self.open_faults(message.node)
+
+    def open_faults(self, node: int) -> None:
+        """The sheet of faults on a node."""
+        self._aim_at(node)
         self._show(self.whichkey)
 
     def _aim_at(self, node: int) -> None:

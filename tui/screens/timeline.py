@@ -5,13 +5,13 @@ from typing import Any, ClassVar
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
-from tui import glyphs
+from tui import glyphs, tips
 from tui.bridge import SimBridge
 from tui.evidence import findings_so_far
 from tui.railing import Railing, reach_us
 from tui.screens.spanning import Spanning, ends_of
 from tui.theme import Look
-from tui.viewmodel import mark_detail, rails, stops
+from tui.viewmodel import mark_detail, mark_words, rails, stops
 from tui.viewmodel.mark_words import LANES
 from tui.viewmodel.rails import Rail
 from tui.viewmodel.side import SideRow
@@ -78,6 +78,7 @@ class TimelineScreen(Spanning):
         self._branch = bridge.branches.current
         self._railing = Railing()
         self._rails: tuple[Rail, ...] = ()
+        self.lanes.teller = tips.of_timeline(self.lanes, bridge, self.shown, lambda: self._rails)
 
     def body(self) -> list[Widget]:
         """Lanes above, what they tell of below."""
@@ -306,7 +307,7 @@ class TimelineScreen(Spanning):
             if lane in ALL:
                 self.action_lane(lane)
             return
-        stop = self._stop_at(lane, column)
+        stop = stops.of_column(self.bridge.tape, lane, self.shown(), column)
         if stop is None:
             self._main.go_to(self.shown().window.instant(column, self.bridge.session.present_us))
         elif message.twice:
@@ -314,14 +315,6 @@ class TimelineScreen(Spanning):
         else:
             self.rail = ""
             self._select(stop, "")
-
-    def _stop_at(self, lane: str, column: int) -> Stop | None:
-        """The mark in a column of a lane."""
-        shown = self.shown()
-        if lane not in stops.event_lanes(shown.lanes):
-            return None
-        found = stops.stops(lane, self.bridge.tape.lanes[lane], shown.window)
-        return next((each for each in found if shown.window.column(each.first_us) == column), None)
 
     def on_time_lanes_scrubbed(self, message: TimeLanes.Scrubbed) -> None:
         """The scrubber."""
@@ -338,3 +331,15 @@ class TimelineScreen(Spanning):
         self._window = Window(unit_us, max(0, at_us // unit_us - message.column), window.columns)
         self._scrolled = True
         self.present()
+
+    def on_time_lanes_faulted(self, message: TimeLanes.Faulted) -> None:
+        """The right button on a mark: faults for its broker."""
+        stop = stops.of_column(self.bridge.tape, message.spot.lane, self.shown(), message.spot.column)
+        happened = [] if stop is None else self.bridge.happened(stop.first_us, stop.last_us, mark_detail.EVENTS_READ)
+        brokers = [] if stop is None else mark_words.broker_ids(mark_detail.of_stop(happened, stop))
+        ids = [each.id for each in self.bridge.view.brokers]
+        broker = next((each for each in brokers if each in ids), -1)
+        if broker >= 0:
+            self._main.fault_on(broker)
+        else:
+            self._main.toast("the right button breaks the broker that a mark is about: there is none here")

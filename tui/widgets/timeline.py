@@ -1,7 +1,7 @@
 """The timeline as a widget: the lanes, and what the mouse does on them."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from textual import events
 from textual.message import Message
@@ -15,10 +15,7 @@ from tui.viewmodel.stops import Shown
 from tui.viewmodel.tape import Tape
 from tui.viewmodel.time_window import Window, fit
 from tui.viewmodel.timeline import LABEL, TIME, Drawer, TimeRow
-from tui.widgets.linegrid import LineGrid
-
-RIGHT: Final = 3
-"""The button that asks for faults."""
+from tui.widgets.linegrid import RIGHT, LineGrid
 
 
 class Spot(NamedTuple):
