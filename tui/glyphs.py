@@ -52,7 +52,8 @@ EDGE: Final = "─"
 SIDE: Final = "│"
 LEAVES: Final = "┬"
 CROSSES: Final = "┼"
-"""Of lines that fork, and that pass one another."""
+JOINS: Final = "├"
+"""Of lines that fork, pass one another, and leave another one where that begins."""
 STABLE: Final = "△"
 HOLE: Final = "_"
 CONTROL: Final = "c"
@@ -104,6 +105,7 @@ ASCII: Final[Mapping[str, str]] = {
     SIDE: "|",
     LEAVES: "+",
     CROSSES: "+",
+    JOINS: "+",
     STABLE: "^",
     ASKS: "<",
     ANSWERS: ">",

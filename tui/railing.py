@@ -17,9 +17,10 @@ class Railing:
         branches = bridge.branches
         if len(branches) < 2:
             return ()
-        undone = [each.undoes for each in branches]
+        undone = {each.undoes: each.left_us for each in branches if each.undoes is not None}
         return tuple(
-            Rail(self._row(each, bridge), dropped=each in undone and each is not branches.current) for each in branches
+            Rail(self._row(each, bridge), undone.get(each, -1) if each is not branches.current else -1)
+            for each in branches
         )
 
     def _row(self, branch: Branch, bridge: SimBridge) -> branch_list.Row:

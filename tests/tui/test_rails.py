@@ -47,9 +47,17 @@ def test_a_fork_crosses_the_rails_between():
 
 
 def test_a_dropped_future_is_dashed_and_says_so():
-    (line,) = drawn(Rail(row(), dropped=True))
-    assert line[10:31] == "╰" + "╌" * 20
+    (line,) = drawn(Rail(row(), 15 * SECOND))
+    assert line[10:31] == "╰" + "─" * 5 + "╌" * 15
     assert line.split("╌")[-1].strip() == "nothing lost, dropped"
+
+
+def test_a_branch_of_the_shared_past_leaves_the_rail_that_it_was_on():
+    """C began on B, at an instant before B left main: B went as main then."""
+    lines = drawn(MAIN, Rail(row("B", left=20)), Rail(row("C", "B", left=12)))
+    assert lines[0][12] == lines[0][20] == "┬"
+    assert lines[1][12] == "│"
+    assert lines[2][12] == "╰"
 
 
 def test_one_that_comes_farther_than_the_window_says_so_and_one_before_it_begins_at_the_edge():
@@ -87,7 +95,9 @@ def test_every_rail_is_as_wide_as_the_lanes(made, columns, first):
     rails = [MAIN]
     for number, (left, more, lost, dropped) in enumerate(made):
         parent = rails[number // 2].branch.letter
-        rails.append(Rail(row("BCDEFGH"[number], parent, left, left + more, lost=lost), dropped=dropped))
+        rails.append(
+            Rail(row("BCDEFGH"[number], parent, left, left + more, lost=lost), left * SECOND if dropped else -1)
+        )
     for each in rows(rails, shown(columns, first=first), "C"):
         assert len(text(each)) == columns
         assert sum(len(piece) for piece, *_look in each.label) == LABEL
@@ -98,7 +108,7 @@ def test_every_rail_is_as_wide_as_the_lanes(made, columns, first):
 
 
 def test_a_branch_is_told_in_words():
-    lines = ["".join(piece for piece, _role in line.pieces) for line in about(Rail(row(lost=2), dropped=True), 100)]
+    lines = ["".join(piece for piece, _role in line.pieces) for line in about(Rail(row(lost=2), 12 * SECOND), 100)]
     assert lines[0] == "Y B went as main up to 00:10.000, then: crash on broker(1)"
     assert "2 lost, 0 missing" in lines[3]
     assert "dropped" in lines[4]

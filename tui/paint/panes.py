@@ -15,7 +15,7 @@ from tui.viewmodel.control import ControlBar
 from tui.viewmodel.feed import INDENT, Line
 from tui.viewmodel.hints import HintPlace, fitted, places
 from tui.viewmodel.sheet import SUMMARY_AT, Heading, Item, ItemRow, TextRow
-from tui.viewmodel.side import SideRow
+from tui.viewmodel.side import HEAL, SideRow
 from tui.viewmodel.status import StatusBar
 
 
@@ -43,7 +43,9 @@ def side(row: SideRow, width: int, look: Look) -> Strip:
         used += cell_len(text)
         spans.append((text, piece_role))
     if end:
-        spans += [(" " * max(0, room - used), "text"), (end, role)]
+        spans.append((" " * max(0, room - used), "text"))
+        linked = row.fault >= 0 and end.endswith(HEAL)
+        spans += [(end.removesuffix(HEAL), role), (HEAL, "link")] if linked else [(end, role)]
     return strip(spans, width, look)
 
 

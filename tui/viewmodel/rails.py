@@ -1,6 +1,7 @@
 """The branches of a session as rails below the timeline: each forks off its parent's where it left it.
 
-The rail that is looked at is drawn heavy, others thin, and a future that was dropped by undoing something in dashes.
+The rail that is looked at is drawn heavy, others thin, and a future that was dropped by undoing something in dashes
+from there on.
 """
 
 from collections.abc import Sequence
@@ -21,10 +22,15 @@ LANE: Final = "branch "
 
 @dataclass(frozen=True, slots=True)
 class Rail:
-    """A branch, and whether it is what was dropped when something was undone."""
+    """A branch, and from when on it is what was dropped when something was undone, -1 where it is not."""
 
     branch: Row
-    dropped: bool = False
+    dropped_us: int = -1
+
+    @property
+    def dropped(self) -> bool:
+        """Whether there is a dropped future in it."""
+        return self.dropped_us >= 0
 
     @property
     def lane(self) -> str:
@@ -71,16 +77,25 @@ def rows(rails: Sequence[Rail], shown: Shown, selected: str = "") -> tuple[TimeR
     canvas = Canvas(shown.window.columns, len(rails))
     for line, rail in enumerate(rails):
         _draw(canvas, line, rail, shown)
-    letters = [each.branch.letter for each in rails]
+    known = {each.branch.letter: each.branch for each in rails}
+    letters = list(known)
     for line, rail in enumerate(rails):
-        parent = letters.index(rail.branch.parent) if rail.branch.parent in letters else -1
-        _fork(canvas, (parent, line), rail, shown, rails)
+        parent = _left(rail.branch, known)
+        _fork(canvas, (letters.index(parent) if parent in letters else -1, line), rail, shown, rails)
     for line, rail in enumerate(rails):
         _tell(canvas, line, rail, shown)
     return tuple(
         TimeRow(rail.lane, _label(rail, chosen=rail.branch.letter == selected), canvas.spans(line))
         for line, rail in enumerate(rails)
     )
+
+
+def _left(row: Row, known: dict[str, Row]) -> str:
+    """The branch whose own rail it leaves: its parent may have been on that of another one still."""
+    letter = row.parent
+    while letter in known and known[letter].parent and row.left_us < known[letter].left_us:
+        letter = known[letter].parent
+    return letter
 
 
 def about(rail: Rail, width: int) -> tuple[SideRow, ...]:
@@ -115,17 +130,18 @@ def _span(rail: Rail, shown: Shown) -> tuple[int, int]:
     return window.column(row.left_us) if row.parent else window.column(0), window.column(row.come_us)
 
 
-def _style(rail: Rail) -> tuple[str, str]:
+def _style(rail: Rail, column: int, shown: Shown) -> tuple[str, str]:
+    """Glyph and role of a rail at a column."""
     if rail.branch.shown:
         return glyphs.PASSED, "strong"
-    return (glyphs.AHEAD, "faint") if rail.dropped else (glyphs.EDGE, "calm")
+    dropped = rail.dropped and column > shown.window.column(rail.dropped_us)
+    return (glyphs.AHEAD, "faint") if dropped else (glyphs.EDGE, "calm")
 
 
 def _draw(canvas: Canvas, line: int, rail: Rail, shown: Shown) -> None:
     first, last = _span(rail, shown)
-    glyph, role = _style(rail)
-    start, end = max(0, first), min(last, canvas.columns - 1)
-    canvas.put(line, start, glyph * max(0, end - start + 1), role)
+    for column in range(max(0, first), min(last, canvas.columns - 1) + 1):
+        canvas.put(line, column, *_style(rail, column, shown))
 
 
 def _fork(canvas: Canvas, lines: tuple[int, int], rail: Rail, shown: Shown, rails: Sequence[Rail]) -> None:
@@ -134,15 +150,15 @@ def _fork(canvas: Canvas, lines: tuple[int, int], rail: Rail, shown: Shown, rail
     at, _last = _span(rail, shown)
     if not rail.branch.parent or not 0 <= at < canvas.columns:
         return
-    _glyph, role = _style(rail)
+    role = _style(rail, at, shown)[1]
     canvas.put(line, at, glyphs.CORNERS[2], role)
     for above in range(max(parent, 0), line):
         first, last = _span(rails[above], shown)
         crossed = first <= at <= last
         if above == parent:
-            canvas.put(above, at, glyphs.LEAVES, _style(rails[above])[1])
+            canvas.put(above, at, glyphs.LEAVES, _style(rails[above], at, shown)[1])
         elif crossed:
-            canvas.put(above, at, glyphs.CROSSES if first < at else glyphs.SIDE, _style(rails[above])[1])
+            canvas.put(above, at, glyphs.CROSSES if first < at else glyphs.JOINS, _style(rails[above], at, shown)[1])
         else:
             canvas.put(above, at, glyphs.SIDE, role)
 

@@ -62,7 +62,7 @@ def faults(view: ClusterView, most: int = 1000, queued: Sequence[Action] = ()) -
         )
         if fault.detail:
             pieces += ((f" {parameters(fault.name, fault.detail)}", "quiet"),)
-        rows.append(SideRow(pieces, (f"{left} {HEAL}", "link"), fault.id))
+        rows.append(SideRow(pieces, (f"{left} {HEAL}", "key"), fault.id))
     for operation in reversed(view.operations):
         told = operation.progress or operation.detail
         rows.append(
