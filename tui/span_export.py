@@ -5,14 +5,19 @@ from pathlib import Path
 
 from playbooks.cutting import CutError, cut_name, cut_out
 from playbooks.layout import DIRECTORY_PREFIX
+from playbooks.reading_sessions import goes_away
 from playbooks.recorder import Recorder, RecordingError
 from tui.viewmodel.span import Span
 
 
 async def export_span(path: Path, recorder: Recorder | None, span: Span) -> tuple[str, bool]:
-    """Cut it out of the recording in ``path``; what to say of it, and whether it went well."""
+    """Cut it out of the recording in ``path``; what to say of it, and whether it went well.
+
+    It goes beside the recording, but not beside one that was unpacked from a bundle: that one is not there for long.
+    """
     session_id = path.name.removeprefix(DIRECTORY_PREFIX)
-    target = path.parent / cut_name(session_id, span.start_us, span.end_us)
+    beside = Path.cwd() if goes_away(path) else path.parent
+    target = beside / cut_name(session_id, span.start_us, span.end_us)
     try:
         if recorder is not None:
             recorder.flush()

@@ -14,6 +14,7 @@ from tests.tui.driving import driving
 from tests.tui.pointing import drag, wheel
 from tests.tui.test_tape import acked, down, taped
 from tests.tui.test_timeline import drawn, injected, isr, shown
+from tui.span_export import export_span
 from tui.viewmodel.span import Span, between, build, length, tally
 from tui.viewmodel.timeline import LABEL, TIME
 
@@ -161,6 +162,18 @@ async def test_a_span_is_exported_beside_the_recording(tmp_path):
         assert driver.toasts()[-1].endswith(f"events of the span: {target}")
         assert target.name == f"{session.recorder.session_id}-{span.start_us / 1e6:g}s-{span.end_us / 1e6:g}s.jsonl"
         assert target.read_text().count("\n") == int(driver.toasts()[-1].split()[0])
+
+
+async def test_of_a_session_from_a_bundle_it_is_put_where_it_stays(tmp_path, monkeypatch):
+    recorder = Recorder(tmp_path / "scratch")
+    session = Session.start(timed(), recorder=recorder, open_ended=True)
+    session.advance(SECOND)
+    monkeypatch.setattr("playbooks.reading_sessions._scratched", [tmp_path / "scratch"])
+    monkeypatch.chdir(tmp_path)
+    told, good = await export_span(recorder.path, recorder, Span(0, SECOND))
+    (target,) = tmp_path.glob("*.jsonl")
+    assert good
+    assert told.endswith(f"events of the span: {target}")
 
 
 async def test_what_cannot_be_exported_is_told(tmp_path, monkeypatch):
