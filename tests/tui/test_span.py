@@ -43,7 +43,7 @@ def test_what_happened_in_it_is_counted_by_kind_and_lane():
     tape = taped(*happened, *[acked(at * SECOND, 10) for at in range(5)])
     told = tally(Span(SECOND, 3 * SECOND), happened, tape.load)
     text = lines(told, happened)
-    assert text[0] == "00:01.000 to 00:03.000  2s  4 events"
+    assert text[0] == "00:01.000 to 00:03.000  2s  4 events with a mark"
     assert text[1] == "records    20 acknowledged, 0 went missing, 0 lost, 0 failed, 0 unknown"
     assert text[2] == "faults     1 fault"
     assert text[3] == "cluster    1 node down, 2 ISR changes"

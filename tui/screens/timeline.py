@@ -29,6 +29,9 @@ KEYS_WORDS = f"← → mark {glyphs.NOTHING} ↑ ↓ lane {glyphs.NOTHING} enter
 MORE_WORDS = (
     f"{KEYS_WORDS} {glyphs.NOTHING} pgup pgdn scroll {glyphs.NOTHING} shift+← → 1 s {glyphs.NOTHING} end follow"
 )
+SPAN_WORDS = (
+    f"← → its end by marks {glyphs.NOTHING} shift+← → by a column {glyphs.NOTHING} e export {glyphs.NOTHING} esc"
+)
 
 
 class TimelineScreen(Spanning):
@@ -155,7 +158,7 @@ class TimelineScreen(Spanning):
         width, height = self.page.size
         span = self.span
         if span is not None:
-            self._page_pane.caption("The span", "e: export its events, esc: let go")
+            self._page_pane.caption("The span", SPAN_WORDS)
             return self.span_rows(span, (width, height))
         rail = self._chosen_rail()
         if rail is not None:

@@ -109,7 +109,7 @@ def kind_words(kind: str, times: int) -> str:
 
 
 def _events(told: Tally) -> str:
-    return f"{'more than ' if told.more else ''}{told.events} event{'' if told.events == 1 else 's'}"
+    return f"{'more than ' if told.more else ''}{told.events} event{'' if told.events == 1 else 's'} with a mark"
 
 
 def _records(told: Tally, width: int) -> list[SideRow]:
