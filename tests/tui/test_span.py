@@ -32,9 +32,10 @@ def test_a_span_has_its_ends_whichever_was_chosen_first():
 
 
 @pytest.mark.parametrize(
-    ("span_us", "told"), [(1_550_000, "1.55s"), (100, "0.0001s"), (0, "0s"), (185_250_000, "3m5.25s")]
+    ("span_us", "told"),
+    [(1_550_000, "1.55s"), (100, "0.0001s"), (0, "0s"), (1_100_001, "1.1s"), (185_250_000, "3m5.25s")],
 )
-def test_its_length_is_told_to_the_microsecond(span_us, told):
+def test_its_length_is_told_to_the_millisecond(span_us, told):
     assert length(span_us) == told
 
 

@@ -95,7 +95,9 @@ def build(told: Tally, events: Sequence[Any], room: tuple[int, int]) -> tuple[Si
 
 
 def length(span_us: int) -> str:
-    """To the microsecond: ``1.55s``, ``3m5.25s``."""
+    """To the millisecond: ``1.55s``, ``3m5.25s``; what is shorter to the microsecond."""
+    if span_us >= 1000:
+        span_us = span_us // 1000 * 1000
     minutes, rest = divmod(span_us, 60_000_000)
     seconds = f"{rest / 1_000_000:.6f}".rstrip("0").rstrip(".") + "s"
     return f"{minutes}m{seconds}" if minutes else seconds
