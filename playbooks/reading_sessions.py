@@ -18,6 +18,9 @@ from playbooks.problems import counted, listed
 
 _ACTION_VERBS: Final = ("inject", "heal", "admin", "settle", "take_over")
 
+_scratched: Final[list[Path]] = []
+"""Directories that go when this process ends."""
+
 
 class SessionError(Exception):
     """Not a session that can be read; the message says which file, what was found and what was expected."""
@@ -102,7 +105,13 @@ def _scratch() -> Path:
     """A directory of its own that goes when this process ends."""
     directory = tempfile.mkdtemp(prefix="floodmark-")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    _scratched.append(Path(directory))
     return Path(directory)
+
+
+def goes_away(session: Path) -> bool:
+    """Whether a session was unpacked from a bundle, to be there only until this process ends."""
+    return any(directory in session.parents for directory in _scratched)
 
 
 def read_session(path: Path) -> Recorded:

@@ -160,6 +160,7 @@ class FloodmarkApp(App[None]):
 
     def frame(self) -> float | None:
         """One frame; seconds until the next, None while nothing moves."""
+        dragged = self.main.scrubbing.frame()
         done = self.bridge.frame()
         for text, good in self.bridge.fired:
             self.main.toast(text, "information" if good else "warning")
@@ -186,7 +187,7 @@ class FloodmarkApp(App[None]):
             self.main.toast(self.bridge.at_end(), seconds=NOTE_S)
         if self.guide is not None:
             self.guide.look()
-        return done.delay
+        return done.delay if dragged is None else min(dragged, done.delay or dragged)
 
     def on_wake(self, _message: Wake) -> None:
         """A key may have set things going again."""

@@ -50,12 +50,16 @@ CORNERS: Final = "╭╮╰╯"
 """Of a frame: above left and right, below left and right."""
 EDGE: Final = "─"
 SIDE: Final = "│"
+LEAVES: Final = "┬"
+CROSSES: Final = "┼"
+JOINS: Final = "├"
+"""Of lines that fork, pass one another, and leave another one where that begins."""
 STABLE: Final = "△"
 HOLE: Final = "_"
 CONTROL: Final = "c"
 OPENED: Final = "["
 UNENDED: Final = "]"
-"""Of a transaction that is open: its first record, and its last one so far."""
+"""Of a transaction that is open: its first record, and its last one so far; of a span of time both ends."""
 ASKS: Final = "⇠"
 ANSWERS: Final = "⇢"
 MORE: Final = "…"
@@ -99,6 +103,9 @@ ASCII: Final[Mapping[str, str]] = {
     **dict.fromkeys(CORNERS, "+"),
     EDGE: "-",
     SIDE: "|",
+    LEAVES: "+",
+    CROSSES: "+",
+    JOINS: "+",
     STABLE: "^",
     ASKS: "<",
     ANSWERS: ">",

@@ -393,9 +393,13 @@ async def test_a_click_goes_to_that_instant(lost):
         lane = lost.tape.lanes[CLUSTER]
         stop = stops(CLUSTER, lane, window)[0]
         row = next(at for at, each in enumerate(screen.lanes.rows) if each.lane == CLUSTER)
-        await driver.pilot.click("#timeline-lanes", offset=(LABEL + window.column(stop.first_us), row))
+        spot = (LABEL + window.column(stop.first_us), row)
+        await driver.pilot.click("#timeline-lanes", offset=spot)
         await driver.pilot.pause()
         assert screen.selected == (CLUSTER, stop.at_us)
+        assert lost.view.now_us == 12 * window.unit_us, "a click chooses a mark, two go there"
+        await driver.pilot.double_click("#timeline-lanes", offset=spot)
+        await driver.pilot.pause()
         assert lost.view.now_us == stop.at_us
 
 

@@ -13,8 +13,9 @@ from tui.paint.line import Span, left, strip
 from tui.theme import Look, Over
 from tui.viewmodel.control import ControlBar
 from tui.viewmodel.feed import INDENT, Line
+from tui.viewmodel.hints import HintPlace, fitted, places
 from tui.viewmodel.sheet import SUMMARY_AT, Heading, Item, ItemRow, TextRow
-from tui.viewmodel.side import SideRow
+from tui.viewmodel.side import HEAL, SideRow
 from tui.viewmodel.status import StatusBar
 
 
@@ -42,7 +43,9 @@ def side(row: SideRow, width: int, look: Look) -> Strip:
         used += cell_len(text)
         spans.append((text, piece_role))
     if end:
-        spans += [(" " * max(0, room - used), "text"), (end, role)]
+        spans.append((" " * max(0, room - used), "text"))
+        linked = row.fault >= 0 and end.endswith(HEAL)
+        spans += [(end.removesuffix(HEAL), role), (HEAL, "link")] if linked else [(end, role)]
     return strip(spans, width, look)
 
 
@@ -151,9 +154,17 @@ def mode_bar(row: ModeBarRow, width: int, look: Look) -> Strip:
     for _start, _end, mode in mode_places():
         over: Over = "row" if mode.name == row.mode else ""
         spans += [(mode.digit, "bar_key", over), (f" {mode.title}", "bar", over), ("  ", "bar")]
-    used = 1 + sum(end - start for start, end, _mode in mode_places())
-    hints = row.hints
-    while cell_len(hints) + 1 > width - used and hints:
-        hints = hints.rpartition(f" {glyphs.NOTHING} ")[0]
-    spans.append((f" {hints}", "bar"))
+    spans.append((f" {_hints(row, width)[1]}", "bar"))
     return strip(spans, width, look, fill="bar")
+
+
+def _hints(row: ModeBarRow, width: int) -> tuple[int, str]:
+    """From which cell on they stand, and as many of them as fit."""
+    used = 1 + sum(end - start for start, end, _mode in mode_places()) + 1
+    return used, fitted(row.hints, width - used)
+
+
+def hint_places(row: ModeBarRow, width: int) -> list[HintPlace]:
+    """Which cells of the bar press which key of the mode."""
+    used, hints = _hints(row, width)
+    return [HintPlace(used + start, used + end, key) for start, end, key in places(hints)]

@@ -15,6 +15,7 @@ from tui.asking import recording_of
 from tui.bridge import SimBridge
 from tui.evidence import case_of, findings_so_far
 from tui.explaining import explain
+from tui.screens.mode import WHEEL
 from tui.theme import Look
 from tui.viewmodel import autopsy_page, remedies
 from tui.viewmodel.autopsy import MOST_FRAMES
@@ -113,6 +114,14 @@ class AutopsyScreen(ModalScreen[int | None]):
             return
         self._stop()
         self.dismiss(self.case.frames[number - 1].at_us)
+
+    def on_mouse_scroll_down(self) -> None:
+        """The wheel."""
+        self.action_scroll(WHEEL)
+
+    def on_mouse_scroll_up(self) -> None:
+        """The wheel."""
+        self.action_scroll(-WHEEL)
 
     def action_scroll(self, lines: int) -> None:
         """Scroll; :meth:`present` knows where the page ends."""

@@ -69,6 +69,16 @@ class ChoiceScreen(LiveScreen):
         self.present()
         self._scroll.scroll_to(y=max(0, self.chosen + 3 - self._scroll.size.height // 2), animate=False)
 
+    def on_click(self, event: events.Click) -> None:
+        """Once chooses a line, twice takes it."""
+        above = 2 if self.head(self._width) else 1
+        at = event.screen_y - self._page.region.y - above
+        if 0 <= at < len(self.lines(self._width)):
+            self.chosen = at
+            self.present()
+            if event.chain == 2:
+                self.action_take()
+
     def action_leave(self) -> None:
         """Back to the screen below."""
         self.dismiss()

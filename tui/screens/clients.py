@@ -6,7 +6,7 @@ from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
 from playbooks.client_summary import summed_up
-from tui import glyphs
+from tui import glyphs, tips
 from tui.bridge import SimBridge
 from tui.screens.mode import ModeScreen
 from tui.theme import Look
@@ -30,6 +30,7 @@ class ClientsScreen(ModeScreen):
     def __init__(self, look: Look, bridge: SimBridge) -> None:
         super().__init__(look, bridge)
         self._table = SidePane(look, "clients-table")
+        self._table.teller = tips.of_side(self._table, bridge)
         self._pane = Pane(self._table, look, title="Clients", id="clients-all-pane")
         self._first = 0
 
@@ -44,6 +45,10 @@ class ClientsScreen(ModeScreen):
         rows = client_table.build(summed, bridge.view, bridge.rates, self._table.size.width)
         self._first = min(self._first, client_table.last_window(rows, height))
         self._table.show(client_table.window(rows, self._first, height))
+
+    def wheeled(self, lines: int, over: Widget | None) -> None:
+        """Scroll."""
+        self.action_move(lines)
 
     def action_move(self, lines: int) -> None:
         """Scroll."""

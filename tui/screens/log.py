@@ -11,7 +11,7 @@ from cluster_model.fetch_wires import fetch_wires
 from cluster_model.inspecting import copies, inspect
 from cluster_model.views import PartitionView
 from playbooks.peeking import peek
-from tui import glyphs
+from tui import glyphs, tips
 from tui.bridge import SimBridge
 from tui.screens.mode import ModeScreen
 from tui.theme import Look
@@ -63,6 +63,7 @@ class LogScreen(ModeScreen):
     def __init__(self, look: Look, bridge: SimBridge) -> None:
         super().__init__(look, bridge)
         self.microscope = Microscope(look)
+        self.microscope.teller = tips.of_log(self.microscope, bridge)
         self._record = SidePane(look, "log-record")
         self._epochs = SidePane(look, "log-epochs")
         self._wires = SidePane(look, "log-wires")
@@ -229,8 +230,19 @@ class LogScreen(ModeScreen):
         self._select(message.broker)
 
     def on_microscope_turned(self, message: Microscope.Turned) -> None:
-        """The wheel."""
-        self.action_offset(message.cells)
+        """The wheel moves along, and with ctrl it zooms."""
+        if message.zooms:
+            self.action_zoom(1 if message.cells > 0 else -1)
+        else:
+            self.action_offset(message.cells)
+
+    def on_microscope_drilled(self) -> None:
+        """Two clicks: when it was written."""
+        self.action_written()
+
+    def on_microscope_faulted(self, message: Microscope.Faulted) -> None:
+        """The right button: faults for the broker of that replica."""
+        self._main.fault_on(message.broker)
 
     # -- going further ----------------------------------------------------------------------------------------------
 

@@ -11,11 +11,13 @@ from faults.catalogue import CATALOGUE
 from faults.fault import Expectation
 from faults.operations import OPERATIONS, Operation
 from playbooks.wording import words
-from tui import glyphs
+from tui import glyphs, tips
 from tui.bridge import SimBridge
 from tui.keymap import Key, bindings
 from tui.paint import panes as paint
-from tui.screens.injecting import Injecting
+from tui.railing import Railing
+from tui.screens.pointing import Pointing
+from tui.scrubbing import Scrubbing
 from tui.theme import Look
 from tui.viewmodel import control, side, status
 from tui.viewmodel.fault_sheet import Room
@@ -25,7 +27,7 @@ from tui.widgets.linegrid import LineGrid
 from tui.widgets.matrix import Matrix
 from tui.widgets.operations import OperationSheet
 from tui.widgets.panes import FeedPane, KeyBar, Pane, SidePane, Status
-from tui.widgets.timeline import TimeLanes, TimeStrip
+from tui.widgets.timeline import TimeStrip
 from tui.widgets.whichkey import WhichKey
 
 MOST_CLIENTS: Final = 100
@@ -36,7 +38,7 @@ LANES_LEGEND: Final = (
 )
 
 
-class MainScreen(Injecting):
+class MainScreen(Pointing):
     """Matrix, lanes, feed, side panes, status and keys over one session."""
 
     AUTO_FOCUS = "#matrix"
@@ -57,8 +59,17 @@ class MainScreen(Injecting):
         self.replica = SidePane(look, "replica")
         self.control = SidePane(look, "control")
         self.timeline = TimeStrip(look, "timeline")
+        self.railing = Railing()
+        self.scrubbing = Scrubbing(bridge.clock, self.go_to)
         self._aim = -1
         """Node of the control plane that the fault sheet aims at, -1 for the broker under the cursor."""
+        self.matrix.teller = tips.of_matrix(self.matrix, bridge)
+        self.lanes.teller = tips.of_lanes(self.lanes, bridge)
+        for pane in (self.clients, self.faults, self.control):
+            pane.teller = tips.of_side(pane, bridge)
+        self.timeline.teller = tips.of_timeline(
+            self.timeline, bridge, self.timeline_shown, lambda: self.railing.rails(bridge)
+        )
         self.status = Status(look)
         self.whichkey = WhichKey(look)
         self.operations = OperationSheet(look)
@@ -105,7 +116,7 @@ class MainScreen(Injecting):
         replicas = max((len(each.replicas) for each in view.partitions), default=1)
         boxes = plan(
             width, height, partitions=len(view.partitions), replicas=replicas, clients=lines,
-            controllers=len(view.controllers),
+            controllers=len(view.controllers), rails=len(self.railing.rails(self.bridge)),
         )  # fmt: skip
         for pane in self.query(Pane):
             if pane.id in ("whichkey-pane", "operations-pane"):
@@ -147,7 +158,8 @@ class MainScreen(Injecting):
         if self.control.size.width:
             self.control.show(control.rows(view))
         if self.query_one("#timeline-pane", Pane).display:
-            self.timeline.present(bridge.tape, view.now_us, bridge.session.present_us)
+            forks = self.railing.rails(bridge)
+            self.timeline.present(bridge.tape, view.now_us, bridge.session.present_us, forks)
         if self.sheet.has_focus:
             self._show_sheet()
 
@@ -280,7 +292,11 @@ class MainScreen(Injecting):
 
     def on_status_aimed(self, message: Status.Aimed) -> None:
         """A click on a node opens the sheet there."""
-        self._aim_at(message.node)
+        self.open_faults(message.node)
+
+    def open_faults(self, node: int) -> None:
+        """The sheet of faults on a node."""
+        self._aim_at(node)
         self._show(self.whichkey)
 
     def _aim_at(self, node: int) -> None:
@@ -360,11 +376,6 @@ class MainScreen(Injecting):
         self._aim = -1
         self._sheet_pane().display = False
         self.set_focus(self.matrix)
-
-    def on_time_lanes_picked(self, message: TimeLanes.Picked) -> None:
-        """A click on the timeline is gone to."""
-        if message.column >= 0:
-            self.go_to(self.timeline.window.start_us + message.column * self.timeline.window.unit_us)
 
     # -- the rest ---------------------------------------------------------------------------------------------------
 

@@ -15,8 +15,10 @@ from tui.keymap import KEYS
 from tui.modes import mode_of
 from tui.screens.live import LiveScreen
 from tui.theme import Look
-from tui.widgets.panes import ModeBar, Status
+from tui.widgets.panes import ModeBar, SidePane, Status
 
+WHEEL = 3
+"""Lines that a turn of the wheel scrolls by."""
 THROUGH = ("time", "mode")
 """Groups of keys that are the main screen's on every mode."""
 THROUGH_TOO = ("finding", "finding_before", "command", "settings", "help")
@@ -76,6 +78,30 @@ class ModeScreen(LiveScreen):
     async def action_main(self, action: str) -> None:
         """A key that is the main screen's."""
         await self._main.run_action(action)
+
+    async def on_status_pressed(self, message: Status.Pressed) -> None:
+        """A word of the status bar that stands for a key."""
+        await self._main.press(message.key)
+
+    def on_status_aimed(self, message: Status.Aimed) -> None:
+        """A node of the control plane."""
+        self._main.fault_on(message.node)
+
+    def on_side_pane_pointed(self, message: SidePane.Pointed) -> None:
+        """Somebody that a line is about."""
+        if message.faults:
+            self._main.fault_about(message.about)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """The wheel."""
+        self.wheeled(WHEEL, event.widget)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """The wheel."""
+        self.wheeled(-WHEEL, event.widget)
+
+    def wheeled(self, lines: int, over: Widget | None) -> None:
+        """Scroll what the pointer is over by so many lines, in a mode that has pages."""
 
     async def on_mode_bar_pressed(self, message: ModeBar.Pressed) -> None:
         """A mode was clicked."""

@@ -224,6 +224,13 @@ class PlaybooksScreen(ModeScreen):
         self._say("")
         self.present()
 
+    def wheeled(self, lines: int, over: Widget | None) -> None:
+        """Over the list another line of it, else the text."""
+        if over is self._list:
+            self.action_move(1 if lines > 0 else -1)
+        else:
+            self.action_text(lines)
+
     def action_text(self, lines: int) -> None:
         """Scroll the text, from where it is."""
         if self._down < 0:

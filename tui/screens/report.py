@@ -90,6 +90,10 @@ class ReportScreen(ModeScreen):
         path = recording_of(self.bridge.session.recorded, getattr(self.app, "recorder", None))
         return "" if path is None else str(path)
 
+    def wheeled(self, lines: int, over: Widget | None) -> None:
+        """Scroll."""
+        self.action_move(lines)
+
     def action_move(self, lines: int) -> None:
         """Scroll."""
         self._first = max(0, self._first + lines)

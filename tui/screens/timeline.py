@@ -5,13 +5,15 @@ from typing import Any, ClassVar
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
-from tui import glyphs
+from tui import glyphs, tips
 from tui.bridge import SimBridge
 from tui.evidence import findings_so_far
-from tui.screens.mode import ModeScreen
+from tui.railing import Railing, reach_us
+from tui.screens.spanning import Spanning, ends_of
 from tui.theme import Look
-from tui.viewmodel import mark_detail, stops
+from tui.viewmodel import mark_detail, mark_words, rails, stops
 from tui.viewmodel.mark_words import LANES
+from tui.viewmodel.rails import Rail
 from tui.viewmodel.side import SideRow
 from tui.viewmodel.stops import Shown, Stop
 from tui.viewmodel.time_window import Window, around, fit, unit_text, zoomed
@@ -27,13 +29,16 @@ KEYS_WORDS = f"← → mark {glyphs.NOTHING} ↑ ↓ lane {glyphs.NOTHING} enter
 MORE_WORDS = (
     f"{KEYS_WORDS} {glyphs.NOTHING} pgup pgdn scroll {glyphs.NOTHING} shift+← → 1 s {glyphs.NOTHING} end follow"
 )
+SPAN_WORDS = (
+    f"← → its end by marks {glyphs.NOTHING} shift+← → by a column {glyphs.NOTHING} e export {glyphs.NOTHING} esc"
+)
 
 
-class TimelineScreen(ModeScreen):
+class TimelineScreen(Spanning):
     """Lanes over time, and all about the mark that is selected."""
 
     MODE = "timeline"
-    HINTS = f"{''.join(TOGGLES)}: lanes"
+    HINTS = f"v span {glyphs.NOTHING} e export {glyphs.NOTHING} {' '.join(TOGGLES)} lanes"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "mark(-1)", "the mark before", show=False),
         Binding("right,l", "mark(1)", "the next mark", show=False),
@@ -46,8 +51,11 @@ class TimelineScreen(ModeScreen):
         Binding("pageup", "scroll(-1)", "back by half a window", show=False),
         Binding("pagedown", "scroll(1)", "on by half a window", show=False),
         Binding("end", "follow", "let go of the mark, follow time", show=False),
-        Binding("shift+left", "main('second(-1)')", "one second back", show=False),
-        Binding("shift+right", "main('second(1)')", "one second on", show=False),
+        Binding("shift+left", "nudge(-1)", "one second back; the end of a span one column", show=False),
+        Binding("shift+right", "nudge(1)", "one second on; the end of a span one column", show=False),
+        Binding("v", "span", "begin a span here, or let go of it", show=False),
+        Binding("e", "export_span", "write the events of the span beside the recording", show=False),
+        Binding("escape", "leave", "let go of the span; back to the cluster", show=False),
         *(Binding(key, f"lane({lane!r})", f"show or hide {lane}", show=False) for key, lane in TOGGLES.items()),
     ]
 
@@ -67,7 +75,13 @@ class TimelineScreen(ModeScreen):
         """Whether the window was moved by hand, and stays where it is."""
         self.selected: tuple[str, int] | None = None
         """Lane and time of the mark that is looked at."""
+        self.rail = ""
+        """Letter of the branch whose rail is chosen, empty where a mark is, or nothing."""
         self._told: tuple[tuple[object, ...], list[mark_detail.Told]] | None = None
+        self._branch = bridge.branches.current
+        self._railing = Railing()
+        self._rails: tuple[Rail, ...] = ()
+        self.lanes.teller = tips.of_timeline(self.lanes, bridge, self.shown, lambda: self._rails)
 
     def body(self) -> list[Widget]:
         """Lanes above, what they tell of below."""
@@ -77,17 +91,22 @@ class TimelineScreen(ModeScreen):
 
     def show(self) -> None:
         """Draw what has changed."""
+        self._rails = self._railing.rails(self.bridge)
+        forks = rails.window(self._rails, max(2, self.size.height // 8), self.rail)
         lines = self._lines()
-        if lines != self._lane_lines:
-            self._lane_lines = lines
-            self._pane.styles.height = len(LANES) * lines + 5
+        if lines * len(LANES) + len(forks) != self._lane_lines:
+            self._lane_lines = lines * len(LANES) + len(forks)
+            self._pane.styles.height = self._lane_lines + 5
         shown = self.shown()
-        self.lanes.show(self._drawer.rows(self.bridge.tape, shown, ALL, lines, keys=True))
+        drawn = self._drawer.rows(self.bridge.tape, shown, ALL, lines, keys=True)
+        self.lanes.show((*drawn, *rails.rows(forks, shown, self.rail)))
         unit = unit_text(shown.window.unit_us)
         peak = self._peak(shown)
         load = f" {glyphs.NOTHING} load up to {count(peak)}/s" if peak else ""
         room = self.size.width > len(MORE_WORDS) + 6
-        self._pane.caption(f"Timeline {glyphs.NOTHING} a column is {unit}{load}", MORE_WORDS if room else KEYS_WORDS)
+        many = f" {glyphs.NOTHING} {len(forks)} of {len(self._rails)} branches" if len(forks) < len(self._rails) else ""
+        words = MORE_WORDS if room else KEYS_WORDS
+        self._pane.caption(f"Timeline {glyphs.NOTHING} a column is {unit}{load}{many}", words)
         self.page.show(self._page_rows(shown))
 
     def _lines(self) -> int:
@@ -97,8 +116,10 @@ class TimelineScreen(ModeScreen):
     def shown(self) -> Shown:
         """What is looked at now; the window moves along with it."""
         bridge, columns = self.bridge, self.lanes.columns
+        if bridge.branches.current is not self._branch:
+            self._begin_anew()
         now_us, present_us = bridge.view.now_us, bridge.session.present_us
-        widest_us = fit(present_us, columns)
+        widest_us = self._widest_us()
         unit_us = min(self._unit_us or widest_us, widest_us)
         window = self._window
         if unit_us == widest_us:
@@ -106,10 +127,27 @@ class TimelineScreen(ModeScreen):
         elif window is not None and self._scrolled:
             window = Window(unit_us, window.first, columns)
         else:
-            window = around(self.selected[1] if self.selected else now_us, unit_us, columns, window)
+            window = around(self._in_sight_us(now_us), unit_us, columns, window)
         self._window = window
         lanes = tuple(name for name in ALL if name not in self._hidden)
-        return Shown(window, now_us, present_us, lanes, self.selected)
+        span = self.span
+        chosen = (window.column(span.start_us), window.column(span.end_us - 1)) if span is not None else None
+        return Shown(window, now_us, present_us, lanes, None if self.rail else self.selected, chosen)
+
+    def _begin_anew(self) -> None:
+        """Another branch is looked at, with other marks."""
+        self._branch = self.bridge.branches.current
+        self.selected, self.rail, self._ends, self._told = None, "", None, None
+
+    def _widest_us(self) -> int:
+        """Of a column, where the whole session is in sight, and all that branches off it."""
+        return fit(max(self.bridge.session.present_us, reach_us(self._rails, 0)), self.lanes.columns)
+
+    def _in_sight_us(self, now_us: int) -> int:
+        """The instant that stays in sight: the end of a span, the mark, or what is looked at."""
+        if self._ends is not None:
+            return self._ends[1][0]
+        return self.selected[1] if self.selected else now_us
 
     def _peak(self, shown: Shown) -> int:
         if LOAD in self._hidden:
@@ -118,6 +156,14 @@ class TimelineScreen(ModeScreen):
 
     def _page_rows(self, shown: Shown) -> tuple[SideRow, ...]:
         width, height = self.page.size
+        span = self.span
+        if span is not None:
+            self._page_pane.caption("The span", SPAN_WORDS)
+            return self.span_rows(span, (width, height))
+        rail = self._chosen_rail()
+        if rail is not None:
+            self._page_pane.caption("The branch", "" if rail.branch.shown else "enter: change over to it")
+            return rails.about(rail, width)[:height]
         stop = self.stop(shown)
         if stop is None:
             self._page_pane.caption("Events")
@@ -153,22 +199,34 @@ class TimelineScreen(ModeScreen):
 
     def action_mark(self, forward: int) -> None:
         """The next mark, whatever lane it is in."""
+        self.rail = ""
         self._select(stops.step(self.bridge.tape, self.shown(), forward), "no mark there")
 
     def action_across(self, down: int) -> None:
-        """The nearest mark of another lane."""
-        self._select(stops.across(self.bridge.tape, self.shown(), down), "no lane with a mark there")
+        """The nearest mark of another lane, or another branch below all of them."""
+        stop = None if self.rail else stops.across(self.bridge.tape, self.shown(), down)
+        letters = [each.branch.letter for each in self._rails]
+        if stop is not None or not letters or (not self.rail and down < 0):
+            self._select(stop, "no lane with a mark there")
+            return
+        at = letters.index(self.rail) + down if self.rail in letters else 0
+        self.rail = letters[min(at, len(letters) - 1)] if at >= 0 else ""
+        self.present()
 
     def _select(self, stop: Stop | None, missed: str) -> None:
         if stop is None:
             self.notify(missed)
             return
         self.selected = (stop.lane, stop.at_us)
+        self.span_to(ends_of(stop))
         self._scrolled = False
         self.present()
 
     def action_go(self) -> None:
-        """Go to the mark's instant; from there, back to the present."""
+        """Go to the mark's instant; from there, back to the present. To a branch: change over."""
+        if self.rail:
+            self._change_over(self.rail)
+            return
         stop = self.stop(self.shown())
         if stop is None:
             self.notify("no mark is selected: left and right choose one")
@@ -179,11 +237,16 @@ class TimelineScreen(ModeScreen):
 
     def action_zoom(self, nearer: int) -> None:
         """Nearer or farther, the mark or the instant looked at staying in sight."""
-        widest_us = fit(self.bridge.session.present_us, self.lanes.columns)
-        unit_us = zoomed(min(self._unit_us or widest_us, widest_us), nearer, widest_us)
-        self._unit_us = 0 if unit_us == widest_us else unit_us
+        self._zoom(nearer)
         self._window, self._scrolled = None, False
         self.present()
+
+    def _zoom(self, nearer: int) -> int:
+        """Another unit; which."""
+        widest_us = self._widest_us()
+        unit_us = zoomed(min(self._unit_us or widest_us, widest_us), nearer, widest_us)
+        self._unit_us = 0 if unit_us == widest_us else unit_us
+        return unit_us
 
     def action_whole(self) -> None:
         """The whole session."""
@@ -192,21 +255,29 @@ class TimelineScreen(ModeScreen):
 
     def action_scroll(self, forward: int) -> None:
         """By half a window, as far as there is anything."""
-        window, present_us = self.shown().window, self.bridge.session.present_us
-        if window.unit_us == fit(present_us, window.columns):
+        window = self.shown().window
+        if window.unit_us == self._widest_us():
             self.notify("this is the whole session")
-            return
-        last = max(0, present_us // window.unit_us - window.columns // 2)
-        first = min(max(0, window.first + forward * max(1, window.columns // 2)), max(last, window.first))
-        if first == window.first:
+        elif not self._scroll(forward * max(1, window.columns // 2)):
             self.notify("there is nothing before" if forward < 0 else "there is nothing behind")
-            return
+
+    def _scroll(self, columns: int) -> bool:
+        """By so many columns; False at an end."""
+        window = self.shown().window
+        if window.unit_us == self._widest_us():
+            return False
+        reach = max(self.bridge.session.present_us, reach_us(self._rails, 0))
+        last = max(0, reach // window.unit_us - window.columns // 2)
+        first = min(max(0, window.first + columns), max(last, window.first))
+        if first == window.first:
+            return False
         self._window, self._scrolled = window._replace(first=first), True
         self.present()
+        return True
 
     def action_follow(self) -> None:
         """Let go of the mark, and follow the instant looked at."""
-        self.selected, self._scrolled = None, False
+        self.selected, self.rail, self._scrolled = None, "", False
         self.present()
 
     def action_lane(self, lane: str) -> None:
@@ -216,27 +287,62 @@ class TimelineScreen(ModeScreen):
             self.selected = None
         self.present()
 
+    # -- branches ---------------------------------------------------------------------------------------------------
+
+    def _chosen_rail(self) -> Rail | None:
+        return next((each for each in self._rails if each.branch.letter == self.rail), None)
+
+    def _change_over(self, letter: str, at_us: int = -1) -> None:
+        """To another branch: to its present, or to an instant of it."""
+        self._main.change_over(letter, at_us)
+        self.present()
+
     # -- mouse ------------------------------------------------------------------------------------------------------
 
     def on_time_lanes_picked(self, message: TimeLanes.Picked) -> None:
-        """A label shows and hides its lane; a mark is gone to, and so is any other instant."""
-        if message.column < 0:
-            if message.lane in ALL:
-                self.action_lane(message.lane)
+        """A label shows and hides its lane, a mark is chosen and gone to by two clicks, other instants by one."""
+        lane, column = message.spot
+        if letter := rails.letter_of(lane):
+            window = self.shown().window
+            self._change_over(letter, (window.first + column) * window.unit_us if column >= 0 else -1)
             return
+        if column < 0:
+            if lane in ALL:
+                self.action_lane(lane)
+            return
+        stop = stops.of_column(self.bridge.tape, lane, self.shown(), column)
+        if stop is None:
+            self._main.go_to(self.shown().window.instant(column, self.bridge.session.present_us))
+        elif message.twice:
+            self._main.go_to(stop.at_us)
+        else:
+            self.rail = ""
+            self._select(stop, "")
+
+    def on_time_lanes_scrubbed(self, message: TimeLanes.Scrubbed) -> None:
+        """The scrubber."""
+        self._main.scrub(self.shown().window.instant(message.column, self.bridge.session.present_us))
+
+    def on_time_lanes_turned(self, message: TimeLanes.Turned) -> None:
+        """The wheel scrolls, and with ctrl it zooms about the column that it is turned at."""
         window = self.shown().window
+        if not message.zooms:
+            self._scroll(message.steps * max(1, window.columns // 16))
+            return
         at_us = (window.first + message.column) * window.unit_us
-        if message.lane in stops.event_lanes(self.shown().lanes):
-            found = stops.stops(message.lane, self.bridge.tape.lanes[message.lane], window)
-            stop = next((each for each in found if window.column(each.first_us) == message.column), None)
-            if stop is not None:
-                self.selected, at_us = (stop.lane, stop.at_us), stop.at_us
-        self._main.go_to(at_us)
+        unit_us = self._zoom(-message.steps)
+        self._window = Window(unit_us, max(0, at_us // unit_us - message.column), window.columns)
+        self._scrolled = True
+        self.present()
 
-    def on_mouse_scroll_up(self) -> None:
-        """The wheel zooms."""
-        self.action_zoom(1)
-
-    def on_mouse_scroll_down(self) -> None:
-        """And back."""
-        self.action_zoom(-1)
+    def on_time_lanes_faulted(self, message: TimeLanes.Faulted) -> None:
+        """The right button on a mark: faults for its broker."""
+        stop = stops.of_column(self.bridge.tape, message.spot.lane, self.shown(), message.spot.column)
+        happened = [] if stop is None else self.bridge.happened(stop.first_us, stop.last_us, mark_detail.EVENTS_READ)
+        brokers = [] if stop is None else mark_words.broker_ids(mark_detail.of_stop(happened, stop))
+        ids = [each.id for each in self.bridge.view.brokers]
+        broker = next((each for each in brokers if each in ids), -1)
+        if broker >= 0:
+            self._main.fault_on(broker)
+        else:
+            self._main.toast("the right button breaks the broker that a mark is about: there is none here")

@@ -1,6 +1,7 @@
 """Every client in a table: producers with their books and attempts, groups with their members."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from cluster_model.views import ClusterView, GroupView
@@ -52,7 +53,8 @@ def build(clients: Clients, view: ClusterView, rates: dict[str, float], width: i
         rows.append(_head("producer", columns.producer, columns))
         levels = {each.name: acks(each.acks) for each in view.producers}
         for one in clients.producers:
-            rows += _producer(one, levels.get(one.name, ""), rates.get(one.name), columns)
+            told = _producer(one, levels.get(one.name, ""), rates.get(one.name), columns)
+            rows += [replace(row, about=one.name) for row in told]
     if clients.groups:
         rows += [SideRow(())] * bool(rows)
         rows.append(_head("group", columns.group, columns))
@@ -130,7 +132,7 @@ def _group(one: GroupSummary, view: GroupView | None, rate: float | None, column
         _number(columns, one.commits),
     )
     named = _named(columns, f"{one.name} ({len(one.members)})", trouble=behind or bool(one.failures))
-    rows = [SideRow((*named, *numbers), _rate(rate))]
+    rows = [SideRow((*named, *numbers), _rate(rate), about=one.name)]
     owned = dict(view.assignment) if view is not None else {}
     rows += [_member(each, owned.get(each.name, ()), columns) for each in one.members]
     told = [
@@ -159,7 +161,7 @@ def _member(one: MemberSummary, owned: Sequence[str], columns: Columns) -> SideR
         pieces[3:7] = [(f"  {words}"[: columns.cell * 4].ljust(columns.cell * 4), role)]
     else:
         pieces.append((f"  {words}", role))
-    return SideRow(tuple(pieces))
+    return SideRow(tuple(pieces), about=one.name)
 
 
 def _errors(what: str, errors: Counts, columns: Columns) -> list[SideRow]:

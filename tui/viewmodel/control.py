@@ -123,7 +123,7 @@ def rows(view: ClusterView) -> tuple[SideRow, ...]:
         pieces = [(f"{glyph} ", role), (node.name, "text"), (f" {_state(node)}", "quiet")]
         if node.epoch >= 0:
             pieces.append((f" epoch {node.epoch}", "quiet"))
-        found.append(SideRow(tuple(pieces), (_log(node), "quiet")))
+        found.append(SideRow(tuple(pieces), (_log(node), "quiet"), about=node.name))
     return tuple(found) or (SideRow((("steps by hand decide", "quiet"),)),)
 
 

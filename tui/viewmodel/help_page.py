@@ -91,10 +91,13 @@ MODES: Final = {
         (),
         (
             ("left right", "the mark before and after"),
-            ("up down", "the nearest mark of another lane"),
-            ("enter", "go to that instant; again: back to the present"),
+            ("up down", "the nearest mark of another lane; below them, the branches"),
+            ("enter", "go to that instant; again: back to the present; over to a branch"),
             ("+ - z", "zoom; the whole session"),
+            ("v", "begin a span here: arrows and shift+arrows move its end; v or esc lets go"),
+            ("e", "write the events of the span beside the recording"),
             ("f c i s o", "hide a lane, or show it again"),
+            ("mouse", "drag the time to go through it, drag the lanes to choose a span"),
         ),
     ),
     "playbooks": Here(

@@ -5,7 +5,7 @@ between the two is where records are lost.
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from cluster_model.views import ClusterView, LaneView, LogView, PartitionView
 from tui import glyphs
@@ -67,6 +67,15 @@ class Title:
 
 
 Row = Title | Ruler | Lane | Marks
+
+
+class Spot(NamedTuple):
+    """A place in a log: that of a broker's replica, and so many offsets from one on; -1 beside the cells."""
+
+    partition: str
+    broker: int
+    offset: int
+    offsets: int = 1
 
 
 @dataclass(frozen=True, slots=True)

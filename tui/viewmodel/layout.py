@@ -18,6 +18,8 @@ _REPLICA_HUGE: Final = 13
 """... and where there is plenty of room."""
 _STRIP: Final = 7
 """Height of the timeline at the foot ..."""
+RAILS: Final = 5
+"""Branches that are drawn there at most."""
 _TALL: Final = 48
 """... which is there from so many lines between the bars on: what is above keeps its own."""
 _MATRIX: Final = 8
@@ -34,19 +36,21 @@ class Box(NamedTuple):
 
 
 def plan(
-    width: int, height: int, *, partitions: int, replicas: int, clients: int, controllers: int = 0
+    width: int, height: int, *, partitions: int, replicas: int, clients: int, controllers: int = 0, rails: int = 0
 ) -> dict[str, Box]:
     """Where each pane stands, borders included; a pane without a box is hidden. Empty when nothing fits.
 
-    ``clients`` is how many lines producers and groups take, ``controllers`` how many the control plane's nodes. The
-    first lines belong to the status bar, the last one to the keys; the panes fill what is between without gaps.
+    ``clients`` is how many lines producers and groups take, ``controllers`` how many the control plane's nodes,
+    ``rails`` how many branches there are to be drawn below the timeline, as far as there is room. The first lines
+    belong to the status bar, the last one to the keys; the panes fill what is between without gaps.
     """
     if width < SMALLEST[0] or height < SMALLEST[1]:
         return {}
     body = Box(0, BARS, width, height - BARS - 1)
     if body.height >= _TALL:
-        above = _panes(Box(0, BARS, width, body.height - _STRIP), partitions, replicas, clients, controllers)
-        return above | {"timeline-pane": Box(0, BARS + body.height - _STRIP, width, _STRIP)}
+        strip = _STRIP + min(rails, body.height - _TALL, RAILS)
+        above = _panes(Box(0, BARS, width, body.height - strip), partitions, replicas, clients, controllers)
+        return above | {"timeline-pane": Box(0, BARS + body.height - strip, width, strip)}
     return _panes(body, partitions, replicas, clients, controllers)
 
 

@@ -1,7 +1,8 @@
 """The side panes as rows of labelled pieces: producers and groups, active faults, the replica under the cursor."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 from cluster_model.clients.dead_letters import SUFFIX
 from cluster_model.views import BrokerState, BrokerView, ClusterView, GroupView, PartitionView, ProducerView
@@ -13,14 +14,19 @@ from tui.viewmodel.beliefs import beliefs, conditions
 from tui.viewmodel.matrix import BROKER_STATUS, STATUS
 from tui.viewmodel.words import acks, count, duration, parameters
 
+HEAL: Final = "[heal]"
+"""What is clicked to heal a fault."""
+
 
 @dataclass(frozen=True, slots=True)
 class SideRow:
-    """One line: (text, role) pieces, an end at the right edge, and for a fault its number."""
+    """One line: (text, role) pieces, an end at the right edge, for a fault its number, else whom it is about."""
 
     pieces: tuple[tuple[str, str], ...]
     end: tuple[str, str] = ("", "text")
     fault: int = -1
+    about: str = ""
+    """Name of a client, a group or a node of the control plane."""
 
 
 def clients(view: ClusterView, rates: dict[str, float], books: ClientBooks) -> tuple[SideRow, ...]:
@@ -29,10 +35,12 @@ def clients(view: ClusterView, rates: dict[str, float], books: ClientBooks) -> t
     states: dict[str, BrokerState] = {client.name: client.state for client in view.clients}
     for producer in view.producers:
         state = states.get(producer.name.removesuffix(SUFFIX), "up")
-        rows += _producer(producer, state, rates.get(producer.name), books.producers.get(producer.name))
+        told = _producer(producer, state, rates.get(producer.name), books.producers.get(producer.name))
+        rows += [replace(row, about=producer.name) for row in told]
     for group in view.groups:
         members = [states.get(name, "up") for name, _partitions in group.assignment]
-        rows += _group(group, members, rates.get(group.name), books.groups.get(group.name))
+        told = _group(group, members, rates.get(group.name), books.groups.get(group.name))
+        rows += [replace(row, about=group.name) for row in told]
     return tuple(rows) or (SideRow((("no producers and no groups", "quiet"),)),)
 
 
@@ -54,7 +62,7 @@ def faults(view: ClusterView, most: int = 1000, queued: Sequence[Action] = ()) -
         )
         if fault.detail:
             pieces += ((f" {parameters(fault.name, fault.detail)}", "quiet"),)
-        rows.append(SideRow(pieces, (f"{left} [heal]", "key"), fault.id))
+        rows.append(SideRow(pieces, (f"{left} {HEAL}", "key"), fault.id))
     for operation in reversed(view.operations):
         told = operation.progress or operation.detail
         rows.append(

@@ -16,6 +16,12 @@ VERY_ROOMY: Final = 150
 """From this one on the seed stands beside the branch."""
 
 
+_TIMED: Final = {3: ("pause", "faster", "goto"), 2: ("present", "faster")}
+"""Number of the fields about time, in the present and in the past → the keys that they stand for."""
+_LAST: Final = 2
+"""The fields at the end that tell of records gone: both stand for the autopsy."""
+
+
 @dataclass(frozen=True, slots=True)
 class Running:
     """How the session runs, beside what the cluster is."""
@@ -42,6 +48,12 @@ class StatusBar:
     """Fields as (text, role), each text already as wide as its field."""
 
     fields: tuple[tuple[str, str], ...]
+    places: tuple[tuple[int, int, str], ...] = ()
+    """Words that stand for a key: from which cell up to which other one, and the id of the key."""
+
+    def key_at(self, x: int) -> str:
+        """The id of the key for which cell ``x`` stands, empty for none."""
+        return next((key for start, end, key in self.places if start <= x < end), "")
 
 
 def build(view: ClusterView, running: Running, width: int) -> StatusBar:
@@ -56,11 +68,13 @@ def build(view: ClusterView, running: Running, width: int) -> StatusBar:
     offline = sum(each.offline for each in everything)
     ledger = view.ledger
     seeded = not running.branch or width >= VERY_ROOMY
+    timed = _time(view.now_us, running, wide) if running.present_us < 0 else _past(view.now_us, running, wide)
+    branched = _branch(running.branch, wide)
     fields = [
         (f" {glyphs.LOGO} floodmark  " if wide else f" {glyphs.LOGO} ", "bar_strong"),
         *([(f"seed {running.seed}  " if wide else f"s{running.seed} ", "bar_quiet")] * seeded),
-        *(_time(view.now_us, running, wide) if running.present_us < 0 else _past(view.now_us, running, wide)),
-        *_branch(running.branch, wide),
+        *timed,
+        *branched,
         (f" {glyphs.IN_SYNC}{up}".ljust(4 if wide else 3), "bar_calm"),
         (f"{glyphs.PAUSED}{paused}".ljust(3 if wide else 2), "bar_warning" if paused else "bar_quiet"),
         (f"{glyphs.DOWN}{down}".ljust(3 if wide else 2), "bar_alarm" if down else "bar_quiet"),
@@ -72,7 +86,18 @@ def build(view: ClusterView, running: Running, width: int) -> StatusBar:
     room = max(3, min(18, width - 1 - sum(len(text) for text, _role in fields)))
     name = running.playbook if len(running.playbook) <= room else running.playbook[: room - 1] + "…"
     fields.insert(1, (f"{name} ", "bar"))
-    return StatusBar(tuple(fields))
+    keys = ["help", "playbooks", *[""] * seeded, *_TIMED[len(timed)], *["branches"] * len(branched)]
+    keys += [""] * (len(fields) - len(keys) - _LAST) + ["finding"] * _LAST
+    return StatusBar(tuple(fields), _places(fields, keys))
+
+
+def _places(fields: list[tuple[str, str]], keys: list[str]) -> tuple[tuple[int, int, str], ...]:
+    found, at = [], 0
+    for (text, _role), key in zip(fields, keys, strict=True):
+        if key:
+            found.append((at, at + len(text), key))
+        at += len(text)
+    return tuple(found)
 
 
 def _time(now_us: int, running: Running, wide: bool) -> tuple[tuple[str, str], ...]:

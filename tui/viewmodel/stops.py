@@ -44,6 +44,8 @@ class Shown:
     """Those that are not hidden, the load included."""
     selected: tuple[str, int] | None = None
     """Lane and time of a mark."""
+    span: tuple[int, int] | None = None
+    """First and last column of what is chosen; they may lie outside."""
 
 
 def stops(name: str, lane: Lane, window: Window) -> tuple[Stop, ...]:
@@ -88,6 +90,14 @@ def stop_at(tape: Tape, lane: str, at_us: int, unit_us: int) -> Stop | None:
         return found[0]
     before_us = there.before(at_us + 1)
     return None if before_us < 0 else stops(lane, there, Window(unit_us, before_us // unit_us, 1))[0]
+
+
+def of_column(tape: Tape, lane: str, shown: Shown, column: int) -> Stop | None:
+    """The one in a column of what is shown, None where there is none, and in a lane without marks."""
+    if lane not in event_lanes(shown.lanes):
+        return None
+    found = stops(lane, tape.lanes[lane], shown.window)
+    return next((each for each in found if shown.window.column(each.first_us) == column), None)
 
 
 def step(tape: Tape, shown: Shown, forward: int) -> Stop | None:

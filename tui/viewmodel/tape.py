@@ -139,6 +139,8 @@ class Load:
     def __init__(self) -> None:
         self.width_us = LOAD_BIN_US
         self.counts: list[int] = []
+        self.last_us = -1
+        """When the last of them were acknowledged."""
 
     def add(self, at_us: int, records: int) -> None:
         """So many records more."""
@@ -149,11 +151,18 @@ class Load:
         if place >= len(self.counts):
             self.counts += [0] * (place + 1 - len(self.counts))
         self.counts[place] += records
+        self.last_us = at_us
 
     def rate(self, start_us: int, end_us: int) -> int:
         """Records a second over ``[start_us, end_us)``, as exactly as the bins tell."""
         first, last = start_us // self.width_us, max(start_us, end_us - 1) // self.width_us
         return sum(self.counts[first : last + 1]) * 1_000_000 // ((last - first + 1) * self.width_us)
+
+    def within(self, start_us: int, end_us: int) -> tuple[int, bool]:
+        """Records in the bins that ``[start_us, end_us)`` touches, and whether these are that span exactly."""
+        first, last = start_us // self.width_us, max(start_us, end_us - 1) // self.width_us
+        whole = start_us % self.width_us == 0 and (end_us % self.width_us == 0 or end_us > self.last_us)
+        return sum(self.counts[first : last + 1]), whole
 
     def _widen(self) -> None:
         self.width_us *= 2

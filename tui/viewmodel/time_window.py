@@ -31,6 +31,10 @@ class Window(NamedTuple):
         """The column of a time, counted from the left edge; it may lie outside."""
         return at_us // self.unit_us - self.first
 
+    def instant(self, column: int, present_us: int) -> int:
+        """The time that a column stands for: when it begins, and the present from that one's column on."""
+        return present_us if column >= self.column(present_us) else (self.first + column) * self.unit_us
+
     def holds(self, at_us: int) -> bool:
         """Whether a time lies inside."""
         return 0 <= self.column(at_us) < self.columns

@@ -48,6 +48,13 @@ class Canvas:
             self._cells[line][at] = char
             self._looks[line][at] = role, over
 
+    def cover(self, line: int, span: tuple[int, int] | None) -> None:
+        """Lay a chosen span over a line, but not over what the cursor is on."""
+        if span is not None:
+            for at in range(max(0, span[0]), min(span[1], self.columns - 1) + 1):
+                role, over = self._looks[line][at]
+                self._looks[line][at] = role, over or "row"
+
     def spans(self, line: int) -> tuple[Span, ...]:
         """A line in pieces."""
         pieces: list[Span] = []
@@ -78,7 +85,7 @@ class Drawer:
     def _lane(self, name: str, lane: Lane, shown: Shown, lines: int, *, keys: bool) -> tuple[TimeRow, ...]:
         window, selected = shown.window, shown.selected if shown.selected and shown.selected[0] == name else None
         ends = (window.column(shown.now_us), min(window.column(shown.present_us), window.columns))
-        state = (lane.version, window, ends, name in shown.lanes, selected, lines, keys)
+        state = (lane.version, window, ends, name in shown.lanes, selected, shown.span, lines, keys)
         known = self._known.get(name)
         if known is None or known[0] != state:
             drawn = lane_rows(name, lane, shown, lines, keys=keys)
@@ -88,7 +95,7 @@ class Drawer:
     def _load(self, load: Load, shown: Shown, *, keys: bool) -> TimeRow:
         tail = tuple(load.counts[-1:])
         ends = shown.window.column(shown.present_us)
-        state = (len(load.counts), tail, load.width_us, shown.window, ends, LOAD in shown.lanes, keys)
+        state = (len(load.counts), tail, load.width_us, shown.window, ends, LOAD in shown.lanes, shown.span, keys)
         known = self._known.get(LOAD)
         if known is None or known[0] != state:
             known = self._known[LOAD] = (state, (load_row(load, shown, keys=keys),))
@@ -117,6 +124,8 @@ def lane_rows(name: str, lane: Lane, shown: Shown, lines: int, *, keys: bool) ->
         elif line > 0:
             canvas.put(line, column, stop.glyph, stop.role, over)
             canvas.put(line, column + 1, stop.text, _text_role(stop), over)
+    for line in range(lines):
+        canvas.cover(line, shown.span)
     first = TimeRow(name, _label(name, keys=keys), canvas.spans(0))
     return (first, *[TimeRow(name, _blank(name).label, canvas.spans(line)) for line in range(1, lines)])
 
@@ -159,6 +168,7 @@ def load_row(load: Load, shown: Shown, *, keys: bool) -> TimeRow:
     canvas = Canvas(window.columns, 1)
     for column, rate in enumerate(rates):
         canvas.put(0, column, glyphs.SPARK[rate * 7 // peak] if rate else glyphs.NOTHING, "calm" if rate else "quiet")
+    canvas.cover(0, shown.span)
     return TimeRow(LOAD, _label(LOAD, keys=keys), canvas.spans(0))
 
 
@@ -183,6 +193,11 @@ def time_row(shown: Shown) -> TimeRow:
         canvas.put(0, present, glyphs.PLAY, "text")
     if 0 <= looked < window.columns:
         canvas.put(0, looked, glyphs.IN_SYNC, "strong")
+    if shown.span is not None:
+        for at, glyph in zip(shown.span, (glyphs.OPENED, glyphs.UNENDED), strict=True):
+            if 0 <= at < window.columns:
+                canvas.put(0, at, glyph, "key")
+        canvas.cover(0, shown.span)
     return TimeRow(TIME, _label(TIME, keys=False), canvas.spans(0))
 
 

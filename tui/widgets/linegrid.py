@@ -6,8 +6,10 @@ width or the look changes.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
+from textual import events
+from textual.content import Content
 from textual.filter import ANSIToTruecolor
 from textual.geometry import Region, Size
 from textual.strip import Strip
@@ -17,6 +19,9 @@ from tui.paint.line import strip
 from tui.theme import Look
 
 R = TypeVar("R", bound=Hashable)
+
+RIGHT: Final = 3
+"""The button of the mouse that asks for faults."""
 
 
 class LineGrid(Widget, Generic[R]):
@@ -32,6 +37,11 @@ class LineGrid(Widget, Generic[R]):
         """Rows found changed, since the start."""
         self.built = 0
         """Strips built, since the start."""
+        self.teller: Callable[[int, int], str] | None = None
+        """What a tooltip tells of a cell, by column and line; empty where there is nothing to tell."""
+        self._pointed: tuple[int, int] | None = None
+        """The cell that the pointer rests on."""
+        self._told = ""
         self._painter = painter
         self._rows: list[R] = []
         self._strips: list[Strip | None] = []
@@ -61,12 +71,34 @@ class LineGrid(Widget, Generic[R]):
             self.refresh()
         elif changed:
             self.refresh(*(Region(0, at, self.size.width, 1) for at in changed))
+        self._tell()
 
     def set_look(self, look: Look) -> None:
         """Draw everything anew in another look."""
         self.look = look
         self._forget()
         self.refresh()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Have the tooltip tell of the cell below the pointer; none while something is dragged."""
+        self._pointed = None if event.button else (event.x, event.y)
+        self._tell()
+
+    def on_leave(self) -> None:
+        """The pointer is elsewhere."""
+        self._pointed = None
+        self._tell()
+
+    def _tell(self) -> None:
+        """Again whenever what is shown has changed: the numbers of a tooltip are those of the screen."""
+        pointed = self._pointed
+        if pointed is None and not self._told:
+            return
+        told = self.teller(*pointed) if pointed is not None and self.teller is not None else ""
+        if told != self._told:
+            self._told = told
+            shown = "\n".join(self.look.text(line) for line in told.split("\n"))
+            self.tooltip = Content(shown) if told else None
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """The lines of ``crop``, from the cache where it has them."""

@@ -7,7 +7,7 @@ from cluster_model.views import ClusterView
 from tui.paint import matrix as paint
 from tui.theme import Look
 from tui.viewmodel import matrix
-from tui.widgets.linegrid import LineGrid
+from tui.widgets.linegrid import RIGHT, LineGrid
 
 
 class Matrix(LineGrid[matrix.Head | matrix.Row], can_focus=True):
@@ -18,6 +18,9 @@ class Matrix(LineGrid[matrix.Head | matrix.Row], can_focus=True):
 
     class Faulted(Message):
         """The operator asked (right button) for the fault sheet of the cell under the pointer."""
+
+    class Drilled(Message):
+        """A cell was clicked twice."""
 
     def __init__(self, look: Look) -> None:
         super().__init__(paint.paint, look, id="matrix")
@@ -46,16 +49,29 @@ class Matrix(LineGrid[matrix.Head | matrix.Row], can_focus=True):
         """Put the cursor somewhere."""
         self._go((partition, broker))
 
+    def spot(self, x: int, y: int) -> tuple[int, int] | None:
+        """Which partition and which broker, -1 for the heading and for none; None below all lines."""
+        row = self.rows[y] if 0 <= y < len(self.rows) else None
+        if row is None:
+            return None
+        partition = self._first[0] + y - 1 if isinstance(row, matrix.Row) else -1
+        return partition, paint.broker_at(row.columns, x)
+
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Left: select the cell. Right: its fault sheet."""
-        row = self.rows[event.y] if 0 <= event.y < len(self.rows) else None
-        if row is None:
+        spot = self.spot(event.x, event.y)
+        if spot is None:
             return
-        broker = paint.broker_at(row.columns, event.x)
-        partition = self._first[0] + event.y - 1 if isinstance(row, matrix.Row) else self.cursor[0]
-        self._go((partition, broker if broker >= 0 else self.cursor[1]))
-        if event.button == 3:
+        partition, broker = spot
+        self._go((partition if partition >= 0 else self.cursor[0], broker if broker >= 0 else self.cursor[1]))
+        if event.button == RIGHT:
             self.post_message(self.Faulted())
+
+    def on_click(self, event: events.Click) -> None:
+        """Twice: the log of that replica."""
+        spot = self.spot(event.x, event.y)
+        if event.chain == 2 and event.button != RIGHT and spot is not None and spot[0] >= 0:
+            self.post_message(self.Drilled())
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """The wheel moves the cursor."""

@@ -9,11 +9,11 @@ from cluster_model.views import LaneView, PartitionView
 from tui.paint import microscope as paint
 from tui.theme import Look
 from tui.viewmodel import microscope
-from tui.viewmodel.lanes import fork
+from tui.viewmodel.lanes import Spot, fork
 from tui.viewmodel.log_book import Cut
 from tui.viewmodel.log_layout import OVERVIEW
 from tui.viewmodel.scope import Scope, bounds, whole
-from tui.widgets.linegrid import LineGrid
+from tui.widgets.linegrid import RIGHT, LineGrid
 
 _WHOLE = 1 << 62
 _MARKED = 20_000
@@ -32,23 +32,37 @@ class Microscope(LineGrid[microscope.Row]):
             self.log_offset = offset
 
     class Turned(Message):
-        """The wheel: so many cells back, or on."""
+        """The wheel: so many cells back, or on; with ctrl it zooms."""
 
-        def __init__(self, cells: int) -> None:
+        def __init__(self, cells: int, *, zooms: bool) -> None:
             super().__init__()
             self.cells = cells
+            self.zooms = zooms
+
+    class Drilled(Message):
+        """A cell was clicked twice."""
+
+    class Faulted(Message):
+        """A lane was clicked with the right button."""
+
+        def __init__(self, broker: int) -> None:
+            super().__init__()
+            self.broker = broker
 
     def __init__(self, look: Look) -> None:
         super().__init__(paint.paint, look, id="microscope")
         self.scope = Scope()
         self.log_offset = 0
         self.lanes: tuple[LaneView, ...] = ()
+        self.partition = ""
+        """Whose logs are shown."""
         self._own = 0
         """Rows before those of the whole log, whose window this is:"""
         self._over = Scope()
 
     def present(self, cluster: Cluster, partition: PartitionView, broker: int, cuts: tuple[Cut, ...]) -> None:
         """Show a partition as it is now."""
+        self.partition = partition.name
         shape = microscope.columns(self.size.width)
         self.scope, self.log_offset = self.scope.over(partition, broker, shape.cells)
         sight = self._sight(cluster, partition, broker, cuts, self.scope)
@@ -91,22 +105,38 @@ class Microscope(LineGrid[microscope.Row]):
         """Where the replicas part; -1 when they agree."""
         return fork(cluster.log_view(partition.name, 0, _WHOLE))
 
-    def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Point at a cell."""
-        row = self.rows[event.y] if 0 <= event.y < len(self.rows) else None
+    def spot(self, x: int, y: int) -> Spot | None:
+        """Which cell of which lane is there, None for none."""
+        row = self.rows[y] if 0 <= y < len(self.rows) else None
         if not isinstance(row, microscope.LaneRow):
+            return None
+        cell = x - row.columns.label
+        scope = self.scope if y < self._own else self._over
+        inside = 0 <= cell < row.columns.cells
+        return Spot(self.partition, row.broker, scope.start + cell * scope.zoom if inside else -1, scope.zoom)
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Point at a cell; with the right button at a replica."""
+        spot = self.spot(event.x, event.y)
+        if spot is None:
             return
-        cell = event.x - row.columns.label
-        if 0 <= cell < row.columns.cells:
-            scope = self.scope if event.y < self._own else self._over
-            self.post_message(self.Pointed(row.broker, scope.start + cell * scope.zoom))
+        if event.button == RIGHT:
+            self.post_message(self.Faulted(spot.broker))
+        elif spot.offset >= 0:
+            self.post_message(self.Pointed(spot.broker, spot.offset))
+
+    def on_click(self, event: events.Click) -> None:
+        """Twice: as enter."""
+        spot = self.spot(event.x, event.y)
+        if event.chain == 2 and event.button != RIGHT and spot is not None and spot.offset >= 0:
+            self.post_message(self.Drilled())
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """The wheel moves the cursor."""
         event.stop()
-        self.post_message(self.Turned(3))
+        self.post_message(self.Turned(3, zooms=event.ctrl))
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         """The wheel moves the cursor."""
         event.stop()
-        self.post_message(self.Turned(-3))
+        self.post_message(self.Turned(-3, zooms=event.ctrl))

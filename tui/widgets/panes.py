@@ -4,15 +4,15 @@ from textual import events
 from textual.containers import Container
 from textual.message import Message
 
-from tui.keymap import KEYS, Key
+from tui.keymap import KEYS, Key, key_of
 from tui.modes import Mode
 from tui.paint import panes as paint
 from tui.theme import Look
 from tui.viewmodel.control import ControlBar
 from tui.viewmodel.feed import Line
-from tui.viewmodel.side import SideRow
+from tui.viewmodel.side import HEAL, SideRow
 from tui.viewmodel.status import StatusBar
-from tui.widgets.linegrid import LineGrid
+from tui.widgets.linegrid import RIGHT, LineGrid
 
 
 class Pane(Container):
@@ -37,7 +37,7 @@ class Pane(Container):
 
 
 class Status(LineGrid[StatusBar | ControlBar]):
-    """The status bar: the session's line, and the control plane's; a click on a node of that asks for its faults."""
+    """The status bar: the session's line with words that are keys, and the control plane's with nodes to break."""
 
     class Aimed(Message):
         """A node of the control plane was clicked."""
@@ -49,12 +49,21 @@ class Status(LineGrid[StatusBar | ControlBar]):
     def __init__(self, look: Look) -> None:
         super().__init__(paint.status, look, id="status")
 
+    class Pressed(Message):
+        """A word that stands for a key was clicked."""
+
+        def __init__(self, key: str) -> None:
+            super().__init__()
+            self.key = key
+
     def on_click(self, event: events.Click) -> None:
-        """Only a node's own name counts."""
+        """A node's own name, or a word that stands for a key."""
         row = self.rows[event.y] if 0 <= event.y < len(self.rows) else None
         node = row.node_at(event.x) if isinstance(row, ControlBar) else -1
         if node >= 0:
             self.post_message(self.Aimed(node))
+        elif isinstance(row, StatusBar) and (key := row.key_at(event.x)):
+            self.post_message(self.Pressed(key))
 
 
 class FeedPane(LineGrid[Line]):
@@ -74,6 +83,15 @@ class SidePane(LineGrid[SideRow]):
             super().__init__()
             self.fault = fault
 
+    class Pointed(Message):
+        """A line about somebody was clicked with the right button, or twice with the left one."""
+
+        def __init__(self, about: str, *, faults: bool) -> None:
+            super().__init__()
+            self.about = about
+            self.faults = faults
+            """Whether faults are asked for."""
+
     def __init__(self, look: Look, id: str) -> None:  # noqa: A002
         super().__init__(paint.side, look, id=id)
 
@@ -81,9 +99,15 @@ class SidePane(LineGrid[SideRow]):
         """Only the word at the right edge heals, so that a stray click does nothing."""
         if not 0 <= event.y < len(self.rows):
             return
-        row = self.rows[event.y]
-        if row.fault >= 0 and event.x >= self.size.width - len("[heal]"):
+        row, right = self.rows[event.y], event.button == RIGHT
+        if self.heals(event.x, event.y) and not right:
             self.post_message(self.Heal(row.fault))
+        elif row.about and (right or event.chain == 2):
+            self.post_message(self.Pointed(row.about, faults=right))
+
+    def heals(self, x: int, y: int) -> bool:
+        """Whether the word that heals a fault stands there."""
+        return self.rows[y].fault >= 0 and self.size.width - len(HEAL) <= x < self.size.width
 
 
 class KeyBar(LineGrid[paint.KeyBarRow]):
@@ -108,7 +132,8 @@ class KeyBar(LineGrid[paint.KeyBarRow]):
         """Press the key under the pointer."""
         for start, end, key in paint.bar_places(self.size.width, self._keys):
             if start <= event.x < end:
-                self.post_message(self.Pressed(key.action))
+                slower = key.id == "faster" and event.x < start + len(key_of("slower", self._keys))
+                self.post_message(self.Pressed("slower" if slower else key.action))
 
 
 class ModeBar(LineGrid[paint.ModeBarRow]):
@@ -123,10 +148,14 @@ class ModeBar(LineGrid[paint.ModeBarRow]):
 
     def __init__(self, look: Look, mode: Mode, hints: str) -> None:
         super().__init__(paint.mode_bar, look, id="modebar")
-        self.show((paint.ModeBarRow(mode.name, hints),))
+        self._row = paint.ModeBarRow(mode.name, hints)
+        self.show((self._row,))
 
     def on_click(self, event: events.Click) -> None:
-        """Change to the mode under the pointer."""
+        """Change to the mode under the pointer, or press the key that is named there."""
         for start, end, mode in paint.mode_places():
             if start <= event.x < end:
                 self.post_message(self.Pressed(f"mode('{mode.name}')"))
+        for start, end, key in paint.hint_places(self._row, self.size.width):
+            if start <= event.x < end:
+                self.app.simulate_key(key)

@@ -1,45 +1,156 @@
-"""The timeline as a widget: the lanes, and clicks on them."""
+"""The timeline as a widget: the lanes, and what the mouse does on them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from textual import events
 from textual.message import Message
 
 from tui.paint.timeline import paint
 from tui.theme import Look
+from tui.viewmodel import rails
 from tui.viewmodel.mark_words import CLUSTER, FAULTS, SAFETY
+from tui.viewmodel.rails import Rail
 from tui.viewmodel.stops import Shown
 from tui.viewmodel.tape import Tape
 from tui.viewmodel.time_window import Window, fit
-from tui.viewmodel.timeline import LABEL, Drawer, TimeRow
-from tui.widgets.linegrid import LineGrid
+from tui.viewmodel.timeline import LABEL, TIME, Drawer, TimeRow
+from tui.widgets.linegrid import RIGHT, LineGrid
+
+
+class Spot(NamedTuple):
+    """A lane, and a column of it; -1 is its name."""
+
+    lane: str
+    column: int
 
 
 class TimeLanes(LineGrid[TimeRow]):
-    """Lines of lanes; a click says where."""
+    """Lines of lanes; the mouse says where. What is dragged on the scrubber moves time, elsewhere it takes a span."""
 
     class Picked(Message):
-        """A column was clicked, in a lane or below all of them."""
+        """A spot was clicked; ``twice``: for the second time in a row."""
 
-        def __init__(self, lane: str, column: int) -> None:
+        def __init__(self, spot: Spot, *, twice: bool) -> None:
             super().__init__()
-            self.lane = lane
+            self.spot = spot
+            self.twice = twice
+
+    class Scrubbed(Message):
+        """The scrubber was moved to a column."""
+
+        def __init__(self, column: int) -> None:
+            super().__init__()
             self.column = column
+
+    class Spanned(Message):
+        """It was dragged from a column to another one."""
+
+        def __init__(self, first: int, column: int) -> None:
+            super().__init__()
+            self.first = first
+            self.column = column
+
+    class Faulted(Message):
+        """A spot was clicked with the right button."""
+
+        def __init__(self, spot: Spot) -> None:
+            super().__init__()
+            self.spot = spot
+
+    class Turned(Message):
+        """The wheel at a column: up or down, as it is, or with ctrl held."""
+
+        def __init__(self, steps: int, column: int, *, zooms: bool) -> None:
+            super().__init__()
+            self.steps = steps
+            self.column = column
+            self.zooms = zooms
 
     def __init__(self, look: Look, id: str) -> None:  # noqa: A002
         super().__init__(paint, look, id=id)
+        self._held: Spot | None = None
+        """Where the left button went down, while it is."""
+        self._at = -1
+        """The column that was told last while it is held, -1 for none."""
 
     @property
     def columns(self) -> int:
         """How many columns of time there is room for."""
         return max(1, self.size.width - LABEL)
 
+    def scrubs(self, lane: str) -> bool:
+        """Whether time follows the pointer there: on the line of time and the ruler below it."""
+        return lane in (TIME, "")
+
+    def spot(self, event: events.MouseEvent) -> Spot | None:
+        """Where the pointer is, None outside of all lines."""
+        if not 0 <= event.y < len(self.rows):
+            return None
+        return Spot(self.rows[event.y].lane, min(max(-1, event.x - LABEL), self.columns - 1))
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Hold on, so that a drag may leave the lanes."""
+        spot, self._at = self.spot(event), -1
+        if spot is None:
+            return
+        if event.button == RIGHT:
+            self.post_message(self.Faulted(spot))
+        elif event.button == 1 and spot.column >= 0:
+            self._held = spot
+            self.capture_mouse()
+            if self.scrubs(spot.lane):
+                self._move_to(spot.column)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Drag."""
+        held = self._held
+        if held is None:
+            return
+        if not event.button:  # it was let go where nobody could see it
+            self.on_mouse_up()
+            return
+        column = min(max(0, event.x - LABEL), self.columns - 1)
+        if column != (held.column if self._at < 0 else self._at):
+            self._move_to(column)
+
+    def _move_to(self, column: int) -> None:
+        assert self._held is not None
+        self._at = column
+        if self.scrubs(self._held.lane):
+            self.post_message(self.Scrubbed(column))
+        else:
+            self.post_message(self.Spanned(self._held.column, column))
+
+    def on_mouse_up(self) -> None:
+        """Let go; where it was dragged to stays."""
+        if self._held is not None:
+            self._held = None
+            self.release_mouse()
+
     def on_click(self, event: events.Click) -> None:
-        """Say which lane and column; a click on a label says column -1."""
-        if 0 <= event.y < len(self.rows):
-            self.post_message(self.Picked(self.rows[event.y].lane, max(-1, event.x - LABEL)))
+        """A click that ends a drag is none."""
+        spot, dragged = self.spot(event), self._at >= 0
+        self._at = -1
+        if spot is not None and event.button != RIGHT and not dragged and not self.scrubs(spot.lane):
+            self.post_message(self.Picked(spot, twice=event.chain == 2))
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """The wheel: back, or nearer with ctrl."""
+        self._turn(event, -1)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """The wheel: on, or farther with ctrl."""
+        self._turn(event, 1)
+
+    def _turn(self, event: events.MouseEvent, steps: int) -> None:
+        event.stop()
+        column = min(max(0, event.x - LABEL), self.columns - 1)
+        self.post_message(self.Turned(steps, column, zooms=event.ctrl))
 
 
 class TimeStrip(TimeLanes):
-    """A few lanes over the whole session, for the foot of another screen."""
+    """A few lanes over the whole session, for the foot of another screen. All of it is a scrubber."""
 
     LANES = (FAULTS, CLUSTER, SAFETY)
 
@@ -48,8 +159,15 @@ class TimeStrip(TimeLanes):
         self._drawer = Drawer()
         self.window = Window(1, 0, 1)
 
-    def present(self, tape: Tape, now_us: int, present_us: int) -> None:
+    def scrubs(self, lane: str) -> bool:
+        """Everywhere."""
+        return lane in (*self.LANES, TIME, "")
+
+    def present(self, tape: Tape, now_us: int, present_us: int, branches: Sequence[Rail] = ()) -> None:
         """Draw what has changed."""
-        self.window = Window(fit(present_us, self.columns), 0, self.columns)
+        reach_us = max(present_us, *(each.branch.come_us for each in branches), 0)
+        self.window = Window(fit(reach_us, self.columns), 0, self.columns)
         shown = Shown(self.window, now_us, present_us, self.LANES)
-        self.show(self._drawer.rows(tape, shown, self.LANES, 1, keys=False))
+        drawn = self._drawer.rows(tape, shown, self.LANES, 1, keys=False)
+        room = max(0, self.size.height - len(drawn))
+        self.show((*drawn, *(rails.rows(rails.window(branches, room), shown) if room else ())))

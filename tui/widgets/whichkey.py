@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
@@ -120,6 +121,19 @@ class WhichKey(LineGrid[sheet.ItemRow | sheet.TextRow], can_focus=True):
         return fault_sheet.build(
             faults, chosen=self.chosen, title=title, expected=expected, fitting=fitting, room=self.room
         )
+
+    def on_click(self, event: events.Click) -> None:
+        """Once marks what is below the pointer, twice does it."""
+        row = self.rows[event.y] if 0 <= event.y < len(self.rows) else None
+        at = event.x // row.width if isinstance(row, sheet.ItemRow) else -1
+        item = row.items[at] if isinstance(row, sheet.ItemRow) and 0 <= at < len(row.items) else None
+        if not isinstance(item, sheet.Item):
+            return
+        self.chosen = next(number for number, each in enumerate(self.choices) if each.letter == item.letter)
+        if event.chain == 2:
+            self.action_pick_marked()
+        else:
+            self.post_message(self.Aimed(0))
 
     def action_pick(self, name: str) -> None:
         """A fault's letter."""

@@ -1,0 +1,60 @@
+"""A span of a recording as a file of its own."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from playbooks import layout
+from playbooks.cutting import CutError, cut_name, cut_out
+from playbooks.recorder import Recorder
+from playbooks.session import Session
+from tests.support.playbooks import timed
+
+SECOND = 1_000_000
+
+
+@pytest.fixture
+def growing(tmp_path: Path) -> Recorder:
+    """Two seconds of a session that goes on."""
+    recorder = Recorder(tmp_path)
+    session = Session.start(timed(), recorder=recorder, open_ended=True)
+    session.advance(2 * SECOND)
+    recorder.flush()
+    return recorder
+
+
+def test_the_lines_are_those_of_the_recording_in_the_span_alone(growing: Recorder, tmp_path: Path) -> None:
+    target = tmp_path / "span.jsonl"
+    events = (growing.path / layout.EVENTS).read_text().splitlines()
+    wanted = [line for line in events if SECOND // 2 <= json.loads(line)["at_us"] < SECOND]
+    assert cut_out(growing.path, SECOND // 2, SECOND, target) == len(wanted) > 10
+    assert target.read_text().splitlines() == wanted
+
+
+def test_a_line_that_is_not_whole_yet_is_left_out(growing: Recorder, tmp_path: Path) -> None:
+    events = growing.path / layout.EVENTS
+    before = cut_out(growing.path, 0, 9 * SECOND, tmp_path / "one")
+    events.write_bytes(events.read_bytes() + b'{"seq": 99, "at_')
+    assert cut_out(growing.path, 0, 9 * SECOND, tmp_path / "other") == before
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
+
+
+def test_a_span_without_events_is_an_empty_file(growing: Recorder, tmp_path: Path) -> None:
+    assert cut_out(growing.path, 100 * SECOND, 101 * SECOND, tmp_path / "none") == 0
+    assert (tmp_path / "none").read_text() == ""
+
+
+def test_the_name_tells_the_session_and_the_span() -> None:
+    assert cut_name("2026-tail", 1_500_000, 62_000_250) == "2026-tail-1.5s-62.00025s.jsonl"
+
+
+def test_what_cannot_be_read_or_written_is_told(growing: Recorder, tmp_path: Path) -> None:
+    with pytest.raises(CutError, match=r"gone.jsonl: cannot be written: No such file"):
+        cut_out(growing.path, 0, SECOND, tmp_path / "nowhere" / "gone.jsonl")
+    with pytest.raises(CutError, match=r"events.jsonl: cannot be read: No such file"):
+        cut_out(tmp_path, 0, SECOND, tmp_path / "x")
+    (growing.path / layout.EVENTS).write_text("nonsense\n")
+    with pytest.raises(CutError, match="holds a line that is no event"):
+        cut_out(growing.path, 0, SECOND, tmp_path / "x")
+    assert not (tmp_path / "x").exists()

@@ -1,0 +1,119 @@
+"""Dragging through time, on the timeline and on the strip at the foot of a tall screen."""
+
+from tests.tui import fake_views
+from tests.tui.driving import driving
+from tests.tui.pointing import drag
+from tui.frameclock import StepClock
+from tui.scrubbing import SCRUB_S, Scrubbing
+from tui.viewmodel.time_window import Window
+from tui.viewmodel.timeline import LABEL, TIME
+
+SECOND = 1_000_000
+
+
+def small():
+    return fake_views.session(orders=2, payments=1)
+
+
+def line_of(lanes, name):
+    return next(at for at, row in enumerate(lanes.rows) if row.lane == name)
+
+
+def test_the_newest_wish_counts_and_is_granted_once_a_frame():
+    clock, went = StepClock(), []
+    scrubbing = Scrubbing(clock, went.append)
+    assert scrubbing.frame() is None
+    assert scrubbing.want(5)
+    assert [scrubbing.want(at_us) for at_us in (6, 7, 8)] == [False] * 3
+    assert went == [5]
+    assert 0 < scrubbing.frame() <= SCRUB_S
+    clock.tick(SCRUB_S)
+    assert scrubbing.frame() is None
+    assert went == [5, 8]
+    clock.tick(SCRUB_S)
+    assert scrubbing.frame() is None
+    assert went == [5, 8]
+    assert scrubbing.rewinds == 2
+
+
+def test_a_column_is_its_beginning_and_from_that_of_the_present_on_it_is_the_present():
+    window = Window(SECOND, 10, 60)
+    assert window.instant(0, 40 * SECOND) == 10 * SECOND
+    assert window.instant(29, 40 * SECOND + 5) == 39 * SECOND
+    assert window.instant(30, 40 * SECOND + 5) == 40 * SECOND + 5
+    assert window.instant(50, 40 * SECOND + 5) == 40 * SECOND + 5
+
+
+async def test_the_scrubber_of_the_timeline_follows_the_pointer_and_stays_there():
+    async with driving(session=small()) as driver:
+        await driver.seconds(4)
+        await driver.press("4")
+        screen = driver.app.screen
+        line, window = line_of(screen.lanes, TIME), screen.shown().window
+        places = [(LABEL + column, line) for column in (60, 50, 40, 30, 20)]
+        before = driver.main.scrubbing.rewinds
+        await drag(driver, screen.lanes, *places)
+        assert driver.main.scrubbing.rewinds == before + 1, "no frame has come meanwhile"
+        await driver.frames(2)
+        assert driver.main.scrubbing.rewinds == before + 2
+        assert driver.bridge.view.now_us == 20 * window.unit_us
+        assert driver.bridge.session.in_past
+        assert driver.bridge.paused
+        await driver.frames(5)
+        assert driver.bridge.view.now_us == 20 * window.unit_us
+        assert "PAST" in driver.text()
+
+
+async def test_dragged_beyond_the_end_it_is_the_present_and_beyond_the_lanes_it_goes_on():
+    async with driving(session=small()) as driver:
+        await driver.seconds(4)
+        await driver.press("4")
+        lanes = driver.app.screen.lanes
+        line = line_of(lanes, TIME)
+        await drag(driver, lanes, (LABEL + 20, line), (LABEL + 30, line + 8), frames=1)
+        assert driver.bridge.view.now_us == 30 * driver.app.screen.shown().window.unit_us
+        await drag(driver, lanes, (LABEL + 20, line + 1), (lanes.size.width - 1, line), frames=1)
+        assert not driver.bridge.session.in_past
+        await drag(driver, lanes, (LABEL + 20, line), (0, line), frames=1)
+        assert driver.bridge.view.now_us == driver.bridge.session.timeline.first_us
+
+
+async def test_a_button_let_go_out_of_sight_ends_the_drag():
+    async with driving(session=small()) as driver:
+        await driver.seconds(4)
+        await driver.press("4")
+        lanes = driver.app.screen.lanes
+        line = line_of(lanes, TIME)
+        await driver.pilot.mouse_down(lanes, offset=(LABEL + 20, line), button=1)
+        await driver.pilot.hover(lanes, offset=(LABEL + 25, line))
+        await driver.frames(2)
+        await driver.pilot.hover(lanes, offset=(LABEL + 30, line))
+        await driver.frames(2)
+        assert driver.bridge.view.now_us == 20 * driver.app.screen.shown().window.unit_us
+        assert driver.app.mouse_captured is None
+
+
+async def test_all_of_the_strip_at_the_foot_is_a_scrubber():
+    async with driving((120, 60), session=small()) as driver:
+        await driver.seconds(4)
+        strip = driver.main.timeline
+        unit_us = strip.window.unit_us
+        await drag(driver, strip, (LABEL + 10, 0), (LABEL + 15, 1), (LABEL + 25, 2), frames=1)
+        assert driver.bridge.view.now_us == 25 * unit_us
+        assert driver.bridge.session.in_past
+
+
+async def test_what_is_gone_through_by_dragging_changes_nothing_of_the_session():
+    digests = []
+    for dragged in (False, True):
+        async with driving(session=small()) as driver:
+            await driver.seconds(3)
+            if dragged:
+                await driver.press("4")
+                lanes = driver.app.screen.lanes
+                line = line_of(lanes, TIME)
+                await drag(driver, lanes, *[(LABEL + column, line) for column in (50, 30, 10, 40)], frames=1)
+                await driver.press("backspace", "space")
+            await driver.seconds(1)
+            digests.append((driver.bridge.view.now_us, driver.bridge.session.cluster.digest()))
+    assert digests[0] == digests[1]
