@@ -42,6 +42,8 @@ EPOCHS: Final = ("#006D8F", "#7A4B3A", "#5C4B9B", "#1F7A70", "#9A6A1C")
 """Backgrounds by leader epoch modulo five; white text on each has a contrast of 4.5 at least."""
 EPOCHS_BRIGHT: Final = ("#3FA7C9", "#C08A73", "#9C8BDB", "#5FBDB1", "#D8A552")
 """The same hues for cells above the high watermark, drawn on the dark background."""
+HEAT: Final = ("#46525F", "#1D6FA3", "#7C780E", "#522809", "#C50B46")
+"""Backgrounds by how far behind, the least first; white text on each, and neighbours apart for everybody."""
 
 _COLOUR: Final[dict[str, tuple[str, str, str]]] = {
     # role: foreground, background ("" is the screen's), attributes
@@ -72,11 +74,13 @@ _COLOUR: Final[dict[str, tuple[str, str, str]]] = {
     "pill_live": (BACKGROUND, CALM, "bold"),
     "pill_paused": (BACKGROUND, WARNING, "bold"),
     "pill_seek": (BACKGROUND, WHITE, "bold"),
+    "jump": (BACKGROUND, WARNING, "bold"),
     **{f"epoch{index}": (WHITE, colour, "") for index, colour in enumerate(EPOCHS)},
     **{f"above{index}": (colour, "", "") for index, colour in enumerate(EPOCHS_BRIGHT)},
+    **{f"heat{index}": (WHITE, colour, "") for index, colour in enumerate(HEAT, 1)},
 }
 
-GROUNDS: Final = (LOST, *EPOCHS)
+GROUNDS: Final = (LOST, *EPOCHS, *HEAT)
 """Colours that are always behind white text, and the same under the dark and the light theme."""
 
 LIGHT: Final[Mapping[str, str]] = {
@@ -110,6 +114,7 @@ ANSI: Final[Mapping[str, str]] = {
     LOST: "red",
     **dict(zip(EPOCHS, _ANSI_EPOCHS, strict=True)),
     **dict(zip(EPOCHS_BRIGHT, _ANSI_EPOCHS, strict=True)),
+    **dict(zip(HEAT, ("blue", "cyan", "green", "yellow", "red"), strict=True)),
 }
 """What the terminal's palette has for a colour of text, or for one behind it, which is written reversed: what stands on
 it is in the terminal's own background then, whatever that is."""
@@ -136,6 +141,10 @@ _MONO: Final[dict[str, str]] = {
     "pill_live": "reverse",
     "pill_paused": "bold reverse",
     "pill_seek": "bold reverse",
+    "jump": "bold reverse",
+    "heat3": "bold",
+    "heat4": "reverse",
+    "heat5": "bold reverse",
     # Neighbouring epochs must differ without colour too.
     **{f"epoch{index}": "reverse" if index % 2 else "bold" for index in range(len(EPOCHS))},
 }

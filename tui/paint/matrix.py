@@ -5,11 +5,13 @@ from textual.strip import Strip
 from tui import glyphs
 from tui.paint.line import Span, left, right, strip
 from tui.theme import Look
-from tui.viewmodel.matrix import Columns, Head, Row
+from tui.viewmodel.matrix import Columns, Head, Row, Said
 
 
-def paint(row: Head | Row, width: int, look: Look) -> Strip:
+def paint(row: Head | Row | Said, width: int, look: Look) -> Strip:
     """One line of the matrix."""
+    if isinstance(row, Said):
+        return strip(row.pieces, width, look)
     return _head(row, width, look) if isinstance(row, Head) else _row(row, width, look)
 
 

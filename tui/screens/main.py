@@ -15,6 +15,7 @@ from tui import glyphs
 from tui.bridge import SimBridge
 from tui.keymap import Key, bindings
 from tui.paint import panes as paint
+from tui.screens.arranged import SHEETS, Arranged
 from tui.screens.injecting import Injecting
 from tui.theme import Look
 from tui.viewmodel import control, side, status
@@ -36,7 +37,7 @@ LANES_LEGEND: Final = (
 )
 
 
-class MainScreen(Injecting):
+class MainScreen(Arranged, Injecting):
     """Matrix, lanes, feed, side panes, status and keys over one session."""
 
     AUTO_FOCUS = "#matrix"
@@ -79,6 +80,7 @@ class MainScreen(Injecting):
         yield Pane(self.feed, look, title="Events", id="feed-pane")
         yield Pane(self.timeline, look, title=f"Timeline {glyphs.NOTHING} 4: more of it", id="timeline-pane")
         yield KeyBar(look, self.keys)
+        yield self.filter_bar
         yield Pane(self.whichkey, look, title="", id="whichkey-pane")
         yield Pane(self.operations, look, title="", id="operations-pane")
         yield self.toosmall
@@ -91,6 +93,7 @@ class MainScreen(Injecting):
 
     def on_mount(self) -> None:
         """The first picture."""
+        self.choose_pane(self.chosen_pane)
         self.share_out()
 
     def on_resize(self, _event: events.Resize) -> None:
@@ -107,15 +110,16 @@ class MainScreen(Injecting):
             width, height, partitions=len(view.partitions), replicas=replicas, clients=lines,
             controllers=len(view.controllers),
         )  # fmt: skip
+        boxes = self.arranged(boxes)
         for pane in self.query(Pane):
-            if pane.id in ("whichkey-pane", "operations-pane"):
+            if pane.id in SHEETS:
                 continue
             box = boxes.get(pane.id or "")
             pane.display = box is not None
             if box is not None:
                 pane.styles.offset = (box.x, box.y)
                 pane.styles.width, pane.styles.height = box.width, box.height
-        self.query_one(KeyBar).styles.offset = (0, height - 1)
+        self.query_one(KeyBar).styles.offset = self.filter_bar.styles.offset = (0, height - 1)
         self.toosmall.display = not boxes
         self._place_sheet()
         self.call_after_refresh(self.present)
@@ -134,7 +138,7 @@ class MainScreen(Injecting):
         self.query_one("#matrix-pane", Pane).caption(f"Partitions {glyphs.TIMES} brokers", self.matrix.position)
         partition, broker = self.matrix.cursor
         if view.partitions and view.brokers:
-            ordered = (*view.partitions[partition:], *view.partitions[:partition])
+            ordered = self.matrix.in_turn(view)
             self.lanes.present(view, ordered, view.brokers[broker].id, bridge.session.cluster.log_view)
         scrolled = f"from {self.lanes.start} {glyphs.NOTHING} end: follow the tail"
         legend = LANES_LEGEND if self.lanes.start is None else scrolled
@@ -292,6 +296,7 @@ class MainScreen(Injecting):
 
     def _show(self, sheet: WhichKey) -> None:
         self.sheet = sheet
+        self.add_class("-sheet")
         self._sheet_pane().display = True
         self.set_focus(sheet)
         self._show_sheet()
@@ -358,6 +363,7 @@ class MainScreen(Injecting):
     def close_sheet(self) -> None:
         """Put it away; whoever opens the next one aims at the broker under the cursor."""
         self._aim = -1
+        self.remove_class("-sheet")
         self._sheet_pane().display = False
         self.set_focus(self.matrix)
 

@@ -9,6 +9,7 @@ from cluster_model.views import LaneView, PartitionView
 from tui.paint import microscope as paint
 from tui.theme import Look
 from tui.viewmodel import microscope
+from tui.viewmodel.jump import Place
 from tui.viewmodel.lanes import fork
 from tui.viewmodel.log_book import Cut
 from tui.viewmodel.log_layout import OVERVIEW
@@ -90,6 +91,14 @@ class Microscope(LineGrid[microscope.Row]):
     def parting(self, cluster: Cluster, partition: PartitionView) -> int:
         """Where the replicas part; -1 when they agree."""
         return fork(cluster.log_view(partition.name, 0, _WHOLE))
+
+    def places(self) -> list[Place]:
+        """The replicas, as places on the screen."""
+        rows = enumerate(self.rows[: self._own])
+        left, top = self.region.offset
+        return [
+            Place(left, top + at, "lane", str(row.broker)) for at, row in rows if isinstance(row, microscope.LaneRow)
+        ]
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Point at a cell."""
