@@ -7,7 +7,7 @@ Roles are written down once, in the colours of the dark theme. The light one has
 the one of the terminal's own palette one of its sixteen names.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Final, Literal
 
@@ -19,9 +19,10 @@ from tui.glyphs import GlyphSet, to_ascii
 
 ThemeName = Literal["dark", "light", "ansi"]
 
-Over = Literal["", "row", "cell"]
-"""What lies over a span: nothing, the row under the cursor, or the cell under the cursor."""
+Over = Literal["", "row", "cell", "fresh", "fresh row"]
+"""What lies over a span: nothing, the row or the cell under the cursor; what has just changed is bold."""
 
+BOLD: Final = Style(bold=True)
 BACKGROUND: Final = "#10151C"
 BAR: Final = "#1A222D"
 ROW: Final = "#1B2531"
@@ -161,7 +162,7 @@ class Look:
         self.glyphs: GlyphSet = glyphs
         self.theme: ThemeName = theme
         coloured = _ansi_style if theme == "ansi" else partial(_colour_style, light=theme == "light")
-        self._style = cache(coloured if colour else _mono_style)
+        self._style = cache(partial(_fresh_style, coloured if colour else _mono_style))
 
     def style(self, role: str, over: Over = "") -> Style:
         """The style of a role, on the plain background or under the cursor.
@@ -192,6 +193,13 @@ def _luminance(colour: str) -> float:
     parts = [part / 255 for part in Color.parse(colour).get_truecolor()]
     red, green, blue = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _fresh_style(style: Callable[[str, Over], Style], role: str, over: Over) -> Style:
+    """Bold, whatever else it is, where it has just changed."""
+    if over == "fresh":
+        return style(role, "") + BOLD
+    return style(role, "row") + BOLD if over == "fresh row" else style(role, over)
 
 
 def _colour_style(role: str, over: Over, *, light: bool) -> Style:

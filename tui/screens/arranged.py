@@ -9,6 +9,7 @@ from tui.screens.times import Times
 from tui.viewmodel import filtering, yank
 from tui.viewmodel.jump import Place
 from tui.viewmodel.layout import BARS, Box
+from tui.viewmodel.motion import Motion
 from tui.widgets.filterbar import FilterBar
 from tui.widgets.panes import Pane
 
@@ -21,6 +22,7 @@ class Arranged(Paned, Filtering, Times):
     """A screen around the matrix."""
 
     chosen_pane = MATRIX
+    motion: Motion
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,6 +51,11 @@ class Arranged(Paned, Filtering, Times):
         """One step back: out of the filter's line, of the pane that has the whole room, of the filter."""
         if self.filter_bar.display or not self.minimised():
             self.unfiltered()
+
+    def _jumped(self) -> None:
+        """Another instant is another picture: nothing has moved in it."""
+        self.motion.forget()
+        super()._jumped()
 
     # -- the filter, and heat ---------------------------------------------------------------------------------------
 
@@ -79,6 +86,7 @@ class Arranged(Paned, Filtering, Times):
     def action_heat(self) -> None:
         """Tell by colour and bars how far behind replicas and groups are, or no more."""
         self.matrix.heat = not self.matrix.heat
+        self.motion.forget()
         self.present()
 
     # -- going there ------------------------------------------------------------------------------------------------

@@ -105,6 +105,7 @@ class LogScreen(ModeScreen):
         cluster, bridge = self.bridge.session.cluster, self.bridge
         cuts = bridge.log_book.cuts(partition.name, bridge.view.now_us)
         broker = self.broker(partition)
+        self.microscope.motion = self._main.motion
         self.microscope.present(cluster, partition, broker, cuts)
         self._log_pane.caption(title(partition), self._legend())
         offset = self.microscope.log_offset

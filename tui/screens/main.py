@@ -6,6 +6,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
+from cluster_model.views import LogView
 from faults.action import Action
 from faults.catalogue import CATALOGUE
 from faults.fault import Expectation
@@ -21,6 +22,7 @@ from tui.theme import Look
 from tui.viewmodel import control, side, status
 from tui.viewmodel.fault_sheet import Room
 from tui.viewmodel.layout import SMALLEST, plan
+from tui.viewmodel.motion import Motion
 from tui.widgets.lanes import Lanes
 from tui.widgets.linegrid import LineGrid
 from tui.widgets.matrix import Matrix
@@ -50,7 +52,9 @@ class MainScreen(Arranged, Injecting):
         self.look = look
         self.playbook = playbook
         self.seed = seed
-        self.matrix = Matrix(look)
+        self.motion = Motion()
+        """Off until somebody says otherwise."""
+        self.matrix = Matrix(look, self.motion)
         self.lanes = Lanes(look)
         self.feed = FeedPane(look)
         self.clients = SidePane(look, "clients")
@@ -133,13 +137,14 @@ class MainScreen(Arranged, Injecting):
             self._say_too_small()
             return
         width = self.size.width
+        self.motion.turn(bridge.clock.now(), view.now_us)
         self.status.show(self.status_rows(width))
         self.matrix.present(view)
         self.query_one("#matrix-pane", Pane).caption(f"Partitions {glyphs.TIMES} brokers", self.matrix.position)
         partition, broker = self.matrix.cursor
         if view.partitions and view.brokers:
             ordered = self.matrix.in_turn(view)
-            self.lanes.present(view, ordered, view.brokers[broker].id, bridge.session.cluster.log_view)
+            self.lanes.present(view, ordered, view.brokers[broker].id, self._log)
         scrolled = f"from {self.lanes.start} {glyphs.NOTHING} end: follow the tail"
         legend = LANES_LEGEND if self.lanes.start is None else scrolled
         self.query_one("#lanes-pane", Pane).caption(self.lanes.title or "Log", legend)
@@ -163,7 +168,13 @@ class MainScreen(Arranged, Injecting):
             recorded=bridge.at_end is not None, present_us=bridge.session.present_us if bridge.session.in_past else -1,
             branch=bridge.branches.current.letter if len(bridge.branches) > 1 else "", queued=len(bridge.queued),
         )  # fmt: skip
-        return status.build(bridge.view, running, width), control.bar(bridge.view, width)
+        return status.build(bridge.view, running, width).told(self.motion), control.bar(bridge.view, width)
+
+    def _log(self, name: str, start: int, end: int) -> LogView:
+        """A window of a partition's logs, with what is left of what was just cut off them."""
+        bridge = self.bridge
+        log = bridge.session.cluster.log_view(name, start, end)
+        return self.motion.eaten("lanes", log, bridge.log_book.cuts(name, bridge.view.now_us))
 
     def _say_too_small(self) -> None:
         width, height = self.size

@@ -53,6 +53,8 @@ class Cell:
 
     text: str
     role: str
+    fresh: bool = False
+    """Whether it has just changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,10 @@ class Row:
     lost: str
     cursor: int
     """Index of the cell under the cursor among those shown, -1 on other rows."""
+    fresh: tuple[str, ...] = ()
+    """Names of the numbers that have just changed, beside those in cells."""
+    sweep: int = -1
+    """Which of its pieces, from the left, a sweep is at; -1: none."""
 
 
 @dataclass(frozen=True, slots=True)

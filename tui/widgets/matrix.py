@@ -11,6 +11,8 @@ from tui.paint import matrix as paint
 from tui.theme import Look
 from tui.viewmodel import filtering, heat, matrix
 from tui.viewmodel.jump import Place
+from tui.viewmodel.matrix_motion import moved
+from tui.viewmodel.motion import Motion
 from tui.widgets.linegrid import LineGrid
 
 
@@ -26,8 +28,9 @@ class Matrix(LineGrid[matrix.Head | matrix.Row | matrix.Said], can_focus=True):
     class Faulted(Message):
         """The operator asked (right button) for the fault sheet of the cell under the pointer."""
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: Look, motion: Motion | None = None) -> None:
         super().__init__(paint.paint, look, id="matrix")
+        self._motion = motion or Motion()
         self.cursor = (0, 0)
         self.position = ""
         """Which part of the partitions is in view, for the border."""
@@ -58,7 +61,9 @@ class Matrix(LineGrid[matrix.Head | matrix.Row | matrix.Said], can_focus=True):
         self._first = (built.first, built.head.columns.first)
         told = filtering.told(self.words, len(self._fitting), len(view.partitions))
         self.position = f" {glyphs.NOTHING} ".join(each for each in (told, built.position) if each)
-        self.show((built.head, *built.rows, *self._said(built.head.columns)))
+        seen = shown.partitions[built.first : built.first + len(built.rows)]
+        rows = moved(built.rows, seen, self._motion, paint.pieces(built.head.columns))
+        self.show((built.head, *rows, *self._said(built.head.columns)))
 
     def _said(self, columns: matrix.Columns) -> list[matrix.Said]:
         """Lines below the partitions."""

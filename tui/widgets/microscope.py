@@ -13,6 +13,7 @@ from tui.viewmodel.jump import Place
 from tui.viewmodel.lanes import fork
 from tui.viewmodel.log_book import Cut
 from tui.viewmodel.log_layout import OVERVIEW
+from tui.viewmodel.motion import Motion
 from tui.viewmodel.scope import Scope, bounds, whole
 from tui.widgets.linegrid import LineGrid
 
@@ -41,6 +42,7 @@ class Microscope(LineGrid[microscope.Row]):
 
     def __init__(self, look: Look) -> None:
         super().__init__(paint.paint, look, id="microscope")
+        self.motion = Motion()
         self.scope = Scope()
         self.log_offset = 0
         self.lanes: tuple[LaneView, ...] = ()
@@ -66,6 +68,7 @@ class Microscope(LineGrid[microscope.Row]):
         self, cluster: Cluster, partition: PartitionView, broker: int, cuts: tuple[Cut, ...], scope: Scope
     ) -> microscope.Sight:
         log = cluster.log_view(partition.name, scope.start, scope.end)
+        log = self.motion.eaten(f"microscope {scope.zoom}", log, cuts)
         near = log.end - log.start <= _MARKED
         marks = lane_marks(cluster.world, log.partition, log.start, log.end, transactions=near)
         return microscope.Sight(partition, log, marks, cuts, broker, self.log_offset)
