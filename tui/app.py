@@ -172,7 +172,8 @@ class FloodmarkApp(App[None]):
         for text, good in self.bridge.fired:
             self.main.toast(text, "information" if good else "warning")
         self.bridge.fired.clear()
-        if done.paint or self._moves_on():
+        stands = done.delay is None
+        if done.paint or (stands and self._moves_on()):
             self._paint()
         if done.paint and self.bridge.ran_out:
             self.bridge.ran_out = False
@@ -192,8 +193,7 @@ class FloodmarkApp(App[None]):
         if self.guide is not None:
             self.guide.look()
         self._tell_terminal()
-        still_moves = done.delay is None and not self.main.motion.resting(self._painted_s)
-        return FRAME_S if still_moves else done.delay
+        return FRAME_S if stands and not self.main.motion.resting(self._painted_s) else done.delay
 
     def _paint(self) -> None:
         """Show what the bridge saw last."""
@@ -204,7 +204,7 @@ class FloodmarkApp(App[None]):
             self.screen.present()
 
     def _moves_on(self) -> bool:
-        """Whether a frame is due because something moves, though time does not."""
+        """Whether a frame is due because something moves on the screen, while time stands still."""
         due = self.bridge.clock.now() - self._painted_s >= FRAME_S / 2
         return due and not self.bridge.away and not self.main.motion.resting(self._painted_s)
 
