@@ -13,7 +13,7 @@ from tests.tui.test_theme import BLIND, EPOCHS_APART, distance
 from tui.paint import matrix as paint_matrix
 from tui.screens.jump import JumpScreen
 from tui.theme import HEAT
-from tui.viewmodel import heat, jump, matrix, yank
+from tui.viewmodel import glance, heat, jump, matrix, yank
 from tui.viewmodel.filtering import fitting, nearest, said_of, stepped
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40)}
@@ -188,13 +188,38 @@ def test_heat_is_as_wide_as_asked_and_without_colour_its_bars_tell_the_steps(loo
     assert look.text("★100") in told
 
 
+def test_a_cell_tells_the_worst_of_a_partition():
+    sick = troubled().partitions
+    assert [glance.state_of(each).words for each in sick] == ["fine", "acked, missing", "offline"]
+    assert glance.state_of(partition(isr=(1, 2))).words == "under-replicated"
+    assert glance.state_of(partition(isr=(1,))).words == "under min.isr"
+
+
+@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+def test_a_thousand_partitions_are_seen_at_a_glance(look):
+    many = [partition(f"orders-{number}", isr=(1,) if number % 100 == 7 else (1, 2, 3)) for number in range(1_000)]
+    for width in (40, 80, 130):
+        for cursor in (0, 500, 999):
+            built = glance.build(many, cursor, width, 12)
+            assert len(built.rows) <= 11
+            assert sum(row.cursor >= 0 for row in built.rows) == 1
+            for row in built.rows:
+                assert paint_matrix.paint(row, width, look).cell_length == width
+    whole = glance.build(many, 999, 130, 12)
+    assert sum(len(row.cells) for row in whole.rows) == 1_000
+    told = "".join(text for text, _role in whole.legend)
+    assert "orders-999: fine" in told
+    assert "! 10 under min.isr" in told
+    assert glance.build([], 0, 80, 5).rows == ()
+
+
 @pytest.mark.parametrize("kind", BLIND)
 def test_steps_side_by_side_are_told_apart_by_everybody(kind):
     near = [distance(one, other, kind) for one, other in pairwise(HEAT)]
     assert min(near) >= EPOCHS_APART - 2
 
 
-async def test_z_shows_how_far_behind_and_no_more():
+async def test_z_shows_how_far_behind_then_a_cell_for_each_partition_and_no_more():
     async with driving() as driver:
         await behind(driver)
         await driver.press("z")
@@ -202,6 +227,17 @@ async def test_z_shows_how_far_behind_and_no_more():
         assert any(cell.role.startswith("heat") for row in driver.main.matrix.rows[1:-1] for cell in row.cells)
         await driver.press("z")
         assert "records behind:" not in driver.text()
+        assert "orders-0: fine" in driver.text()
+        await driver.press("right", "right", "right")
+        assert driver.main.matrix.cursor == (3, 0)
+        assert "orders-3: fine" in driver.text()
+        await driver.pilot.click(driver.main.matrix, offset=(2 + 7, 0))
+        await driver.pilot.pause()
+        assert driver.main.matrix.cursor == (7, 0)
+        await driver.press("slash", *"orders", "enter")
+        assert "orders-5: fine" in driver.text()
+        await driver.press("z", "escape")
+        assert "★" in driver.text()
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -5,14 +5,22 @@ from textual.strip import Strip
 from tui import glyphs
 from tui.paint.line import Span, left, right, strip
 from tui.theme import Look, Over
+from tui.viewmodel.glance import GlanceRow
 from tui.viewmodel.matrix import Columns, Head, Row, Said
 
 
-def paint(row: Head | Row | Said, width: int, look: Look) -> Strip:
+def paint(row: Head | Row | Said | GlanceRow, width: int, look: Look) -> Strip:
     """One line of the matrix."""
+    if isinstance(row, GlanceRow):
+        return _glance(row, width, look)
     if isinstance(row, Said):
         return strip(row.pieces, width, look)
     return _head(row, width, look) if isinstance(row, Head) else _row(row, width, look)
+
+
+def _glance(row: GlanceRow, width: int, look: Look) -> Strip:
+    cells: list[Span] = [(text, role, "cell" if at == row.cursor else "") for at, (text, role) in enumerate(row.cells)]
+    return strip([(f"{glyphs.MARKER if row.cursor >= 0 else ' '} ", "key"), *cells], width, look)
 
 
 def broker_at(parts: Columns, x: int) -> int:

@@ -84,8 +84,9 @@ class Arranged(Paned, Filtering, Times):
         self.matrix.move(message.lines, 0)
 
     def action_heat(self) -> None:
-        """Tell by colour and bars how far behind replicas and groups are, or no more."""
-        self.matrix.heat = not self.matrix.heat
+        """Tell by colour and bars how far behind replicas and groups are; then all partitions at a glance; no more."""
+        shown = self.matrix
+        shown.heat, shown.glance = not (shown.heat or shown.glance), shown.heat
         self.motion.forget()
         self.present()
 

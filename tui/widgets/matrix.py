@@ -9,14 +9,14 @@ from cluster_model.views import ClusterView, PartitionView
 from tui import glyphs
 from tui.paint import matrix as paint
 from tui.theme import Look
-from tui.viewmodel import filtering, heat, matrix
+from tui.viewmodel import filtering, glance, heat, matrix
 from tui.viewmodel.jump import Place
 from tui.viewmodel.matrix_motion import moved
 from tui.viewmodel.motion import Motion
 from tui.widgets.linegrid import LineGrid
 
 
-class Matrix(LineGrid[matrix.Head | matrix.Row | matrix.Said], can_focus=True):
+class Matrix(LineGrid[matrix.Head | matrix.Row | matrix.Said | glance.GlanceRow], can_focus=True):
     """Partitions × brokers. The cursor stands on a (partition, broker) pair, both counted from 0.
 
     A filter leaves partitions out: the cursor stands on one that is shown then, as long as there is one.
@@ -38,9 +38,12 @@ class Matrix(LineGrid[matrix.Head | matrix.Row | matrix.Said], can_focus=True):
         """Of the filter."""
         self.heat = False
         """Whether cells tell how far behind replicas are."""
+        self.glance = False
+        """Whether a partition is no more than a cell."""
         self._fitting: list[int] = []
         """Numbers of the partitions that it shows."""
         self._first = (0, 0)
+        self._first_line = 0
         self._sizes = (0, 0)
 
     def present(self, view: ClusterView) -> None:
@@ -54,16 +57,31 @@ class Matrix(LineGrid[matrix.Head | matrix.Row | matrix.Said], can_focus=True):
         if len(self._fitting) < len(view.partitions):
             shown = replace(view, partitions=tuple(view.partitions[number] for number in self._fitting))
         place = (self._fitting.index(self.cursor[0]) if self._fitting else 0, self.cursor[1])
+        if self.glance:
+            self._present_glance(shown, place[0], len(view.partitions))
+            return
         width, height = self.size
         built = matrix.build(
             shown, width=width, height=height - self.heat, cursor=place, before=self._first, heat=self.heat
         )
         self._first = (built.first, built.head.columns.first)
-        told = filtering.told(self.words, len(self._fitting), len(view.partitions))
-        self.position = f" {glyphs.NOTHING} ".join(each for each in (told, built.position) if each)
+        self._tell(built.position, len(view.partitions))
         seen = shown.partitions[built.first : built.first + len(built.rows)]
         rows = moved(built.rows, seen, self._motion, paint.pieces(built.head.columns))
         self.show((built.head, *rows, *self._said(built.head.columns)))
+
+    def _tell(self, position: str, total: int) -> None:
+        told = filtering.told(self.words, len(self._fitting), total)
+        self.position = f" {glyphs.NOTHING} ".join(each for each in (told, position) if each)
+
+    def _present_glance(self, view: ClusterView, place: int, total: int) -> None:
+        width, height = self.size
+        built = glance.build(view.partitions, place, width, height, self._first_line)
+        self._first_line = built.first
+        self._tell("", total)
+        parts = matrix.columns(view, width, self.cursor[1])
+        legend = built.legend or ((f"  no partition fits {self.words}" if self.words else "  no partitions", "quiet"),)
+        self.show((*built.rows, matrix.Said(parts, legend)))
 
     def _said(self, columns: matrix.Columns) -> list[matrix.Said]:
         """Lines below the partitions."""
@@ -98,7 +116,10 @@ class Matrix(LineGrid[matrix.Head | matrix.Row | matrix.Said], can_focus=True):
         return found
 
     def move(self, partitions: int, brokers: int) -> None:
-        """Move the cursor; it stops at the edges."""
+        """Move the cursor; it stops at the edges. At a glance it goes over cells, and lines of them."""
+        if self.glance:
+            lines = partitions if abs(partitions) == 1 else partitions // 5
+            partitions, brokers = brokers + lines * glance.per_row(self.size.width), 0
         partition = filtering.stepped(self._fitting, self.cursor[0], partitions) if partitions else self.cursor[0]
         self._go((partition, self.cursor[1] + brokers))
 
@@ -115,12 +136,20 @@ class Matrix(LineGrid[matrix.Head | matrix.Row | matrix.Said], can_focus=True):
         row = self.rows[event.y] if 0 <= event.y < len(self.rows) else None
         if row is None:
             return
+        if isinstance(row, glance.GlanceRow):
+            self._point(row, event.x, event.y)
+            return
         broker = paint.broker_at(row.columns, event.x)
         inside = isinstance(row, matrix.Row)
         partition = self._fitting[self._first[0] + event.y - 1] if inside else self.cursor[0]
         self._go((partition, broker if broker >= 0 else self.cursor[1]))
         if event.button == 3:
             self.post_message(self.Faulted())
+
+    def _point(self, row: glance.GlanceRow, x: int, y: int) -> None:
+        if 2 <= x < 2 + len(row.cells):
+            cell = (self._first_line + y) * glance.per_row(self.size.width) + x - 2
+            self._go((self._fitting[cell], self.cursor[1]))
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """The wheel moves the cursor."""
