@@ -11,6 +11,7 @@ from typing import Any, Final
 import yaml
 
 from playbooks.bundled import names, path_of
+from playbooks.filtering import fits
 from playbooks.themes import THEMES, heading, theme_of
 
 _HEAD: Final = ("title:", "tags:", "stepping:")
@@ -29,9 +30,8 @@ class Shelved:
     """Whether it is stepped by hand: time stands still in it."""
 
     def fits(self, words: str) -> bool:
-        """Whether each of these words is part of something said of it."""
-        said = " ".join((self.name, self.title, heading(self.theme), *self.tags)).lower()
-        return all(word in said for word in words.lower().split())
+        """Whether these words of a filter fit what is said of it."""
+        return fits(words, " ".join((self.name, self.title, heading(self.theme), *self.tags)))
 
 
 @cache

@@ -15,6 +15,7 @@ from textual.screen import Screen
 
 from playbooks.recorder import Recorder
 from tui.bridge import SimBridge
+from tui.framerate import FRAME_S
 from tui.glyphs import GlyphSet
 from tui.keymap import key_of
 from tui.screens.live import LiveScreen
@@ -22,7 +23,9 @@ from tui.screens.main import MainScreen
 from tui.screens.times import Wake
 from tui.settings.remapping import remapped
 from tui.settings.schema import Settings
+from tui.terminal import Title, animated
 from tui.theme import Look, ThemeName, textual_name, textual_themes
+from tui.viewmodel.terminal_title import title
 from tui.widgets.linegrid import LineGrid
 from tui.widgets.panes import Pane
 from tui.wish import Wish
@@ -114,6 +117,8 @@ class FloodmarkApp(App[None]):
         self.recorder = recorder
         self._notes = tuple(notes)
         self._end_told = False
+        self._painted_s = 0.0
+        self._title: Title | None = None
         self._keep_errors = keep_errors
         self._wake = asyncio.Event()
         self.look = Look(colour=not self.no_color, glyphs=glyphs, theme=theme)
@@ -150,6 +155,9 @@ class FloodmarkApp(App[None]):
         for note in self._notes:
             self.main.toast(note, "warning", seconds=NOTE_S)
         if self.bridge.clock.automatic:
+            self.main.motion.on = animated(os.environ)
+            if self._driver is not None and not self.is_headless:
+                self._title = Title(self._driver.write, os.environ)
             self.run_worker(self._drive(), name="frames", exit_on_error=True)
             if self.guide is not None:
                 self.set_interval(LOOK_S, self.guide.look)
@@ -165,14 +173,12 @@ class FloodmarkApp(App[None]):
         for text, good in self.bridge.fired:
             self.main.toast(text, "information" if good else "warning")
         self.bridge.fired.clear()
-        if done.paint:
-            self.frames += 1
-            self.main.present()
-            if isinstance(self.screen, LiveScreen):
-                self.screen.present()
-            if self.bridge.ran_out:
-                self.bridge.ran_out = False
-                self.main.toast("nothing notable in the next two minutes", "warning")
+        stands = done.delay is None
+        if done.paint or (stands and self._moves_on()):
+            self._paint()
+        if done.paint and self.bridge.ran_out:
+            self.bridge.ran_out = False
+            self.main.toast("nothing notable in the next two minutes", "warning")
         if self.bridge.news:
             self.main.tell_news()
         if self.bridge.stopped_at_loss:
@@ -187,7 +193,44 @@ class FloodmarkApp(App[None]):
             self.main.toast(self.bridge.at_end(), seconds=NOTE_S)
         if self.guide is not None:
             self.guide.look()
-        return done.delay if dragged is None else min(dragged, done.delay or dragged)
+        self._tell_terminal()
+        delay = FRAME_S if stands and not self.main.motion.resting(self._painted_s) else done.delay
+        return delay if dragged is None else min(dragged, delay or dragged)
+
+    def _paint(self) -> None:
+        """Show what the bridge saw last."""
+        self.frames += 1
+        self._painted_s = self.bridge.clock.now()
+        self.main.present()
+        if isinstance(self.screen, LiveScreen):
+            self.screen.present()
+
+    def _moves_on(self) -> bool:
+        """Whether a frame is due because something moves on the screen, while time stands still."""
+        due = self.bridge.clock.now() - self._painted_s >= FRAME_S / 2
+        return due and not self.bridge.away and not self.main.motion.resting(self._painted_s)
+
+    def _tell_terminal(self) -> None:
+        """Title it."""
+        if self._title is not None:
+            bridge = self.bridge
+            running = not (bridge.paused or bridge.ended)
+            text = self.look.text(title(bridge.view, running=running))
+            self._title.show(text, bridge.clock.now(), at_once=not running)
+
+    def on_app_blur(self) -> None:
+        """Nobody looks: fewer frames."""
+        self.bridge.away = True
+
+    def on_app_focus(self) -> None:
+        """Somebody looks again."""
+        self.bridge.away = False
+        self._wake.set()
+
+    def on_unmount(self) -> None:
+        """The terminal has its own title again."""
+        if self._title is not None:
+            self._title.give_back()
 
     def on_wake(self, _message: Wake) -> None:
         """A key may have set things going again."""

@@ -22,14 +22,16 @@ from playbooks.session import Session
 from playbooks.wording import words
 from tui.branching import Branching
 from tui.frameclock import FrameClock
+from tui.framerate import FRAME_S
 from tui.slices import BATCH, SLICE_S
 from tui.viewmodel.feed import Feed
 from tui.viewmodel.rates import Rates
 from tui.viewmodel.words import SPEEDS, faster, slower
 
-FRAME_S: Final = 1 / 15
 BEHIND_PAINT_S: Final = 0.1
 """Between paints while the machine is the limit: numbers above 12 Hz cannot be read anyway."""
+AWAY_PAINT_S: Final = 1 / 4
+"""Between paints while nobody looks: the terminal has not got the focus."""
 BEHIND_REST_S: Final = 0.004
 """Rest between slices while the machine is the limit."""
 LONGEST_FRAME_S: Final = 0.25
@@ -81,7 +83,10 @@ class SimBridge(Branching):
         """Whether Kafka's own topics stand among the others."""
         self._feed_then = Feed()
         self._rates_then = Rates()
-        self._frame_s = frame_s
+        self.frame_s = frame_s
+        """Between frames while time runs."""
+        self.away = False
+        """Whether nobody looks."""
         self._last = clock.now()
         self._painted = self._last
         self._fraction_us = 0.0
@@ -131,11 +136,17 @@ class SimBridge(Branching):
             self._play(now, elapsed)
         if not self._abreast(now + SLICE_S):
             return Frame(False, BEHIND_REST_S)
-        if self._behind and not self.paused and now - self._painted < BEHIND_PAINT_S:
-            return Frame(False, BEHIND_REST_S)
+        if not self.paused and now - self._painted < self._rest_s():
+            return Frame(False, BEHIND_REST_S if self._behind else self.frame_s)
         self._painted = now
         self.look()
-        return Frame(True, BEHIND_REST_S if self._behind else None if self.paused else self._frame_s)
+        return Frame(True, BEHIND_REST_S if self._behind else None if self.paused else self.frame_s)
+
+    def _rest_s(self) -> float:
+        """The least time between two paints."""
+        if self.away:
+            return AWAY_PAINT_S
+        return BEHIND_PAINT_S if self._behind else 0.0
 
     def look(self) -> ClusterView:
         """Take a fresh view, after something changed."""

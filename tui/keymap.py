@@ -57,6 +57,13 @@ KEYS: Final = (
     Key("right", "right,l", "→ l", "move(0,1)", "broker to the right", "look"),
     Key("page_up", "pageup", "pgup", "move(-10,0)", "ten partitions up", "look"),
     Key("page_down", "pagedown", "pgdn", "move(10,0)", "ten partitions down", "look"),
+    Key("filter", "slash", "/", "filter", "filter by words, ! before one: without it; esc shows all again", "look"),
+    Key("heat", "z", "z", "heat", "heat: how far behind; again: every partition a cell; again: as before", "look"),
+    Key("next_pane", "tab", "tab", "pane(1)", "choose the next pane", "look"),
+    Key("pane_before", "shift+tab", "shift+tab", "pane(-1)", "choose the pane before", "look"),
+    Key("maximise", "m", "m", "maximise", "give the chosen pane the whole room, or no more (esc)", "look"),
+    Key("jump", "ctrl+o", "^o", "jump", "jump: letters over all there is to go to; esc: never mind", "look"),
+    Key("yank", "y", "y", "yank", "copy what is under the cursor, else the chosen pane, as text", "look"),
     Key("internal", "i", "i", "internal", "show or hide Kafka's own topics", "look"),
     Key("log_back", "shift+left", "shift+←", "log(-10)", "log: ten offsets back", "look"),
     Key("log_on", "shift+right", "shift+→", "log(10)", "log: ten offsets on", "look"),
@@ -91,11 +98,12 @@ def key_of(name: str, keys: Sequence[Key] = KEYS) -> str:
 
 def bindings() -> list[BindingType]:
     """The bindings of the main screen; the program's own belong to the app. Other keys are laid over them there."""
-    return [
+    own = [
         Binding(key.keys, key.action, key.words, id=key.id, show=False)
         for key in KEYS
         if not key.action.startswith("app.")
     ]
+    return [*own, Binding("escape", "out", "one step back", show=False)]
 
 
 def manual() -> str:

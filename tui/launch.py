@@ -1,6 +1,5 @@
 """From a playbook to a live session on the screen, and from there to a sealed recording on the normal terminal."""
 
-import os
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from tui.cli.chosen import choose
 from tui.cli.console import BAD_INPUT, complain, complain_of, people, say
 from tui.cli.crash import keep
 from tui.farewell import let_go, seal_all
+from tui.framerate import frame_s
 from tui.glyphs import GlyphSet
 from tui.glyphs import choose as choose_glyphs
 from tui.program import Asked, perform
@@ -33,8 +33,6 @@ SANDBOX: Final = "sandbox"
 """The bundled playbook that opens when nobody names one."""
 TOUR: Final = "tour"
 """The bundled playbook through which somebody is led."""
-SSH_FRAME_S: Final = 1 / 8
-"""Between frames over ssh, where every frame is traffic."""
 
 
 class UnusableError(Exception):
@@ -113,19 +111,12 @@ def make_app(session: Session, screen: ScreenChoice, branches: Branches | None =
     from tui.bridge import SimBridge  # noqa: PLC0415
     from tui.frameclock import WallClock  # noqa: PLC0415
 
-    bridge = SimBridge(branches or session, WallClock(), speed=screen.speed, frame_s=frame_s())
+    bridge = SimBridge(branches or session, WallClock(), speed=screen.speed, frame_s=frame_s(screen.settings.fps))
     bridge.stops_at_loss = screen.settings.autopause
     return FloodmarkApp(
         bridge, playbook=session.playbook.name, seed=session.cluster.seed, glyphs=screen.glyphs, theme=screen.theme,
         settings=screen.settings, keep_errors=True, recorder=session.recorder, notes=screen.notes,
     )  # fmt: skip
-
-
-def frame_s() -> float:
-    """Seconds between frames: over ssh every frame is traffic."""
-    from tui.bridge import FRAME_S  # noqa: PLC0415 - bad input is told without waiting for what the screen needs
-
-    return SSH_FRAME_S if os.environ.get("SSH_CONNECTION") else FRAME_S
 
 
 MOST_NOTES: Final = 3

@@ -8,7 +8,8 @@ from playbooks.reading_sessions import SessionError, find_session, read_session
 from playbooks.reopening import Reopened
 from tui.cli.console import BAD_INPUT, FAILED, complain, complain_of, people, say
 from tui.cli.crash import keep
-from tui.launch import ScreenChoice, UnusableError, check, frame_s
+from tui.framerate import frame_s
+from tui.launch import ScreenChoice, UnusableError, check
 from tui.program import Asked, perform
 from tui.viewmodel.words import duration
 from tui.wish import SESSION, Left, Wish
@@ -60,7 +61,11 @@ def make_app(reopened: Reopened, screen: ScreenChoice, *, clock: "FrameClock | N
     from tui.frameclock import WallClock  # noqa: PLC0415
 
     bridge = SimBridge(
-        reopened, clock or WallClock(), speed=screen.speed, frame_s=frame_s(), at_end=lambda: words_at_end(reopened)
+        reopened,
+        clock or WallClock(),
+        speed=screen.speed,
+        frame_s=frame_s(screen.settings.fps),
+        at_end=lambda: words_at_end(reopened),
     )
     bridge.stops_at_loss = screen.settings.autopause
     recorded = reopened.recorded

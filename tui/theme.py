@@ -7,7 +7,7 @@ Roles are written down once, in the colours of the dark theme. The light one has
 the one of the terminal's own palette one of its sixteen names.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Final, Literal
 
@@ -19,9 +19,10 @@ from tui.glyphs import GlyphSet, to_ascii
 
 ThemeName = Literal["dark", "light", "ansi"]
 
-Over = Literal["", "row", "cell"]
-"""What lies over a span: nothing, the row under the cursor, or the cell under the cursor."""
+Over = Literal["", "row", "cell", "fresh", "fresh row"]
+"""What lies over a span: nothing, the row or the cell under the cursor; what has just changed is bold."""
 
+BOLD: Final = Style(bold=True)
 BACKGROUND: Final = "#10151C"
 BAR: Final = "#1A222D"
 ROW: Final = "#1B2531"
@@ -42,6 +43,8 @@ EPOCHS: Final = ("#006D8F", "#7A4B3A", "#5C4B9B", "#1F7A70", "#9A6A1C")
 """Backgrounds by leader epoch modulo five; white text on each has a contrast of 4.5 at least."""
 EPOCHS_BRIGHT: Final = ("#3FA7C9", "#C08A73", "#9C8BDB", "#5FBDB1", "#D8A552")
 """The same hues for cells above the high watermark, drawn on the dark background."""
+HEAT: Final = ("#46525F", "#1D6FA3", "#7C780E", "#522809", "#C50B46")
+"""Backgrounds by how far behind, the least first; white text on each, and neighbours apart for everybody."""
 
 _COLOUR: Final[dict[str, tuple[str, str, str]]] = {
     # role: foreground, background ("" is the screen's), attributes
@@ -73,11 +76,13 @@ _COLOUR: Final[dict[str, tuple[str, str, str]]] = {
     "pill_live": (BACKGROUND, CALM, "bold"),
     "pill_paused": (BACKGROUND, WARNING, "bold"),
     "pill_seek": (BACKGROUND, WHITE, "bold"),
+    "jump": (BACKGROUND, WARNING, "bold"),
     **{f"epoch{index}": (WHITE, colour, "") for index, colour in enumerate(EPOCHS)},
     **{f"above{index}": (colour, "", "") for index, colour in enumerate(EPOCHS_BRIGHT)},
+    **{f"heat{index}": (WHITE, colour, "") for index, colour in enumerate(HEAT, 1)},
 }
 
-GROUNDS: Final = (LOST, *EPOCHS)
+GROUNDS: Final = (LOST, *EPOCHS, *HEAT)
 """Colours that are always behind white text, and the same under the dark and the light theme."""
 
 LIGHT: Final[Mapping[str, str]] = {
@@ -111,6 +116,7 @@ ANSI: Final[Mapping[str, str]] = {
     LOST: "red",
     **dict(zip(EPOCHS, _ANSI_EPOCHS, strict=True)),
     **dict(zip(EPOCHS_BRIGHT, _ANSI_EPOCHS, strict=True)),
+    **dict(zip(HEAT, ("blue", "cyan", "green", "yellow", "red"), strict=True)),
 }
 """What the terminal's palette has for a colour of text, or for one behind it, which is written reversed: what stands on
 it is in the terminal's own background then, whatever that is."""
@@ -138,6 +144,10 @@ _MONO: Final[dict[str, str]] = {
     "pill_live": "reverse",
     "pill_paused": "bold reverse",
     "pill_seek": "bold reverse",
+    "jump": "bold reverse",
+    "heat3": "bold",
+    "heat4": "reverse",
+    "heat5": "bold reverse",
     # Neighbouring epochs must differ without colour too.
     **{f"epoch{index}": "reverse" if index % 2 else "bold" for index in range(len(EPOCHS))},
 }
@@ -154,7 +164,7 @@ class Look:
         self.glyphs: GlyphSet = glyphs
         self.theme: ThemeName = theme
         coloured = _ansi_style if theme == "ansi" else partial(_colour_style, light=theme == "light")
-        self._style = cache(coloured if colour else _mono_style)
+        self._style = cache(partial(_fresh_style, coloured if colour else _mono_style))
 
     def style(self, role: str, over: Over = "") -> Style:
         """The style of a role, on the plain background or under the cursor.
@@ -185,6 +195,13 @@ def _luminance(colour: str) -> float:
     parts = [part / 255 for part in Color.parse(colour).get_truecolor()]
     red, green, blue = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _fresh_style(style: Callable[[str, Over], Style], role: str, over: Over) -> Style:
+    """Bold, whatever else it is, where it has just changed."""
+    if over == "fresh":
+        return style(role, "") + BOLD
+    return style(role, "row") + BOLD if over == "fresh row" else style(role, over)
 
 
 def _colour_style(role: str, over: Over, *, light: bool) -> Style:

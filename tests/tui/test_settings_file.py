@@ -64,11 +64,12 @@ def test_what_a_file_says_is_in_force(tmp_path):
         ("[screen]\nspeed = true", ":2: screen.speed: found true, allowed is a number from 0.1 to 1000"),
         ("[screen]\nspeed = 0", ":2: screen.speed: found 0, allowed is a number from 0.1 to 1000"),
         ("[screen]\nspeed = nan", ":2: screen.speed: found nan, allowed is a number from 0.1 to 1000"),
+        ("[screen]\nfps = 30", ':2: screen.fps: found 30, allowed is "auto", "4", "8", "15" or "30"'),
         ("[screen]\nautopause = 1", ":2: screen.autopause: found 1, allowed is true or false"),
         ("[screen]\nglyphs = [1]", ':2: screen.glyphs: found a list, allowed is "auto", "unicode" or "ascii"'),
         (
             "[screen]\nteme = 1",
-            ":2: screen.teme: unknown, allowed are theme, glyphs, speed and autopause (did you mean 'theme'?)",
+            ":2: screen.teme: unknown, allowed are theme, glyphs, speed, autopause and fps (did you mean 'theme'?)",
         ),
         ("screen = 1", ":1: screen: found 1, allowed is a table [screen]"),
         ("[key]\npause = 1", ":1: key: unknown, allowed are [screen] and [keys] (did you mean 'keys'?)"),

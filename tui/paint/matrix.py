@@ -4,13 +4,23 @@ from textual.strip import Strip
 
 from tui import glyphs
 from tui.paint.line import Span, left, right, strip
-from tui.theme import Look
-from tui.viewmodel.matrix import Columns, Head, Row
+from tui.theme import Look, Over
+from tui.viewmodel.glance import GlanceRow
+from tui.viewmodel.matrix import Columns, Head, Row, Said
 
 
-def paint(row: Head | Row, width: int, look: Look) -> Strip:
+def paint(row: Head | Row | Said | GlanceRow, width: int, look: Look) -> Strip:
     """One line of the matrix."""
+    if isinstance(row, GlanceRow):
+        return _glance(row, width, look)
+    if isinstance(row, Said):
+        return strip(row.pieces, width, look)
     return _head(row, width, look) if isinstance(row, Head) else _row(row, width, look)
+
+
+def _glance(row: GlanceRow, width: int, look: Look) -> Strip:
+    cells: list[Span] = [(text, role, "cell" if at == row.cursor else "") for at, (text, role) in enumerate(row.cells)]
+    return strip([(f"{glyphs.MARKER if row.cursor >= 0 else ' '} ", "key"), *cells], width, look)
 
 
 def broker_at(parts: Columns, x: int) -> int:
@@ -38,26 +48,41 @@ def _head(head: Head, width: int, look: Look) -> Strip:
     return strip(spans, width, look)
 
 
+def pieces(parts: Columns) -> int:
+    """Of how many pieces a row is, over each of which a sweep stands for a moment."""
+    return 2 + parts.shown + bool(parts.isr) + 2
+
+
 def _row(row: Row, width: int, look: Look) -> Strip:
     parts = row.columns
     here = row.cursor >= 0
+    over: Over = "row" if here else ""
+    fresh: Over = "fresh row" if here else "fresh"
+
+    def lies(name: str, piece: int) -> Over:
+        return "cell" if piece == row.sweep else fresh if name in row.fresh else over
+
     spans: list[Span] = [
-        (f"{glyphs.MARKER if here else ' '} ", "key"),
-        (left(row.name, parts.name) + " ", "strong" if here else "text"),
-        (left(row.epoch, 5), row.epoch_role),
+        (f"{glyphs.MARKER if here else ' '} ", "key", over),
+        (left(row.name, parts.name), "strong" if here else "text", lies("name", 0)),
+        (" ", "text", over),
+        (left(row.epoch, 5), row.epoch_role, lies("epoch", 1)),
     ]
     for index, cell in enumerate(row.cells):
         if index == row.cursor:
             # The cursor is as wide as its text, so that the columns stay apart.
             text = left(cell.text, parts.broker - 1).rstrip()
             spans.append((text, cell.role, "cell"))
-            spans.append((" " * (parts.broker - len(text)), "text"))
+            spans.append((" " * (parts.broker - len(text)), "text", over))
         else:
-            spans.append((left(cell.text, parts.broker), cell.role))
+            swept = row.sweep == index + 2
+            spans.append((left(cell.text, parts.broker), cell.role, "cell" if swept else fresh if cell.fresh else over))
+    at = 2 + len(row.cells)
     if parts.isr:
-        spans.append((left(f"  {row.isr}", parts.isr + 1), row.isr_role))
-    spans.append((f"{'' if parts.isr else ' '}{right(row.hw, 7)}", "text"))
-    spans.append((right(row.lag, 7), row.lag_role))
+        spans.append((left(f"  {row.isr}", parts.isr + 1), row.isr_role, lies("isr", at)))
+        at += 1
+    spans.append((f"{'' if parts.isr else ' '}{right(row.hw, 7)}", "text", lies("hw", at)))
+    spans.append((right(row.lag, 7), row.lag_role, lies("lag", at + 1)))
     if row.lost:
-        spans += [(" ", "text"), (row.lost, "lost")]
-    return strip(spans, width, look, over="row" if here else "")
+        spans += [(" ", "text", over), (row.lost, "lost", fresh if "lost" in row.fresh else over)]
+    return strip(spans, width, look, over=over)

@@ -55,7 +55,7 @@ class AutopsyScreen(ModalScreen[int | None]):
         Binding("n", "finding(1)", "the next finding", show=False),
         Binding("N", "finding(-1)", "the finding before", show=False),
         Binding("w", "why", "what would have saved it", show=False),
-        Binding("c", "copy", "copy the sentence", show=False),
+        Binding("c,y", "copy", "copy the sentence", show=False),
         Binding("e", "app.export", "a playbook of the session so far", show=False),
     ]
 

@@ -60,6 +60,10 @@ class CompareScreen(ModeScreen):
         if self.bridge.companion is self._mine:
             self.bridge.compare(None)
 
+    def resized(self) -> None:
+        """The logs have to be given their height again."""
+        self._arranged = (False, 0)
+
     def show(self) -> None:
         """Show both as they are now."""
         companion = self.bridge.companion

@@ -15,7 +15,8 @@ from tui import glyphs, tips
 from tui.bridge import SimBridge
 from tui.screens.mode import ModeScreen
 from tui.theme import Look
-from tui.viewmodel import epochs, inspector, microscope, wires
+from tui.viewmodel import epochs, inspector, microscope, wires, yank
+from tui.viewmodel.jump import Place
 from tui.viewmodel.lanes import title
 from tui.viewmodel.log_layout import Shares, share
 from tui.viewmodel.side import SideRow
@@ -91,6 +92,10 @@ class LogScreen(ModeScreen):
         held = list(self.bridge.session.cluster.world.replicas[partition.name])
         return next((each for each in (chosen, partition.leader) if each in held), held[0] if held else -1)
 
+    def resized(self) -> None:
+        """The panes have to be given their sizes again."""
+        self._shared = None
+
     def show(self) -> None:
         """Show the partition as it is now."""
         partition = self.partition
@@ -101,11 +106,12 @@ class LogScreen(ModeScreen):
         cluster, bridge = self.bridge.session.cluster, self.bridge
         cuts = bridge.log_book.cuts(partition.name, bridge.view.now_us)
         broker = self.broker(partition)
+        self.microscope.motion = self._main.motion
         self.microscope.present(cluster, partition, broker, cuts)
         self._log_pane.caption(title(partition), self._legend())
         offset = self.microscope.log_offset
         self._record_pane.caption(f"{partition.name} offset {offset}", "enter: the moment it was written")
-        self._record.show(self._inspected(cluster, partition, broker, offset))
+        self._record.show(self._inspected(cluster, partition, broker, offset, self._record.size))
         if self._beside.display:
             size = self._epochs.size
             self._epochs.show(epochs.build(partition, broker, size.width, size.height))
@@ -136,7 +142,9 @@ class LogScreen(ModeScreen):
         for pane in (self._record, self._epochs, self._wires):
             pane.show((SideRow(()),))
 
-    def _inspected(self, cluster: Cluster, partition: PartitionView, broker: int, offset: int) -> tuple[SideRow, ...]:
+    def _inspected(
+        self, cluster: Cluster, partition: PartitionView, broker: int, offset: int, room: tuple[int, int]
+    ) -> tuple[SideRow, ...]:
         name, book, now_us = partition.name, self.bridge.log_book, self.bridge.view.now_us
         known = inspect(cluster.world, cluster.checker, name, offset)
         seen = []
@@ -146,8 +154,27 @@ class LogScreen(ModeScreen):
         handed = cluster.checker.readings.handed_to(name, offset, offset + 1)
         read = inspector.readers(self.bridge.view, name, handed)
         here = copies(cluster.world, name, offset, -1)
-        place, size = inspector.Place(name, offset, broker, partition.leader), self._record.size
-        return inspector.build(seen, here, place, read, (size.width, size.height))
+        place = inspector.Place(name, offset, broker, partition.leader)
+        return inspector.build(seen, here, place, read, room)
+
+    def under_cursor(self) -> tuple[str, str]:
+        """The record, with all that is known of it."""
+        partition = self.partition
+        if partition is None or self.chosen_pane not in ("", "log-pane", "log-record-pane"):
+            return "", ""
+        cluster, offset = self.bridge.session.cluster, self.microscope.log_offset
+        what, room = f"{partition.name} offset {offset}", (yank.CELLS, yank.LINES)
+        return what, f"{what}\n{yank.plain(self._inspected(cluster, partition, self.broker(partition), offset, room))}"
+
+    def spots(self) -> list[Place]:
+        """The replicas."""
+        if self.maximised not in ("", "log-pane"):
+            return []
+        return self.microscope.places()
+
+    def go_to_spot(self, place: Place) -> None:
+        """The cursor on that replica."""
+        self._select(int(place.key))
 
     # -- moving -----------------------------------------------------------------------------------------------------
 
@@ -178,10 +205,8 @@ class LogScreen(ModeScreen):
 
     def action_partition(self, partitions: int) -> None:
         """Another partition, from the last to the first."""
-        count = len(self.bridge.view.partitions)
-        if count:
-            at, broker = self._main.matrix.cursor
-            self._main.matrix.place((at + partitions) % count, broker)
+        if self.bridge.view.partitions:
+            self._main.matrix.turn(partitions)
             self.microscope.follow()
             self.present()
 

@@ -6,6 +6,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
+from cluster_model.views import LogView
 from faults.action import Action
 from faults.catalogue import CATALOGUE
 from faults.fault import Expectation
@@ -16,12 +17,14 @@ from tui.bridge import SimBridge
 from tui.keymap import Key, bindings
 from tui.paint import panes as paint
 from tui.railing import Railing
+from tui.screens.arranged import SHEETS, Arranged
 from tui.screens.pointing import Pointing
 from tui.scrubbing import Scrubbing
 from tui.theme import Look
 from tui.viewmodel import control, side, status
 from tui.viewmodel.fault_sheet import Room
 from tui.viewmodel.layout import SMALLEST, plan
+from tui.viewmodel.motion import Motion
 from tui.widgets.lanes import Lanes
 from tui.widgets.linegrid import LineGrid
 from tui.widgets.matrix import Matrix
@@ -38,7 +41,7 @@ LANES_LEGEND: Final = (
 )
 
 
-class MainScreen(Pointing):
+class MainScreen(Arranged, Pointing):
     """Matrix, lanes, feed, side panes, status and keys over one session."""
 
     AUTO_FOCUS = "#matrix"
@@ -51,7 +54,9 @@ class MainScreen(Pointing):
         self.look = look
         self.playbook = playbook
         self.seed = seed
-        self.matrix = Matrix(look)
+        self.motion = Motion()
+        """Off until somebody says otherwise."""
+        self.matrix = Matrix(look, self.motion)
         self.lanes = Lanes(look)
         self.feed = FeedPane(look)
         self.clients = SidePane(look, "clients")
@@ -90,6 +95,7 @@ class MainScreen(Pointing):
         yield Pane(self.feed, look, title="Events", id="feed-pane")
         yield Pane(self.timeline, look, title=f"Timeline {glyphs.NOTHING} 4: more of it", id="timeline-pane")
         yield KeyBar(look, self.keys)
+        yield self.filter_bar
         yield Pane(self.whichkey, look, title="", id="whichkey-pane")
         yield Pane(self.operations, look, title="", id="operations-pane")
         yield self.toosmall
@@ -102,6 +108,7 @@ class MainScreen(Pointing):
 
     def on_mount(self) -> None:
         """The first picture."""
+        self.choose_pane(self.chosen_pane)
         self.share_out()
 
     def on_resize(self, _event: events.Resize) -> None:
@@ -118,15 +125,16 @@ class MainScreen(Pointing):
             width, height, partitions=len(view.partitions), replicas=replicas, clients=lines,
             controllers=len(view.controllers), rails=len(self.railing.rails(self.bridge)),
         )  # fmt: skip
+        boxes = self.arranged(boxes)
         for pane in self.query(Pane):
-            if pane.id in ("whichkey-pane", "operations-pane"):
+            if pane.id in SHEETS:
                 continue
             box = boxes.get(pane.id or "")
             pane.display = box is not None
             if box is not None:
                 pane.styles.offset = (box.x, box.y)
                 pane.styles.width, pane.styles.height = box.width, box.height
-        self.query_one(KeyBar).styles.offset = (0, height - 1)
+        self.query_one(KeyBar).styles.offset = self.filter_bar.styles.offset = (0, height - 1)
         self.toosmall.display = not boxes
         self._place_sheet()
         self.call_after_refresh(self.present)
@@ -140,13 +148,14 @@ class MainScreen(Pointing):
             self._say_too_small()
             return
         width = self.size.width
+        self.motion.turn(bridge.clock.now(), view.now_us)
         self.status.show(self.status_rows(width))
         self.matrix.present(view)
         self.query_one("#matrix-pane", Pane).caption(f"Partitions {glyphs.TIMES} brokers", self.matrix.position)
         partition, broker = self.matrix.cursor
         if view.partitions and view.brokers:
-            ordered = (*view.partitions[partition:], *view.partitions[:partition])
-            self.lanes.present(view, ordered, view.brokers[broker].id, bridge.session.cluster.log_view)
+            ordered = self.matrix.in_turn(view)
+            self.lanes.present(view, ordered, view.brokers[broker].id, self._log)
         scrolled = f"from {self.lanes.start} {glyphs.NOTHING} end: follow the tail"
         legend = LANES_LEGEND if self.lanes.start is None else scrolled
         self.query_one("#lanes-pane", Pane).caption(self.lanes.title or "Log", legend)
@@ -171,7 +180,13 @@ class MainScreen(Pointing):
             recorded=bridge.at_end is not None, present_us=bridge.session.present_us if bridge.session.in_past else -1,
             branch=bridge.branches.current.letter if len(bridge.branches) > 1 else "", queued=len(bridge.queued),
         )  # fmt: skip
-        return status.build(bridge.view, running, width), control.bar(bridge.view, width)
+        return status.build(bridge.view, running, width).told(self.motion), control.bar(bridge.view, width)
+
+    def _log(self, name: str, start: int, end: int) -> LogView:
+        """A window of a partition's logs, with what is left of what was just cut off them."""
+        bridge = self.bridge
+        log = bridge.session.cluster.log_view(name, start, end)
+        return self.motion.eaten("lanes", log, bridge.log_book.cuts(name, bridge.view.now_us))
 
     def _say_too_small(self) -> None:
         width, height = self.size
@@ -308,6 +323,7 @@ class MainScreen(Pointing):
 
     def _show(self, sheet: WhichKey) -> None:
         self.sheet = sheet
+        self.add_class("-sheet")
         self._sheet_pane().display = True
         self.set_focus(sheet)
         self._show_sheet()
@@ -374,6 +390,7 @@ class MainScreen(Pointing):
     def close_sheet(self) -> None:
         """Put it away; whoever opens the next one aims at the broker under the cursor."""
         self._aim = -1
+        self.remove_class("-sheet")
         self._sheet_pane().display = False
         self.set_focus(self.matrix)
 

@@ -8,14 +8,19 @@ from typing import Any, ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Container, Horizontal, Vertical
 from textual.widget import Widget
 
 from tui.bridge import SimBridge
 from tui.keymap import KEYS
 from tui.modes import mode_of
+from tui.paint.panes import mode_places
 from tui.screens.live import LiveScreen
+from tui.screens.paned import Paned
 from tui.theme import Look
-from tui.widgets.panes import ModeBar, SidePane, Status
+from tui.viewmodel.jump import Place
+from tui.widgets.filterbar import FilterBar
+from tui.widgets.panes import ModeBar, Pane, SidePane, Status
 
 WHEEL = 3
 """Lines that a turn of the wheel scrolls by."""
@@ -23,9 +28,13 @@ THROUGH = ("time", "mode")
 """Groups of keys that are the main screen's on every mode."""
 THROUGH_TOO = ("finding", "finding_before", "command", "settings", "help")
 """Ids of further ones."""
+ROOM = ("display", "width", "height")
+"""What a pane has otherwise while another one, or it itself, has the whole room."""
+OWN = ("maximise", "jump", "yank")
+"""Ids of keys that a mode answers by itself, in the way of the main screen."""
 
 
-class ModeScreen(LiveScreen):
+class ModeScreen(LiveScreen, Paned):
     """What every mode has; a mode adds :meth:`body` and :meth:`show`."""
 
     MODE: ClassVar[str] = ""
@@ -33,12 +42,13 @@ class ModeScreen(LiveScreen):
     HINTS: ClassVar[str] = ""
     """Its own keys, for the bar at the bottom."""
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "main(\"mode('cluster')\")", "back to the cluster", show=False),
+        Binding("escape", "out", "back to the cluster", show=False),
         *(
             Binding(key.keys, f"main({key.action!r})", key.words, id=key.id, show=False)
             for key in KEYS
             if key.group in THROUGH or key.id in THROUGH_TOO
         ),
+        *(Binding(key.keys, key.action, key.words, id=key.id, show=False) for key in KEYS if key.id in OWN),
     ]
 
     def __init__(self, look: Look, bridge: SimBridge) -> None:
@@ -74,6 +84,66 @@ class ModeScreen(LiveScreen):
             return
         self.status.show(self._main.status_rows(self.size.width))
         self.show()
+        if self.maximised:
+            self._give_all_room()
+
+    def resized(self) -> None:
+        """Sizes that :meth:`show` gave once have to be given again."""
+
+    def lay_out(self) -> None:
+        """Take back what a pane had when it had the whole room; :meth:`present` gives it."""
+        for widget in self._movable():
+            for rule in ROOM:
+                widget.styles.inline.clear_rule(rule)
+            widget.refresh(layout=True)
+        self.resized()
+        self.call_after_refresh(self.present)
+        self.call_after_refresh(self.present)  # with the sizes that follow from it
+
+    def _movable(self) -> list[Widget]:
+        """The panes and what they stand in."""
+        found = [each for each in self.walk_children(Widget) if isinstance(each, Container | Horizontal | Vertical)]
+        return [each for each in found if not isinstance(each, FilterBar)]
+
+    def _give_all_room(self) -> None:
+        """Hide whatever neither is nor holds nor belongs to the pane that has the whole room."""
+        chosen = self.query_one(f"#{self.maximised}", Pane)
+        path = (*chosen.ancestors_with_self, *chosen.walk_children(Widget))
+        for widget in self._movable():
+            if widget.id == "coach-pane":
+                continue
+            widget.display = widget in path
+            if widget in path:
+                widget.styles.width = widget.styles.height = "1fr"
+
+    async def action_out(self) -> None:
+        """One step back."""
+        if not self.minimised():
+            await self.leave()
+
+    async def leave(self) -> None:
+        """Back to the cluster."""
+        await self.action_main("mode('cluster')")
+
+    def places(self) -> list[Place]:
+        """The modes, on the bar of them, and what the mode has."""
+        row = self.size.height - 1
+        modes = [Place(start, row, "mode", mode.name) for start, _end, mode in mode_places()]
+        return [*modes, *self.spots()]
+
+    def spots(self) -> list[Place]:
+        """What the mode has to go to."""
+        return []
+
+    def go_to_spot(self, place: Place) -> None:
+        """Go to one of them."""
+
+    def go_to_place(self, place: Place) -> None:
+        """To another mode, or a spot of this one."""
+        if place.kind == "mode":
+            self._main.action_mode(place.key)
+        else:
+            self.go_to_spot(place)
 
     async def action_main(self, action: str) -> None:
         """A key that is the main screen's."""

@@ -18,6 +18,7 @@ from tui.bridge import SimBridge
 from tui.screens.mode import ModeScreen
 from tui.theme import Look
 from tui.viewmodel import expected, script_page, session_list, shelf_list
+from tui.viewmodel.jump import Place
 from tui.viewmodel.row import Row
 from tui.viewmodel.shelf_list import Entry
 from tui.widgets.panes import Pane
@@ -26,7 +27,7 @@ from tui.wish import Wish
 from tui.wishing import RefusedError, playbook_wish, session_wish, shown
 
 LISTS: Final = ("Playbooks", "Sessions")
-FILTER: Final = "filter: words of a name, title, theme or tag; enter keeps it, esc drops it"
+FILTER: Final = "filter: words of a name, title, theme or tag, ! before one: without it; enter keeps it, esc drops it"
 OPEN: Final = "a playbook's file or bundled name, or a session's directory; enter opens it, esc: never mind"
 UNREADABLE: Final = "it cannot be read: "
 
@@ -41,7 +42,6 @@ class PlaybooksScreen(ModeScreen):
     )
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "leave the prompt, or the mode", show=False),
         Binding("P", "main(\"mode('cluster')\")", "close", show=False),
         Binding("up,k", "move(-1)", "a line up", show=False),
         Binding("down,j", "move(1)", "a line down", show=False),
@@ -215,6 +215,33 @@ class PlaybooksScreen(ModeScreen):
         self._down = max(0, min(self._down, len(text) - self._text.size.height))
         return self._down
 
+    def under_cursor(self) -> tuple[str, str]:
+        """The name of what is chosen, as the command line takes it; of the one that runs its file."""
+        entry = self.chosen(self.entries())
+        if entry is None or self.chosen_pane not in ("", "plays-list-pane"):
+            return "", ""
+        text = entry.key or self.bridge.session.instant.playbook.path
+        return text, text
+
+    def spots(self) -> list[Place]:
+        """The lines of the list."""
+        left, top = self._list.region.offset
+        shown = self.entries()[self._first : self._first + self._list.size.height]
+        if self.maximised not in ("", "plays-list-pane"):
+            return []
+        return [
+            Place(left, top + at, "line", str(self._first + at)) for at, each in enumerate(shown) if not each.heading
+        ]
+
+    def go_to_spot(self, place: Place) -> None:
+        """Choose that line."""
+        self._choose(int(place.key))
+
+    def _choose(self, line: int) -> None:
+        self._chosen[self._which] = line
+        self._down = -1
+        self.present()
+
     # -- moving -----------------------------------------------------------------------------------------------------
 
     def action_move(self, lines: int) -> None:
@@ -251,9 +278,7 @@ class PlaybooksScreen(ModeScreen):
     def on_rows_pressed(self, message: Rows.Pressed) -> None:
         """A line of the list was clicked."""
         if message.rows is self._list:
-            self._chosen[self._which] = self._first + message.line
-            self._down = -1
-            self.present()
+            self._choose(self._first + message.line)
 
     # -- the prompt -------------------------------------------------------------------------------------------------
 
@@ -296,14 +321,22 @@ class PlaybooksScreen(ModeScreen):
         self._say("")
         self.present()
 
-    async def action_leave(self) -> None:
-        """Out of the prompt, then out of the filter, then out of the mode."""
-        if self._asks or self._words:
+    async def action_out(self) -> None:
+        """Out of the prompt first."""
+        if self._asks:
             if self._asks != "open":
                 self._words = ""
             self._close_prompt()
         else:
-            await self.action_main("mode('cluster')")
+            await super().action_out()
+
+    async def leave(self) -> None:
+        """Out of the filter, then out of the mode."""
+        if self._words:
+            self._words = ""
+            self._close_prompt()
+        else:
+            await super().leave()
 
     def _say(self, text: str, role: str = "warning") -> None:
         """One line above the bar, until something else is done."""

@@ -16,7 +16,9 @@ from tui.bridge import SimBridge
 from tui.theme import Look
 from tui.viewmodel import record
 
-KEYS_WORDS: Final = f"left, right: other offset {glyphs.NOTHING} shift: ten on {glyphs.NOTHING} esc"
+KEYS_WORDS: Final = (
+    f"left, right: other offset {glyphs.NOTHING} shift: ten on {glyphs.NOTHING} y copy {glyphs.NOTHING} esc"
+)
 
 
 class RecordScreen(ModalScreen[None]):
@@ -26,6 +28,7 @@ class RecordScreen(ModalScreen[None]):
         Binding("escape,p,q", "app.pop_screen", "close"),
         Binding("left,h", "move(-1)", "one offset back", show=False),
         Binding("right,l", "move(1)", "one offset on", show=False),
+        Binding("y", "copy", "copy it", show=False),
         Binding("shift+left", "move(-10)", "ten offsets back", show=False),
         Binding("shift+right", "move(10)", "ten offsets on", show=False),
     ]
@@ -36,6 +39,7 @@ class RecordScreen(ModalScreen[None]):
         self._bridge = bridge
         self._partition = partition
         self._page = Static()
+        self._text = ""
         self.log_offset = offset
 
     def compose(self) -> ComposeResult:
@@ -52,14 +56,20 @@ class RecordScreen(ModalScreen[None]):
         self.log_offset = max(0, self.log_offset + offsets)
         found = peek(self._bridge.session.cluster, self._partition, self.log_offset)
         lines: list[Content] = []
+        self._text = record.text(found, self._partition, self.log_offset)
         for each in found:
             lines.append(self._styled(record.heading(each), "calm"))
             lines += [self._line(label, words) for label, words in record.rows(each)]
         if not found:
             lines.append(self._styled(f"{self._partition} offset {self.log_offset}", "calm"))
-            lines.append(self._styled("nothing was written here so far", "text"))
+            lines.append(self._styled(record.NOTHING_YET, "text"))
         lines.append(self._styled(KEYS_WORDS, "quiet"))
         self._page.update(Content("\n").join(lines))
+
+    def action_copy(self) -> None:
+        """Copy the page."""
+        self.app.copy_to_clipboard(self._text)
+        self.notify(f"copied {self._partition} offset {self.log_offset}", markup=False)
 
     def _line(self, label: str, words: str) -> Content:
         return Content.assemble(self._styled(label.ljust(record.LABEL), "key"), self._styled(words, "text"))

@@ -11,7 +11,7 @@ from tui.asking import recording_of
 from tui.bridge import SimBridge
 from tui.screens.mode import ModeScreen
 from tui.theme import Look
-from tui.viewmodel import client_table, report
+from tui.viewmodel import client_table, report, yank
 from tui.widgets.panes import Pane, SidePane
 
 AGAIN_S = 1.0
@@ -93,6 +93,13 @@ class ReportScreen(ModeScreen):
     def wheeled(self, lines: int, over: Widget | None) -> None:
         """Scroll."""
         self.action_move(lines)
+
+    def under_cursor(self) -> tuple[str, str]:
+        """The sentence of the marked finding, or the whole page."""
+        so_far = self.so_far()
+        if self.marked:
+            return "the sentence", so_far.result.findings[self.marked - 1].sentence
+        return "the report so far", yank.plain(report.build(so_far, self._session(), yank.CELLS, 0).rows)
 
     def action_move(self, lines: int) -> None:
         """Scroll."""

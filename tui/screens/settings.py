@@ -13,6 +13,7 @@ from textual.style import Style
 from textual.widgets import Static
 
 from tui.bridge import SimBridge
+from tui.framerate import frame_s
 from tui.glyphs import choose
 from tui.settings.reading import read_settings
 from tui.settings.schema import OPTIONS, Settings
@@ -89,6 +90,7 @@ class SettingsScreen(ModalScreen[None]):
         wanted = settings_page.stepped(self.chosen, OPTIONS[self.marked].name, step)
         self._bridge.set_speed(wanted.speed)
         self._bridge.stops_at_loss = wanted.autopause
+        self._bridge.frame_s = frame_s(wanted.fps)
         self._floodmark.settings = wanted
         self._look = Look(
             colour=self._look.colour, glyphs=choose(wanted.glyphs), theme=cast("ThemeName", wanted.theme)

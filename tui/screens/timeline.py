@@ -11,7 +11,7 @@ from tui.evidence import findings_so_far
 from tui.railing import Railing, reach_us
 from tui.screens.spanning import Spanning, ends_of
 from tui.theme import Look
-from tui.viewmodel import mark_detail, mark_words, rails, stops
+from tui.viewmodel import mark_detail, mark_words, rails, stops, yank
 from tui.viewmodel.mark_words import LANES
 from tui.viewmodel.rails import Rail
 from tui.viewmodel.side import SideRow
@@ -88,6 +88,10 @@ class TimelineScreen(Spanning):
         return [self._pane, self._page_pane]
 
     # -- showing ----------------------------------------------------------------------------------------------------
+
+    def resized(self) -> None:
+        """The lanes have to be given their height again."""
+        self._lane_lines = 0
 
     def show(self) -> None:
         """Draw what has changed."""
@@ -194,6 +198,17 @@ class TimelineScreen(Spanning):
 
     def _is_there(self, stop: Stop) -> bool:
         return self.bridge.session.in_past and self.bridge.view.now_us == stop.at_us
+
+    def under_cursor(self) -> tuple[str, str]:
+        """The mark, with all that is known of it."""
+        shown = self.shown()
+        stop = self.stop(shown) if self.chosen_pane in ("", "timeline-mode-pane") else None
+        if stop is None:
+            return "", ""
+        happened = self.bridge.happened(stop.first_us, stop.last_us, mark_detail.EVENTS_READ)
+        events = mark_detail.of_stop(happened, stop)
+        rows = mark_detail.build(stop, events, self._findings_of(stop, events), [], yank.CELLS)
+        return "the mark", yank.plain(rows)
 
     # -- keys -------------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from tui.framerate import AUTO
 from tui.viewmodel.words import SPEEDS
 
 Value = str | float | bool
@@ -11,6 +12,8 @@ Value = str | float | bool
 THEMES: Final = ("dark", "light", "ansi")
 """``ansi``: the terminal's own palette."""
 GLYPHS: Final = ("auto", "unicode", "ascii")
+FRAMES: Final = (AUTO, "4", "8", "15", "30")
+"""Frames a second."""
 SCREEN: Final = "screen"
 KEYS: Final = "keys"
 
@@ -45,6 +48,7 @@ OPTIONS: Final = (
     Option("glyphs", "Glyphs; auto is ASCII where the terminal cannot show the others.", "auto", GLYPHS),
     Option("speed", "Virtual seconds per second at the start.", 1.0),
     Option("autopause", "Whether to pause where the first acknowledged record goes missing.", False),
+    Option("fps", "Frames a second; auto is 15, and 8 over ssh, where every frame is traffic.", AUTO, FRAMES),
 )
 """Everything in ``[screen]``."""
 
@@ -64,6 +68,7 @@ class Settings:
     autopause: bool = False
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Id of an action → the keys that it has instead of its own, as Textual names them."""
+    fps: str = AUTO
 
     def value(self, name: str) -> Value:
         """The value of one of :data:`OPTIONS`."""

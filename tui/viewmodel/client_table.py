@@ -13,6 +13,7 @@ from playbooks.client_summary import (
     ProducerSummary,
     transaction_words,
 )
+from playbooks.filtering import fits
 from tui import glyphs
 from tui.viewmodel.side import SideRow
 from tui.viewmodel.words import acks, count, duration
@@ -45,8 +46,23 @@ ROOMY: Final = Columns(
 )  # fmt: skip
 
 
-def build(clients: Clients, view: ClusterView, rates: dict[str, float], width: int) -> tuple[SideRow, ...]:
-    """All rows; ``rates`` as the bridge has them."""
+def fitting(clients: Clients, words: str) -> Clients:
+    """Those that the words of a filter fit; a group by the names of its members, too."""
+    return replace(
+        clients,
+        producers=tuple(each for each in clients.producers if fits(words, each.name)),
+        groups=tuple(each for each in clients.groups if fits(words, _said_of(each))),
+    )
+
+
+def _said_of(group: GroupSummary) -> str:
+    return " ".join((group.name, *(member.name for member in group.members)))
+
+
+def build(
+    clients: Clients, view: ClusterView, rates: dict[str, float], width: int, words: str = ""
+) -> tuple[SideRow, ...]:
+    """All rows; ``rates`` as the bridge has them, ``words`` of the filter by which clients were left out."""
     columns = ROOMY if width >= WIDE else NARROW
     rows: list[SideRow] = []
     if clients.producers:
@@ -61,7 +77,8 @@ def build(clients: Clients, view: ClusterView, rates: dict[str, float], width: i
         views = {each.name: each for each in view.groups}
         for group in clients.groups:
             rows += _group(group, views.get(group.name), rates.get(group.name), columns)
-    return tuple(rows) or (SideRow((("no producers and no groups", "quiet"),)),)
+    nothing = f"no producer and no group fits {words}" if words.strip() else "no producers and no groups"
+    return tuple(rows) or (SideRow(((nothing, "quiet"),)),)
 
 
 def window(rows: Sequence[SideRow], first: int, height: int) -> tuple[SideRow, ...]:

@@ -51,6 +51,8 @@ CLUSTER: Final = Here(
     (
         ("arrows", "another partition or broker; hjkl too"),
         ("letters", "in the sheets of faults and operations: act at once"),
+        ("/", "show some partitions only; z: as heat, how far behind"),
+        ("tab m", "choose a pane, give it the whole room; ^o: jump by letters"),
     ),
     (glyphs.LEADER, glyphs.IN_SYNC, glyphs.LAGGING, glyphs.DOWN, glyphs.LOST),
 )
@@ -70,7 +72,7 @@ MODES: Final = {
         "Here: clients",
         "A row is a producer, a group or one of its members, with what it sent, read, tried again and lost so far.",
         ("acks", "lag", "generation", "rebalance", "idempotence"),
-        (("up down", "scroll"),),
+        (("up down", "scroll"), ("/", "choose by names")),
     ),
     "log": Here(
         "Here: a log",
@@ -106,7 +108,7 @@ MODES: Final = {
         (),
         (
             ("enter", "start the playbook, or open the session; the one on the screen is sealed first"),
-            ("/", "choose by words"),
+            ("/", "choose by words; ! before a word: without it"),
             ("o", "open a file"),
             ("tab", "playbooks or sessions"),
             ("T", "take over: what is left of the steps is left out"),

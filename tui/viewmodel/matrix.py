@@ -5,6 +5,7 @@ from typing import Final
 
 from cluster_model.views import BrokerView, ClusterView, GroupView, PartitionView, ReplicaView
 from tui import glyphs
+from tui.viewmodel import heat as heating
 from tui.viewmodel.beliefs import marks
 from tui.viewmodel.words import count
 
@@ -52,6 +53,8 @@ class Cell:
 
     text: str
     role: str
+    fresh: bool = False
+    """Whether it has just changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,18 @@ class Row:
     lost: str
     cursor: int
     """Index of the cell under the cursor among those shown, -1 on other rows."""
+    fresh: tuple[str, ...] = ()
+    """Names of the numbers that have just changed, beside those in cells."""
+    sweep: int = -1
+    """Which of its pieces, from the left, a sweep is at; -1: none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A line of words in the place of partitions: (text, role) pieces."""
+
+    columns: Columns
+    pieces: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +144,18 @@ def window(first: int, shown: int, total: int, cursor: int) -> int:
 
 
 def build(
-    view: ClusterView, *, width: int, height: int, cursor: tuple[int, int], before: tuple[int, int] = (0, 0)
+    view: ClusterView,
+    *,
+    width: int,
+    height: int,
+    cursor: tuple[int, int],
+    before: tuple[int, int] = (0, 0),
+    heat: bool = False,
 ) -> Matrix:
     """The matrix for ``width`` × ``height`` cells, with the cursor on (partition, broker) in view.
 
-    ``before`` holds the first row and the first broker of the frame before, so that the window does not jump.
+    ``before`` holds the first row and the first broker of the frame before, so that the window does not jump. With
+    ``heat`` a cell tells how far behind its replica is, and nothing else.
     """
     partition_at, broker_at = cursor
     parts = columns(view, width, broker_at, before[1])
@@ -143,7 +165,7 @@ def build(
     brokers = view.brokers[parts.first : parts.first + parts.shown]
     head = Head(parts, tuple(_broker(each, parts.broker) for each in brokers), broker_at - parts.first)
     rows = tuple(
-        _row(each, view.groups, parts, brokers, broker_at - parts.first if index == partition_at else -1)
+        _row(each, view.groups, parts, brokers, broker_at - parts.first if index == partition_at else -1, heat=heat)
         for index, each in enumerate(view.partitions[first : first + shown], first)
     )
     return Matrix(head, rows, first, total, len(view.internal))
@@ -185,6 +207,8 @@ def _row(
     parts: Columns,
     brokers: tuple[BrokerView, ...],
     cursor: int,
+    *,
+    heat: bool,
 ) -> Row:
     held = {replica.broker: replica for replica in partition.replicas}
     lag = lag_of(partition, groups)
@@ -195,13 +219,19 @@ def _row(
         epoch_role="quiet" if any(each.status == "leader" for each in partition.replicas) else "alarm",
         isr=_isr(partition.isr),
         isr_role="alarm" if partition.under_min_isr else "warning" if partition.under_replicated else "quiet",
-        cells=tuple(_cell(held.get(each.id), partition) for each in brokers),
+        cells=tuple((_heat if heat else _cell)(held.get(each.id), partition) for each in brokers),
         hw=count(partition.hw),
         lag=count(lag) if lag is not None else "–",
-        lag_role="warning" if lag is not None and lag > 1000 else "text",
+        lag_role=_lag_role(lag, heat=heat),
         lost=f"{glyphs.LOST}{count(partition.missing)}" if partition.missing else "",
         cursor=cursor,
     )
+
+
+def _lag_role(lag: int | None, *, heat: bool) -> str:
+    if heat:
+        return heating.role(lag or 0)
+    return "warning" if lag is not None and lag > 1000 else "text"
 
 
 def _isr(isr: tuple[int, ...]) -> str:
@@ -215,3 +245,10 @@ def _cell(replica: ReplicaView | None, partition: PartitionView) -> Cell:
     if replica.broker in partition.leaders and replica.broker != partition.leader:
         glyph, role = glyphs.SPLIT, "alarm"
     return Cell(f"{glyph}{replica_text(replica, partition.leader)}", role)
+
+
+def _heat(replica: ReplicaView | None, partition: PartitionView) -> Cell:
+    """How far behind; who leads has nothing to be behind of, and who is ahead of the leader differs from it."""
+    if replica is None or replica.broker == partition.leader or replica.behind < 0:
+        return _cell(replica, partition)
+    return Cell(heating.text(replica.behind), heating.role(replica.behind))

@@ -1,5 +1,6 @@
 """One record in words: what the command line prints of it, and the screen shows."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from playbooks.peeking import Peeked
@@ -14,6 +15,7 @@ GONE: Final = {
 """Why nobody holds a record."""
 LABEL: Final = 10
 """Cells in front of the words."""
+NOTHING_YET: Final = "nothing was written here so far"
 
 
 def heading(peeked: Peeked) -> str:
@@ -41,6 +43,14 @@ def rows(peeked: Peeked) -> tuple[tuple[str, str], ...]:
         ("size", f"{size}{batch}"),
         ("held by", _held(peeked)),
     )
+
+
+def text(found: Sequence[Peeked], partition: str, offset: int) -> str:
+    """All records of an offset, for the clipboard."""
+    if not found:
+        return f"{partition} offset {offset}: {NOTHING_YET}"
+    lines = [(heading(each), [f"{label.ljust(LABEL)}{words}" for label, words in rows(each)]) for each in found]
+    return "\n".join("\n".join((head, *rest)) for head, rest in lines)
 
 
 def _value(peeked: Peeked) -> str:

@@ -1,11 +1,14 @@
 """The status bar: fields of fixed width, so that nothing ever moves."""
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
 from cluster_model.views import ClusterView
 from playbooks.branches import MAIN
 from tui import glyphs
+from tui.theme import Over
+from tui.viewmodel.motion import Motion
 from tui.viewmodel.words import clock, count, speed
 
 NARROW: Final = 100
@@ -14,6 +17,7 @@ ROOMY: Final = 132
 """... and from this one on they are long."""
 VERY_ROOMY: Final = 150
 """From this one on the seed stands beside the branch."""
+_DIGITS: Final = re.compile(r"[0-9]+")
 
 
 _TIMED: Final = {3: ("pause", "faster", "goto"), 2: ("present", "faster")}
@@ -45,15 +49,21 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class StatusBar:
-    """Fields as (text, role), each text already as wide as its field."""
+    """Fields as (text, role), each text already as wide as its field, and perhaps that it has just changed."""
 
-    fields: tuple[tuple[str, str], ...]
+    fields: tuple[tuple[str, str] | tuple[str, str, Over], ...]
     places: tuple[tuple[int, int, str], ...] = ()
     """Words that stand for a key: from which cell up to which other one, and the id of the key."""
 
     def key_at(self, x: int) -> str:
         """The id of the key for which cell ``x`` stands, empty for none."""
         return next((key for start, end, key in self.places if start <= x < end), "")
+
+    def told(self, motion: Motion) -> "StatusBar":
+        """The same, with the counts that have just changed marked; the clock and the speed are none."""
+        if not motion.on:
+            return self
+        return StatusBar(tuple(_told(field[0], field[1], motion) for field in self.fields), self.places)
 
 
 def build(view: ClusterView, running: Running, width: int) -> StatusBar:
@@ -150,3 +160,9 @@ def _speed(running: Running, wide: bool) -> str:
 
 def _number(label: str, number: int, role: str, width: int) -> tuple[str, str]:
     return f" {label} {count(number):<{width}}", role if number else "bar_quiet"
+
+
+def _told(text: str, role: str, motion: Motion) -> tuple[str, str] | tuple[str, str, Over]:
+    label = _DIGITS.sub("", text).strip()
+    counts = label and any(char.isdigit() for char in text) and not any(each in text for each in (":", glyphs.TIMES))
+    return (text, role, "fresh") if counts and motion.fresh(("status", label), text.strip()) else (text, role)

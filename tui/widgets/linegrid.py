@@ -73,6 +73,11 @@ class LineGrid(Widget, Generic[R]):
             self.refresh(*(Region(0, at, self.size.width, 1) for at in changed))
         self._tell()
 
+    def text(self) -> str:
+        """What is shown, as plain text."""
+        width = max(1, self.size.width)
+        return "\n".join(self._painter(row, width, self.look).text.strip("\n").rstrip() for row in self._rows)
+
     def set_look(self, look: Look) -> None:
         """Draw everything anew in another look."""
         self.look = look

@@ -9,9 +9,11 @@ from cluster_model.views import LaneView, PartitionView
 from tui.paint import microscope as paint
 from tui.theme import Look
 from tui.viewmodel import microscope
+from tui.viewmodel.jump import Place
 from tui.viewmodel.lanes import Spot, fork
 from tui.viewmodel.log_book import Cut
 from tui.viewmodel.log_layout import OVERVIEW
+from tui.viewmodel.motion import Motion
 from tui.viewmodel.scope import Scope, bounds, whole
 from tui.widgets.linegrid import RIGHT, LineGrid
 
@@ -51,6 +53,7 @@ class Microscope(LineGrid[microscope.Row]):
 
     def __init__(self, look: Look) -> None:
         super().__init__(paint.paint, look, id="microscope")
+        self.motion = Motion()
         self.scope = Scope()
         self.log_offset = 0
         self.lanes: tuple[LaneView, ...] = ()
@@ -79,6 +82,7 @@ class Microscope(LineGrid[microscope.Row]):
         self, cluster: Cluster, partition: PartitionView, broker: int, cuts: tuple[Cut, ...], scope: Scope
     ) -> microscope.Sight:
         log = cluster.log_view(partition.name, scope.start, scope.end)
+        log = self.motion.eaten(f"microscope {scope.zoom}", log, cuts)
         near = log.end - log.start <= _MARKED
         marks = lane_marks(cluster.world, log.partition, log.start, log.end, transactions=near)
         return microscope.Sight(partition, log, marks, cuts, broker, self.log_offset)
@@ -104,6 +108,14 @@ class Microscope(LineGrid[microscope.Row]):
     def parting(self, cluster: Cluster, partition: PartitionView) -> int:
         """Where the replicas part; -1 when they agree."""
         return fork(cluster.log_view(partition.name, 0, _WHOLE))
+
+    def places(self) -> list[Place]:
+        """The replicas, as places on the screen."""
+        rows = enumerate(self.rows[: self._own])
+        left, top = self.region.offset
+        return [
+            Place(left, top + at, "lane", str(row.broker)) for at, row in rows if isinstance(row, microscope.LaneRow)
+        ]
 
     def spot(self, x: int, y: int) -> Spot | None:
         """Which cell of which lane is there, None for none."""

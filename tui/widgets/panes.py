@@ -21,7 +21,14 @@ class Pane(Container):
     def __init__(self, child: LineGrid, look: Look, *, title: str, id: str) -> None:  # type: ignore[type-arg]  # noqa: A002
         super().__init__(child, id=id)
         self._look = look
+        self._child = child
+        self.heading = title
+        """What stands above it, as it was asked for."""
         self.caption(title)
+
+    def text(self) -> str:
+        """What stands in it."""
+        return self._child.text()
 
     def set_look(self, look: Look) -> None:
         """Words on the border are written anew with the next caption."""
@@ -29,6 +36,7 @@ class Pane(Container):
 
     def caption(self, title: str, subtitle: str = "") -> None:
         """Words on the border, above and below."""
+        self.heading = title
         title, subtitle = self._look.text(title).replace("[", "\\["), self._look.text(subtitle).replace("[", "\\[")
         if title != self.border_title:
             self.border_title = title
