@@ -181,9 +181,10 @@ class FloodmarkApp(App[None]):
                 "warning",
                 seconds=NOTE_S,
             )
-        if self.bridge.ended and not self._end_told and self.bridge.at_end is not None:
+        at_end = self.bridge.at_end if self.bridge.session.recorded is not None else None
+        if self.bridge.ended and not self._end_told and at_end is not None:
             self._end_told = True
-            self.main.toast(self.bridge.at_end(), seconds=NOTE_S)
+            self.main.toast(at_end(), seconds=NOTE_S)
         if self.guide is not None:
             self.guide.look()
         return done.delay

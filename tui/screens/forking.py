@@ -103,8 +103,7 @@ class Forking(Times):
     def _changed_over(self) -> None:
         """Another session may be looked at: what belongs to the one before is forgotten."""
         self.finding = 0
-        if self.bridge.session.recorded is None:
-            self.app.recorder = self.bridge.branches.current.recorder  # type: ignore[attr-defined]
+        self.app.recorder = self.bridge.branches.current.recorder  # type: ignore[attr-defined]
         self._jumped()
 
     # -- bookmarks --------------------------------------------------------------------------------------------------

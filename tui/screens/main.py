@@ -156,7 +156,8 @@ class MainScreen(Injecting):
         bridge = self.bridge
         running = status.Running(
             self.playbook, self.seed, bridge.paused, bridge.seeking, bridge.ended, bridge.speed, bridge.real_speed,
-            recorded=bridge.at_end is not None, present_us=bridge.session.present_us if bridge.session.in_past else -1,
+            recorded=bridge.session.recorded is not None,
+            present_us=bridge.session.present_us if bridge.session.in_past else -1,
             branch=bridge.branches.current.letter if len(bridge.branches) > 1 else "", queued=len(bridge.queued),
         )  # fmt: skip
         return status.build(bridge.view, running, width), control.bar(bridge.view, width)

@@ -12,7 +12,6 @@ from tui.widgets.matrix import Matrix
 
 SECOND_US: Final = 1_000_000
 PAST: Final = "this is the past: acting here begins a branch; space plays it on, backspace: back to the present"
-PAST_RECORDED: Final = "this is the past of a recording; space plays it on, backspace: back to where it was"
 BEGINNING: Final = "this is the beginning: there is nothing before it"
 PRESENT: Final = "this is the present already"
 
@@ -112,7 +111,7 @@ class Times(Pages):
         if jump() is False:
             self.toast(failed)
         elif self.bridge.session.in_past and not was_past:
-            self.toast(PAST if self.bridge.session.recorded is None else PAST_RECORDED)
+            self.toast(PAST)
         self._jumped()
 
     def _jumped(self) -> None:
