@@ -90,6 +90,8 @@ class Growing:
         """What the operator does in it first of all."""
         self.until_us = place.at_us
         """When it arrives."""
+        self.beside: Branch | None = None
+        """What it is to be compared with."""
         self._place = place
         self._left = list(deeds)
 

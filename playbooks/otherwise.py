@@ -44,6 +44,8 @@ class Otherwise:
         self.branch = branch
         self.until_us = place.at_us
         """When it arrives."""
+        self.beside = branch.parent
+        """What it is to be compared with."""
         self.refused = 0
         """Things that the operator did and that cannot be done here."""
         self._left = list(deeds)

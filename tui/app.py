@@ -13,6 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.command import Provider
 from textual.screen import Screen
 
+from playbooks.layout import sessions_root
 from playbooks.recorder import Recorder
 from tui.bridge import SimBridge
 from tui.glyphs import GlyphSet
@@ -195,16 +196,22 @@ class FloodmarkApp(App[None]):
 
     def action_export(self) -> None:
         """Write a playbook of the session so far; a word on the screen says where."""
-        if self.recorder is None:
-            self.main.toast("this session is not being recorded; of a recording: floodmark export SESSION", "warning")
+        recorded = self.bridge.session.recorded
+        if self.recorder is None and recorded is None:
+            self.main.toast("this session is not being recorded: no playbook can be made of it", "warning")
             return
-        self.main.toast("making a playbook of the session so far")
-        self.run_worker(self._export(self.recorder), group="export", exclusive=True, exit_on_error=False)
+        self.main.toast(f"making a playbook of {'the session so far' if recorded is None else 'the whole recording'}")
+        self.run_worker(self._export(), group="export", exclusive=True, exit_on_error=False)
 
-    async def _export(self, recorder: Recorder) -> None:
-        from tui.exporting import export_beside  # noqa: PLC0415 - seldom wanted
+    async def _export(self) -> None:
+        from tui.exporting import export_beside, export_recorded  # noqa: PLC0415 - seldom wanted
 
-        text, good = await export_beside(recorder)
+        recorded = self.bridge.session.recorded
+        if recorded is not None:
+            folder = self.sessions or sessions_root()
+            text, good = await export_recorded(recorded.path, recorded.start.session_id, folder)
+        elif self.recorder is not None:
+            text, good = await export_beside(self.recorder)
         self.main.toast(text, "information" if good else "error", seconds=NOTE_S)
 
     def action_leave(self) -> None:

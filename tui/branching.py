@@ -34,6 +34,8 @@ class Branching(ABC):
         """Another branch that is kept at the instant of this one, to be compared with it."""
         self.news: list[tuple[str, bool]] = []
         """What to say of a branch that has come about, and whether that is good."""
+        self.beside: Branch | None = None
+        """The branch that one which has just come about is to be compared with."""
         self._seen = {branches.current: Seen()}
 
     @abstractmethod
@@ -143,6 +145,7 @@ class Branching(ABC):
                 told = self.branches.arrive()
                 self._switched()
                 self.news.append((growing.words(told), True))
+                self.beside = growing.beside
         except FaultError as error:
             self.branches.give_up()
             self.news.append((f"no branch: {error}", False))

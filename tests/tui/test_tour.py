@@ -70,7 +70,7 @@ def test_the_past_counts_for_nothing_before_it_is_asked_for():
 
 
 def test_every_text_fits_a_small_terminal_and_names_keys_that_there_are():
-    known = {word for key in keymap.KEYS for word in key.shown.split()} | {"c", "g", "w"}
+    known = {word for key in keymap.KEYS for word in key.shown.split()} | {"c", "g", "s"}
     tour = Tour()
     for tour.at in range(len(STOPS)):
         assert len(tour.rows(WIDTH - 4)) <= 5
@@ -163,7 +163,7 @@ async def test_the_whole_tour_loses_a_record_and_finds_out_why(tmp_path, monkeyp
         assert "†" in driver.text()
         await driver.press("n")
         await arrive(driver, 8)
-        await driver.press("w")
+        await driver.press("s")
         await driver.app.workers.wait_for_complete()
         await arrive(driver, 9)
         assert isinstance(driver.app.screen, AutopsyScreen)

@@ -1,6 +1,7 @@
 """The keys of branches and bookmarks: acting in the past, undoing, and going from one branch to another."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from faults.action import Action
 from faults.fault import FaultError
@@ -9,6 +10,12 @@ from tui import glyphs
 from tui.keymap import key_of
 from tui.screens.times import Times
 from tui.viewmodel.bookmarks import Bookmark, Bookmarks
+
+if TYPE_CHECKING:
+    from tui.screens.autopsy import Onward
+
+LONG_S: Final = 8
+"""How long what is to be tried stands on the screen."""
 
 
 class Forking(Times):
@@ -52,6 +59,20 @@ class Forking(Times):
         self.bridge.compare(branch)
         self.app.push_screen(CompareScreen(self.look, self.bridge))
 
+    def go_onward(self, onward: "Onward") -> None:
+        """From an autopsy to the instant of a frame, to a branch from there on, or to one with something else set."""
+        change = onward.change
+        if change is not None:
+            self._branch(lambda: self.bridge.otherwise(change.name, change.settings))
+        elif not onward.branches:
+            self.go_to(onward.at_us)
+        else:
+            self.bridge.to_time(onward.at_us)
+            self._jumped()
+            self._branch(self.bridge.fork)
+            if onward.told:
+                self.toast(onward.told, seconds=LONG_S)
+
     def acted(self, action: Action) -> str:
         """Do what is asked, and say what came of it; why not, where it was refused. In the past a branch begins."""
         refused = ""
@@ -87,6 +108,9 @@ class Forking(Times):
             self.toast(text, "information" if good else "warning")
         self.bridge.news.clear()
         self._changed_over()
+        beside, self.bridge.beside = self.bridge.beside, None
+        if beside is not None:
+            self.compare(beside)
 
     def _branch(self, begin: Callable[[], str]) -> None:
         try:

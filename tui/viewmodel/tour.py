@@ -103,7 +103,7 @@ STOPS: Final = (
     ),
     Stop(
         "Who had them, who left, who took over: that is why they are gone. Ask what would have saved them.",
-        "w",
+        "s",
         lambda sight: sight.asked,
     ),
     Stop(
