@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -40,28 +41,29 @@ FAILED: Final = 70
 SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 
 
-def _faults() -> type[Provider]:
-    from tui.commands import FaultProvider  # noqa: PLC0415 - the palette is opened later, if ever
+def _later(module: str, name: str) -> Callable[[], type[Provider]]:
+    """A provider of the palette, read when that is opened, if ever."""
 
-    return FaultProvider
+    def load() -> type[Provider]:
+        found: type[Provider] = getattr(import_module(module), name)
+        return found
 
-
-def _keys() -> type[Provider]:
-    from tui.commands import KeyProvider  # noqa: PLC0415 - the palette is opened later, if ever
-
-    return KeyProvider
+    return load
 
 
-def _findings() -> type[Provider]:
-    from tui.commands import FindingProvider  # noqa: PLC0415 - the palette is opened later, if ever
-
-    return FindingProvider
-
-
-def _times() -> type[Provider]:
-    from tui.time_commands import TimeProvider  # noqa: PLC0415 - the palette is opened later, if ever
-
-    return TimeProvider
+PROVIDERS: Final = (
+    ("tui.palette.useful", "UsefulProvider"),
+    ("tui.commands", "FaultProvider"),
+    ("tui.commands", "KeyProvider"),
+    ("tui.commands", "FindingProvider"),
+    ("tui.time_commands", "TimeProvider"),
+    ("tui.palette.places", "GoProvider"),
+    ("tui.palette.places", "ViolationProvider"),
+    ("tui.palette.playbooks", "PlaybookProvider"),
+    ("tui.palette.settings", "SettingsProvider"),
+    ("tui.palette.views", "ViewProvider"),
+)
+"""Module and class of each."""
 
 
 class FloodmarkApp(App[None]):
@@ -71,7 +73,7 @@ class FloodmarkApp(App[None]):
     TITLE = "floodmark"
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING = "ctrl+p"
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_faults, _keys, _findings, _times}
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_later(*each) for each in PROVIDERS}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+p", "command_palette", "commands", id="palette", show=False, priority=True),
         Binding("ctrl+q", "leave", "quit", id="quit", show=False, priority=True),

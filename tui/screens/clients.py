@@ -45,6 +45,14 @@ class ClientsScreen(ModeScreen):
         self._first = min(self._first, client_table.last_window(rows, height))
         self._table.show(client_table.window(rows, self._first, height))
 
+    def point_at(self, name: str) -> None:
+        """Bring a client into sight, its line the first."""
+        bridge = self.bridge
+        summed = summed_up(bridge.session.client_books, bridge.view)
+        rows = client_table.build(summed, bridge.view, bridge.rates, max(20, self.app.size.width - 2))
+        self._first = next((at for at, row in enumerate(rows) if client_table.is_of(row, name)), 0)
+        self.present()
+
     def action_move(self, lines: int) -> None:
         """Scroll."""
         self._first = max(0, self._first + lines)

@@ -16,10 +16,14 @@ class Commanded(Forking):
 
     def action_command(self) -> None:
         """Open the line of commands."""
+        self.open_command()
+
+    def open_command(self, text: str = "", back: int = 0) -> None:
+        """Open it with something typed already, the cursor so many characters before its end."""
         from tui.screens.command import CommandScreen  # noqa: PLC0415 - first paint does without it
 
         if not self.toosmall.display and self.bridge.view.brokers:
-            self.app.push_screen(CommandScreen(self.look, self))
+            self.app.push_screen(CommandScreen(self.look, self, text, back))
 
     def place(self) -> Place:
         """What a line can speak of now."""

@@ -7,6 +7,7 @@ from textual.message import Message
 from faults.fault import FaultError
 from tui.screens.live import LiveScreen
 from tui.screens.pages import Pages
+from tui.viewmodel.bookmarks import Bookmark, Bookmarks
 from tui.widgets.lanes import Lanes
 from tui.widgets.matrix import Matrix
 
@@ -25,6 +26,7 @@ class Times(Pages):
 
     matrix: Matrix
     lanes: Lanes
+    bookmarks: Bookmarks
 
     # -- on ---------------------------------------------------------------------------------------------------------
 
@@ -97,9 +99,18 @@ class Times(Pages):
 
         if not self.toosmall.display:
             session = self.bridge.session
-            self.app.push_screen(
-                GotoScreen(self.look, session.timeline.first_us, lambda: session.present_us), self.go_to
-            )
+            marks = tuple(self.bookmarks)
+            page = GotoScreen(self.look, session.timeline.first_us, lambda: session.present_us, marks)
+            self.app.push_screen(page, self._gone)
+
+    def _gone(self, chosen: int | Bookmark | None) -> None:
+        if isinstance(chosen, Bookmark):
+            self.go_to_bookmark(chosen)
+        else:
+            self.go_to(chosen)
+
+    def go_to_bookmark(self, mark: Bookmark) -> None:
+        """Show that instant of that branch."""
 
     def go_to(self, at_us: int | None) -> None:
         """Show a time; None shows what is shown."""

@@ -71,6 +71,12 @@ def window(rows: Sequence[SideRow], first: int, height: int) -> tuple[SideRow, .
     return tuple(shown)
 
 
+def is_of(row: SideRow, name: str) -> bool:
+    """Whether it is the first row of a client; long names are cut."""
+    told = row.pieces[1] if len(row.pieces) > 1 else ("", "")
+    return told[1] == "strong" and bool(told[0].strip()) and name.startswith(told[0].strip())
+
+
 def last_window(rows: Sequence[SideRow], height: int) -> int:
     """The first row of the last window."""
     return max(0, len(rows) - height)
