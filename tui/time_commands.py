@@ -5,7 +5,7 @@ from typing import Final
 
 from textual.command import Hit, Hits, Provider
 
-from tui.palette.offers import main_of
+from tui.palette.offers import FIRST, main_of
 from tui.screens.main import MainScreen
 from tui.viewmodel.instant import InstantError, instant_us
 from tui.viewmodel.words import clock
@@ -23,7 +23,7 @@ class TimeProvider(Provider):
             return
         at_us = self._typed(screen, query)
         if at_us >= 0:
-            yield Hit(1.0, f"{GO}{clock(at_us)}", lambda: screen.go_to(at_us), help="show this instant")
+            yield Hit(FIRST, f"{GO}{clock(at_us)}", lambda: screen.go_to(at_us), help="show this instant")
         matcher = self.matcher(query)
         for mark in screen.bookmarks:
             words = f"{GO}{mark.words}"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from textual.command import Hit, Hits, Provider
 from textual.screen import Screen
@@ -14,6 +14,8 @@ from tui.screens.mode import ModeScreen
 MOST_OFFERS: Final = 4_000
 """More are not looked through with every letter."""
 MOST_HITS: Final = 40
+FIRST: Final = 100.0
+"""What is worth more than any match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,9 @@ def main_of(screen: Screen[Any]) -> MainScreen | None:
 class Offers(Provider):
     """Those whose words match, the best first; a provider of these adds :meth:`offers`."""
 
+    WORTH: ClassVar[float] = 0.5
+    """What a match is worth beside one among faults and keys, which are what people look for most."""
+
     def offers(self, main: MainScreen) -> Iterable[Offer]:
         """Everything that there is."""
         del main
@@ -50,9 +55,9 @@ class Offers(Provider):
         if main is None:
             return
         for offer in self.answers(main, query):
-            yield Hit(1.0, offer.words, offer.run, help=offer.about)
+            yield Hit(FIRST, offer.words, offer.run, help=offer.about)
         matcher = self.matcher(query)
         found = [(matcher.match(each.words), each) for each in islice(self.offers(main), MOST_OFFERS)]
         found = sorted([pair for pair in found if pair[0] > 0], key=lambda pair: -pair[0])
         for score, offer in found[:MOST_HITS]:
-            yield Hit(score, matcher.highlight(offer.words), offer.run, help=offer.about)
+            yield Hit(score * self.WORTH, matcher.highlight(offer.words), offer.run, help=offer.about)

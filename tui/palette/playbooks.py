@@ -1,5 +1,6 @@
 """Playbooks of the library, to be started in place of the session on the screen."""
 
+import asyncio
 from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
 class PlaybookProvider(Offers):
     """By name, title and tags; those that are stepped by hand have no time to play."""
+
+    async def startup(self) -> None:
+        """Read their heads, which takes half a second the first time, while somebody types."""
+        await asyncio.to_thread(shelf)
 
     def offers(self, main: MainScreen) -> Iterable[Offer]:
         """The whole shelf."""
