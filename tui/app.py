@@ -18,7 +18,7 @@ from playbooks.layout import sessions_root
 from playbooks.recorder import Recorder
 from tui.bridge import SimBridge
 from tui.glyphs import GlyphSet
-from tui.keymap import key_of
+from tui.keymap import key_of, word_of
 from tui.screens.live import LiveScreen
 from tui.screens.main import MainScreen
 from tui.screens.times import Wake
@@ -229,7 +229,8 @@ class FloodmarkApp(App[None]):
     def action_tour(self) -> None:
         """Leave the tour, or go on with it."""
         if self.guide is None:
-            self.main.toast("this is not the tour: t on the welcome page, or tour among the playbooks (P)", "warning")
+            where = f"tour among the playbooks ({word_of('playbooks', self.main.keys)})"
+            self.main.toast(f"this is not the tour: t on the welcome page, or {where}", "warning")
         elif told := self.guide.toggle():
             self.main.toast(told)
 
@@ -240,7 +241,7 @@ class FloodmarkApp(App[None]):
 
     def action_hint(self) -> None:
         """Ctrl+c is for copying in many terminals; it does not kill a session."""
-        self.main.toast(f"{key_of('quit', self.main.keys).replace('^', 'ctrl+')} quits and seals the session")
+        self.main.toast(f"{word_of('quit', self.main.keys)} quits and seals the session")
 
     async def _drive(self) -> None:
         """Frames, as the bridge asks for them."""

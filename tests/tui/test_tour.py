@@ -75,7 +75,7 @@ def test_every_text_fits_a_small_terminal_and_names_keys_that_there_are():
     for tour.at in range(len(STOPS)):
         assert len(tour.rows(WIDTH - 4)) <= 5
     for stop in STOPS:
-        named = [word for word in stop.keys.replace(",", "").replace(";", "").split() if len(word) == 1]
+        named = [word for word in tour.told(stop.keys).replace(",", "").replace(";", "").split() if len(word) == 1]
         assert set(named) <= known
 
 

@@ -7,7 +7,7 @@ from faults.action import Action
 from faults.fault import FaultError
 from playbooks.branches import Branch
 from tui import glyphs
-from tui.keymap import key_of
+from tui.keymap import key_of, word_of
 from tui.screens.times import Times
 from tui.viewmodel.bookmarks import Bookmark, Bookmarks
 
@@ -136,14 +136,15 @@ class Forking(Times):
         """Remember this instant."""
         mark = Bookmark(self.bridge.view.now_us, self.bridge.branches.current.letter)
         new = self.bookmarks.put(mark)
-        self.toast(f"bookmark {mark.words}; ctrl+b: all of them" if new else f"there is a bookmark at {mark.words}")
+        listed = f"bookmark {mark.words}; {word_of('bookmarks', self.keys)}: all of them"
+        self.toast(listed if new else f"there is a bookmark at {mark.words}")
 
     def action_bookmarks(self) -> None:
         """The list of bookmarks."""
         from tui.screens.bookmarks import BookmarksScreen  # noqa: PLC0415 - first paint does without it
 
         if not self.toosmall.display:
-            self.app.push_screen(BookmarksScreen(self.look, self.bookmarks, self.go_to_bookmark))
+            self.app.push_screen(BookmarksScreen(self.look, self.bookmarks, self.go_to_bookmark, self.keys))
 
     def go_to_bookmark(self, mark: Bookmark) -> None:
         """Show that instant of that branch."""

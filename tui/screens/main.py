@@ -13,7 +13,7 @@ from faults.operations import OPERATIONS, Operation
 from playbooks.wording import words
 from tui import glyphs
 from tui.bridge import SimBridge
-from tui.keymap import Key, bindings
+from tui.keymap import Key, bindings, key_of
 from tui.paint import panes as paint
 from tui.screens.injecting import Injecting
 from tui.theme import Look
@@ -68,7 +68,7 @@ class MainScreen(Injecting):
 
     def compose(self) -> ComposeResult:
         """All panes; :meth:`share_out` puts them in their places."""
-        look = self.look
+        look, more = self.look, key_of("mode_timeline", self.keys)
         yield self.status
         yield Pane(self.matrix, look, title=f"Partitions {glyphs.TIMES} brokers", id="matrix-pane")
         yield Pane(self.clients, look, title="Producers & groups", id="clients-pane")
@@ -77,7 +77,7 @@ class MainScreen(Injecting):
         yield Pane(self.control, look, title="Control plane", id="control-pane")
         yield Pane(self.lanes, look, title="Log", id="lanes-pane")
         yield Pane(self.feed, look, title="Events", id="feed-pane")
-        yield Pane(self.timeline, look, title=f"Timeline {glyphs.NOTHING} 4: more of it", id="timeline-pane")
+        yield Pane(self.timeline, look, title=f"Timeline {glyphs.NOTHING} {more}: more of it", id="timeline-pane")
         yield KeyBar(look, self.keys)
         yield Pane(self.whichkey, look, title="", id="whichkey-pane")
         yield Pane(self.operations, look, title="", id="operations-pane")
@@ -136,13 +136,13 @@ class MainScreen(Injecting):
         if view.partitions and view.brokers:
             ordered = (*view.partitions[partition:], *view.partitions[:partition])
             self.lanes.present(view, ordered, view.brokers[broker].id, bridge.session.cluster.log_view)
-        scrolled = f"from {self.lanes.start} {glyphs.NOTHING} end: follow the tail"
+        scrolled = f"from {self.lanes.start} {glyphs.NOTHING} {key_of('log_tail', self.keys)}: follow the tail"
         legend = LANES_LEGEND if self.lanes.start is None else scrolled
         self.query_one("#lanes-pane", Pane).caption(self.lanes.title or "Log", legend)
         self.feed.show(bridge.feed.lines(self.feed.size.height, self.feed.size.width))
         if self.clients.size.width:
             self.clients.show(side.clients(view, bridge.rates, bridge.session.client_books))
-            self.faults.show(side.faults(view, self.faults.size.height, bridge.queued))
+            self.faults.show(side.faults(view, self.faults.size.height, bridge.queued, key_of("fault", self.keys)))
             self.replica.show(side.replica(view, partition, broker))
         if self.control.size.width:
             self.control.show(control.rows(view))

@@ -5,6 +5,7 @@ from typing import Any, Final
 from textual.message import Message
 
 from faults.fault import FaultError
+from tui.keymap import word_of
 from tui.screens.live import LiveScreen
 from tui.screens.pages import Pages
 from tui.viewmodel.bookmarks import Bookmark, Bookmarks
@@ -12,7 +13,7 @@ from tui.widgets.lanes import Lanes
 from tui.widgets.matrix import Matrix
 
 SECOND_US: Final = 1_000_000
-PAST: Final = "this is the past: acting here begins a branch; space plays it on, backspace: back to the present"
+PAST: Final = "this is the past: acting here begins a branch; {pause} plays it on, {present}: back to the present"
 BEGINNING: Final = "this is the beginning: there is nothing before it"
 PRESENT: Final = "this is the present already"
 
@@ -122,7 +123,7 @@ class Times(Pages):
         if jump() is False:
             self.toast(failed)
         elif self.bridge.session.in_past and not was_past:
-            self.toast(PAST)
+            self.toast(PAST.format(pause=word_of("pause", self.keys), present=word_of("present", self.keys)))
         self._jumped()
 
     def _jumped(self) -> None:

@@ -36,10 +36,12 @@ def clients(view: ClusterView, rates: dict[str, float], books: ClientBooks) -> t
     return tuple(rows) or (SideRow((("no producers and no groups", "quiet"),)),)
 
 
-def faults(view: ClusterView, most: int = 1000, queued: Sequence[Action] = ()) -> tuple[SideRow, ...]:
+def faults(
+    view: ClusterView, most: int = 1000, queued: Sequence[Action] = (), key: str = "f"
+) -> tuple[SideRow, ...]:  # fmt: skip
     """What waits for time to go on, active faults with the time left, then operations with their age, newest first.
 
-    In ``most`` lines; an empty board says how to fill it.
+    In ``most`` lines; an empty board says by which ``key`` to fill it.
     """
     rows = [
         SideRow(((f"{glyphs.PAUSED} ", "calm"), (words(action).partition(" ")[2], "text")), (" waits", "calm"))
@@ -66,7 +68,7 @@ def faults(view: ClusterView, most: int = 1000, queued: Sequence[Action] = ()) -
     if len(rows) > most > 0:
         hidden = len(rows) - most + 1
         rows[most - 1 :] = [SideRow(((f"and {hidden} more", "quiet"),))]
-    return tuple(rows) or (SideRow((("no faults active, press ", "quiet"), ("f", "key"))),)
+    return tuple(rows) or (SideRow((("no faults active, press ", "quiet"), (key, "key"))),)
 
 
 def replica(view: ClusterView, partition: int, broker: int) -> tuple[SideRow, ...]:
