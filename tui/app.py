@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.command import Provider
@@ -18,12 +19,14 @@ from playbooks.layout import sessions_root
 from playbooks.recorder import Recorder
 from tui.bridge import SimBridge
 from tui.glyphs import GlyphSet
+from tui.hinting import Hinting
 from tui.keymap import key_of, word_of
 from tui.screens.live import LiveScreen
 from tui.screens.main import MainScreen
 from tui.screens.times import Wake
 from tui.settings.remapping import remapped
 from tui.settings.schema import Settings
+from tui.settings.seen_words import SeenWords
 from tui.theme import Look, ThemeName, textual_name, textual_themes
 from tui.widgets.linegrid import LineGrid
 from tui.widgets.panes import Pane
@@ -94,11 +97,13 @@ class FloodmarkApp(App[None]):
         keep_errors: bool = False,
         notes: Sequence[str] = (),
         recorder: Recorder | None = None,
+        seen: SeenWords | None = None,
     ) -> None:
         """``keep_errors``: leave with :data:`FAILED` and the error in :attr:`failure`, instead of printing it.
 
         ``settings`` are the user's, of which the keys count here: what else they say was chosen between by then.
-        ``notes`` are told at the beginning; ``recorder`` is the one that writes the session down.
+        ``notes`` are told at the beginning; ``recorder`` is the one that writes the session down. ``seen`` are the
+        words that were explained before; without it none is.
         """
         # Without colour the terminal's own two colours are all there is; Textual's grey stand-in is still a colour.
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
@@ -115,6 +120,8 @@ class FloodmarkApp(App[None]):
         self.frames = 0
         """Frames painted."""
         self.recorder = recorder
+        self.hinting = Hinting(self, seen) if seen is not None else None
+        """Explains words."""
         self._notes = tuple(notes)
         self._end_told = False
         self._keep_errors = keep_errors
@@ -191,6 +198,11 @@ class FloodmarkApp(App[None]):
         if self.guide is not None:
             self.guide.look()
         return done.delay
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """A word may be rested on."""
+        if self.hinting is not None:
+            self.hinting.moved(event.screen_x, event.screen_y)
 
     def on_wake(self, _message: Wake) -> None:
         """A key may have set things going again."""

@@ -20,6 +20,7 @@ from tui.glyphs import choose as choose_glyphs
 from tui.program import Asked, perform
 from tui.settings.reading import read_settings
 from tui.settings.schema import THEMES, Settings
+from tui.settings.seen_words import SeenWords
 from tui.viewmodel.words import SPEEDS
 from tui.wish import PLAYBOOK, SESSION, Left, Wish
 
@@ -112,6 +113,7 @@ def make_app(session: Session, screen: ScreenChoice, branches: Branches | None =
     return FloodmarkApp(
         bridge, playbook=session.playbook.name, seed=session.cluster.seed, glyphs=screen.glyphs, theme=screen.theme,
         settings=screen.settings, keep_errors=True, recorder=session.recorder, notes=screen.notes,
+        seen=SeenWords(),
     )  # fmt: skip
 
 

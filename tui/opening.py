@@ -16,6 +16,7 @@ from tui.cli.crash import keep
 from tui.farewell import let_go, seal_all
 from tui.launch import ScreenChoice, UnusableError, check, frame_s
 from tui.program import Asked, perform
+from tui.settings.seen_words import SeenWords
 from tui.viewmodel.words import duration
 from tui.wish import SESSION, Left, Wish
 
@@ -95,6 +96,7 @@ def make_app(
     return FloodmarkApp(
         bridge, playbook=recorded.start.playbook, seed=recorded.start.seed, glyphs=screen.glyphs,
         theme=screen.theme, settings=screen.settings, keep_errors=True, notes=(*recorded.notes, *screen.notes),
+        seen=SeenWords(),
     )  # fmt: skip
 
 

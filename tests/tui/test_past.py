@@ -15,7 +15,7 @@ from tui.screens.ask import AskScreen
 from tui.screens.clients import ClientsScreen
 from tui.screens.goto import GotoScreen
 from tui.screens.record import RecordScreen
-from tui.screens.times import BEGINNING, PAST, PAST_RECORDED, PRESENT
+from tui.screens.times import BEGINNING, PAST, PRESENT
 from tui.viewmodel.instant import InstantError, instant_us
 
 SECOND = 1_000_000
@@ -58,7 +58,7 @@ async def test_an_event_back_and_on_again(stage, size):
         assert driver.bridge.session.cluster.executed == present - 2
         assert "PAST 00:0" in top(driver)
         assert "of 00:05.0" in top(driver)
-        past = PAST if driver.bridge.session.recorded is None else PAST_RECORDED
+        past = PAST.format(pause="space", present="backspace")
         assert driver.toasts()[-1] == past
         assert driver.toasts().count(past) == 1
         await driver.press(".")

@@ -17,7 +17,7 @@ from tui.keymap import Key, bindings, key_of
 from tui.paint import panes as paint
 from tui.screens.injecting import Injecting
 from tui.theme import Look
-from tui.viewmodel import control, side, status
+from tui.viewmodel import control, hint_words, side, status
 from tui.viewmodel.fault_sheet import Room
 from tui.viewmodel.layout import SMALLEST, plan
 from tui.widgets.lanes import Lanes
@@ -178,6 +178,9 @@ class MainScreen(Injecting):
     def action_move(self, partitions: int, brokers: int) -> None:
         """Move the cursor."""
         self.matrix.move(partitions, brokers)
+        hinting, view = getattr(self.app, "hinting", None), self.bridge.view
+        if hinting is not None and self.partition is not None and view.brokers:
+            hinting.looked_at(hint_words.word_of(self.partition, view.brokers[self.matrix.cursor[1]].id))
 
     def on_matrix_moved(self) -> None:
         """Another partition's log follows its tail; everything about the cursor changes."""

@@ -45,6 +45,7 @@ OPTIONS: Final = (
     Option("glyphs", "Glyphs; auto is ASCII where the terminal cannot show the others.", "auto", GLYPHS),
     Option("speed", "Virtual seconds per second at the start.", 1.0),
     Option("autopause", "Whether to pause where the first acknowledged record goes missing.", False),
+    Option("hints", "Whether a word of Kafka is explained where you first rest on it, once.", True),
 )
 """Everything in ``[screen]``."""
 
@@ -64,6 +65,7 @@ class Settings:
     autopause: bool = False
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Id of an action → the keys that it has instead of its own, as Textual names them."""
+    hints: bool = True
 
     def value(self, name: str) -> Value:
         """The value of one of :data:`OPTIONS`."""
