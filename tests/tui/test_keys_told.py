@@ -10,7 +10,7 @@ from tui.frameclock import StepClock
 from tui.keymap import KEYS, word_of
 from tui.settings.remapping import remapped
 from tui.settings.schema import Settings
-from tui.viewmodel.side import faults
+from tui.viewmodel.side import UNREAD, faults, replica
 from tui.viewmodel.tour import STOPS, Tour
 
 OTHER = {
@@ -69,3 +69,17 @@ def test_every_stop_of_the_tour_does():
 
 def test_the_pane_of_faults_does():
     assert faults(fake_views.view(), key="f7")[0].pieces[1] == ("f7", "key")
+
+
+def test_a_topic_that_nobody_reads_says_so():
+    view = fake_views.view()
+    rows = [piece for row in replica(view, 0, 0) for piece, _role in row.pieces]
+    assert UNREAD not in rows
+    rows = [piece for row in replica(fake_views.view(groups=()), 0, 0) for piece, _role in row.pieces]
+    assert UNREAD in rows
+
+
+async def test_a_list_of_one_branch_says_how_others_begin():
+    async with remapped_app() as driver:
+        await driver.press("b")
+        assert "only main so far: w begins a branch, and so does u or acting in the past" in driver.text()

@@ -44,7 +44,7 @@ class Forking(Times):
         from tui.screens.branches import BranchesScreen  # noqa: PLC0415 - first paint does without it
 
         if not self.toosmall.display:
-            self.app.push_screen(BranchesScreen(self.look, self.bridge, self.switch, self.compare))
+            self.app.push_screen(BranchesScreen(self.look, self.bridge, self.switch, self.compare, self.keys))
 
     def switch(self, branch: Branch) -> None:
         """Change over to another branch."""

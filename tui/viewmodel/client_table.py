@@ -13,7 +13,7 @@ from playbooks.client_summary import (
     transaction_words,
 )
 from tui import glyphs
-from tui.viewmodel.side import SideRow
+from tui.viewmodel.side import NO_CLIENTS, SideRow
 from tui.viewmodel.words import acks, count, duration
 
 Piece = tuple[str, str]
@@ -59,7 +59,7 @@ def build(clients: Clients, view: ClusterView, rates: dict[str, float], width: i
         views = {each.name: each for each in view.groups}
         for group in clients.groups:
             rows += _group(group, views.get(group.name), rates.get(group.name), columns)
-    return tuple(rows) or (SideRow((("no producers and no groups", "quiet"),)),)
+    return tuple(rows) or (SideRow(((NO_CLIENTS, "quiet"),)),)
 
 
 def window(rows: Sequence[SideRow], first: int, height: int) -> tuple[SideRow, ...]:

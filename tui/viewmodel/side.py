@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from cluster_model.clients.dead_letters import SUFFIX
 from cluster_model.views import BrokerState, BrokerView, ClusterView, GroupView, PartitionView, ProducerView
@@ -12,6 +13,9 @@ from tui import glyphs
 from tui.viewmodel.beliefs import beliefs, conditions
 from tui.viewmodel.matrix import BROKER_STATUS, STATUS
 from tui.viewmodel.words import acks, count, duration, parameters
+
+NO_CLIENTS: Final = "no producers and no groups: the playbook of this session has none"
+UNREAD: Final = "no group reads this topic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,7 @@ def clients(view: ClusterView, rates: dict[str, float], books: ClientBooks) -> t
     for group in view.groups:
         members = [states.get(name, "up") for name, _partitions in group.assignment]
         rows += _group(group, members, rates.get(group.name), books.groups.get(group.name))
-    return tuple(rows) or (SideRow((("no producers and no groups", "quiet"),)),)
+    return tuple(rows) or (SideRow(((NO_CLIENTS, "quiet"),)),)
 
 
 def faults(
@@ -85,7 +89,8 @@ def replica(view: ClusterView, partition: int, broker: int) -> tuple[SideRow, ..
     rows = [SideRow(pieces, (f" leads {node.leads}", "quiet"))]
     held = next((each for each in home.replicas if each.broker == node.id), None)
     if held is None:
-        return (*rows, SideRow(((f"no replica of {home.name}", "quiet"),), _epochs(home)), *_special(home))
+        absent = SideRow(((f"no replica of {home.name}", "quiet"),), _epochs(home))
+        return (*rows, absent, *_special(home), *_unread(view, home))
     glyph, role = STATUS[held.status]
     word = held.status.replace("_", "-")
     epochs = " ".join(f"{epoch}@{start}" for epoch, start in held.epochs[-4:]) or "none"
@@ -98,13 +103,21 @@ def replica(view: ClusterView, partition: int, broker: int) -> tuple[SideRow, ..
         SideRow((("epochs ", "quiet"), (epochs, "text"))),
     ]
     if node.state == "down":
-        return (*rows, SideRow((("what it believed died with it", "quiet"),)), *_special(home))
+        gone = SideRow((("what it believed died with it", "quiet"),))
+        return (*rows, gone, *_special(home), *_unread(view, home))
     wrong = held.broker in home.leaders and held.broker != home.leader
     belief = [("believes leader ", "quiet"), (f"{believed} epoch {held.believed_epoch}", "alarm" if wrong else "text")]
     if held.believed_isr:
         belief += [(" ISR ", "quiet"), (",".join(map(str, held.believed_isr)), "text")]
     rows.append(SideRow(tuple(belief)))
-    return (*rows, *_other_controller(view, node), *_special(home))
+    return (*rows, *_other_controller(view, node), *_special(home), *_unread(view, home))
+
+
+def _unread(view: ClusterView, home: PartitionView) -> list[SideRow]:
+    """Kafka's own topics are not meant to be read by groups."""
+    topic = home.name.rpartition("-")[0]
+    read = home.internal or any(topic in group.topics for group in view.groups)
+    return [] if read else [SideRow(((UNREAD, "quiet"),))]
 
 
 def _other_controller(view: ClusterView, node: BrokerView) -> list[SideRow]:
