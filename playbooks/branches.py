@@ -1,21 +1,26 @@
-"""Branches of a live session: others that went exactly as it did up to an instant, and go other ways from there.
+"""Branches of a session: others that went exactly as it did up to an instant, and go other ways from there.
 
-The past of a session cannot be changed, so who acts there gets a session of its own. It is grown by running from the
-beginning what the old one ran, its operator's actions included: nothing is shared between the two, each has its own
-recording, and each replays by itself. The old one stands still meanwhile, is not changed, and can be gone back to.
+The past of a session cannot be changed, nor can a recording, so who acts there gets a live session of its own. It is
+grown by running from the beginning what the old one ran, its operator's actions included: nothing is shared between
+the two, each has its own recording, and each replays by itself. The old one stands still meanwhile, is not changed, and
+can be gone back to.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from cluster_model.errors import ModelError
 from faults.action import Action
 from faults.fault import FaultError
 from playbooks.layout import Origin
+from playbooks.loader import PlaybookError
 from playbooks.looking_back import LookingBack
+from playbooks.model import Playbook
+from playbooks.otherwise import Otherwise, playbook_with
 from playbooks.recorder import Recorder, RecordingError
 from playbooks.reopening import Reopened
 from playbooks.session import SETTLE, TAKE_OVER, Session
+from playbooks.settings import SettingError
 from playbooks.timeline import BUDGET, Deed, Place, place_of, stand
 from playbooks.wording import words
 
@@ -83,8 +88,16 @@ class Growing:
         self.branch = branch
         self.then = then
         """What the operator does in it first of all."""
+        self.until_us = place.at_us
+        """When it arrives."""
+        self.beside: Branch | None = None
+        """What it is to be compared with."""
         self._place = place
         self._left = list(deeds)
+
+    def words(self, told: str) -> str:
+        """What to say when it has come; ``told`` is what came of what was done first of all."""
+        return f"branch {self.branch.letter} begins here{f': {told}' if told else ''}"
 
     @property
     def percent(self) -> int:
@@ -136,13 +149,13 @@ class Growing:
 class Branches:
     """A session with all that branched off it. One of them is looked at; the others stand still."""
 
-    def __init__(self, session: Session | Reopened) -> None:
-        """Of a recording there are no branches."""
-        self._recorded = isinstance(session, Reopened)
+    def __init__(self, session: Session | Reopened, beside: Recorder | None = None) -> None:
+        """``beside`` is for a recording: the recorders of its branches are made from it; without it there are none."""
+        self._beside = beside
         self._all = [Branch(MAIN, LookingBack(session))]
         self.current = self._all[0]
         """The one that is looked at."""
-        self.growing: Growing | None = None
+        self.growing: Growing | Otherwise | None = None
         """The one that is on its way, to be brought on by :meth:`Growing.on` and taken by :meth:`arrive`."""
 
     def __iter__(self) -> Iterator[Branch]:
@@ -197,24 +210,47 @@ class Branches:
         self.switch(self.current.undoes)
         return self.current
 
-    def _grow(self, place: Place, deeds: tuple[Deed, ...], began: str, then: Action | None) -> Growing:
+    def otherwise(self, name: str, settings: Mapping[str, str]) -> Otherwise:
+        """Begin a branch with settings that are other ones from the very beginning, up to the instant looked at.
+
+        ``name`` says in a few words what is other, ``settings`` are paths and values as ``--set`` takes them.
+
+        Raises:
+            BranchError: there can be none.
+        """
         self._check()
-        old, letter = self.current, LETTERS[len(self._all) - 1]
-        recorder = old.recorder
-        if recorder is not None:
-            recorder = recorder.of_branch(Origin(letter, recorder.session_id, place.at_us))
+        old = self.current
         try:
-            session = _another(old.live, recorder)
-        except (ModelError, RecordingError) as error:
-            raise BranchError(str(error)) from None
-        branch = Branch(letter, LookingBack(session), old, place, began)
-        self.growing = Growing(branch, place, deeds, then)
+            playbook = playbook_with(old.live.playbook, settings)
+        except (PlaybookError, SettingError) as error:
+            raise BranchError(f"{name}: {' '.join(str(error).split())}") from None
+        first = Place(old.session.timeline.first_us, 0, 0, "steps", -1)
+        branch = self._begin(first, name, playbook)
+        self.growing = Otherwise(branch, *old.so_far(), old.session.instant)
         self._share_memory()
         return self.growing
 
+    def _grow(self, place: Place, deeds: tuple[Deed, ...], began: str, then: Action | None) -> Growing:
+        self._check()
+        self.current.session.check_branch()
+        self.growing = growing = Growing(self._begin(place, began), place, deeds, then)
+        self._share_memory()
+        return growing
+
+    def _begin(self, place: Place, began: str, playbook: Playbook | None = None) -> Branch:
+        """A branch at its beginning, which is to leave the one looked at in that place."""
+        old, letter = self.current, LETTERS[len(self._all) - 1]
+        recorder, recorded = old.recorder or self._beside, old.session.recorded
+        if recorder is not None:
+            parent = recorded.start.session_id if recorded is not None else recorder.session_id
+            recorder = recorder.of_branch(Origin(letter, parent, place.at_us))
+        try:
+            session = _another(old.live, recorder, playbook, goes_on=recorded is not None)
+        except (ModelError, RecordingError) as error:
+            raise BranchError(str(error)) from None
+        return Branch(letter, LookingBack(session), old, place, began)
+
     def _check(self) -> None:
-        if self._recorded:
-            raise BranchError("this is a recording, which is looked at only: branches begin in a live session")
         if self.growing is not None:
             raise BranchError(f"branch {self.growing.branch.letter} is on its way: one at a time")
         if len(self._all) > len(LETTERS):
@@ -275,9 +311,9 @@ def _done(deed: Deed) -> str:
     return _told(deed).removeprefix("inject ")
 
 
-def _another(session: Session, recorder: Recorder | None) -> Session:
-    """One that begins as this one began."""
+def _another(session: Session, recorder: Recorder | None, playbook: Playbook | None, *, goes_on: bool) -> Session:
+    """One that begins as this one began; ``goes_on``: a live one, whatever this one was."""
     return Session.start(
-        session.playbook, seed=session.cluster.seed, recorder=recorder, until_us=session.until_us,
-        open_ended=session.open_ended,
+        playbook or session.playbook, seed=session.cluster.seed, recorder=recorder,
+        until_us=-1 if goes_on else session.until_us, open_ended=goes_on or session.open_ended,
     )  # fmt: skip

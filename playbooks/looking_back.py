@@ -2,7 +2,7 @@
 
 Looking back is looking only. The session stands still meanwhile, and nothing of it or of its recording changes; what
 is shown of the past is a twin (:mod:`playbooks.timeline`), which runs on through what happened until it has come to
-the present. Who wants to act there begins a branch (:mod:`playbooks.branches`).
+the present. Who wants to act there, or in a recording, begins a branch (:mod:`playbooks.branches`).
 """
 
 from typing import Final
@@ -58,6 +58,16 @@ class LookingBack:
         return self._past or self.timeline.session
 
     @property
+    def stays_as_it_is(self) -> bool:
+        """Whether nothing can be done here but begin a branch: in the past, and in a recording."""
+        return self.in_past or self.recorded is not None
+
+    def check_branch(self) -> None:
+        """Whether a branch can begin here. Raises :class:`FaultError` with the reason where none can."""
+        if isinstance(self._present, Reopened):
+            self._present.check_branch(self.instant)
+
+    @property
     def client_books(self) -> ClientBooks:
         """What the clients had seen by then."""
         return (self._past or self._present).client_books
@@ -86,7 +96,7 @@ class LookingBack:
     def take_over(self) -> str:
         """Drop what is left of the playbook's steps, now. Raises :class:`FaultError` as :meth:`act` does."""
         if self.recorded is not None:
-            raise FaultError("this is a recording: its steps went as they went")
+            raise FaultError("this is a recording, whose steps went as they went: begin a branch to take over there")
         if self._past is not None:
             raise FaultError("this is the past, where the steps went as they went: take over in the present")
         return self.timeline.take_over()

@@ -6,10 +6,12 @@ from faults.action import Action
 from faults.board import FaultBoard
 from faults.fault import FaultError
 from playbooks.client_books import ClientBooks
+from playbooks.problems import counted
 from playbooks.reading_sessions import Recorded, RecordedAction, SessionError
 from playbooks.replay import ReplayMismatchError, begin
 from playbooks.session import Session
 from playbooks.timeline import Timeline
+from playbooks.units import duration_text
 
 
 class Reopened:
@@ -54,6 +56,23 @@ class Reopened:
         """What the clients saw so far."""
         return self._session.client_books
 
+    def check_branch(self, instant: Session) -> None:
+        """Whether a branch can leave it at an instant that it has come to.
+
+        Raises:
+            FaultError: none can, the message says why.
+        """
+        sure = self._comparison.compared
+        if self.difference and instant.cluster.trace.count > sure:
+            raise FaultError(
+                f"the rerun differs from the recording after the first {counted(sure, 'event')}, so this is another"
+                " session: branches leave it before that"
+            )
+        if instant.phase != "steps":
+            what = "settles" if instant.phase == "settling" else "has ended, and settled"
+            since = f"{what} since {duration_text(instant.settles_us)}" if instant.settles_us >= 0 else "has ended"
+            raise FaultError(f"it {since}: branches leave it before that")
+
     def drain(self) -> list[Event]:
         """Trace events since the last call, in order."""
         fresh = self._fresh.copy()
@@ -83,8 +102,9 @@ class Reopened:
             self.over = True
         elif self._left and self._stands(self._left[0]):
             action = self._left.pop(0)
-            self.timeline.note(action.verb, action.action())
-            self._comparison.repeat(action)
+            noted = self.timeline.note(action.verb, action.action())
+            if not self._comparison.repeat(action) and noted:
+                self.timeline.note_refused()
             return True
         elif not self._left:
             self._on(until_us, max_events)

@@ -1,7 +1,5 @@
 """Bringing a rerun of a session to where its operator acted, and acting there again."""
 
-from contextlib import suppress
-
 from faults.action import Action
 from faults.fault import FaultError
 from playbooks.manual_session import ManualSession
@@ -19,13 +17,18 @@ def reach(session: Session | ManualSession, at_us: int, executed: int, steps: in
         session.advance(at_us)
 
 
-def repeat(session: Session | ManualSession, verb: str, action: Action) -> None:
-    """Do again what an operator did; what was refused then is refused again, and the trace says so."""
-    if verb == SETTLE and isinstance(session, Session):
-        session.settle()
-    elif verb == TAKE_OVER and isinstance(session, Session):
-        with suppress(FaultError):
+def repeat(session: Session | ManualSession, verb: str, action: Action) -> bool:
+    """Do again what an operator did; what was refused then is refused again, and the trace says so.
+
+    Returns whether it was done.
+    """
+    try:
+        if verb == SETTLE and isinstance(session, Session):
+            session.settle()
+        elif verb == TAKE_OVER and isinstance(session, Session):
             session.take_over()
-    else:
-        with suppress(FaultError):
+        else:
             session.act(action)
+    except FaultError:
+        return False
+    return True

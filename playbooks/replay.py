@@ -165,18 +165,19 @@ class Comparison:
                 + self._versions()
             )
 
-    def repeat(self, action: RecordedAction) -> None:
-        """Bring the rerun to where the operator acted, and act.
+    def repeat(self, action: RecordedAction) -> bool:
+        """Bring the rerun to where the operator acted, and act; whether it was done and not refused.
 
         Raises:
             ReplayMismatchError: it comes out differently.
         """
         self.stand(action)
         if self.done:
-            return
+            return False
         session = self.session
-        repeat(session, action.verb, action.action())
+        done = repeat(session, action.verb, action.action())
         self.compare(session.drain())
+        return done
 
     def to_the_last(self) -> None:
         """Stop as soon as the last whole event is there, and not one event of the model later."""

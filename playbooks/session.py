@@ -136,6 +136,11 @@ class Session(Surface):
         self._collect()
         return not self._ended
 
+    @property
+    def settles_us(self) -> int:
+        """Since when producers have stopped and faults are healed, -1 while they are not."""
+        return self._end_us - self.playbook.settle_us if self._end_us >= 0 else -1
+
     def moment_us(self) -> int:
         """The next instant at which the engine itself does something, -1 when only conditions can bring it on."""
         moments = [self.until_us] if self.until_us >= 0 else []

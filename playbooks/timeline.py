@@ -183,7 +183,7 @@ class Timeline:
             return do()
         except FaultError:
             if noted:
-                self._acted[-1] = self._acted[-1]._replace(refused=True)
+                self.note_refused()
             raise
 
     def settle(self) -> None:
@@ -212,6 +212,10 @@ class Timeline:
             return False
         self._acted.append(Deed(place_of(self.session), verb, action))
         return True
+
+    def note_refused(self) -> None:
+        """What was noted last was refused."""
+        self._acted[-1] = self._acted[-1]._replace(refused=True)
 
     def so_far(self, *, past: bool = False) -> tuple[Place, tuple[Deed, ...]]:
         """Where the present stands, or the instant sought last, and what the operator had done by then."""

@@ -5,24 +5,29 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.command import Provider
 from textual.screen import Screen
 
+from playbooks.layout import sessions_root
 from playbooks.recorder import Recorder
 from tui.bridge import SimBridge
 from tui.framerate import FRAME_S
 from tui.glyphs import GlyphSet
-from tui.keymap import key_of
+from tui.hinting import Hinting
+from tui.keymap import key_of, word_of
 from tui.screens.live import LiveScreen
 from tui.screens.main import MainScreen
 from tui.screens.times import Wake
 from tui.settings.remapping import remapped
 from tui.settings.schema import Settings
+from tui.settings.seen_words import SeenWords
 from tui.terminal import Title, animated
 from tui.theme import Look, ThemeName, textual_name, textual_themes
 from tui.viewmodel.terminal_title import title
@@ -42,28 +47,29 @@ FAILED: Final = 70
 SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 
 
-def _faults() -> type[Provider]:
-    from tui.commands import FaultProvider  # noqa: PLC0415 - the palette is opened later, if ever
+def _later(module: str, name: str) -> Callable[[], type[Provider]]:
+    """A provider of the palette, read when that is opened, if ever."""
 
-    return FaultProvider
+    def load() -> type[Provider]:
+        found: type[Provider] = getattr(import_module(module), name)
+        return found
 
-
-def _keys() -> type[Provider]:
-    from tui.commands import KeyProvider  # noqa: PLC0415 - the palette is opened later, if ever
-
-    return KeyProvider
+    return load
 
 
-def _findings() -> type[Provider]:
-    from tui.commands import FindingProvider  # noqa: PLC0415 - the palette is opened later, if ever
-
-    return FindingProvider
-
-
-def _times() -> type[Provider]:
-    from tui.time_commands import TimeProvider  # noqa: PLC0415 - the palette is opened later, if ever
-
-    return TimeProvider
+PROVIDERS: Final = (
+    ("tui.palette.useful", "UsefulProvider"),
+    ("tui.commands", "FaultProvider"),
+    ("tui.commands", "KeyProvider"),
+    ("tui.commands", "FindingProvider"),
+    ("tui.time_commands", "TimeProvider"),
+    ("tui.palette.places", "GoProvider"),
+    ("tui.palette.places", "ViolationProvider"),
+    ("tui.palette.playbooks", "PlaybookProvider"),
+    ("tui.palette.settings", "SettingsProvider"),
+    ("tui.palette.views", "ViewProvider"),
+)
+"""Module and class of each."""
 
 
 class FloodmarkApp(App[None]):
@@ -73,7 +79,7 @@ class FloodmarkApp(App[None]):
     TITLE = "floodmark"
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING = "ctrl+p"
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_faults, _keys, _findings, _times}
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_later(*each) for each in PROVIDERS}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+p", "command_palette", "commands", id="palette", show=False, priority=True),
         Binding("ctrl+q", "leave", "quit", id="quit", show=False, priority=True),
@@ -94,11 +100,13 @@ class FloodmarkApp(App[None]):
         keep_errors: bool = False,
         notes: Sequence[str] = (),
         recorder: Recorder | None = None,
+        seen: SeenWords | None = None,
     ) -> None:
         """``keep_errors``: leave with :data:`FAILED` and the error in :attr:`failure`, instead of printing it.
 
         ``settings`` are the user's, of which the keys count here: what else they say was chosen between by then.
-        ``notes`` are told at the beginning; ``recorder`` is the one that writes the session down.
+        ``notes`` are told at the beginning; ``recorder`` is the one that writes the session down. ``seen`` are the
+        words that were explained before; without it none is.
         """
         # Without colour the terminal's own two colours are all there is; Textual's grey stand-in is still a colour.
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
@@ -115,6 +123,8 @@ class FloodmarkApp(App[None]):
         self.frames = 0
         """Frames painted."""
         self.recorder = recorder
+        self.hinting = Hinting(self, seen) if seen is not None else None
+        """Explains words."""
         self._notes = tuple(notes)
         self._end_told = False
         self._painted_s = 0.0
@@ -188,9 +198,10 @@ class FloodmarkApp(App[None]):
                 "warning",
                 seconds=NOTE_S,
             )
-        if self.bridge.ended and not self._end_told and self.bridge.at_end is not None:
+        at_end = self.bridge.at_end if self.bridge.session.recorded is not None else None
+        if self.bridge.ended and not self._end_told and at_end is not None:
             self._end_told = True
-            self.main.toast(self.bridge.at_end(), seconds=NOTE_S)
+            self.main.toast(at_end(), seconds=NOTE_S)
         if self.guide is not None:
             self.guide.look()
         self._tell_terminal()
@@ -232,22 +243,33 @@ class FloodmarkApp(App[None]):
         if self._title is not None:
             self._title.give_back()
 
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """A word may be rested on."""
+        if self.hinting is not None:
+            self.hinting.moved(event.screen_x, event.screen_y)
+
     def on_wake(self, _message: Wake) -> None:
         """A key may have set things going again."""
         self._wake.set()
 
     def action_export(self) -> None:
         """Write a playbook of the session so far; a word on the screen says where."""
-        if self.recorder is None:
-            self.main.toast("this session is not being recorded; of a recording: floodmark export SESSION", "warning")
+        recorded = self.bridge.session.recorded
+        if self.recorder is None and recorded is None:
+            self.main.toast("this session is not being recorded: no playbook can be made of it", "warning")
             return
-        self.main.toast("making a playbook of the session so far")
-        self.run_worker(self._export(self.recorder), group="export", exclusive=True, exit_on_error=False)
+        self.main.toast(f"making a playbook of {'the session so far' if recorded is None else 'the whole recording'}")
+        self.run_worker(self._export(), group="export", exclusive=True, exit_on_error=False)
 
-    async def _export(self, recorder: Recorder) -> None:
-        from tui.exporting import export_beside  # noqa: PLC0415 - seldom wanted
+    async def _export(self) -> None:
+        from tui.exporting import export_beside, export_recorded  # noqa: PLC0415 - seldom wanted
 
-        text, good = await export_beside(recorder)
+        recorded = self.bridge.session.recorded
+        if recorded is not None:
+            folder = self.sessions or sessions_root()
+            text, good = await export_recorded(recorded.path, recorded.start.session_id, folder)
+        elif self.recorder is not None:
+            text, good = await export_beside(self.recorder)
         self.main.toast(text, "information" if good else "error", seconds=NOTE_S)
 
     def action_leave(self) -> None:
@@ -263,7 +285,8 @@ class FloodmarkApp(App[None]):
     def action_tour(self) -> None:
         """Leave the tour, or go on with it."""
         if self.guide is None:
-            self.main.toast("this is not the tour: t on the welcome page, or tour among the playbooks (P)", "warning")
+            where = f"tour among the playbooks ({word_of('playbooks', self.main.keys)})"
+            self.main.toast(f"this is not the tour: t on the welcome page, or {where}", "warning")
         elif told := self.guide.toggle():
             self.main.toast(told)
 
@@ -274,7 +297,7 @@ class FloodmarkApp(App[None]):
 
     def action_hint(self) -> None:
         """Ctrl+c is for copying in many terminals; it does not kill a session."""
-        self.main.toast(f"{key_of('quit', self.main.keys).replace('^', 'ctrl+')} quits and seals the session")
+        self.main.toast(f"{word_of('quit', self.main.keys)} quits and seals the session")
 
     async def _drive(self) -> None:
         """Frames, as the bridge asks for them."""

@@ -4,12 +4,13 @@ Nothing here moves the branch that is looked at.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from cluster_model.views import ClusterView
 from faults.fault import FaultError
 from playbooks.branches import Branch, Branches, Growing
 from playbooks.looking_back import LookingBack
+from playbooks.otherwise import Otherwise
 from tui.companion import Companion
 from tui.frameclock import FrameClock
 from tui.slices import BATCH, SLICE_S
@@ -33,6 +34,8 @@ class Branching(ABC):
         """Another branch that is kept at the instant of this one, to be compared with it."""
         self.news: list[tuple[str, bool]] = []
         """What to say of a branch that has come about, and whether that is good."""
+        self.beside: Branch | None = None
+        """The branch that one which has just come about is to be compared with."""
         self._seen = {branches.current: Seen()}
 
     @abstractmethod
@@ -64,7 +67,7 @@ class Branching(ABC):
         return self._now.tape
 
     @property
-    def growing(self) -> Growing | None:
+    def growing(self) -> Growing | Otherwise | None:
         """A branch on its way, None where there is none."""
         return self.branches.growing
 
@@ -75,6 +78,11 @@ class Branching(ABC):
     def fork(self) -> str:
         """Begin a branch at this instant, as it is."""
         self.branches.fork()
+        return self._begun()
+
+    def otherwise(self, name: str, settings: Mapping[str, str]) -> str:
+        """Begin a branch that has come to this instant with other settings; ``name`` tells them in a few words."""
+        self.branches.otherwise(name, settings)
         return self._begun()
 
     def undo(self) -> str:
@@ -136,7 +144,8 @@ class Branching(ABC):
             if come:
                 told = self.branches.arrive()
                 self._switched()
-                self.news.append((f"branch {growing.branch.letter} begins here{f': {told}' if told else ''}", True))
+                self.news.append((growing.words(told), True))
+                self.beside = growing.beside
         except FaultError as error:
             self.branches.give_up()
             self.news.append((f"no branch: {error}", False))

@@ -275,11 +275,11 @@ class SimBridge(Branching):
     # -- work -------------------------------------------------------------------------------------------------------
 
     def act(self, action: Action) -> str:
-        """An operator's action, now; in the past of a live session it begins a branch, of which there are news then.
+        """An operator's action, now; in the past, and in a recording, it begins a branch: there are news of it then.
 
         Refusals come as the session raises them.
         """
-        if self.session.in_past and self.session.recorded is None:
+        if self.session.stays_as_it_is:
             self.branches.fork(action)
             return self._begun()
         try:
@@ -300,7 +300,7 @@ class SimBridge(Branching):
         Raises:
             FaultError: nothing can be changed in what is looked at.
         """
-        if self.session.in_past or self.session.recorded is not None:
+        if self.session.stays_as_it_is:
             raise FaultError("only the present of a live session can be changed")
         self.queued = (*self.queued, action)
 

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from typing import Final
 
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.command import Hit, Hits, Provider
 
 from cluster_model.checker.findings import Finding
 from faults.catalogue import CATALOGUE
-from tui.keymap import KEYS, Key
+from tui.keymap import Key
+from tui.palette.offers import main_of
 from tui.screens.main import MainScreen
 from tui.viewmodel.autopsy_page import headline
 
@@ -15,26 +16,19 @@ ELSEWHERE: Final = 0.8
 """What a match on another target than the one under the cursor is worth."""
 MOST_HITS: Final = 60
 """Faults times targets are thousands: more than these are not offered."""
-FINDINGS_OFFERED: Final = 3
-"""Findings that the palette offers before anything is typed."""
 
 
 class FaultProvider(Provider):
     """Verb × target: brokers, other nodes of the control plane, clients; the one under the cursor first."""
 
-    async def discover(self) -> Hits:
-        """The faults on the broker under the cursor."""
-        for words, name, node, summary in self._offers(only_target=True):
-            yield DiscoveryHit(words, lambda name=name, node=node: self._do(name, node), help=summary)
-
     async def search(self, query: str) -> Hits:
         """The best of the faults whose words match, with the target's short name."""
-        screen = self.screen
-        if not isinstance(screen, MainScreen):
+        screen = main_of(self.screen)
+        if screen is None:
             return
         matcher = self.matcher(query)
         found = []
-        for words, name, node, summary in self._offers(only_target=False):
+        for words, name, node, summary in self._offers(screen):
             score = matcher.match(words)
             if score > 0:
                 found.append((score if node == screen.target else score * ELSEWHERE, words, name, node, summary))
@@ -43,30 +37,21 @@ class FaultProvider(Provider):
             run = lambda name=name, node=node: self._do(name, node)  # noqa: E731
             yield Hit(score, matcher.highlight(words), run, help=summary)
 
-    def _offers(self, *, only_target: bool) -> Iterator[tuple[str, str, int, str]]:
+    def _offers(self, screen: MainScreen) -> Iterator[tuple[str, str, int, str]]:
         """Only what can be done to each."""
-        screen = self.screen
-        if not isinstance(screen, MainScreen) or not screen.bridge.view.brokers:
-            return
-        nodes = sorted(screen.targets(), key=lambda each: each[0] != screen.target)
-        for node, short in nodes[:1] if only_target else nodes:
+        for node, short in sorted(screen.targets(), key=lambda each: each[0] != screen.target):
             for name in screen.bridge.session.board.fitting(node):
                 fault = CATALOGUE[name]
                 yield f"{fault.title} {short}", name, node, fault.summary
 
     def _do(self, name: str, node: int) -> None:
-        if isinstance(self.screen, MainScreen):
-            self.screen.inject(name, node)
+        screen = main_of(self.screen)
+        if screen is not None:
+            screen.inject(name, node)
 
 
 class KeyProvider(Provider):
     """The keys by what they do."""
-
-    async def discover(self) -> Hits:
-        """Those on the bar."""
-        for key in self._keys():
-            if key.bar and key.id != "palette":
-                yield DiscoveryHit(key.words, lambda action=key.action: self._press(action), help=f"key {key.shown}")
 
     async def search(self, query: str) -> Hits:
         """Keys whose words match."""
@@ -78,11 +63,13 @@ class KeyProvider(Provider):
                 yield Hit(score, matcher.highlight(key.words), run, help=f"key {key.shown}")
 
     def _keys(self) -> tuple[Key, ...]:
-        return self.screen.keys if isinstance(self.screen, MainScreen) else KEYS
+        screen = main_of(self.screen)
+        return screen.keys if screen is not None else ()
 
     def _press(self, action: str) -> None:
-        screen = self.screen
-        screen.call_later(screen.run_action, action)
+        screen = main_of(self.screen)
+        if screen is not None:
+            screen.call_later(screen.run_action, action)
 
 
 class FindingProvider(Provider):
@@ -92,13 +79,8 @@ class FindingProvider(Provider):
         """The findings as the palette is opened."""
         from tui.evidence import findings_so_far  # noqa: PLC0415
 
-        screen = self.screen
-        self._findings = findings_so_far(screen.bridge) if isinstance(screen, MainScreen) else ()
-
-    async def discover(self) -> Hits:
-        """The first of them."""
-        for number, finding in enumerate(self._findings[:FINDINGS_OFFERED], 1):
-            yield DiscoveryHit(_named(finding), lambda number=number: self._open(number), help=finding.sentence)
+        screen = main_of(self.screen)
+        self._findings = findings_so_far(screen.bridge) if screen is not None else ()
 
     async def search(self, query: str) -> Hits:
         """Those whose sentences match."""
@@ -111,8 +93,8 @@ class FindingProvider(Provider):
                 yield Hit(score, matcher.highlight(words), run, text=words)
 
     def _open(self, number: int) -> None:
-        screen = self.screen
-        if isinstance(screen, MainScreen) and number <= len(self._findings):
+        screen = main_of(self.screen)
+        if screen is not None and number <= len(self._findings):
             screen.call_later(screen.open_autopsy, number)
 
 

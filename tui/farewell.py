@@ -1,4 +1,4 @@
-"""The end of a live session: every branch is settled and sealed, and its verdict told on the normal terminal."""
+"""The end of a session: every live branch is settled and sealed, and its verdict told on the normal terminal."""
 
 from contextlib import suppress
 
@@ -13,14 +13,18 @@ from tui.viewmodel.words import clock, duration
 
 
 def seal_all(branches: Branches) -> int:
-    """Seal one after the other, and say goodbye to each; the exit code, 0 when all went well."""
+    """Seal one after the other, and say goodbye to each; the exit code, 0 when all went well.
+
+    One that is a recording is sealed already, or was left torn by somebody else.
+    """
     code = OK
-    for number, branch in enumerate(branches):
+    live = [branch for branch in branches if branch.session.recorded is None]
+    for number, branch in enumerate(live):
         which = f"branch {branch.letter}" if len(branches) > 1 else "the session"
         try:
             result = seal(branch.live, which)
         except KeyboardInterrupt:
-            _interrupted([*branches][number:])
+            _interrupted(live[number:])
             return INTERRUPTED
         except RecordingError as error:
             complain(str(error))

@@ -96,6 +96,12 @@ def key_of(name: str, keys: Sequence[Key] = KEYS) -> str:
     return next(key.shown for key in keys if key.id == name)
 
 
+def word_of(name: str, keys: Sequence[Key] = KEYS) -> str:
+    """The key of an action within a sentence: the first of them, ``ctrl+b`` and not ``^b``."""
+    first = key_of(name, keys).split()[0]
+    return f"ctrl+{first[1:]}" if len(first) > 1 and first[0] == "^" else first
+
+
 def bindings() -> list[BindingType]:
     """The bindings of the main screen; the program's own belong to the app. Other keys are laid over them there."""
     own = [

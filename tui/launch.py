@@ -5,15 +5,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-from cluster_model.errors import ModelError
 from playbooks.branches import Branches
 from playbooks.disk import Fsync
-from playbooks.loader import PlaybookError
 from playbooks.problems import listed, nearest, shown
-from playbooks.recorder import Recorder, RecordingError
+from playbooks.recorder import RecordingError
 from playbooks.session import Session
-from tui.cli.chosen import choose
-from tui.cli.console import BAD_INPUT, complain, complain_of, people, say
+from tui.beginning import begin_live
+from tui.cli.console import BAD_INPUT, complain, people, say
 from tui.cli.crash import keep
 from tui.farewell import let_go, seal_all
 from tui.framerate import frame_s
@@ -22,6 +20,7 @@ from tui.glyphs import choose as choose_glyphs
 from tui.program import Asked, perform
 from tui.settings.reading import read_settings
 from tui.settings.schema import THEMES, Settings
+from tui.settings.seen_words import SeenWords
 from tui.viewmodel.words import SPEEDS
 from tui.wish import PLAYBOOK, SESSION, Left, Wish
 
@@ -75,16 +74,11 @@ def play(wish: Wish, asked: Asked, back: Wish | None) -> Left:
     """Open the playbook that is wished for, and seal its session when it is left; ``back`` leads to what was before."""
     try:
         screen = check(asked.glyphs, asked.theme, asked.speed)
-        chosen = choose(wish.text, wish.seed, {})
-        if chosen.playbook.spec.manual:
-            raise UnusableError(f"{chosen.playbook.path}: a manual playbook stands still; play it with: floodmark run")
-        recorder = Recorder(asked.parent, live=True, fsync=asked.fsync)
-        session = Session.start(chosen.playbook, seed=chosen.seed, recorder=recorder, open_ended=True)
-    except PlaybookError as error:
-        complain_of(error)
-        return Left(BAD_INPUT)
-    except (UnusableError, ModelError, RecordingError) as error:
+    except UnusableError as error:
         complain(str(error))
+        return Left(BAD_INPUT)
+    session = begin_live(wish.text, seed=wish.seed, parent=asked.parent, fsync=asked.fsync)
+    if session is None:
         return Left(BAD_INPUT)
     branches = Branches(session)
     app = make_app(session, screen, branches)
@@ -95,8 +89,9 @@ def play(wish: Wish, asked: Asked, back: Wish | None) -> Left:
     branches.give_up()
     if app.failure is None:
         code = seal_all(branches)
-        looked_at = branches.current.recorder or recorder
-        return Left(code or app.return_code or 0, None if code else app.wish, Wish(SESSION, str(looked_at.path)))
+        looked_at = branches.current.recorder
+        here = Wish(SESSION, str(looked_at.path)) if looked_at is not None else None
+        return Left(code or app.return_code or 0, None if code else app.wish, here)
     for branch in branches:
         let_go(branch)
     if isinstance(app.failure, RecordingError):  # a full disk is nobody's mistake
@@ -116,6 +111,7 @@ def make_app(session: Session, screen: ScreenChoice, branches: Branches | None =
     return FloodmarkApp(
         bridge, playbook=session.playbook.name, seed=session.cluster.seed, glyphs=screen.glyphs, theme=screen.theme,
         settings=screen.settings, keep_errors=True, recorder=session.recorder, notes=screen.notes,
+        seen=SeenWords(),
     )  # fmt: skip
 
 

@@ -1,16 +1,23 @@
-"""``floodmark open``: a recorded session on the screen, run again to be looked at and not to be changed."""
+"""``floodmark open``: a recorded session on the screen, run again to be looked at.
+
+It is never changed: what is done in it begins a branch, a live session with a recording of its own.
+"""
 
 from typing import TYPE_CHECKING
 
 from cluster_model.errors import ModelError
+from playbooks.branches import Branches
 from playbooks.loader import PlaybookError
 from playbooks.reading_sessions import SessionError, find_session, read_session
+from playbooks.recorder import Recorder, RecordingError
 from playbooks.reopening import Reopened
 from tui.cli.console import BAD_INPUT, FAILED, complain, complain_of, people, say
 from tui.cli.crash import keep
+from tui.farewell import let_go, seal_all
 from tui.framerate import frame_s
 from tui.launch import ScreenChoice, UnusableError, check
 from tui.program import Asked, perform
+from tui.settings.seen_words import SeenWords
 from tui.viewmodel.words import duration
 from tui.wish import SESSION, Left, Wish
 
@@ -40,28 +47,46 @@ def look_at(wish: Wish, asked: Asked, back: Wish | None) -> Left:
     except (UnusableError, ModelError, SessionError) as error:
         complain(str(error))
         return Left(BAD_INPUT)
-    app = make_app(reopened, chosen)
+    start = reopened.recorded.start
+    beside = Recorder(asked.parent, live=True, settings=start.settings, fsync=asked.fsync, root=start.session_id)
+    branches = Branches(reopened, beside)
+    app = make_app(reopened, chosen, branches)
     app.back, app.sessions = back, asked.parent
     app.run()
-    here = Wish(SESSION, str(reopened.recorded.path))
+    branches.give_up()
     if app.failure is not None:
-        return Left(keep(app.failure))
+        for branch in branches:
+            let_go(branch)
+        if isinstance(app.failure, RecordingError):  # a full disk is nobody's mistake
+            complain(str(app.failure))
+            return Left(BAD_INPUT)
+        return Left(keep(app.failure, branches.current.recorder))
+    return _left(reopened, branches, app.return_code or 0, app.wish)
+
+
+def _left(reopened: Reopened, branches: Branches, code: int, wish: Wish | None) -> Left:
+    """Say how far it was looked at, and seal what branched off it."""
+    path = reopened.recorded.path
     if reopened.difference:
         complain(reopened.difference)
-        return Left(FAILED, app.wish, here)
-    at = END if reopened.over else f"left at {duration(reopened.cluster.now_us)}"
-    say(people(), f"{reopened.recorded.path}: {at}")
-    return Left(app.return_code or 0, app.wish, here)
+        code = FAILED
+    else:
+        say(people(), f"{path}: {END if reopened.over else f'left at {duration(reopened.cluster.now_us)}'}")
+    failed = seal_all(branches)
+    looked_at = branches.current.recorder
+    return Left(failed or code, None if failed else wish, Wish(SESSION, str(looked_at.path if looked_at else path)))
 
 
-def make_app(reopened: Reopened, screen: ScreenChoice, *, clock: "FrameClock | None" = None) -> "FloodmarkApp":
-    """The app over a recording, in real time unless there is another clock."""
+def make_app(
+    reopened: Reopened, screen: ScreenChoice, branches: Branches | None = None, *, clock: "FrameClock | None" = None
+) -> "FloodmarkApp":
+    """The app over a recording, in real time unless there is another clock; ``branches`` takes those that begin."""
     from tui.app import FloodmarkApp  # noqa: PLC0415 - bad input is told without waiting for Textual
     from tui.bridge import SimBridge  # noqa: PLC0415
     from tui.frameclock import WallClock  # noqa: PLC0415
 
     bridge = SimBridge(
-        reopened,
+        branches or reopened,
         clock or WallClock(),
         speed=screen.speed,
         frame_s=frame_s(screen.settings.fps),
@@ -72,6 +97,7 @@ def make_app(reopened: Reopened, screen: ScreenChoice, *, clock: "FrameClock | N
     return FloodmarkApp(
         bridge, playbook=recorded.start.playbook, seed=recorded.start.seed, glyphs=screen.glyphs,
         theme=screen.theme, settings=screen.settings, keep_errors=True, notes=(*recorded.notes, *screen.notes),
+        seen=SeenWords(),
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
+from tui.keymap import key_of
 from tui.screens.autopsy import AutopsyScreen
 from tui.screens.main import MainScreen
 from tui.theme import Look
@@ -41,7 +42,7 @@ class Guide:
 
     def __init__(self, app: "FloodmarkApp") -> None:
         """Time stands still, to begin with; it does again where records go missing."""
-        self.tour = Tour()
+        self.tour = Tour(app.main.keys)
         self.hidden = False
         self._app = app
         app.bridge.pause(True)
@@ -76,7 +77,8 @@ class Guide:
         """Leave the tour, or go on with it where it was left; what to say."""
         self.hidden = not self.hidden
         self.look()
-        return "the tour is left, the session goes on; ^t goes on with the tour" if self.hidden else ""
+        key = key_of("tour", self._app.main.keys)
+        return f"the tour is left, the session goes on; {key} goes on with the tour" if self.hidden else ""
 
     def _sight(self) -> Sight:
         bridge, main = self._app.bridge, self._app.main

@@ -57,8 +57,8 @@ class Broker:
     __slots__ = (
         "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_profile", "_service", "_touched",
         "clock_stepped", "control", "delete_strays", "disk", "follower_quota", "id", "leader_quota", "logs", "metadata",
-        "producer_ids", "purgatory", "refusal", "replicas", "sessions", "slowed", "states", "strays", "tenants",
-        "writes",
+        "producer_ids", "purgatory", "refusal", "replicas", "sessions", "settings", "slowed", "states", "strays",
+        "tenants", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -104,7 +104,7 @@ class Broker:
             port, profile, self.replicas, self.logs, self._service, self._touched,
             (self.leader_quota, self.follower_quota), settings, source, emit, self._fetchers.leave,
         )  # fmt: skip
-        self.refusal, self.strays = self._hosting.refusal, self._hosting.strays
+        self.refusal, self.strays, self.settings = self._hosting.refusal, self._hosting.strays, settings
         self.delete_strays, self.clock_stepped = self._hosting.delete_strays, self._hosting.clock_stepped
         self.purgatory.deletions = Deletions(port, self.replicas, self.metadata, self._touched.fresh)
         self.tenants = self.purgatory.tenants = Tenants(

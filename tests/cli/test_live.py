@@ -1,6 +1,7 @@
 """``floodmark live``: a session told line by line, with commands typed on stdin."""
 
 import io
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
@@ -8,11 +9,12 @@ from queue import SimpleQueue
 import pytest
 from rich.console import Console
 
+from playbooks.branches import Branches
 from playbooks.reading_sessions import read_session
 from playbooks.recorder import Recorder
 from playbooks.replay import replay
 from playbooks.session import Session
-from tests.cli.running import Typed
+from tests.cli.running import FLOODMARK, Typed
 from tests.tui.fake_views import playbook
 from tui.cli.chosen import choose
 from tui.cli.living import Living, lines_of
@@ -46,7 +48,9 @@ def told(*lines: str, later: dict[int, str] | None = None, session: Session | No
         wall.lines.put(None)
     out = io.StringIO()
     session = session or Session.start(playbook(orders=1, payments=1), open_ended=True)
-    Living(Pace(1.0, lambda: wall.now, wall.sleep), Console(file=out, soft_wrap=True), wall.lines).run(session)
+    Living(Pace(1.0, lambda: wall.now, wall.sleep), Console(file=out, soft_wrap=True), wall.lines).run(
+        Branches(session)
+    )
     return out.getvalue().splitlines(), session
 
 
@@ -93,7 +97,7 @@ def test_faults_are_listed_with_their_numbers_and_healed_by_them() -> None:
     assert "00:00.000  fault 2: gc_pause on broker 3, 8.0s left" in lines
     assert session.board.active() == ()
     assert "00:00.000  speed 10" in lines
-    assert any("status, quit" in line for line in lines)
+    assert any("take_over" in line for line in lines)
 
 
 def test_lines_of_a_stream_end_with_the_end() -> None:
@@ -115,3 +119,92 @@ def test_a_manual_playbook_and_a_bad_speed_are_refused(typed: Callable[..., Type
     assert "stands still" in typed("live", "kip-101-scenario-1-3.9").err
     assert typed("live", "--speed", "0").code == 2
     assert "did you mean 'sandbox'?" in typed("live", "sandbx").err
+
+
+# -- the past, and branches -------------------------------------------------------------------------------------------
+
+
+def travelled(*lines: str, session: Session | None = None) -> tuple[list[str], Branches]:
+    """What is told, with time standing still to begin with."""
+    wall = Wall()
+    for line in ("pause", *lines):
+        wall.lines.put(f"{line}\n")
+    wall.lines.put(None)
+    out = io.StringIO()
+    branches = Branches(session or Session.start(playbook(orders=1, payments=1), open_ended=True))
+    Living(Pace(1.0, lambda: wall.now, wall.sleep), Console(file=out, soft_wrap=True), wall.lines).run(branches)
+    return out.getvalue().splitlines()[2:], branches
+
+
+def test_going_back_looks_and_stands_still_and_changes_nothing() -> None:
+    lines, branches = travelled("go 3s", "go 1s", "status", "present", "beginning")
+    assert "00:01.000  of 00:03.000; this is the past, paused:" in lines[1]
+    assert "00:01.000  branch main, the past, of 00:03.000" in lines
+    assert "00:03.000  this is the present" in lines
+    assert lines[-1].startswith("00:00.000  of 00:03.000; this is the past")
+    assert len(branches) == 1
+    assert branches.current.live.cluster.now_us == 3_000_000
+
+
+def test_the_past_is_played_on_into_the_present() -> None:
+    wall = Wall()
+    wall.typing = {8: "status\n"}
+    for line in ("go 1s", "go 500ms", "play"):
+        wall.lines.put(f"{line}\n")
+    out = io.StringIO()
+    branches = Branches(Session.start(playbook(orders=1, payments=1), open_ended=True))
+    Living(Pace(1.0, lambda: wall.now, wall.sleep), Console(file=out, soft_wrap=True), wall.lines).run(branches)
+    assert "00:01.000  this is the present" in out.getvalue().splitlines()
+    assert branches.current.live.cluster.now_us > 1_000_000
+
+
+def test_acting_in_the_past_begins_a_branch_and_tells_what_happens_there_only() -> None:
+    lines, branches = travelled("go 1s", "crash b1", "go 3s", "go 2s", "crash b2", "status", "branches", "branch main")
+    assert [each.letter for each in branches] == ["main", "B"]
+    assert "00:02.000  branch B begins here: inject crash on broker(2)" in lines
+    assert [line for line in lines if line.endswith("b1 crashed")] == ["00:01.000  b1 crashed"]
+    assert "00:02.000  b2 crashed" in lines
+    assert "00:02.000  branch B, the present" in lines
+    assert any("branch B, this one, left main at 00:02.000: crash on broker(2); has come to" in line for line in lines)
+    assert lines[-1] == "00:03.000  branch main, paused"
+
+
+def test_undo_redo_and_fork_are_words() -> None:
+    lines, branches = travelled(
+        "go 1s", "crash b1", "go 2s", "undo", "redo", "fork", "branch x", "branch", "branch main", "undo"
+    )
+    assert [each.letter for each in branches] == ["main", "B", "C"]
+    assert "00:01.000  branch B begins here" in lines
+    assert "00:02.000  branch main, paused" in lines
+    assert "00:02.000  branch C begins here" in lines
+    assert "00:02.000  refused: branch: found 'x', there are main, B and C" in lines
+    assert "00:02.000  refused: branch: found nothing, there are main, B and C" in lines
+    assert lines[-1] == "00:01.000  branch B, paused", "what is undone there already is gone to"
+
+
+def test_one_event_on_and_back_and_what_there_is_nothing_of_is_refused() -> None:
+    lines, branches = travelled("undo", "redo", "back", "step", "step", "step", "back", "take_over")
+    assert lines[0] == "00:00.000  refused: nothing to undo: nothing has been done by now"
+    assert lines[1].startswith("00:00.000  refused: nothing to do again")
+    assert lines[2] == "00:00.000  this is the beginning: there is nothing before it"
+    assert branches.current.live.cluster.executed == 3
+    assert branches.current.session.cluster.executed == 2
+    assert "refused: this is the past, where the steps went as they went" in lines[-1]
+
+
+def test_every_branch_is_sealed_and_replays(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [*FLOODMARK, "live", "sandbox", "--out", str(tmp_path)],
+        input="pause\ngo 1s\ncrash b1 1s\ngo 500ms\ncrash b2 1s\nquit\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    paths = sorted(tmp_path.iterdir())
+    assert len(paths) == 2
+    assert paths[1].name == f"{paths[0].name}-B"
+    assert "branch   B, which left main at 00:00.500: crash on broker(2) for 1s" in ran.stdout
+    for path in paths:
+        recorded = read_session(path)
+        assert recorded.manifest is not None
+        assert replay(recorded).digest == recorded.manifest.digest

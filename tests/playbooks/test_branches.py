@@ -13,7 +13,6 @@ from playbooks.loader import loads
 from playbooks.reading_sessions import read_session
 from playbooks.recorder import Recorder
 from playbooks.recovering import recover
-from playbooks.reopening import Reopened
 from playbooks.replay import replay
 from playbooks.session import Session
 from tests.support.playbooks import CLUSTER
@@ -271,16 +270,6 @@ def test_a_branch_whose_process_died_can_be_recovered(tmp_path):
     path = branches.current.recorder.path
     recover(path)
     assert layout.read_manifest(path).branch.letter == "B"
-
-
-def test_a_recording_has_no_branches(tmp_path):
-    branches = lived(tmp_path)
-    result = branches.current.live.finish()
-    opened = Branches(Reopened(read_session(Path(result.session))))
-    opened.current.session.advance(2 * SECOND)
-    for wanted in (opened.fork, opened.undo, opened.redo):
-        with pytest.raises(BranchError, match="this is a recording, which is looked at only"):
-            wanted()
 
 
 def test_a_disk_that_takes_no_more_is_told_and_leaves_the_session_alone(tmp_path):

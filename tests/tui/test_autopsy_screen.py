@@ -134,7 +134,7 @@ async def test_another_size_shows_as_many_frames_as_fit():
 
 async def test_the_sentence_is_copied():
     async with opened(tail()) as driver:
-        await driver.press("c")
+        await driver.press("y")
         assert driver.app.clipboard.startswith("24 records of clicks at offsets 100 to 123 of orders-0 had been")
         assert driver.toasts()[-1] == "copied the sentence"
 
@@ -172,7 +172,7 @@ async def test_a_recording_is_looked_at_in_the_same_way(tmp_path):
         run_to(driver, 32 * SECOND)
         await driver.press("n")
         assert "24 acknowledged records of orders-0 are gone" in driver.text()
-        assert "w: run it again" in driver.text()
+        assert "s: run it again" in driver.text()
 
 
 # -- what would have saved it ----------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ async def test_a_recording_is_looked_at_in_the_same_way(tmp_path):
 async def test_what_is_not_recorded_cannot_be_run_again():
     async with opened(tail()) as driver:
         assert "this session is not being recorded" in driver.text()
-        await driver.press("w")
+        await driver.press("s")
         assert not driver.app.screen.busy
 
 
@@ -209,7 +209,7 @@ async def test_what_would_have_saved_it_stands_with_its_price(tmp_path, monkeypa
     session = tail(Recorder(tmp_path, live=True))
     async with opened(session, 15 * SECOND) as driver:
         run_to(driver, 16 * SECOND)
-        await driver.press("w", "w")
+        await driver.press("s", "s")
         assert asked == [(1, session.recorder.path, 15 * SECOND, session.recorder)]
         assert "4 changes, 9 runs over" in driver.text()
         go.set()
@@ -223,7 +223,7 @@ async def test_a_refusal_is_told_on_the_page(tmp_path, monkeypatch):
 
     monkeypatch.setattr("tui.screens.autopsy.explain", answer)
     async with opened(tail(Recorder(tmp_path, live=True)), 15 * SECOND) as driver:
-        await driver.press("w")
+        await driver.press("s")
         await until(driver, lambda: "error: it does not come to the same" in driver.text())
 
 
@@ -240,7 +240,7 @@ async def test_escape_and_another_finding_stop_asking(tmp_path, monkeypatch, key
 
     monkeypatch.setattr("tui.screens.autopsy.explain", answer)
     async with opened(tail(Recorder(tmp_path, live=True)), 15 * SECOND) as driver:
-        await driver.press("w")
+        await driver.press("s")
         await driver.pilot.pause(0.05)
         await driver.press(key)
         await until(driver, lambda: stopped == [1])

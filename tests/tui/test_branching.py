@@ -327,6 +327,23 @@ async def test_bookmarks_are_gone_to_from_the_list_and_by_name():
         assert "no bookmarks yet" in driver.text()
 
 
+async def test_the_dialog_of_times_offers_the_bookmarks():
+    async with driving((80, 24), session=small()) as driver:
+        await driver.press("ctrl+g")
+        assert "bookmarks" not in driver.text()
+        await driver.press("escape")
+        await crashed(driver)
+        await driver.press("{", "B", "w", "}")
+        await driver.seconds(1)
+        await driver.press("B", "ctrl+g", "down", "down", "up")
+        assert "▌ 00:01.000  main" in driver.text()
+        await driver.press("enter")
+        assert driver.bridge.branches.current.letter == "main"
+        assert driver.bridge.view.now_us == SECOND
+        await driver.press("ctrl+g", "down", *"0.5s", "enter")
+        assert driver.bridge.view.now_us == SECOND // 2, "what is typed goes before what is marked"
+
+
 # -- the end ---------------------------------------------------------------------------------------------------------
 
 

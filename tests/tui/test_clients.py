@@ -88,7 +88,7 @@ def test_a_window_says_how_many_lines_follow():
 def test_nobody_at_all_is_told_too():
     view = fake_views.view(producers=(), groups=())
     (row,) = client_table.build(summed_up(ClientBooks(), view), view, {}, 78)
-    assert row.pieces[0][0] == "no producers and no groups"
+    assert row.pieces[0][0] == "no producers and no groups: the playbook of this session has none"
 
 
 @pytest.mark.parametrize("size", SIZES)

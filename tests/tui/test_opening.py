@@ -1,4 +1,4 @@
-"""A recorded session on the screen: it goes as it went, can be looked at, and cannot be changed."""
+"""A recorded session on the screen: it goes as it went, is never changed, and live branches leave it."""
 
 import shutil
 from contextlib import asynccontextmanager
@@ -8,12 +8,14 @@ import pytest
 
 from faults.action import Action
 from playbooks import layout
+from playbooks.branches import Branches
 from playbooks.bundled import path_of
 from playbooks.exporting import export
 from playbooks.loader import load, loads
 from playbooks.reading_sessions import SessionError, read_session
 from playbooks.recorder import Recorder
 from playbooks.reopening import Reopened
+from playbooks.replay import replay
 from playbooks.running import start_session
 from playbooks.session import Session
 from tests.support.playbooks import MANUAL
@@ -21,7 +23,9 @@ from tests.tui.driving import Driver, driving
 from tui import opening
 from tui.frameclock import StepClock
 from tui.launch import ScreenChoice, UnusableError
+from tui.program import Asked
 from tui.settings.schema import Settings
+from tui.wish import SESSION, Wish
 
 SECOND = 1_000_000
 
@@ -43,11 +47,11 @@ def recorded(tmp_path_factory):
 
 
 @asynccontextmanager
-async def opened(path, size=(120, 40), speed=1.0):
+async def opened(path, size=(120, 40), speed=1.0, beside=None):
     clock = StepClock()
-    app = opening.make_app(
-        Reopened(read_session(path)), ScreenChoice("unicode", "dark", speed, Settings()), clock=clock
-    )
+    reopened = Reopened(read_session(path))
+    choice = ScreenChoice("unicode", "dark", speed, Settings())
+    app = opening.make_app(reopened, choice, Branches(reopened, beside), clock=clock)
     async with app.run_test(size=size, notifications=True) as pilot:
         await pilot.pause()
         yield Driver(pilot, app, clock)
@@ -80,13 +84,62 @@ async def test_it_plays_with_what_the_operator_did_and_stands_still_at_its_end(r
         assert driver.bridge.view.now_us == before
 
 
+def files_of(path):
+    return {each.name: each.read_bytes() for each in path.iterdir()}
+
+
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_nothing_can_be_broken_in_it(recorded, size):
-    async with opened(recorded, size) as driver:
+async def test_what_is_done_in_it_is_done_in_a_branch_that_goes_on_live(recorded, tmp_path, size):
+    before = files_of(recorded)
+    async with opened(recorded, size, beside=Recorder(tmp_path, live=True, root="it")) as driver:
         await driver.seconds(1)
         await driver.press("f", "c")
-        assert driver.toasts()[-1] == "refused: this is a recording: crash cannot be done in it any more"
+        assert driver.toasts()[-1] == "branch B begins here: inject crash on broker(1)"
+        assert "PLAY" not in driver.text()
+        assert driver.bridge.view.brokers[0].state == "down"
+        assert driver.app.recorder.session_id == "it-B"
+        await driver.press("space")
+        await driver.seconds(1)
+        assert "LIVE" in driver.text()
+        await driver.press("b", "up", "enter")
+        assert driver.bridge.session.recorded is not None
+        assert driver.app.recorder is None
         assert all(broker.state == "up" for broker in driver.bridge.view.brokers)
+        await driver.press("space")
+        assert "PLAY" in driver.text()
+    assert files_of(recorded) == before
+
+
+async def test_nothing_leaves_it_where_it_settles_and_it_says_so(recorded):
+    async with opened(recorded) as driver:
+        driver.bridge.session.advance(12 * SECOND)
+        await driver.press("w")
+        assert driver.toasts()[-1] == "it settles since 10s: branches leave it before that"
+        await driver.press("f", "c")
+        assert driver.toasts()[-1] == "refused: it settles since 10s: branches leave it before that"
+        assert len(driver.bridge.branches) == 1
+
+
+def test_leaving_seals_what_branched_off_and_names_it(recorded, tmp_path, terminal, monkeypatch, capsys):
+    before = files_of(recorded)
+
+    def deed(branches):
+        branches.current.session.advance(2 * SECOND)
+        branches.fork(Action("inject", "crash", "broker(2)", {}, SECOND))
+        while not branches.growing.on(100_000):
+            pass
+        branches.arrive()
+
+    monkeypatch.setattr(opening, "make_app", lambda _session, _screen, branches: FakeApp(lambda: deed(branches)))
+    left = opening.look_at(Wish(SESSION, str(recorded)), Asked(tmp_path, None, None, 1.0), None)
+    told = capsys.readouterr()
+    assert left.code == 0
+    assert "left at 2.0s" in told.err
+    assert told.out.startswith("branch   B, which left main at 00:02.000: crash on broker(2) for 1s\n")
+    (path,) = tmp_path.iterdir()
+    assert left.back == Wish(SESSION, str(path))
+    assert replay(read_session(path)).digest == layout.read_manifest(path).digest
+    assert files_of(recorded) == before
 
 
 async def test_it_pauses_and_goes_on_an_event_at_a_time(recorded):

@@ -15,7 +15,7 @@ from tui.screens.ask import AskScreen
 from tui.screens.clients import ClientsScreen
 from tui.screens.goto import GotoScreen
 from tui.screens.record import RecordScreen
-from tui.screens.times import BEGINNING, PAST, PAST_RECORDED, PRESENT
+from tui.screens.times import BEGINNING, PAST, PRESENT
 from tui.viewmodel.instant import InstantError, instant_us
 
 SECOND = 1_000_000
@@ -58,7 +58,7 @@ async def test_an_event_back_and_on_again(stage, size):
         assert driver.bridge.session.cluster.executed == present - 2
         assert "PAST 00:0" in top(driver)
         assert "of 00:05.0" in top(driver)
-        past = PAST if driver.bridge.session.recorded is None else PAST_RECORDED
+        past = PAST.format(pause="space", present="backspace")
         assert driver.toasts()[-1] == past
         assert driver.toasts().count(past) == 1
         await driver.press(".")
@@ -184,21 +184,21 @@ async def test_the_past_is_played_and_goes_on_where_it_ends(stage):
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_nothing_can_be_done_in_the_past_of_a_recording(size, recorded):  # noqa: F811
+async def test_what_is_done_in_the_past_of_a_recording_leaves_it_as_it_was(size, recorded):  # noqa: F811
     async with opened(recorded, size) as driver:
         await crashed(driver)
         faults = [fault.name for fault in driver.bridge.view.faults]
         await driver.press("{", "{", "{", "{")
         assert driver.bridge.view.faults == ()
-        await driver.press("f", "c")
-        assert "this is a recording: crash cannot" in driver.toasts()[-1]
-        await driver.press("a", "o")
-        assert "this is a recording: " in driver.toasts()[-1]
-        for key in "uUw":
-            await driver.press(key)
-            assert "looked at only: branches begin in a live session" in driver.toasts()[-1]
-        await driver.press("backspace")
+        await driver.press("f", "l")
+        assert driver.toasts()[-1] == "branch B begins here: inject lag on broker(1)"
+        assert [fault.name for fault in driver.bridge.view.faults] == ["lag"]
+        await driver.press("b", "up", "enter")
         assert [fault.name for fault in driver.bridge.view.faults] == faults
+        await driver.press("T")
+        assert "begin a branch to take over there" in driver.toasts()[-1]
+        await driver.press("U")
+        assert driver.toasts()[-1].startswith("nothing to do again")
 
 
 async def test_standing_in_the_past_paints_nothing(stage):

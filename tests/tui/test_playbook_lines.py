@@ -262,4 +262,5 @@ def test_one_without_its_end_and_one_that_is_none(tmp_path):
 
 
 def test_no_session_at_all_is_told(tmp_path):
-    assert [each.text for each in session_list.entries([], tmp_path, None)] == [f"no session in {tmp_path} yet"]
+    none = f"no session in {tmp_path} yet: each is recorded there as it runs"
+    assert [each.text for each in session_list.entries([], tmp_path, None)] == [none]

@@ -1,35 +1,38 @@
 """``floodmark live``: a live session without a screen, told line by line, with commands typed on stdin.
 
 For a screen reader, a log, or another program: one line an event, nothing that moves, nothing drawn. The commands are
-those of the screen's line of commands, and what they do is recorded as there.
+those of the screen's line of commands, and what they do is recorded as there; words lead into the past and to branches
+(:mod:`tui.cli.travelling`).
 """
 
 import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Final, TextIO
 
 from rich.console import Console
 
-from cluster_model.errors import ModelError
+from faults.action import Action
 from faults.fault import FaultError
+from playbooks.branches import Branches
 from playbooks.disk import Fsync
 from playbooks.layout import sessions_root
-from playbooks.loader import PlaybookError
+from playbooks.looking_back import LookingBack
 from playbooks.problems import listed, shown
-from playbooks.reading.live import facts_of
-from playbooks.recorder import Recorder, RecordingError
-from playbooks.session import Session
-from tui.cli.chosen import choose
-from tui.cli.console import BAD_INPUT, INTERRUPTED, OK, answers, complain, complain_of, say
+from playbooks.recorder import RecordingError
+from tui.beginning import begin_live
+from tui.cli.console import BAD_INPUT, INTERRUPTED, OK, answers, complain, say
 from tui.cli.crash import keep
 from tui.cli.pacing import FASTEST, SLOWEST, Pace
-from tui.farewell import farewell, seal
+from tui.cli.travelling import PRESENT, Travel
+from tui.farewell import let_go, seal_all
 from tui.launch import SANDBOX
-from tui.typed.language import Act, Go, Place, Play, Press, Speed, Typed, TypedError, facts_now, read_line
+from tui.typed.language import Act, Go, Place, Play, Press, Speed, Typed, TypedError, read_line
+from tui.typed.placing import place_in
 from tui.viewmodel.feed import Feed
 from tui.viewmodel.words import clock, duration
 
@@ -37,11 +40,15 @@ FARTHEST_US: Final = 3_600_000_000
 """How far ahead ``go`` goes."""
 WAIT_S: Final = 0.1
 """Between two looks at stdin while time stands still."""
-HERE: Final = ("help", "status", "pause", "play", "go", "speed", "heal", "quit")
+HERE: Final = (
+    *("help", "status", "pause", "play", "go", "speed", "heal", "take_over", "quit"),
+    *("step", "back", "beginning", "present", "undo", "redo", "fork", "branches", "branch"),
+)
 HELP: Final = (
     "a fault with its target: crash b2, gc_pause leader(orders-0) 8s, lag b1 latency=300ms; all: floodmark faults",
     "an operation: elect_leaders orders-0; heal, heal 2 or heal all",
-    "pause, play, go 30s (on to that time), speed 10, status, quit",
+    "pause, play, go 30s (on to that time, or back to it), speed 10, take_over (leave out what steps are left), quit",
+    "back and step (one event), beginning, present; undo, redo, fork (a branch from here), branches, branch B; status",
 )
 
 Lines = SimpleQueue[str | None]
@@ -53,32 +60,21 @@ def open_plain(playbook: str | None, *, seed: int | None, out: Path | None, spee
     if not SLOWEST <= speed <= FASTEST:
         complain(f"--speed: found {speed:g}, allowed are {SLOWEST:g} to {FASTEST:g} virtual seconds per second")
         return BAD_INPUT
-    try:
-        chosen = choose(playbook or SANDBOX, seed, {})
-        if chosen.playbook.spec.manual:
-            complain(f"{chosen.playbook.path}: a manual playbook stands still; play it with: floodmark run")
-            return BAD_INPUT
-        recorder = Recorder(out or sessions_root(), live=True, fsync=fsync)
-        session = Session.start(chosen.playbook, seed=chosen.seed, recorder=recorder, open_ended=True)
-    except PlaybookError as error:
-        complain_of(error)
+    session = begin_live(playbook or SANDBOX, seed=seed, parent=out or sessions_root(), fsync=fsync)
+    if session is None:
         return BAD_INPUT
-    except (ModelError, RecordingError) as error:
-        complain(str(error))
-        return BAD_INPUT
+    branches = Branches(session)
     try:
-        interrupted = Living(Pace(speed), answers(), lines_of(sys.stdin)).run(session)
-        print(farewell(seal(session)))
-    except KeyboardInterrupt:
-        recorder.close()
-        complain(f"sealing interrupted; the events so far can be read in {recorder.path}")
-        return INTERRUPTED
+        interrupted = Living(Pace(speed), answers(), lines_of(sys.stdin)).run(branches)
+        sealed = seal_all(branches)
     except RecordingError as error:
+        for branch in branches:
+            let_go(branch)
         complain(str(error))
         return BAD_INPUT
     except Exception as error:
-        return keep(error, recorder)
-    return INTERRUPTED if interrupted else OK
+        return keep(error, branches.current.recorder)
+    return sealed or (INTERRUPTED if interrupted else OK)
 
 
 def lines_of(stream: TextIO) -> Lines:
@@ -107,26 +103,45 @@ class Living:
     paused: bool = field(default=False, init=False)
     left: bool = field(default=False, init=False)
     """Whether somebody wants to quit."""
+    travel: Travel = field(init=False)
 
-    def run(self, session: Session) -> bool:
+    def run(self, branches: Branches) -> bool:
         """Go on until somebody quits; whether that was by an interrupt."""
-        self._say(session, f"{session.playbook.name}, seed {session.cluster.seed}; help tells what can be typed")
-        self.pace.begin(session.cluster.now_us)
+        self.travel = Travel(branches, self._say)
+        live = branches.current.live
+        self._say(f"{live.playbook.name}, seed {live.cluster.seed}; help tells what can be typed")
+        self._begin()
         try:
             while not self.left:
-                self._listen(session)
+                self._listen()
                 if not self.paused and not self.left:
-                    session.advance(self.pace.next_us(session.cluster.now_us))
-                    self._tell(session)
-                    self.pace.wait(session.cluster.now_us)
+                    self._play()
         except KeyboardInterrupt:
-            self._say(session, "stopped")
+            self._say("stopped")
             return True
         return False
 
+    @property
+    def _session(self) -> LookingBack:
+        """Changes when somebody goes to another branch."""
+        return self.travel.session
+
+    def _play(self) -> None:
+        session = self._session
+        was_past = session.in_past
+        session.advance(self.pace.next_us(session.cluster.now_us))
+        self._tell()
+        if was_past and not session.in_past:
+            self._say(PRESENT)
+        self.pace.wait(session.cluster.now_us)
+
+    def _begin(self) -> None:
+        """The clock on the wall goes with the instant that is looked at from here on."""
+        self.pace.begin(self._session.cluster.now_us)
+
     # -- what is typed ----------------------------------------------------------------------------------------------
 
-    def _listen(self, session: Session) -> None:
+    def _listen(self) -> None:
         """Do what was typed meanwhile; while time stands still, wait for it."""
         while not self.left:
             try:
@@ -136,96 +151,118 @@ class Living:
             if line is None:
                 self.left = True
             elif line.strip():
-                self._hear(session, line.strip())
+                self._hear(line.strip())
 
-    def _hear(self, session: Session, line: str) -> None:
-        ways: dict[str, Callable[[Session], None]] = {"status": self._status, "help": self._help}
-        way = ways.get(line.removeprefix(":").strip())
-        if way is not None:
-            way(session)
-            return
+    def _hear(self, line: str) -> None:
+        word = line.removeprefix(":").strip()
+        verb, _blank, rest = word.partition(" ")
+        own: dict[str, Callable[[], None]] = {"status": self._status, "help": self._help}
         try:
-            self._do(session, read_line(line, self._place(session)), line)
+            if word in own:
+                own[word]()
+            elif word in self.travel.ways:
+                self._travel(self.travel.ways[word])
+            elif verb == "branch":
+                self._travel(lambda: self.travel.change_to(rest.strip()))
+            else:
+                self._do(read_line(line, self._place()), line)
         except (TypedError, FaultError) as error:
-            self._say(session, f"refused: {error}")
+            self._say(f"refused: {error}")
 
-    def _do(self, session: Session, typed: Typed, line: str) -> None:
+    def _do(self, typed: Typed, line: str) -> None:
         if isinstance(typed, Act):
             for action in typed.actions:
-                self._say(session, f"done: {session.act(action)}")
-            self._tell(session)
+                self._travel(partial(self._act, action), pause=self._session.in_past)
         elif isinstance(typed, Speed):
             self.pace.speed = typed.speed
-            self.pace.begin(session.cluster.now_us)
-            self._say(session, f"speed {typed.speed:g}")
+            self._begin()
+            self._say(f"speed {typed.speed:g}")
         elif isinstance(typed, Play) or (isinstance(typed, Press) and typed.id == "pause" and self.paused):
-            self._pause(session, paused=False)
+            self._pause(paused=False)
         elif isinstance(typed, Go):
-            self._go(session, typed.at_us)
+            self._go(typed.at_us)
         elif isinstance(typed, Press):
-            self._press(session, typed.id, line)
+            self._press(typed.id, line)
 
-    def _press(self, session: Session, name: str, line: str) -> None:
+    def _act(self, action: Action) -> None:
+        self._say(self.travel.act(action))
+
+    def _press(self, name: str, line: str) -> None:
         if name == "quit":
             self.left = True
         elif name == "pause":
-            self._pause(session, paused=True)
+            self._pause(paused=True)
         elif name == "heal":
-            self._hear(session, "heal all")
+            self._hear("heal all")
+        elif name == "take_over":
+            self._say(self._session.take_over())
+            self._tell()
         else:
             raise TypedError(f"found {shown(line)}, which is for the screen; allowed here are {listed(HERE, 'and')}")
 
-    def _pause(self, session: Session, *, paused: bool) -> None:
-        self.paused = paused
-        self.pace.begin(session.cluster.now_us)
-        self._say(session, "paused" if paused else "time goes on")
+    def _travel(self, way: Callable[[], None], *, pause: bool = True) -> None:
+        """Look at another instant, or another branch, paused; tell what happened there."""
+        self.paused = self.paused or pause
+        way()
+        self._tell()
+        self._begin()
 
-    def _go(self, session: Session, at_us: int) -> None:
-        """On to a time, as fast as can be."""
-        while session.cluster.now_us < at_us and session.phase == "steps":
+    def _pause(self, *, paused: bool) -> None:
+        self.paused = paused
+        self._begin()
+        self._say("paused" if paused else "time goes on")
+
+    def _go(self, at_us: int) -> None:
+        """On to a time, as fast as can be; or back to it."""
+        if at_us < self._session.present_us:
+            self._travel(lambda: self.travel.to_time(at_us))
+            return
+        session = self._session
+        session.to_present()
+        while session.cluster.now_us < at_us and session.instant.phase == "steps":
             if not session.advance(min(at_us, session.cluster.now_us + 1_000_000)):
                 break
-            self._tell(session)
-        self.pace.begin(session.cluster.now_us)
-        self._say(session, "here")
+            self._tell()
+        self._begin()
+        self._say("here")
 
-    def _place(self, session: Session) -> Place:
-        view, now = session.cluster.view(), session.cluster.now_us
-        down = [f"broker({each.id})" for each in view.brokers if each.state == "down"]
-        down += [f"client({each.name})" for each in view.clients if each.state == "down"]
-        facts = facts_now(facts_of(session.cluster.spec), view)
-        clients = tuple(each.name for each in view.clients)
-        return Place(facts, clients, lambda target: target in down, "", now, now + FARTHEST_US)
+    def _place(self) -> Place:
+        session = self._session
+        return place_in(session, session.cluster.view(), ahead_us=FARTHEST_US)
 
     # -- what is told -----------------------------------------------------------------------------------------------
 
-    def _tell(self, session: Session) -> None:
+    def _tell(self) -> None:
         """What is rare, in the words of the screen's list of events: equal things of one moment are one line."""
         fresh = Feed()
-        fresh.take(session.drain())
+        fresh.take(self._session.drain())
         if fresh.notable:
             for line in fresh.lines(1_000):
                 self._line(line.at, line.text)
 
-    def _status(self, session: Session) -> None:
+    def _status(self) -> None:
+        session, branches = self._session, self.travel.branches
         view = session.cluster.view()
+        if session.in_past or len(branches) > 1:
+            when = f"the past, of {clock(session.present_us)}" if session.in_past else "the present"
+            self._say(f"branch {branches.current.letter}, {when}")
         states = [f"broker {each.id} {each.state}" for each in view.brokers]
         everything = (*view.partitions, *view.internal)
         under = sum(each.under_replicated for each in everything)
         offline = sum(each.offline for each in everything)
-        self._say(session, f"{', '.join(states)}; under-replicated {under}, offline {offline}")
+        self._say(f"{', '.join(states)}; under-replicated {under}, offline {offline}")
         ledger = view.ledger
-        self._say(session, f"acknowledged {ledger.acked}, missing now {ledger.missing}, lost {ledger.acked_lost}")
+        self._say(f"acknowledged {ledger.acked}, missing now {ledger.missing}, lost {ledger.acked_lost}")
         for each in session.board.active():
             left = f", {duration(each.until_us - view.now_us)} left" if each.until_us >= 0 else ""
-            self._say(session, f"fault {each.id}: {each.name} on {each.target}{left}")
+            self._say(f"fault {each.id}: {each.name} on {each.target}{left}")
 
-    def _help(self, session: Session) -> None:
+    def _help(self) -> None:
         for line in HELP:
-            self._say(session, line)
+            self._say(line)
 
-    def _say(self, session: Session, text: str) -> None:
-        self._line(clock(session.cluster.now_us), text)
+    def _say(self, text: str) -> None:
+        self._line(clock(self._session.cluster.now_us), text)
 
     def _line(self, at: str, text: str) -> None:
         say(self.console, f"{at}  {text}")

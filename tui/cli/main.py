@@ -303,9 +303,9 @@ def _open(
     theme: ThemeOption = None,
     speed: SpeedOption = None,
 ) -> None:
-    """Open a recorded session on the screen: it is run again, to be looked at and not to be changed.
+    """Open a recorded session on the screen: run again, never changed; what is done in it begins a recorded branch.
 
-    Exit code 0: it was. 1: it came out differently. 2: the session cannot be read, or there is no terminal.
+    Exit code 0: it was looked at. 1: it came out differently. 2: it cannot be read, or there is no terminal.
     """
     from tui.opening import open_recorded  # noqa: PLC0415
 

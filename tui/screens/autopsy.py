@@ -1,7 +1,8 @@
 """The autopsy of one finding over the main screen, as of when it is opened. The session goes on behind it."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from textual import events
 from textual.app import ComposeResult
@@ -9,12 +10,14 @@ from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 from textual.worker import Worker
 
+from playbooks.problems import counted
 from playbooks.recorder import Recorder
 from tui import glyphs
 from tui.asking import recording_of
 from tui.bridge import SimBridge
 from tui.evidence import case_of, findings_so_far
 from tui.explaining import explain
+from tui.exporting import playbook_text
 from tui.screens.mode import WHEEL
 from tui.theme import Look
 from tui.viewmodel import autopsy_page, remedies
@@ -22,23 +25,38 @@ from tui.viewmodel.autopsy import MOST_FRAMES
 from tui.widgets.panes import Pane, SidePane
 
 KEYS_WORDS: Final = (
-    f"← → frame {glyphs.NOTHING} 1-5 go there {glyphs.NOTHING} ↑ ↓ scroll {glyphs.NOTHING} n N finding"
-    f" {glyphs.NOTHING} w what saves"
-    f" {glyphs.NOTHING} c copy {glyphs.NOTHING} e export {glyphs.NOTHING} esc"
+    f"← → frame {glyphs.NOTHING} 1-5 go there {glyphs.NOTHING} w what if {glyphs.NOTHING} s what saves"
+    f" {glyphs.NOTHING} n N finding {glyphs.NOTHING} c copy as playbook {glyphs.NOTHING} e export {glyphs.NOTHING} esc"
 )
 SHORT_WORDS: Final = (
-    f"← → frame {glyphs.NOTHING} 1-5 go there {glyphs.NOTHING} n N finding {glyphs.NOTHING} w what saves"
-    f" {glyphs.NOTHING} c copy {glyphs.NOTHING} e export"
+    f"← → frame {glyphs.NOTHING} 1-5 go {glyphs.NOTHING} w what if {glyphs.NOTHING} s what saves"
+    f" {glyphs.NOTHING} n N {glyphs.NOTHING} c copy {glyphs.NOTHING} e export"
 )
-ASK_WORDS: Final = "w: run it again with one thing set otherwise at a time; takes a while, time goes on"
+ASK_WORDS: Final = "s: run it again with one thing set otherwise at a time; takes a while, time goes on"
+UNCHOSEN: Final = "no change is marked: s finds out what saves, tab marks one, enter runs it as a branch"
+NO_FRAMES: Final = "no frame is known of it to go to"
 UNRECORDED: Final = "this session is not being recorded: it cannot be run again"
 NONE_LEFT: Final = "it is whole again: nothing is wrong with records any more"
 
 Lines = tuple[tuple[str, str], ...]
 
 
-class AutopsyScreen(ModalScreen[int | None]):
-    """One finding at a time. Returns the time of a frame that is to be gone to, None when it is just left."""
+@dataclass(frozen=True, slots=True)
+class Onward:
+    """What is wanted when the page is left."""
+
+    at_us: int
+    """The instant of a frame that is to be gone to."""
+    branches: bool = False
+    """Whether a branch is to begin there."""
+    told: str = ""
+    """What to say then."""
+    change: remedies.Choice | None = None
+    """What is to be set otherwise from the beginning, in a branch up to the instant on the screen; None: nothing."""
+
+
+class AutopsyScreen(ModalScreen[Onward | None]):
+    """One finding at a time. Returns what is wanted next, None when it is just left."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "close"),
@@ -54,8 +72,13 @@ class AutopsyScreen(ModalScreen[int | None]):
         Binding("pagedown", "scroll(10)", "ten lines down", show=False),
         Binding("n", "finding(1)", "the next finding", show=False),
         Binding("N", "finding(-1)", "the finding before", show=False),
-        Binding("w", "why", "what would have saved it", show=False),
-        Binding("c,y", "copy", "copy the sentence", show=False),
+        Binding("w", "what_if", "a branch from the marked frame on", show=False),
+        Binding("s", "why", "what would have saved it", show=False),
+        Binding("tab", "mark(1)", "mark the next change", show=False),
+        Binding("shift+tab", "mark(-1)", "mark the change before", show=False),
+        Binding("enter", "take", "run the marked change as a branch", show=False),
+        Binding("c", "copy_playbook", "copy the session so far as a playbook", show=False),
+        Binding("y", "copy", "copy the sentence", show=False),
         Binding("e", "app.export", "a playbook of the session so far", show=False),
     ]
 
@@ -71,7 +94,14 @@ class AutopsyScreen(ModalScreen[int | None]):
         """The frame that is marked, from 0."""
         self.answered = False
         """Whether the page tells what would have saved the records."""
+        self.choices: tuple[remedies.Choice, ...] = ()
+        """Changes that can be run as a branch."""
+        self.marked = -1
+        """Which of them is marked, -1: none."""
         self._first = 0
+        self._follows = False
+        """Whether the marked change is to be brought into sight."""
+        self._found: dict[str, Any] | None = None
         self._saved: Lines = self._unasked()
         self._work: Worker[None] | None = None
 
@@ -97,7 +127,12 @@ class AutopsyScreen(ModalScreen[int | None]):
         width, height = self._grid.size
         if not self.is_mounted or not height:
             return
-        rows = autopsy_page.build(self.case, self.at, width - 2, self._saved)
+        line = self.choices[self.marked].line if self.marked >= 0 else -1
+        rows = autopsy_page.build(self.case, self.at, width - 2, self._saved, line)
+        place = autopsy_page.place_of_mark(rows) if self._follows else -1
+        if place >= 0 and not self._first <= place < self._first + height - 1:
+            self._first = place - height // 2
+        self._follows = False
         self._first = max(0, min(self._first, len(rows) - height))
         self._grid.show(rows[self._first : self._first + height])
         self._pane.caption(autopsy_page.title(self.case), KEYS_WORDS if width > len(KEYS_WORDS) + 4 else SHORT_WORDS)
@@ -113,7 +148,33 @@ class AutopsyScreen(ModalScreen[int | None]):
             self.notify(f"there is no frame {number}: the last one is {len(self.case.frames)}")
             return
         self._stop()
-        self.dismiss(self.case.frames[number - 1].at_us)
+        self.dismiss(Onward(self.case.frames[number - 1].at_us))
+
+    def action_what_if(self) -> None:
+        """Leave the page for the instant of the marked frame, and begin a branch there."""
+        if not self.case.frames:
+            self.notify(NO_FRAMES)
+            return
+        self._stop()
+        self.dismiss(Onward(self.case.frames[self.at].at_us, True, remedies.in_short(self._found)))
+
+    def action_mark(self, changes: int) -> None:
+        """Mark another change, and bring it into sight."""
+        if not self.choices:
+            self.notify(UNCHOSEN)
+            return
+        before = self.marked if self.marked >= 0 else -1 if changes > 0 else 0
+        self.marked = (before + changes) % len(self.choices)
+        self._follows = True
+        self.present()
+
+    def action_take(self) -> None:
+        """Leave the page for a branch with the marked change."""
+        if self.marked < 0:
+            self.notify(UNCHOSEN)
+            return
+        self._stop()
+        self.dismiss(Onward(self.case.now_us, change=self.choices[self.marked]))
 
     def on_mouse_scroll_down(self) -> None:
         """The wheel."""
@@ -138,7 +199,7 @@ class AutopsyScreen(ModalScreen[int | None]):
         number = min(self.case.number, len(found)) - 1
         self.case = case_of(self._bridge, found, (number + findings) % len(found) + 1)
         self.at = self._first = 0
-        self._saved = self._unasked()
+        self._forget()
         self.present()
 
     def action_copy(self) -> None:
@@ -146,10 +207,28 @@ class AutopsyScreen(ModalScreen[int | None]):
         self.app.copy_to_clipboard(self.case.finding.sentence)
         self.notify("copied the sentence")
 
+    def action_copy_playbook(self) -> None:
+        """Copy what has been done so far as a playbook."""
+        path = self._path()
+        if path is None:
+            self.notify(UNRECORDED)
+        else:
+            self.notify("making a playbook of it")
+            self.run_worker(self._copy(path), group="copy", exclusive=True, exit_on_error=False)
+
+    async def _copy(self, path: Path) -> None:
+        text, wrong = await playbook_text(path, self._recorder)
+        if wrong:
+            self.notify(wrong, severity="error", markup=False)
+        else:
+            self.app.copy_to_clipboard(text)
+            self.notify(f"copied the playbook, {counted(text.count(chr(10)), 'line')}")
+
     def action_why(self) -> None:
         """Find out what would have saved the records."""
         path = self._path()
         if path is not None and not self.busy:
+            self._forget()
             self._work = self.run_worker(self._explain(path), name="why", exclusive=True, exit_on_error=False)
 
     async def _explain(self, path: Path) -> None:
@@ -160,13 +239,15 @@ class AutopsyScreen(ModalScreen[int | None]):
             self._say(((found.refusal, "warning"),))
         else:
             self.answered = True
+            self._found, self.choices = found.found, remedies.choices(found.found)
             self._say(remedies.lines(found.found))
 
     def action_leave(self) -> None:
         """Stop asking; leave when nothing is asked."""
         if self.busy:
             self._stop()
-            self._say((("never mind", "text"), *self._unasked()))
+            self._forget()
+            self._say((("never mind", "text"), *self._saved))
         else:
             self.dismiss(None)
 
@@ -174,6 +255,10 @@ class AutopsyScreen(ModalScreen[int | None]):
         if self._work is not None:
             self._work.cancel()
             self._work = None
+
+    def _forget(self) -> None:
+        """Another finding, or none, is asked about."""
+        self._saved, self._found, self.choices, self.marked = self._unasked(), None, (), -1
 
     def _path(self) -> Path | None:
         return recording_of(self._bridge.session.recorded, self._recorder)

@@ -1,11 +1,12 @@
 """The bookmarks of a session: a list to go to one of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
 from tui import glyphs
+from tui.keymap import KEYS, Key, word_of
 from tui.screens.choice import ChoiceScreen, Piece
 from tui.theme import Look
 from tui.viewmodel.bookmarks import Bookmark, Bookmarks
@@ -21,8 +22,11 @@ class BookmarksScreen(ChoiceScreen):
         Binding("d,delete", "forget", "forget it", show=False),
     ]
 
-    def __init__(self, look: Look, marks: Bookmarks, go: Callable[[Bookmark], None]) -> None:
+    def __init__(
+        self, look: Look, marks: Bookmarks, go: Callable[[Bookmark], None], keys: Sequence[Key] = KEYS
+    ) -> None:  # fmt: skip
         super().__init__(look)
+        self._keys = keys
         self._marks = marks
         self._go = go
 
@@ -38,7 +42,8 @@ class BookmarksScreen(ChoiceScreen):
 
     def foot(self, width: int) -> str:
         """What there is to say."""
-        return "kept until you quit" if self._marks else "no bookmarks yet: B puts one at the instant on the screen"
+        none = f"no bookmarks yet: {word_of('bookmark', self._keys)} puts one at the instant on the screen"
+        return "kept until you quit" if self._marks else none
 
     def action_take(self) -> None:
         """Go there."""

@@ -1,6 +1,6 @@
 """The branches of a session: a list to change over, and to compare two of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
@@ -8,6 +8,7 @@ from textual.binding import Binding, BindingType
 from playbooks.branches import Branch
 from tui import glyphs
 from tui.bridge import SimBridge
+from tui.keymap import KEYS, Key, key_of
 from tui.screens.choice import ChoiceScreen, Piece
 from tui.theme import Look
 from tui.viewmodel import branch_list
@@ -24,9 +25,11 @@ class BranchesScreen(ChoiceScreen):
     ]
 
     def __init__(
-        self, look: Look, bridge: SimBridge, switch: Callable[[Branch], None], compare: Callable[[Branch], None]
-    ) -> None:
+        self, look: Look, bridge: SimBridge, switch: Callable[[Branch], None], compare: Callable[[Branch], None],
+        keys: Sequence[Key] = KEYS,
+    ) -> None:  # fmt: skip
         super().__init__(look)
+        self._keys = keys
         self._bridge = bridge
         self._switch = switch
         self._compare = compare
@@ -43,7 +46,11 @@ class BranchesScreen(ChoiceScreen):
 
     def foot(self, width: int) -> str:
         """What the chosen one is."""
-        return branch_list.about(self._rows()[self.chosen], width)
+        rows = self._rows()
+        if len(rows) == 1:
+            what_if, undo = key_of("what_if", self._keys), key_of("undo", self._keys)
+            return f"only {rows[0].letter} so far: {what_if} begins a branch, and so does {undo} or acting in the past"
+        return branch_list.about(rows[self.chosen], width)
 
     def action_take(self) -> None:
         """Change over."""

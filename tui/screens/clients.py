@@ -100,6 +100,14 @@ class ClientsScreen(ModeScreen, Filtering):
         """Scroll."""
         self.action_move(lines)
 
+    def point_at(self, name: str) -> None:
+        """Bring a client into sight, its line the first."""
+        bridge = self.bridge
+        summed = summed_up(bridge.session.client_books, bridge.view)
+        rows = client_table.build(summed, bridge.view, bridge.rates, max(20, self.app.size.width - 2))
+        self._first = next((at for at, row in enumerate(rows) if client_table.is_of(row, name)), 0)
+        self.present()
+
     def action_move(self, lines: int) -> None:
         """Scroll."""
         self._first = max(0, self._first + lines)

@@ -35,11 +35,13 @@ class CommandScreen(ModalScreen[None]):
         Binding("down", "before(1)", "the next line", show=False, priority=True),
     ]
 
-    def __init__(self, look: Look, main: "Commanded") -> None:
+    def __init__(self, look: Look, main: "Commanded", text: str = "", back: int = 0) -> None:
+        """``text`` stands there already, with the cursor so many characters ``back`` from its end."""
         super().__init__()
         self._look = look
         self._main = main
-        self._prompt = Input(id="command-prompt", select_on_focus=False)
+        self._prompt = Input(text, id="command-prompt", select_on_focus=False)
+        self._back = back
         self._page = Static(id="command-page")
         self._at = len(main.typed_before)
         self._wrong = ""
@@ -55,6 +57,7 @@ class CommandScreen(ModalScreen[None]):
     def on_mount(self) -> None:
         """Ready to be typed at."""
         self._prompt.focus()
+        self._prompt.cursor_position = len(self._prompt.value) - self._back
         self.call_after_refresh(self._show)
 
     def on_resize(self, _event: events.Resize) -> None:

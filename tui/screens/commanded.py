@@ -1,11 +1,10 @@
 """The line of commands of the main screen: where it is opened, and what comes of a line."""
 
 from faults.action import Action
-from faults.fault import FaultError
 from faults.selectors import selector_of
-from playbooks.reading.live import facts_of
 from tui.screens.forking import Forking
-from tui.typed.language import Act, Go, Place, Play, Press, Speed, Typed, facts_now
+from tui.typed.language import Act, Go, Place, Play, Press, Speed, Typed
+from tui.typed.placing import place_in
 from tui.viewmodel.words import speed
 
 
@@ -17,19 +16,20 @@ class Commanded(Forking):
 
     def action_command(self) -> None:
         """Open the line of commands."""
+        self.open_command()
+
+    def open_command(self, text: str = "", back: int = 0) -> None:
+        """Open it with something typed already, the cursor so many characters before its end."""
         from tui.screens.command import CommandScreen  # noqa: PLC0415 - first paint does without it
 
         if not self.toosmall.display and self.bridge.view.brokers:
-            self.app.push_screen(CommandScreen(self.look, self))
+            self.app.push_screen(CommandScreen(self.look, self, text, back))
 
     def place(self) -> Place:
         """What a line can speak of now."""
-        session, view = self.bridge.session, self.bridge.view
+        view = self.bridge.view
         client = next((each.name for each in view.clients if each.node == self.target), "")
-        return Place(
-            facts_now(facts_of(session.cluster.spec), view), tuple(each.name for each in view.clients), self._is_down,
-            selector_of(self.target, client), session.timeline.first_us, session.present_us,
-        )  # fmt: skip
+        return place_in(self.bridge.session, view, aimed=selector_of(self.target, client))
 
     async def told(self, typed: Typed) -> str:
         """Do what a line stands for; why not, where it was refused."""
@@ -54,15 +54,3 @@ class Commanded(Forking):
             if refused or self.bridge.growing is not None:
                 break
         return refused
-
-    def _is_down(self, target: str) -> bool:
-        """Whether all that a target means is down; what means nobody is not."""
-        view = self.bridge.view
-        down = [each.id for each in view.brokers if each.state == "down"]
-        down += [each.node for each in view.controllers if each.role == "down"]
-        down += [each.node for each in view.clients if each.state == "down"]
-        try:
-            nodes = self.bridge.session.board.targets(target)
-        except FaultError:
-            return False
-        return bool(nodes) and all(node in down for node in nodes)

@@ -1,14 +1,21 @@
 """The keys of branches and bookmarks: acting in the past, undoing, and going from one branch to another."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from faults.action import Action
 from faults.fault import FaultError
 from playbooks.branches import Branch
 from tui import glyphs
-from tui.keymap import key_of
+from tui.keymap import key_of, word_of
 from tui.screens.times import Times
 from tui.viewmodel.bookmarks import Bookmark, Bookmarks
+
+if TYPE_CHECKING:
+    from tui.screens.autopsy import Onward
+
+LONG_S: Final = 8
+"""How long what is to be tried stands on the screen."""
 
 
 class Forking(Times):
@@ -37,7 +44,7 @@ class Forking(Times):
         from tui.screens.branches import BranchesScreen  # noqa: PLC0415 - first paint does without it
 
         if not self.toosmall.display:
-            self.app.push_screen(BranchesScreen(self.look, self.bridge, self.switch, self.compare))
+            self.app.push_screen(BranchesScreen(self.look, self.bridge, self.switch, self.compare, self.keys))
 
     def switch(self, branch: Branch) -> None:
         """Change over to another branch."""
@@ -51,6 +58,20 @@ class Forking(Times):
         self.action_mode("cluster")
         self.bridge.compare(branch)
         self.app.push_screen(CompareScreen(self.look, self.bridge))
+
+    def go_onward(self, onward: "Onward") -> None:
+        """From an autopsy to the instant of a frame, to a branch from there on, or to one with something else set."""
+        change = onward.change
+        if change is not None:
+            self._branch(lambda: self.bridge.otherwise(change.name, change.settings))
+        elif not onward.branches:
+            self.go_to(onward.at_us)
+        else:
+            self.bridge.to_time(onward.at_us)
+            self._jumped()
+            self._branch(self.bridge.fork)
+            if onward.told:
+                self.toast(onward.told, seconds=LONG_S)
 
     def acted(self, action: Action) -> str:
         """Do what is asked, and say what came of it; why not, where it was refused. In the past a branch begins."""
@@ -87,6 +108,9 @@ class Forking(Times):
             self.toast(text, "information" if good else "warning")
         self.bridge.news.clear()
         self._changed_over()
+        beside, self.bridge.beside = self.bridge.beside, None
+        if beside is not None:
+            self.compare(beside)
 
     def _branch(self, begin: Callable[[], str]) -> None:
         try:
@@ -103,8 +127,7 @@ class Forking(Times):
     def _changed_over(self) -> None:
         """Another session may be looked at: what belongs to the one before is forgotten."""
         self.finding = 0
-        if self.bridge.session.recorded is None:
-            self.app.recorder = self.bridge.branches.current.recorder  # type: ignore[attr-defined]
+        self.app.recorder = self.bridge.branches.current.recorder  # type: ignore[attr-defined]
         self._jumped()
 
     # -- bookmarks --------------------------------------------------------------------------------------------------
@@ -113,14 +136,15 @@ class Forking(Times):
         """Remember this instant."""
         mark = Bookmark(self.bridge.view.now_us, self.bridge.branches.current.letter)
         new = self.bookmarks.put(mark)
-        self.toast(f"bookmark {mark.words}; ctrl+b: all of them" if new else f"there is a bookmark at {mark.words}")
+        listed = f"bookmark {mark.words}; {word_of('bookmarks', self.keys)}: all of them"
+        self.toast(listed if new else f"there is a bookmark at {mark.words}")
 
     def action_bookmarks(self) -> None:
         """The list of bookmarks."""
         from tui.screens.bookmarks import BookmarksScreen  # noqa: PLC0415 - first paint does without it
 
         if not self.toosmall.display:
-            self.app.push_screen(BookmarksScreen(self.look, self.bookmarks, self.go_to_bookmark))
+            self.app.push_screen(BookmarksScreen(self.look, self.bookmarks, self.go_to_bookmark, self.keys))
 
     def go_to_bookmark(self, mark: Bookmark) -> None:
         """Show that instant of that branch."""

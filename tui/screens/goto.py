@@ -1,6 +1,6 @@
 """A time to go to: a prompt over the main screen, with what is allowed below it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
 from textual.app import ComposeResult
@@ -11,21 +11,35 @@ from textual.screen import ModalScreen
 from textual.style import Style
 from textual.widgets import Input, Static
 
+from tui import glyphs
 from tui.theme import Look
+from tui.viewmodel.bookmarks import Bookmark
 from tui.viewmodel.instant import InstantError, instant_us
 from tui.viewmodel.words import clock
 
 TITLE: Final = "Go to"
+MOST: Final = 8
+"""Bookmarks shown at once."""
 
 
-class GotoScreen(ModalScreen[int | None]):
-    """Returns a time of the session in microseconds, None when it is left."""
+class GotoScreen(ModalScreen[int | Bookmark | None]):
+    """Returns a time of the session in microseconds, a bookmark that was chosen, None when it is left."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,ctrl+g", "leave", "close")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,ctrl+g", "leave", "close"),
+        Binding("up", "choose(-1)", "the bookmark above", show=False, priority=True),
+        Binding("down", "choose(1)", "the bookmark below", show=False, priority=True),
+    ]
 
-    def __init__(self, look: Look, first_us: int, present_us: Callable[[], int]) -> None:
+    def __init__(
+        self, look: Look, first_us: int, present_us: Callable[[], int], marks: Sequence[Bookmark] = ()
+    ) -> None:  # fmt: skip
         super().__init__()
         self._look = look
+        self._marks = marks
+        self._list = Static()
+        self.chosen = -1
+        """Which bookmark is marked, -1: none."""
         self._first_us = first_us
         self._present_us = present_us
         self._prompt = Input(id="goto-prompt")
@@ -37,15 +51,30 @@ class GotoScreen(ModalScreen[int | None]):
             yield Static(self._styled(TITLE, "calm"))
             yield self._prompt
             yield self._page
+            yield self._list
 
     def on_mount(self) -> None:
         """Ready to be typed at."""
         first, last = clock(self._first_us), clock(self._present_us())
         self._tell(f"a time from {first} to {last}: 12.5s, 1m or 00:12.5; esc", "text")
+        self._show()
         self._prompt.focus()
+
+    def action_choose(self, marks: int) -> None:
+        """Mark another bookmark; above the first one there is none."""
+        self.chosen = max(-1, min(self.chosen + marks, len(self._marks) - 1))
+        self._show()
+
+    def on_input_changed(self, _message: Input.Changed) -> None:
+        """What is typed goes before what is marked."""
+        self.chosen = -1
+        self._show()
 
     def on_input_submitted(self, message: Input.Submitted) -> None:
         """Go there, or say what is wrong."""
+        if self.chosen >= 0:
+            self.dismiss(self._marks[self.chosen])
+            return
         try:
             self.dismiss(instant_us(message.value.strip(), self._first_us, self._present_us()))
         except InstantError as error:
@@ -54,6 +83,16 @@ class GotoScreen(ModalScreen[int | None]):
     def action_leave(self) -> None:
         """Stay where we are."""
         self.dismiss(None)
+
+    def _show(self) -> None:
+        """The bookmarks around the marked one."""
+        start = max(0, min(self.chosen - MOST // 2, len(self._marks) - MOST))
+        lines = []
+        for at, mark in enumerate(self._marks[start : start + MOST], start):
+            here = at == self.chosen
+            lines.append(self._styled(f"{glyphs.MARKER if here else ' '} {mark.words}", "strong" if here else "text"))
+        heading = [self._styled("bookmarks: ↑ ↓ mark one, enter goes there", "quiet")] if lines else []
+        self._list.update(Content("\n").join([*heading, *lines]))
 
     def _tell(self, text: str, role: str) -> None:
         self._page.update(self._styled(text, role))

@@ -44,11 +44,11 @@ class GrowingScreen(LiveScreen):
         growing = self._bridge.growing
         if growing is None or not self._page.is_attached:
             return
-        branch, percent = growing.branch, growing.percent
+        letter, percent = growing.branch.letter, growing.percent
         done = min(WIDTH, percent * WIDTH // 100)
         way = f"{glyphs.ABOVE_HW * done}{glyphs.NOTHING * (WIDTH - done)} {percent:>3} %"
         lines = (
-            (f"Branch {branch.letter} runs again what happened up to {clock(branch.left_us)}", "calm"),
+            (f"Branch {letter} runs again what happened up to {clock(growing.until_us)}", "calm"),
             (way, "text"),
             ("everything else stands still meanwhile; esc: never mind", "quiet"),
         )

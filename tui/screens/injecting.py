@@ -5,13 +5,13 @@ from faults.catalogue import CATALOGUE
 from faults.fault import FaultError
 from faults.selectors import selector_of
 from tui import glyphs
-from tui.screens.commanded import Commanded
+from tui.screens.showing import Showing
 from tui.widgets.whichkey import WhichKey
 
 RUNNING = "time goes on, so nothing waits: a letter injects at once"
 
 
-class Injecting(Commanded):
+class Injecting(Showing):
     """A screen with a fault sheet."""
 
     def on_which_key_edited(self, message: WhichKey.Edited) -> None:

@@ -14,14 +14,14 @@ from faults.operations import OPERATIONS, Operation
 from playbooks.wording import words
 from tui import glyphs, tips
 from tui.bridge import SimBridge
-from tui.keymap import Key, bindings
+from tui.keymap import Key, bindings, key_of
 from tui.paint import panes as paint
 from tui.railing import Railing
 from tui.screens.arranged import SHEETS, Arranged
 from tui.screens.pointing import Pointing
 from tui.scrubbing import Scrubbing
 from tui.theme import Look
-from tui.viewmodel import control, side, status
+from tui.viewmodel import control, hint_words, side, status
 from tui.viewmodel.fault_sheet import Room
 from tui.viewmodel.layout import SMALLEST, plan
 from tui.viewmodel.motion import Motion
@@ -84,7 +84,7 @@ class MainScreen(Arranged, Pointing):
 
     def compose(self) -> ComposeResult:
         """All panes; :meth:`share_out` puts them in their places."""
-        look = self.look
+        look, more = self.look, key_of("mode_timeline", self.keys)
         yield self.status
         yield Pane(self.matrix, look, title=f"Partitions {glyphs.TIMES} brokers", id="matrix-pane")
         yield Pane(self.clients, look, title="Producers & groups", id="clients-pane")
@@ -93,7 +93,7 @@ class MainScreen(Arranged, Pointing):
         yield Pane(self.control, look, title="Control plane", id="control-pane")
         yield Pane(self.lanes, look, title="Log", id="lanes-pane")
         yield Pane(self.feed, look, title="Events", id="feed-pane")
-        yield Pane(self.timeline, look, title=f"Timeline {glyphs.NOTHING} 4: more of it", id="timeline-pane")
+        yield Pane(self.timeline, look, title=f"Timeline {glyphs.NOTHING} {more}: more of it", id="timeline-pane")
         yield KeyBar(look, self.keys)
         yield self.filter_bar
         yield Pane(self.whichkey, look, title="", id="whichkey-pane")
@@ -156,13 +156,13 @@ class MainScreen(Arranged, Pointing):
         if view.partitions and view.brokers:
             ordered = self.matrix.in_turn(view)
             self.lanes.present(view, ordered, view.brokers[broker].id, self._log)
-        scrolled = f"from {self.lanes.start} {glyphs.NOTHING} end: follow the tail"
+        scrolled = f"from {self.lanes.start} {glyphs.NOTHING} {key_of('log_tail', self.keys)}: follow the tail"
         legend = LANES_LEGEND if self.lanes.start is None else scrolled
         self.query_one("#lanes-pane", Pane).caption(self.lanes.title or "Log", legend)
         self.feed.show(bridge.feed.lines(self.feed.size.height, self.feed.size.width))
         if self.clients.size.width:
             self.clients.show(side.clients(view, bridge.rates, bridge.session.client_books))
-            self.faults.show(side.faults(view, self.faults.size.height, bridge.queued))
+            self.faults.show(side.faults(view, self.faults.size.height, bridge.queued, key_of("fault", self.keys)))
             self.replica.show(side.replica(view, partition, broker))
         if self.control.size.width:
             self.control.show(control.rows(view))
@@ -177,7 +177,8 @@ class MainScreen(Arranged, Pointing):
         bridge = self.bridge
         running = status.Running(
             self.playbook, self.seed, bridge.paused, bridge.seeking, bridge.ended, bridge.speed, bridge.real_speed,
-            recorded=bridge.at_end is not None, present_us=bridge.session.present_us if bridge.session.in_past else -1,
+            recorded=bridge.session.recorded is not None,
+            present_us=bridge.session.present_us if bridge.session.in_past else -1,
             branch=bridge.branches.current.letter if len(bridge.branches) > 1 else "", queued=len(bridge.queued),
         )  # fmt: skip
         return status.build(bridge.view, running, width).told(self.motion), control.bar(bridge.view, width)
@@ -204,6 +205,9 @@ class MainScreen(Arranged, Pointing):
     def action_move(self, partitions: int, brokers: int) -> None:
         """Move the cursor."""
         self.matrix.move(partitions, brokers)
+        hinting, view = getattr(self.app, "hinting", None), self.bridge.view
+        if hinting is not None and self.partition is not None and view.brokers:
+            hinting.looked_at(hint_words.word_of(self.partition, view.brokers[self.matrix.cursor[1]].id))
 
     def on_matrix_moved(self) -> None:
         """Another partition's log follows its tail; everything about the cursor changes."""

@@ -1,5 +1,7 @@
 """The pages that a key puts over the main screen. Each is read when it is first wanted, for the first paint's sake."""
 
+from typing import TYPE_CHECKING
+
 from textual.screen import Screen
 
 from tui.bridge import SimBridge
@@ -11,6 +13,9 @@ from tui.viewmodel.control import ControlBar
 from tui.viewmodel.help_page import Here
 from tui.viewmodel.status import StatusBar
 from tui.widgets.linegrid import LineGrid
+
+if TYPE_CHECKING:
+    from tui.screens.autopsy import Onward
 
 
 class Pages(Screen[None]):
@@ -46,6 +51,9 @@ class Pages(Screen[None]):
     def go_to(self, at_us: int | None) -> None:
         """Show a time; None shows what is shown."""
 
+    def go_onward(self, onward: "Onward") -> None:
+        """Do what is wanted after an autopsy."""
+
     def action_ask(self) -> None:
         """Ask whether something is safe to do now."""
         from tui.asking import recording_of  # noqa: PLC0415
@@ -78,9 +86,10 @@ class Pages(Screen[None]):
             return
         page = AutopsyScreen(self.look, self.bridge, number, getattr(self.app, "recorder", None))
 
-        def closed(at_us: int | None) -> None:
+        def closed(onward: "Onward | None") -> None:
             self.finding = page.case.number
-            self.call_later(self.go_to, at_us)
+            if onward is not None:
+                self.call_later(self.go_onward, onward)
 
         self.app.push_screen(page, closed)
 

@@ -8,6 +8,7 @@ from textual.widget import Widget
 from tui import glyphs, tips
 from tui.bridge import SimBridge
 from tui.evidence import findings_so_far
+from tui.keymap import key_of
 from tui.railing import Railing, reach_us
 from tui.screens.spanning import Spanning, ends_of
 from tui.theme import Look
@@ -176,7 +177,8 @@ class TimelineScreen(Spanning):
         happened = self.bridge.happened(stop.first_us, stop.last_us, mark_detail.EVENTS_READ)
         events = mark_detail.of_stop(happened, stop)
         later = self.bridge.happened(stop.last_us + 1, shown.present_us, max(0, height))
-        rows = mark_detail.build(stop, events, self._findings_of(stop, events), later, width)
+        key = key_of("finding", self._main.keys)
+        rows = mark_detail.build(stop, events, self._findings_of(stop, events), later, width, key)
         there = "enter: back to the present" if self._is_there(stop) else "enter: go there"
         self._page_pane.caption("The mark", there)
         return rows[:height]

@@ -5,14 +5,15 @@ from typing import Any, Final
 from textual.message import Message
 
 from faults.fault import FaultError
+from tui.keymap import word_of
 from tui.screens.live import LiveScreen
 from tui.screens.pages import Pages
+from tui.viewmodel.bookmarks import Bookmark, Bookmarks
 from tui.widgets.lanes import Lanes
 from tui.widgets.matrix import Matrix
 
 SECOND_US: Final = 1_000_000
-PAST: Final = "this is the past: acting here begins a branch; space plays it on, backspace: back to the present"
-PAST_RECORDED: Final = "this is the past of a recording; space plays it on, backspace: back to where it was"
+PAST: Final = "this is the past: acting here begins a branch; {pause} plays it on, {present}: back to the present"
 BEGINNING: Final = "this is the beginning: there is nothing before it"
 PRESENT: Final = "this is the present already"
 
@@ -26,6 +27,7 @@ class Times(Pages):
 
     matrix: Matrix
     lanes: Lanes
+    bookmarks: Bookmarks
 
     # -- on ---------------------------------------------------------------------------------------------------------
 
@@ -98,9 +100,18 @@ class Times(Pages):
 
         if not self.toosmall.display:
             session = self.bridge.session
-            self.app.push_screen(
-                GotoScreen(self.look, session.timeline.first_us, lambda: session.present_us), self.go_to
-            )
+            marks = tuple(self.bookmarks)
+            page = GotoScreen(self.look, session.timeline.first_us, lambda: session.present_us, marks)
+            self.app.push_screen(page, self._gone)
+
+    def _gone(self, chosen: int | Bookmark | None) -> None:
+        if isinstance(chosen, Bookmark):
+            self.go_to_bookmark(chosen)
+        else:
+            self.go_to(chosen)
+
+    def go_to_bookmark(self, mark: Bookmark) -> None:
+        """Show that instant of that branch."""
 
     def go_to(self, at_us: int | None) -> None:
         """Show a time; None shows what is shown."""
@@ -112,7 +123,7 @@ class Times(Pages):
         if jump() is False:
             self.toast(failed)
         elif self.bridge.session.in_past and not was_past:
-            self.toast(PAST if self.bridge.session.recorded is None else PAST_RECORDED)
+            self.toast(PAST.format(pause=word_of("pause", self.keys), present=word_of("present", self.keys)))
         self._jumped()
 
     def _jumped(self) -> None:

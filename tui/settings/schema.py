@@ -49,6 +49,7 @@ OPTIONS: Final = (
     Option("speed", "Virtual seconds per second at the start.", 1.0),
     Option("autopause", "Whether to pause where the first acknowledged record goes missing.", False),
     Option("fps", "Frames a second; auto is 15, and 8 over ssh, where every frame is traffic.", AUTO, FRAMES),
+    Option("hints", "Whether a word of Kafka is explained where you first rest on it, once.", True),
 )
 """Everything in ``[screen]``."""
 
@@ -69,6 +70,7 @@ class Settings:
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Id of an action → the keys that it has instead of its own, as Textual names them."""
     fps: str = AUTO
+    hints: bool = True
 
     def value(self, name: str) -> Value:
         """The value of one of :data:`OPTIONS`."""

@@ -28,6 +28,8 @@ LABEL: Final = 14
 MOST_PLACES: Final = 3
 """Ranges of records that are told one by one."""
 LONGEST_VALUE: Final = 60
+MARKED: Final = (f"{glyphs.MARKER} ", "key")
+"""In front of a marked line."""
 
 _HEADS: Final = {
     LOST: ("{count} acknowledged {records} of {where} {are} gone: no leader has {them}", "alarm"),
@@ -100,8 +102,13 @@ def headline(finding: Finding) -> tuple[str, str]:
     return told, role
 
 
-def build(case: Case, at: int, width: int, saved: Sequence[tuple[str, str]]) -> tuple[SideRow, ...]:
-    """The whole page over ``width`` cells, frame ``at`` marked; ``saved`` are lines on what would have saved it."""
+def build(
+    case: Case, at: int, width: int, saved: Sequence[tuple[str, str]], marked: int = -1
+) -> tuple[SideRow, ...]:  # fmt: skip
+    """The whole page over ``width`` cells, frame ``at`` marked; ``saved`` are lines on what would have saved it.
+
+    ``marked`` is the one of them that is marked, -1 for none.
+    """
     width = max(20, width)
     finding = case.finding
     head, role = headline(finding)
@@ -119,8 +126,9 @@ def build(case: Case, at: int, width: int, saved: Sequence[tuple[str, str]]) -> 
     rows += _section("Broken rule", _rule(case), width)
     rows.append(_BLANK)
     rows.append(SideRow((("What would have saved it", "strong"),)))
-    for text, line_role in saved:
-        rows += [SideRow(((f"  {line}", line_role),)) for line in wrap(text, width - 2)]
+    for number, (text, line_role) in enumerate(saved):
+        mark = MARKED if number == marked else ("  ", "text")
+        rows += [SideRow((mark, (line, line_role))) for line in wrap(text, width - 2)]
     rows.append(_BLANK)
     rows.append(SideRow((("All that led there", "strong"),)))
     for link in finding.chain:
@@ -130,6 +138,11 @@ def build(case: Case, at: int, width: int, saved: Sequence[tuple[str, str]]) -> 
             for place, line in enumerate(lines)
         ]
     return tuple(rows)
+
+
+def place_of_mark(rows: Sequence[SideRow]) -> int:
+    """The first row that is marked, -1 where none is."""
+    return next((number for number, row in enumerate(rows) if row.pieces and row.pieces[0] == MARKED), -1)
 
 
 _BLANK: Final = SideRow(())

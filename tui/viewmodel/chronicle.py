@@ -87,6 +87,11 @@ class Chronicle:
                 found.setdefault((name, event.partition), Broken(event.at_us, name, event.partition, event.detail))
         return tuple(found.values())
 
+    def all_broken(self, now_us: int) -> tuple[Broken, ...]:
+        """The same of every partition, in the order of their times."""
+        there = dict.fromkeys(event.partition for event in self._events if event.kind in RULES)
+        return tuple(sorted(self.broken(tuple(there), now_us), key=lambda each: each.at_us))
+
     def _until(self, link: Link) -> list[Any]:
         """All before a link's instant, and of that what came up to the link's own event."""
         before = [event for event in self._events if event.at_us < link.at_us]

@@ -15,7 +15,7 @@ from playbooks.client_summary import (
 )
 from playbooks.filtering import fits
 from tui import glyphs
-from tui.viewmodel.side import SideRow
+from tui.viewmodel.side import NO_CLIENTS, SideRow
 from tui.viewmodel.words import acks, count, duration
 
 Piece = tuple[str, str]
@@ -77,7 +77,7 @@ def build(
         views = {each.name: each for each in view.groups}
         for group in clients.groups:
             rows += _group(group, views.get(group.name), rates.get(group.name), columns)
-    nothing = f"no producer and no group fits {words}" if words.strip() else "no producers and no groups"
+    nothing = f"no producer and no group fits {words}" if words.strip() else NO_CLIENTS
     return tuple(rows) or (SideRow(((nothing, "quiet"),)),)
 
 
@@ -88,6 +88,12 @@ def window(rows: Sequence[SideRow], first: int, height: int) -> tuple[SideRow, .
     if rest > 0 and shown:
         shown[-1] = SideRow(((f"and {rest + 1} lines more {glyphs.MORE_BELOW}", "quiet"),))
     return tuple(shown)
+
+
+def is_of(row: SideRow, name: str) -> bool:
+    """Whether it is the first row of a client; long names are cut."""
+    told = row.pieces[1] if len(row.pieces) > 1 else ("", "")
+    return told[1] == "strong" and bool(told[0].strip()) and name.startswith(told[0].strip())
 
 
 def last_window(rows: Sequence[SideRow], height: int) -> int:

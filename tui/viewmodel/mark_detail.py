@@ -57,9 +57,9 @@ def _link_key(link: Link) -> tuple[int, str, str]:
 
 
 def build(
-    stop: Stop, events: Sequence[Any], told: Sequence[Told], later: Sequence[Any], width: int
+    stop: Stop, events: Sequence[Any], told: Sequence[Told], later: Sequence[Any], width: int, finding_key: str = "n"
 ) -> tuple[SideRow, ...]:
-    """The page of a mark, for so many cells; ``later`` is what came next."""
+    """The page of a mark, for so many cells; ``later`` is what came next, ``finding_key`` opens autopsies."""
     until = f" to {clock(stop.last_us)}" if stop.last_us // 1000 > stop.first_us // 1000 else ""
     many = f"{stop.times} events of the lane " if stop.times > 1 else "an event of the lane "
     rows = [
@@ -77,7 +77,7 @@ def build(
     for each in told[:CHAINS]:
         rows += _finding(each, happened, width)
     if len(told) > CHAINS:
-        rows.append(SideRow(((f"and {len(told) - CHAINS} findings more, n goes through them", "quiet"),)))
+        rows.append(SideRow(((f"and {len(told) - CHAINS} findings more, {finding_key} goes through them", "quiet"),)))
     if later:
         rows += [SideRow(()), SideRow((("and then", "calm"),)), *_words(later, width, most=LATER)]
     return tuple(rows)

@@ -1,6 +1,7 @@
 """What would have saved records, in lines: the answer of ``floodmark why --json`` for one finding."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from tui import glyphs
@@ -13,14 +14,49 @@ _GLYPHS: Final = {
     "would not have helped": (glyphs.DOWN, "quiet"),
     "refused": (glyphs.NOTHING, "quiet"),
 }
+HEAD_WORDS: Final = (
+    "the same seed and faults once more, one thing set otherwise; tab marks one, enter runs it as a branch to compare"
+)
+MOST_TOLD: Final = 3
+"""Changes that save, told in short."""
 CHANCE_US: Final = 50_000
 """A difference of times below this is chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A change that can be run as a branch."""
+
+    name: str
+    settings: Mapping[str, str]
+    """As ``--set`` takes them."""
+    line: int
+    """Which one of :func:`lines` tells of it, from 0."""
+
+
+def choices(found: Mapping[str, Any]) -> tuple[Choice, ...]:
+    """Those among the remedies: all but what was refused."""
+    return tuple(
+        Choice(each["change"], dict(one.split("=", 1) for one in each["set"]), line)
+        for line, each in enumerate(found["remedies"], 1)
+        if each["set"] and each["verdict"] != "refused"
+    )
+
+
+def in_short(found: Mapping[str, Any] | None) -> str:
+    """What saves, in half a line, for somebody who goes on to try it; None: it was not asked for."""
+    if found is None:
+        return ""
+    saving = [each for each in found["remedies"] if each["verdict"] == "saves"]
+    if not saving:
+        return "no change that was tried saves them"
+    return f"what saves them: {'; '.join(each['change'] for each in saving[:MOST_TOLD])}"
 
 
 def lines(found: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """(text, role) of each line: every change with its price, then the point of no return."""
     remedies = found["remedies"]
-    told = [("the same seed and faults once more, one thing set otherwise", "quiet")] if remedies else []
+    told = [(HEAD_WORDS, "quiet")] if remedies else []
     told += [_remedy(each) for each in remedies]
     if not any(each["verdict"] in ("saves", "helps") for each in remedies):
         told.append(("none of the changes tried would have saved it", "warning"))

@@ -70,7 +70,7 @@ def newest_first(parent: Path) -> list[Path]:
 def entries(paths: list[Path], parent: Path, here: Path | None) -> tuple[Entry, ...]:
     """A line for each, the one that is on the screen told as such."""
     if not paths:
-        return (Entry("", f"no session in {parent} yet", "quiet", heading=True),)
+        return (Entry("", f"no session in {parent} yet: each is recorded there as it runs", "quiet", heading=True),)
     return tuple(
         Entry(str(path), path.name.removeprefix(layout.DIRECTORY_PREFIX), end="here" if path == here else "")
         for path in paths

@@ -16,6 +16,8 @@ from tui.viewmodel.words import acks, count, duration, parameters
 
 HEAL: Final = "[heal]"
 """What is clicked to heal a fault."""
+NO_CLIENTS: Final = "no producers and no groups: the playbook of this session has none"
+UNREAD: Final = "no group reads this topic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +43,15 @@ def clients(view: ClusterView, rates: dict[str, float], books: ClientBooks) -> t
         members = [states.get(name, "up") for name, _partitions in group.assignment]
         told = _group(group, members, rates.get(group.name), books.groups.get(group.name))
         rows += [replace(row, about=group.name) for row in told]
-    return tuple(rows) or (SideRow((("no producers and no groups", "quiet"),)),)
+    return tuple(rows) or (SideRow(((NO_CLIENTS, "quiet"),)),)
 
 
-def faults(view: ClusterView, most: int = 1000, queued: Sequence[Action] = ()) -> tuple[SideRow, ...]:
+def faults(
+    view: ClusterView, most: int = 1000, queued: Sequence[Action] = (), key: str = "f"
+) -> tuple[SideRow, ...]:  # fmt: skip
     """What waits for time to go on, active faults with the time left, then operations with their age, newest first.
 
-    In ``most`` lines; an empty board says how to fill it.
+    In ``most`` lines; an empty board says by which ``key`` to fill it.
     """
     rows = [
         SideRow(((f"{glyphs.PAUSED} ", "calm"), (words(action).partition(" ")[2], "text")), (" waits", "calm"))
@@ -74,7 +78,7 @@ def faults(view: ClusterView, most: int = 1000, queued: Sequence[Action] = ()) -
     if len(rows) > most > 0:
         hidden = len(rows) - most + 1
         rows[most - 1 :] = [SideRow(((f"and {hidden} more", "quiet"),))]
-    return tuple(rows) or (SideRow((("no faults active, press ", "quiet"), ("f", "key"))),)
+    return tuple(rows) or (SideRow((("no faults active, press ", "quiet"), (key, "key"))),)
 
 
 def replica(view: ClusterView, partition: int, broker: int) -> tuple[SideRow, ...]:
@@ -91,7 +95,8 @@ def replica(view: ClusterView, partition: int, broker: int) -> tuple[SideRow, ..
     rows = [SideRow(pieces, (f" leads {node.leads}", "quiet"))]
     held = next((each for each in home.replicas if each.broker == node.id), None)
     if held is None:
-        return (*rows, SideRow(((f"no replica of {home.name}", "quiet"),), _epochs(home)), *_special(home))
+        absent = SideRow(((f"no replica of {home.name}", "quiet"),), _epochs(home))
+        return (*rows, absent, *_special(home), *_unread(view, home))
     glyph, role = STATUS[held.status]
     word = held.status.replace("_", "-")
     epochs = " ".join(f"{epoch}@{start}" for epoch, start in held.epochs[-4:]) or "none"
@@ -104,13 +109,21 @@ def replica(view: ClusterView, partition: int, broker: int) -> tuple[SideRow, ..
         SideRow((("epochs ", "quiet"), (epochs, "text"))),
     ]
     if node.state == "down":
-        return (*rows, SideRow((("what it believed died with it", "quiet"),)), *_special(home))
+        gone = SideRow((("what it believed died with it", "quiet"),))
+        return (*rows, gone, *_special(home), *_unread(view, home))
     wrong = held.broker in home.leaders and held.broker != home.leader
     belief = [("believes leader ", "quiet"), (f"{believed} epoch {held.believed_epoch}", "alarm" if wrong else "text")]
     if held.believed_isr:
         belief += [(" ISR ", "quiet"), (",".join(map(str, held.believed_isr)), "text")]
     rows.append(SideRow(tuple(belief)))
-    return (*rows, *_other_controller(view, node), *_special(home))
+    return (*rows, *_other_controller(view, node), *_special(home), *_unread(view, home))
+
+
+def _unread(view: ClusterView, home: PartitionView) -> list[SideRow]:
+    """Kafka's own topics are not meant to be read by groups."""
+    topic = home.name.rpartition("-")[0]
+    read = home.internal or any(topic in group.topics for group in view.groups)
+    return [] if read else [SideRow(((UNREAD, "quiet"),))]
 
 
 def _other_controller(view: ClusterView, node: BrokerView) -> list[SideRow]:

@@ -1,17 +1,18 @@
 """The tour: one thing to do at a time, told in a small pane, gone on with by what is done and never by a clock."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from tui import glyphs
+from tui.keymap import KEYS, Key
 from tui.viewmodel.row import Row
 from tui.viewmodel.words import wrap
 
 NAME: Final = "tour"
 """The bundled playbook that it is about."""
 WIDTH: Final = 66
-LEAVE: Final = "^t leaves"
+LEAVE: Final = "{tour} leaves"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +59,19 @@ STOPS: Final = (
     Stop(
         "A producer is about to write orders. Two of three brokers keep them, and acks=all waits for both."
         " Time stands still: let it run.",
-        "space",
+        "{pause}",
         lambda sight: sight.now_us > 0 and not sight.paused,
     ),
     Stop(
         f"A row is a partition. {glyphs.LEADER} leads, with the end of its log; {glyphs.IN_SYNC} follows, and = says"
         " that it has all of it. Go to the follower.",
-        f"{glyphs.ARROW} or l",
+        "{right}",
         lambda sight: sight.at_follower,
     ),
     Stop(
-        "Now have its process stand still for 15 s, as a long garbage collection does: f opens the faults, g is that"
-        " one.",
-        "f, then g",
+        "Now have its process stand still for 15 s, as a long garbage collection does: {fault} opens the faults, g is"
+        " that one.",
+        "{fault}, then g",
         lambda sight: sight.follower_paused,
     ),
     Stop(
@@ -84,39 +85,39 @@ STOPS: Final = (
     Stop(
         "I stopped time. What is acknowledged from here on is on the leader alone. Go back to it and crash it:"
         " min.insync.replicas=1 lets that happen.",
-        "← or h, then f, then c",
+        "{left}, then {fault}, then c",
         lambda sight: sight.leader_down,
         _whole,
     ),
     Stop(
         "Let time run. The dead leader's session ends after 9 s; then the one that slept is elected, behind or not:"
         " unclean.leader.election.enable=true.",
-        "space; ] is faster",
+        "{pause}; {faster} is faster",
         lambda sight: sight.missing > 0,
         _whole,
     ),
     Stop(
         f"{glyphs.LOST} counts records that were acknowledged and that the leader does not have. Nobody has told the"
         " producer. Open the autopsy.",
-        "n",
+        "{finding}",
         lambda sight: sight.autopsy,
     ),
     Stop(
         "Who had them, who left, who took over: that is why they are gone. Ask what would have saved them.",
-        "w",
+        "s",
         lambda sight: sight.asked,
     ),
     Stop(
         f"It is run again with one thing set otherwise at a time, a minute or so. Each {glyphs.OK} keeps them, at the"
         " price beside it (↓ scrolls). Then close the page, and go back in time.",
-        "esc, then <",
+        "esc, then {previous}",
         lambda sight: sight.in_past and not sight.autopsy,
         past=True,
     ),
     Stop(
-        "< and > go from one notable event to the next, backspace to the present. E saves what you did as a playbook,"
-        " P opens the library, ? shows every key. That was the tour.",
-        "^q seals this session",
+        "{previous} and {seek} go from one notable event to the next, {present} to the present. {export} saves what you"
+        " did as a playbook, {playbooks} opens the library, {help} shows every key. That was the tour.",
+        "{quit} seals this session",
         lambda sight: False,
     ),
 )
@@ -127,8 +128,9 @@ PAUSE_IT: Final = 2
 class Tour:
     """How far it has come. Kept as long as the program runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, keys: Sequence[Key] = KEYS) -> None:
         self.at = 0
+        self._names = {key.id: key.shown.replace(" ", " or ") for key in keys}
 
     @property
     def stop(self) -> Stop:
@@ -158,5 +160,12 @@ class Tour:
 
     def rows(self, width: int) -> tuple[Row, ...]:
         """The text, and the keys below it."""
-        lines = [Row(((line, "text"),)) for line in wrap(self.stop.text, width)]
-        return (*lines, Row((("press ", "quiet"), (self.stop.keys, "key")), (f"{LEAVE} ", "quiet")))
+        lines = [Row(((line, "text"),)) for line in wrap(self.told(self.stop.text), width)]
+        return (
+            *lines,
+            Row((("press ", "quiet"), (self.told(self.stop.keys), "key")), (f"{self.told(LEAVE)} ", "quiet")),
+        )
+
+    def told(self, text: str) -> str:
+        """A text with the keys that its actions have now."""
+        return text.format_map(self._names)

@@ -1,0 +1,164 @@
+"""From the autopsy into branches: at a frame, and with one thing set otherwise; and out of it as a playbook."""
+
+from contextlib import asynccontextmanager
+
+import pytest
+
+from playbooks.loader import loads
+from playbooks.recorder import Recorder
+from playbooks.session import Session
+from tests.playbooks.test_no_return import TAIL
+from tests.tui.driving import driving
+from tests.tui.test_ask import until
+from tui.explaining import Explanation
+from tui.screens.autopsy import AutopsyScreen
+from tui.screens.compare import CompareScreen
+from tui.screens.main import MainScreen
+from tui.viewmodel import remedies
+
+SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
+SECOND = 1_000_000
+
+
+def remedy(change, setting, verdict="saves", after=0):
+    return {
+        "change": change, "set": [setting] if setting else [], "because": "", "verdict": verdict, "before": 24,
+        "after": after, "rejected": 3, "unavailable_us": 0, "note": "", "seeds_kept": 5, "seeds": 5,
+    }  # fmt: skip
+
+
+FOUND = {
+    "remedies": [
+        remedy("acks=all", "clients.producers.clicks.config.acks=all"),
+        remedy("kafka 4.1", "cluster.kafka=4.1", "would not have helped", 24),
+        remedy("enable.idempotence=true", "clients.producers.clicks.config.enable.idempotence=true", "refused"),
+    ],
+    "no_return": None,
+}
+
+
+@asynccontextmanager
+async def opened(tmp_path, monkeypatch, size=(120, 40)):
+    async def answer(*_asked):
+        return Explanation(FOUND)
+
+    monkeypatch.setattr("tui.screens.autopsy.explain", answer)
+    session = Session.start(loads(TAIL, "tail.yaml"), recorder=Recorder(tmp_path, live=True), open_ended=True)
+    async with driving(size, session=session) as driver:
+        driver.app.recorder = session.recorder
+        driver.bridge.session.advance(15 * SECOND)
+        driver.bridge.look()
+        await driver.press("n")
+        yield driver
+
+
+async def arrived(driver):
+    for _ in range(2000):
+        if driver.bridge.growing is None and not driver.bridge.news:
+            break
+        driver.app.frame()
+    await driver.pilot.pause()
+
+
+async def test_a_branch_begins_at_the_marked_frame_and_what_saves_is_told(tmp_path, monkeypatch):
+    async with opened(tmp_path, monkeypatch) as driver:
+        page = driver.app.screen
+        await driver.press("s")
+        await until(driver, lambda: page.answered)
+        await driver.press("right", "w")
+        await arrived(driver)
+        branch = driver.bridge.branches.current
+        assert branch.letter == "B"
+        assert branch.left_us == page.case.frames[1].at_us == driver.bridge.view.now_us
+        assert isinstance(driver.app.screen, MainScreen)
+        assert {"branch B begins here", "what saves them: acks=all"} <= set(driver.toasts())
+
+
+async def test_without_having_asked_nothing_is_told_of_what_saves(tmp_path, monkeypatch):
+    async with opened(tmp_path, monkeypatch) as driver:
+        await driver.press("w")
+        await arrived(driver)
+        assert not any("saves" in toast for toast in driver.toasts())
+
+
+async def test_a_change_is_marked_and_run_as_a_branch_beside_the_session(tmp_path, monkeypatch):
+    async with opened(tmp_path, monkeypatch) as driver:
+        await driver.press("tab", "enter")
+        assert driver.toasts() == [driver.toasts()[0]] * 2
+        assert driver.toasts()[0].startswith("no change is marked: s finds out")
+        page = driver.app.screen
+        await driver.press("s")
+        await until(driver, lambda: page.answered)
+        await driver.press("tab")
+        assert "▌ ✓ acks=all" in driver.text()
+        await driver.press("tab")
+        assert "▌ ✕ kafka 4.1" in driver.text()
+        await driver.press("tab", "shift+tab", "shift+tab")
+        assert "▌ ✓ acks=all" in driver.text(), "what was refused cannot be run"
+        missing = driver.bridge.view.ledger.missing
+        assert missing
+        await driver.press("enter")
+        await arrived(driver)
+        assert isinstance(driver.app.screen, CompareScreen)
+        assert driver.bridge.branches.current.began == "acks=all"
+        assert driver.bridge.view.now_us == 15 * SECOND
+        assert driver.bridge.view.ledger.missing == 0
+        assert driver.bridge.companion.branch.letter == "main"
+        told = f"branch B, acks=all from the beginning: 0 acknowledged records missing or lost, {missing} without"
+        assert told in driver.toasts()
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_marked_change_is_brought_into_sight(tmp_path, monkeypatch, size, golden):
+    async with opened(tmp_path, monkeypatch, SIZES[size]) as driver:
+        page = driver.app.screen
+        await driver.press("s")
+        await until(driver, lambda: page.answered)
+        await driver.press("tab", "tab")
+        assert "▌ ✕ kafka 4.1" in driver.text()
+        golden(f"autopsy-marked-{size}", driver.text())
+        await driver.press(*["pageup"] * 9)
+        assert "1 of " in driver.text(), "scrolling is not undone by the mark"
+
+
+async def test_another_finding_forgets_what_was_marked(tmp_path, monkeypatch):
+    async with opened(tmp_path, monkeypatch) as driver:
+        page = driver.app.screen
+        await driver.press("s")
+        await until(driver, lambda: page.answered)
+        await driver.press("tab", "n")
+        assert (page.marked, page.choices) == (-1, ())
+        await driver.press("enter")
+        assert isinstance(driver.app.screen, AutopsyScreen)
+
+
+async def test_a_branch_that_cannot_be_had_is_told(tmp_path, monkeypatch):
+    async with opened(tmp_path, monkeypatch) as driver:
+        page = driver.app.screen
+        page.choices = (remedies.Choice("no such version", {"cluster.kafka": "0.1"}, 1),)
+        page.marked = 0
+        await driver.press("enter")
+        await driver.pilot.pause()
+        assert driver.toasts()[-1].startswith("no such version: ")
+        assert len(driver.bridge.branches) == 1
+
+
+async def test_the_session_is_copied_as_a_playbook(tmp_path, monkeypatch):
+    async with opened(tmp_path, monkeypatch) as driver:
+        await driver.press("c")
+        await until(driver, lambda: driver.toasts()[-1].startswith("copied the playbook, "))
+        assert loads(driver.app.clipboard, "copied.yaml").seed == 5
+        monkeypatch.setattr(Recorder, "flush", _full)
+        await driver.press("c")
+        await until(driver, lambda: driver.toasts()[-1] == "the disk is full")
+
+
+def _full(_recorder):
+    raise OSError("the disk is full")
+
+
+def test_what_saves_in_short():
+    assert remedies.in_short(None) == ""
+    assert remedies.in_short(FOUND) == "what saves them: acks=all"
+    assert remedies.in_short({"remedies": FOUND["remedies"][1:]}) == "no change that was tried saves them"
+    assert [(each.name, each.line) for each in remedies.choices(FOUND)] == [("acks=all", 1), ("kafka 4.1", 2)]

@@ -1,0 +1,138 @@
+"""A word of Kafka is explained once, where somebody first rests on it, unless that is not wanted."""
+
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from tests.tui import fake_views
+from tests.tui.driving import Driver
+from tests.tui.fake_views import partition, replica
+from tui.app import FloodmarkApp
+from tui.bridge import SimBridge
+from tui.frameclock import StepClock
+from tui.settings.schema import Settings
+from tui.settings.seen_words import SeenWords
+from tui.viewmodel.glossary import GLOSSARY, term
+from tui.viewmodel.hint_words import TOKENS, word_at, word_of
+
+SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
+
+
+@asynccontextmanager
+async def hinted(seen, size=(120, 40), settings=None):
+    clock = StepClock()
+    bridge = SimBridge(fake_views.session(orders=2, payments=1), clock)
+    app = FloodmarkApp(bridge, playbook="sandbox", seed=7, settings=settings, seen=seen)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        yield Driver(pilot, app, clock)
+
+
+def place_of(driver, word):
+    """Where it stands on the screen."""
+    for y, line in enumerate(driver.text().split("\n")):
+        if word in line:
+            return line.index(word), y
+    raise AssertionError(word)
+
+
+async def rest_on(driver, word):
+    x, y = place_of(driver, word)
+    await driver.pilot.hover(offset=(x, y))
+    driver.app.hinting.rested()
+    await driver.pilot.pause()
+
+
+def test_every_word_is_in_the_glossary_and_there_are_twenty_at_least():
+    words = {each.word for each in GLOSSARY}
+    assert set(TOKENS.values()) <= words
+    assert len(set(TOKENS.values())) >= 20
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "word"),
+    [
+        ("  orders-0 ISR {1,2}", 11, "ISR"), ("HW 87", 0, "HW"), ("HW 87", 4, ""), ("acks=all", 2, "acks"),
+        ("urp 0", 1, "under-replicated"), ("min.isr 2.", 3, "min.insync.replicas"), ("nothing", 3, ""), ("", 0, ""),
+    ],
+)  # fmt: skip
+def test_the_word_under_the_pointer(line, column, word):
+    assert word_at(line, column) == word
+
+
+def test_the_word_of_a_cell_is_about_what_is_amiss():
+    healthy = partition()
+    assert word_of(healthy, 1) == ""
+    assert word_of(replace(healthy, isr=(1, 2)), 2) == "under-replicated"
+    assert word_of(partition(missing=3), 1) == "missing"
+    for status, word in (("lagging", "ISR"), ("diverged", "diverged"), ("truncating", "truncation")):
+        assert word_of(partition(replicas=(replica(1, "leader"), replica(2, status))), 2) == word
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_word_is_explained_once_and_that_is_kept(tmp_path, size):
+    path = tmp_path / "folder" / "seen"
+    async with hinted(SeenWords(path), SIZES[size]) as driver:
+        await rest_on(driver, "ISR")
+        assert driver.toasts() == [
+            f"ISR: {term('ISR').meaning} (?, g: all words; S: no more of these)",
+        ]
+        await rest_on(driver, "HW")
+        await rest_on(driver, "ISR")
+        assert len(driver.toasts()) == 2
+    assert path.read_text() == "ISR\nHW\n"
+    async with hinted(SeenWords(path), SIZES[size]) as driver:
+        await rest_on(driver, "ISR")
+        assert driver.toasts() == []
+
+
+async def test_whoever_does_not_want_them_gets_none(tmp_path):
+    async with hinted(SeenWords(tmp_path / "seen"), settings=Settings(hints=False)) as driver:
+        await rest_on(driver, "ISR")
+        assert driver.toasts() == []
+    assert not (tmp_path / "seen").exists()
+
+
+async def test_the_settings_switch_them_off_and_on(tmp_path):
+    async with hinted(SeenWords(tmp_path / "seen")) as driver:
+        await driver.press("S", "up")
+        assert "hints" in driver.text()
+        await driver.press("right", "escape")
+        await rest_on(driver, "ISR")
+        assert driver.toasts() == []
+        await driver.press("S", "up", "right", "escape")
+        driver.app.hinting.looked_at("ISR")
+        await driver.pilot.pause()
+        assert len(driver.toasts()) == 1
+
+
+async def test_the_cursor_explains_what_is_amiss(tmp_path, monkeypatch):
+    async with hinted(SeenWords(tmp_path / "seen")) as driver:
+        await driver.press("right")
+        assert driver.toasts() == []
+        monkeypatch.setattr("tui.viewmodel.hint_words.word_of", lambda *_: "diverged")
+        await driver.press("right", "left")
+        assert len(driver.toasts()) == 1
+        assert driver.toasts()[0].startswith("diverged: ")
+
+
+async def test_a_pointer_that_goes_on_explains_nothing(tmp_path):
+    async with hinted(SeenWords(tmp_path / "seen")) as driver:
+        await driver.pilot.hover(offset=place_of(driver, "ISR"))
+        await driver.pilot.hover(offset=(0, 0))
+        await driver.pilot.pause(0.7)
+        assert driver.toasts() == []
+        await driver.pilot.hover(offset=place_of(driver, "ISR"))
+        await driver.pilot.pause(0.7)
+        assert len(driver.toasts()) == 1
+
+
+def test_a_list_that_cannot_be_read_or_written_hinders_nothing(tmp_path):
+    (tmp_path / "file").write_bytes(b"\xff\xfe")
+    seen = SeenWords(tmp_path / "file")
+    assert "ISR" not in seen
+    seen = SeenWords(tmp_path / "file" / "below")
+    seen.add("ISR")
+    assert "ISR" in seen
+    assert "ISR" not in SeenWords(tmp_path / "file" / "below")

@@ -1,0 +1,159 @@
+"""What the palette offers beside faults and keys: five useful things, places, offsets, settings, playbooks, looks."""
+
+import pytest
+
+from faults.action import Action
+from tests.tui.driving import driving
+from tests.tui.fake_views import session
+from tui.palette.places import GoProvider, ViolationProvider
+from tui.palette.playbooks import PlaybookProvider
+from tui.palette.settings import SettingsProvider
+from tui.palette.useful import UsefulProvider
+from tui.palette.views import ViewProvider
+from tui.screens.clients import ClientsScreen
+from tui.screens.command import CommandScreen
+from tui.screens.log import LogScreen
+from tui.screens.main import MainScreen
+from tui.viewmodel.chronicle import Broken
+
+SECOND = 1_000_000
+SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
+
+
+async def found(driver, provider, query):
+    """What it answers, the best first, as the palette gets it."""
+    one = provider(driver.app.screen)
+    return [hit async for hit in one.search(query)]
+
+
+async def discovered(driver):
+    return [hit async for hit in UsefulProvider(driver.app.screen).discover()]
+
+
+async def chosen(driver, hits):
+    hits[0].command()
+    await driver.pilot.pause()
+
+
+def text_of(hit):
+    return str(hit.text)
+
+
+async def test_a_partition_a_broker_and_a_client_are_gone_to_by_name():
+    async with driving(session=session(orders=4, payments=2)) as driver:
+        await driver.seconds(1)
+        await chosen(driver, await found(driver, GoProvider, "payments-1"))
+        row, column = driver.main.matrix.cursor
+        partition = driver.bridge.view.partitions[row]
+        assert (partition.name, driver.bridge.view.brokers[column].id) == ("payments-1", partition.leader)
+        await chosen(driver, await found(driver, GoProvider, "go b2"))
+        assert driver.bridge.view.brokers[driver.main.matrix.cursor[1]].id == 2
+        group = driver.bridge.view.groups[-1].name
+        await chosen(driver, await found(driver, GoProvider, group))
+        assert isinstance(driver.app.screen, ClientsScreen)
+        assert group in driver.text()
+        await chosen(driver, await found(driver, GoProvider, "orders-0"))
+        assert isinstance(driver.app.screen, MainScreen), "the palette works over a mode, too"
+
+
+async def test_an_offset_is_shown_under_the_microscope_and_one_that_is_not_there_is_not_offered():
+    async with driving(session=session(orders=2, payments=1)) as driver:
+        await driver.seconds(2)
+        partition = driver.bridge.view.partitions[1]
+        for query in (f"{partition.name} 5", f"go {partition.name} 5", f"go to {partition.name}:5"):
+            await chosen(driver, await found(driver, GoProvider, query))
+            await driver.pilot.pause()
+            assert isinstance(driver.app.screen, LogScreen)
+            assert driver.app.screen.partition.name == partition.name
+            assert driver.app.screen.microscope.log_offset == 5
+        hits = await found(driver, GoProvider, f"{partition.name} {partition.leo + 100}")
+        assert not any("offset" in text_of(hit) for hit in hits)
+
+
+async def test_settings_stand_with_their_values_and_begin_the_line_that_alters_them():
+    async with driving(session=session(orders=1, payments=1)) as driver:
+        await driver.seconds(1)
+        hits = await found(driver, SettingsProvider, "min.insync.replicas")
+        assert text_of(hits[0]).startswith("setting ")
+        orders = next(hit for hit in hits if text_of(hit) == "setting orders min.insync.replicas = 2")
+        assert "its own" in orders.help
+        orders.command()
+        await driver.pilot.pause()
+        assert isinstance(driver.app.screen, CommandScreen)
+        assert driver.app.screen._prompt.value == "alter_topic_config orders set={min.insync.replicas: 2}"
+        await driver.press("backspace", "1", "enter")
+        await driver.seconds(1)
+        hits = await found(driver, SettingsProvider, "min.insync.replicas")
+        assert "setting orders min.insync.replicas = 1" in [text_of(hit) for hit in hits]
+        assert driver.bridge.view.partitions[0].min_isr == 1
+
+
+async def test_brokers_that_differ_are_told_one_by_one_and_what_is_read_at_the_start_says_so():
+    async with driving(session=session(orders=1, payments=1)) as driver:
+        await driver.seconds(1)
+        segments = [text_of(hit) for hit in await found(driver, SettingsProvider, "setting brokers log.segment.bytes")]
+        assert segments[0] == "setting brokers log.segment.bytes = 1073741824"
+        change = {"broker": 2, "set": (("log.segment.bytes", 3_000),)}
+        driver.bridge.act(Action("admin", "alter_broker_config", "", change))
+        await driver.seconds(1)
+        hits = await found(driver, SettingsProvider, "setting broker log.segment.bytes")
+        two = next(hit for hit in hits if text_of(hit) == "setting broker 2 log.segment.bytes = 3000")
+        assert "setting broker 1 log.segment.bytes = 1073741824" in [text_of(hit) for hit in hits]
+        two.command()
+        await driver.pilot.pause()
+        assert driver.app.screen._prompt.value == "alter_broker_config 2 set={log.segment.bytes: 3000}"
+        await driver.press("escape")
+        hits = await found(driver, SettingsProvider, "replica.lag.time.max.ms")
+        assert "read-only" in hits[0].help
+        await chosen(driver, hits)
+        assert driver.toasts()[-1].startswith("replica.lag.time.max.ms is read when a broker starts")
+
+
+async def test_playbooks_are_started_by_name_and_those_by_hand_are_not_offered():
+    async with driving(session=session(orders=1, payments=1)) as driver:
+        hits = await found(driver, PlaybookProvider, "acks-1-lost-tail")
+        assert text_of(hits[0]).startswith("playbook acks-1-lost-tail")
+        assert hits[0].help
+        assert not any("kip-101-loss" in text_of(hit) for hit in await found(driver, PlaybookProvider, "kip-101-loss"))
+        await chosen(driver, hits)
+        assert driver.app.wish.text == "acks-1-lost-tail"
+
+
+async def test_violations_are_gone_to(monkeypatch):
+    async with driving(session=session(orders=1, payments=1)) as driver:
+        await driver.seconds(2)
+        broken = Broken(SECOND, "HighWatermarkMonotonic", "orders-0", "it fell from 9 to 3")
+        monkeypatch.setattr(type(driver.bridge.chronicle), "broken", lambda *_: (broken,))
+        hits = await found(driver, ViolationProvider, "violation")
+        assert [text_of(hit) for hit in hits] == ["go 00:01.000 violation: HighWatermarkMonotonic of orders-0"]
+        await chosen(driver, hits)
+        assert driver.bridge.view.now_us == SECOND
+
+
+async def test_the_look_is_changed_by_name():
+    async with driving() as driver:
+        await chosen(driver, await found(driver, ViewProvider, "view theme light"))
+        assert driver.app.look.theme == "light"
+        await chosen(driver, await found(driver, ViewProvider, "view glyphs ascii"))
+        assert (driver.app.look.glyphs, driver.app.look.theme) == ("ascii", "light")
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_five_useful_things_are_shown_before_anything_is_typed(size):
+    async with driving(SIZES[size], session=session(orders=1, payments=1)) as driver:
+        await driver.seconds(1)
+        told = [text_of(hit) for hit in await discovered(driver)]
+        assert told == [
+            "the log of orders-0", "setting orders min.insync.replicas = 2", "crash b1", "GC pause b1", "isolation b1",
+        ]  # fmt: skip
+        await driver.press("f", "c")
+        told = [text_of(hit) for hit in await discovered(driver)]
+        assert told == [
+            "restart b1", "heal all faults", "the log of orders-0", "setting orders min.insync.replicas = 2",
+            "the timeline",
+        ]  # fmt: skip
+        await driver.press("ctrl+p")
+        await driver.pilot.pause(0.3)
+        assert "1 restart b1" in driver.text()
+        await driver.press("escape", "2")
+        assert [text_of(hit) for hit in await discovered(driver)] == told

@@ -1,0 +1,1 @@
+"""What the command palette offers beside faults, keys and times."""

@@ -1,0 +1,83 @@
+"""Every configuration that a topic or a broker honours, with its value; choosing one begins the line that alters it."""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Final
+
+from cluster_model.config_key import ConfigKey
+from cluster_model.configured import Setting, of_broker, of_topic
+from cluster_model.replication.topic_settings import TopicSettings
+from tui.palette.offers import Offer, Offers
+from tui.screens.main import MainScreen
+
+NEVER: Final = "never"
+READ_ONLY: Final = "is read when a broker starts, and cannot be altered while it runs: set it in the playbook"
+
+
+class SettingsProvider(Offers):
+    """The topic under the cursor comes first, then the others, then the brokers."""
+
+    def offers(self, main: MainScreen) -> Iterable[Offer]:
+        """Of topics by their names; of brokers together where they agree, and one by one where they do not."""
+        cluster = main.bridge.session.cluster
+        brokers, profile = cluster.brokers, cluster.world.profile
+        for topic in topics(main):
+            yield from (topic_offer(main, topic, each) for each in of_topic(told_of(main, topic), profile, topic))
+        tables = {broker: of_broker(each.settings, profile) for broker, each in brokers.items()}
+        for row in zip(*tables.values(), strict=True):
+            if len({each.value for each in row}) == 1:
+                yield broker_offer(main, -1, row[0])
+            else:
+                yield from (broker_offer(main, broker, each) for broker, each in zip(tables, row, strict=True))
+
+
+def topics(main: MainScreen) -> list[str]:
+    """Every topic, that under the cursor first."""
+    partitions = main.bridge.view.partitions
+    found = list(dict.fromkeys(each.name.rpartition("-")[0] for each in partitions))
+    chosen = main.partition
+    own = chosen.name.rpartition("-")[0] if chosen is not None else ""
+    return sorted(found, key=lambda name: name != own)
+
+
+def told_of(main: MainScreen, topic: str) -> TopicSettings:
+    """The settings as the leader of the topic's first partition has them, else any broker."""
+    partitions, brokers = main.bridge.view.partitions, main.bridge.session.cluster.brokers
+    leaders = [each.leader for each in partitions if each.name.rpartition("-")[0] == topic and each.leader in brokers]
+    return brokers[leaders[0] if leaders else next(iter(brokers))].settings
+
+
+def topic_offer(main: MainScreen, topic: str, setting: Setting) -> Offer:
+    """A topic's own configuration."""
+    key = setting.key
+    line = f"alter_topic_config {topic} set={{{key.name}: {_written(setting)}}}"
+    return Offer(_words(f"{topic} ", setting), _about(setting), partial(main.open_command, line, 1))
+
+
+def broker_offer(main: MainScreen, broker: int, setting: Setting) -> Offer:
+    """A broker's, or that of all of them: -1."""
+    key = setting.key
+    whose = f"broker {broker} " if broker >= 0 else "brokers "
+    target = f"{broker} " if broker >= 0 else ""
+    line = f"alter_broker_config {target}set={{{key.name}: {_written(setting)}}}"
+    run = partial(main.toast, f"{key.name} {READ_ONLY}") if fixed(key) else partial(main.open_command, line, 1)
+    return Offer(_words(whose, setting), _about(setting), run)
+
+
+def fixed(key: ConfigKey) -> bool:
+    """Whether it cannot be altered while brokers run."""
+    return key.dynamic == "read-only"
+
+
+def _words(whose: str, setting: Setting) -> str:
+    return f"setting {whose}{setting.key.name} = {setting.value or 'its default'}"
+
+
+def _about(setting: Setting) -> str:
+    source = {"own": "its own", "brokers": "as the brokers have it", "start": "as brokers were started with"}
+    said = source.get(setting.source, setting.source)
+    return f"{setting.key.doc} ({said}{', read-only' if fixed(setting.key) else ''})"
+
+
+def _written(setting: Setting) -> str:
+    return "" if setting.value == NEVER else setting.value
