@@ -22,6 +22,8 @@ from tui.screens.main import MainScreen
 from tui.screens.times import Wake
 from tui.settings.remapping import remapped
 from tui.settings.schema import Settings
+from tui.starting import painted
+from tui.stylesheet import ParsedOnce
 from tui.theme import Look, ThemeName, textual_name, textual_themes
 from tui.widgets.linegrid import LineGrid
 from tui.widgets.panes import Pane
@@ -124,6 +126,7 @@ class FloodmarkApp(App[None]):
         for each in textual_themes():
             self.register_theme(each)
         self.theme = textual_name(theme)
+        self.stylesheet = ParsedOnce(variables=self.get_css_variables())
         self.set_class(glyphs == "ascii", "-ascii")
 
     def set_look(self, look: Look) -> None:
@@ -157,6 +160,10 @@ class FloodmarkApp(App[None]):
             for number in SIGNALS:
                 with contextlib.suppress(RuntimeError, ValueError):
                     loop.add_signal_handler(number, self._told_to_stop, number)
+
+    def on_ready(self) -> None:
+        """The screen is laid out; its first picture comes next."""
+        self.call_after_refresh(painted)
 
     def frame(self) -> float | None:
         """One frame; seconds until the next, None while nothing moves."""

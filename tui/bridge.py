@@ -23,9 +23,9 @@ from playbooks.wording import words
 from tui.branching import Branching
 from tui.frameclock import FrameClock
 from tui.slices import BATCH, SLICE_S
+from tui.speeds import SPEEDS, faster, slower
 from tui.viewmodel.feed import Feed
 from tui.viewmodel.rates import Rates
-from tui.viewmodel.words import SPEEDS, faster, slower
 
 FRAME_S: Final = 1 / 15
 BEHIND_PAINT_S: Final = 0.1

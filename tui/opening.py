@@ -8,8 +8,9 @@ from playbooks.reading_sessions import SessionError, find_session, read_session
 from playbooks.reopening import Reopened
 from tui.cli.console import BAD_INPUT, FAILED, complain, complain_of, people, say
 from tui.cli.crash import keep
-from tui.launch import ScreenChoice, UnusableError, check, frame_s
-from tui.program import Asked, perform
+from tui.launch import frame_s
+from tui.program import Asked
+from tui.screen_choice import ScreenChoice, UnusableError, check
 from tui.viewmodel.words import duration
 from tui.wish import SESSION, Left, Wish
 
@@ -20,16 +21,11 @@ if TYPE_CHECKING:
 END = "end of the recording"
 
 
-def open_recorded(text: str, *, glyphs: str | None, speed: float | None, theme: str | None = None) -> int:
-    """Open the session at a path or of an id; returns the exit code of the program.
-
-    0: looked at; 1: it came out differently, told on stderr; 2: bad input; 70: something broke inside.
-    """
-    return perform(Wish(SESSION, text), Asked(None, glyphs, theme, speed))
-
-
 def look_at(wish: Wish, asked: Asked, back: Wish | None) -> Left:
-    """Open the recording that is wished for; ``back`` leads to what was before."""
+    """Open the recording that is wished for, by its path or id; ``back`` leads to what was before.
+
+    The code is 0: looked at; 1: it came out differently, told on stderr; 2: bad input; 70: something broke inside.
+    """
     try:
         reopened = Reopened(read_session(find_session(wish.text, asked.parent)))
         chosen = check(asked.glyphs, asked.theme, asked.speed)

@@ -28,10 +28,10 @@ from tui.cli.console import BAD_INPUT, INTERRUPTED, OK, answers, complain, compl
 from tui.cli.crash import keep
 from tui.cli.pacing import FASTEST, SLOWEST, Pace
 from tui.farewell import farewell, seal
-from tui.launch import SANDBOX
 from tui.typed.language import Act, Go, Place, Play, Press, Speed, Typed, TypedError, facts_now, read_line
 from tui.viewmodel.feed import Feed
 from tui.viewmodel.words import clock, duration
+from tui.wish import SANDBOX
 
 FARTHEST_US: Final = 3_600_000_000
 """How far ahead ``go`` goes."""

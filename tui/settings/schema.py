@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from tui.viewmodel.words import SPEEDS
+from tui.speeds import SPEEDS
 
 Value = str | float | bool
 
