@@ -1,4 +1,4 @@
-"""A stylesheet that parses nothing twice. Textual's own parses all there is again at every start, as its theme is set."""
+"""A stylesheet that parses nothing twice. Textual's own parses all again at every start, as its theme is set."""
 
 from textual.css.stylesheet import Stylesheet
 
