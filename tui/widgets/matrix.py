@@ -29,14 +29,18 @@ class Matrix(LineGrid[matrix.Head | matrix.Row], can_focus=True):
 
     def present(self, view: ClusterView) -> None:
         """Show the view, with the cursor in sight."""
-        self._sizes = (len(view.partitions), len(view.brokers))
-        self.cursor = self._within(self.cursor)
+        self.keep_within(view)
         built = matrix.build(
             view, width=self.size.width, height=self.size.height, cursor=self.cursor, before=self._first
         )
         self._first = (built.first, built.head.columns.first)
         self.position = built.position
         self.show((built.head, *built.rows))
+
+    def keep_within(self, view: ClusterView) -> None:
+        """Keep the cursor on what there is, for whoever goes by it without a look at the matrix."""
+        self._sizes = (len(view.partitions), len(view.brokers))
+        self.cursor = self._within(self.cursor)
 
     def move(self, partitions: int, brokers: int) -> None:
         """Move the cursor; it stops at the edges."""
