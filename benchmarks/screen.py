@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,7 @@ from tui import app as app_module
 from tui.app import FloodmarkApp
 from tui.bridge import SimBridge
 from tui.frameclock import StepClock
+from tui.frugal import frugal
 
 SIZE = (200, 60)
 FRAME_S = 1 / 15
@@ -52,7 +54,7 @@ class Told(FloodmarkApp):
 
     def _display(self, screen: Screen[None], renderable: object) -> None:
         if isinstance(renderable, CompositorUpdate):
-            self.sent += len(renderable.render_segments(self.console).encode())
+            self.sent += len(frugal(renderable.render_segments(self.console)).encode())
 
 
 def session_of(brokers: int, partitions: int) -> Session:
@@ -62,7 +64,8 @@ def session_of(brokers: int, partitions: int) -> Session:
 
 
 def screen(brokers: int, partitions: int) -> Spent:
-    """What the screen costs over so large a cluster."""
+    """What the screen costs over so large a cluster, on a terminal of all colours."""
+    os.environ.update(TERM="xterm-256color", COLORTERM="truecolor")
     return asyncio.run(_measured(session_of(brokers, partitions)))
 
 
@@ -87,7 +90,7 @@ async def _measured(session: Session) -> Spent:
         await _spent_on(app.screen.refresh, pilot)
         whole = app.screen._compositor.render_update(full=True)
         assert isinstance(whole, CompositorUpdate)
-        size = len(whole.render_segments(app.console).encode())
+        size = len(frugal(whole.render_segments(app.console)).encode())
         app.bridge.pause(True)
         keys = []
         for _ in range(JUMPS):

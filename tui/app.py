@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.command import Provider
+from textual.driver import Driver
 from textual.screen import Screen
 
 from playbooks.recorder import Recorder
 from tui.bridge import SimBridge
+from tui.frugal import frugal_driver
 from tui.glyphs import GlyphSet
 from tui.keymap import key_of
 from tui.screens.live import LiveScreen
@@ -147,6 +149,10 @@ class FloodmarkApp(App[None]):
     def get_default_screen(self) -> Screen[None]:
         """The main screen is the only one underneath."""
         return self.main
+
+    def get_driver_class(self) -> type[Driver]:
+        """The terminal's, in few bytes."""
+        return frugal_driver(super().get_driver_class())
 
     def on_mount(self) -> None:
         """Begin to move."""

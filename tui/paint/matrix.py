@@ -41,11 +41,9 @@ def _head(head: Head, width: int, look: Look) -> Strip:
 def _row(row: Row, width: int, look: Look) -> Strip:
     parts = row.columns
     here = row.cursor >= 0
-    spans: list[Span] = [
-        (f"{glyphs.MARKER if here else ' '} ", "key"),
-        (left(row.name, parts.name) + " ", "strong" if here else "text"),
-        (left(row.epoch, 5), row.epoch_role),
-    ]
+    name = left(row.name, parts.name) + " "
+    spans: list[Span] = [(f"{glyphs.MARKER} ", "key"), (name, "strong")] if here else [(f"  {name}", "text")]
+    spans.append((left(row.epoch, 5), row.epoch_role))
     for index, cell in enumerate(row.cells):
         if index == row.cursor:
             # The cursor is as wide as its text, so that the columns stay apart.
