@@ -1,14 +1,16 @@
 """`make bench`: speed of the kernel and of the whole model, in CPU seconds of this machine, beside its floors.
 
 Absolute figures move with the machine and its load. The ratio to SimPy, taken in the same run, moves less.
+``python -m benchmarks screen`` measures the start and the screen alone.
 """
 
+import sys
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.rows import rows
+from benchmarks.rows import rows, screen_rows
 from cluster_model.kernel import kernel
 
 
@@ -19,7 +21,7 @@ def main() -> None:
     for heading in ("what", "figure", "to SimPy", "floor", ""):
         table.add_column(heading)
     with console.status("measuring"):
-        for row in rows():
+        for row in screen_rows() if sys.argv[1:] == ["screen"] else rows():
             table.add_row(row.what, row.figure, row.ratio, row.floor, "held" if row.held else "missed")
     console.print(table)
 

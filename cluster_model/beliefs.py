@@ -37,6 +37,8 @@ def stale(world: World, broker: int) -> int:
 
 
 def _is_behind(known: PartitionState | None, decided: PartitionState) -> bool:
+    if known is decided:
+        return False
     if known is None:
         return True
     if known.topic_id and decided.topic_id and known.topic_id != decided.topic_id:
@@ -49,10 +51,9 @@ def beliefs(world: World, partition: str) -> tuple[BeliefView, ...]:
     decided = world.record(partition).state
     found: list[BeliefView] = []
     for broker in world.brokers:
-        if world.is_up(broker):
-            state = world.known(broker).get(partition)
-            if _is_behind(state, decided):
-                found.append(_belief(broker, state))
+        state = world.known(broker).get(partition)
+        if _is_behind(state, decided) and world.is_up(broker):
+            found.append(_belief(broker, state))
     return tuple(found)
 
 

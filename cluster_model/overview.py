@@ -1,14 +1,15 @@
 """What a whole timed cluster looks like from outside, at one instant."""
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from cluster_model import beliefs, group_truth, viewing
+from cluster_model import group_truth, viewing
 from cluster_model.checker.liveness.stuck import stuck
 from cluster_model.clients.producer import Producer
 from cluster_model.kernel.processes import ProcessState
 from cluster_model.messages import NOBODY
 from cluster_model.spec import ProducerSpec
-from cluster_model.views import BrokerView, ClientView, ClusterView, GroupView, PartitionView, ProducerView
+from cluster_model.views import BrokerView, ClientView, ClusterView, GroupView, ProducerView
 
 if TYPE_CHECKING:
     from cluster_model.cluster import Cluster
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 def overview(cluster: "Cluster") -> ClusterView:
     """Everything now; active faults are added by who injects them."""
     partitions = tuple(viewing.partition_view(cluster.world, cluster.checker, name) for name in cluster.world.records)
+    led = Counter(each.leader for each in partitions)
+    stale = Counter(belief.broker for each in partitions for belief in each.beliefs)
     return ClusterView(
         now_us=cluster.now_us,
         events=cluster.executed,
@@ -24,7 +27,9 @@ def overview(cluster: "Cluster") -> ClusterView:
         controller=_controller(cluster),
         controller_epoch=cluster.plane.controller_epoch(),
         controllers=cluster.plane.view(),
-        brokers=tuple(_broker_view(cluster, broker.id, broker.rack, partitions) for broker in cluster.spec.brokers),
+        brokers=tuple(
+            _broker_view(cluster, each.id, each.rack, led[each.id], stale[each.id]) for each in cluster.spec.brokers
+        ),
         partitions=partitions,
         producers=(
             *[_producer_view(cluster.producers[spec.name], spec) for spec in cluster.spec.producers],
@@ -52,7 +57,7 @@ def _controller(cluster: "Cluster") -> str:
     return name if state == "running" else f"{name} ({state})"
 
 
-def _broker_view(cluster: "Cluster", broker: int, rack: str, partitions: tuple[PartitionView, ...]) -> BrokerView:
+def _broker_view(cluster: "Cluster", broker: int, rack: str, leads: int, stale: int) -> BrokerView:
     state = cluster.state_of(broker)
     shown: Any = {ProcessState.RUNNING: "up", ProcessState.PAUSED: "paused"}.get(state, "down")
     if shown == "up" and not cluster.brokers[broker].control.registered:
@@ -63,9 +68,9 @@ def _broker_view(cluster: "Cluster", broker: int, rack: str, partitions: tuple[P
         rack=rack,
         state=shown,
         fenced=not plane.is_live(broker),
-        leads=sum(partition.leader == broker for partition in partitions),
+        leads=leads,
         faults=(),
-        stale=beliefs.stale(cluster.world, broker),
+        stale=stale,
         epoch=cluster.brokers[broker].control.broker_epoch,
         shutting_down=plane.is_shutting_down(broker),
         controller=plane.controller_known_to(broker) if cluster.is_up(broker) else NOBODY,

@@ -1,19 +1,22 @@
 """How a session of either kind ends: its result is drawn up, and its recording sealed."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from cluster_model.checker.accounts import accounts
 from cluster_model.checker.record_ranges import Survey
 from cluster_model.cluster import Cluster
-from cluster_model.stepping.cluster import ManualCluster
 from playbooks.model import Playbook
 from playbooks.recorder import Recorder
 from playbooks.result import Checked, Findings, Result, conclude
 
+if TYPE_CHECKING:
+    from cluster_model.stepping.cluster import ManualCluster
+
 
 def conclude_session(
     playbook: Playbook,
-    cluster: Cluster | ManualCluster,
+    cluster: "Cluster | ManualCluster",
     recorder: Recorder | None,
     findings: Findings,
     *,

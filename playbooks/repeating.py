@@ -1,12 +1,16 @@
 """Bringing a rerun of a session to where its operator acted, and acting there again."""
 
+from typing import TYPE_CHECKING
+
 from faults.action import Action
 from faults.fault import FaultError
-from playbooks.manual_session import ManualSession
 from playbooks.session import SETTLE, TAKE_OVER, Session
 
+if TYPE_CHECKING:
+    from playbooks.manual_session import ManualSession
 
-def reach(session: Session | ManualSession, at_us: int, executed: int, steps: int) -> None:
+
+def reach(session: "Session | ManualSession", at_us: int, executed: int, steps: int) -> None:
     """Run to where a session stood before; all three tell it, for events and steps may share an instant.
 
     A rerun that goes other ways stops elsewhere: ``session.position()`` tells.
@@ -17,7 +21,7 @@ def reach(session: Session | ManualSession, at_us: int, executed: int, steps: in
         session.advance(at_us)
 
 
-def repeat(session: Session | ManualSession, verb: str, action: Action) -> bool:
+def repeat(session: "Session | ManualSession", verb: str, action: Action) -> bool:
     """Do again what an operator did; what was refused then is refused again, and the trace says so.
 
     Returns whether it was done.

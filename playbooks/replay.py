@@ -6,20 +6,22 @@ another version of the model or a mistake in it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cluster_model.events import Event
 from playbooks import layout
 from playbooks.divergence import told
 from playbooks.event_lines import encode
 from playbooks.loader import loads
-from playbooks.manual_session import ManualSession
 from playbooks.model import Playbook
 from playbooks.reading_sessions import Recorded, RecordedAction, SessionError
 from playbooks.repeating import reach, repeat
 from playbooks.running import start_session
 from playbooks.session import Session
 from playbooks.version import tool_version
+
+if TYPE_CHECKING:
+    from playbooks.manual_session import ManualSession
 
 SLICE_US: Final = 1_000_000
 """Virtual time between two comparisons."""
@@ -65,7 +67,7 @@ def replay(recorded: Recorded, progress: Progress = lambda done, total: None) ->
     return Replayed(comparison.compared, digest, recorded.notes)
 
 
-def run_to_the_last(recorded: Recorded, progress: Progress = lambda done, total: None) -> Session | ManualSession:
+def run_to_the_last(recorded: Recorded, progress: Progress = lambda done, total: None) -> "Session | ManualSession":
     """Run a session that was cut short again, up to where its last whole event has just happened.
 
     That is always the same place: right after the kernel event, step or action that the last event belongs to.
@@ -82,7 +84,7 @@ def run_to_the_last(recorded: Recorded, progress: Progress = lambda done, total:
 
 def rerun(
     recorded: Recorded, at_us: int = -1, progress: Progress = lambda done, total: None
-) -> Session | ManualSession:
+) -> "Session | ManualSession":
     """Run ``recorded`` again up to a virtual time, to its end by default, and look at what is there then.
 
     A session stepped by hand has one instant only: it is run to its end.
@@ -133,7 +135,7 @@ def begin(recorded: Recorded, progress: Progress = lambda done, total: None) -> 
 class Comparison:
     """A rerun beside its recording."""
 
-    def __init__(self, recorded: Recorded, session: Session | ManualSession, progress: Progress) -> None:
+    def __init__(self, recorded: Recorded, session: "Session | ManualSession", progress: Progress) -> None:
         self._recorded = recorded
         self.session = session
         self._progress = progress

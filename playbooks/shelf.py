@@ -16,6 +16,8 @@ from playbooks.themes import THEMES, heading, theme_of
 
 _HEAD: Final = ("title:", "tags:", "stepping:")
 """The keys that are read: each on one line of its own."""
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The quicker of the two: of lines as plain as these both make the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,5 +56,5 @@ def _head(path: Path) -> dict[str, Any]:
             break
         if line.startswith(_HEAD):
             lines.append(line)
-    found: dict[str, Any] = yaml.safe_load("\n".join(lines)) or {}
+    found: dict[str, Any] = yaml.load("\n".join(lines), Loader=_LOADER) or {}
     return found

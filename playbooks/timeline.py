@@ -28,8 +28,8 @@ from playbooks.session import SETTLE, SLICE_US, TAKE_OVER, Session
 
 BUDGET: Final = 64 * 1024 * 1024
 """Bytes that all keyframes together may take."""
-NEAREST: Final = 5_000
-"""Events between two keyframes at least: about a second of a busy cluster of three brokers."""
+NEAREST: Final = 2_500
+"""Events between two keyframes at least: a tenth of a second to run again, also where a dozen brokers are busy."""
 BYTES_PER_EVENT: Final = 20
 """What a keyframe may cost for each event that need not be run again: large ones are taken further apart."""
 _FOREVER: Final = 1 << 62

@@ -13,12 +13,14 @@ from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.command import Provider
+from textual.driver import Driver
 from textual.screen import Screen
 
 from playbooks.layout import sessions_root
 from playbooks.recorder import Recorder
 from tui.bridge import SimBridge
 from tui.framerate import FRAME_S
+from tui.frugal import frugal_driver
 from tui.glyphs import GlyphSet
 from tui.hinting import Hinting
 from tui.keymap import key_of, word_of
@@ -28,6 +30,8 @@ from tui.screens.times import Wake
 from tui.settings.remapping import remapped
 from tui.settings.schema import Settings
 from tui.settings.seen_words import SeenWords
+from tui.starting import painted
+from tui.stylesheet import ParsedOnce
 from tui.terminal import Title, animated
 from tui.theme import Look, ThemeName, textual_name, textual_themes
 from tui.viewmodel.terminal_title import title
@@ -139,6 +143,7 @@ class FloodmarkApp(App[None]):
         for each in textual_themes():
             self.register_theme(each)
         self.theme = textual_name(theme)
+        self.stylesheet = ParsedOnce(variables=self.get_css_variables())
         self.set_class(glyphs == "ascii", "-ascii")
 
     def set_look(self, look: Look) -> None:
@@ -160,6 +165,10 @@ class FloodmarkApp(App[None]):
         """The main screen is the only one underneath."""
         return self.main
 
+    def get_driver_class(self) -> type[Driver]:
+        """The terminal's, in few bytes."""
+        return frugal_driver(super().get_driver_class())
+
     def on_mount(self) -> None:
         """Begin to move."""
         for note in self._notes:
@@ -175,6 +184,10 @@ class FloodmarkApp(App[None]):
             for number in SIGNALS:
                 with contextlib.suppress(RuntimeError, ValueError):
                     loop.add_signal_handler(number, self._told_to_stop, number)
+
+    def on_ready(self) -> None:
+        """The screen is laid out; its first picture comes next."""
+        self.call_after_refresh(painted)
 
     def frame(self) -> float | None:
         """One frame; seconds until the next, None while nothing moves."""

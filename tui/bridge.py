@@ -24,9 +24,9 @@ from tui.branching import Branching
 from tui.frameclock import FrameClock
 from tui.framerate import FRAME_S
 from tui.slices import BATCH, SLICE_S
+from tui.speeds import SPEEDS, faster, slower
 from tui.viewmodel.feed import Feed
 from tui.viewmodel.rates import Rates
-from tui.viewmodel.words import SPEEDS, faster, slower
 
 BEHIND_PAINT_S: Final = 0.1
 """Between paints while the machine is the limit: numbers above 12 Hz cannot be read anyway."""

@@ -1,53 +1,28 @@
 """From a playbook to a live session on the screen, and from there to a sealed recording on the normal terminal."""
 
 import sys
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from playbooks.branches import Branches
 from playbooks.disk import Fsync
-from playbooks.problems import listed, nearest, shown
 from playbooks.recorder import RecordingError
 from playbooks.session import Session
 from tui.beginning import begin_live
-from tui.cli.console import BAD_INPUT, complain, people, say
+from tui.cli.console import BAD_INPUT, complain
 from tui.cli.crash import keep
 from tui.farewell import let_go, seal_all
 from tui.framerate import frame_s
-from tui.glyphs import GlyphSet
-from tui.glyphs import choose as choose_glyphs
 from tui.program import Asked, perform
-from tui.settings.reading import read_settings
-from tui.settings.schema import THEMES, Settings
+from tui.screen_choice import ScreenChoice, UnusableError, check
 from tui.settings.seen_words import SeenWords
-from tui.viewmodel.words import SPEEDS
-from tui.wish import PLAYBOOK, SESSION, Left, Wish
+from tui.wish import PLAYBOOK, SANDBOX, SESSION, Left, Wish
 
 if TYPE_CHECKING:
     from tui.app import FloodmarkApp
-    from tui.theme import ThemeName
 
-SANDBOX: Final = "sandbox"
-"""The bundled playbook that opens when nobody names one."""
 TOUR: Final = "tour"
 """The bundled playbook through which somebody is led."""
-
-
-class UnusableError(Exception):
-    """Bad input: the text says what was found and what is allowed."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScreenChoice:
-    """How the screen is to be: what was typed, else what the user's settings say."""
-
-    glyphs: GlyphSet
-    theme: "ThemeName"
-    speed: float
-    settings: Settings
-    notes: tuple[str, ...] = ()
-    """What is wrong with the file of settings."""
 
 
 def open_live(
@@ -113,45 +88,6 @@ def make_app(session: Session, screen: ScreenChoice, branches: Branches | None =
         settings=screen.settings, keep_errors=True, recorder=session.recorder, notes=screen.notes,
         seen=SeenWords(),
     )  # fmt: skip
-
-
-MOST_NOTES: Final = 3
-"""Lines about the file of settings that come up on the screen; more are counted."""
-
-
-def check(glyphs: str | None, theme: str | None, speed: float | None) -> ScreenChoice:
-    """How the screen is to be, once everything about the terminal and the options is in order.
-
-    What is wrong in the user's file is told, and everything else in it is in force.
-    """
-    found = read_settings()
-    settings = found.settings
-    try:
-        chosen = choose_glyphs(glyphs or settings.glyphs)
-    except ValueError as error:
-        raise UnusableError(str(error)) from error
-    if theme not in (None, *THEMES):
-        raise UnusableError(
-            f"--theme: found {shown(theme)}, allowed are {listed(THEMES, 'and')}{nearest(theme, THEMES)}"
-        )
-    if speed is not None and not SPEEDS[0] <= speed <= SPEEDS[-1]:
-        raise UnusableError(f"--speed: found {speed:g}, allowed are {SPEEDS[0]:g} to {SPEEDS[-1]:g}")
-    if not has_terminal():
-        raise UnusableError("the screen needs a terminal; without one use: floodmark run PLAYBOOK")
-    for problem in found.problems:
-        say(people(), f"note: {problem}", "yellow")
-    rest = len(found.problems) - MOST_NOTES
-    more = [f"and {rest} more: floodmark settings"] if rest > 0 else []
-    in_force = replace(settings, glyphs=glyphs or settings.glyphs, theme=theme or settings.theme)
-    return ScreenChoice(
-        chosen, cast("ThemeName", in_force.theme), settings.speed if speed is None else speed, in_force,
-        (*found.problems[:MOST_NOTES], *more),
-    )  # fmt: skip
-
-
-def has_terminal() -> bool:
-    """Whether there is somebody to look at a screen: Textual reads stdin and draws on stderr."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def main() -> None:

@@ -15,8 +15,8 @@ from tui.cli.console import BAD_INPUT, FAILED, complain, complain_of, people, sa
 from tui.cli.crash import keep
 from tui.farewell import let_go, seal_all
 from tui.framerate import frame_s
-from tui.launch import ScreenChoice, UnusableError, check
-from tui.program import Asked, perform
+from tui.program import Asked
+from tui.screen_choice import ScreenChoice, UnusableError, check
 from tui.settings.seen_words import SeenWords
 from tui.viewmodel.words import duration
 from tui.wish import SESSION, Left, Wish
@@ -28,16 +28,11 @@ if TYPE_CHECKING:
 END = "end of the recording"
 
 
-def open_recorded(text: str, *, glyphs: str | None, speed: float | None, theme: str | None = None) -> int:
-    """Open the session at a path or of an id; returns the exit code of the program.
-
-    0: looked at; 1: it came out differently, told on stderr; 2: bad input; 70: something broke inside.
-    """
-    return perform(Wish(SESSION, text), Asked(None, glyphs, theme, speed))
-
-
 def look_at(wish: Wish, asked: Asked, back: Wish | None) -> Left:
-    """Open the recording that is wished for; ``back`` leads to what was before."""
+    """Open the recording that is wished for, by its path or id; ``back`` leads to what was before.
+
+    The code is 0: looked at; 1: it came out differently, told on stderr; 2: bad input; 70: something broke inside.
+    """
     try:
         reopened = Reopened(read_session(find_session(wish.text, asked.parent)))
         chosen = check(asked.glyphs, asked.theme, asked.speed)

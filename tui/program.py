@@ -7,6 +7,7 @@ from typing import Final, Protocol, cast
 
 from playbooks.disk import Fsync
 from playbooks.layout import sessions_root
+from tui.starting import starting
 from tui.wish import PLAYBOOK, SESSION, WELCOME, Left, Wish
 
 
@@ -46,7 +47,8 @@ def perform(wish: Wish, asked: Asked) -> int:
     back: Wish | None = None
     while True:
         module, name = _OPENERS[wish.kind]
-        left = cast("Opener", getattr(import_module(module), name))(wish, asked, back)
+        with starting():
+            left = cast("Opener", getattr(import_module(module), name))(wish, asked, back)
         if left.wish is None:
             return left.code
         wish, back = left.wish, left.back

@@ -8,6 +8,8 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 
 from tui import glyphs
+from tui.starting import ReadingAhead, painted
+from tui.stylesheet import ParsedOnce
 from tui.theme import Look, textual_name, textual_themes
 from tui.viewmodel import gallery
 from tui.viewmodel.row import Row, first_shown, fitted
@@ -25,15 +27,19 @@ BACK_WORDS: Final = f"↑ ↓ choose {glyphs.NOTHING} enter open {glyphs.NOTHING
 def welcome(_wish: Wish, asked: "Asked", _back: Wish | None) -> Left:
     """Show the page; leaving it without a choice ends the program."""
     from tui.cli.console import BAD_INPUT, complain  # noqa: PLC0415 - only where something is wrong
-    from tui.launch import UnusableError, check  # noqa: PLC0415
+    from tui.screen_choice import UnusableError, check  # noqa: PLC0415
 
     try:
         chosen = check(asked.glyphs, asked.theme, asked.speed)
     except UnusableError as error:
         complain(str(error))
         return Left(BAD_INPUT)
-    app = WelcomeApp(Look(colour="NO_COLOR" not in os.environ, glyphs=chosen.glyphs, theme=chosen.theme), asked.parent)
+    look = Look(colour="NO_COLOR" not in os.environ, glyphs=chosen.glyphs, theme=chosen.theme)
+    ahead = ReadingAhead()
+    app = WelcomeApp(look, asked.parent, ahead)
     wish = app.run()
+    if wish is not None:
+        ahead.wait()
     return Left(app.return_code or 0, wish, Wish(WELCOME))
 
 
@@ -55,10 +61,12 @@ class WelcomeApp(App[Wish]):
         Binding("q,ctrl+q", "quit", "quit", show=False, priority=True),
     ]
 
-    def __init__(self, look: Look, sessions: Path) -> None:
+    def __init__(self, look: Look, sessions: Path, ahead: ReadingAhead | None = None) -> None:
+        """``ahead`` begins to read what a choice needs once the page is there."""
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self._rows = Rows(look, "welcome")
         self._sessions = sessions
+        self._ahead = ahead
         self._paths: list[Path] | None = None
         """The recorded sessions, once they are wanted."""
         self._at = self._first = self._top = 0
@@ -67,6 +75,7 @@ class WelcomeApp(App[Wish]):
         for each in textual_themes():
             self.register_theme(each)
         self.theme = textual_name(look.theme)
+        self.stylesheet = ParsedOnce(variables=self.get_css_variables())
 
     def compose(self) -> ComposeResult:
         """One page."""
@@ -75,6 +84,20 @@ class WelcomeApp(App[Wish]):
     def on_mount(self) -> None:
         """The first look, when the size is known."""
         self.call_after_refresh(self.present)
+
+    def on_ready(self) -> None:
+        """The page is laid out: from its first picture on there is time for more."""
+        self.call_after_refresh(self._painted)
+
+    def _painted(self) -> None:
+        painted()
+        if self._ahead is not None:
+            self._ahead.begin()
+
+    def _read(self) -> None:
+        """Before anything of the model is used."""
+        if self._ahead is not None:
+            self._ahead.wait()
 
     def on_resize(self) -> None:
         """Another number of lines fits."""
@@ -97,6 +120,7 @@ class WelcomeApp(App[Wish]):
         return rows[self._first : self._first + max(1, room)], LEAVE_WORDS
 
     def _session_rows(self, paths: list[Path], room: int) -> tuple[Row, ...]:
+        self._read()
         from tui.viewmodel import session_list  # noqa: PLC0415 - only when sessions are wanted
 
         entries = session_list.entries(paths, self._sessions, None)
@@ -124,6 +148,7 @@ class WelcomeApp(App[Wish]):
         self.action_open(gallery.OFFERS[gallery.CHOICES[self._at]].key)
 
     def _look_at(self, path: Path) -> None:
+        self._read()
         from tui.wishing import RefusedError, session_wish  # noqa: PLC0415 - the model is read for it
 
         try:
@@ -137,6 +162,7 @@ class WelcomeApp(App[Wish]):
         if key != gallery.SESSIONS:
             self.exit(Wish(PLAYBOOK, key))
             return
+        self._read()
         from tui.viewmodel.session_list import newest_first  # noqa: PLC0415 - only when sessions are wanted
 
         self._paths = newest_first(self._sessions)

@@ -6,6 +6,8 @@ from typing import Final, Literal
 WELCOME: Final = "welcome"
 PLAYBOOK: Final = "playbook"
 SESSION: Final = "session"
+SANDBOX: Final = "sandbox"
+"""The bundled playbook that opens when nobody names one."""
 
 
 @dataclass(frozen=True, slots=True)

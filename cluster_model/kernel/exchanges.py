@@ -91,16 +91,14 @@ class Exchange:
     """One of them. Identity: who asks, who answers, and which of the asker's connections to the other it is."""
 
     __slots__ = (
-        "_answer_wire", "_answerer", "_answers", "_asker", "_asks", "_back", "_cycle_us", "_kernel", "_lane", "_paced",
-        "_request_wire", "_sent_at", "_sleep", "_there", "answering", "asking", "longest_us", "naive",
+        "_answer_wire", "_answerer", "_answers", "_asker", "_asks", "_back", "_cycle_us", "_kernel", "_lane",
+        "_longest_us", "_paced", "_request_wire", "_sent_at", "_sleep", "_there", "answering", "asking", "naive",
     )  # fmt: skip
 
     def __init__(self, kernel: Kernel, asker: Process, answerer: Process, index: int, there: Link, back: Link) -> None:
         self.asking: Asker | None = None
         self.answering: Answerer | None = None
         self.naive = False
-        self.longest_us = 0
-        """The most that passes between two arrivals of requests while asleep."""
         self._kernel = kernel
         self._asker = asker
         self._answerer = answerer
@@ -115,9 +113,16 @@ class Exchange:
         self._sent_at = 0
         self._sleep: Sleep | None = None
         self._paced: tuple[Any, ...] = ()
-        """What :attr:`_cycle_us` was reckoned from."""
+        """What :attr:`_cycle_us` is reckoned from, the wait and the shift first; after a load those alone."""
         self._cycle_us: list[int] = []
         """How long idle cycles take, summed up from the one that begins with the first answer of the pattern."""
+        self._longest_us = 0
+
+    @property
+    def longest_us(self) -> int:
+        """The most that passes between two arrivals of requests while asleep."""
+        self._reckoned()
+        return self._longest_us
 
     @property
     def asleep(self) -> bool:
@@ -218,14 +223,20 @@ class Exchange:
             self._paced = paced
             total = 0
             self._cycle_us = [0]
-            self.longest_us = wait + max(answers) + max(requests)
+            self._longest_us = wait + max(answers) + max(requests)
             for place, delay in enumerate(answers):
                 total += wait + delay + requests[(place + shift) % BLOCK]
                 self._cycle_us.append(total)
 
+    def _reckoned(self) -> list[int]:
+        """How long idle cycles take; after a load it is reckoned when it is first asked for."""
+        if not self._cycle_us and self._paced:
+            self._pace(self._paced[0], self._paced[1])
+        return self._cycle_us
+
     def _phase(self, sleep: Sleep) -> Phase:
         """Where it stands at this very point of the kernel's order."""
-        cycle_us = self._cycle_us
+        cycle_us = self._reckoned()
         now, order = self._kernel.now, self._kernel.reached
         first = self._answers % BLOCK
         rounds, left = divmod(now - sleep.arrived + cycle_us[first], cycle_us[BLOCK])
@@ -296,6 +307,5 @@ class Exchange:
         self._request_wire.load(wires[0])
         self._answer_wire.load(wires[1])
         self._sleep = sleep
-        self._paced = ()
-        if sleep is not None:
-            self._pace(*paced)
+        self._paced = paced
+        self._cycle_us = []

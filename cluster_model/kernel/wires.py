@@ -8,6 +8,7 @@ A link can be *cut*: its packets are dropped. What is sent then is held, as the 
 What else faults do to it is a *trouble* (:mod:`cluster_model.kernel.troubles`): what is sent then is carried by that.
 """
 
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from cluster_model.kernel.kernel import Kernel, Payload
@@ -25,12 +26,27 @@ GIVEN_UP_US: Final = 30_000_000
 
 _PATTERN: Final = -1
 """Number of the block that idle exchanges go by."""
+_PATTERNS: Final = 1024
+"""Most blocks of that number that are kept, some ten kilobytes each: a session's twins go by the same ones."""
+
+
+def _delays_of(seed: int, name: str, number: int, latency: int, jitter: int) -> list[int]:
+    """The delays of a block, in the order of its draws."""
+    if not jitter:
+        return [latency] * BLOCK
+    bound = jitter + 1
+    return [latency + (draw * bound >> 64) for draw in draws(seed, name, number)]
+
+
+@lru_cache(maxsize=_PATTERNS)
+def _pattern_of(seed: int, name: str, latency: int, jitter: int) -> tuple[int, ...]:
+    return tuple(_delays_of(seed, name, _PATTERN, latency, jitter))
 
 
 class Wire:
     """First in, first out. Every message draws its delay from the wire's own stream, a block of them at a time."""
 
-    __slots__ = ("_block", "_delays", "_name", "_seed", "_spread", "arrives", "pattern")
+    __slots__ = ("_block", "_delays", "_left", "_name", "_seed", "_spread", "arrives", "pattern")
 
     def __init__(self, seed: int, name: str, latency: int, jitter: int) -> None:
         self.arrives = 0
@@ -41,7 +57,9 @@ class Wire:
         self._name = name
         self._block = -1
         self._delays: list[int] = []
-        """What is left of the block, the next one last."""
+        """What is left of the block, the next one last; nothing while it is not drawn yet."""
+        self._left = 0
+        """How many of the block are to be drawn yet, once they are wanted: most wires of a keyframe stay silent."""
         self._spread = (latency, jitter)
 
     @property
@@ -53,23 +71,23 @@ class Wire:
         """From now on a delay is ``latency`` and between nothing and ``jitter`` on top."""
         self._spread = (latency, jitter)
         self.pattern = ()
-        self._stand_at(self._block, len(self._delays))
+        self._left = len(self._delays) or self._left
+        self._delays = []
 
-    def _stand_at(self, block: int, left: int) -> None:
-        self._block = block
-        self._delays = self._drawn(block)[BLOCK - left :][::-1] if left else []
-
-    def _drawn(self, block: int) -> list[int]:
-        latency, jitter = self._spread
-        if not jitter:
-            return [latency] * BLOCK
-        bound = jitter + 1
-        return [latency + (draw * bound >> 64) for draw in draws(self._seed, self._name, block)]
+    def _draw(self) -> list[int]:
+        """What is left of the block, or the whole next one."""
+        if not self._left:
+            self._block += 1
+            self._left = BLOCK
+        delays = _delays_of(self._seed, self._name, self._block, *self._spread)
+        self._delays = delays[BLOCK - self._left :][::-1]
+        self._left = 0
+        return self._delays
 
     def patterned(self) -> tuple[int, ...]:
         """The delays of an idle exchange's messages, in turn."""
         if not self.pattern:
-            self.pattern = tuple(self._drawn(_PATTERN))
+            self.pattern = _pattern_of(self._seed, self._name, *self._spread)
         return self.pattern
 
     def idle_arrival(self, now: int, messages: int) -> int:
@@ -81,8 +99,7 @@ class Wire:
         """When a message sent now arrives."""
         delays = self._delays
         if not delays:
-            self._stand_at(self._block + 1, BLOCK)
-            delays = self._delays
+            delays = self._draw()
         at = now + delays.pop()
         if at < self.arrives:
             at = self.arrives
@@ -91,12 +108,12 @@ class Wire:
 
     def save(self) -> tuple[int, int, int]:
         """All state but the delays, which are the link's."""
-        return (self._block, len(self._delays), self.arrives)
+        return (self._block, len(self._delays) or self._left, self.arrives)
 
     def load(self, saved: tuple[int, int, int]) -> None:
         """Undo of :meth:`save`, after the link's."""
-        block, left, self.arrives = saved
-        self._stand_at(block, left)
+        self._block, self._left, self.arrives = saved
+        self._delays = []
 
 
 class Held(NamedTuple):

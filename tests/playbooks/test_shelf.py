@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import yaml
+
 from playbooks.bundled import names
 from playbooks.shelf import shelf
 from playbooks.themes import THEMES, heading
@@ -34,3 +36,10 @@ def test_words_are_looked_for_in_all_that_is_said() -> None:
     by_theme = [each for each in shelf() if each.fits(heading("producers"))]
     assert {each.theme for each in by_theme} == {"producers"}
     assert all(each.fits("") for each in shelf())
+
+
+def test_both_readers_of_yaml_make_the_same_of_the_heads(monkeypatch):
+    """The quicker one is not everywhere."""
+    quick = shelf()
+    monkeypatch.setattr("playbooks.shelf._LOADER", yaml.SafeLoader)
+    assert shelf.__wrapped__() == quick

@@ -18,7 +18,7 @@ from tests.tui.test_ask import until
 from tui import explaining, opening
 from tui.explaining import Explanation, explain
 from tui.frameclock import StepClock
-from tui.launch import ScreenChoice
+from tui.screen_choice import ScreenChoice
 from tui.screens.autopsy import AutopsyScreen
 from tui.settings.schema import Settings
 

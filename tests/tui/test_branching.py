@@ -274,9 +274,9 @@ async def test_what_has_not_come_so_far_says_so_and_the_keys_of_time_move_both()
         await driver.press("home")
         assert "main · 00:00.000" in driver.text()
         assert "B · 00:00.000" in driver.text()
-        partition = driver.main.lanes.title
+        partition = driver.main.matrix.cursor
         await driver.press("down")
-        assert driver.main.lanes.title != partition
+        assert driver.main.matrix.cursor != partition
         await driver.press("escape")
         assert driver.bridge.companion is None
         await driver.press("u", "U", "U")

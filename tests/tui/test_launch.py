@@ -15,7 +15,7 @@ from playbooks.recorder import Recorder
 from playbooks.session import Session
 from tests.tui.driving import driving
 from tests.tui.fake_views import playbook, session
-from tui import launch
+from tui import launch, screen_choice
 from tui.farewell import farewell
 from tui.launch import open_live
 
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def terminal(monkeypatch):
     """Pretend that there is a terminal; the app itself is not opened by these tests."""
-    monkeypatch.setattr(launch, "has_terminal", lambda: True)
+    monkeypatch.setattr(screen_choice, "has_terminal", lambda: True)
 
 
 def opened(playbook_path=None, **more):
@@ -162,7 +162,7 @@ async def test_an_error_in_a_frame_leaves_the_screen_with_the_error_in_hand(monk
 def test_the_screen_opens_without_spark_and_the_libraries_of_the_report():
     code = (
         "import sys\n"
-        "from tui.launch import ScreenChoice, make_app\n"
+        "from tui.launch import make_app\nfrom tui.screen_choice import ScreenChoice\n"
         "from tui.settings.schema import Settings\n"
         "from playbooks.session import Session\n"
         "from tui.cli.chosen import choose\n"

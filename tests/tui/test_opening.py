@@ -22,8 +22,8 @@ from tests.support.playbooks import MANUAL
 from tests.tui.driving import Driver, driving
 from tui import opening
 from tui.frameclock import StepClock
-from tui.launch import ScreenChoice, UnusableError
-from tui.program import Asked
+from tui.program import Asked, perform
+from tui.screen_choice import ScreenChoice, UnusableError
 from tui.settings.schema import Settings
 from tui.wish import SESSION, Wish
 
@@ -197,7 +197,7 @@ def test_one_that_was_stepped_by_hand_is_refused(tmp_path):
 
 @pytest.fixture
 def terminal(monkeypatch):
-    monkeypatch.setattr("tui.launch.has_terminal", lambda: True)
+    monkeypatch.setattr("tui.screen_choice.has_terminal", lambda: True)
 
 
 class FakeApp:
@@ -209,9 +209,14 @@ class FakeApp:
         self.run = deed
 
 
+def code_of(path, glyphs=None, speed=1.0):
+    """The exit code of the program that opens a recording."""
+    return perform(Wish(SESSION, str(path)), Asked(None, glyphs, None, speed))
+
+
 def test_leaving_says_where_it_was_left(recorded, terminal, monkeypatch, capsys):
     monkeypatch.setattr(opening, "make_app", lambda session, *_: FakeApp(lambda: session.advance(2 * SECOND)))
-    assert opening.open_recorded(str(recorded), glyphs=None, speed=1.0) == 0
+    assert code_of(recorded) == 0
     assert capsys.readouterr().err == f"{recorded}: left at 2.0s\n"
 
 
@@ -220,13 +225,13 @@ def test_a_rerun_that_differed_is_the_exit_code(recorded, tmp_path, terminal, mo
     actions = path / layout.ACTIONS
     actions.write_text(actions.read_text().replace('"broker(1)"', '"broker(3)"'))
     monkeypatch.setattr(opening, "make_app", lambda session, *_: FakeApp(lambda: session.advance(20 * SECOND)))
-    assert opening.open_recorded(str(path), glyphs=None, speed=1.0) == 1
+    assert code_of(path) == 1
     assert "the replay differs from event" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("glyphs", "speed"), [("emoji", 1.0), (None, 0.0)])
 def test_bad_options_are_refused(recorded, terminal, capsys, glyphs, speed):
-    assert opening.open_recorded(str(recorded), glyphs=glyphs, speed=speed) == 2
+    assert code_of(recorded, glyphs, speed) == 2
     assert capsys.readouterr().err.count("error") == 1
     assert issubclass(UnusableError, Exception)
 

@@ -69,8 +69,10 @@ def test_what_a_file_says_is_in_force(tmp_path):
         ("[screen]\nglyphs = [1]", ':2: screen.glyphs: found a list, allowed is "auto", "unicode" or "ascii"'),
         (
             "[screen]\nteme = 1",
-            ":2: screen.teme: unknown, allowed are theme, glyphs, speed, autopause, fps and hints"
-            " (did you mean 'theme'?)",
+            (
+                ":2: screen.teme: unknown, allowed are theme, glyphs, speed, autopause, fps and hints"
+                " (did you mean 'theme'?)"
+            ),
         ),
         ("screen = 1", ":1: screen: found 1, allowed is a table [screen]"),
         ("[key]\npause = 1", ":1: key: unknown, allowed are [screen] and [keys] (did you mean 'keys'?)"),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from playbooks.client_books import ClientBooks
 from tests.tui import fake_views
-from tui import glyphs
+from tui import glyphs, speeds
 from tui.viewmodel import lanes, layout, matrix, sheet, side, status, words
 from tui.viewmodel.rates import Rates
 
@@ -375,14 +375,14 @@ def test_counts_stay_short(number):
 
 
 def test_speeds_go_up_and_down_the_same_ladder():
-    speed, ladder = words.SPEEDS[0], [words.SPEEDS[0]]
-    while words.faster(speed) != speed:
-        speed = words.faster(speed)
+    speed, ladder = speeds.SPEEDS[0], [speeds.SPEEDS[0]]
+    while speeds.faster(speed) != speed:
+        speed = speeds.faster(speed)
         ladder.append(speed)
-    assert tuple(ladder) == words.SPEEDS
-    assert words.slower(words.SPEEDS[0]) == words.SPEEDS[0]
-    assert words.slower(3.0) == 2.0
-    assert words.faster(3.0) == 5.0
+    assert tuple(ladder) == speeds.SPEEDS
+    assert speeds.slower(speeds.SPEEDS[0]) == speeds.SPEEDS[0]
+    assert speeds.slower(3.0) == 2.0
+    assert speeds.faster(3.0) == 5.0
 
 
 def test_names_are_cut_to_a_few():

@@ -30,11 +30,11 @@ from tui.cli.crash import keep
 from tui.cli.pacing import FASTEST, SLOWEST, Pace
 from tui.cli.travelling import PRESENT, Travel
 from tui.farewell import let_go, seal_all
-from tui.launch import SANDBOX
 from tui.typed.language import Act, Go, Place, Play, Press, Speed, Typed, TypedError, read_line
 from tui.typed.placing import place_in
 from tui.viewmodel.feed import Feed
 from tui.viewmodel.words import clock, duration
+from tui.wish import SANDBOX
 
 FARTHEST_US: Final = 3_600_000_000
 """How far ahead ``go`` goes."""

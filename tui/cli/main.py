@@ -81,14 +81,13 @@ def _screen(
 ) -> None:
     if context.invoked_subcommand is not None:
         return
+    from tui.program import Asked, perform  # noqa: PLC0415
+    from tui.wish import PLAYBOOK, SANDBOX, WELCOME, Wish  # noqa: PLC0415
+
+    wish = Wish(PLAYBOOK, playbook or SANDBOX, seed)
     if playbook is None and seed is None:
-        from tui.program import Asked, perform  # noqa: PLC0415
-        from tui.wish import WELCOME, Wish  # noqa: PLC0415
-
-        _end(lambda: perform(Wish(WELCOME), Asked(out, glyphs, theme, speed, fsync)))
-    from tui.launch import open_live  # noqa: PLC0415
-
-    _end(lambda: open_live(playbook, seed=seed, out=out, glyphs=glyphs, theme=theme, speed=speed, fsync=fsync))
+        wish = Wish(WELCOME)
+    _end(lambda: perform(wish, Asked(out, glyphs, theme, speed, fsync)))
 
 
 @app.command("run")
@@ -307,9 +306,10 @@ def _open(
 
     Exit code 0: it was looked at. 1: it came out differently. 2: it cannot be read, or there is no terminal.
     """
-    from tui.opening import open_recorded  # noqa: PLC0415
+    from tui.program import Asked, perform  # noqa: PLC0415
+    from tui.wish import SESSION, Wish  # noqa: PLC0415
 
-    _end(lambda: open_recorded(session, glyphs=glyphs, theme=theme, speed=speed))
+    _end(lambda: perform(Wish(SESSION, session), Asked(None, glyphs, theme, speed)))
 
 
 @app.command("import")

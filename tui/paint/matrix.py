@@ -62,12 +62,13 @@ def _row(row: Row, width: int, look: Look) -> Strip:
     def lies(name: str, piece: int) -> Over:
         return "cell" if piece == row.sweep else fresh if name in row.fresh else over
 
-    spans: list[Span] = [
-        (f"{glyphs.MARKER if here else ' '} ", "key", over),
-        (left(row.name, parts.name), "strong" if here else "text", lies("name", 0)),
-        (" ", "text", over),
-        (left(row.epoch, 5), row.epoch_role, lies("epoch", 1)),
-    ]
+    name = left(row.name, parts.name) + " "
+    spans: list[Span] = (
+        [(f"{glyphs.MARKER if here else ' '} ", "key", over), (name, "strong" if here else "text", lies("name", 0))]
+        if here or row.fresh or row.sweep >= 0
+        else [(f"  {name}", "text", over)]
+    )
+    spans.append((left(row.epoch, 5), row.epoch_role, lies("epoch", 1)))
     for index, cell in enumerate(row.cells):
         if index == row.cursor:
             # The cursor is as wide as its text, so that the columns stay apart.

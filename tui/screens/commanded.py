@@ -1,11 +1,14 @@
 """The line of commands of the main screen: where it is opened, and what comes of a line."""
 
+from typing import TYPE_CHECKING
+
 from faults.action import Action
 from faults.selectors import selector_of
 from tui.screens.forking import Forking
-from tui.typed.language import Act, Go, Place, Play, Press, Speed, Typed
-from tui.typed.placing import place_in
 from tui.viewmodel.words import speed
+
+if TYPE_CHECKING:
+    from tui.typed.language import Place, Typed
 
 
 class Commanded(Forking):
@@ -25,14 +28,18 @@ class Commanded(Forking):
         if not self.toosmall.display and self.bridge.view.brokers:
             self.app.push_screen(CommandScreen(self.look, self, text, back))
 
-    def place(self) -> Place:
+    def place(self) -> "Place":
         """What a line can speak of now."""
+        from tui.typed.placing import place_in  # noqa: PLC0415 - first paint does without it
+
         view = self.bridge.view
         client = next((each.name for each in view.clients if each.node == self.target), "")
         return place_in(self.bridge.session, view, aimed=selector_of(self.target, client))
 
-    async def told(self, typed: Typed) -> str:
+    async def told(self, typed: "Typed") -> str:
         """Do what a line stands for; why not, where it was refused."""
+        from tui.typed.language import Act, Go, Play, Press, Speed  # noqa: PLC0415 - first paint does without it
+
         if isinstance(typed, Act):
             return self._act(typed.actions)
         if isinstance(typed, Press):

@@ -139,11 +139,23 @@ class MainScreen(Arranged, Pointing):
         self._place_sheet()
         self.call_after_refresh(self.present)
 
+    def on_screen_resume(self) -> None:
+        """It is seen again: what happened meanwhile was not shown."""
+        self.present()
+
+    @property
+    def covered(self) -> bool:
+        """Whether a screen above hides all of it."""
+        return any(above.styles.background.a == 1 for above in self.app.screen_stack[1:])
+
     def present(self) -> None:
-        """Show what the bridge saw last; widgets find out what changed."""
+        """Show what the bridge saw last; widgets find out what changed. Nothing is built that nobody sees."""
         if not self.is_mounted or not self.size.width:
             return
         bridge, view = self.bridge, self.bridge.view
+        if self.covered:
+            self.matrix.keep_within(view)
+            return
         if self.toosmall.display:
             self._say_too_small()
             return

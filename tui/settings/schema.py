@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tui.framerate import AUTO
-from tui.viewmodel.words import SPEEDS
+from tui.speeds import SPEEDS
 
 Value = str | float | bool
 

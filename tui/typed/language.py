@@ -22,8 +22,8 @@ from playbooks.reading.notes import Facts
 from playbooks.units import DURATION_PATTERN
 from playbooks.wording import action_of
 from tui.keymap import KEYS
+from tui.speeds import SPEEDS
 from tui.viewmodel.instant import InstantError, instant_us
-from tui.viewmodel.words import SPEEDS
 
 NODES: Final = {"b": "broker", "c": "controller", "zk": "zookeeper"}
 _NODE: Final = re.compile(r"(b|c|zk)([0-9]{1,9})", re.ASCII)

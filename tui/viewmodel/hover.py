@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from cluster_model.fetch_wires import FetchWire
 from cluster_model.views import BrokerView, ClusterView, GroupView, LaneView, LogView, PartitionView, ReplicaView, Run
 from tui.viewmodel import wires
-from tui.viewmodel.matrix import lag_of
+from tui.viewmodel.matrix import lags_of
 from tui.viewmodel.words import acks, clock
 
 NOBODY = "nobody"
@@ -51,7 +51,7 @@ def _standing(held: ReplicaView, partition: PartitionView) -> list[str]:
 def partition(home: PartitionView, groups: Sequence[GroupView]) -> str:
     """A row of the matrix."""
     leader = f"led by b{home.leader} in epoch {home.leader_epoch}" if home.leader >= 0 else "led by nobody"
-    lag = lag_of(home, tuple(groups))
+    lag = lags_of((home,), tuple(groups)).get(home.name)
     lines = [
         f"{home.name}: {leader}, ISR {_brokers(home.isr)} of {_brokers(home.assignment)}, min.isr {home.min_isr}",
         f"log from {home.log_start} to LEO {home.leo}, HW {home.hw}"

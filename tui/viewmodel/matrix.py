@@ -1,5 +1,6 @@
 """Partitions × brokers as plain rows: who leads, who follows how far behind, what is lost."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -164,22 +165,22 @@ def build(
     first = window(before[0], shown, total, partition_at) if shown else 0
     brokers = view.brokers[parts.first : parts.first + parts.shown]
     head = Head(parts, tuple(_broker(each, parts.broker) for each in brokers), broker_at - parts.first)
+    seen = view.partitions[first : first + shown]
+    lags, here = lags_of(seen, view.groups), broker_at - parts.first
     rows = tuple(
-        _row(each, view.groups, parts, brokers, broker_at - parts.first if index == partition_at else -1, heat=heat)
-        for index, each in enumerate(view.partitions[first : first + shown], first)
+        _row(each, lags.get(each.name), parts, brokers, here if index == partition_at else -1, heat=heat)
+        for index, each in enumerate(seen, first)
     )
     return Matrix(head, rows, first, total, len(view.internal))
 
 
-def lag_of(partition: PartitionView, groups: tuple[GroupView, ...]) -> int | None:
-    """Records that the slowest group has yet to read; None when no group reads the partition."""
-    lags = [
-        max(0, partition.hw - position)
-        for each in groups
-        for name, position in each.positions
-        if name == partition.name
-    ]
-    return max(lags, default=None)
+def lags_of(partitions: Iterable[PartitionView], groups: Iterable[GroupView]) -> dict[str, int]:
+    """Records that the slowest group has yet to read, by partition; one that no group reads is not in it."""
+    first: dict[str, int] = {}
+    for group in groups:
+        for name, position in group.positions:
+            first[name] = min(first.get(name, position), position)
+    return {each.name: max(0, each.hw - first[each.name]) for each in partitions if each.name in first}
 
 
 def replica_text(replica: ReplicaView, leader: int) -> str:
@@ -203,7 +204,7 @@ def _broker(broker: BrokerView, width: int) -> Cell:
 
 def _row(
     partition: PartitionView,
-    groups: tuple[GroupView, ...],
+    lag: int | None,
     parts: Columns,
     brokers: tuple[BrokerView, ...],
     cursor: int,
@@ -211,7 +212,6 @@ def _row(
     heat: bool,
 ) -> Row:
     held = {replica.broker: replica for replica in partition.replicas}
-    lag = lag_of(partition, groups)
     return Row(
         columns=parts,
         name=partition.name,

@@ -7,7 +7,8 @@ from typing import Final
 from tui import glyphs
 from tui.settings.reading import Found
 from tui.settings.schema import OPTIONS, Option, Settings, Value
-from tui.viewmodel.words import faster, slower, speed, wrap
+from tui.speeds import faster, slower
+from tui.viewmodel.words import speed, wrap
 
 KEYS_WORDS: Final = (
     f"↑ ↓ which {glyphs.NOTHING} ← → change at once {glyphs.NOTHING} w write the file {glyphs.NOTHING} esc"

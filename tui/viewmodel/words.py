@@ -1,14 +1,10 @@
 """How numbers and names are written on the screen, at widths that do not jump about."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from faults.catalogue import CATALOGUE
 from faults.fault import NUMERIC, Param
 from playbooks.fault_words import value_text
-
-SPEEDS: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 1000.0)
-"""The steps of the speed governor: virtual seconds per real second."""
 
 
 def clock(at_us: int) -> str:
@@ -50,16 +46,6 @@ def speed(value: float) -> str:
     if value >= 10:
         return f"{value:.0f}"
     return f"{value:.2f}".rstrip("0").rstrip(".")
-
-
-def faster(value: float) -> float:
-    """The next step up, or the last one."""
-    return next((step for step in SPEEDS if step > value * 1.0001), SPEEDS[-1])
-
-
-def slower(value: float) -> float:
-    """The next step down, or the first one."""
-    return next((step for step in reversed(SPEEDS) if step < value * 0.9999), SPEEDS[0])
 
 
 def names(items: Sequence[str], most: int = 3) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from cluster_model.views import BrokerView, ClusterView, PartitionView, ReplicaView
 from playbooks.problems import counted
-from tui.viewmodel.matrix import lag_of
+from tui.viewmodel.matrix import lags_of
 from tui.viewmodel.side import SideRow
 from tui.viewmodel.words import clock
 
@@ -41,7 +41,7 @@ def _held(held: ReplicaView, partition: PartitionView) -> str:
 
 def _partition(view: ClusterView, partition: PartitionView) -> str:
     isr = ",".join(map(str, partition.isr))
-    lag = lag_of(partition, view.groups)
+    lag = lags_of((partition,), view.groups).get(partition.name)
     said = [
         f"leader b{partition.leader}" if partition.leader >= 0 else "no leader",
         f"epoch {partition.leader_epoch}", f"ISR {{{isr}}}", f"HW {partition.hw}",

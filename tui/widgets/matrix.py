@@ -51,9 +51,8 @@ class Matrix(LineGrid[matrix.Head | matrix.Row | matrix.Said | glance.GlanceRow]
 
     def present(self, view: ClusterView) -> None:
         """Show the view, with the cursor in sight."""
-        self._sizes = (len(view.partitions), len(view.brokers))
-        self._fitting = filtering.fitting(view.partitions, self.words)
-        before, self.cursor = self.cursor, self._within(self.cursor)
+        before = self.cursor
+        self.keep_within(view)
         if self.words and self.cursor != before:
             self.post_message(self.Moved())
         shown = view
@@ -117,6 +116,12 @@ class Matrix(LineGrid[matrix.Head | matrix.Row | matrix.Said | glance.GlanceRow]
                     Place(start + at * parts.broker, top, "column", str(parts.first + at)) for at in range(parts.shown)
                 ]
         return found
+
+    def keep_within(self, view: ClusterView) -> None:
+        """Keep the cursor on what there is, for whoever goes by it without a look at the matrix."""
+        self._sizes = (len(view.partitions), len(view.brokers))
+        self._fitting = filtering.fitting(view.partitions, self.words)
+        self.cursor = self._within(self.cursor)
 
     def move(self, partitions: int, brokers: int) -> None:
         """Move the cursor; it stops at the edges. At a glance it goes over cells, and lines of them."""

@@ -1,0 +1,169 @@
+"""From the start to the first picture: what is read and done for it is counted, and nothing that it can do without."""
+
+import gc
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from textual.css import stylesheet
+
+from tests.tui.driving import driving
+from tests.tui.test_launch import ROOT
+from tests.tui.test_welcome import welcomed
+from tui.starting import ReadingAhead, painted, starting
+from tui.theme import Look
+from tui.welcome import WelcomeApp
+
+OWN = ("cluster_model", "faults", "playbooks", "spark_report", "tui")
+HEAVY = (
+    "pyspark", "py4j", "pyarrow", "pandas", "numpy", "plotly", "jinja2", "faker", "simpy", "spark_report",
+    "multiprocessing",
+)  # fmt: skip
+LATER = (
+    "cluster_model.controller.zookeeper.plane", "cluster_model.stepping.cluster",
+    "playbooks.asking.question", "playbooks.manual_session", "playbooks.shelf", "playbooks.story",
+    "tui.commands", "tui.screens.autopsy", "tui.screens.clients", "tui.screens.help", "tui.screens.log",
+    "tui.screens.playbooks", "tui.screens.report", "tui.screens.settings", "tui.screens.timeline",
+    "tui.settings.example", "tui.touring", "tui.typed.language", "tui.wishing",
+)  # fmt: skip
+"""What a session's first picture does without: modes, pages, the other control plane, time that stands still."""
+
+
+def read_by(code):
+    """Names of all modules that a new process has read after it ran ``code``."""
+    told = f"{code}\nimport sys\nprint('read', *sys.modules)"
+    done = subprocess.run([sys.executable, "-c", told], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split()[1:])
+
+
+def own(read):
+    return {name for name in read if name.partition(".")[0] in OWN}
+
+
+def heavy(read):
+    return {name for name in read if name.partition(".")[0] in HEAVY}
+
+
+def test_the_welcome_page_reads_nothing_of_the_model():
+    read = read_by("from benchmarks.starting import welcome; welcome()")
+    assert heavy(read) == set()
+    assert {name for name in read if name.partition(".")[0] in ("cluster_model", "faults", "lark", "yaml")} == set()
+    assert len(own(read)) <= 40
+    assert len(read) <= 460
+
+
+def test_a_session_reads_what_its_first_picture_needs_and_no_more():
+    read = read_by("from benchmarks.starting import session; session()")
+    assert "tui.screens.main" in read
+    assert "cluster_model.controller.kraft.plane" in read
+    assert heavy(read) == set()
+    assert read & set(LATER) == set()
+    assert len(own(read)) <= 665
+    assert len(read) <= 1_220
+
+
+def test_what_is_named_as_read_later_is_there():
+    """A module of another name would never be read, and never be missed."""
+    read_by("".join(f"import {name}\n" for name in LATER))
+
+
+@pytest.mark.parametrize(("mode", "other"), [("kraft", "zookeeper"), ("zookeeper", "kraft")])
+def test_a_cluster_reads_the_control_plane_that_it_has(mode, other):
+    code = (
+        "from cluster_model.cluster import Cluster\n"
+        "from cluster_model.spec import BrokerSpec, ClusterSpec\n"
+        f"Cluster.build(ClusterSpec(kafka='3.3', mode={mode!r}, brokers=(BrokerSpec(1),), topics=()), 1)"
+    )
+    read = read_by(code)
+    assert f"cluster_model.controller.{mode}.plane" in read
+    assert f"cluster_model.controller.{other}.plane" not in read
+
+
+@pytest.mark.parametrize("option", ["version", "help_page"])
+def test_what_is_told_about_the_program_needs_neither_the_model_nor_the_screen(option):
+    read = read_by(f"from benchmarks.starting import {option}; {option}()")
+    roots = {name.partition(".")[0] for name in read}
+    assert roots & {"cluster_model", "faults", "textual", "lark", "yaml", "msgspec", *HEAVY} == set()
+    assert len(own(read)) <= 20
+
+
+def test_no_garbage_is_looked_for_until_the_picture_stands():
+    with starting():
+        assert not gc.isenabled()
+        painted()
+        assert gc.isenabled()
+        assert gc.get_freeze_count() > 0
+        painted()
+    with starting():
+        assert gc.get_freeze_count() == 0
+    assert gc.isenabled()
+
+
+def test_without_a_start_a_picture_freezes_nothing():
+    before = gc.get_freeze_count()
+    painted()
+    assert gc.get_freeze_count() == before
+
+
+@pytest.fixture
+def parsed(monkeypatch):
+    """How often each sheet of styles was parsed, in each place of the order of precedence."""
+    counted, parse = Counter(), stylesheet.parse
+
+    def counting(scope, css, read_from, *more, **others):
+        counted[scope, css, read_from, others.get("tie_breaker")] += 1
+        return parse(scope, css, read_from, *more, **others)
+
+    monkeypatch.setattr(stylesheet, "parse", counting)
+    return counted
+
+
+async def test_styles_are_parsed_once_and_again_in_other_colours(parsed):
+    async with driving() as driver:
+        await driver.seconds(0.25)
+        assert set(parsed.values()) == {1}
+        driver.app.theme = "floodmark-light"
+        await driver.pilot.pause()
+        assert 2 in set(parsed.values())
+
+
+async def test_the_styles_of_the_welcome_page_are_parsed_once(parsed):
+    async with welcomed() as (_app, pilot):
+        await pilot.pause()
+        assert set(parsed.values()) == {1}
+
+
+class Ahead(ReadingAhead):
+    """Notes what it is asked for."""
+
+    def __init__(self, names):
+        super().__init__(names)
+        self.asked = []
+
+    def begin(self):
+        self.asked.append("begin")
+        super().begin()
+
+    def wait(self):
+        self.asked.append("wait")
+        super().wait()
+
+
+async def test_what_a_choice_needs_is_read_once_the_page_stands(tmp_path):
+
+    ahead = Ahead(("tui.speeds",))
+    app = WelcomeApp(Look(), tmp_path, ahead)
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        assert ahead.asked == ["begin"]
+        await pilot.press("pagedown", "pagedown", "enter")
+        assert ahead.asked[:2] == ["begin", "wait"]
+
+
+def test_reading_ahead_comes_to_an_end_also_when_it_never_began():
+    ahead = ReadingAhead(("tui.speeds", "tui.wish"))
+    ahead.wait()
+    ahead.begin()
+    ahead.wait()
+    assert {"tui.speeds", "tui.wish"} <= set(sys.modules)
