@@ -14,8 +14,9 @@ from tui.theme import Look, Over
 from tui.viewmodel.control import ControlBar
 from tui.viewmodel.feed import INDENT, Line
 from tui.viewmodel.hints import HintPlace, fitted, places
+from tui.viewmodel.row import Row
 from tui.viewmodel.sheet import SUMMARY_AT, Heading, Item, ItemRow, TextRow
-from tui.viewmodel.side import HEAL, SideRow
+from tui.viewmodel.side import HEAL
 from tui.viewmodel.status import StatusBar
 
 
@@ -32,7 +33,7 @@ def feed(row: Line, width: int, look: Look) -> Strip:
     )
 
 
-def side(row: SideRow, width: int, look: Look) -> Strip:
+def side(row: Row, width: int, look: Look) -> Strip:
     """A line of a side pane: its end stands at the right edge and is never cut."""
     end, role = row.end
     room = width - cell_len(end)

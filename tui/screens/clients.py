@@ -13,7 +13,7 @@ from tui.screens.filtering import Filtering
 from tui.screens.mode import ModeScreen
 from tui.theme import Look
 from tui.viewmodel import client_table, yank
-from tui.viewmodel.side import SideRow
+from tui.viewmodel.row import Row
 from tui.widgets.filterbar import FilterBar
 from tui.widgets.panes import Pane, SidePane
 
@@ -48,7 +48,7 @@ class ClientsScreen(ModeScreen, Filtering):
         """One table, and the line of its filter."""
         return [self._pane, self.filter_bar]
 
-    def _rows(self, width: int) -> tuple[SideRow, ...]:
+    def _rows(self, width: int) -> tuple[Row, ...]:
         """All lines, of those that the filter shows."""
         bridge = self.bridge
         summed = client_table.fitting(summed_up(bridge.session.client_books, bridge.view), self._words)

@@ -25,6 +25,7 @@ from tui.viewmodel import control, hint_words, side, status
 from tui.viewmodel.fault_sheet import Room
 from tui.viewmodel.layout import SMALLEST, plan
 from tui.viewmodel.motion import Motion
+from tui.viewmodel.row import Row
 from tui.widgets.lanes import Lanes
 from tui.widgets.linegrid import LineGrid
 from tui.widgets.matrix import Matrix
@@ -80,7 +81,7 @@ class MainScreen(Arranged, Pointing):
         self.operations = OperationSheet(look)
         self.sheet: WhichKey = self.whichkey
         """The one that is open, or was last."""
-        self.toosmall: LineGrid[side.SideRow] = LineGrid(paint.side, look, id="toosmall")
+        self.toosmall: LineGrid[Row] = LineGrid(paint.side, look, id="toosmall")
 
     def compose(self) -> ComposeResult:
         """All panes; :meth:`share_out` puts them in their places."""
@@ -208,8 +209,8 @@ class MainScreen(Arranged, Pointing):
             f"you have {width}x{height}",
             "the session goes on",
         )
-        blank = [side.SideRow(())] * max(0, (height - len(lines)) // 2)
-        rows = [side.SideRow(((" " * max(0, (width - len(line)) // 2 - 1) + line, "text"),)) for line in lines]
+        blank = [Row(())] * max(0, (height - len(lines)) // 2)
+        rows = [Row(((" " * max(0, (width - len(line)) // 2 - 1) + line, "text"),)) for line in lines]
         self.toosmall.show((*blank, *rows))
 
     # -- looking ----------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from tui.bridge import SimBridge
 from tui.screens.mode import ModeScreen
 from tui.theme import Look
 from tui.viewmodel import span as spans
-from tui.viewmodel.side import SideRow
+from tui.viewmodel.row import Row
 from tui.viewmodel.span import Span, Tally, between
 from tui.viewmodel.stops import Shown, Stop
 from tui.widgets.timeline import TimeLanes
@@ -44,7 +44,7 @@ class Spanning(ModeScreen):
         session = self.bridge.session
         return between(*self._ends).within(session.timeline.first_us, session.present_us)
 
-    def span_rows(self, span: Span, room: tuple[int, int]) -> tuple[SideRow, ...]:
+    def span_rows(self, span: Span, room: tuple[int, int]) -> tuple[Row, ...]:
         """All about the span; counted once as long as it is the same."""
         events = self.bridge.happened(span.start_us, span.end_us - 1, spans.COUNTED + 1)
         if self._tally is None or (self._tally.span, self._tally.events) != (span, min(len(events), spans.COUNTED)):

@@ -20,7 +20,7 @@ from playbooks.problems import counted
 from tui import glyphs
 from tui.viewmodel.autopsy import Frame, said, strip
 from tui.viewmodel.chronicle import Broken
-from tui.viewmodel.side import SideRow
+from tui.viewmodel.row import Row
 from tui.viewmodel.words import acks, clock, names, wrap
 
 LABEL: Final = 14
@@ -104,7 +104,7 @@ def headline(finding: Finding) -> tuple[str, str]:
 
 def build(
     case: Case, at: int, width: int, saved: Sequence[tuple[str, str]], marked: int = -1
-) -> tuple[SideRow, ...]:  # fmt: skip
+) -> tuple[Row, ...]:  # fmt: skip
     """The whole page over ``width`` cells, frame ``at`` marked; ``saved`` are lines on what would have saved it.
 
     ``marked`` is the one of them that is marked, -1 for none.
@@ -112,47 +112,47 @@ def build(
     width = max(20, width)
     finding = case.finding
     head, role = headline(finding)
-    rows = [SideRow(((line, role),)) for line in wrap(head, width)]
-    rows += [SideRow(((line, "text"),)) for line in wrap(said(finding.sentence, finding.kind), width)]
+    rows = [Row(((line, role),)) for line in wrap(head, width)]
+    rows += [Row(((line, "text"),)) for line in wrap(said(finding.sentence, finding.kind), width)]
     rows.append(_BLANK)
     rows += strip(case.frames, at, width)
     if case.frames:
         shown = case.frames[at]
         rows += _section(f"{at + 1} of {len(case.frames)}", [f"{clock(shown.at_us)} {shown.words}"], width)
-        rows += [SideRow(((line, "quiet"),)) for line in _key(case, width)]
+        rows += [Row(((line, "quiet"),)) for line in _key(case, width)]
     rows.append(_BLANK)
     rows += _section("The records" if finding.count > 1 else "The record", _records(case), width)
     rows += _section("Who saw them" if finding.count > 1 else "Who saw it", [_seen(case)], width)
     rows += _section("Broken rule", _rule(case), width)
     rows.append(_BLANK)
-    rows.append(SideRow((("What would have saved it", "strong"),)))
+    rows.append(Row((("What would have saved it", "strong"),)))
     for number, (text, line_role) in enumerate(saved):
         mark = MARKED if number == marked else ("  ", "text")
-        rows += [SideRow((mark, (line, line_role))) for line in wrap(text, width - 2)]
+        rows += [Row((mark, (line, line_role))) for line in wrap(text, width - 2)]
     rows.append(_BLANK)
-    rows.append(SideRow((("All that led there", "strong"),)))
+    rows.append(Row((("All that led there", "strong"),)))
     for link in finding.chain:
         lines = wrap(said(link.words, finding.kind), width - LABEL)
         rows += [
-            SideRow((((clock(link.at_us) if not place else "").ljust(LABEL), "quiet"), (line, "text")))
+            Row((((clock(link.at_us) if not place else "").ljust(LABEL), "quiet"), (line, "text")))
             for place, line in enumerate(lines)
         ]
     return tuple(rows)
 
 
-def place_of_mark(rows: Sequence[SideRow]) -> int:
+def place_of_mark(rows: Sequence[Row]) -> int:
     """The first row that is marked, -1 where none is."""
     return next((number for number, row in enumerate(rows) if row.pieces and row.pieces[0] == MARKED), -1)
 
 
-_BLANK: Final = SideRow(())
+_BLANK: Final = Row(())
 
 
-def _section(label: str, texts: Sequence[str], width: int) -> list[SideRow]:
-    rows: list[SideRow] = []
+def _section(label: str, texts: Sequence[str], width: int) -> list[Row]:
+    rows: list[Row] = []
     for text in texts:
         for line in wrap(text, width - LABEL):
-            rows.append(SideRow(((("" if rows else label).ljust(LABEL), "key"), (line, "text"))))
+            rows.append(Row(((("" if rows else label).ljust(LABEL), "key"), (line, "text"))))
     return rows
 
 

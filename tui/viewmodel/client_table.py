@@ -15,7 +15,8 @@ from playbooks.client_summary import (
 )
 from playbooks.filtering import fits
 from tui import glyphs
-from tui.viewmodel.side import NO_CLIENTS, SideRow
+from tui.viewmodel.row import Row
+from tui.viewmodel.side import NO_CLIENTS
 from tui.viewmodel.words import acks, count, duration
 
 Piece = tuple[str, str]
@@ -59,12 +60,10 @@ def _said_of(group: GroupSummary) -> str:
     return " ".join((group.name, *(member.name for member in group.members)))
 
 
-def build(
-    clients: Clients, view: ClusterView, rates: dict[str, float], width: int, words: str = ""
-) -> tuple[SideRow, ...]:
+def build(clients: Clients, view: ClusterView, rates: dict[str, float], width: int, words: str = "") -> tuple[Row, ...]:
     """All rows; ``rates`` as the bridge has them, ``words`` of the filter by which clients were left out."""
     columns = ROOMY if width >= WIDE else NARROW
-    rows: list[SideRow] = []
+    rows: list[Row] = []
     if clients.producers:
         rows.append(_head("producer", columns.producer, columns))
         levels = {each.name: acks(each.acks) for each in view.producers}
@@ -72,41 +71,41 @@ def build(
             told = _producer(one, levels.get(one.name, ""), rates.get(one.name), columns)
             rows += [replace(row, about=one.name) for row in told]
     if clients.groups:
-        rows += [SideRow(())] * bool(rows)
+        rows += [Row(())] * bool(rows)
         rows.append(_head("group", columns.group, columns))
         views = {each.name: each for each in view.groups}
         for group in clients.groups:
             rows += _group(group, views.get(group.name), rates.get(group.name), columns)
     nothing = f"no producer and no group fits {words}" if words.strip() else NO_CLIENTS
-    return tuple(rows) or (SideRow(((nothing, "quiet"),)),)
+    return tuple(rows) or (Row(((nothing, "quiet"),)),)
 
 
-def window(rows: Sequence[SideRow], first: int, height: int) -> tuple[SideRow, ...]:
+def window(rows: Sequence[Row], first: int, height: int) -> tuple[Row, ...]:
     """``height`` rows from ``first`` on, the last of them with how many follow."""
     shown = list(rows[first : first + height])
     rest = len(rows) - first - height
     if rest > 0 and shown:
-        shown[-1] = SideRow(((f"and {rest + 1} lines more {glyphs.MORE_BELOW}", "quiet"),))
+        shown[-1] = Row(((f"and {rest + 1} lines more {glyphs.MORE_BELOW}", "quiet"),))
     return tuple(shown)
 
 
-def is_of(row: SideRow, name: str) -> bool:
+def is_of(row: Row, name: str) -> bool:
     """Whether it is the first row of a client; long names are cut."""
     told = row.pieces[1] if len(row.pieces) > 1 else ("", "")
     return told[1] == "strong" and bool(told[0].strip()) and name.startswith(told[0].strip())
 
 
-def last_window(rows: Sequence[SideRow], height: int) -> int:
+def last_window(rows: Sequence[Row], height: int) -> int:
     """The first row of the last window."""
     return max(0, len(rows) - height)
 
 
-def _head(what: str, names: Sequence[str], columns: Columns) -> SideRow:
+def _head(what: str, names: Sequence[str], columns: Columns) -> Row:
     heads = [(name.rjust(columns.cell), "quiet") for name in names]
-    return SideRow(((what.ljust(columns.name + 2), "calm"), *heads), (columns.rate, "quiet"))
+    return Row(((what.ljust(columns.name + 2), "calm"), *heads), (columns.rate, "quiet"))
 
 
-def _producer(one: ProducerSummary, level: str, rate: float | None, columns: Columns) -> list[SideRow]:
+def _producer(one: ProducerSummary, level: str, rate: float | None, columns: Columns) -> list[Row]:
     trouble = bool(one.failed or one.unknown or one.failure)
     numbers = (
         _number(columns, one.sent),
@@ -120,9 +119,9 @@ def _producer(one: ProducerSummary, level: str, rate: float | None, columns: Col
     name = f"{one.name} acks={level}"
     if not level or len(name) >= columns.name:
         name = one.name
-    rows = [SideRow((*_named(columns, name, trouble=trouble), *numbers), _rate(rate))]
+    rows = [Row((*_named(columns, name, trouble=trouble), *numbers), _rate(rate))]
     if one.failure:
-        rows.append(SideRow((("    ended with ", "quiet"), (one.failure, "alarm"))))
+        rows.append(Row((("    ended with ", "quiet"), (one.failure, "alarm"))))
     if one.transactions:
         told = [transaction_words(one), f"{count(one.aborted)} records aborted" if one.aborted else ""]
         wrong = one.transactions_unknown or one.failure
@@ -134,8 +133,8 @@ def _producer(one: ProducerSummary, level: str, rate: float | None, columns: Col
     return rows
 
 
-def _told(words: Sequence[str], role: str) -> SideRow:
-    return SideRow((("    ", "text"), (", ".join(words), role)))
+def _told(words: Sequence[str], role: str) -> Row:
+    return Row((("    ", "text"), (", ".join(words), role)))
 
 
 def _stopped(killed: int, closed: int) -> str:
@@ -143,7 +142,7 @@ def _stopped(killed: int, closed: int) -> str:
     return ", ".join(f"{how} {times}" for how, times in (("killed", killed), ("closed", closed)) if times)
 
 
-def _group(one: GroupSummary, view: GroupView | None, rate: float | None, columns: Columns) -> list[SideRow]:
+def _group(one: GroupSummary, view: GroupView | None, rate: float | None, columns: Columns) -> list[Row]:
     behind = one.lag > 1000
     numbers = (
         _number(columns, one.read),
@@ -155,7 +154,7 @@ def _group(one: GroupSummary, view: GroupView | None, rate: float | None, column
         _number(columns, one.commits),
     )
     named = _named(columns, f"{one.name} ({len(one.members)})", trouble=behind or bool(one.failures))
-    rows = [SideRow((*named, *numbers), _rate(rate), about=one.name)]
+    rows = [Row((*named, *numbers), _rate(rate), about=one.name)]
     owned = dict(view.assignment) if view is not None else {}
     rows += [_member(each, owned.get(each.name, ()), columns) for each in one.members]
     told = [
@@ -170,7 +169,7 @@ def _group(one: GroupSummary, view: GroupView | None, rate: float | None, column
     return rows + _errors("not committed", one.commit_errors, columns)
 
 
-def _member(one: MemberSummary, owned: Sequence[str], columns: Columns) -> SideRow:
+def _member(one: MemberSummary, owned: Sequence[str], columns: Columns) -> Row:
     pieces: list[Piece] = [
         (f"    {one.name}"[: columns.name + 1].ljust(columns.name + 2), "text"),
         _number(columns, one.read),
@@ -184,17 +183,17 @@ def _member(one: MemberSummary, owned: Sequence[str], columns: Columns) -> SideR
         pieces[3:7] = [(f"  {words}"[: columns.cell * 4].ljust(columns.cell * 4), role)]
     else:
         pieces.append((f"  {words}", role))
-    return SideRow(tuple(pieces), about=one.name)
+    return Row(tuple(pieces), about=one.name)
 
 
-def _errors(what: str, errors: Counts, columns: Columns) -> list[SideRow]:
+def _errors(what: str, errors: Counts, columns: Columns) -> list[Row]:
     """Error names with their numbers, the most frequent first."""
     if not errors:
         return []
     most = sorted(errors, key=lambda each: (-each[1], each[0]))[: 2 if columns is NARROW else 4]
     told = ", ".join(f"{name} {count(times)}" for name, times in most)
     more = f" and {len(errors) - len(most)} kinds more" if len(errors) > len(most) else ""
-    return [SideRow(((f"    {what} ", "quiet"), (told + more, "warning")))]
+    return [Row(((f"    {what} ", "quiet"), (told + more, "warning")))]
 
 
 def _named(columns: Columns, name: str, *, trouble: bool) -> tuple[Piece, Piece]:

@@ -10,8 +10,8 @@ from typing import Final
 
 from tui import glyphs
 from tui.theme import Over
-from tui.viewmodel.branch_list import Row
-from tui.viewmodel.side import SideRow
+from tui.viewmodel.branch_list import Row as BranchRow
+from tui.viewmodel.row import Row
 from tui.viewmodel.stops import Shown
 from tui.viewmodel.timeline import LABEL, Canvas, Span, TimeRow
 from tui.viewmodel.words import clock, count
@@ -24,7 +24,7 @@ LANE: Final = "branch "
 class Rail:
     """A branch, and from when on it is what was dropped when something was undone, -1 where it is not."""
 
-    branch: Row
+    branch: BranchRow
     dropped_us: int = -1
 
     @property
@@ -43,7 +43,7 @@ def letter_of(lane: str) -> str:
     return lane.removeprefix(LANE) if lane.startswith(LANE) else ""
 
 
-def outcome(row: Row) -> tuple[str, str]:
+def outcome(row: BranchRow) -> tuple[str, str]:
     """What a branch has come to, in one or two words with their role: the worst first."""
     found = [
         (f"{count(number)} {word}", role)
@@ -90,7 +90,7 @@ def rows(rails: Sequence[Rail], shown: Shown, selected: str = "") -> tuple[TimeR
     )
 
 
-def _left(row: Row, known: dict[str, Row]) -> str:
+def _left(row: BranchRow, known: dict[str, BranchRow]) -> str:
     """The branch whose own rail it leaves: its parent may have been on that of another one still."""
     letter = row.parent
     while letter in known and known[letter].parent and row.left_us < known[letter].left_us:
@@ -98,7 +98,7 @@ def _left(row: Row, known: dict[str, Row]) -> str:
     return letter
 
 
-def about(rail: Rail, width: int) -> tuple[SideRow, ...]:
+def about(rail: Rail, width: int) -> tuple[Row, ...]:
     """A branch in a few lines, each of so many cells."""
     row, (words, role) = rail.branch, outcome(rail.branch)
     if row.parent:
@@ -110,17 +110,15 @@ def about(rail: Rail, width: int) -> tuple[SideRow, ...]:
         f"{count(row.unknown)} unknown, {count(row.broken)} rules broken"
     )
     rows = [
-        SideRow(((f"{glyphs.FORK} {row.letter} ", "strong"), (origin[: max(0, width - 12)], "text"))),
-        SideRow((("come to    ", "quiet"), (clock(row.come_us), "text"))),
-        SideRow((("outcome    ", "quiet"), (words, role))),
-        SideRow((("records    ", "quiet"), (numbers, "text"))),
+        Row(((f"{glyphs.FORK} {row.letter} ", "strong"), (origin[: max(0, width - 12)], "text"))),
+        Row((("come to    ", "quiet"), (clock(row.come_us), "text"))),
+        Row((("outcome    ", "quiet"), (words, role))),
+        Row((("records    ", "quiet"), (numbers, "text"))),
     ]
     if rail.dropped:
-        rows.append(
-            SideRow((("it is a future that was dropped by undoing its last action; U goes back to it", "quiet"),))
-        )
+        rows.append(Row((("it is a future that was dropped by undoing its last action; U goes back to it", "quiet"),)))
     if row.shown:
-        rows.append(SideRow((("it is the one on the screen", "quiet"),)))
+        rows.append(Row((("it is the one on the screen", "quiet"),)))
     return tuple(rows)
 
 

@@ -1,7 +1,7 @@
 """The side panes as rows of labelled pieces: producers and groups, active faults, the replica under the cursor."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from cluster_model.clients.dead_letters import SUFFIX
@@ -12,6 +12,7 @@ from playbooks.wording import words
 from tui import glyphs
 from tui.viewmodel.beliefs import beliefs, conditions
 from tui.viewmodel.matrix import BROKER_STATUS, STATUS
+from tui.viewmodel.row import Row
 from tui.viewmodel.words import acks, count, duration, parameters
 
 HEAL: Final = "[heal]"
@@ -20,20 +21,9 @@ NO_CLIENTS: Final = "no producers and no groups: the playbook of this session ha
 UNREAD: Final = "no group reads this topic"
 
 
-@dataclass(frozen=True, slots=True)
-class SideRow:
-    """One line: (text, role) pieces, an end at the right edge, for a fault its number, else whom it is about."""
-
-    pieces: tuple[tuple[str, str], ...]
-    end: tuple[str, str] = ("", "text")
-    fault: int = -1
-    about: str = ""
-    """Name of a client, a group or a node of the control plane."""
-
-
-def clients(view: ClusterView, rates: dict[str, float], books: ClientBooks) -> tuple[SideRow, ...]:
+def clients(view: ClusterView, rates: dict[str, float], books: ClientBooks) -> tuple[Row, ...]:
     """Producers with their books, then groups; ``rates`` holds acked or read records per virtual second by name."""
-    rows: list[SideRow] = []
+    rows: list[Row] = []
     states: dict[str, BrokerState] = {client.name: client.state for client in view.clients}
     for producer in view.producers:
         state = states.get(producer.name.removesuffix(SUFFIX), "up")
@@ -43,18 +33,18 @@ def clients(view: ClusterView, rates: dict[str, float], books: ClientBooks) -> t
         members = [states.get(name, "up") for name, _partitions in group.assignment]
         told = _group(group, members, rates.get(group.name), books.groups.get(group.name))
         rows += [replace(row, about=group.name) for row in told]
-    return tuple(rows) or (SideRow(((NO_CLIENTS, "quiet"),)),)
+    return tuple(rows) or (Row(((NO_CLIENTS, "quiet"),)),)
 
 
 def faults(
     view: ClusterView, most: int = 1000, queued: Sequence[Action] = (), key: str = "f"
-) -> tuple[SideRow, ...]:  # fmt: skip
+) -> tuple[Row, ...]:  # fmt: skip
     """What waits for time to go on, active faults with the time left, then operations with their age, newest first.
 
     In ``most`` lines; an empty board says by which ``key`` to fill it.
     """
     rows = [
-        SideRow(((f"{glyphs.PAUSED} ", "calm"), (words(action).partition(" ")[2], "text")), (" waits", "calm"))
+        Row(((f"{glyphs.PAUSED} ", "calm"), (words(action).partition(" ")[2], "text")), (" waits", "calm"))
         for action in queued
     ]
     for fault in reversed(view.faults):
@@ -66,22 +56,22 @@ def faults(
         )
         if fault.detail:
             pieces += ((f" {parameters(fault.name, fault.detail)}", "quiet"),)
-        rows.append(SideRow(pieces, (f"{left} {HEAL}", "key"), fault.id))
+        rows.append(Row(pieces, (f"{left} {HEAL}", "key"), fault=fault.id))
     for operation in reversed(view.operations):
         told = operation.progress or operation.detail
         rows.append(
-            SideRow(
+            Row(
                 ((f"{glyphs.MORE_RIGHT} ", "calm"), (f"{operation.name.replace('_', ' ')} ", "calm"), (told, "quiet")),
                 (f" {duration(view.now_us - operation.since_us)}", "text"),
             )
         )
     if len(rows) > most > 0:
         hidden = len(rows) - most + 1
-        rows[most - 1 :] = [SideRow(((f"and {hidden} more", "quiet"),))]
-    return tuple(rows) or (SideRow((("no faults active, press ", "quiet"), (key, "key"))),)
+        rows[most - 1 :] = [Row(((f"and {hidden} more", "quiet"),))]
+    return tuple(rows) or (Row((("no faults active, press ", "quiet"), (key, "key"))),)
 
 
-def replica(view: ClusterView, partition: int, broker: int) -> tuple[SideRow, ...]:
+def replica(view: ClusterView, partition: int, broker: int) -> tuple[Row, ...]:
     """What the broker under the cursor is, what its replica holds, and what it believes."""
     if not (0 <= partition < len(view.partitions) and 0 <= broker < len(view.brokers)):
         return ()
@@ -92,74 +82,70 @@ def replica(view: ClusterView, partition: int, broker: int) -> tuple[SideRow, ..
     old = f" {glyphs.STALE}{node.stale} stale" if node.stale else ""
     registered = (f"broker epoch {node.epoch}" if node.epoch >= 0 else "", "quiet")
     pieces = ((f"{glyph} b{node.id} ", role), (state, "text"), (old, "warning"), (rack, "quiet"))
-    rows = [SideRow(pieces, (f" leads {node.leads}", "quiet"))]
+    rows = [Row(pieces, (f" leads {node.leads}", "quiet"))]
     held = next((each for each in home.replicas if each.broker == node.id), None)
     if held is None:
-        absent = SideRow(((f"no replica of {home.name}", "quiet"),), _epochs(home))
+        absent = Row(((f"no replica of {home.name}", "quiet"),), _epochs(home))
         return (*rows, absent, *_special(home), *_unread(view, home))
     glyph, role = STATUS[held.status]
     word = held.status.replace("_", "-")
     epochs = " ".join(f"{epoch}@{start}" for epoch, start in held.epochs[-4:]) or "none"
     believed = f"b{held.believed_leader}" if held.believed_leader >= 0 else "nobody"
     rows += [
-        SideRow(((f"{glyph} {word} ", role), (home.name, "text")), _epochs(home)),
-        SideRow(
-            (("LEO ", "quiet"), (count(held.leo), "text"), ("  HW ", "quiet"), (count(held.hw), "text")), registered
-        ),
-        SideRow((("epochs ", "quiet"), (epochs, "text"))),
+        Row(((f"{glyph} {word} ", role), (home.name, "text")), _epochs(home)),
+        Row((("LEO ", "quiet"), (count(held.leo), "text"), ("  HW ", "quiet"), (count(held.hw), "text")), registered),
+        Row((("epochs ", "quiet"), (epochs, "text"))),
     ]
     if node.state == "down":
-        gone = SideRow((("what it believed died with it", "quiet"),))
+        gone = Row((("what it believed died with it", "quiet"),))
         return (*rows, gone, *_special(home), *_unread(view, home))
     wrong = held.broker in home.leaders and held.broker != home.leader
     belief = [("believes leader ", "quiet"), (f"{believed} epoch {held.believed_epoch}", "alarm" if wrong else "text")]
     if held.believed_isr:
         belief += [(" ISR ", "quiet"), (",".join(map(str, held.believed_isr)), "text")]
-    rows.append(SideRow(tuple(belief)))
+    rows.append(Row(tuple(belief)))
     return (*rows, *_other_controller(view, node), *_special(home), *_unread(view, home))
 
 
-def _unread(view: ClusterView, home: PartitionView) -> list[SideRow]:
+def _unread(view: ClusterView, home: PartitionView) -> list[Row]:
     """Kafka's own topics are not meant to be read by groups."""
     topic = home.name.rpartition("-")[0]
     read = home.internal or any(topic in group.topics for group in view.groups)
-    return [] if read else [SideRow(((UNREAD, "quiet"),))]
+    return [] if read else [Row(((UNREAD, "quiet"),))]
 
 
-def _other_controller(view: ClusterView, node: BrokerView) -> list[SideRow]:
+def _other_controller(view: ClusterView, node: BrokerView) -> list[Row]:
     """A broker that takes somebody else for the controller than who is."""
     active = [each.node for each in view.controllers if each.role == "active"]
     if node.controller < 0 or not active or node.controller in active:
         return []
     taken = next((each.name for each in view.controllers if each.node == node.controller), f"broker {node.controller}")
-    return [SideRow((("takes ", "quiet"), (taken, "warning"), (" for the controller", "quiet")))]
+    return [Row((("takes ", "quiet"), (taken, "warning"), (" for the controller", "quiet")))]
 
 
 def _epochs(home: PartitionView) -> tuple[str, str]:
     return f"epoch {home.leader_epoch}/{home.partition_epoch}", "quiet"
 
 
-def _special(home: PartitionView) -> list[SideRow]:
+def _special(home: PartitionView) -> list[Row]:
     """What is special about the partition, and which brokers know it otherwise than it is decided."""
-    rows: list[SideRow] = []
+    rows: list[Row] = []
     if home.split:
-        rows.append(SideRow(((f"{' and '.join(f'b{each}' for each in home.leaders)} lead at once", "alarm"),)))
+        rows.append(Row(((f"{' and '.join(f'b{each}' for each in home.leaders)} lead at once", "alarm"),)))
     special = conditions(home)
     if special:
-        rows.append(SideRow(((special, "warning"),)))
-    rows += [SideRow(((f"{broker} ", "text"), (words, "warning"))) for broker, words in beliefs(home)]
+        rows.append(Row(((special, "warning"),)))
+    rows += [Row(((f"{broker} ", "text"), (words, "warning"))) for broker, words in beliefs(home)]
     return rows
 
 
-def _producer(
-    producer: ProducerView, state: BrokerState, rate: float | None, book: ProducerBook | None
-) -> list[SideRow]:
+def _producer(producer: ProducerView, state: BrokerState, rate: float | None, book: ProducerBook | None) -> list[Row]:
     trouble = producer.failed or producer.unknown
     glyph, role = BROKER_STATUS[state]
     if state == "up" and (producer.queued > 1000 or trouble):
         glyph, role = glyphs.LAGGING, "lagging"
     per_second = f"{rate:.0f}/s" if rate is not None else ""
-    head = SideRow(
+    head = Row(
         (
             (f"{glyph} ", role),
             (producer.name, "strong"),
@@ -176,14 +162,12 @@ def _producer(
         told.append((f" queued {count(producer.queued)}", "quiet"))
     retries = 0 if book is None else book.retries
     if not (retries or producer.refused):
-        return [head, SideRow(tuple(told)), SideRow((("  no error", "quiet"),))]
+        return [head, Row(tuple(told)), Row((("  no error", "quiet"),))]
     tried = f"  retries {count(retries)} " if retries else f"  refused {count(producer.refused)} "
-    return [head, SideRow(tuple(told)), SideRow(((tried, "quiet"), (producer.last_error, "warning")))]
+    return [head, Row(tuple(told)), Row(((tried, "quiet"), (producer.last_error, "warning")))]
 
 
-def _group(
-    group: GroupView, states: Sequence[BrokerState], rate: float | None, book: GroupBook | None
-) -> list[SideRow]:
+def _group(group: GroupView, states: Sequence[BrokerState], rate: float | None, book: GroupBook | None) -> list[Row]:
     behind = group.lag > 1000
     gone = {state: states.count(state) for state in ("down", "paused") if state in states}
     glyph, shown = BROKER_STATUS[states[0] if len({*states}) == 1 else "up"]
@@ -194,14 +178,14 @@ def _group(
         (group.name, "strong"),
         (f" lag {count(group.lag)}", "warning" if behind else "text"),
     )
-    head = SideRow(
+    head = Row(
         (*pieces, *[(f" {number} {state}", "warning") for state, number in gone.items()]),
         (f"{rate:.0f}/s" if rate is not None else "", "text"),
     )
     members = f"  {group.members} member{'' if group.members == 1 else 's'}"
     if group.generation < 0 and (book is None or not book.rebalances):
-        return [head, SideRow(((members, "quiet"),))]
+        return [head, Row(((members, "quiet"),))]
     generation = f" generation {group.generation}" if group.generation >= 0 else " no coordinator"
     rebalances = 0 if book is None else book.rebalances
     role = "quiet" if group.generation >= 0 else "warning"
-    return [head, SideRow(((members, "quiet"), (generation, role), (f" rebalances {rebalances}", "quiet")))]
+    return [head, Row(((members, "quiet"), (generation, role), (f" rebalances {rebalances}", "quiet")))]

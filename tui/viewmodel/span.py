@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from tui.viewmodel.feed import Feed
 from tui.viewmodel.mark_detail import event_row
 from tui.viewmodel.mark_words import LANES, SORTS, lane_of
-from tui.viewmodel.side import SideRow
+from tui.viewmodel.row import Row
 from tui.viewmodel.tape import Load
 from tui.viewmodel.words import clock, wrap
 
@@ -76,12 +76,12 @@ def tally(span: Span, events: Sequence[Any], load: Load) -> Tally:
     return Tally(span, len(taken), numbers, acked, exact, outcomes, len(events) > len(taken))
 
 
-def build(told: Tally, events: Sequence[Any], room: tuple[int, int]) -> tuple[SideRow, ...]:
+def build(told: Tally, events: Sequence[Any], room: tuple[int, int]) -> tuple[Row, ...]:
     """The page of a span for (width, height)."""
     width, height = room
     span = told.span
     rows = [
-        SideRow(
+        Row(
             ((f"{clock(span.start_us)} to {clock(span.end_us)}", "strong"), (f"  {length(span.length_us)}", "text"),
              (f"  {_events(told)}", "quiet"))
         )
@@ -91,7 +91,7 @@ def build(told: Tally, events: Sequence[Any], room: tuple[int, int]) -> tuple[Si
         words = [kind_words(kind, times) for kind, times in told.kinds if lane_of(kind) == lane]
         rows += _wrapped(lane, ", ".join(words), width) if words else []
     lines = _lines(events[:COUNTED], max(0, height - len(rows) - 1), width)
-    return (*rows, *([SideRow(()), *lines] if lines else []))[: max(1, height)]
+    return (*rows, *([Row(()), *lines] if lines else []))[: max(1, height)]
 
 
 def length(span_us: int) -> str:
@@ -114,7 +114,7 @@ def _events(told: Tally) -> str:
     return f"{'more than ' if told.more else ''}{told.events} event{'' if told.events == 1 else 's'} with a mark"
 
 
-def _records(told: Tally, width: int) -> list[SideRow]:
+def _records(told: Tally, width: int) -> list[Row]:
     acked = f"{'' if told.exact else 'about '}{told.acked} acknowledged"
     words = dict(OUTCOMES)
     pieces = [("records".ljust(LABEL), "quiet"), (acked, "text")]
@@ -122,11 +122,11 @@ def _records(told: Tally, width: int) -> list[SideRow]:
         role = _ROLES.get(kind, "warning") if number else "quiet"
         pieces.append((f", {number} {words[kind]}", role))
     if sum(len(text) for text, _role in pieces) + 1 <= width:
-        return [SideRow(tuple(pieces))]
-    return [SideRow(tuple(pieces[:4])), SideRow(((" " * (LABEL - 2), "text"), *pieces[4:]))]
+        return [Row(tuple(pieces))]
+    return [Row(tuple(pieces[:4])), Row(((" " * (LABEL - 2), "text"), *pieces[4:]))]
 
 
-def _lines(events: Sequence[Any], most: int, width: int) -> list[SideRow]:
+def _lines(events: Sequence[Any], most: int, width: int) -> list[Row]:
     """The first of them in the words of the feed."""
     if not events or most < 1:
         return []
@@ -135,8 +135,8 @@ def _lines(events: Sequence[Any], most: int, width: int) -> list[SideRow]:
     return [event_row(line) for line in feed.lines(len(events) * 8, width - 2)][:most]
 
 
-def _wrapped(head: str, text: str, width: int) -> list[SideRow]:
+def _wrapped(head: str, text: str, width: int) -> list[Row]:
     texts = wrap(text, max(20, width - LABEL - 2))
     return [
-        SideRow((((head if not at else "").ljust(LABEL), "quiet"), (line, "text"))) for at, line in enumerate(texts)
+        Row((((head if not at else "").ljust(LABEL), "quiet"), (line, "text"))) for at, line in enumerate(texts)
     ]  # fmt: skip

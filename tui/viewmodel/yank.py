@@ -5,14 +5,14 @@ from collections.abc import Iterable
 from cluster_model.views import BrokerView, ClusterView, PartitionView, ReplicaView
 from playbooks.problems import counted
 from tui.viewmodel.matrix import lags_of
-from tui.viewmodel.side import SideRow
+from tui.viewmodel.row import Row
 from tui.viewmodel.words import clock
 
 LINES, CELLS = 1_000, 200
 """Room for what is copied: more than a screen has."""
 
 
-def plain(rows: Iterable[SideRow]) -> str:
+def plain(rows: Iterable[Row]) -> str:
     """Lines of a pane, what stands at their right edge behind them."""
     return "\n".join(
         "  ".join(each for each in ("".join(text for text, _role in row.pieces).rstrip(), row.end[0].strip()) if each)

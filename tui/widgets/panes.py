@@ -10,7 +10,8 @@ from tui.paint import panes as paint
 from tui.theme import Look
 from tui.viewmodel.control import ControlBar
 from tui.viewmodel.feed import Line
-from tui.viewmodel.side import HEAL, SideRow
+from tui.viewmodel.row import Row
+from tui.viewmodel.side import HEAL
 from tui.viewmodel.status import StatusBar
 from tui.widgets.linegrid import RIGHT, LineGrid
 
@@ -81,7 +82,7 @@ class FeedPane(LineGrid[Line]):
         super().__init__(paint.feed, look, id="feed")
 
 
-class SidePane(LineGrid[SideRow]):
+class SidePane(LineGrid[Row]):
     """Rows of labelled pieces; a click on a fault's row heals it."""
 
     class Heal(Message):
