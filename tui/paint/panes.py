@@ -14,7 +14,6 @@ from tui.theme import Look, Over
 from tui.viewmodel.control import ControlBar
 from tui.viewmodel.feed import INDENT, Line
 from tui.viewmodel.sheet import SUMMARY_AT, Heading, Item, ItemRow, TextRow
-from tui.viewmodel.side import SideRow
 from tui.viewmodel.status import StatusBar
 
 
@@ -29,21 +28,6 @@ def feed(row: Line, width: int, look: Look) -> Strip:
     return strip(
         [(left(f" {row.at}", INDENT - 2), "quiet"), (left(row.glyph, 2), row.role), (row.text, role)], width, look
     )
-
-
-def side(row: SideRow, width: int, look: Look) -> Strip:
-    """A line of a side pane: its end stands at the right edge and is never cut."""
-    end, role = row.end
-    room = width - cell_len(end)
-    spans: list[Span] = [(" ", "text")]
-    used = 1
-    for text, piece_role in row.pieces:
-        text = left(text, room - used) if used + cell_len(text) > room else text  # noqa: PLW2901
-        used += cell_len(text)
-        spans.append((text, piece_role))
-    if end:
-        spans += [(" " * max(0, room - used), "text"), (end, role)]
-    return strip(spans, width, look)
 
 
 def sheet(row: ItemRow | TextRow, width: int, look: Look) -> Strip:

@@ -18,7 +18,7 @@ from tui.theme import Look
 from tui.viewmodel import epochs, inspector, microscope, wires
 from tui.viewmodel.lanes import title
 from tui.viewmodel.log_layout import Shares, share
-from tui.viewmodel.side import SideRow
+from tui.viewmodel.row import Row
 from tui.widgets.microscope import Microscope
 from tui.widgets.panes import Pane, SidePane
 
@@ -133,9 +133,9 @@ class LogScreen(ModeScreen):
         text = own if self.bridge.view.internal else "no partitions: nothing has a log here"
         self.microscope.show((microscope.TextRow(text, "quiet"),))
         for pane in (self._record, self._epochs, self._wires):
-            pane.show((SideRow(()),))
+            pane.show((Row(()),))
 
-    def _inspected(self, cluster: Cluster, partition: PartitionView, broker: int, offset: int) -> tuple[SideRow, ...]:
+    def _inspected(self, cluster: Cluster, partition: PartitionView, broker: int, offset: int) -> tuple[Row, ...]:
         name, book, now_us = partition.name, self.bridge.log_book, self.bridge.view.now_us
         known = inspect(cluster.world, cluster.checker, name, offset)
         seen = []

@@ -14,12 +14,13 @@ from playbooks.wording import words
 from tui import glyphs
 from tui.bridge import SimBridge
 from tui.keymap import Key, bindings
-from tui.paint import panes as paint
+from tui.paint.rows import row
 from tui.screens.injecting import Injecting
 from tui.theme import Look
 from tui.viewmodel import control, side, status
 from tui.viewmodel.fault_sheet import Room
 from tui.viewmodel.layout import SMALLEST, plan
+from tui.viewmodel.row import Row
 from tui.widgets.lanes import Lanes
 from tui.widgets.linegrid import LineGrid
 from tui.widgets.matrix import Matrix
@@ -64,7 +65,7 @@ class MainScreen(Injecting):
         self.operations = OperationSheet(look)
         self.sheet: WhichKey = self.whichkey
         """The one that is open, or was last."""
-        self.toosmall: LineGrid[side.SideRow] = LineGrid(paint.side, look, id="toosmall")
+        self.toosmall: LineGrid[Row] = LineGrid(row, look, id="toosmall")
 
     def compose(self) -> ComposeResult:
         """All panes; :meth:`share_out` puts them in their places."""
@@ -168,8 +169,8 @@ class MainScreen(Injecting):
             f"you have {width}x{height}",
             "the session goes on",
         )
-        blank = [side.SideRow(())] * max(0, (height - len(lines)) // 2)
-        rows = [side.SideRow(((" " * max(0, (width - len(line)) // 2 - 1) + line, "text"),)) for line in lines]
+        blank = [Row()] * max(0, (height - len(lines)) // 2)
+        rows = [Row(((" " * max(0, (width - len(line)) // 2 - 1) + line, "text"),)) for line in lines]
         self.toosmall.show((*blank, *rows))
 
     # -- looking ----------------------------------------------------------------------------------------------------

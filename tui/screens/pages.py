@@ -6,9 +6,10 @@ from tui.bridge import SimBridge
 from tui.keymap import KEYS, Key
 from tui.modes import mode_of, screen_class
 from tui.theme import Look
-from tui.viewmodel import help_page, side
+from tui.viewmodel import help_page
 from tui.viewmodel.control import ControlBar
 from tui.viewmodel.help_page import Here
+from tui.viewmodel.row import Row
 from tui.viewmodel.status import StatusBar
 from tui.widgets.linegrid import LineGrid
 
@@ -20,7 +21,7 @@ class Pages(Screen[None]):
     look: Look
     keys: tuple[Key, ...] = KEYS
     """The key map, with the keys that the user wants otherwise."""
-    toosmall: LineGrid[side.SideRow]
+    toosmall: LineGrid[Row]
     finding = 0
     """Number of the finding that was looked at last, 0: none."""
 

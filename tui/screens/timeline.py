@@ -12,7 +12,7 @@ from tui.screens.mode import ModeScreen
 from tui.theme import Look
 from tui.viewmodel import mark_detail, stops
 from tui.viewmodel.mark_words import LANES
-from tui.viewmodel.side import SideRow
+from tui.viewmodel.row import Row
 from tui.viewmodel.stops import Shown, Stop
 from tui.viewmodel.time_window import Window, around, fit, unit_text, zoomed
 from tui.viewmodel.timeline import LOAD, TOGGLES, Drawer, column_rates
@@ -116,7 +116,7 @@ class TimelineScreen(ModeScreen):
             return 0
         return max(column_rates(self.bridge.tape.load, shown.window, shown.present_us), default=0)
 
-    def _page_rows(self, shown: Shown) -> tuple[SideRow, ...]:
+    def _page_rows(self, shown: Shown) -> tuple[Row, ...]:
         width, height = self.page.size
         stop = self.stop(shown)
         if stop is None:

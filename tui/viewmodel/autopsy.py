@@ -11,7 +11,7 @@ from typing import Final
 from cluster_model.checker.findings import LOST, MISSING, Finding, Link
 from tui import glyphs
 from tui.viewmodel.chronicle import Standing
-from tui.viewmodel.side import SideRow
+from tui.viewmodel.row import Row
 from tui.viewmodel.words import clock
 
 MOST_FRAMES: Final = 5
@@ -231,7 +231,7 @@ def window(frames: int, beside: int, at: int) -> int:
     return min(max(0, at - beside // 2), max(0, frames - beside))
 
 
-def strip(frames: Sequence[Frame], at: int, width: int) -> tuple[SideRow, ...]:
+def strip(frames: Sequence[Frame], at: int, width: int) -> tuple[Row, ...]:
     """As many frames side by side as fit in ``width`` cells, the one at ``at`` among them and marked."""
     if not frames:
         return ()
@@ -239,7 +239,7 @@ def strip(frames: Sequence[Frame], at: int, width: int) -> tuple[SideRow, ...]:
     first = window(len(frames), beside, at)
     height = max(len(each.replicas) for each in frames)
     boxes = [box(frames[place], place + 1, size, height, marked=place == at) for place in range(first, first + beside)]
-    return tuple(SideRow(tuple(piece for line in lines for piece in line)) for lines in zip(*boxes, strict=True))
+    return tuple(Row(tuple(piece for line in lines for piece in line)) for lines in zip(*boxes, strict=True))
 
 
 def box(each: Frame, number: int, width: int, replicas: int, *, marked: bool) -> list[tuple[tuple[str, str], ...]]:

@@ -20,7 +20,7 @@ from playbooks.problems import counted
 from tui import glyphs
 from tui.viewmodel.autopsy import Frame, said, strip
 from tui.viewmodel.chronicle import Broken
-from tui.viewmodel.side import SideRow
+from tui.viewmodel.row import Row
 from tui.viewmodel.words import acks, clock, names, wrap
 
 LABEL: Final = 14
@@ -100,46 +100,46 @@ def headline(finding: Finding) -> tuple[str, str]:
     return told, role
 
 
-def build(case: Case, at: int, width: int, saved: Sequence[tuple[str, str]]) -> tuple[SideRow, ...]:
+def build(case: Case, at: int, width: int, saved: Sequence[tuple[str, str]]) -> tuple[Row, ...]:
     """The whole page over ``width`` cells, frame ``at`` marked; ``saved`` are lines on what would have saved it."""
     width = max(20, width)
     finding = case.finding
     head, role = headline(finding)
-    rows = [SideRow(((line, role),)) for line in wrap(head, width)]
-    rows += [SideRow(((line, "text"),)) for line in wrap(said(finding.sentence, finding.kind), width)]
+    rows = [Row(((line, role),)) for line in wrap(head, width)]
+    rows += [Row(((line, "text"),)) for line in wrap(said(finding.sentence, finding.kind), width)]
     rows.append(_BLANK)
     rows += strip(case.frames, at, width)
     if case.frames:
         shown = case.frames[at]
         rows += _section(f"{at + 1} of {len(case.frames)}", [f"{clock(shown.at_us)} {shown.words}"], width)
-        rows += [SideRow(((line, "quiet"),)) for line in _key(case, width)]
+        rows += [Row(((line, "quiet"),)) for line in _key(case, width)]
     rows.append(_BLANK)
     rows += _section("The records" if finding.count > 1 else "The record", _records(case), width)
     rows += _section("Who saw them" if finding.count > 1 else "Who saw it", [_seen(case)], width)
     rows += _section("Broken rule", _rule(case), width)
     rows.append(_BLANK)
-    rows.append(SideRow((("What would have saved it", "strong"),)))
+    rows.append(Row((("What would have saved it", "strong"),)))
     for text, line_role in saved:
-        rows += [SideRow(((f"  {line}", line_role),)) for line in wrap(text, width - 2)]
+        rows += [Row(((f"  {line}", line_role),)) for line in wrap(text, width - 2)]
     rows.append(_BLANK)
-    rows.append(SideRow((("All that led there", "strong"),)))
+    rows.append(Row((("All that led there", "strong"),)))
     for link in finding.chain:
         lines = wrap(said(link.words, finding.kind), width - LABEL)
         rows += [
-            SideRow((((clock(link.at_us) if not place else "").ljust(LABEL), "quiet"), (line, "text")))
+            Row((((clock(link.at_us) if not place else "").ljust(LABEL), "quiet"), (line, "text")))
             for place, line in enumerate(lines)
         ]
     return tuple(rows)
 
 
-_BLANK: Final = SideRow(())
+_BLANK: Final = Row(())
 
 
-def _section(label: str, texts: Sequence[str], width: int) -> list[SideRow]:
-    rows: list[SideRow] = []
+def _section(label: str, texts: Sequence[str], width: int) -> list[Row]:
+    rows: list[Row] = []
     for text in texts:
         for line in wrap(text, width - LABEL):
-            rows.append(SideRow(((("" if rows else label).ljust(LABEL), "key"), (line, "text"))))
+            rows.append(Row(((("" if rows else label).ljust(LABEL), "key"), (line, "text"))))
     return rows
 
 

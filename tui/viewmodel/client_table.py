@@ -13,7 +13,7 @@ from playbooks.client_summary import (
     transaction_words,
 )
 from tui import glyphs
-from tui.viewmodel.side import SideRow
+from tui.viewmodel.row import Row
 from tui.viewmodel.words import acks, count, duration
 
 Piece = tuple[str, str]
@@ -44,44 +44,44 @@ ROOMY: Final = Columns(
 )  # fmt: skip
 
 
-def build(clients: Clients, view: ClusterView, rates: dict[str, float], width: int) -> tuple[SideRow, ...]:
+def build(clients: Clients, view: ClusterView, rates: dict[str, float], width: int) -> tuple[Row, ...]:
     """All rows; ``rates`` as the bridge has them."""
     columns = ROOMY if width >= WIDE else NARROW
-    rows: list[SideRow] = []
+    rows: list[Row] = []
     if clients.producers:
         rows.append(_head("producer", columns.producer, columns))
         levels = {each.name: acks(each.acks) for each in view.producers}
         for one in clients.producers:
             rows += _producer(one, levels.get(one.name, ""), rates.get(one.name), columns)
     if clients.groups:
-        rows += [SideRow(())] * bool(rows)
+        rows += [Row(())] * bool(rows)
         rows.append(_head("group", columns.group, columns))
         views = {each.name: each for each in view.groups}
         for group in clients.groups:
             rows += _group(group, views.get(group.name), rates.get(group.name), columns)
-    return tuple(rows) or (SideRow((("no producers and no groups", "quiet"),)),)
+    return tuple(rows) or (Row((("no producers and no groups", "quiet"),)),)
 
 
-def window(rows: Sequence[SideRow], first: int, height: int) -> tuple[SideRow, ...]:
+def window(rows: Sequence[Row], first: int, height: int) -> tuple[Row, ...]:
     """``height`` rows from ``first`` on, the last of them with how many follow."""
     shown = list(rows[first : first + height])
     rest = len(rows) - first - height
     if rest > 0 and shown:
-        shown[-1] = SideRow(((f"and {rest + 1} lines more {glyphs.MORE_BELOW}", "quiet"),))
+        shown[-1] = Row(((f"and {rest + 1} lines more {glyphs.MORE_BELOW}", "quiet"),))
     return tuple(shown)
 
 
-def last_window(rows: Sequence[SideRow], height: int) -> int:
+def last_window(rows: Sequence[Row], height: int) -> int:
     """The first row of the last window."""
     return max(0, len(rows) - height)
 
 
-def _head(what: str, names: Sequence[str], columns: Columns) -> SideRow:
+def _head(what: str, names: Sequence[str], columns: Columns) -> Row:
     heads = [(name.rjust(columns.cell), "quiet") for name in names]
-    return SideRow(((what.ljust(columns.name + 2), "calm"), *heads), (columns.rate, "quiet"))
+    return Row(((what.ljust(columns.name + 2), "calm"), *heads), (columns.rate, "quiet"))
 
 
-def _producer(one: ProducerSummary, level: str, rate: float | None, columns: Columns) -> list[SideRow]:
+def _producer(one: ProducerSummary, level: str, rate: float | None, columns: Columns) -> list[Row]:
     trouble = bool(one.failed or one.unknown or one.failure)
     numbers = (
         _number(columns, one.sent),
@@ -95,9 +95,9 @@ def _producer(one: ProducerSummary, level: str, rate: float | None, columns: Col
     name = f"{one.name} acks={level}"
     if not level or len(name) >= columns.name:
         name = one.name
-    rows = [SideRow((*_named(columns, name, trouble=trouble), *numbers), _rate(rate))]
+    rows = [Row((*_named(columns, name, trouble=trouble), *numbers), _rate(rate))]
     if one.failure:
-        rows.append(SideRow((("    ended with ", "quiet"), (one.failure, "alarm"))))
+        rows.append(Row((("    ended with ", "quiet"), (one.failure, "alarm"))))
     if one.transactions:
         told = [transaction_words(one), f"{count(one.aborted)} records aborted" if one.aborted else ""]
         wrong = one.transactions_unknown or one.failure
@@ -109,8 +109,8 @@ def _producer(one: ProducerSummary, level: str, rate: float | None, columns: Col
     return rows
 
 
-def _told(words: Sequence[str], role: str) -> SideRow:
-    return SideRow((("    ", "text"), (", ".join(words), role)))
+def _told(words: Sequence[str], role: str) -> Row:
+    return Row((("    ", "text"), (", ".join(words), role)))
 
 
 def _stopped(killed: int, closed: int) -> str:
@@ -118,7 +118,7 @@ def _stopped(killed: int, closed: int) -> str:
     return ", ".join(f"{how} {times}" for how, times in (("killed", killed), ("closed", closed)) if times)
 
 
-def _group(one: GroupSummary, view: GroupView | None, rate: float | None, columns: Columns) -> list[SideRow]:
+def _group(one: GroupSummary, view: GroupView | None, rate: float | None, columns: Columns) -> list[Row]:
     behind = one.lag > 1000
     numbers = (
         _number(columns, one.read),
@@ -130,7 +130,7 @@ def _group(one: GroupSummary, view: GroupView | None, rate: float | None, column
         _number(columns, one.commits),
     )
     named = _named(columns, f"{one.name} ({len(one.members)})", trouble=behind or bool(one.failures))
-    rows = [SideRow((*named, *numbers), _rate(rate))]
+    rows = [Row((*named, *numbers), _rate(rate))]
     owned = dict(view.assignment) if view is not None else {}
     rows += [_member(each, owned.get(each.name, ()), columns) for each in one.members]
     told = [
@@ -145,7 +145,7 @@ def _group(one: GroupSummary, view: GroupView | None, rate: float | None, column
     return rows + _errors("not committed", one.commit_errors, columns)
 
 
-def _member(one: MemberSummary, owned: Sequence[str], columns: Columns) -> SideRow:
+def _member(one: MemberSummary, owned: Sequence[str], columns: Columns) -> Row:
     pieces: list[Piece] = [
         (f"    {one.name}"[: columns.name + 1].ljust(columns.name + 2), "text"),
         _number(columns, one.read),
@@ -159,17 +159,17 @@ def _member(one: MemberSummary, owned: Sequence[str], columns: Columns) -> SideR
         pieces[3:7] = [(f"  {words}"[: columns.cell * 4].ljust(columns.cell * 4), role)]
     else:
         pieces.append((f"  {words}", role))
-    return SideRow(tuple(pieces))
+    return Row(tuple(pieces))
 
 
-def _errors(what: str, errors: Counts, columns: Columns) -> list[SideRow]:
+def _errors(what: str, errors: Counts, columns: Columns) -> list[Row]:
     """Error names with their numbers, the most frequent first."""
     if not errors:
         return []
     most = sorted(errors, key=lambda each: (-each[1], each[0]))[: 2 if columns is NARROW else 4]
     told = ", ".join(f"{name} {count(times)}" for name, times in most)
     more = f" and {len(errors) - len(most)} kinds more" if len(errors) > len(most) else ""
-    return [SideRow(((f"    {what} ", "quiet"), (told + more, "warning")))]
+    return [Row(((f"    {what} ", "quiet"), (told + more, "warning")))]
 
 
 def _named(columns: Columns, name: str, *, trouble: bool) -> tuple[Piece, Piece]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from cluster_model.views import ClusterView, PartitionView
-from tui.viewmodel.side import SideRow
+from tui.viewmodel.row import Row
 from tui.viewmodel.words import clock
 
 LABEL: Final = 22
@@ -40,9 +40,9 @@ def partition_of(view: ClusterView, name: str) -> PartitionView | None:
     return next((each for each in (*view.partitions, *view.internal) if each.name == name), None)
 
 
-def rows(views: tuple[ClusterView, ClusterView | None], names: tuple[str, str], partition: str) -> list[SideRow]:
+def rows(views: tuple[ClusterView, ClusterView | None], names: tuple[str, str], partition: str) -> list[Row]:
     """All numbers, the weightiest first; of a branch that has not come so far (None) there are none."""
-    heading = SideRow(((" " * LABEL, "text"), *[(f"{name:>{COLUMN}}", "strong") for name in names]))
+    heading = Row(((" " * LABEL, "text"), *[(f"{name:>{COLUMN}}", "strong") for name in names]))
     books = [_row(label, [_of(of, view) for view in views]) for label, of in _OF_CLUSTER]
     found = [None if view is None else partition_of(view, partition) for view in views]
     log = [_row(label, [_of(of, each) for each in found]) for label, of in _OF_PARTITION]
@@ -53,11 +53,11 @@ def _of(of: Callable[[T], object], what: T | None) -> str:
     return "-" if what is None else str(of(what))
 
 
-def _row(label: str, both: list[str]) -> SideRow:
+def _row(label: str, both: list[str]) -> Row:
     differs = both[0] != both[1] and "-" not in both
     role = "warning" if differs else "text"
     numbers = [(f"{each:>{COLUMN}}", role) for each in both]
-    return SideRow(((f"{label:<{LABEL}}", "quiet"), *numbers, ("  differs" if differs else "", "warning")))
+    return Row(((f"{label:<{LABEL}}", "quiet"), *numbers, ("  differs" if differs else "", "warning")))
 
 
 def not_so_far(letter: str, at_us: int, come_us: int) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 
 from cluster_model.views import BrokerView, ClusterView, ControllerView
 from tui import glyphs
-from tui.viewmodel.side import SideRow
+from tui.viewmodel.row import Row
 from tui.viewmodel.status import NARROW
 from tui.viewmodel.words import count, names
 
@@ -115,16 +115,16 @@ def _ids(brokers: Sequence[BrokerView]) -> str:
     return names([f"b{each.id}" for each in brokers], 6)
 
 
-def rows(view: ClusterView) -> tuple[SideRow, ...]:
+def rows(view: ClusterView) -> tuple[Row, ...]:
     """A row for each node: name, what it is, its epoch, and how far its log is known to be committed."""
-    found: list[SideRow] = []
+    found: list[Row] = []
     for node in view.controllers:
         glyph, role = look_of(node)
         pieces = [(f"{glyph} ", role), (node.name, "text"), (f" {_state(node)}", "quiet")]
         if node.epoch >= 0:
             pieces.append((f" epoch {node.epoch}", "quiet"))
-        found.append(SideRow(tuple(pieces), (_log(node), "quiet")))
-    return tuple(found) or (SideRow((("steps by hand decide", "quiet"),)),)
+        found.append(Row(tuple(pieces), (_log(node), "quiet")))
+    return tuple(found) or (Row((("steps by hand decide", "quiet"),)),)
 
 
 def _log(node: ControllerView) -> str:

@@ -4,7 +4,7 @@ from typing import Final
 
 from cluster_model.views import PartitionView, ReplicaView
 from tui import glyphs
-from tui.viewmodel.side import SideRow
+from tui.viewmodel.row import Row
 
 _LABEL: Final = 7
 _LEAST, _MOST = 7, 11
@@ -12,20 +12,20 @@ _LEAST, _MOST = 7, 11
 EMPTY: Final = "no replica knows of any epoch"
 
 
-def build(partition: PartitionView, broker: int, width: int, height: int) -> tuple[SideRow, ...]:
+def build(partition: PartitionView, broker: int, width: int, height: int) -> tuple[Row, ...]:
     """A line per epoch, the newest last, a column per replica; what is not as the leader has it is marked."""
     epochs = sorted({epoch for replica in partition.replicas for epoch, _start in replica.epochs})
     if not epochs:
-        return (SideRow(((EMPTY, "quiet"),)),)
+        return (Row(((EMPTY, "quiet"),)),)
     shown, cell, hidden = _shown(partition, broker, width - 2)
     leader = next((each for each in partition.replicas if each.broker == partition.leader), None)
     heads = [(f"b{each.broker}".rjust(cell), "key" if each.broker == broker else "quiet") for each in shown]
     rest = [(f" +{hidden}", "quiet")] if hidden else []
-    rows = [SideRow((("epoch".ljust(_LABEL), "quiet"), *heads, *rest))]
+    rows = [Row((("epoch".ljust(_LABEL), "quiet"), *heads, *rest))]
     room = max(1, height - 1)
     if len(epochs) > room:
         room = max(1, room - 1)
-        rows.append(SideRow(((f"{len(epochs) - room} older {glyphs.MORE_ABOVE}", "quiet"),)))
+        rows.append(Row(((f"{len(epochs) - room} older {glyphs.MORE_ABOVE}", "quiet"),)))
     rows += [_row(epoch, shown, leader, cell) for epoch in epochs[-room:]]
     return tuple(rows[: max(1, height)])
 
@@ -39,7 +39,7 @@ def _shown(partition: PartitionView, broker: int, width: int) -> tuple[tuple[Rep
     return shown, min(_MOST, (width - _LABEL) // len(shown)), len(partition.replicas) - len(shown)
 
 
-def _row(epoch: int, shown: tuple[ReplicaView, ...], leader: ReplicaView | None, cell: int) -> SideRow:
+def _row(epoch: int, shown: tuple[ReplicaView, ...], leader: ReplicaView | None, cell: int) -> Row:
     right = None if leader is None else dict(leader.epochs).get(epoch)
     pieces = [(str(epoch).ljust(_LABEL), "strong")]
     for replica in shown:
@@ -47,4 +47,4 @@ def _row(epoch: int, shown: tuple[ReplicaView, ...], leader: ReplicaView | None,
         odd = leader is not None and start is not None and start != right
         text = glyphs.NOTHING if start is None else f"{glyphs.DIVERGED if odd else ''}{start}"
         pieces.append((text.rjust(cell), "diverged" if odd else "quiet" if start is None else "text"))
-    return SideRow(tuple(pieces))
+    return Row(tuple(pieces))

@@ -10,7 +10,7 @@ from playbooks.peeking import Peeked
 from playbooks.units import size_text
 from tui import glyphs
 from tui.viewmodel.record import GONE
-from tui.viewmodel.side import SideRow
+from tui.viewmodel.row import Row
 from tui.viewmodel.words import acks, clock, wrap
 
 LABEL: Final = 9
@@ -67,33 +67,33 @@ def readers(view: ClusterView, partition: str, handed: Iterable[str]) -> Readers
 
 def build(
     found: Sequence[Seen], here: Sequence[Copy], place: Place, read: Readers, room: tuple[int, int]
-) -> tuple[SideRow, ...]:
+) -> tuple[Row, ...]:
     """All lines, in a ``room`` of (width, height); ``here`` are the replicas, for an offset without any record.
 
     The record that the replica under the cursor holds goes first, then the newest.
     """
     width, height = room
     if not found:
-        rows = [SideRow(((NOTHING, "quiet"),)), *_wrapped("replicas", _copies(here), width)]
+        rows = [Row(((NOTHING, "quiet"),)), *_wrapped("replicas", _copies(here), width)]
         return tuple(rows[: max(1, height)])
     ordered = list(reversed(found))
     ordered.sort(key=lambda each: place.broker not in each.inspected.record.holders)
     rows = []
     for number, seen in enumerate(ordered):
         if number:
-            rows.append(SideRow(()))
+            rows.append(Row(()))
         rows += _record(seen, place, read, width)
     return _fitted(rows, height)
 
 
-def _fitted(rows: list[SideRow], height: int) -> tuple[SideRow, ...]:
+def _fitted(rows: list[Row], height: int) -> tuple[Row, ...]:
     if len(rows) <= height or height < 1:
         return tuple(rows)
-    more = SideRow(((f"{len(rows) - height + 1} lines more {glyphs.MORE_BELOW} p: all of it", "quiet"),))
+    more = Row(((f"{len(rows) - height + 1} lines more {glyphs.MORE_BELOW} p: all of it", "quiet"),))
     return (*rows[: height - 1], more)
 
 
-def _record(seen: Seen, place: Place, read: Readers, width: int) -> list[SideRow]:
+def _record(seen: Seen, place: Place, read: Readers, width: int) -> list[Row]:
     record, known = seen.peeked.record, seen.inspected
     room = max(10, width - LABEL - 2)
     rows = [_heading(seen, place)]
@@ -112,14 +112,14 @@ def _record(seen: Seen, place: Place, read: Readers, width: int) -> list[SideRow
     return rows
 
 
-def _heading(seen: Seen, place: Place) -> SideRow:
+def _heading(seen: Seen, place: Place) -> Row:
     record = seen.peeked.record
     pieces = [(f"epoch {record.epoch}", "strong")]
     if record.holders:
         here = place.broker in record.holders
         pieces.append((f", {'' if here else 'not '}on b{place.broker}", "text" if here else "warning"))
     pieces.append(_fate(seen, place))
-    return SideRow(tuple(pieces))
+    return Row(tuple(pieces))
 
 
 def _fate(seen: Seen, place: Place) -> tuple[str, str]:
@@ -159,7 +159,7 @@ def _batch(seen: Seen) -> str:
     return f"{span}, {size_text(record.batch_bytes)}{alone}"
 
 
-def _acked(seen: Seen) -> SideRow:
+def _acked(seen: Seen) -> Row:
     record = seen.peeked.record
     if not record.acked:
         return _line("acked", "not acknowledged", warned=bool(record.client))
@@ -168,7 +168,7 @@ def _acked(seen: Seen) -> SideRow:
     return _line("acked", f"{clock(seen.acked_us)}, {(seen.acked_us - record.appended_us) / 1000:.1f}ms later")
 
 
-def _where(known: Inspected, width: int) -> list[SideRow]:
+def _where(known: Inspected, width: int) -> list[Row]:
     if not known.record.holders and width < WIDE:
         return _wrapped("held by", GONE[known.record.gone], width, warned=True)
     if width < WIDE:
@@ -220,14 +220,14 @@ def _read(read: Readers, place: Place) -> str:
     return "; ".join(told)
 
 
-def _line(label: str, words: str, *, warned: bool = False) -> SideRow:
-    return SideRow(((label.ljust(LABEL), "key"), (words, "warning" if warned else "text")))
+def _line(label: str, words: str, *, warned: bool = False) -> Row:
+    return Row(((label.ljust(LABEL), "key"), (words, "warning" if warned else "text")))
 
 
 def _cut(text: str, room: int) -> str:
     return text if len(text) <= room else f"{text[: room - 1]}{glyphs.MORE}"
 
 
-def _wrapped(label: str, words: str, width: int, *, warned: bool = False) -> list[SideRow]:
+def _wrapped(label: str, words: str, width: int, *, warned: bool = False) -> list[Row]:
     lines = wrap(words, max(10, width - LABEL - 2)) or [""]
     return [_line(label if not number else "", line, warned=warned) for number, line in enumerate(lines)]

@@ -8,7 +8,7 @@ from tui import glyphs
 from tui.viewmodel.autopsy import said
 from tui.viewmodel.feed import INDENT, Feed, Line
 from tui.viewmodel.mark_words import brokers_of, lane_of, partitions_of
-from tui.viewmodel.side import SideRow
+from tui.viewmodel.row import Row
 from tui.viewmodel.stops import Stop
 from tui.viewmodel.words import clock, wrap
 
@@ -56,59 +56,57 @@ def _link_key(link: Link) -> tuple[int, str, str]:
     return link.at_us, link.event_kind, link.partition
 
 
-def build(
-    stop: Stop, events: Sequence[Any], told: Sequence[Told], later: Sequence[Any], width: int
-) -> tuple[SideRow, ...]:
+def build(stop: Stop, events: Sequence[Any], told: Sequence[Told], later: Sequence[Any], width: int) -> tuple[Row, ...]:
     """The page of a mark, for so many cells; ``later`` is what came next."""
     until = f" to {clock(stop.last_us)}" if stop.last_us // 1000 > stop.first_us // 1000 else ""
     many = f"{stop.times} events of the lane " if stop.times > 1 else "an event of the lane "
     rows = [
-        SideRow(
+        Row(
             ((f"{stop.glyph} ", stop.role), (f"{clock(stop.first_us)}{until}", "strong"), (f"  {many}", "quiet"),
              (stop.lane, "text"))
         )
     ]  # fmt: skip
     rows += _words(events, width)
     if stop.times > len(events) > 0:
-        rows.append(SideRow(((f"    these are the first {len(events)} of {stop.times}", "quiet"),)))
+        rows.append(Row(((f"    these are the first {len(events)} of {stop.times}", "quiet"),)))
     rows += _where(events)
     rows += _causes(events, width)
     happened = {_key(event) for event in events}
     for each in told[:CHAINS]:
         rows += _finding(each, happened, width)
     if len(told) > CHAINS:
-        rows.append(SideRow(((f"and {len(told) - CHAINS} findings more, n goes through them", "quiet"),)))
+        rows.append(Row(((f"and {len(told) - CHAINS} findings more, n goes through them", "quiet"),)))
     if later:
-        rows += [SideRow(()), SideRow((("and then", "calm"),)), *_words(later, width, most=LATER)]
+        rows += [Row(()), Row((("and then", "calm"),)), *_words(later, width, most=LATER)]
     return tuple(rows)
 
 
-def _words(events: Sequence[Any], width: int, most: int = LINES) -> list[SideRow]:
+def _words(events: Sequence[Any], width: int, most: int = LINES) -> list[Row]:
     """The first lines of the feed of these events: ``most`` of them."""
     feed = Feed()
     feed.take(events)
     return [event_row(line) for line in feed.lines(len(events) * most, width - 2)][:most] if events else []
 
 
-def event_row(line: Line) -> SideRow:
+def event_row(line: Line) -> Row:
     """A line of the feed as a row of a page."""
     role = line.role if line.role in ("alarm", "lost", "strong") else "text"
-    return SideRow(((line.at.ljust(INDENT - 4), "quiet"), (line.glyph.ljust(2), line.role), (line.text, role)))
+    return Row(((line.at.ljust(INDENT - 4), "quiet"), (line.glyph.ljust(2), line.role), (line.text, role)))
 
 
-def _where(events: Sequence[Any]) -> list[SideRow]:
+def _where(events: Sequence[Any]) -> list[Row]:
     pairs = (("partition  ", partitions_of(list(events))), ("broker     ", brokers_of(list(events))))
-    return [SideRow(((name, "quiet"), (found, "text"))) for name, found in pairs if found]
+    return [Row(((name, "quiet"), (found, "text"))) for name, found in pairs if found]
 
 
-def _causes(events: Sequence[Any], width: int) -> list[SideRow]:
+def _causes(events: Sequence[Any], width: int) -> list[Row]:
     causes = dict.fromkeys(event.cause for event in events if event.kind == "invariant_violated" and event.cause)
     known = dict.fromkeys(event.known for event in events if getattr(event, "known", ""))
     rows = [row for cause in causes for row in _wrapped("cause      ", cause, "text", width)]
     return rows + [row for why in known for row in _wrapped("known      ", why, "quiet", width)]
 
 
-def _finding(each: Told, happened: set[tuple[int, str, str]], width: int) -> list[SideRow]:
+def _finding(each: Told, happened: set[tuple[int, str, str]], width: int) -> list[Row]:
     finding = each.finding
     rows = _wrapped(f"finding {each.number}  ", said(finding.sentence, finding.kind), "strong", width)
     for link in finding.chain:
@@ -116,13 +114,13 @@ def _finding(each: Told, happened: set[tuple[int, str, str]], width: int) -> lis
         mark = (f"  {glyphs.MARKER if here else ' '} ", "key")
         texts = wrap(said(link.words, finding.kind), max(20, width - 16)) or [""]
         rows.append(
-            SideRow((mark, (clock(link.at_us).ljust(11), "quiet"), (texts[0], "strong" if here else "text")))
+            Row((mark, (clock(link.at_us).ljust(11), "quiet"), (texts[0], "strong" if here else "text")))
         )  # fmt: skip
-        rows += [SideRow(((" " * 15, "text"), (text, "text"))) for text in texts[1:]]
+        rows += [Row(((" " * 15, "text"), (text, "text"))) for text in texts[1:]]
     return rows
 
 
-def _wrapped(head: str, text: str, role: str, width: int) -> list[SideRow]:
+def _wrapped(head: str, text: str, role: str, width: int) -> list[Row]:
     texts = wrap(text, max(20, width - len(head) - 2)) or [""]
-    rows = [SideRow(((head, "quiet"), (texts[0], role)))]
-    return rows + [SideRow(((" " * len(head), "text"), (more, role))) for more in texts[1:]]
+    rows = [Row(((head, "quiet"), (texts[0], role)))]
+    return rows + [Row(((" " * len(head), "text"), (more, role))) for more in texts[1:]]

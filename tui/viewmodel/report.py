@@ -16,7 +16,7 @@ from tui.cli.liveness_lines import overdue_words, stuck_words
 from tui.cli.printing import KNOWN, guard_lines, ledger_words, refusal_words, skip_words, violation_lines
 from tui.viewmodel.autopsy import said
 from tui.viewmodel.autopsy_page import headline
-from tui.viewmodel.side import SideRow
+from tui.viewmodel.row import Row
 from tui.viewmodel.words import clock, count, records, wrap
 
 MOST: Final = 40
@@ -27,13 +27,13 @@ WIDE: Final = 100
 """From this width on the table of records says which are lost."""
 _CELL: Final = 7
 _NAME: Final = 22
-_BLANK: Final = SideRow(())
+_BLANK: Final = Row(())
 
 
 class Page(NamedTuple):
     """The rows, and where each finding begins among them."""
 
-    rows: tuple[SideRow, ...]
+    rows: tuple[Row, ...]
     findings: tuple[int, ...]
 
 
@@ -45,7 +45,7 @@ def build(so_far: SoFar, session: str, width: int, marked: int = 0) -> Page:
     result, width = so_far.result, max(20, width - 2)
     head = [*_verdict(so_far, width), *_records(result, width), *_unserved(result, width)]
     head += _heading(f"Findings  {len(result.findings)}")
-    told: list[SideRow] = []
+    told: list[Row] = []
     places = []
     for number, finding in enumerate(result.findings, 1):
         places.append(len(head) + len(told))
@@ -56,20 +56,20 @@ def build(so_far: SoFar, session: str, width: int, marked: int = 0) -> Page:
     return Page((*head, *told, *rest, *_full(session, width)), tuple(places))
 
 
-def _verdict(so_far: SoFar, width: int) -> list[SideRow]:
+def _verdict(so_far: SoFar, width: int) -> list[Row]:
     result, ledger = so_far.result, so_far.result.ledger
     away = ledger.missing - ledger.acked_lost
     lost = f"{records(ledger.acked_lost, 'acknowledged')} lost" if ledger.acked_lost else ""
     missing = f"{records(away, 'acknowledged')} missing, which may come back" if away > 0 else ""
     harm = ", ".join(part for part in (lost, missing) if part) or "no acknowledged record is lost or missing"
     word, role = ("FAIL", "alarm") if so_far.failed else ("not failed", "calm")
-    first = SideRow(
+    first = Row(
         ((f"{word} so far ", role), (f"at {clock(result.virtual_us)}: ", "text"), (harm, "alarm" if lost else "text"))
     )
-    rows = [SideRow((("Verdict", "calm"),)), first]
+    rows = [Row((("Verdict", "calm"),)), first]
     kept = sum(checked.ok and checked.by_step for checked in result.expectations)
     if kept:
-        rows.append(SideRow(((f"{glyphs.OK} ", "calm"), (f"{counted(kept, 'assertion')} along the steps", "text"))))
+        rows.append(Row(((f"{glyphs.OK} ", "calm"), (f"{counted(kept, 'assertion')} along the steps", "text"))))
     for checked in result.expectations:
         if not (checked.ok and checked.by_step):
             rows += _expected(so_far, checked, width)
@@ -78,7 +78,7 @@ def _verdict(so_far: SoFar, width: int) -> list[SideRow]:
     return rows
 
 
-def _expected(so_far: SoFar, checked: Checked, width: int) -> list[SideRow]:
+def _expected(so_far: SoFar, checked: Checked, width: int) -> list[Row]:
     if is_open(checked):
         now = "now: yes" if checked.text in so_far.holding else "now: no" if checked.text in so_far.failing else ""
         role = "warning" if checked.text in so_far.failing else "quiet"
@@ -87,15 +87,15 @@ def _expected(so_far: SoFar, checked: Checked, width: int) -> list[SideRow]:
     return _lines(f"{glyph} ", role, checked.text, "text" if checked.ok else "alarm", checked.detail, width)
 
 
-def _lines(mark: str, mark_role: str, text: str, role: str, more: str, width: int) -> list[SideRow]:
+def _lines(mark: str, mark_role: str, text: str, role: str, more: str, width: int) -> list[Row]:
     """Words behind a mark, what is known of them behind the words or below."""
     first, *rest = wrap(text, width - len(mark)) or [""]
-    rows = [SideRow(((mark, mark_role), (first, role)))]
-    rows += [SideRow(((" " * len(mark), "text"), (line, role))) for line in rest]
+    rows = [Row(((mark, mark_role), (first, role)))]
+    rows += [Row(((" " * len(mark), "text"), (line, role))) for line in rest]
     if more and len(rows) == 1 and len(mark) + len(first) + len(more) + 4 <= width:
-        rows[0] = SideRow((*rows[0].pieces, (f"  ({more})", "quiet")))
+        rows[0] = Row((*rows[0].pieces, (f"  ({more})", "quiet")))
     elif more:
-        rows += [SideRow(((" " * len(mark), "text"), (line, "quiet"))) for line in wrap(more, width - len(mark))]
+        rows += [Row(((" " * len(mark), "text"), (line, "quiet"))) for line in wrap(more, width - len(mark))]
     return rows
 
 
@@ -109,20 +109,20 @@ _COLUMNS: Final = (
 """Heading, term of the books, and role of a number that is not nought."""
 
 
-def _records(result: Result, width: int) -> list[SideRow]:
+def _records(result: Result, width: int) -> list[Row]:
     rows = _heading("Records")
-    rows += [SideRow(((line, "text"),)) for line in wrap(ledger_words(result), width)]
+    rows += [Row(((line, "text"),)) for line in wrap(ledger_words(result), width)]
     books = sorted(result.ledger.books, key=lambda each: (not each.harmed, each.client, each.partition))
     if not books:
         return rows
     heads = "".join(head.rjust(_CELL) for head, _term, _role in _COLUMNS)
     which = "  lost, by its numbers" if width >= WIDE and any(each.acked_lost for each in books) else ""
-    rows.append(SideRow(((f"{'producer, partition'.ljust(_NAME)}{heads}{which}", "quiet"),)))
+    rows.append(Row(((f"{'producer, partition'.ljust(_NAME)}{heads}{which}", "quiet"),)))
     rows += [_book(each, width) for each in books[:MOST]]
     return rows + _more(len(books) - MOST, "line")
 
 
-def _book(book: BookView, width: int) -> SideRow:
+def _book(book: BookView, width: int) -> Row:
     name = f"{book.client} {book.partition}"
     name = name if len(name) < _NAME else f"{name[: _NAME - 2]}…"
     pieces = [(name.ljust(_NAME), "text")]
@@ -131,10 +131,10 @@ def _book(book: BookView, width: int) -> SideRow:
         pieces.append((count(number).rjust(_CELL), role if number else "quiet"))
     if width >= WIDE and book.acked_lost:
         pieces.append((f"  {numbers(book)}", "quiet"))
-    return SideRow(tuple(pieces))
+    return Row(tuple(pieces))
 
 
-def _unserved(result: Result, width: int) -> list[SideRow]:
+def _unserved(result: Result, width: int) -> list[Row]:
     rows = _heading("Not served")
     lines = result.unavailable.partitions
     own = [each for each in lines if each.partition.rpartition("-")[0] in INTERNAL]
@@ -150,7 +150,7 @@ def _unserved(result: Result, width: int) -> list[SideRow]:
     return rows
 
 
-def _outage(line: Line, width: int) -> list[SideRow]:
+def _outage(line: Line, width: int) -> list[Row]:
     told = [f"{clock(start)} to {clock(end)}" for start, end in line.spans[:SPANS]]
     rest = line.times - len(told)
     more = [f"and {counted(rest, 'time')} more"] if rest > 0 else []
@@ -160,16 +160,16 @@ def _outage(line: Line, width: int) -> list[SideRow]:
 # -- what went wrong -------------------------------------------------------------------------------------------------
 
 
-def _finding(number: int, finding: Finding, width: int, marked: bool) -> list[SideRow]:
+def _finding(number: int, finding: Finding, width: int, marked: bool) -> list[Row]:
     head, role = headline(finding)
     mark = f"{glyphs.MARKER if marked else ' '}{number} "
     rows = _lines(mark, "key", head, role, "", width)
     text = said(finding.sentence, finding.kind)
     lines = wrap(text, width - len(mark))
-    return rows + [SideRow(((" " * len(mark), "text"), (line, "text" if marked else "quiet"))) for line in lines]
+    return rows + [Row(((" " * len(mark), "text"), (line, "text" if marked else "quiet"))) for line in lines]
 
 
-def _broken(result: Result, width: int) -> list[SideRow]:
+def _broken(result: Result, width: int) -> list[Row]:
     rows = _heading("Safety")
     for word, line in violation_lines(result)[:MOST]:
         role = "warning" if word == KNOWN else "alarm"
@@ -178,7 +178,7 @@ def _broken(result: Result, width: int) -> list[SideRow]:
     return rows if result.violations else [*rows, _quiet("no rule of the protocol was broken")]
 
 
-def _late(result: Result, width: int) -> list[SideRow]:
+def _late(result: Result, width: int) -> list[Row]:
     rows = _heading("Promises of time")
     for late in result.overdue[:MOST]:
         role = "warning" if late.known else "alarm"
@@ -190,7 +190,7 @@ def _late(result: Result, width: int) -> list[SideRow]:
     return rows if result.overdue or result.stuck else [*rows, _quiet("nothing is overdue")]
 
 
-def _seen(result: Result, width: int) -> list[SideRow]:
+def _seen(result: Result, width: int) -> list[Row]:
     rows = _heading("What clients could see")
     for line in illegal_lines(result.anomalies):
         rows += _lines(f"{glyphs.DOWN} ", "alarm", line, "alarm", "", width)
@@ -200,7 +200,7 @@ def _seen(result: Result, width: int) -> list[SideRow]:
     return rows if result.anomalies else [*rows, _quiet("nothing out of order")]
 
 
-def _acted(result: Result, width: int) -> list[SideRow]:
+def _acted(result: Result, width: int) -> list[Row]:
     told = [f"guard {line}" for line in guard_lines(result.guards)]
     told += [f"skipped {skip_words(result.skipped)}"] if result.skipped else []
     told += [f"refused {refusal_words(result.refused)}"] if result.refused else []
@@ -208,7 +208,7 @@ def _acted(result: Result, width: int) -> list[SideRow]:
     return [*_heading("On the way"), *rows] if rows else []
 
 
-def _full(session: str, width: int) -> list[SideRow]:
+def _full(session: str, width: int) -> list[Row]:
     rows = _heading("The full report")
     if not session:
         return [*rows, *_lines("", "text", "this session is not being recorded: there is none", "quiet", "", width)]
@@ -218,9 +218,9 @@ def _full(session: str, width: int) -> list[SideRow]:
     return [*rows, *_command(f"floodmark export {session}", width)]
 
 
-def _command(text: str, width: int) -> list[SideRow]:
+def _command(text: str, width: int) -> list[Row]:
     """Whole, in as many lines as that takes: a path has no blanks to be broken at."""
-    return [SideRow(((text[start : start + width], "strong"),)) for start in range(0, len(text), width)]
+    return [Row(((text[start : start + width], "strong"),)) for start in range(0, len(text), width)]
 
 
 def summary(so_far: SoFar) -> str:
@@ -228,13 +228,13 @@ def summary(so_far: SoFar) -> str:
     return f"Report {glyphs.NOTHING} so far, as of {clock(so_far.result.virtual_us)}"
 
 
-def _heading(text: str) -> list[SideRow]:
-    return [_BLANK, SideRow(((text, "calm"),))]
+def _heading(text: str) -> list[Row]:
+    return [_BLANK, Row(((text, "calm"),))]
 
 
-def _more(rest: int, what: str) -> list[SideRow]:
+def _more(rest: int, what: str) -> list[Row]:
     return [_quiet(f"and {counted(rest, f'more {what}')}")] if rest > 0 else []
 
 
-def _quiet(text: str) -> SideRow:
-    return SideRow(((text, "quiet"),))
+def _quiet(text: str) -> Row:
+    return Row(((text, "quiet"),))

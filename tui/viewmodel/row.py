@@ -1,4 +1,4 @@
-"""A line of a page as plain data, for pages that need nothing of the model."""
+"""A line of a page or of a side pane as plain data."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,18 +10,19 @@ MORE: Final = "…"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """(text, role) pieces from the left, an end at the right edge, and whether it is the chosen one."""
+    """(text, role) pieces from the left, an end at the right edge, whether it is chosen, and for a fault its number."""
 
     pieces: tuple[tuple[str, str], ...] = ()
     end: tuple[str, str] = ("", "text")
     chosen: bool = False
+    fault: int = -1
 
 
-def fitted(text: str, width: int) -> str:
-    """``text`` in so many cells at most; what is cut is told by an ellipsis."""
+def fitted(text: str, width: int, more: str = MORE) -> str:
+    """``text`` in so many cells at most; what is cut is told by ``more``."""
     if cell_len(text) <= width:
         return text
-    return set_cell_size(text, width - 1) + MORE if width > 0 else ""
+    return set_cell_size(text, width - cell_len(more)) + more if width > 0 else ""
 
 
 def first_shown(first: int, at: int, count: int, height: int) -> int:

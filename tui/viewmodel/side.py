@@ -1,7 +1,6 @@
 """The side panes as rows of labelled pieces: producers and groups, active faults, the replica under the cursor."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from cluster_model.clients.dead_letters import SUFFIX
 from cluster_model.views import BrokerState, BrokerView, ClusterView, GroupView, PartitionView, ProducerView
@@ -11,21 +10,13 @@ from playbooks.wording import words
 from tui import glyphs
 from tui.viewmodel.beliefs import beliefs, conditions
 from tui.viewmodel.matrix import BROKER_STATUS, STATUS
+from tui.viewmodel.row import Row
 from tui.viewmodel.words import acks, count, duration, parameters
 
 
-@dataclass(frozen=True, slots=True)
-class SideRow:
-    """One line: (text, role) pieces, an end at the right edge, and for a fault its number."""
-
-    pieces: tuple[tuple[str, str], ...]
-    end: tuple[str, str] = ("", "text")
-    fault: int = -1
-
-
-def clients(view: ClusterView, rates: dict[str, float], books: ClientBooks) -> tuple[SideRow, ...]:
+def clients(view: ClusterView, rates: dict[str, float], books: ClientBooks) -> tuple[Row, ...]:
     """Producers with their books, then groups; ``rates`` holds acked or read records per virtual second by name."""
-    rows: list[SideRow] = []
+    rows: list[Row] = []
     states: dict[str, BrokerState] = {client.name: client.state for client in view.clients}
     for producer in view.producers:
         state = states.get(producer.name.removesuffix(SUFFIX), "up")
@@ -33,16 +24,16 @@ def clients(view: ClusterView, rates: dict[str, float], books: ClientBooks) -> t
     for group in view.groups:
         members = [states.get(name, "up") for name, _partitions in group.assignment]
         rows += _group(group, members, rates.get(group.name), books.groups.get(group.name))
-    return tuple(rows) or (SideRow((("no producers and no groups", "quiet"),)),)
+    return tuple(rows) or (Row((("no producers and no groups", "quiet"),)),)
 
 
-def faults(view: ClusterView, most: int = 1000, queued: Sequence[Action] = ()) -> tuple[SideRow, ...]:
+def faults(view: ClusterView, most: int = 1000, queued: Sequence[Action] = ()) -> tuple[Row, ...]:
     """What waits for time to go on, active faults with the time left, then operations with their age, newest first.
 
     In ``most`` lines; an empty board says how to fill it.
     """
     rows = [
-        SideRow(((f"{glyphs.PAUSED} ", "calm"), (words(action).partition(" ")[2], "text")), (" waits", "calm"))
+        Row(((f"{glyphs.PAUSED} ", "calm"), (words(action).partition(" ")[2], "text")), (" waits", "calm"))
         for action in queued
     ]
     for fault in reversed(view.faults):
@@ -54,22 +45,22 @@ def faults(view: ClusterView, most: int = 1000, queued: Sequence[Action] = ()) -
         )
         if fault.detail:
             pieces += ((f" {parameters(fault.name, fault.detail)}", "quiet"),)
-        rows.append(SideRow(pieces, (f"{left} [heal]", "key"), fault.id))
+        rows.append(Row(pieces, (f"{left} [heal]", "key"), fault=fault.id))
     for operation in reversed(view.operations):
         told = operation.progress or operation.detail
         rows.append(
-            SideRow(
+            Row(
                 ((f"{glyphs.MORE_RIGHT} ", "calm"), (f"{operation.name.replace('_', ' ')} ", "calm"), (told, "quiet")),
                 (f" {duration(view.now_us - operation.since_us)}", "text"),
             )
         )
     if len(rows) > most > 0:
         hidden = len(rows) - most + 1
-        rows[most - 1 :] = [SideRow(((f"and {hidden} more", "quiet"),))]
-    return tuple(rows) or (SideRow((("no faults active, press ", "quiet"), ("f", "key"))),)
+        rows[most - 1 :] = [Row(((f"and {hidden} more", "quiet"),))]
+    return tuple(rows) or (Row((("no faults active, press ", "quiet"), ("f", "key"))),)
 
 
-def replica(view: ClusterView, partition: int, broker: int) -> tuple[SideRow, ...]:
+def replica(view: ClusterView, partition: int, broker: int) -> tuple[Row, ...]:
     """What the broker under the cursor is, what its replica holds, and what it believes."""
     if not (0 <= partition < len(view.partitions) and 0 <= broker < len(view.brokers)):
         return ()
@@ -80,65 +71,61 @@ def replica(view: ClusterView, partition: int, broker: int) -> tuple[SideRow, ..
     old = f" {glyphs.STALE}{node.stale} stale" if node.stale else ""
     registered = (f"broker epoch {node.epoch}" if node.epoch >= 0 else "", "quiet")
     pieces = ((f"{glyph} b{node.id} ", role), (state, "text"), (old, "warning"), (rack, "quiet"))
-    rows = [SideRow(pieces, (f" leads {node.leads}", "quiet"))]
+    rows = [Row(pieces, (f" leads {node.leads}", "quiet"))]
     held = next((each for each in home.replicas if each.broker == node.id), None)
     if held is None:
-        return (*rows, SideRow(((f"no replica of {home.name}", "quiet"),), _epochs(home)), *_special(home))
+        return (*rows, Row(((f"no replica of {home.name}", "quiet"),), _epochs(home)), *_special(home))
     glyph, role = STATUS[held.status]
     word = held.status.replace("_", "-")
     epochs = " ".join(f"{epoch}@{start}" for epoch, start in held.epochs[-4:]) or "none"
     believed = f"b{held.believed_leader}" if held.believed_leader >= 0 else "nobody"
     rows += [
-        SideRow(((f"{glyph} {word} ", role), (home.name, "text")), _epochs(home)),
-        SideRow(
-            (("LEO ", "quiet"), (count(held.leo), "text"), ("  HW ", "quiet"), (count(held.hw), "text")), registered
-        ),
-        SideRow((("epochs ", "quiet"), (epochs, "text"))),
+        Row(((f"{glyph} {word} ", role), (home.name, "text")), _epochs(home)),
+        Row((("LEO ", "quiet"), (count(held.leo), "text"), ("  HW ", "quiet"), (count(held.hw), "text")), registered),
+        Row((("epochs ", "quiet"), (epochs, "text"))),
     ]
     if node.state == "down":
-        return (*rows, SideRow((("what it believed died with it", "quiet"),)), *_special(home))
+        return (*rows, Row((("what it believed died with it", "quiet"),)), *_special(home))
     wrong = held.broker in home.leaders and held.broker != home.leader
     belief = [("believes leader ", "quiet"), (f"{believed} epoch {held.believed_epoch}", "alarm" if wrong else "text")]
     if held.believed_isr:
         belief += [(" ISR ", "quiet"), (",".join(map(str, held.believed_isr)), "text")]
-    rows.append(SideRow(tuple(belief)))
+    rows.append(Row(tuple(belief)))
     return (*rows, *_other_controller(view, node), *_special(home))
 
 
-def _other_controller(view: ClusterView, node: BrokerView) -> list[SideRow]:
+def _other_controller(view: ClusterView, node: BrokerView) -> list[Row]:
     """A broker that takes somebody else for the controller than who is."""
     active = [each.node for each in view.controllers if each.role == "active"]
     if node.controller < 0 or not active or node.controller in active:
         return []
     taken = next((each.name for each in view.controllers if each.node == node.controller), f"broker {node.controller}")
-    return [SideRow((("takes ", "quiet"), (taken, "warning"), (" for the controller", "quiet")))]
+    return [Row((("takes ", "quiet"), (taken, "warning"), (" for the controller", "quiet")))]
 
 
 def _epochs(home: PartitionView) -> tuple[str, str]:
     return f"epoch {home.leader_epoch}/{home.partition_epoch}", "quiet"
 
 
-def _special(home: PartitionView) -> list[SideRow]:
+def _special(home: PartitionView) -> list[Row]:
     """What is special about the partition, and which brokers know it otherwise than it is decided."""
-    rows: list[SideRow] = []
+    rows: list[Row] = []
     if home.split:
-        rows.append(SideRow(((f"{' and '.join(f'b{each}' for each in home.leaders)} lead at once", "alarm"),)))
+        rows.append(Row(((f"{' and '.join(f'b{each}' for each in home.leaders)} lead at once", "alarm"),)))
     special = conditions(home)
     if special:
-        rows.append(SideRow(((special, "warning"),)))
-    rows += [SideRow(((f"{broker} ", "text"), (words, "warning"))) for broker, words in beliefs(home)]
+        rows.append(Row(((special, "warning"),)))
+    rows += [Row(((f"{broker} ", "text"), (words, "warning"))) for broker, words in beliefs(home)]
     return rows
 
 
-def _producer(
-    producer: ProducerView, state: BrokerState, rate: float | None, book: ProducerBook | None
-) -> list[SideRow]:
+def _producer(producer: ProducerView, state: BrokerState, rate: float | None, book: ProducerBook | None) -> list[Row]:
     trouble = producer.failed or producer.unknown
     glyph, role = BROKER_STATUS[state]
     if state == "up" and (producer.queued > 1000 or trouble):
         glyph, role = glyphs.LAGGING, "lagging"
     per_second = f"{rate:.0f}/s" if rate is not None else ""
-    head = SideRow(
+    head = Row(
         (
             (f"{glyph} ", role),
             (producer.name, "strong"),
@@ -155,14 +142,12 @@ def _producer(
         told.append((f" queued {count(producer.queued)}", "quiet"))
     retries = 0 if book is None else book.retries
     if not (retries or producer.refused):
-        return [head, SideRow(tuple(told)), SideRow((("  no error", "quiet"),))]
+        return [head, Row(tuple(told)), Row((("  no error", "quiet"),))]
     tried = f"  retries {count(retries)} " if retries else f"  refused {count(producer.refused)} "
-    return [head, SideRow(tuple(told)), SideRow(((tried, "quiet"), (producer.last_error, "warning")))]
+    return [head, Row(tuple(told)), Row(((tried, "quiet"), (producer.last_error, "warning")))]
 
 
-def _group(
-    group: GroupView, states: Sequence[BrokerState], rate: float | None, book: GroupBook | None
-) -> list[SideRow]:
+def _group(group: GroupView, states: Sequence[BrokerState], rate: float | None, book: GroupBook | None) -> list[Row]:
     behind = group.lag > 1000
     gone = {state: states.count(state) for state in ("down", "paused") if state in states}
     glyph, shown = BROKER_STATUS[states[0] if len({*states}) == 1 else "up"]
@@ -173,14 +158,14 @@ def _group(
         (group.name, "strong"),
         (f" lag {count(group.lag)}", "warning" if behind else "text"),
     )
-    head = SideRow(
+    head = Row(
         (*pieces, *[(f" {number} {state}", "warning") for state, number in gone.items()]),
         (f"{rate:.0f}/s" if rate is not None else "", "text"),
     )
     members = f"  {group.members} member{'' if group.members == 1 else 's'}"
     if group.generation < 0 and (book is None or not book.rebalances):
-        return [head, SideRow(((members, "quiet"),))]
+        return [head, Row(((members, "quiet"),))]
     generation = f" generation {group.generation}" if group.generation >= 0 else " no coordinator"
     rebalances = 0 if book is None else book.rebalances
     role = "quiet" if group.generation >= 0 else "warning"
-    return [head, SideRow(((members, "quiet"), (generation, role), (f" rebalances {rebalances}", "quiet")))]
+    return [head, Row(((members, "quiet"), (generation, role), (f" rebalances {rebalances}", "quiet")))]

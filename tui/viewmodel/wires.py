@@ -6,27 +6,27 @@ from typing import Final
 from cluster_model.fetch_wires import FetchWire
 from cluster_model.views import BrokerState, ClusterView, PartitionView
 from tui import glyphs
-from tui.viewmodel.side import SideRow
+from tui.viewmodel.row import Row
 from tui.viewmodel.words import count, duration
 
 NOBODY: Final = "no other replica, so nobody fetches"
 _STANDING: Final = ("down", "starting", "paused")
 
 
-def build(wires: Sequence[FetchWire], partition: PartitionView, view: ClusterView) -> tuple[SideRow, ...]:
+def build(wires: Sequence[FetchWire], partition: PartitionView, view: ClusterView) -> tuple[Row, ...]:
     """A line per follower."""
     states = {each.id: each.state for each in view.brokers}
     rows = [_row(wire, states.get(wire.follower, "up"), partition, view.now_us) for wire in wires]
-    return tuple(rows) or (SideRow(((NOBODY, "quiet"),)),)
+    return tuple(rows) or (Row(((NOBODY, "quiet"),)),)
 
 
-def _row(wire: FetchWire, state: BrokerState, partition: PartitionView, now_us: int) -> SideRow:
+def _row(wire: FetchWire, state: BrokerState, partition: PartitionView, now_us: int) -> Row:
     who = f"b{wire.follower}"
     if wire.leader >= 0 and wire.leader != partition.leader:
         who = f"{who}{glyphs.ARROW}b{wire.leader}"
     sign, words, role = _told(wire, state, now_us)
     age = duration(now_us - wire.sent_us) if wire.sent_us >= 0 else ""
-    return SideRow(
+    return Row(
         ((f"{who} ", "strong"), (sign, role), (words, "text" if role == "calm" else role)),
         (f" {age}" if age else "", "quiet"),
     )

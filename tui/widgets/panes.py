@@ -7,12 +7,13 @@ from textual.message import Message
 from tui.keymap import KEYS, Key
 from tui.modes import Mode
 from tui.paint import panes as paint
+from tui.paint.rows import side
 from tui.theme import Look
 from tui.viewmodel.control import ControlBar
 from tui.viewmodel.feed import Line
-from tui.viewmodel.side import SideRow
 from tui.viewmodel.status import StatusBar
 from tui.widgets.linegrid import LineGrid
+from tui.widgets.rows import Rows
 
 
 class Pane(Container):
@@ -64,7 +65,7 @@ class FeedPane(LineGrid[Line]):
         super().__init__(paint.feed, look, id="feed")
 
 
-class SidePane(LineGrid[SideRow]):
+class SidePane(Rows):
     """Rows of labelled pieces; a click on a fault's row heals it."""
 
     class Heal(Message):
@@ -75,7 +76,7 @@ class SidePane(LineGrid[SideRow]):
             self.fault = fault
 
     def __init__(self, look: Look, id: str) -> None:  # noqa: A002
-        super().__init__(paint.side, look, id=id)
+        super().__init__(look, id, side)
 
     def on_click(self, event: events.Click) -> None:
         """Only the word at the right edge heals, so that a stray click does nothing."""
