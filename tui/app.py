@@ -167,8 +167,9 @@ class FloodmarkApp(App[None]):
         if done.paint:
             self.frames += 1
             self.main.present()
-            if isinstance(self.screen, LiveScreen):
-                self.screen.present()
+            for screen in self.screen_stack:
+                if isinstance(screen, LiveScreen):
+                    screen.present()
             if self.bridge.ran_out:
                 self.bridge.ran_out = False
                 self.main.toast("nothing notable in the next two minutes", "warning")

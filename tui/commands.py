@@ -1,14 +1,17 @@
 """What the command palette offers: every fault on every node, and every key of the main screen."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.screen import Screen
 
 from cluster_model.checker.findings import Finding
 from faults.catalogue import CATALOGUE
 from tui.keymap import KEYS, Key
 from tui.screens.main import MainScreen
+from tui.screens.mode import ModeScreen
+from tui.screens.sheets import Sheets
 from tui.viewmodel.autopsy_page import headline
 
 ELSEWHERE: Final = 0.8
@@ -17,6 +20,13 @@ MOST_HITS: Final = 60
 """Faults times targets are thousands: more than these are not offered."""
 FINDINGS_OFFERED: Final = 3
 """Findings that the palette offers before anything is typed."""
+
+
+def main_of(screen: Screen[Any]) -> MainScreen | None:
+    """The main screen, where the palette was opened on it or on a mode over it."""
+    if isinstance(screen, ModeScreen):
+        screen = screen.app.screen_stack[0]
+    return screen if isinstance(screen, MainScreen) else None
 
 
 class FaultProvider(Provider):
@@ -30,7 +40,7 @@ class FaultProvider(Provider):
     async def search(self, query: str) -> Hits:
         """The best of the faults whose words match, with the target's short name."""
         screen = self.screen
-        if not isinstance(screen, MainScreen):
+        if not isinstance(screen, Sheets):
             return
         matcher = self.matcher(query)
         found = []
@@ -46,17 +56,20 @@ class FaultProvider(Provider):
     def _offers(self, *, only_target: bool) -> Iterator[tuple[str, str, int, str]]:
         """Only what can be done to each."""
         screen = self.screen
-        if not isinstance(screen, MainScreen) or not screen.bridge.view.brokers:
+        if not isinstance(screen, Sheets) or not screen.bridge.view.brokers or screen.nothing():
             return
-        nodes = sorted(screen.targets(), key=lambda each: each[0] != screen.target)
+        nodes = sorted(screen.desk.targets(), key=lambda each: each[0] != screen.target)
         for node, short in nodes[:1] if only_target else nodes:
             for name in screen.bridge.session.board.fitting(node):
                 fault = CATALOGUE[name]
                 yield f"{fault.title} {short}", name, node, fault.summary
 
     def _do(self, name: str, node: int) -> None:
-        if isinstance(self.screen, MainScreen):
-            self.screen.inject(name, node)
+        screen = self.screen
+        if isinstance(screen, Sheets):
+            screen.arrive()
+            screen.desk.inject(name, node)
+            screen.done()
 
 
 class KeyProvider(Provider):
@@ -66,7 +79,7 @@ class KeyProvider(Provider):
         """Those on the bar."""
         for key in self._keys():
             if key.bar and key.id != "palette":
-                yield DiscoveryHit(key.words, lambda action=key.action: self._press(action), help=f"key {key.shown}")
+                yield DiscoveryHit(key.words, lambda key=key: self._press(key), help=f"key {key.shown}")
 
     async def search(self, query: str) -> Hits:
         """Keys whose words match."""
@@ -74,15 +87,19 @@ class KeyProvider(Provider):
         for key in self._keys():
             score = matcher.match(key.words)
             if score > 0 and key.id != "palette":
-                run = lambda action=key.action: self._press(action)  # noqa: E731
+                run = lambda key=key: self._press(key)  # noqa: E731
                 yield Hit(score, matcher.highlight(key.words), run, help=f"key {key.shown}")
 
     def _keys(self) -> tuple[Key, ...]:
-        return self.screen.keys if isinstance(self.screen, MainScreen) else KEYS
+        main = main_of(self.screen)
+        return KEYS if main is None else main.keys
 
-    def _press(self, action: str) -> None:
+    def _press(self, key: Key) -> None:
         screen = self.screen
-        screen.call_later(screen.run_action, action)
+        if isinstance(screen, ModeScreen):
+            screen.call_later(screen.press, key.id)
+        else:
+            screen.call_later(screen.run_action, key.action)
 
 
 class FindingProvider(Provider):
@@ -92,8 +109,8 @@ class FindingProvider(Provider):
         """The findings as the palette is opened."""
         from tui.evidence import findings_so_far  # noqa: PLC0415
 
-        screen = self.screen
-        self._findings = findings_so_far(screen.bridge) if isinstance(screen, MainScreen) else ()
+        main = main_of(self.screen)
+        self._findings = () if main is None else findings_so_far(main.bridge)
 
     async def discover(self) -> Hits:
         """The first of them."""
@@ -111,9 +128,9 @@ class FindingProvider(Provider):
                 yield Hit(score, matcher.highlight(words), run, text=words)
 
     def _open(self, number: int) -> None:
-        screen = self.screen
-        if isinstance(screen, MainScreen) and number <= len(self._findings):
-            screen.call_later(screen.open_autopsy, number)
+        main = main_of(self.screen)
+        if main is not None and number <= len(self._findings):
+            main.call_later(main.open_autopsy, number)
 
 
 def _named(finding: Finding) -> str:

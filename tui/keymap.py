@@ -42,7 +42,7 @@ KEYS: Final = (
     Key("faster", "right_square_bracket", "]", "faster", "faster", "time", "speed"),
     Key("speed_one", "backslash", "\\", "speed_one", "speed ×1", "time"),
     Key("autopause", "A", "A", "autopause", "pause where the next acknowledged record goes missing, or not", "time"),
-    Key("fault", "f", "f", "fault", "inject a fault on the broker under the cursor", "act", "fault"),
+    Key("fault", "f", "f", "fault", "inject a fault on what is selected: broker, replica, client", "act", "fault"),
     Key("control", "C", "C", "control", "inject a fault on the controller; arrows: on another node", "act"),
     Key("admin", "a", "a", "admin", "an administrator's operation on what is under the cursor", "act", "admin"),
     Key("heal", "H", "H", "heal", "heal all faults", "act", "heal"),

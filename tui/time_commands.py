@@ -4,6 +4,7 @@ from typing import Final
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
+from tui.commands import main_of
 from tui.screens.main import MainScreen
 from tui.viewmodel.bookmarks import Bookmark
 from tui.viewmodel.instant import InstantError, instant_us
@@ -22,8 +23,8 @@ class TimeProvider(Provider):
 
     async def search(self, query: str) -> Hits:
         """A time that was typed, and the bookmarks whose words match."""
-        screen = self.screen
-        if not isinstance(screen, MainScreen):
+        screen = main_of(self.screen)
+        if screen is None:
             return
         at_us = self._typed(screen, query)
         if at_us >= 0:
@@ -47,8 +48,9 @@ class TimeProvider(Provider):
             return -1
 
     def _marks(self) -> list[Bookmark]:
-        return list(self.screen.bookmarks) if isinstance(self.screen, MainScreen) else []
+        main = main_of(self.screen)
+        return [] if main is None else list(main.bookmarks)
 
     def _go(self, mark: Bookmark) -> None:
-        if isinstance(self.screen, MainScreen):
-            self.screen.go_to_bookmark(mark)
+        if (main := main_of(self.screen)) is not None:
+            main.go_to_bookmark(mark)

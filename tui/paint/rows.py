@@ -3,17 +3,18 @@
 from rich.cells import cell_len
 from textual.strip import Strip
 
+from tui import glyphs
 from tui.paint.line import Span, strip
 from tui.theme import Look, Over
 from tui.viewmodel.row import MORE, Row, fitted
 
 
-def row(line: Row, width: int, look: Look, more: str = MORE) -> Strip:
-    """One line; ``more`` stands where something is cut."""
+def row(line: Row, width: int, look: Look, more: str = MORE, marker: str = " ") -> Strip:
+    """One line; ``more`` stands where something is cut, ``marker`` in front of all."""
     over: Over = "row" if line.chosen else ""
     end, role = line.end
     room = width - cell_len(end)
-    spans: list[Span] = [(" ", "text")]
+    spans: list[Span] = [(marker, "key" if line.chosen else "text")]
     used = 1
     for text, piece_role in line.pieces:
         shown = fitted(text, room - used, more)
@@ -27,5 +28,5 @@ def row(line: Row, width: int, look: Look, more: str = MORE) -> Strip:
 
 
 def side(line: Row, width: int, look: Look) -> Strip:
-    """A line of a side pane, where a cell is worth more than the word that something is cut."""
-    return row(line, width, look, more="")
+    """A line of a side pane, where a cell is worth more than the word that something is cut; a chosen one is marked."""
+    return row(line, width, look, more="", marker=glyphs.MARKER if line.chosen else " ")

@@ -2,9 +2,9 @@
 
 from faults.action import Action
 from faults.fault import FaultError
-from faults.selectors import selector_of
 from playbooks.reading.live import facts_of
 from tui.screens.forking import Forking
+from tui.screens.sheets import Sheets
 from tui.typed.language import Act, Go, Place, Play, Press, Speed, Typed, facts_now
 from tui.viewmodel.words import speed
 
@@ -14,6 +14,10 @@ class Commanded(Forking):
 
     typed_before: tuple[str, ...] = ()
     """Lines that were typed, the oldest first."""
+
+    def foremost(self) -> Sheets:
+        """The uppermost screen on which something can be selected, this one or a mode over it."""
+        return next(each for each in reversed(self.app.screen_stack) if isinstance(each, Sheets))
 
     def action_command(self) -> None:
         """Open the line of commands."""
@@ -25,16 +29,19 @@ class Commanded(Forking):
     def place(self) -> Place:
         """What a line can speak of now."""
         session, view = self.bridge.session, self.bridge.view
-        client = next((each.name for each in view.clients if each.node == self.target), "")
         return Place(
             facts_now(facts_of(session.cluster.spec), view), tuple(each.name for each in view.clients), self._is_down,
-            selector_of(self.target, client), session.timeline.first_us, session.present_us,
+            self.foremost().selector(), session.timeline.first_us, session.present_us,
         )  # fmt: skip
 
     async def told(self, typed: Typed) -> str:
         """Do what a line stands for; why not, where it was refused."""
         if isinstance(typed, Act):
-            return self._act(typed.actions)
+            self.foremost().arrive()
+            refused = self._act(typed.actions)
+            if not refused:
+                self.foremost().done()
+            return refused
         if isinstance(typed, Press):
             await self.run_action(next(key.action for key in self.keys if key.id == typed.id))
         elif isinstance(typed, Go):

@@ -13,7 +13,7 @@ from cluster_model.views import PartitionView
 from playbooks.peeking import peek
 from tui import glyphs
 from tui.bridge import SimBridge
-from tui.screens.mode import ModeScreen
+from tui.screens.acting import ActingMode
 from tui.theme import Look
 from tui.viewmodel import epochs, inspector, microscope, wires
 from tui.viewmodel.lanes import title
@@ -21,6 +21,7 @@ from tui.viewmodel.log_layout import Shares, share
 from tui.viewmodel.row import Row
 from tui.widgets.microscope import Microscope
 from tui.widgets.panes import Pane, SidePane
+from tui.widgets.rows import RIGHT
 
 LEGEND: Final = (
     f"{glyphs.ABOVE_HW} above its HW {glyphs.NOTHING} {glyphs.DIVERGED} differs {glyphs.NOTHING} {glyphs.LOST} acked,"
@@ -29,7 +30,7 @@ LEGEND: Final = (
 )
 
 
-class LogScreen(ModeScreen):
+class LogScreen(ActingMode):
     """The microscope over the partition that is selected, with the inspector, the epochs and the fetches below."""
 
     MODE = "log"
@@ -148,6 +149,22 @@ class LogScreen(ModeScreen):
         place, size = inspector.Place(name, offset, broker, partition.leader), self._record.size
         return inspector.build(seen, here, place, read, (size.width, size.height))
 
+    # -- acting on the replica under the cursor ---------------------------------------------------------------------
+
+    def chosen(self) -> int:
+        """The broker of the replica under the cursor."""
+        partition = self.partition
+        return -1 if partition is None else self.broker(partition)
+
+    def nothing(self) -> str:
+        """There may be no partitions at all."""
+        return "" if self.partition is not None else "nothing is selected: no partition has a log here"
+
+    def aim_at(self, node: int) -> None:
+        """Another broker: the cursor goes there with the sheet, if it has a replica."""
+        super().aim_at(node)
+        self._select(node)
+
     # -- moving -----------------------------------------------------------------------------------------------------
 
     def action_offset(self, cells: int) -> None:
@@ -224,9 +241,11 @@ class LogScreen(ModeScreen):
         self.present()
 
     def on_microscope_pointed(self, message: Microscope.Pointed) -> None:
-        """A cell was clicked."""
+        """A cell was clicked; the right button opens the sheet on its replica."""
         self.microscope.scope = self.microscope.scope.at(message.log_offset)
         self._select(message.broker)
+        if message.button == RIGHT:
+            self.action_fault()
 
     def on_microscope_turned(self, message: Microscope.Turned) -> None:
         """The wheel."""

@@ -77,6 +77,10 @@ class ModeScreen(LiveScreen):
         """A key that is the main screen's."""
         await self._main.run_action(action)
 
+    async def press(self, name: str) -> None:
+        """Do what the key of an id does here."""
+        await self._main.run_action(next(key.action for key in KEYS if key.id == name))
+
     async def on_mode_bar_pressed(self, message: ModeBar.Pressed) -> None:
         """A mode was clicked."""
         await self._main.run_action(message.action)

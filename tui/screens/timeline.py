@@ -8,16 +8,17 @@ from textual.widget import Widget
 from tui import glyphs
 from tui.bridge import SimBridge
 from tui.evidence import findings_so_far
-from tui.screens.mode import ModeScreen
+from tui.screens.acting import ActingMode
 from tui.theme import Look
 from tui.viewmodel import mark_detail, stops
-from tui.viewmodel.mark_words import LANES
+from tui.viewmodel.mark_words import LANES, nodes_of
 from tui.viewmodel.row import Row
 from tui.viewmodel.stops import Shown, Stop
 from tui.viewmodel.time_window import Window, around, fit, unit_text, zoomed
 from tui.viewmodel.timeline import LOAD, TOGGLES, Drawer, column_rates
 from tui.viewmodel.words import count
 from tui.widgets.panes import Pane, SidePane
+from tui.widgets.rows import RIGHT
 from tui.widgets.timeline import TimeLanes
 
 ALL: tuple[str, ...] = (*LANES, LOAD)
@@ -29,7 +30,7 @@ MORE_WORDS = (
 )
 
 
-class TimelineScreen(ModeScreen):
+class TimelineScreen(ActingMode):
     """Lanes over time, and all about the mark that is selected."""
 
     MODE = "timeline"
@@ -216,10 +217,34 @@ class TimelineScreen(ModeScreen):
             self.selected = None
         self.present()
 
+    # -- acting at the mark -----------------------------------------------------------------------------------------
+
+    def chosen(self) -> int:
+        """The one node that the mark is about, else the broker under the main screen's cursor."""
+        stop = self.stop(self.shown())
+        nodes: list[int] = []
+        if stop is not None:
+            events = self.bridge.happened(stop.first_us, stop.last_us, mark_detail.EVENTS_READ)
+            named = {self.bridge.session.cluster.name_of(node): node for node, _name in self.desk.targets()}
+            nodes = nodes_of(mark_detail.of_stop(events, stop), named)
+        return nodes[0] if len(nodes) == 1 else self.desk.under_cursor
+
+    def arrive(self) -> None:
+        """Whoever acts at a mark is there first; without one it is about the instant on the screen, which is told."""
+        stop = self.stop(self.shown())
+        if stop is None:
+            self.desk.toast("no mark is selected: this is about the instant on the screen")
+        elif self.bridge.view.now_us != stop.at_us:
+            self.desk.go_to(stop.at_us)
+
+    def done(self) -> None:
+        """What comes next goes on from there: the mark is let go of."""
+        self.action_follow()
+
     # -- mouse ------------------------------------------------------------------------------------------------------
 
     def on_time_lanes_picked(self, message: TimeLanes.Picked) -> None:
-        """A label shows and hides its lane; a mark is gone to, and so is any other instant."""
+        """A label shows and hides its lane; a mark is gone to, and so is any other instant. Right: and the sheet."""
         if message.column < 0:
             if message.lane in ALL:
                 self.action_lane(message.lane)
@@ -231,7 +256,11 @@ class TimelineScreen(ModeScreen):
             stop = next((each for each in found if window.column(each.first_us) == message.column), None)
             if stop is not None:
                 self.selected, at_us = (stop.lane, stop.at_us), stop.at_us
+        if message.button == RIGHT and self.selected != (message.lane, at_us):
+            self.selected = None
         self._main.go_to(at_us)
+        if message.button == RIGHT:
+            self.action_fault()
 
     def on_mouse_scroll_up(self) -> None:
         """The wheel zooms."""

@@ -1,6 +1,7 @@
 """Every client in a table: producers with their books and attempts, groups with their members."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from cluster_model.views import ClusterView, GroupView
@@ -44,22 +45,57 @@ ROOMY: Final = Columns(
 )  # fmt: skip
 
 
-def build(clients: Clients, view: ClusterView, rates: dict[str, float], width: int) -> tuple[Row, ...]:
-    """All rows; ``rates`` as the bridge has them."""
+class Place(NamedTuple):
+    """Where a client stands in the table: its own line, and the last of those about it."""
+
+    name: str
+    group: bool
+    """Whether it is a whole group."""
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The lines of the table, and who can be chosen in it."""
+
+    rows: tuple[Row, ...]
+    places: tuple[Place, ...]
+
+    def chosen(self, name: str) -> Place | None:
+        """The place of a client, else the first; None where there is nobody."""
+        return next((each for each in self.places if each.name == name), self.places[0] if self.places else None)
+
+    def marked(self, place: Place | None) -> tuple[Row, ...]:
+        """The lines, with one of them marked."""
+        if place is None:
+            return self.rows
+        return tuple(replace(row, chosen=at == place.first) for at, row in enumerate(self.rows))
+
+
+def build(clients: Clients, view: ClusterView, rates: dict[str, float], width: int) -> Table:
+    """All of them; ``rates`` as the bridge has them."""
     columns = ROOMY if width >= WIDE else NARROW
     rows: list[Row] = []
+    places: list[Place] = []
     if clients.producers:
         rows.append(_head("producer", columns.producer, columns))
         levels = {each.name: acks(each.acks) for each in view.producers}
         for one in clients.producers:
-            rows += _producer(one, levels.get(one.name, ""), rates.get(one.name), columns)
+            told = _producer(one, levels.get(one.name, ""), rates.get(one.name), columns)
+            places.append(Place(one.name, False, len(rows), len(rows) + len(told) - 1))
+            rows += told
     if clients.groups:
         rows += [Row(())] * bool(rows)
         rows.append(_head("group", columns.group, columns))
         views = {each.name: each for each in view.groups}
         for group in clients.groups:
-            rows += _group(group, views.get(group.name), rates.get(group.name), columns)
-    return tuple(rows) or (Row((("no producers and no groups", "quiet"),)),)
+            told = _group(group, views.get(group.name), rates.get(group.name), columns)
+            names = [(group.name, True), *[(each.name, False) for each in group.members]]
+            places += [Place(name, whole, len(rows) + at, len(rows) + at) for at, (name, whole) in enumerate(names)]
+            places[-1] = places[-1]._replace(last=len(rows) + len(told) - 1)
+            rows += told
+    return Table(tuple(rows) or (Row((("no producers and no groups", "quiet"),)),), tuple(places))
 
 
 def window(rows: Sequence[Row], first: int, height: int) -> tuple[Row, ...]:
@@ -69,6 +105,14 @@ def window(rows: Sequence[Row], first: int, height: int) -> tuple[Row, ...]:
     if rest > 0 and shown:
         shown[-1] = Row(((f"and {rest + 1} lines more {glyphs.MORE_BELOW}", "quiet"),))
     return tuple(shown)
+
+
+def shown_from(first: int, place: Place | None, height: int, total: int) -> int:
+    """The first line of a window with a client in it, moved as little as can be; the first has its heading too."""
+    if place is not None:
+        first = max(first, min(place.first, place.last + 2 - height))
+        first = min(first, place.first if place.first > 1 else 0)
+    return max(0, min(first, total - height))
 
 
 def last_window(rows: Sequence[Row], height: int) -> int:

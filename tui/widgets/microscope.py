@@ -24,12 +24,13 @@ class Microscope(LineGrid[microscope.Row]):
     """Its cursor stands on ``offset``, on the replica of ``broker``."""
 
     class Pointed(Message):
-        """A cell was clicked: a replica and an offset."""
+        """A cell was clicked: a replica and an offset, and with which button."""
 
-        def __init__(self, broker: int, offset: int) -> None:
+        def __init__(self, broker: int, offset: int, button: int) -> None:
             super().__init__()
             self.broker = broker
             self.log_offset = offset
+            self.button = button
 
     class Turned(Message):
         """The wheel: so many cells back, or on."""
@@ -99,7 +100,7 @@ class Microscope(LineGrid[microscope.Row]):
         cell = event.x - row.columns.label
         if 0 <= cell < row.columns.cells:
             scope = self.scope if event.y < self._own else self._over
-            self.post_message(self.Pointed(row.broker, scope.start + cell * scope.zoom))
+            self.post_message(self.Pointed(row.broker, scope.start + cell * scope.zoom, event.button))
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """The wheel moves the cursor."""

@@ -17,12 +17,13 @@ class TimeLanes(LineGrid[TimeRow]):
     """Lines of lanes; a click says where."""
 
     class Picked(Message):
-        """A column was clicked, in a lane or below all of them."""
+        """A column was clicked, in a lane or below all of them, and with which button."""
 
-        def __init__(self, lane: str, column: int) -> None:
+        def __init__(self, lane: str, column: int, button: int) -> None:
             super().__init__()
             self.lane = lane
             self.column = column
+            self.button = button
 
     def __init__(self, look: Look, id: str) -> None:  # noqa: A002
         super().__init__(paint, look, id=id)
@@ -35,7 +36,7 @@ class TimeLanes(LineGrid[TimeRow]):
     def on_click(self, event: events.Click) -> None:
         """Say which lane and column; a click on a label says column -1."""
         if 0 <= event.y < len(self.rows):
-            self.post_message(self.Picked(self.rows[event.y].lane, max(-1, event.x - LABEL)))
+            self.post_message(self.Picked(self.rows[event.y].lane, max(-1, event.x - LABEL), event.button))
 
 
 class TimeStrip(TimeLanes):
