@@ -89,6 +89,11 @@ def key_of(name: str, keys: Sequence[Key] = KEYS) -> str:
     return next(key.shown for key in keys if key.id == name)
 
 
+def with_keys(text: str, keys: Sequence[Key] = KEYS) -> str:
+    """``text`` with the key of an action where its id stands in braces."""
+    return text.format_map({key.id: key.shown for key in keys})
+
+
 def bindings() -> list[BindingType]:
     """The bindings of the main screen; the program's own belong to the app. Other keys are laid over them there."""
     return [

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from rich.cells import cell_len
 from textual.strip import Strip
@@ -111,19 +112,31 @@ def key_bar(row: KeyBarRow, width: int, look: Look) -> Strip:
     return strip(spans, width, look, fill="bar")
 
 
+MOST_WANTED: Final = 3
+"""So many hints stand on the bar of a mode before the other modes get their titles too."""
+GAP: Final = f" {glyphs.NOTHING} "
+
+
 @dataclass(frozen=True, slots=True)
 class ModeBarRow:
-    """The bar of a mode: all modes, this one marked, and its own keys as far as they fit."""
+    """The bar of a mode: all modes, this one marked, and its own keys, those that matter most first."""
 
     mode: str
-    hints: str
+    hints: tuple[str, ...] = ()
 
 
-def mode_places() -> list[tuple[int, int, Mode]]:
-    """Which mode stands from which cell to which (exclusive)."""
+def mode_places(row: ModeBarRow, width: int) -> list[tuple[int, int, Mode]]:
+    """Which mode stands from which cell to which (exclusive): with its title where that leaves room for the hints."""
+    titled = _mode_places(row.mode, titles=True)
+    wanted = cell_len(GAP.join(row.hints[:MOST_WANTED]))
+    return titled if titled[-1][1] + wanted + 1 <= width else _mode_places(row.mode, titles=False)
+
+
+def _mode_places(name: str, *, titles: bool) -> list[tuple[int, int, Mode]]:
     at, out = 1, []
     for mode in MODES:
-        size = len(mode.digit) + 1 + len(mode.title) + 2
+        titled = titles or mode.name == name
+        size = len(mode.digit) + (1 + len(mode.title)) * titled + 1 + titles
         out.append((at, at + size, mode))
         at += size
     return out
@@ -132,12 +145,15 @@ def mode_places() -> list[tuple[int, int, Mode]]:
 def mode_bar(row: ModeBarRow, width: int, look: Look) -> Strip:
     """The bar of a mode."""
     spans: list[Span] = [(" ", "bar")]
-    for _start, _end, mode in mode_places():
+    places = mode_places(row, width)
+    for start, end, mode in places:
         over: Over = "row" if mode.name == row.mode else ""
-        spans += [(mode.digit, "bar_key", over), (f" {mode.title}", "bar", over), ("  ", "bar")]
-    used = 1 + sum(end - start for start, end, _mode in mode_places())
+        title = f" {mode.title}" if end - start > len(mode.digit) + 2 else ""
+        spans += [(mode.digit, "bar_key", over), (title, "bar", over)]
+        spans.append((" " * (end - start - len(mode.digit) - len(title)), "bar"))
+    room = width - places[-1][1] - 1
     hints = row.hints
-    while cell_len(hints) + 1 > width - used and hints:
-        hints = hints.rpartition(f" {glyphs.NOTHING} ")[0]
-    spans.append((f" {hints}", "bar"))
+    while hints and cell_len(GAP.join(hints)) > room:
+        hints = hints[:-1]
+    spans.append((f" {GAP.join(hints)}", "bar"))
     return strip(spans, width, look, fill="bar")

@@ -8,7 +8,6 @@ from textual.widget import Widget
 from cluster_model.clients.dead_letters import SUFFIX
 from cluster_model.replication.topic_settings import topic_of
 from playbooks.client_summary import summed_up
-from tui import glyphs
 from tui.bridge import SimBridge
 from tui.screens.acting import ActingMode
 from tui.theme import Look
@@ -22,7 +21,7 @@ class ClientsScreen(ActingMode):
     """Producers and groups."""
 
     MODE = "clients"
-    HINTS = f"↑ ↓ scroll {glyphs.NOTHING} c or esc: cluster"
+    HINTS = ("↑ ↓ client", "{fault} fault", "{help} help", "esc cluster", "{admin} operation", "{undo} undo")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("c,q", "main(\"mode('cluster')\")", "close", show=False),
         Binding("up,k", "move(-1)", "the client above", show=False),

@@ -35,10 +35,9 @@ class LogScreen(ActingMode):
 
     MODE = "log"
     HINTS = (
-        f"↑↓←→ cell {glyphs.NOTHING} tab partition {glyphs.NOTHING} + - scale {glyphs.NOTHING} t HW {glyphs.NOTHING}"
-        f" F fork {glyphs.NOTHING} g start {glyphs.NOTHING} end tail {glyphs.NOTHING} enter: when it was written"
-        f" {glyphs.NOTHING} p record"
-    )
+        "↑↓←→ cell", "{fault} fault", "tab partition", "{help} help", "+ - scale", "t HW", "F fork", "end tail",
+        "g start", "p record",
+    )  # fmt: skip
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "offset(-1)", "a cell back", show=False),
         Binding("right,l", "offset(1)", "a cell on", show=False),

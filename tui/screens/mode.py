@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
 from tui.bridge import SimBridge
-from tui.keymap import KEYS
+from tui.keymap import KEYS, with_keys
 from tui.modes import mode_of
 from tui.screens.live import LiveScreen
 from tui.theme import Look
@@ -28,8 +28,8 @@ class ModeScreen(LiveScreen):
 
     MODE: ClassVar[str] = ""
     """Its name in :data:`tui.modes.MODES`."""
-    HINTS: ClassVar[str] = ""
-    """Its own keys, for the bar at the bottom."""
+    HINTS: ClassVar[tuple[str, ...]] = ()
+    """Its own keys for the bar at the bottom, those that matter most first; ``{id}`` is a key of the main screen."""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "main(\"mode('cluster')\")", "back to the cluster", show=False),
         *(
@@ -49,7 +49,8 @@ class ModeScreen(LiveScreen):
         """The bars, and the body between them."""
         yield self.status
         yield from self.body()
-        yield ModeBar(self.look, mode_of(self.MODE), self.HINTS)
+        hints = tuple(with_keys(each, self._main.keys) for each in self.HINTS)
+        yield ModeBar(self.look, mode_of(self.MODE), hints)
 
     def body(self) -> list[Widget]:
         """The panes of the mode, from top to bottom."""

@@ -34,7 +34,10 @@ class TimelineScreen(ActingMode):
     """Lanes over time, and all about the mark that is selected."""
 
     MODE = "timeline"
-    HINTS = f"{''.join(TOGGLES)}: lanes"
+    HINTS = (
+        "{fault} fault there", "{undo} undo", "{what_if} what if", "{help} help", f"{''.join(TOGGLES)} lanes",
+        "{bookmark} bookmark",
+    )  # fmt: skip
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "mark(-1)", "the mark before", show=False),
         Binding("right,l", "mark(1)", "the next mark", show=False),

@@ -122,12 +122,13 @@ class ModeBar(LineGrid[paint.ModeBarRow]):
             super().__init__()
             self.action = action
 
-    def __init__(self, look: Look, mode: Mode, hints: str) -> None:
+    def __init__(self, look: Look, mode: Mode, hints: tuple[str, ...]) -> None:
         super().__init__(paint.mode_bar, look, id="modebar")
-        self.show((paint.ModeBarRow(mode.name, hints),))
+        self._row = paint.ModeBarRow(mode.name, hints)
+        self.show((self._row,))
 
     def on_click(self, event: events.Click) -> None:
         """Change to the mode under the pointer."""
-        for start, end, mode in paint.mode_places():
+        for start, end, mode in paint.mode_places(self._row, self.size.width):
             if start <= event.x < end:
                 self.post_message(self.Pressed(f"mode('{mode.name}')"))
