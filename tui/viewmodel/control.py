@@ -81,9 +81,9 @@ def bar(view: ClusterView, width: int) -> ControlBar:
 
 
 def _whole_words(words: str, width: int) -> str:
-    """As many words as fit, and that there are more; nothing where not even one does."""
+    """As many words as fit, and that there are more."""
     fitting = words[: max(0, width - 2)].rpartition(" ")[0].rstrip(", ")
-    return f" {fitting}…" if fitting else ""
+    return f" {fitting}…" if width > 1 else ""
 
 
 def _controller(view: ClusterView, *, wide: bool) -> tuple[str, str]:

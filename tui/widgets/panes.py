@@ -22,14 +22,17 @@ class Pane(Container):
     def __init__(self, child: LineGrid, look: Look, *, title: str, id: str) -> None:  # type: ignore[type-arg]  # noqa: A002
         super().__init__(child, id=id)
         self._look = look
+        self._words = (title, "")
         self.caption(title)
 
     def set_look(self, look: Look) -> None:
-        """Words on the border are written anew with the next caption."""
+        """Write the words on the border in another look."""
         self._look = look
+        self.caption(*self._words)
 
     def caption(self, title: str, subtitle: str = "") -> None:
         """Words on the border, above and below."""
+        self._words = (title, subtitle)
         title, subtitle = self._look.text(title).replace("[", "\\["), self._look.text(subtitle).replace("[", "\\[")
         if title != self.border_title:
             self.border_title = title
