@@ -4,7 +4,8 @@ import pytest
 
 from tests.tui.driving import driving
 from tests.tui.style_runs import runs
-from tui.shots import Stage, lost
+from tui.shots import lost
+from tui.stage import Stage
 from tui.theme import Look
 
 SCREENS = ("main", "log", "timeline", "autopsy")
