@@ -15,8 +15,7 @@ from playbooks.recorder import Recorder, RecordingError
 from playbooks.session import Session
 from tui.cli.chosen import choose
 from tui.cli.console import BAD_INPUT, complain, complain_of, people, say
-from tui.cli.crash import keep
-from tui.farewell import let_go, seal_all
+from tui.farewell import leave_torn, seal_all
 from tui.glyphs import GlyphSet
 from tui.glyphs import choose as choose_glyphs
 from tui.program import Asked, perform
@@ -99,12 +98,7 @@ def play(wish: Wish, asked: Asked, back: Wish | None) -> Left:
         code = seal_all(branches)
         looked_at = branches.current.recorder or recorder
         return Left(code or app.return_code or 0, None if code else app.wish, Wish(SESSION, str(looked_at.path)))
-    for branch in branches:
-        let_go(branch)
-    if isinstance(app.failure, RecordingError):  # a full disk is nobody's mistake
-        complain(str(app.failure))
-        return Left(BAD_INPUT)
-    return Left(keep(app.failure, branches.current.recorder))
+    return Left(leave_torn(branches, app.failure, branches.current.recorder))
 
 
 def make_app(session: Session, screen: ScreenChoice, branches: Branches | None = None) -> "FloodmarkApp":

@@ -48,8 +48,7 @@ def look_at(wish: Wish, asked: Asked, back: Wish | None) -> Left:
     if reopened.difference:
         complain(reopened.difference)
         return Left(FAILED, app.wish, here)
-    at = END if reopened.over else f"left at {duration(reopened.cluster.now_us)}"
-    say(people(), f"{reopened.recorded.path}: {at}")
+    say(people(), parting(reopened))
     return Left(app.return_code or 0, app.wish, here)
 
 
@@ -68,6 +67,19 @@ def make_app(reopened: Reopened, screen: ScreenChoice, *, clock: "FrameClock | N
         bridge, playbook=recorded.start.playbook, seed=recorded.start.seed, glyphs=screen.glyphs,
         theme=screen.theme, settings=screen.settings, keep_errors=True, notes=(*recorded.notes, *screen.notes),
     )  # fmt: skip
+
+
+def parting(reopened: Reopened) -> str:
+    """How far it was looked at, the verdict it was sealed with, and how to read the whole of it."""
+    recorded = reopened.recorded
+    at = END if reopened.over else f"left at {duration(reopened.cluster.now_us)}"
+    verdict = "no verdict, not sealed" if recorded.manifest is None else recorded.manifest.verdict
+    return (
+        f"{recorded.path}: {at}\n"
+        f"{recorded.start.playbook}, seed {recorded.start.seed}: {verdict}\n"
+        f"session  {recorded.path}\n"
+        f"report   floodmark report {recorded.path}"
+    )
 
 
 def words_at_end(reopened: Reopened) -> str:
