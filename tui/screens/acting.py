@@ -7,7 +7,6 @@ from textual.binding import Binding, BindingType
 
 from tui.bridge import SimBridge
 from tui.keymap import KEYS
-from tui.screens.injecting import Injecting
 from tui.screens.mode import ModeScreen
 from tui.screens.sheets import Sheets
 from tui.theme import Look
@@ -43,12 +42,6 @@ class ActingMode(ModeScreen, Sheets):
         super().present()
         if self.sheet.has_focus:
             self.show_sheet()
-
-    @property
-    def desk(self) -> Injecting:
-        """The main screen."""
-        main: Injecting = self._main
-        return main
 
     async def action_act(self, name: str) -> None:
         """A key that acts, on what is selected here."""

@@ -212,11 +212,6 @@ class MainScreen(Sheets, Injecting):
     # -- acting -----------------------------------------------------------------------------------------------------
 
     @property
-    def desk(self) -> Injecting:
-        """The main screen itself."""
-        return self
-
-    @property
     def target(self) -> int:
         """Id of the node that is aimed at, by this screen or by a mode over it."""
         top = self.foremost()

@@ -1,6 +1,6 @@
 """The sheets of faults and operations at the bottom of a screen: a second letter acts on what is selected there."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from textual.screen import Screen
 
@@ -50,11 +50,11 @@ class Sheets(Screen[None]):
     @property
     def desk(self) -> "Injecting":
         """Who acts: the main screen."""
-        raise NotImplementedError
+        return cast("Injecting", self.app.screen_stack[0])
 
     def chosen(self) -> int:
         """Id of the node that is selected on this screen, -1 for none."""
-        raise NotImplementedError
+        return -1
 
     def several(self) -> str:
         """The selector of what is selected, where that is more than one node; else empty."""
