@@ -226,8 +226,9 @@ class FloodmarkApp(App[None]):
         self.frames += 1
         self._painted_s = self.bridge.clock.now()
         self.main.present()
-        if isinstance(self.screen, LiveScreen):
-            self.screen.present()
+        for screen in self.screen_stack:
+            if isinstance(screen, LiveScreen):
+                screen.present()
 
     def _moves_on(self) -> bool:
         """Whether a frame is due because something moves on the screen, while time stands still."""

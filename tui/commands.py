@@ -7,9 +7,10 @@ from textual.command import Hit, Hits, Provider
 
 from cluster_model.checker.findings import Finding
 from faults.catalogue import CATALOGUE
-from tui.keymap import Key
+from tui.keymap import KEYS, Key
 from tui.palette.offers import main_of
-from tui.screens.main import MainScreen
+from tui.screens.mode import ModeScreen
+from tui.screens.sheets import Sheets
 from tui.viewmodel.autopsy_page import headline
 
 ELSEWHERE: Final = 0.8
@@ -23,8 +24,8 @@ class FaultProvider(Provider):
 
     async def search(self, query: str) -> Hits:
         """The best of the faults whose words match, with the target's short name."""
-        screen = main_of(self.screen)
-        if screen is None:
+        screen = self.screen
+        if not isinstance(screen, Sheets):
             return
         matcher = self.matcher(query)
         found = []
@@ -37,17 +38,21 @@ class FaultProvider(Provider):
             run = lambda name=name, node=node: self._do(name, node)  # noqa: E731
             yield Hit(score, matcher.highlight(words), run, help=summary)
 
-    def _offers(self, screen: MainScreen) -> Iterator[tuple[str, str, int, str]]:
+    def _offers(self, screen: Sheets) -> Iterator[tuple[str, str, int, str]]:
         """Only what can be done to each."""
-        for node, short in sorted(screen.targets(), key=lambda each: each[0] != screen.target):
+        if not screen.bridge.view.brokers or screen.nothing():
+            return
+        for node, short in sorted(screen.desk.targets(), key=lambda each: each[0] != screen.target):
             for name in screen.bridge.session.board.fitting(node):
                 fault = CATALOGUE[name]
                 yield f"{fault.title} {short}", name, node, fault.summary
 
     def _do(self, name: str, node: int) -> None:
-        screen = main_of(self.screen)
-        if screen is not None:
-            screen.inject(name, node)
+        screen = self.screen
+        if isinstance(screen, Sheets):
+            screen.arrive()
+            screen.desk.inject(name, node)
+            screen.done()
 
 
 class KeyProvider(Provider):
@@ -59,17 +64,19 @@ class KeyProvider(Provider):
         for key in self._keys():
             score = matcher.match(key.words)
             if score > 0 and key.id != "palette":
-                run = lambda action=key.action: self._press(action)  # noqa: E731
+                run = lambda key=key: self._press(key)  # noqa: E731
                 yield Hit(score, matcher.highlight(key.words), run, help=f"key {key.shown}")
 
     def _keys(self) -> tuple[Key, ...]:
-        screen = main_of(self.screen)
-        return screen.keys if screen is not None else ()
+        main = main_of(self.screen)
+        return KEYS if main is None else main.keys
 
-    def _press(self, action: str) -> None:
-        screen = main_of(self.screen)
-        if screen is not None:
-            screen.call_later(screen.run_action, action)
+    def _press(self, key: Key) -> None:
+        screen = self.screen
+        if isinstance(screen, ModeScreen):
+            screen.call_later(screen.press, key.id)
+        else:
+            screen.call_later(screen.run_action, key.action)
 
 
 class FindingProvider(Provider):

@@ -1,9 +1,10 @@
 """The end of a session: every live branch is settled and sealed, and its verdict told on the normal terminal."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 
 from playbooks.branches import Branch, Branches
-from playbooks.recorder import RecordingError
+from playbooks.recorder import Recorder, RecordingError
 from playbooks.result import Result
 from playbooks.session import SLICE_US, Session
 from tui.cli.console import BAD_INPUT, INTERRUPTED, OK, complain, people, say
@@ -29,8 +30,10 @@ def seal_all(branches: Branches) -> int:
         except RecordingError as error:
             complain(str(error))
             code = code or BAD_INPUT
+            _say_torn([branch])
         except Exception as error:
-            code = code or keep(error, branch.recorder)
+            code = code or keep(error, branch.recorder, name_session=False)
+            _say_torn([branch])
         else:
             print(farewell(result, origin(branch) if len(branches) > 1 else ""))
     return code
@@ -43,11 +46,43 @@ def let_go(branch: Branch) -> None:
             branch.recorder.close()
 
 
+def leave_torn(branches: Iterable[Branch], failure: BaseException, at_fault: Recorder | None) -> int:
+    """Let go of every branch after something broke, and name each with what can be done with it; the exit code."""
+    left = [*branches]
+    for branch in left:
+        let_go(branch)
+    if isinstance(failure, RecordingError):  # a full disk is nobody's mistake
+        complain(str(failure))
+        code = BAD_INPUT
+    else:
+        code = keep(failure, at_fault, name_session=False)
+    _say_torn(left)
+    return code
+
+
 def _interrupted(left: list[Branch]) -> None:
     for branch in left:
         let_go(branch)
-    paths = [f"session  {branch.recorder.path}" for branch in left if branch.recorder is not None]
-    say(people(), "\n".join(["sealing interrupted; the events so far can be read", *paths]))
+    say(people(), "sealing interrupted; the events so far can be read")
+    _say_torn(left)
+
+
+def _say_torn(left: list[Branch]) -> None:
+    for branch in left:
+        if branch.recorder is not None and branch.recorder.session_id:
+            say(people(), torn(branch))
+
+
+def torn(branch: Branch) -> str:
+    """Of a session that could not be sealed: that it has no verdict, where it is, how to read it and how to mend it."""
+    session, path = branch.live, branch.recorder.path if branch.recorder is not None else ""
+    return (
+        f"{session.playbook.name}, seed {session.cluster.seed}: no verdict, not sealed,"
+        f" {duration(session.cluster.now_us)} of cluster time\n"
+        f"session  {path}\n"
+        f"report   floodmark report {path}\n"
+        f"recover  floodmark recover {path}"
+    )
 
 
 def seal(session: Session, which: str = "the session") -> Result:

@@ -42,7 +42,7 @@ KEYS: Final = (
     Key("faster", "right_square_bracket", "]", "faster", "faster", "time", "speed"),
     Key("speed_one", "backslash", "\\", "speed_one", "speed ×1", "time"),
     Key("autopause", "A", "A", "autopause", "pause where the next acknowledged record goes missing, or not", "time"),
-    Key("fault", "f", "f", "fault", "inject a fault on the broker under the cursor", "act", "fault"),
+    Key("fault", "f", "f", "fault", "inject a fault on what is selected: broker, replica, client", "act", "fault"),
     Key("control", "C", "C", "control", "inject a fault on the controller; arrows: on another node", "act"),
     Key("admin", "a", "a", "admin", "an administrator's operation on what is under the cursor", "act", "admin"),
     Key("heal", "H", "H", "heal", "heal all faults", "act", "heal"),
@@ -100,6 +100,11 @@ def word_of(name: str, keys: Sequence[Key] = KEYS) -> str:
     """The key of an action within a sentence: the first of them, ``ctrl+b`` and not ``^b``."""
     first = key_of(name, keys).split()[0]
     return f"ctrl+{first[1:]}" if len(first) > 1 and first[0] == "^" else first
+
+
+def with_keys(text: str, keys: Sequence[Key] = KEYS) -> str:
+    """``text`` with the key of an action where its id stands in braces."""
+    return text.format_map({key.id: key.shown for key in keys})
 
 
 def bindings() -> list[BindingType]:

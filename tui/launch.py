@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from playbooks.branches import Branches
 from playbooks.disk import Fsync
-from playbooks.recorder import RecordingError
 from playbooks.session import Session
 from tui.beginning import begin_live
 from tui.cli.console import BAD_INPUT, complain
-from tui.cli.crash import keep
-from tui.farewell import let_go, seal_all
+from tui.farewell import leave_torn, seal_all
 from tui.framerate import frame_s
 from tui.program import Asked, perform
 from tui.screen_choice import ScreenChoice, UnusableError, check
@@ -67,12 +65,7 @@ def play(wish: Wish, asked: Asked, back: Wish | None) -> Left:
         looked_at = branches.current.recorder
         here = Wish(SESSION, str(looked_at.path)) if looked_at is not None else None
         return Left(code or app.return_code or 0, None if code else app.wish, here)
-    for branch in branches:
-        let_go(branch)
-    if isinstance(app.failure, RecordingError):  # a full disk is nobody's mistake
-        complain(str(app.failure))
-        return Left(BAD_INPUT)
-    return Left(keep(app.failure, branches.current.recorder))
+    return Left(leave_torn(branches, app.failure, branches.current.recorder))
 
 
 def make_app(session: Session, screen: ScreenChoice, branches: Branches | None = None) -> "FloodmarkApp":

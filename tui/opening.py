@@ -66,7 +66,7 @@ def _left(reopened: Reopened, branches: Branches, code: int, wish: Wish | None) 
         complain(reopened.difference)
         code = FAILED
     else:
-        say(people(), f"{path}: {END if reopened.over else f'left at {duration(reopened.cluster.now_us)}'}")
+        say(people(), parting(reopened))
     failed = seal_all(branches)
     looked_at = branches.current.recorder
     return Left(failed or code, None if failed else wish, Wish(SESSION, str(looked_at.path if looked_at else path)))
@@ -94,6 +94,19 @@ def make_app(
         theme=screen.theme, settings=screen.settings, keep_errors=True, notes=(*recorded.notes, *screen.notes),
         seen=SeenWords(),
     )  # fmt: skip
+
+
+def parting(reopened: Reopened) -> str:
+    """How far it was looked at, the verdict it was sealed with, and how to read the whole of it."""
+    recorded = reopened.recorded
+    at = END if reopened.over else f"left at {duration(reopened.cluster.now_us)}"
+    verdict = "no verdict, not sealed" if recorded.manifest is None else recorded.manifest.verdict
+    return (
+        f"{recorded.path}: {at}\n"
+        f"{recorded.start.playbook}, seed {recorded.start.seed}: {verdict}\n"
+        f"session  {recorded.path}\n"
+        f"report   floodmark report {recorded.path}"
+    )
 
 
 def words_at_end(reopened: Reopened) -> str:

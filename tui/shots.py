@@ -9,46 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from faults.action import Action
-from playbooks.bundled import path_of
-from playbooks.loader import load
-from playbooks.session import Session
-from tui.app import FloodmarkApp
-from tui.bridge import SimBridge
-from tui.frameclock import StepClock
+from tui.stage import Stage, staged
+from tui.story import STORY, tell
+from tui.theme import Look
+from tui.welcome import WelcomeApp
 
-FRAME_S: Final = 1 / 16
-
-Play = Callable[["Stage"], Awaitable[None]]
-
-
-class Stage:
-    """An app with the hands of its clock. Acts through the bridge: toasts go by the wall clock."""
-
-    def __init__(self, app: FloodmarkApp, clock: StepClock) -> None:
-        self.app = app
-        self.clock = clock
-
-    async def seconds(self, seconds: float) -> None:
-        """Let virtual time pass, frame by frame."""
-        for _ in range(round(seconds / FRAME_S)):
-            self.clock.tick(FRAME_S)
-            self.app.frame()
-            await asyncio.sleep(0)
-
-    def inject(self, name: str, broker: int) -> None:
-        """A fault, without the sheet."""
-        self.app.bridge.act(Action("inject", name, f"broker({broker})"))
-
-    def heal(self, name: str) -> None:
-        """End the faults of a kind."""
-        self.app.bridge.act(Action("heal", name))
-
-    def select_lost(self) -> None:
-        """The cursor on the dead leader of the partition that lost most, its log where the replicas part."""
-        view = self.app.bridge.view
-        partition = max(range(len(view.partitions)), key=lambda at: view.partitions[at].missing)
-        self.app.main.matrix.place(partition, 0)
+Play = Callable[[Stage], Awaitable[None]]
 
 
 async def lost(stage: Stage) -> None:
@@ -92,13 +58,46 @@ async def timeline(stage: Stage) -> None:
     stage.app.main.action_mode("timeline")
 
 
+async def clients(stage: Stage) -> None:
+    """Everybody's books after the loss."""
+    await lost(stage)
+    stage.app.main.action_mode("clients")
+
+
+async def playbooks(stage: Stage) -> None:
+    """A playbook in the middle of its steps."""
+    await stage.seconds(9.75)
+    stage.app.main.action_mode("playbooks")
+
+
+async def report(stage: Stage) -> None:
+    """What the loss has come to so far."""
+    await lost(stage)
+    stage.app.main.action_mode("report")
+
+
+async def compare(stage: Stage) -> None:
+    """The loss, and beside it the same session without the crash."""
+    await lost(stage)
+    bridge = stage.app.bridge
+    main = bridge.branches.current
+    bridge.to_time(4_100_000)
+    bridge.undo()
+    while bridge.growing is not None:
+        await stage.seconds(0.25)
+    bridge.pause(False)
+    await stage.seconds(10.25)
+    stage.app.main.compare(main)
+
+
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """One picture: a file's name, the terminal's size, what happens first."""
+    """One picture: a file's name, the terminal's size, what happens first in which bundled playbook."""
 
     name: str
     size: tuple[int, int]
     play: Play
+    playbook: str = "sandbox"
 
 
 SHOTS: Final = (
@@ -109,17 +108,26 @@ SHOTS: Final = (
     Shot("faults", (120, 40), sheet),
     Shot("log", (120, 40), log),
     Shot("timeline", (120, 40), timeline),
+    Shot("clients", (120, 30), clients),
+    Shot("playbooks", (120, 40), playbooks, "acks-1-lost-tail"),
+    Shot("report", (120, 40), report),
+    Shot("compare", (120, 34), compare),
 )
+WELCOME: Final = "welcome"
 
 
 async def take(shot: Shot) -> str:
     """Play a shot and return the picture as SVG, with no link to anything outside itself."""
-    clock = StepClock()
-    session = Session.start(load(path_of("sandbox")), open_ended=True)
-    app = FloodmarkApp(SimBridge(session, clock), playbook="sandbox", seed=session.cluster.seed)
-    async with app.run_test(size=shot.size) as pilot:
-        await pilot.pause()
-        await shot.play(Stage(app, clock))
+    async with staged(shot.size, shot.playbook) as stage:
+        await shot.play(stage)
+        await stage.settled()
+        return standalone(stage.app.export_screenshot(title="floodmark"))
+
+
+async def welcome() -> str:
+    """The page that comes first."""
+    app = WelcomeApp(Look(), Path("sessions"))
+    async with app.run_test(size=(100, 26)) as pilot:
         await pilot.pause()
         return standalone(app.export_screenshot(title="floodmark"))
 
@@ -139,9 +147,10 @@ def main() -> None:
     directory.mkdir(parents=True, exist_ok=True)
     os.environ.pop("NO_COLOR", None)
     os.environ["TEXTUAL_ANIMATIONS"] = "none"
-    for shot in SHOTS:
-        path = directory / f"{shot.name}.svg"
-        path.write_text(asyncio.run(take(shot)), encoding="utf-8")
+    made = {shot.name: take(shot) for shot in SHOTS} | {WELCOME: welcome(), STORY: tell()}
+    for name, picture in made.items():
+        path = directory / f"{name}.svg"
+        path.write_text(asyncio.run(picture), encoding="utf-8")
         print(path)
 
 

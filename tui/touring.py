@@ -6,7 +6,7 @@ from textual.screen import Screen
 
 from tui.keymap import key_of
 from tui.screens.autopsy import AutopsyScreen
-from tui.screens.main import MainScreen
+from tui.screens.sheets import Sheets
 from tui.theme import Look
 from tui.viewmodel.tour import WIDTH, Sight, Tour
 from tui.widgets.panes import Pane
@@ -71,7 +71,7 @@ class Guide:
         """Whether what matters on the screen stands at its bottom."""
         if isinstance(screen, AutopsyScreen):
             return screen.busy or screen.answered
-        return isinstance(screen, MainScreen) and screen.sheet.has_focus
+        return isinstance(screen, Sheets) and screen.sheet.has_focus
 
     def toggle(self) -> str:
         """Leave the tour, or go on with it where it was left; what to say."""

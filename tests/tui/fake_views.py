@@ -140,7 +140,7 @@ def log(start=90, end=150):
     )
 
 
-def playbook(*, orders=6, payments=4, settle_us=1_000_000):
+def playbook(*, orders=6, payments=4, settle_us=1_000_000, clients=True):
     """A sandbox of three brokers under load, without a file."""
     spec = ClusterSpec(
         kafka="3.9",
@@ -150,8 +150,9 @@ def playbook(*, orders=6, payments=4, settle_us=1_000_000):
         producers=(
             ProducerSpec("checkout", "orders", 5_000, config={"acks": "all"}, keys=1_000),
             ProducerSpec("clicks", "payments", 10_000, config={"acks": "1"}, keys=1_000),
-        ),
-        groups=(GroupSpec("billing", ("orders", "payments"), 2, 2_000),),
+        )
+        * clients,
+        groups=(GroupSpec("billing", ("orders", "payments"), 2, 2_000),) * clients,
     )
     return Playbook(
         path="sandbox.yaml",

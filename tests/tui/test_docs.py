@@ -1,12 +1,19 @@
+import re
 from pathlib import Path
+from xml.etree import ElementTree
+
+from rich.cells import cell_len
 
 from cluster_model.views import ReplicaView
 from tests.tui.test_paint import LOOKS
 from tui import glyphs, keymap
-from tui.shots import SHOTS, take
+from tui.moving_picture import Beat, draw
+from tui.shots import SHOTS, WELCOME, take
+from tui.story import SIZE, STORY, beats
 from tui.viewmodel import matrix
 
 ROOT = Path(__file__).resolve().parents[2]
+MEDIA = ROOT / "docs" / "media"
 MANUAL = (ROOT / "docs" / "tui.md").read_text(encoding="utf-8")
 
 
@@ -27,9 +34,31 @@ def test_every_status_of_a_replica_has_a_glyph():
         LOOKS["colour"].style(role)
 
 
-def test_the_pictures_of_the_manual_are_those_that_are_made():
-    for shot in SHOTS:
-        assert (ROOT / "docs" / "media" / f"{shot.name}.svg").exists()
+def pictures():
+    """Every picture that a page names, as its path, with the page."""
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))):
+        for name in re.findall(r"\]\(([^)\s]+\.(?:svg|png|gif|webp))\)", page.read_text(encoding="utf-8")):
+            yield page, (page.parent / name).resolve()
+
+
+def test_no_page_names_a_picture_that_is_not_there_and_every_picture_is_on_a_page():
+    named = {path for _page, path in pictures()}
+    assert [str(path) for _page, path in pictures() if not path.exists()] == []
+    assert {path.name for path in MEDIA.iterdir()} == {path.name for path in named}
+
+
+def test_the_pictures_that_there_are_are_those_that_are_made():
+    made = {*(shot.name for shot in SHOTS), WELCOME, STORY}
+    assert {path.stem for path in MEDIA.iterdir()} == made
+
+
+def test_no_picture_needs_or_tells_anything_from_outside():
+    for path in MEDIA.iterdir():
+        text = path.read_text(encoding="utf-8")
+        assert path.stat().st_size < 400_000, path
+        assert re.findall(r"https?://[^\s\"'<]+", text) == ["http://www.w3.org/2000/svg"], path
+        assert "font-face" not in text, path
+        assert str(ROOT) not in text, path
 
 
 def test_no_two_keys_do_different_things_and_ids_are_unique():
@@ -38,11 +67,37 @@ def test_no_two_keys_do_different_things_and_ids_are_unique():
     assert len({key.id for key in keymap.KEYS}) == len(keymap.KEYS)
 
 
-async def test_a_picture_is_the_same_every_time_and_needs_nothing_from_outside():
-    first = await take(SHOTS[0])
-    assert await take(SHOTS[0]) == first
+async def test_a_picture_is_the_same_every_time_and_as_it_was_committed():
+    first = await take(SHOTS[1])
+    assert await take(SHOTS[1]) == first
     assert "†" in first
-    assert "@font-face" not in first
-    assert "Fira" not in first
-    assert "https://" not in first
-    assert first.count("http://") == 1  # the name of the SVG namespace
+    assert first == (MEDIA / f"{SHOTS[1].name}.svg").read_text(encoding="utf-8")
+
+
+async def test_the_story_goes_from_a_healthy_cluster_to_the_autopsy_of_a_loss():
+    told = await beats()
+    texts = ["\n".join("".join(run[0] for run in line) for line in beat.lines) for beat in told]
+    assert "missing 0" in texts[0] or "miss 0" in texts[0]
+    assert "Inject a fault on b1" in texts[2]
+    assert "✕ b1" in texts[3]
+    assert "†" in texts[4]
+    assert "leader" in texts[5]
+    assert "Autopsy" in texts[-1]
+    assert "lost" in texts[-1]
+    assert all(sum(cell_len(run[0]) for run in line) == SIZE[0] for beat in told for line in beat.lines)
+    assert draw(told) == (MEDIA / f"{STORY}.svg").read_text(encoding="utf-8")
+
+
+def test_a_moving_picture_shows_each_screen_in_its_time_and_common_lines_once():
+    line, other = (("same", "#FFFFFF", "#10151C", False),), (("a < b", "#FF0000", "#000000", True),)
+    picture = draw([Beat("one", 1, (line, line)), Beat("two & more", 3, (line, other))])
+    tree = ElementTree.fromstring(picture)
+    assert picture.count(">same<") == 1
+    assert picture.count("<use ") == 4
+    assert "a &lt; b" in picture
+    assert "two &amp; more" in picture
+    assert tree.tag.endswith("svg")
+    assert "@keyframes k0{0.000%{visibility:visible}25.000%{visibility:hidden}}" in picture
+    assert "@keyframes k1{0%{visibility:hidden}25.000%{visibility:visible}}" in picture
+    assert "animation:k1 4s step-end infinite" in picture
+    assert "prefers-reduced-motion" in picture

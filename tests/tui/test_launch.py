@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cluster_model.events import InvariantViolated
-from playbooks.recorder import Recorder
+from playbooks.recorder import Recorder, RecordingError
 from playbooks.session import Session
 from tests.tui.driving import driving
 from tests.tui.fake_views import playbook, session
@@ -101,13 +101,38 @@ def test_a_signal_seals_all_the_same_and_shows_in_the_exit_code(monkeypatch, ter
     assert (directory / "manifest.json").exists()
 
 
+def told_torn(err, directory, at="2.0s"):
+    """However a session is left: where it is, that it has no verdict, and the command for its report."""
+    lines = [line.rstrip() for line in err.splitlines()]
+    assert f"sandbox, seed 1: no verdict, not sealed, {at} of cluster time" in lines
+    assert lines.count(f"session  {directory}") == 1
+    assert f"report   floodmark report {directory}" in lines
+    assert f"recover  floodmark recover {directory}" in lines
+
+
+@pytest.mark.parametrize("where", ["on the screen", "while it is sealed"])
+def test_a_full_disk_is_told_with_what_is_left_of_the_session(where, monkeypatch, terminal, capsys, tmp_path):
+    full = RecordingError("no space left on device")
+    if where == "on the screen":
+        with_app(monkeypatch, failure=full)
+    else:
+        with_app(monkeypatch)
+        monkeypatch.setattr(Session, "finish", lambda _session: (_ for _ in ()).throw(full))
+    assert opened(out=tmp_path) == 2
+    (directory,) = tmp_path.iterdir()
+    err = capsys.readouterr().err
+    assert "no space left on device" in err
+    assert "Traceback" not in err
+    told_torn(err, directory, "2.0s" if where == "on the screen" else "12.0s")
+
+
 def test_an_error_inside_keeps_the_session_and_is_no_traceback(monkeypatch, terminal, capsys, tmp_path):
     with_app(monkeypatch, failure=RuntimeError("a wheel came off"))
     assert opened(out=tmp_path) == 70
     out, err = capsys.readouterr()
     (directory,) = tmp_path.iterdir()
     assert "internal error: RuntimeError: a wheel came off" in err
-    assert str(directory) in err
+    told_torn(err, directory)
     assert "Traceback" not in out + err
     assert "a wheel came off" in (directory / "crash.log").read_text()
     assert (directory / "events.jsonl").exists()
@@ -121,7 +146,7 @@ def test_interrupted_sealing_leaves_a_readable_session(monkeypatch, terminal, ca
     monkeypatch.setattr(Session, "finish", interrupt)
     assert opened(out=tmp_path) == 130
     (directory,) = tmp_path.iterdir()
-    assert str(directory) in capsys.readouterr().err
+    told_torn(capsys.readouterr().err, directory, "12.0s")
     lines = (directory / "events.jsonl").read_text().splitlines()
     assert lines
     assert all(line.endswith("}") for line in lines)

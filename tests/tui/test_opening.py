@@ -217,7 +217,10 @@ def code_of(path, glyphs=None, speed=1.0):
 def test_leaving_says_where_it_was_left(recorded, terminal, monkeypatch, capsys):
     monkeypatch.setattr(opening, "make_app", lambda session, *_: FakeApp(lambda: session.advance(2 * SECOND)))
     assert code_of(recorded) == 0
-    assert capsys.readouterr().err == f"{recorded}: left at 2.0s\n"
+    where, verdict, session, report = capsys.readouterr().err.splitlines()
+    assert where == f"{recorded}: left at 2.0s"
+    assert verdict.endswith((": pass", ": fail", ": inconclusive"))
+    assert (session, report) == (f"session  {recorded}", f"report   floodmark report {recorded}")
 
 
 def test_a_rerun_that_differed_is_the_exit_code(recorded, tmp_path, terminal, monkeypatch, capsys):

@@ -8,6 +8,7 @@ from tui.keymap import KEYS
 from tui.paint import lanes as paint_lanes
 from tui.paint import matrix as paint_matrix
 from tui.paint import panes as paint_panes
+from tui.paint import rows as paint_rows
 from tui.paint.line import left, right, strip
 from tui.theme import ROLES, Look
 from tui.viewmodel import lanes, matrix, sheet, side, status
@@ -32,7 +33,7 @@ def every_row(width):
     yield paint_panes.status, status.build(view, running, width)
     yield paint_panes.feed, Line("00:10.126", glyphs.LEADER, "strong", "b2 elected for 日本-0, epoch 1")
     for rows in (side.clients(view, {"checkout": 200.0}, ClientBooks()), side.faults(view), side.replica(view, 1, 0)):
-        yield from ((paint_panes.side, row) for row in rows)
+        yield from ((paint_rows.side, row) for row in rows)
     for columns in (1, 3):
         opened = sheet.build(FAULTS * columns, chosen=1, title="Inject on b2", expectation="word " * 40, width=width)
         yield from ((paint_panes.sheet, row) for row in opened.rows)

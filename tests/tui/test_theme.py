@@ -128,3 +128,18 @@ def test_every_theme_has_one_for_the_widgets_too():
     assert [each.name for each in textual_themes()] == [textual_name(name) for name in ("dark", "light", "ansi")]
     assert [each.dark for each in textual_themes()][:2] == [True, False]
     assert textual_themes()[2].ansi
+
+
+@pytest.mark.parametrize("name", COLOURED)
+def test_what_the_widgets_write_can_be_read_on_every_ground_of_theirs(name):
+    """Toasts, prompts, pages and the palette have their colours from Textual's theme."""
+    made = next(each for each in textual_themes() if each.name == textual_name(name))
+    words = {"foreground": made.foreground, "primary": made.primary, "warning": made.warning, "error": made.error}
+    grounds = {"background": made.background, "surface": made.surface, "panel": made.panel}
+    poor = {
+        (word, behind): round(found, 2)
+        for word, colour in (words | {"quiet": made.variables["quiet"]}).items()
+        for behind, ground_colour in grounds.items()
+        if (found := contrast(colour, ground_colour)) < theme.READABLE
+    }
+    assert poor == {}

@@ -373,7 +373,7 @@ async def test_zoom_scroll_and_follow(lost):
 
 async def test_lanes_are_hidden_by_their_keys_and_by_a_click_on_their_names(lost):
     async with over(lost) as driver:
-        await driver.press("f", "down")
+        await driver.press("t", "down")
         assert driver.app.screen.selected[0] == CLUSTER
         await driver.press("c")
         assert driver.app.screen.selected is None

@@ -5,10 +5,13 @@ from playbooks.recorder import Recorder
 from tui.cli.console import INTERNAL, complain, people, say
 
 
-def keep(error: BaseException, recorder: Recorder | None = None) -> int:
-    """Write the account, beside the session if there is one, and tell the person. Returns the exit code."""
+def keep(error: BaseException, recorder: Recorder | None = None, *, name_session: bool = True) -> int:
+    """Write the account, beside the session if there is one, and tell the person. Returns the exit code.
+
+    ``name_session``: whether the session is named too; who does that by other words leaves it out.
+    """
     log = keep_account(error, recorder)
-    session = str(recorder.path) if recorder is not None and recorder.session_id else ""
+    session = str(recorder.path) if name_session and recorder is not None and recorder.session_id else ""
     tell(f"internal error: {type(error).__name__}: {error}", session, str(log))
     return INTERNAL
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from rich.cells import cell_len
 from textual.strip import Strip
@@ -13,10 +14,8 @@ from tui.paint.line import Span, left, strip
 from tui.theme import Look, Over
 from tui.viewmodel.control import ControlBar
 from tui.viewmodel.feed import INDENT, Line
-from tui.viewmodel.hints import HintPlace, fitted, places
-from tui.viewmodel.row import Row
+from tui.viewmodel.hints import BETWEEN, HintPlace, fitted, places
 from tui.viewmodel.sheet import SUMMARY_AT, Heading, Item, ItemRow, TextRow
-from tui.viewmodel.side import HEAL
 from tui.viewmodel.status import StatusBar
 
 
@@ -31,23 +30,6 @@ def feed(row: Line, width: int, look: Look) -> Strip:
     return strip(
         [(left(f" {row.at}", INDENT - 2), "quiet"), (left(row.glyph, 2), row.role), (row.text, role)], width, look
     )
-
-
-def side(row: Row, width: int, look: Look) -> Strip:
-    """A line of a side pane: its end stands at the right edge and is never cut."""
-    end, role = row.end
-    room = width - cell_len(end)
-    spans: list[Span] = [(" ", "text")]
-    used = 1
-    for text, piece_role in row.pieces:
-        text = left(text, room - used) if used + cell_len(text) > room else text  # noqa: PLW2901
-        used += cell_len(text)
-        spans.append((text, piece_role))
-    if end:
-        spans.append((" " * max(0, room - used), "text"))
-        linked = row.fault >= 0 and end.endswith(HEAL)
-        spans += [(end.removesuffix(HEAL), role), (HEAL, "link")] if linked else [(end, role)]
-    return strip(spans, width, look)
 
 
 def sheet(row: ItemRow | TextRow, width: int, look: Look) -> Strip:
@@ -131,19 +113,30 @@ def key_bar(row: KeyBarRow, width: int, look: Look) -> Strip:
     return strip(spans, width, look, fill="bar")
 
 
+MOST_WANTED: Final = 3
+"""So many hints stand on the bar of a mode before the other modes get their titles too."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModeBarRow:
-    """The bar of a mode: all modes, this one marked, and its own keys as far as they fit."""
+    """The bar of a mode: all modes, this one marked, and its own keys, those that matter most first."""
 
     mode: str
-    hints: str
+    hints: tuple[str, ...] = ()
 
 
-def mode_places() -> list[tuple[int, int, Mode]]:
-    """Which mode stands from which cell to which (exclusive)."""
+def mode_places(row: ModeBarRow, width: int) -> list[tuple[int, int, Mode]]:
+    """Which mode stands from which cell to which (exclusive): with its title where that leaves room for the hints."""
+    titled = _mode_places(row.mode, titles=True)
+    wanted = cell_len(BETWEEN.join(row.hints[:MOST_WANTED]))
+    return titled if titled[-1][1] + wanted + 1 <= width else _mode_places(row.mode, titles=False)
+
+
+def _mode_places(name: str, *, titles: bool) -> list[tuple[int, int, Mode]]:
     at, out = 1, []
     for mode in MODES:
-        size = len(mode.digit) + 1 + len(mode.title) + 2
+        titled = titles or mode.name == name
+        size = len(mode.digit) + (1 + len(mode.title)) * titled + 1 + titles
         out.append((at, at + size, mode))
         at += size
     return out
@@ -152,16 +145,19 @@ def mode_places() -> list[tuple[int, int, Mode]]:
 def mode_bar(row: ModeBarRow, width: int, look: Look) -> Strip:
     """The bar of a mode."""
     spans: list[Span] = [(" ", "bar")]
-    for _start, _end, mode in mode_places():
+    modes = mode_places(row, width)
+    for start, end, mode in modes:
         over: Over = "row" if mode.name == row.mode else ""
-        spans += [(mode.digit, "bar_key", over), (f" {mode.title}", "bar", over), ("  ", "bar")]
-    spans.append((f" {_hints(row, width)[1]}", "bar"))
+        title = f" {mode.title}" if end - start > len(mode.digit) + 2 else ""
+        spans += [(mode.digit, "bar_key", over), (title, "bar", over)]
+        spans.append((" " * (end - start - len(mode.digit) - len(title)), "bar"))
+    spans.append((f" {BETWEEN.join(_hints(row, width)[1])}", "bar"))
     return strip(spans, width, look, fill="bar")
 
 
-def _hints(row: ModeBarRow, width: int) -> tuple[int, str]:
+def _hints(row: ModeBarRow, width: int) -> tuple[int, tuple[str, ...]]:
     """From which cell on they stand, and as many of them as fit."""
-    used = 1 + sum(end - start for start, end, _mode in mode_places()) + 1
+    used = mode_places(row, width)[-1][1] + 1
     return used, fitted(row.hints, width - used)
 
 

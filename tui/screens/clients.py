@@ -1,37 +1,47 @@
-"""Mode clients: what each has sent, read, tried again and lost."""
+"""Mode clients: what each has sent, read, tried again and lost; the one that is chosen is what faults strike."""
 
 from typing import ClassVar, Final
 
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
+from cluster_model.clients.dead_letters import SUFFIX
+from cluster_model.replication.topic_settings import topic_of
 from playbooks.client_summary import summed_up
 from tui import glyphs, tips
 from tui.bridge import SimBridge
 from tui.keymap import KEYS
+from tui.screens.acting import ActingMode
 from tui.screens.filtering import Filtering
-from tui.screens.mode import ModeScreen
 from tui.theme import Look
 from tui.viewmodel import client_table, yank
-from tui.viewmodel.row import Row
+from tui.viewmodel.client_table import Place, Table
 from tui.widgets.filterbar import FilterBar
 from tui.widgets.panes import Pane, SidePane
+from tui.widgets.rows import RIGHT, Rows
 
 HINT: Final = "names of producers, groups and members; ! before a word: without it"
 
 
-class ClientsScreen(ModeScreen, Filtering):
+class ClientsScreen(ActingMode, Filtering):
     """Producers and groups."""
 
     MODE = "clients"
-    HINTS = f"↑ ↓ scroll {glyphs.NOTHING} / filter {glyphs.NOTHING} c or esc: cluster"
-    AUTO_FOCUS = ""
+    HINTS = (
+        "↑ ↓ client",
+        "{fault} fault",
+        "{help} help",
+        "esc cluster",
+        "/ filter",
+        "{admin} operation",
+        "{undo} undo",
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("c,q", "main(\"mode('cluster')\")", "close", show=False),
-        Binding("up,k", "move(-1)", "a line up", show=False),
-        Binding("down,j", "move(1)", "a line down", show=False),
-        Binding("pageup", "move(-10)", "ten lines up", show=False),
-        Binding("pagedown", "move(10)", "ten lines down", show=False),
+        Binding("up,k", "move(-1)", "the client above", show=False),
+        Binding("down,j", "move(1)", "the client below", show=False),
+        Binding("pageup", "move(-10)", "ten clients up", show=False),
+        Binding("pagedown", "move(10)", "ten clients down", show=False),
         *(Binding(key.keys, "filter", key.words, id=key.id, show=False) for key in KEYS if key.id == "filter"),
     ]
 
@@ -41,6 +51,8 @@ class ClientsScreen(ModeScreen, Filtering):
         self._table.teller = tips.of_side(self._table, bridge)
         self._pane = Pane(self._table, look, title="Clients", id="clients-all-pane")
         self._first = 0
+        self._client = ""
+        """Who is chosen; empty for the first."""
         self._words = ""
         self.filter_bar = FilterBar(HINT)
 
@@ -48,25 +60,29 @@ class ClientsScreen(ModeScreen, Filtering):
         """One table, and the line of its filter."""
         return [self._pane, self.filter_bar]
 
-    def _rows(self, width: int) -> tuple[Row, ...]:
-        """All lines, of those that the filter shows."""
-        bridge = self.bridge
-        summed = client_table.fitting(summed_up(bridge.session.client_books, bridge.view), self._words)
-        return client_table.build(summed, bridge.view, bridge.rates, width, self._words)
-
     def show(self) -> None:
         """Show the clients as they are now."""
-        height = self._table.size.height
-        rows = self._rows(self._table.size.width)
-        self._first = min(self._first, client_table.last_window(rows, height))
-        self._table.show(client_table.window(rows, self._first, height))
-        self._pane.caption(
-            "Clients", f"/{self._words.strip()} {glyphs.NOTHING} esc: all" if self._words.strip() else ""
-        )
+        table, height = self._built(), self._table.size.height
+        place = table.chosen(self._client)
+        self._first = client_table.shown_from(self._first, place, height, len(table.rows))
+        self._table.show(client_table.window(table.marked(place), self._first, height))
+        words = self._words.strip()
+        self._pane.caption("Clients", f"/{words} {glyphs.NOTHING} esc: all" if words else "")
+
+    def _built(self, width: int = 0) -> Table:
+        """Of those that the filter shows."""
+        bridge = self.bridge
+        summed = client_table.fitting(summed_up(bridge.session.client_books, bridge.view), self._words)
+        return client_table.build(summed, bridge.view, bridge.rates, width or self._table.size.width, self._words)
 
     def under_cursor(self) -> tuple[str, str]:
         """The whole table."""
-        return "the table of clients", yank.plain(self._rows(yank.CELLS))
+        return "the table of clients", yank.plain(self._built(yank.CELLS).rows)
+
+    def point_at(self, name: str) -> None:
+        """Choose a client."""
+        self._client = name
+        self.present()
 
     # -- the filter -------------------------------------------------------------------------------------------------
 
@@ -94,21 +110,79 @@ class ClientsScreen(ModeScreen, Filtering):
         if not self.unfiltered():
             await super().leave()
 
-    # -- moving -----------------------------------------------------------------------------------------------------
+    # -- choosing ---------------------------------------------------------------------------------------------------
+
+    def action_move(self, clients: int) -> None:
+        """Choose another one."""
+        table = self._built()
+        place = table.chosen(self._client)
+        if place is not None:
+            at = table.places.index(place) + clients
+            self._client = table.places[max(0, min(at, len(table.places) - 1))].name
+            self.present()
+
+    def on_rows_pressed(self, message: Rows.Pressed) -> None:
+        """A click chooses; the right button opens the sheet on that one."""
+        line = self._first + message.line
+        under = [each for each in self._built().places if each.first <= line <= each.last]
+        if under:
+            self._client = under[-1].name
+            self.present()
+            if message.button == RIGHT:
+                self.action_fault()
 
     def wheeled(self, lines: int, over: Widget | None) -> None:
-        """Scroll."""
-        self.action_move(lines)
+        """The wheel chooses too."""
+        self.action_move(1 if lines > 0 else -1)
 
-    def point_at(self, name: str) -> None:
-        """Bring a client into sight, its line the first."""
-        bridge = self.bridge
-        summed = summed_up(bridge.session.client_books, bridge.view)
-        rows = client_table.build(summed, bridge.view, bridge.rates, max(20, self.app.size.width - 2))
-        self._first = next((at for at, row in enumerate(rows) if client_table.is_of(row, name)), 0)
-        self.present()
+    # -- acting on the client that is chosen ------------------------------------------------------------------------
 
-    def action_move(self, lines: int) -> None:
-        """Scroll."""
-        self._first = max(0, self._first + lines)
-        self.present()
+    @property
+    def place(self) -> Place | None:
+        """Who is chosen, None where there is nobody."""
+        return self._built().chosen(self._client)
+
+    def _processes(self) -> list[int]:
+        """The processes of the client: of a group those of its members."""
+        place, view = self.place, self.bridge.view
+        if place is None:
+            return []
+        names = [place.name.removesuffix(SUFFIX)]
+        if place.group:
+            names = [name for each in view.groups if each.name == place.name for name, _owned in each.assignment]
+        return [each.node for each in view.clients if each.name in names]
+
+    def chosen(self) -> int:
+        """The process of the client; the first of a group."""
+        return next(iter(self._processes()), -1)
+
+    def several(self) -> str:
+        """A group is all its members."""
+        place = self.place
+        return f"members({place.name})" if place is not None and place.group and len(self._processes()) > 1 else ""
+
+    def target_words(self) -> str:
+        """The client's own name."""
+        place = self.place
+        if self._aim < 0 and place is not None and self.several():
+            return f"all of {place.name}"
+        return super().target_words()
+
+    def nothing(self) -> str:
+        """There may be no clients, or only the books of one."""
+        place = self.place
+        if place is None:
+            return "no client is selected: there are none here"
+        return "" if self._processes() else f"{place.name} has no process that could be struck"
+
+    def partition_name(self) -> str:
+        """The first partition of a topic that the client writes or reads; else the one under the cluster's cursor."""
+        place, view = self.place, self.bridge.view
+        topics: list[str] = []
+        if place is not None:
+            topics += [each.topic for each in view.producers if each.name == place.name]
+            for group in view.groups:
+                members = [name for name, _owned in group.assignment]
+                topics += group.topics if place.name == group.name or place.name in members else ()
+        found = [each.name for each in (*view.partitions, *view.internal) if topic_of(each.name) in topics]
+        return found[0] if found else super().partition_name()

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from faults.action import Action
-from faults.selectors import selector_of
 from tui.screens.forking import Forking
+from tui.screens.sheets import Sheets
 from tui.viewmodel.words import speed
 
 if TYPE_CHECKING:
@@ -16,6 +16,10 @@ class Commanded(Forking):
 
     typed_before: tuple[str, ...] = ()
     """Lines that were typed, the oldest first."""
+
+    def foremost(self) -> Sheets:
+        """The uppermost screen on which something can be selected, this one or a mode over it."""
+        return next(each for each in reversed(self.app.screen_stack) if isinstance(each, Sheets))
 
     def action_command(self) -> None:
         """Open the line of commands."""
@@ -33,15 +37,18 @@ class Commanded(Forking):
         from tui.typed.placing import place_in  # noqa: PLC0415 - first paint does without it
 
         view = self.bridge.view
-        client = next((each.name for each in view.clients if each.node == self.target), "")
-        return place_in(self.bridge.session, view, aimed=selector_of(self.target, client))
+        return place_in(self.bridge.session, view, aimed=self.foremost().selector())
 
     async def told(self, typed: "Typed") -> str:
         """Do what a line stands for; why not, where it was refused."""
         from tui.typed.language import Act, Go, Play, Press, Speed  # noqa: PLC0415 - first paint does without it
 
         if isinstance(typed, Act):
-            return self._act(typed.actions)
+            self.foremost().arrive()
+            refused = self._act(typed.actions)
+            if not refused:
+                self.foremost().done()
+            return refused
         if isinstance(typed, Press):
             await self.run_action(next(key.action for key in self.keys if key.id == typed.id))
         elif isinstance(typed, Go):

@@ -34,7 +34,7 @@ class CompareScreen(ModeScreen):
     """The branch on the screen, and the companion that the bridge keeps beside it."""
 
     MODE = "cluster"
-    HINTS = f"↑ ↓ other partition {glyphs.NOTHING} esc: back"
+    HINTS = ("↑ ↓ other partition", "esc back", "{help} help")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "main(\"mode('cluster')\")", "close", show=False),
         Binding("up,k", "partition(-1)", "partition above", show=False),

@@ -1,4 +1,4 @@
-"""What the fault sheet can do beside acting at once: set parameters, and have a fault wait for time to go on."""
+"""Acting on a target: at once, as a form was filled in, or as soon as time goes on; by a sheet on any screen."""
 
 from faults.action import Action
 from faults.catalogue import CATALOGUE
@@ -6,43 +6,54 @@ from faults.fault import FaultError
 from faults.selectors import selector_of
 from tui import glyphs
 from tui.screens.showing import Showing
-from tui.widgets.whichkey import WhichKey
+from tui.viewmodel import control
 
 RUNNING = "time goes on, so nothing waits: a letter injects at once"
+MOST_CLIENTS = 100
+"""More are not offered as targets."""
 
 
 class Injecting(Showing):
-    """A screen with a fault sheet."""
+    """A screen that does what sheets and forms ask for."""
 
-    def on_which_key_edited(self, message: WhichKey.Edited) -> None:
-        """Enter: the form of the marked fault."""
-        from tui.screens.fault_form import FaultForm  # noqa: PLC0415 - first paint does without it
+    @property
+    def broker_under_cursor(self) -> int:
+        """Id of the broker under the cursor."""
+        return self.bridge.view.brokers[self.matrix.cursor[1]].id
 
-        fault = message.fault
-        self.app.push_screen(FaultForm(self.look, self, fault, self.aimed(fault.name, self.target)))
+    def targets(self) -> tuple[tuple[int, str], ...]:
+        """Whom a fault can be aimed at, with short names: brokers, other nodes of the control plane, clients."""
+        view = self.bridge.view
+        brokers = [(each.id, f"b{each.id}") for each in view.brokers]
+        ids = [broker for broker, _name in brokers]
+        nodes = [(each.node, control.short(each.name, each.node)) for each in view.controllers if each.node not in ids]
+        return (*brokers, *nodes, *[(each.node, each.name) for each in view.clients[:MOST_CLIENTS]])
 
-    def on_which_key_queued(self, message: WhichKey.Queued) -> None:
-        """Space: the marked fault waits; backspace: the last one that waits does not."""
-        if message.fault is None:
-            self.bridge.queued = self.bridge.queued[:-1]
-        else:
-            fault = message.fault
-            target = self.aimed(fault.name, self.target)
-            refused = self.queued(Action("inject", fault.name, target, for_us=fault.usual_for_us))
-            if refused:
-                self.toast(refused, "warning")
-        self.present()
-
-    def aimed(self, name: str, node: int) -> str:
-        """The target by which a fault strikes a node, or its own where it cannot mean that node."""
+    def inject(self, name: str, node: int) -> None:
+        """Inject a fault on a node, now; a refusal is a toast with its reason."""
         client = next((each.name for each in self.bridge.view.clients if each.node == node), "")
-        return self.bridge.session.board.own_target(name, node) or selector_of(node, client)
+        target = self.bridge.session.board.own_target(name, node) or selector_of(node, client)
+        self.do(Action("inject", name, target, for_us=CATALOGUE[name].usual_for_us))
+
+    def do(self, action: Action) -> None:
+        """Act, and say what came of it."""
+        if refused := self.acted(action):
+            self.toast(refused, "warning")
+
+    def action_heal(self) -> None:
+        """Heal everything."""
+        if self.bridge.view.faults:
+            self.do(Action("heal", "all"))
+        else:
+            self.toast("nothing to heal: no faults are active")
 
     def injected(self, action: Action) -> str:
         """Inject a fault of the form now; why not, where it was refused."""
+        sheets = self.foremost()
         refused = self.acted(action)
         if not refused:
-            self.close_sheet()
+            sheets.close_sheet()
+            sheets.done()
         return refused
 
     def queued(self, action: Action) -> str:
@@ -63,6 +74,3 @@ class Injecting(Showing):
             return "" if self.bridge.paused else f" {glyphs.NOTHING} time goes on"
         last = f"{CATALOGUE[waiting[-1].name].title} {waiting[-1].target}"
         return f" {glyphs.NOTHING} {len(waiting)} waiting, last {last} (backspace)"
-
-    def close_sheet(self) -> None:
-        """Put the sheet away."""

@@ -13,7 +13,7 @@ from cluster_model.views import PartitionView
 from playbooks.peeking import peek
 from tui import glyphs, tips
 from tui.bridge import SimBridge
-from tui.screens.mode import ModeScreen
+from tui.screens.acting import ActingMode
 from tui.theme import Look
 from tui.viewmodel import epochs, inspector, microscope, wires, yank
 from tui.viewmodel.jump import Place
@@ -30,15 +30,14 @@ LEGEND: Final = (
 )
 
 
-class LogScreen(ModeScreen):
+class LogScreen(ActingMode):
     """The microscope over the partition that is selected, with the inspector, the epochs and the fetches below."""
 
     MODE = "log"
     HINTS = (
-        f"↑↓←→ cell {glyphs.NOTHING} tab partition {glyphs.NOTHING} + - scale {glyphs.NOTHING} t HW {glyphs.NOTHING}"
-        f" F fork {glyphs.NOTHING} g start {glyphs.NOTHING} end tail {glyphs.NOTHING} enter: when it was written"
-        f" {glyphs.NOTHING} p record"
-    )
+        "↑↓←→ cell", "{fault} fault", "tab partition", "{help} help", "+ - scale", "t HW", "F fork", "end tail",
+        "g start", "p record",
+    )  # fmt: skip
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "offset(-1)", "a cell back", show=False),
         Binding("right,l", "offset(1)", "a cell on", show=False),
@@ -176,6 +175,22 @@ class LogScreen(ModeScreen):
         """The cursor on that replica."""
         self._select(int(place.key))
 
+    # -- acting on the replica under the cursor ---------------------------------------------------------------------
+
+    def chosen(self) -> int:
+        """The broker of the replica under the cursor."""
+        partition = self.partition
+        return -1 if partition is None else self.broker(partition)
+
+    def nothing(self) -> str:
+        """There may be no partitions at all."""
+        return "" if self.partition is not None else "nothing is selected: no partition has a log here"
+
+    def aim_at(self, node: int) -> None:
+        """Another broker: the cursor goes there with the sheet, if it has a replica."""
+        super().aim_at(node)
+        self._select(node)
+
     # -- moving -----------------------------------------------------------------------------------------------------
 
     def action_offset(self, cells: int) -> None:
@@ -266,8 +281,9 @@ class LogScreen(ModeScreen):
         self.action_written()
 
     def on_microscope_faulted(self, message: Microscope.Faulted) -> None:
-        """The right button: faults for the broker of that replica."""
-        self._main.fault_on(message.broker)
+        """The right button: the sheet on that replica."""
+        self._select(message.broker)
+        self.action_fault()
 
     # -- going further ----------------------------------------------------------------------------------------------
 

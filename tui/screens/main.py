@@ -8,41 +8,33 @@ from textual.binding import BindingType
 
 from cluster_model.views import LogView
 from faults.action import Action
-from faults.catalogue import CATALOGUE
-from faults.fault import Expectation
-from faults.operations import OPERATIONS, Operation
-from playbooks.wording import words
 from tui import glyphs, tips
 from tui.bridge import SimBridge
 from tui.keymap import Key, bindings, key_of
-from tui.paint import panes as paint
+from tui.paint.rows import row
 from tui.railing import Railing
 from tui.screens.arranged import SHEETS, Arranged
 from tui.screens.pointing import Pointing
+from tui.screens.sheets import Sheets
 from tui.scrubbing import Scrubbing
 from tui.theme import Look
 from tui.viewmodel import control, hint_words, side, status
-from tui.viewmodel.fault_sheet import Room
 from tui.viewmodel.layout import SMALLEST, plan
 from tui.viewmodel.motion import Motion
 from tui.viewmodel.row import Row
 from tui.widgets.lanes import Lanes
 from tui.widgets.linegrid import LineGrid
 from tui.widgets.matrix import Matrix
-from tui.widgets.operations import OperationSheet
 from tui.widgets.panes import FeedPane, KeyBar, Pane, SidePane, Status
 from tui.widgets.timeline import TimeStrip
-from tui.widgets.whichkey import WhichKey
 
-MOST_CLIENTS: Final = 100
-"""More are not offered as targets."""
 LANES_LEGEND: Final = (
     f"digit = epoch {glyphs.NOTHING} solid below its HW {glyphs.NOTHING} {glyphs.ABOVE_HW} above"
     f" {glyphs.NOTHING} {glyphs.DIVERGED} differs {glyphs.NOTHING} {glyphs.LOST} acked, lost"
 )
 
 
-class MainScreen(Arranged, Pointing):
+class MainScreen(Arranged, Sheets, Pointing):
     """Matrix, lanes, feed, side panes, status and keys over one session."""
 
     AUTO_FOCUS = "#matrix"
@@ -67,8 +59,6 @@ class MainScreen(Arranged, Pointing):
         self.timeline = TimeStrip(look, "timeline")
         self.railing = Railing()
         self.scrubbing = Scrubbing(bridge.clock, self.go_to)
-        self._aim = -1
-        """Node of the control plane that the fault sheet aims at, -1 for the broker under the cursor."""
         self.matrix.teller = tips.of_matrix(self.matrix, bridge)
         self.lanes.teller = tips.of_lanes(self.lanes, bridge)
         for pane in (self.clients, self.faults, self.control):
@@ -77,11 +67,8 @@ class MainScreen(Arranged, Pointing):
             self.timeline, bridge, self.timeline_shown, lambda: self.railing.rails(bridge)
         )
         self.status = Status(look)
-        self.whichkey = WhichKey(look)
-        self.operations = OperationSheet(look)
-        self.sheet: WhichKey = self.whichkey
-        """The one that is open, or was last."""
-        self.toosmall: LineGrid[Row] = LineGrid(paint.side, look, id="toosmall")
+        self.make_sheets()
+        self.toosmall: LineGrid[Row] = LineGrid(row, look, id="toosmall")
 
     def compose(self) -> ComposeResult:
         """All panes; :meth:`share_out` puts them in their places."""
@@ -97,8 +84,7 @@ class MainScreen(Arranged, Pointing):
         yield Pane(self.timeline, look, title=f"Timeline {glyphs.NOTHING} {more}: more of it", id="timeline-pane")
         yield KeyBar(look, self.keys)
         yield self.filter_bar
-        yield Pane(self.whichkey, look, title="", id="whichkey-pane")
-        yield Pane(self.operations, look, title="", id="operations-pane")
+        yield from self.sheet_panes()
         yield self.toosmall
 
     def grids(self) -> list[LineGrid[Any]]:
@@ -137,7 +123,7 @@ class MainScreen(Arranged, Pointing):
                 pane.styles.width, pane.styles.height = box.width, box.height
         self.query_one(KeyBar).styles.offset = self.filter_bar.styles.offset = (0, height - 1)
         self.toosmall.display = not boxes
-        self._place_sheet()
+        self.place_sheet()
         self.call_after_refresh(self.present)
 
     def on_screen_resume(self) -> None:
@@ -183,7 +169,7 @@ class MainScreen(Arranged, Pointing):
             forks = self.railing.rails(bridge)
             self.timeline.present(bridge.tape, view.now_us, bridge.session.present_us, forks)
         if self.sheet.has_focus:
-            self._show_sheet()
+            self.show_sheet()
 
     def status_rows(self, width: int) -> tuple[status.StatusBar | control.ControlBar, ...]:
         """The lines of the status bar, the same in every mode."""
@@ -209,7 +195,7 @@ class MainScreen(Arranged, Pointing):
             f"you have {width}x{height}",
             "the session goes on",
         )
-        blank = [Row(())] * max(0, (height - len(lines)) // 2)
+        blank = [Row()] * max(0, (height - len(lines)) // 2)
         rows = [Row(((" " * max(0, (width - len(line)) // 2 - 1) + line, "text"),)) for line in lines]
         self.toosmall.show((*blank, *rows))
 
@@ -270,146 +256,43 @@ class MainScreen(Arranged, Pointing):
 
     @property
     def target(self) -> int:
-        """Id of the broker under the cursor, or of the other node that was aimed at."""
-        return self._aim if self._aim >= 0 else self.bridge.view.brokers[self.matrix.cursor[1]].id
+        """Id of the node that is aimed at, by this screen or by a mode over it."""
+        top = self.foremost()
+        found = super().target if top is self else top.target
+        return found if found >= 0 else self.chosen()
 
-    def targets(self) -> tuple[tuple[int, str], ...]:
-        """Whom a fault can be aimed at, with short names: brokers, other nodes of the control plane, clients."""
-        view = self.bridge.view
-        brokers = [(each.id, f"b{each.id}") for each in view.brokers]
-        ids = [broker for broker, _name in brokers]
-        nodes = [(each.node, control.short(each.name, each.node)) for each in view.controllers if each.node not in ids]
-        return (*brokers, *nodes, *[(each.node, each.name) for each in view.clients[:MOST_CLIENTS]])
+    def chosen(self) -> int:
+        """The broker under the cursor."""
+        return self.broker_under_cursor
 
-    def inject(self, name: str, node: int) -> None:
-        """Inject a fault on a node, now; a refusal is a toast with its reason."""
-        self.do(Action("inject", name, self.aimed(name, node), for_us=CATALOGUE[name].usual_for_us))
-
-    def do(self, action: Action) -> None:
-        """Act, and say what came of it."""
-        if refused := self.acted(action):
-            self.toast(refused, "warning")
-
-    def action_heal(self) -> None:
-        """Heal everything."""
-        if self.bridge.view.faults:
-            self.do(Action("heal", "all"))
-        else:
-            self.toast("nothing to heal: no faults are active")
-
-    def on_side_pane_heal(self, message: SidePane.Heal) -> None:
-        """Heal one fault by the mouse."""
-        self.do(Action("heal", str(message.fault)))
-
-    def action_fault(self) -> None:
-        """Open the sheet of faults."""
-        self._open_sheet(self.whichkey)
-
-    def action_admin(self) -> None:
-        """Open the sheet of operations."""
-        self._open_sheet(self.operations)
-
-    def _open_sheet(self, sheet: WhichKey) -> None:
-        if self.toosmall.display or not self.bridge.view.brokers:
-            return
-        self._aim = -1
-        self._show(sheet)
-
-    def action_control(self) -> None:
-        """Open the sheet on the controller, or on the first node of the control plane while there is none."""
-        nodes = self.bridge.view.controllers
-        if nodes and not self.toosmall.display:
-            self._aim_at(max(nodes, key=lambda each: (each.role == "active", each.epoch, -each.node)).node)
-            self._show(self.whichkey)
-
-    def on_status_aimed(self, message: Status.Aimed) -> None:
-        """A click on a node opens the sheet there."""
-        self.open_faults(message.node)
+    def broker_meant(self) -> int:
+        """Of this screen, or of the mode over it."""
+        return self.foremost().broker_id()
 
     def open_faults(self, node: int) -> None:
         """The sheet of faults on a node."""
-        self._aim_at(node)
+        self.aim_at(node)
         self._show(self.whichkey)
 
-    def _aim_at(self, node: int) -> None:
+    def aim_at(self, node: int) -> None:
         """Brokers are aimed at by the cursor."""
         ids = [each.id for each in self.bridge.view.brokers]
         self._aim = -1 if node in ids else node
         if node in ids:
             self.matrix.place(self.matrix.cursor[0], ids.index(node))
 
-    def _show(self, sheet: WhichKey) -> None:
-        self.sheet = sheet
-        self.add_class("-sheet")
-        self._sheet_pane().display = True
-        self.set_focus(sheet)
-        self._show_sheet()
+    def close_sheet(self) -> None:
+        """The keys are the matrix' again."""
+        super().close_sheet()
+        self.set_focus(self.matrix)
 
-    def _sheet_pane(self) -> Pane:
-        return self.query_one(f"#{self.sheet.id}-pane", Pane)
+    def on_side_pane_heal(self, message: SidePane.Heal) -> None:
+        """Heal one fault by the mouse."""
+        self.do(Action("heal", str(message.fault)))
 
     def on_matrix_faulted(self) -> None:
         """The right button opens the sheet."""
         self.action_fault()
-
-    def on_which_key_chosen(self, message: WhichKey.Chosen) -> None:
-        """Second letter: act."""
-        target = self.target
-        self.close_sheet()
-        if isinstance(message.choice, Operation):
-            self.do(self._usual(message.choice.name))
-        else:
-            self.inject(message.choice.name, target)
-
-    def _usual(self, name: str) -> Action:
-        """An operation as a key asks for it."""
-        partitions = self.bridge.view.partitions
-        partition = partitions[self.matrix.cursor[0]].name if partitions else ""
-        return self.bridge.session.board.usual(name, partition, self.target)
-
-    def expected(self, name: str) -> Expectation:
-        """What the marked fault or operation would do now."""
-        if self.sheet is self.whichkey:
-            return self.bridge.session.board.foreseen(name, self.target)
-        return Expectation(f"{words(self._usual(name))}; may break: {OPERATIONS[name].may_break}")
-
-    def fitting(self) -> tuple[str, ...]:
-        """Names of the faults that can be done to what is aimed at."""
-        return self.bridge.session.board.fitting(self.target)
-
-    def on_which_key_closed(self) -> None:
-        """Escape."""
-        self.close_sheet()
-
-    def on_which_key_aimed(self, message: WhichKey.Aimed) -> None:
-        """Aim at another node; the cursor goes with it as long as that is a broker."""
-        brokers = [each.id for each in self.bridge.view.brokers]
-        nodes = [node for node, _name in self.targets()] if self.sheet is self.whichkey else brokers
-        self._aim_at(nodes[(nodes.index(self.target) + message.brokers) % len(nodes)])
-        self._show_sheet()
-
-    def _show_sheet(self) -> None:
-        pane = self._sheet_pane()
-        name = dict(self.targets())[self.target]
-        partitions = self.bridge.view.partitions
-        if self.sheet is self.operations and partitions:
-            name = f"{partitions[self.matrix.cursor[0]].name}, {name}"
-        built = self.sheet.present(name, self, Room(self.size.width - 2, self.size.height))
-        pane.caption(f"{built.title}{self.queue_words()}", self.sheet.keys_words(self.size.width))
-        self._place_sheet()
-
-    def _place_sheet(self) -> None:
-        pane = self._sheet_pane()
-        height = min(len(self.sheet.rows) + 2, max(3, self.size.height - 4))
-        pane.styles.offset = (0, max(0, self.size.height - 1 - height))
-        pane.styles.width, pane.styles.height = self.size.width, height
-
-    def close_sheet(self) -> None:
-        """Put it away; whoever opens the next one aims at the broker under the cursor."""
-        self._aim = -1
-        self.remove_class("-sheet")
-        self._sheet_pane().display = False
-        self.set_focus(self.matrix)
 
     # -- the rest ---------------------------------------------------------------------------------------------------
 

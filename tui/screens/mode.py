@@ -12,15 +12,16 @@ from textual.containers import Container, Horizontal, Vertical
 from textual.widget import Widget
 
 from tui.bridge import SimBridge
-from tui.keymap import KEYS
+from tui.keymap import KEYS, with_keys
 from tui.modes import mode_of
-from tui.paint.panes import mode_places
+from tui.paint.panes import ModeBarRow, mode_places
 from tui.screens.live import LiveScreen
 from tui.screens.paned import Paned
+from tui.screens.sheets import Sheets
 from tui.theme import Look
 from tui.viewmodel.jump import Place
 from tui.widgets.filterbar import FilterBar
-from tui.widgets.panes import ModeBar, Pane, SidePane, Status
+from tui.widgets.panes import ModeBar, Pane, Status
 
 WHEEL = 3
 """Lines that a turn of the wheel scrolls by."""
@@ -39,8 +40,8 @@ class ModeScreen(LiveScreen, Paned):
 
     MODE: ClassVar[str] = ""
     """Its name in :data:`tui.modes.MODES`."""
-    HINTS: ClassVar[str] = ""
-    """Its own keys, for the bar at the bottom."""
+    HINTS: ClassVar[tuple[str, ...]] = ()
+    """Its own keys for the bar at the bottom, those that matter most first; ``{id}`` is a key of the main screen."""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "out", "back to the cluster", show=False),
         *(
@@ -61,7 +62,11 @@ class ModeScreen(LiveScreen, Paned):
         """The bars, and the body between them."""
         yield self.status
         yield from self.body()
-        yield ModeBar(self.look, mode_of(self.MODE), self.HINTS)
+        yield ModeBar(self.look, mode_of(self.MODE), self.hints())
+
+    def hints(self) -> tuple[str, ...]:
+        """Those on the bar, with the keys that are in force."""
+        return tuple(with_keys(each, self._main.keys) for each in self.HINTS)
 
     def body(self) -> list[Widget]:
         """The panes of the mode, from top to bottom."""
@@ -128,7 +133,8 @@ class ModeScreen(LiveScreen, Paned):
     def places(self) -> list[Place]:
         """The modes, on the bar of them, and what the mode has."""
         row = self.size.height - 1
-        modes = [Place(start, row, "mode", mode.name) for start, _end, mode in mode_places()]
+        bar = ModeBarRow(self.MODE, self.hints())
+        modes = [Place(start, row, "mode", mode.name) for start, _end, mode in mode_places(bar, self.size.width)]
         return [*modes, *self.spots()]
 
     def spots(self) -> list[Place]:
@@ -149,18 +155,18 @@ class ModeScreen(LiveScreen, Paned):
         """A key that is the main screen's."""
         await self._main.run_action(action)
 
+    async def press(self, name: str) -> None:
+        """Do what the key of an id does here."""
+        await self._main.run_action(next(key.action for key in KEYS if key.id == name))
+
     async def on_status_pressed(self, message: Status.Pressed) -> None:
         """A word of the status bar that stands for a key."""
-        await self._main.press(message.key)
+        await self.press(message.key)
 
     def on_status_aimed(self, message: Status.Aimed) -> None:
-        """A node of the control plane."""
-        self._main.fault_on(message.node)
-
-    def on_side_pane_pointed(self, message: SidePane.Pointed) -> None:
-        """Somebody that a line is about."""
-        if message.faults:
-            self._main.fault_about(message.about)
+        """A node of the control plane: the sheet on it, here where there is one."""
+        if not isinstance(self, Sheets):
+            self._main.fault_on(message.node)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """The wheel."""

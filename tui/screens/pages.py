@@ -44,9 +44,8 @@ class Pages(Screen[None]):
         """The lines of the status bar, the same in every mode."""
         return ()
 
-    @property
-    def target(self) -> int:
-        """Id of the node that is aimed at."""
+    def broker_meant(self) -> int:
+        """Id of the broker that a question is about."""
         return -1
 
     def go_to(self, at_us: int | None) -> None:
@@ -65,7 +64,7 @@ class Pages(Screen[None]):
         if path is None:
             self.notify("this session is not being recorded: nothing can be asked about it", severity="warning")
         elif not self.toosmall.display and self.bridge.view.brokers:
-            self.app.push_screen(AskScreen(self.look, self.bridge, path, recorder, self.target))
+            self.app.push_screen(AskScreen(self.look, self.bridge, path, recorder, self.broker_meant()))
 
     def action_finding(self, findings: int) -> None:
         """The autopsy of the next finding, or of the one before, as many as there are so far."""
@@ -107,11 +106,13 @@ class Pages(Screen[None]):
 
     def _here(self) -> Here:
         """What is looked at."""
+        if getattr(self.app.screen.focused, "id", "") == "whichkey":
+            return help_page.SHEET
         name = getattr(self.app.screen, "MODE", "")
         if name:
             mode = mode_of(name)
             return help_page.MODES.get(name) or Here(f"Here: {mode.title.lower()}", f"{mode.words}.")
-        return help_page.SHEET if getattr(self.focused, "id", "") == "whichkey" else help_page.CLUSTER
+        return help_page.CLUSTER
 
     def action_help(self) -> None:
         """What is looked at, then keys and glyphs."""

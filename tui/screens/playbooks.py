@@ -37,8 +37,15 @@ class PlaybooksScreen(ModeScreen):
 
     MODE = "playbooks"
     HINTS = (
-        f"enter start {glyphs.NOTHING} / filter {glyphs.NOTHING} tab sessions {glyphs.NOTHING} T take over"
-        f" {glyphs.NOTHING} o open {glyphs.NOTHING} b back {glyphs.NOTHING} J K text {glyphs.NOTHING} E save"
+        "enter start",
+        "/ filter",
+        "tab sessions",
+        "{help} help",
+        "T take over",
+        "o open",
+        "b back",
+        "J K text",
+        "{export} save",
     )
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [

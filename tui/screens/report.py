@@ -25,6 +25,7 @@ class ReportScreen(ModeScreen):
     """One page, made again as time goes on."""
 
     MODE = "report"
+    HINTS = ("{pause} pause", "{help} help", "esc cluster")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "a line up", show=False),
         Binding("down,j", "move(1)", "a line down", show=False),

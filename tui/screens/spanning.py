@@ -5,7 +5,7 @@ from typing import Any
 
 from tui.asking import recording_of
 from tui.bridge import SimBridge
-from tui.screens.mode import ModeScreen
+from tui.screens.acting import ActingMode
 from tui.theme import Look
 from tui.viewmodel import span as spans
 from tui.viewmodel.row import Row
@@ -19,7 +19,7 @@ SPAN_S = 12
 """How long it stands on the screen where a span was written to."""
 
 
-class Spanning(ModeScreen):
+class Spanning(ActingMode):
     """A timeline of which a span can be chosen."""
 
     def __init__(self, look: Look, bridge: SimBridge) -> None:
@@ -86,10 +86,10 @@ class Spanning(ModeScreen):
         self.span_to(self.column_ends(start_us))
         self.present()
 
-    async def action_leave(self) -> None:
+    async def leave(self) -> None:
         """Let go of the span; without one, back to the cluster."""
         if self._ends is None:
-            await self.action_main("mode('cluster')")
+            await super().leave()
             return
         self._ends = None
         self.present()

@@ -12,8 +12,8 @@ from tui.keymap import key_of
 from tui.railing import Railing, reach_us
 from tui.screens.spanning import Spanning, ends_of
 from tui.theme import Look
-from tui.viewmodel import mark_detail, mark_words, rails, stops, yank
-from tui.viewmodel.mark_words import LANES
+from tui.viewmodel import mark_detail, rails, stops, yank
+from tui.viewmodel.mark_words import LANES, nodes_of
 from tui.viewmodel.rails import Rail
 from tui.viewmodel.row import Row
 from tui.viewmodel.stops import Shown, Stop
@@ -39,7 +39,10 @@ class TimelineScreen(Spanning):
     """Lanes over time, and all about the mark that is selected."""
 
     MODE = "timeline"
-    HINTS = f"v span {glyphs.NOTHING} e export {glyphs.NOTHING} {' '.join(TOGGLES)} lanes"
+    HINTS = (
+        "{fault} fault there", "v span", "{undo} undo", "{what_if} what if", "{help} help", "e export",
+        f"{''.join(TOGGLES)} lanes", "{bookmark} bookmark",
+    )  # fmt: skip
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "mark(-1)", "the mark before", show=False),
         Binding("right,l", "mark(1)", "the next mark", show=False),
@@ -56,7 +59,6 @@ class TimelineScreen(Spanning):
         Binding("shift+right", "nudge(1)", "one second on; the end of a span one column", show=False),
         Binding("v", "span", "begin a span here, or let go of it", show=False),
         Binding("e", "export_span", "write the events of the span beside the recording", show=False),
-        Binding("escape", "leave", "let go of the span; back to the cluster", show=False),
         *(Binding(key, f"lane({lane!r})", f"show or hide {lane}", show=False) for key, lane in TOGGLES.items()),
     ]
 
@@ -314,6 +316,30 @@ class TimelineScreen(Spanning):
         self._main.change_over(letter, at_us)
         self.present()
 
+    # -- acting at the mark -----------------------------------------------------------------------------------------
+
+    def chosen(self) -> int:
+        """The one node that the mark is about, else the broker under the main screen's cursor."""
+        stop = self.stop(self.shown())
+        nodes: list[int] = []
+        if stop is not None:
+            events = self.bridge.happened(stop.first_us, stop.last_us, mark_detail.EVENTS_READ)
+            named = {self.bridge.session.cluster.name_of(node): node for node, _name in self.desk.targets()}
+            nodes = nodes_of(mark_detail.of_stop(events, stop), named)
+        return nodes[0] if len(nodes) == 1 else self.desk.broker_under_cursor
+
+    def arrive(self) -> None:
+        """Whoever acts at a mark is there first; without one it is about the instant on the screen, which is told."""
+        stop = self.stop(self.shown())
+        if stop is None:
+            self.desk.toast("no mark is selected: this is about the instant on the screen")
+        elif self.bridge.view.now_us != stop.at_us:
+            self.desk.go_to(stop.at_us)
+
+    def done(self) -> None:
+        """What comes next goes on from there: the mark is let go of."""
+        self.action_follow()
+
     # -- mouse ------------------------------------------------------------------------------------------------------
 
     def on_time_lanes_picked(self, message: TimeLanes.Picked) -> None:
@@ -353,13 +379,15 @@ class TimelineScreen(Spanning):
         self.present()
 
     def on_time_lanes_faulted(self, message: TimeLanes.Faulted) -> None:
-        """The right button on a mark: faults for its broker."""
-        stop = stops.of_column(self.bridge.tape, message.spot.lane, self.shown(), message.spot.column)
-        happened = [] if stop is None else self.bridge.happened(stop.first_us, stop.last_us, mark_detail.EVENTS_READ)
-        brokers = [] if stop is None else mark_words.broker_ids(mark_detail.of_stop(happened, stop))
-        ids = [each.id for each in self.bridge.view.brokers]
-        broker = next((each for each in brokers if each in ids), -1)
-        if broker >= 0:
-            self._main.fault_on(broker)
+        """The right button: the sheet at that mark, or at that instant."""
+        lane, column = message.spot
+        if rails.letter_of(lane) or column < 0:
+            return
+        shown, self.rail = self.shown(), ""
+        stop = stops.of_column(self.bridge.tape, lane, shown, column)
+        if stop is None:
+            self.selected = None
+            self._main.go_to(shown.window.instant(column, self.bridge.session.present_us))
         else:
-            self._main.toast("the right button breaks the broker that a mark is about: there is none here")
+            self._select(stop, "")
+        self.action_fault()

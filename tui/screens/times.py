@@ -152,6 +152,7 @@ class Times(Pages):
         """Something changed by a key: show it, and let frames come again if they had stopped."""
         self.bridge.look()
         self.present()
-        if isinstance(self.app.screen, LiveScreen):
-            self.app.screen.present()
+        for screen in self.app.screen_stack:
+            if isinstance(screen, LiveScreen):
+                screen.present()
         self.post_message(Wake())

@@ -1,7 +1,7 @@
 """Every client in a table: producers with their books and attempts, groups with their members."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from cluster_model.views import ClusterView, GroupView
@@ -47,6 +47,34 @@ ROOMY: Final = Columns(
 )  # fmt: skip
 
 
+class Place(NamedTuple):
+    """Where a client stands in the table: its own line, and the last of those about it."""
+
+    name: str
+    group: bool
+    """Whether it is a whole group."""
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The lines of the table, and who can be chosen in it."""
+
+    rows: tuple[Row, ...]
+    places: tuple[Place, ...]
+
+    def chosen(self, name: str) -> Place | None:
+        """The place of a client, else the first; None where there is nobody."""
+        return next((each for each in self.places if each.name == name), self.places[0] if self.places else None)
+
+    def marked(self, place: Place | None) -> tuple[Row, ...]:
+        """The lines, with one of them marked."""
+        if place is None:
+            return self.rows
+        return tuple(replace(row, chosen=at == place.first) for at, row in enumerate(self.rows))
+
+
 def fitting(clients: Clients, words: str) -> Clients:
     """Those that the words of a filter fit; a group by the names of its members, too."""
     return replace(
@@ -60,24 +88,30 @@ def _said_of(group: GroupSummary) -> str:
     return " ".join((group.name, *(member.name for member in group.members)))
 
 
-def build(clients: Clients, view: ClusterView, rates: dict[str, float], width: int, words: str = "") -> tuple[Row, ...]:
-    """All rows; ``rates`` as the bridge has them, ``words`` of the filter by which clients were left out."""
+def build(clients: Clients, view: ClusterView, rates: dict[str, float], width: int, words: str = "") -> Table:
+    """All of them; ``rates`` as the bridge has them, ``words`` of the filter by which clients were left out."""
     columns = ROOMY if width >= WIDE else NARROW
     rows: list[Row] = []
+    places: list[Place] = []
     if clients.producers:
         rows.append(_head("producer", columns.producer, columns))
         levels = {each.name: acks(each.acks) for each in view.producers}
         for one in clients.producers:
             told = _producer(one, levels.get(one.name, ""), rates.get(one.name), columns)
+            places.append(Place(one.name, False, len(rows), len(rows) + len(told) - 1))
             rows += [replace(row, about=one.name) for row in told]
     if clients.groups:
         rows += [Row(())] * bool(rows)
         rows.append(_head("group", columns.group, columns))
         views = {each.name: each for each in view.groups}
         for group in clients.groups:
-            rows += _group(group, views.get(group.name), rates.get(group.name), columns)
+            told = _group(group, views.get(group.name), rates.get(group.name), columns)
+            names = [(group.name, True), *[(each.name, False) for each in group.members]]
+            places += [Place(name, whole, len(rows) + at, len(rows) + at) for at, (name, whole) in enumerate(names)]
+            places[-1] = places[-1]._replace(last=len(rows) + len(told) - 1)
+            rows += told
     nothing = f"no producer and no group fits {words}" if words.strip() else NO_CLIENTS
-    return tuple(rows) or (Row(((nothing, "quiet"),)),)
+    return Table(tuple(rows) or (Row(((nothing, "quiet"),)),), tuple(places))
 
 
 def window(rows: Sequence[Row], first: int, height: int) -> tuple[Row, ...]:
@@ -89,10 +123,12 @@ def window(rows: Sequence[Row], first: int, height: int) -> tuple[Row, ...]:
     return tuple(shown)
 
 
-def is_of(row: Row, name: str) -> bool:
-    """Whether it is the first row of a client; long names are cut."""
-    told = row.pieces[1] if len(row.pieces) > 1 else ("", "")
-    return told[1] == "strong" and bool(told[0].strip()) and name.startswith(told[0].strip())
+def shown_from(first: int, place: Place | None, height: int, total: int) -> int:
+    """The first line of a window with a client in it, moved as little as can be; the first has its heading too."""
+    if place is not None:
+        first = max(first, min(place.first, place.last + 2 - height))
+        first = min(first, place.first if place.first > 1 else 0)
+    return max(0, min(first, total - height))
 
 
 def last_window(rows: Sequence[Row], height: int) -> int:

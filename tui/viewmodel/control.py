@@ -66,16 +66,24 @@ def bar(view: ClusterView, width: int) -> ControlBar:
     for node in view.controllers:
         glyph, role = look_of(node)
         text = f"{glyph}{short(node.name, node.node)}"
+        if at + len(text) > width:
+            break
         fields += [(text, _BAR.get(role, "bar_alarm")), (" ", "bar")]
         places.append((at, at + len(text), node.node))
         at += len(text) + 1
     for words, role in troubles(view, wide=wide):
         text = f" {words} "
         if at + len(text) > width:
-            text = f"{text[: max(0, width - at - 2)]}…" if width - at > 4 else ""
+            text = _whole_words(words, width - at)
         fields.append((text, role))
         at += len(text)
     return ControlBar(tuple(fields), tuple(places))
+
+
+def _whole_words(words: str, width: int) -> str:
+    """As many words as fit, and that there are more."""
+    fitting = words[: max(0, width - 2)].rpartition(" ")[0].rstrip(", ")
+    return f" {fitting}…" if width > 1 else ""
 
 
 def _controller(view: ClusterView, *, wide: bool) -> tuple[str, str]:

@@ -67,12 +67,23 @@ SHEET: Final = Here(
         ("arrows", "read about another fault, aim at another node; esc leaves"),
     ),
 )
+
+
+def _acts(on: str) -> tuple[str, str]:
+    """The keys of the cluster that act in a mode too."""
+    return "f H u w", f"act as on the cluster, {on}; so do a s : T b B P; right click: the sheet"
+
+
 MODES: Final = {
     "clients": Here(
         "Here: clients",
         "A row is a producer, a group or one of its members, with what it sent, read, tried again and lost so far.",
         ("acks", "lag", "generation", "rebalance", "idempotence"),
-        (("up down", "scroll"), ("/", "choose by names")),
+        (
+            ("up down", "another client: what faults strike; a group is all its members"),
+            ("/", "choose by names"),
+            _acts("on that client"),
+        ),
     ),
     "log": Here(
         "Here: a log",
@@ -84,6 +95,7 @@ MODES: Final = {
             ("+ -", "more or fewer offsets to a cell"),
             ("t F g end", "to the high watermark, the fork, the beginning; follow the end"),
             ("enter", "back to the moment at which the record was written"),
+            _acts("on that replica's broker"),
         ),
         (glyphs.ABOVE_HW, glyphs.DIVERGED, glyphs.LOST),
     ),
@@ -98,8 +110,9 @@ MODES: Final = {
             ("+ - z", "zoom; the whole session"),
             ("v", "begin a span here: arrows and shift+arrows move its end; v or esc lets go"),
             ("e", "write the events of the span beside the recording"),
-            ("f c i s o", "hide a lane, or show it again"),
+            ("t c i x o", "hide a lane, or show it again"),
             ("mouse", "drag the time to go through it, drag the lanes to choose a span"),
+            _acts("at that instant, which is gone to first"),
         ),
     ),
     "playbooks": Here(

@@ -2,6 +2,8 @@
 
 from typing import Final, NamedTuple
 
+from rich.cells import cell_len
+
 from tui import glyphs
 
 BETWEEN: Final = f" {glyphs.NOTHING} "
@@ -14,6 +16,10 @@ NAMES: Final = {
 """How a key is written → its name; a single letter or digit is its own."""
 
 
+CTRL: Final = 2
+"""Characters of a key that is pressed with ctrl, as in ^g."""
+
+
 class HintPlace(NamedTuple):
     """Cells from one up to another one that press a key."""
 
@@ -22,18 +28,18 @@ class HintPlace(NamedTuple):
     key: str
 
 
-def fitted(hints: str, room: int) -> str:
-    """As many of them as fit."""
-    while len(hints) > room and hints:
-        hints = hints.rpartition(BETWEEN)[0]
+def fitted(hints: tuple[str, ...], room: int) -> tuple[str, ...]:
+    """As many of them as fit, the first ones first."""
+    while hints and cell_len(BETWEEN.join(hints)) > room:
+        hints = hints[:-1]
     return hints
 
 
-def places(hints: str) -> tuple[HintPlace, ...]:
+def places(hints: tuple[str, ...]) -> tuple[HintPlace, ...]:
     """What of them presses a key: each name of one, and the words behind, which press the first of their hint."""
     found: list[HintPlace] = []
     at = 0
-    for hint in hints.split(BETWEEN):
+    for hint in hints:
         keys = _keys(hint, at)
         found += keys
         if keys and keys[-1].end < at + len(hint):
@@ -49,6 +55,8 @@ def _keys(hint: str, at: int) -> list[HintPlace]:
         bare = word.rstrip(":")
         if bare in NAMES:
             found.append(HintPlace(at, at + len(bare), NAMES[bare]))
+        elif len(bare) == CTRL and bare[0] == "^":
+            found.append(HintPlace(at, at + len(bare), f"ctrl+{bare[1]}"))
         elif bare and (len(bare) == 1 or all(char in NAMES for char in bare)):
             names = [NAMES.get(char, char) for char in bare]
             found += [HintPlace(at + number, at + number + 1, name) for number, name in enumerate(names)]

@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 
 from cluster_model.views import ClusterView, LaneView, LogView, PartitionView
 from tui import glyphs
-from tui.theme import EPOCHS
 from tui.viewmodel.beliefs import conditions
 from tui.viewmodel.matrix import STATUS
+from tui.viewmodel.record_look import record_look
 
 STEP: Final = 20
 """The window follows the tail in steps of this many offsets, so that the ruler can be read."""
@@ -177,7 +177,9 @@ def _cells(lane: LaneView, log: LogView) -> tuple[tuple[str, str], ...]:
         if start > at:
             pieces.append((" " * (start - at), "text"))
         certain = min(max(lane.hw, start), end)
-        pieces += _pieces(run.epoch, certain - start, end - certain, diverged=run.diverged, lost=run.lost)
+        for sure, size in ((True, certain - start), (False, end - certain)):
+            text, role = record_look(run, sure=sure)
+            pieces += [(text * size, role)] if size else []
         at = end
     if at == log.start and lane.leo <= log.start:
         # All of it lies left of the window: an empty lane would look like an empty log.
@@ -191,19 +193,6 @@ def _cells(lane: LaneView, log: LogView) -> tuple[tuple[str, str], ...]:
     if at < log.end:
         pieces.append((" " * (log.end - at), "text"))
     return tuple(pieces)
-
-
-def _pieces(epoch: int, solid: int, above: int, *, diverged: bool, lost: bool) -> list[tuple[str, str]]:
-    if lost:
-        return [(glyphs.LOST * (solid + above), "lost")]
-    if diverged:
-        return [(glyphs.DIVERGED * (solid + above), "diverged_cell")]
-    pieces = []
-    if solid:
-        pieces.append((str(epoch % 10) * solid, f"epoch{epoch % len(EPOCHS)}"))
-    if above:
-        pieces.append((glyphs.ABOVE_HW * above, f"above{epoch % len(EPOCHS)}"))
-    return pieces
 
 
 def _own_hw(lane: LaneView, log: LogView) -> int:

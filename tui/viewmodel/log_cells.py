@@ -6,7 +6,8 @@ from typing import Final, NamedTuple
 from cluster_model.log_marks import LaneMarks
 from cluster_model.views import LaneView, Run
 from tui import glyphs
-from tui.theme import EPOCHS, Over
+from tui.theme import Over
+from tui.viewmodel.record_look import record_look
 from tui.viewmodel.scope import Scope
 
 Piece = tuple[str, str, Over]
@@ -62,14 +63,8 @@ def pieces(drawing: Drawing, scope: Scope, cursor: int) -> tuple[Piece, ...]:
 
 
 def _cell(run: Run, *, sure: bool) -> Cell:
-    if run.lost:
-        return Cell(_LOST, glyphs.LOST, "lost")
-    if run.diverged:
-        return Cell(_DIVERGED, glyphs.DIVERGED, "diverged_cell")
-    hue = run.epoch % len(EPOCHS)
-    if sure:
-        return Cell(_SOLID, str(run.epoch % 10), f"epoch{hue}")
-    return Cell(_ABOVE, glyphs.ABOVE_HW, f"above{hue}")
+    rank = _LOST if run.lost else _DIVERGED if run.diverged else _SOLID if sure else _ABOVE
+    return Cell(rank, *record_look(run, sure=sure))
 
 
 def _put(cells: list[Cell], scope: Scope, offsets: tuple[int, int], cell: Cell) -> None:

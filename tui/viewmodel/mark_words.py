@@ -1,6 +1,6 @@
 """What a mark on the timeline is called, in as few cells as say it; the whole words stand among the events."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from tui import glyphs
@@ -194,4 +194,11 @@ def brokers_of(events: list[Any]) -> str:
 def broker_ids(events: list[Any]) -> list[int]:
     """Their ids."""
     found = [getattr(event, name, -1) for event in events for name in ("broker", "leader")]
+    return [each for each in dict.fromkeys(found) if each >= 0]
+
+
+def nodes_of(events: list[Any], named: Mapping[str, int]) -> list[int]:
+    """The nodes that events speak of, by id, or by a name of those that can be aimed at."""
+    found = [getattr(event, "broker", -1) for event in events]
+    found += [named.get(getattr(event, "target", ""), -1) for event in events]
     return [each for each in dict.fromkeys(found) if each >= 0]

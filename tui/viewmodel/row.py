@@ -6,6 +6,8 @@ from typing import Final
 from rich.cells import cell_len, set_cell_size
 
 MORE: Final = "…"
+HEAL: Final = "[heal]"
+"""What is clicked to heal a fault, at the end of its line."""
 
 
 @dataclass(frozen=True, slots=True)

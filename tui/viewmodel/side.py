@@ -12,11 +12,9 @@ from playbooks.wording import words
 from tui import glyphs
 from tui.viewmodel.beliefs import beliefs, conditions
 from tui.viewmodel.matrix import BROKER_STATUS, STATUS
-from tui.viewmodel.row import Row
+from tui.viewmodel.row import HEAL, Row
 from tui.viewmodel.words import acks, count, duration, parameters
 
-HEAL: Final = "[heal]"
-"""What is clicked to heal a fault."""
 NO_CLIENTS: Final = "no producers and no groups: the playbook of this session has none"
 UNREAD: Final = "no group reads this topic"
 

@@ -19,8 +19,8 @@ LABEL: Final = 11
 """Cells in front of a lane."""
 LOAD: Final = "load"
 TIME: Final = "time"
-TOGGLES: Final = {"f": "faults", "c": "cluster", "i": "clients", "s": "safety", "o": LOAD}
-"""Key → the lane that it shows and hides."""
+TOGGLES: Final = {"t": "faults", "c": "cluster", "i": "clients", "x": "safety", "o": LOAD}
+"""Key → the lane that it shows and hides; none of them is a key that acts."""
 
 Span = tuple[str, str, Over]
 

@@ -7,13 +7,14 @@ from textual.message import Message
 from tui.keymap import KEYS, Key, key_of
 from tui.modes import Mode
 from tui.paint import panes as paint
+from tui.paint.rows import side
 from tui.theme import Look
 from tui.viewmodel.control import ControlBar
 from tui.viewmodel.feed import Line
-from tui.viewmodel.row import Row
-from tui.viewmodel.side import HEAL
+from tui.viewmodel.row import HEAL
 from tui.viewmodel.status import StatusBar
 from tui.widgets.linegrid import RIGHT, LineGrid
+from tui.widgets.rows import Rows
 
 
 class Pane(Container):
@@ -23,21 +24,26 @@ class Pane(Container):
         super().__init__(child, id=id)
         self._look = look
         self._child = child
-        self.heading = title
-        """What stands above it, as it was asked for."""
+        self._words = (title, "")
         self.caption(title)
+
+    @property
+    def heading(self) -> str:
+        """What stands above it, as it was asked for."""
+        return self._words[0]
 
     def text(self) -> str:
         """What stands in it."""
         return self._child.text()
 
     def set_look(self, look: Look) -> None:
-        """Words on the border are written anew with the next caption."""
+        """Write the words on the border in another look."""
         self._look = look
+        self.caption(*self._words)
 
     def caption(self, title: str, subtitle: str = "") -> None:
         """Words on the border, above and below."""
-        self.heading = title
+        self._words = (title, subtitle)
         title, subtitle = self._look.text(title).replace("[", "\\["), self._look.text(subtitle).replace("[", "\\[")
         if title != self.border_title:
             self.border_title = title
@@ -82,7 +88,7 @@ class FeedPane(LineGrid[Line]):
         super().__init__(paint.feed, look, id="feed")
 
 
-class SidePane(LineGrid[Row]):
+class SidePane(Rows):
     """Rows of labelled pieces; a click on a fault's row heals it."""
 
     class Heal(Message):
@@ -102,7 +108,7 @@ class SidePane(LineGrid[Row]):
             """Whether faults are asked for."""
 
     def __init__(self, look: Look, id: str) -> None:  # noqa: A002
-        super().__init__(paint.side, look, id=id)
+        super().__init__(look, id, side)
 
     def on_click(self, event: events.Click) -> None:
         """Only the word at the right edge heals, so that a stray click does nothing."""
@@ -155,14 +161,14 @@ class ModeBar(LineGrid[paint.ModeBarRow]):
             super().__init__()
             self.action = action
 
-    def __init__(self, look: Look, mode: Mode, hints: str) -> None:
+    def __init__(self, look: Look, mode: Mode, hints: tuple[str, ...]) -> None:
         super().__init__(paint.mode_bar, look, id="modebar")
         self._row = paint.ModeBarRow(mode.name, hints)
         self.show((self._row,))
 
     def on_click(self, event: events.Click) -> None:
         """Change to the mode under the pointer, or press the key that is named there."""
-        for start, end, mode in paint.mode_places():
+        for start, end, mode in paint.mode_places(self._row, self.size.width):
             if start <= event.x < end:
                 self.post_message(self.Pressed(f"mode('{mode.name}')"))
         for start, end, key in paint.hint_places(self._row, self.size.width):

@@ -1,28 +1,36 @@
 """Lines of a page."""
 
+from collections.abc import Callable
+from typing import Final
+
 from textual import events
 from textual.message import Message
+from textual.strip import Strip
 
 from tui.paint.rows import row
 from tui.theme import Look
 from tui.viewmodel.row import Row
 from tui.widgets.linegrid import LineGrid
 
+RIGHT: Final = 3
+"""The mouse button that opens the sheet of faults on what is below it."""
+
 
 class Rows(LineGrid[Row]):
-    """Shows lines; a click says on which."""
+    """Shows lines; a click says on which, and with which button."""
 
     class Pressed(Message):
         """A line was clicked."""
 
-        def __init__(self, rows: "Rows", line: int) -> None:
+        def __init__(self, rows: "Rows", line: int, button: int) -> None:
             super().__init__()
             self.rows = rows
             self.line = line
+            self.button = button
 
-    def __init__(self, look: Look, id: str) -> None:  # noqa: A002
-        super().__init__(row, look, id=id)
+    def __init__(self, look: Look, id: str, painter: Callable[[Row, int, Look], Strip] = row) -> None:  # noqa: A002
+        super().__init__(painter, look, id=id)
 
     def on_click(self, event: events.Click) -> None:
         """Say so."""
-        self.post_message(self.Pressed(self, event.y))
+        self.post_message(self.Pressed(self, event.y, event.button))

@@ -1,0 +1,63 @@
+"""The colours of whole screens in every theme, without colour and in ASCII, as runs of styles by their roles."""
+
+import pytest
+
+from tests.tui.driving import driving
+from tests.tui.style_runs import runs
+from tui.shots import lost
+from tui.stage import Stage
+from tui.theme import Look
+
+SCREENS = ("main", "log", "timeline", "autopsy")
+THEMES = ("dark", "light", "ansi")
+
+
+async def show(driver, screen):
+    """One of the screens, over the session as it is."""
+    driver.main.action_mode("cluster" if screen in ("main", "autopsy") else screen)
+    if screen == "autopsy":
+        driver.main.action_finding(1)
+    await driver.pilot.pause()
+    driver.app.screen.present()  # panes have their sizes now
+    await driver.pilot.pause()
+
+
+async def test_every_theme_on_every_showpiece(golden):
+    """Looks are changed on the very session, so ASCII must have the colours of the glyphs that it stands for."""
+    async with driving((120, 40)) as driver:
+        await lost(Stage(driver.app, driver.clock))
+        driver.bridge.pause(True)
+        for theme in THEMES:
+            look = Look(theme=theme)
+            driver.app.set_look(look)
+            for screen in SCREENS:
+                await show(driver, screen)
+                found = runs(driver.app, look)
+                golden(f"styles-{theme}-{screen}", found)
+                plain = Look(theme=theme, glyphs="ascii")
+                driver.app.set_look(plain)
+                await driver.pilot.pause()
+                assert driver.text().isascii(), screen
+                assert runs(driver.app, plain) == found, (theme, screen)
+                driver.app.set_look(look)
+                await driver.pilot.pause()
+
+
+async def test_without_colour(golden, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with driving((120, 40)) as driver:
+        await lost(Stage(driver.app, driver.clock))
+        driver.bridge.pause(True)
+        for screen in SCREENS:
+            await show(driver, screen)
+            found = runs(driver.app, driver.app.look)
+            assert "#" not in found, "a colour"
+            golden(f"styles-mono-{screen}", found)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_no_two_meanings_of_a_glyphs_column_have_one_style(theme):
+    """In colours; without them the glyph tells."""
+    look = Look(theme=theme)
+    for roles in (("leader", "in_sync", "lagging", "down"), ("epoch0", "epoch1", "epoch2", "epoch3", "epoch4")):
+        assert len({str(look.style(role)) for role in roles}) == len(roles)
