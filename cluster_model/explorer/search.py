@@ -34,8 +34,8 @@ class Explored:
     """Steps to the state that is farthest from the start."""
     frontier: int = 0
     """States at which it was ended early; 0 when all there is was seen."""
-    collisions: float = 0.0
-    """With fingerprints: the chance, at most, that two different states were taken for one."""
+    pairs: int = 0
+    """With fingerprints: pairs of states, each of which may be taken for one with a chance of 1 in 2 to the 64th."""
     broken: dict[str, Broken] = field(default_factory=dict)
 
     @property
@@ -84,7 +84,7 @@ class Search:
             if progress is not None and not progress(explored):
                 break
         if self._fingerprints:
-            explored.collisions = min(1.0, explored.distinct * (explored.distinct - 1) / 2.0**65)
+            explored.pairs = explored.distinct * (explored.distinct - 1) // 2
         return explored
 
     def _outwards(self, front: list[State], explored: Explored) -> list[State]:

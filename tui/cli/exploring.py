@@ -139,6 +139,11 @@ def _written(exploration: Exploration, moves: Moves, name: str, broken: Broken, 
     return Found(name, broken, path, session.finish().verdict == "pass")
 
 
+def _collisions(explored: Explored) -> float:
+    """The chance, at most, that two different states were taken for one."""
+    return min(1.0, explored.pairs / 2**64)
+
+
 def _document(
     exploration: Exploration, request: ExploreRequest, explored: Explored, seconds: float, found: list[Found]
 ) -> dict[str, Any]:
@@ -154,7 +159,7 @@ def _document(
         "depth": explored.depth,
         "whole": explored.whole,
         "states_per_cpu_second": round(explored.distinct / max(seconds, 1e-6)),
-        "collisions": explored.collisions,
+        "collisions": _collisions(explored),
         "broken": [
             {
                 "property": each.name,
@@ -176,7 +181,7 @@ def _print(request: ExploreRequest, explored: Explored, seconds: float, found: l
     if request.symmetry:
         say(console, "symmetry   states that differ in nothing but the numbers of brokers count once")
     if request.fingerprints:
-        say(console, f"collisions two states were taken for one with a chance of at most {explored.collisions:.2g}")
+        say(console, f"collisions two states were taken for one with a chance of at most {_collisions(explored):.2g}")
     if not explored.whole:
         say(console, f"ended      early, with {explored.frontier} states at the edge")
     for each in found:

@@ -370,11 +370,8 @@ def _groups(
     _end(work)
 
 
-register_ask(app, _end)
-register_why(app, _end)
-register_explore(app, _end)
-register_settings(app, _end)
-register_live(app, _end)
+for _register in (register_ask, register_why, register_explore, register_settings, register_live):
+    _register(app, _end)
 
 
 @app.command("report")
