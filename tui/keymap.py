@@ -58,7 +58,7 @@ KEYS: Final = (
     Key("page_up", "pageup", "pgup", "move(-10,0)", "ten partitions up", "look"),
     Key("page_down", "pagedown", "pgdn", "move(10,0)", "ten partitions down", "look"),
     Key("filter", "slash", "/", "filter", "filter by words, ! before one: without it; esc shows all again", "look"),
-    Key("heat", "z", "z", "heat", "heat: how far behind; again: every partition a cell; again: as before", "look"),
+    Key("heat", "z", "z", "heat", "heat: how far behind; again: every partition a cell", "look"),
     Key("next_pane", "tab", "tab", "pane(1)", "choose the next pane", "look"),
     Key("pane_before", "shift+tab", "shift+tab", "pane(-1)", "choose the pane before", "look"),
     Key("maximise", "m", "m", "maximise", "give the chosen pane the whole room, or no more (esc)", "look"),

@@ -257,7 +257,7 @@ async def test_many_partitions_scroll_with_the_cursor():
 
 
 async def test_help_is_made_from_the_keys():
-    async with driving((120, 140)) as driver:
+    async with driving((120, 170)) as driver:
         await driver.press("question_mark")
         assert isinstance(driver.app.screen, HelpScreen)
         text = driver.text()

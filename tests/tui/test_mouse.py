@@ -25,8 +25,8 @@ def small():
 
 def sheet_of(driver):
     """What the sheet of faults is open on, empty while it is not."""
-    main = driver.main
-    return dict(main.targets())[main.target] if main.query_one("#whichkey-pane").display else ""
+    top = driver.main.foremost()
+    return top.target_words() if top.query_one("#whichkey-pane").display else ""
 
 
 # -- hints -----------------------------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ async def test_in_the_log_two_clicks_go_back_to_the_record_and_ctrl_zooms():
         assert isinstance(driver.app.screen, LogScreen)
         broker = scope.spot(25, 2).broker
         await right_click(driver, scope, (25, 2))
-        assert driver.app.screen is driver.main
+        assert isinstance(driver.app.screen, LogScreen)
         assert sheet_of(driver) == f"b{broker}"
 
 
@@ -252,11 +252,9 @@ async def test_a_mark_of_the_timeline_is_broken_by_the_right_button():
         assert isinstance(screen, TimelineScreen)
         column = screen.shown().window.column(SECOND)
         line = next(at for at, row in enumerate(screen.lanes.rows) if row.lane == "cluster")
-        await right_click(driver, screen.lanes, (LABEL + column + 20, line))
-        assert driver.toasts()[-1].endswith("there is none here")
         await right_click(driver, screen.lanes, (LABEL + column, line))
         assert sheet_of(driver) == "b1"
-        assert not driver.bridge.session.in_past
+        assert driver.bridge.view.now_us == screen.selected[1]
 
 
 async def test_the_control_plane_is_broken_from_a_mode_too():

@@ -165,7 +165,7 @@ def test_what_is_being_typed_is_explained():
         (":gc_", ":gc_pause "),
         ("lag b1 lat", "lag b1 latency="),
         ("crash leader(o", "crash leader(orders-"),
-        ("crash b1;hea", "crash b1;heal "),
+        ("crash b1;heal", "crash b1;heal "),
         ("zzz", "zzz"),
         ("crash b", "crash b"),
     ],

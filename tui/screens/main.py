@@ -140,6 +140,7 @@ class MainScreen(Arranged, Sheets, Pointing):
         if not self.is_mounted or not self.size.width:
             return
         bridge, view = self.bridge, self.bridge.view
+        self.motion.turn(bridge.clock.now(), view.now_us)
         if self.covered:
             self.matrix.keep_within(view)
             return
@@ -147,7 +148,6 @@ class MainScreen(Arranged, Sheets, Pointing):
             self._say_too_small()
             return
         width = self.size.width
-        self.motion.turn(bridge.clock.now(), view.now_us)
         self.status.show(self.status_rows(width))
         self.matrix.present(view)
         self.query_one("#matrix-pane", Pane).caption(f"Partitions {glyphs.TIMES} brokers", self.matrix.position)
