@@ -19,7 +19,7 @@ from playbooks.model import Playbook
 from playbooks.otherwise import Otherwise, playbook_with
 from playbooks.recorder import Recorder, RecordingError
 from playbooks.reopening import Reopened
-from playbooks.session import SETTLE, TAKE_OVER, Session
+from playbooks.session import TAKE_OVER, Session
 from playbooks.settings import SettingError
 from playbooks.timeline import BUDGET, Deed, Place, place_of, stand
 from playbooks.wording import words
@@ -133,17 +133,8 @@ class Growing:
         return False
 
     def _repeat(self, deed: Deed) -> None:
-        if deed.verb == SETTLE:
-            self.branch.session.timeline.settle()
-            return
-        try:
-            if deed.verb == TAKE_OVER:
-                self.branch.session.take_over()
-            else:
-                self.branch.session.act(deed.action)
-        except FaultError:
-            if not deed.refused:
-                raise BranchError(f"branch {self.branch.letter}: the rerun refuses {_told(deed)}") from None
+        if not self.branch.session.do_again(deed) and not deed.refused:
+            raise BranchError(f"branch {self.branch.letter}: the rerun refuses {_told(deed)}")
 
 
 class Branches:

@@ -14,9 +14,9 @@ from faults.board import FaultBoard
 from faults.fault import FaultError
 from playbooks.client_books import ClientBooks
 from playbooks.reopening import Reopened
-from playbooks.session import Session
+from playbooks.session import SETTLE, TAKE_OVER, Session
 from playbooks.so_far import SoFar, so_far
-from playbooks.timeline import Timeline
+from playbooks.timeline import Deed, Timeline
 
 _FOREVER: Final = 1 << 62
 
@@ -100,6 +100,19 @@ class LookingBack:
         if self._past is not None:
             raise FaultError("this is the past, where the steps went as they went: take over in the present")
         return self.timeline.take_over()
+
+    def do_again(self, deed: Deed) -> bool:
+        """Do what an operator did elsewhere, now; whether it was done, and not refused."""
+        try:
+            if deed.verb == SETTLE:
+                self.timeline.settle()
+            elif deed.verb == TAKE_OVER:
+                self.take_over()
+            else:
+                self.act(deed.action)
+        except FaultError:
+            return False
+        return True
 
     def drain(self) -> list[Event]:
         """Trace events since the last call, in order; after a jump those that follow it."""

@@ -14,7 +14,7 @@ from playbooks.loader import loads
 from playbooks.model import Playbook
 from playbooks.problems import counted
 from playbooks.recorder import RecordingError
-from playbooks.session import SETTLE, TAKE_OVER, Session
+from playbooks.session import SETTLE, Session
 from playbooks.timeline import Deed, Place
 
 if TYPE_CHECKING:
@@ -81,22 +81,11 @@ class Otherwise:
                 return False
             if not self._left:
                 return True
-            self._repeat(self._left.pop(0))
+            deed = self._left.pop(0)
+            self.refused += not session.do_again(deed) and not deed.refused
         except RecordingError as error:
             raise FaultError(str(error)) from None
         return False
-
-    def _repeat(self, deed: Deed) -> None:
-        session = self.branch.session
-        try:
-            if deed.verb == SETTLE:
-                session.timeline.settle()
-            elif deed.verb == TAKE_OVER:
-                session.take_over()
-            else:
-                session.act(deed.action)
-        except FaultError:
-            self.refused += not deed.refused
 
 
 def _harmed(session: Session) -> int:

@@ -141,7 +141,7 @@ class _Taken:
 
     def _heard(self, followers: tuple[int, ...], leader: int) -> Iterator[_Line]:
         for follower in followers:
-            if follower != leader and _follows(self._before[follower], leader):
+            if follower != leader and self._before[follower].leader == leader:
                 asked = {"follower": follower + 1, "partition": PARTITION}
                 yield {"fetch_send": asked}
                 yield {"fetch_serve": asked}
@@ -161,7 +161,3 @@ class _Taken:
             if verb == "shrink"
             else {"expand_isr": {**here, "in": other + 1}}
         )
-
-
-def _follows(local: Local, leader: int) -> bool:
-    return local.leader == leader

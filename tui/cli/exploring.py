@@ -13,7 +13,7 @@ from cluster_model.explorer.shape import Bounds
 from cluster_model.profiles import Profile
 from playbooks.disk import put_in_place
 from playbooks.exploring.by_hand import MEANINGS, playbook
-from playbooks.exploring.file import LIMITS, PRESETS, Exploration, find, load, presets
+from playbooks.exploring.file import LIMITS, Exploration, find, presets
 from playbooks.loader import loads
 from playbooks.manual_session import ManualSession
 from tui.cli.console import BAD_INPUT, FAILED, INCONCLUSIVE, OK, answers, complain, people, print_document, say, table
@@ -54,11 +54,10 @@ def run_explore(request: ExploreRequest) -> int:
 
 
 def _list(request: ExploreRequest) -> int:
+    rows = [find(name) for name in presets()]
     if request.json:
-        rows = [load(PRESETS / f"{name}.yaml") for name in presets()]
         print_document(to_text([{"name": row.name, "kafka": row.profile.version, "title": row.title} for row in rows]))
         return OK
-    rows = [load(PRESETS / f"{name}.yaml") for name in presets()]
     table(answers(), ("name", "kafka", "what"), [(row.name, row.profile.version, row.title) for row in rows])
     return OK
 

@@ -17,8 +17,9 @@ from tui.theme import Look
 from tui.viewmodel import client_table, yank
 from tui.viewmodel.client_table import Place, Table
 from tui.widgets.filterbar import FilterBar
+from tui.widgets.linegrid import RIGHT
 from tui.widgets.panes import Pane, SidePane
-from tui.widgets.rows import RIGHT, Rows
+from tui.widgets.rows import Rows
 
 HINT: Final = "names of producers, groups and members; ! before a word: without it"
 

@@ -188,13 +188,8 @@ def partitions_of(events: list[Any]) -> str:
 
 def brokers_of(events: list[Any]) -> str:
     """The brokers that events speak of."""
-    return names([f"b{each}" for each in broker_ids(events)])
-
-
-def broker_ids(events: list[Any]) -> list[int]:
-    """Their ids."""
     found = [getattr(event, name, -1) for event in events for name in ("broker", "leader")]
-    return [each for each in dict.fromkeys(found) if each >= 0]
+    return names([f"b{each}" for each in dict.fromkeys(found) if each >= 0])
 
 
 def nodes_of(events: list[Any], named: Mapping[str, int]) -> list[int]:

@@ -1,7 +1,6 @@
 """Lines of a page."""
 
 from collections.abc import Callable
-from typing import Final
 
 from textual import events
 from textual.message import Message
@@ -11,9 +10,6 @@ from tui.paint.rows import row
 from tui.theme import Look
 from tui.viewmodel.row import Row
 from tui.widgets.linegrid import LineGrid
-
-RIGHT: Final = 3
-"""The mouse button that opens the sheet of faults on what is below it."""
 
 
 class Rows(LineGrid[Row]):
