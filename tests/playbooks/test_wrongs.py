@@ -1,0 +1,41 @@
+"""What was wrong in a session, by name."""
+
+import pytest
+
+from playbooks.bundled import path_of
+from playbooks.loader import load, loads
+from playbooks.running import start_session
+from playbooks.wrongs import KINDS, Wrong, wrongs_of
+
+
+def _wrongs(name: str) -> tuple[Wrong, ...]:
+    return wrongs_of(start_session(load(path_of(name))).finish())
+
+
+def test_a_loss_is_named_by_its_kind_and_cause() -> None:
+    assert Wrong("finding", "lost/unreplicated-tail") in _wrongs("acks-1-lost-tail")
+
+
+def test_nothing_is_wrong_where_nothing_was_lost() -> None:
+    assert _wrongs("leader-crash") == ()
+
+
+def test_what_a_version_is_known_for_is_no_surprise() -> None:
+    told = [each for each in _wrongs("kip-101-loss") if each.kind == "violation"]
+    assert told
+    assert all(each.known for each in told)
+
+
+def test_each_key_is_told_once_and_in_order() -> None:
+    told = _wrongs("unclean-election")
+    assert [each.key for each in told] == list(dict.fromkeys(each.key for each in told))
+    assert [KINDS.index(each.kind) for each in told] == sorted(KINDS.index(each.kind) for each in told)
+
+
+@pytest.mark.parametrize("expected", ["acked_lost() == 0", "acked_lost() == 1"])
+def test_an_expectation_that_failed_is_named_by_its_text(expected: str) -> None:
+    playbook = loads(
+        path_of("leader-crash").read_text().split("\nexpect:")[0] + f"\nexpect:\n  - {expected}\n", "x.yaml"
+    )
+    failed = [each.key for each in wrongs_of(start_session(playbook).finish())]
+    assert failed == ([] if expected.endswith("0") else ["expectation:acked_lost() == 1"])
