@@ -1,13 +1,21 @@
-"""The grammar of conditions and the error a reader gets for text that does not follow it."""
+"""The grammar of conditions and the error a reader gets for text that does not follow it.
 
+``python -m playbooks.reading.grammar`` writes the parser's tables anew.
+"""
+
+import pickle
 from functools import cache
+from pathlib import Path
 from typing import Final
 
+import lark
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
 
 from playbooks.problems import shown
 from playbooks.reading.types import ConditionError
+
+TABLES: Final = Path(__file__).with_name("conditions.tables")
 
 MAX_LENGTH: Final = 2_000
 """Characters of one condition."""
@@ -73,7 +81,29 @@ _HINTS: Final = {
 
 @cache
 def _parser() -> Lark:
+    return read_parser(TABLES) or build_parser()
+
+
+def build_parser() -> Lark:
+    """The parser, made out of the grammar: a tenth of a session's start."""
     return Lark(GRAMMAR, parser="lalr", lexer="basic", maybe_placeholders=False, propagate_positions=True)
+
+
+def read_parser(tables: Path) -> Lark | None:
+    """The parser that :func:`write_parser` wrote; None if that was of another grammar or of another Lark."""
+    with tables.open("rb") as file:
+        return Lark.load(file) if pickle.load(file) == _made_of() else None
+
+
+def write_parser(tables: Path) -> None:
+    """Keep the parser in a file, behind what it was made of."""
+    with tables.open("wb") as file:
+        pickle.dump(_made_of(), file)
+        build_parser().save(file)
+
+
+def _made_of() -> tuple[str, str]:
+    return lark.__version__, GRAMMAR
 
 
 def parse_tree(text: str) -> Tree[Token] | Token:
@@ -111,3 +141,7 @@ def _unexpected_token(token: Token) -> ConditionError:
     if str(token) in KEYWORDS:
         return ConditionError(f"found {shown(token)}, a word of the language; as a name it needs quotes", column)
     return ConditionError(f"found {shown(token)}, which cannot stand here", column)
+
+
+if __name__ == "__main__":
+    write_parser(TABLES)
