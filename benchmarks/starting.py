@@ -4,6 +4,7 @@ Every process finds its bytecode compiled, as one of an installed program does. 
 """
 
 import asyncio
+import gc
 import os
 import resource
 import subprocess
@@ -82,8 +83,9 @@ def session() -> None:
 
 
 async def _shown(app) -> None:  # type: ignore[no-untyped-def]
-    async with app.run_test(size=SIZE) as pilot:
-        await pilot.pause()
+    async with app.run_test(size=SIZE):
+        while not gc.isenabled():  # until it is painted: from there on, garbage is looked for
+            await asyncio.sleep(0)
 
 
 def started(what: Callable[[], None], tries: int) -> Start:

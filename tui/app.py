@@ -170,14 +170,13 @@ class FloodmarkApp(App[None]):
         return frugal_driver(super().get_driver_class())
 
     def on_mount(self) -> None:
-        """Begin to move."""
+        """Get ready to move."""
         for note in self._notes:
             self.main.toast(note, "warning", seconds=NOTE_S)
         if self.bridge.clock.automatic:
             self.main.motion.on = animated(os.environ)
             if self._driver is not None and not self.is_headless:
                 self._title = Title(self._driver.write, os.environ)
-            self.run_worker(self._drive(), name="frames", exit_on_error=True)
             if self.guide is not None:
                 self.set_interval(LOOK_S, self.guide.look)
             loop = asyncio.get_running_loop()
@@ -187,7 +186,13 @@ class FloodmarkApp(App[None]):
 
     def on_ready(self) -> None:
         """The screen is laid out; its first picture comes next."""
-        self.call_after_refresh(painted)
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        """The first picture stands; what moves, moves from here."""
+        painted()
+        if self.bridge.clock.automatic:
+            self.run_worker(self._drive(), name="frames", exit_on_error=True)
 
     def frame(self) -> float | None:
         """One frame; seconds until the next, None while nothing moves."""

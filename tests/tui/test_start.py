@@ -8,9 +8,13 @@ from collections import Counter
 import pytest
 from textual.css import stylesheet
 
+from benchmarks.screen import session_of
 from tests.tui.driving import driving
 from tests.tui.test_launch import ROOT
 from tests.tui.test_welcome import welcomed
+from tui.app import FloodmarkApp
+from tui.bridge import SimBridge
+from tui.frameclock import WallClock
 from tui.starting import ReadingAhead, painted, starting
 from tui.theme import Look
 from tui.welcome import WelcomeApp
@@ -98,6 +102,17 @@ def test_no_garbage_is_looked_for_until_the_picture_stands():
     with starting():
         assert gc.get_freeze_count() == 0
     assert gc.isenabled()
+
+
+async def test_nothing_moves_before_the_first_picture_stands(monkeypatch):
+    """Frames on the way to it would be painted for nobody, and each of them puts it off."""
+    seen = []
+    app = FloodmarkApp(SimBridge(session_of(3, 6), WallClock()), playbook="load", seed=1)
+    monkeypatch.setattr("tui.app.painted", lambda: seen.append((app.frames, app.bridge.view.now_us)))
+    async with app.run_test(size=(120, 40)) as pilot:
+        while app.frames < 2:
+            await pilot.pause(0.02)
+        assert seen == [(0, 0)]
 
 
 def test_without_a_start_a_picture_freezes_nothing():
