@@ -46,15 +46,16 @@ def _is_behind(known: PartitionState | None, decided: PartitionState) -> bool:
     return (known.leader_epoch, known.partition_epoch) < (decided.leader_epoch, decided.partition_epoch)
 
 
-def beliefs(world: World, partition: str) -> tuple[BeliefView, ...]:
-    """What the caches of running brokers say of a partition where that is older than what is decided."""
-    decided = world.record(partition).state
-    found: list[BeliefView] = []
-    for broker in world.brokers:
-        state = world.known(broker).get(partition)
-        if _is_behind(state, decided) and world.is_up(broker):
-            found.append(_belief(broker, state))
-    return tuple(found)
+def outdated(world: World) -> dict[str, list[BeliefView]]:
+    """Partition → what the caches of running brokers say of it, where that is older than what is decided."""
+    found: dict[str, list[BeliefView]] = {}
+    for broker in filter(world.is_up, world.brokers):
+        known = world.known(broker)
+        for name, record in world.records.items():
+            state = known.get(name)
+            if state is not record.state and _is_behind(state, record.state):
+                found.setdefault(name, []).append(_belief(broker, state))
+    return found
 
 
 def _belief(broker: int, state: PartitionState | None) -> BeliefView:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def overview(cluster: "Cluster") -> ClusterView:
     """Everything now; active faults are added by who injects them."""
-    partitions = tuple(viewing.partition_view(cluster.world, cluster.checker, name) for name in cluster.world.records)
+    partitions = viewing.partition_views(cluster.world, cluster.checker)
     led = Counter(each.leader for each in partitions)
     stale = Counter(belief.broker for each in partitions for belief in each.beliefs)
     return ClusterView(

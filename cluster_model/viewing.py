@@ -7,6 +7,7 @@ from cluster_model.checker.checker import Checker
 from cluster_model.log.compare import Range, differing
 from cluster_model.replication.replica import Replica
 from cluster_model.views import (
+    BeliefView,
     LaneView,
     LedgerView,
     LogView,
@@ -19,8 +20,13 @@ from cluster_model.views import (
 from cluster_model.world import World
 
 
-def partition_view(world: World, checker: Checker, name: str) -> PartitionView:
-    """One partition as it is."""
+def partition_views(world: World, checker: Checker) -> tuple[PartitionView, ...]:
+    """Every partition as it is."""
+    outdated = beliefs.outdated(world)
+    return tuple(_partition_view(world, checker, name, tuple(outdated.get(name, ()))) for name in world.records)
+
+
+def _partition_view(world: World, checker: Checker, name: str, behind: tuple[BeliefView, ...]) -> PartitionView:
     record = world.record(name)
     shown = world.shown(name)
     replicas = tuple(
@@ -43,7 +49,7 @@ def partition_view(world: World, checker: Checker, name: str) -> PartitionView:
         removing=record.state.removing,
         elr=record.state.elr,
         recovering=record.state.recovering,
-        beliefs=beliefs.beliefs(world, name),
+        beliefs=behind,
         leaders=beliefs.leaders(world, name),
     )
 

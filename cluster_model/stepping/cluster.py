@@ -135,7 +135,7 @@ class ManualCluster:
 
     def view(self) -> ClusterView:
         """Everything now."""
-        partitions = tuple(viewing.partition_view(self.world, self.checker, name) for name in self.world.records)
+        partitions = viewing.partition_views(self.world, self.checker)
         brokers = tuple(
             BrokerView(
                 broker.id, broker.rack, "up" if self.is_up(broker.id) else "down", not self.is_up(broker.id),

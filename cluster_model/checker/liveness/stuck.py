@@ -88,8 +88,7 @@ def _waiting(sight: Sight, scene: Scene, *, lost: bool) -> Iterator[Stuck]:
     state, leader = scene.state, scene.leader
     if leader is None:
         return
-    gone = tuple(broker for broker in state.isr if not sight.world.is_up(broker))
-    if lost and gone:
+    if lost and (gone := tuple(broker for broker in state.isr if not sight.world.is_up(broker))):
         why = (
             f"acks=all waits in vain: broker {_listed(gone)} is down and in the ISR, and no controller can take it out"
         )
