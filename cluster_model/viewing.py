@@ -4,6 +4,7 @@ from itertools import pairwise
 
 from cluster_model import beliefs
 from cluster_model.checker.checker import Checker
+from cluster_model.controller.committed import PartitionRecord
 from cluster_model.log.compare import Range, differing
 from cluster_model.replication.replica import Replica
 from cluster_model.views import (
@@ -27,18 +28,16 @@ def partition_views(world: World, checker: Checker) -> tuple[PartitionView, ...]
 
 
 def _partition_view(world: World, checker: Checker, name: str, behind: tuple[BeliefView, ...]) -> PartitionView:
-    record = world.record(name)
-    shown = world.shown(name)
-    replicas = tuple(
-        _replica_view(world, name, broker, shown) for broker in record.assignment if broker in world.replicas[name]
-    )
+    record, there = world.record(name), world.replicas[name]
+    leader, shown, assignment = world.true_leader(name), world.shown(name), record.assignment
+    replicas = tuple(_replica_view(world, record, there[each], leader, shown) for each in assignment if each in there)
     return PartitionView(
         name=name,
         leader=record.leader,
         leader_epoch=record.leader_epoch,
         partition_epoch=record.partition_epoch,
         isr=record.isr,
-        assignment=record.assignment,
+        assignment=assignment,
         min_isr=world.effective_min_isr(name),
         hw=0 if shown is None else shown.hw,
         leo=0 if shown is None else shown.log.leo,
@@ -54,12 +53,13 @@ def _partition_view(world: World, checker: Checker, name: str, behind: tuple[Bel
     )
 
 
-def _replica_view(world: World, name: str, broker: int, shown: Replica | None) -> ReplicaView:
-    replica = world.replicas[name][broker]
+def _replica_view(
+    world: World, record: PartitionRecord, replica: Replica, leader: Replica | None, shown: Replica | None
+) -> ReplicaView:
     isr = () if replica.leadership is None else replica.leadership.isr
     return ReplicaView(
-        broker=broker,
-        status=status_of(world, name, broker),
+        broker=replica.broker,
+        status=_status(world, record, replica, leader),
         leo=replica.log.leo,
         hw=replica.hw,
         log_start=replica.log.log_start,
@@ -73,15 +73,17 @@ def _replica_view(world: World, name: str, broker: int, shown: Replica | None) -
 
 def status_of(world: World, name: str, broker: int) -> ReplicaStatus:
     """How a replica stands, the worst first."""
-    record = world.record(name)
-    replica = world.replicas[name][broker]
+    return _status(world, world.record(name), world.replicas[name][broker], world.true_leader(name))
+
+
+def _status(world: World, record: PartitionRecord, replica: Replica, leader: Replica | None) -> ReplicaStatus:
+    broker = replica.broker
     if not world.is_up(broker):
         return "down"
     if broker == record.leader:
         return "leader"
     if replica.following is not None and replica.following.truncating:
         return "truncating"
-    leader = world.true_leader(name)
     if leader is not None and differing(leader.log, replica.log):
         return "diverged"
     return "in_sync" if broker in record.isr else "lagging"
