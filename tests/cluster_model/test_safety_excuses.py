@@ -12,6 +12,7 @@ from cluster_model.profiles import PROFILE_VERSIONS, Profile, modes_of
 from cluster_model.replication.leadership import Leadership
 from tests.cluster_model.hands import Hands, P
 from tests.cluster_model.storms import SECOND, LossyStorm, spec_of, weather
+from tests.support.breadth import many
 
 A, B, C = 1, 2, 3
 
@@ -153,7 +154,7 @@ def test_lossy_storms_break_nothing_that_is_not_known(kafka: str, mode: str) -> 
 @pytest.mark.parametrize(("kafka", "mode"), LOSSY)
 def test_many_lossy_storms_break_nothing_that_is_not_known(kafka: str, mode: str) -> None:
     lost = 0
-    for seed in range(2, 12):
+    for seed in range(2, 2 + many(4, 10)):
         found = storm(kafka, mode, seed)
         assert found.cluster.checker.invariants.unexpected == {}, seed
         lost += found.missing.get(-1, 0)
