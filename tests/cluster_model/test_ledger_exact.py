@@ -161,7 +161,7 @@ def test_every_term_is_exact_after_every_event(kafka: str) -> None:
 @pytest.mark.parametrize("kafka", VERSIONS)
 def test_every_term_is_exact_after_every_event_of_many_schedules(kafka: str) -> None:
     most: dict[str, int] = {}
-    for seed in range(1, 1 + many(1, 3)):
+    for seed in range(many(2, 4)):
         for term, count in Schedule(kafka, seed).run(18).watch.most.items():
             most[term] = max(most.get(term, 0), count)
     assert all(most[term] for term in ("acked", "unknown", "missing", "acked_lost")), most
