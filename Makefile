@@ -7,13 +7,15 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 export SPARK_LOCAL_IP ?= 127.0.0.1
+# What is compiled to bytecode is kept: reading the sources of program and tests again costs every process seconds.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help setup demo test test-fast test-evening test-spark lint format bench compiled bench-compiled lock clean
 
 help:
 	@echo "make demo       two histories and a live crash, with their report (no set-up needed first)"
 	@echo "make test       lint, types, architecture and every test"
-	@echo "make test-fast  the everyday loop: no Spark, no terminal, no other processes"
+	@echo "make test-fast  the everyday loop: what takes no more than moments (not what tests/costly.txt lists), a minute or two"
 	@echo "make test-evening  as make test, with every seed, schedule and version of the wide sweeps"
 	@echo "make bench      speed of the kernel and of the whole model"
 	@echo "make compiled   the same model compiled to C, about twice as fast, in build/compiled (needs a C compiler)"

@@ -5,6 +5,8 @@ import gc
 import pytest
 from hypothesis import settings
 
+from tests.support.costs import Meter, costly, name_of
+
 # Property tests draw the same examples everywhere, and no machine is too slow for them.
 settings.register_profile("same-everywhere", deadline=None, derandomize=True, database=None)
 settings.load_profile("same-everywhere")
@@ -15,6 +17,20 @@ settings.register_profile("deep", deadline=None, max_examples=2_000)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-goldens", action="store_true", help="write golden files as the program is now")
+    parser.addoption("--measure", action="store_true", help="note in tests/costly.txt what takes long")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--measure"):
+        config.pluginmanager.register(Meter())
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes long is for `make test`, not for the everyday loop."""
+    known = costly()
+    for item in items:
+        if name_of(item.nodeid) in known:
+            item.add_marker(pytest.mark.thorough)
 
 
 def pytest_collection_finish() -> None:

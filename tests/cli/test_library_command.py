@@ -10,16 +10,23 @@ import pytest
 
 from cluster_model.profiles import PROFILE_VERSIONS
 from playbooks.bundled import FRAGMENTS, fragment_names, names, path_of
-from playbooks.loader import load, loads
+from playbooks.loader import loads
 from playbooks.plot import timeline
 from playbooks.themes import TAGS, THEMES, heading, theme_of
 from tests.cli.running import Typed
 from tests.support.breadth import some
+from tests.support.library import playbook_of
 from tests.support.playbooks import CRASH, MANUAL
+from tui.cli import library
 
 Type = Callable[..., Typed]
 WIDTH = 80
-ALL = {name: load(path_of(name)) for name in names()}
+
+
+@pytest.fixture(autouse=True)
+def each_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library is the same for every command here."""
+    monkeypatch.setattr(library, "load", lambda path: playbook_of(path.stem))
 
 
 def listed(out: str) -> list[str]:
@@ -34,13 +41,13 @@ def test_every_bundled_playbook_is_listed_once_under_its_theme(typed: Type) -> N
     places = [out.index(f"{heading(theme)} (--tag {theme})") for theme in THEMES]
     assert places == sorted(places)
     for theme, start, end in zip(THEMES, places, [*places[1:], len(out)], strict=True):
-        wanted = [name for name in names() if theme_of(ALL[name].tags) == theme]
+        wanted = [name for name in names() if theme_of(playbook_of(name).tags) == theme]
         assert listed(out[start:end]) == wanted
 
 
 @pytest.mark.parametrize("tag", some([*THEMES, "loss", "elr"], 3))
 def test_a_tag_chooses(typed: Type, tag: str) -> None:
-    wanted = [name for name in names() if tag in ALL[name].tags]
+    wanted = [name for name in names() if tag in playbook_of(name).tags]
     assert wanted
     assert sorted(listed(typed("library", "--tag", tag).out)) == wanted
     assert [each["name"] for each in json.loads(typed("library", "--tag", tag, "--json").out)] == wanted
@@ -48,16 +55,16 @@ def test_a_tag_chooses(typed: Type, tag: str) -> None:
 
 @pytest.mark.parametrize("kafka", ["0.8.2", "2.1", "4.1"])
 def test_a_version_chooses_together_with_a_tag(typed: Type, kafka: str) -> None:
-    wanted = [name for name in names() if kafka in ALL[name].profiles]
+    wanted = [name for name in names() if kafka in playbook_of(name).profiles]
     assert 0 < len(wanted) < len(names())
     assert sorted(listed(typed("library", "--kafka", kafka).out)) == wanted
     both = typed("library", "--kafka", kafka, "--tag", "loss").out
-    assert sorted(listed(both)) == [name for name in wanted if "loss" in ALL[name].tags]
+    assert sorted(listed(both)) == [name for name in wanted if "loss" in playbook_of(name).tags]
 
 
 def test_what_nothing_fits_is_an_empty_list(typed: Type) -> None:
     done = typed("library", "--tag", "elr", "--kafka", "0.9")
-    fitting = [name for name in names() if "elr" in ALL[name].tags and "0.9" in ALL[name].profiles]
+    fitting = [name for name in names() if "elr" in playbook_of(name).tags and "0.9" in playbook_of(name).profiles]
     assert sorted(listed(done.out)) == fitting
     none = typed("library", "--tag", "kraft", "--kafka", "0.8.2")
     assert (none.code, none.out) == (0, "")
@@ -95,7 +102,7 @@ def test_what_is_wrong_is_told_and_nothing_is_printed(typed: Type, words: list[s
 
 @pytest.mark.parametrize("name", names())
 def test_all_about_one_is_told_within_80_columns(typed: Type, name: str) -> None:
-    playbook = ALL[name]
+    playbook = playbook_of(name)
     out = typed("library", name).out
     flat = " ".join(out.split())
     assert [line for line in out.splitlines() if len(line) > WIDTH and "/" not in line] == []
@@ -114,7 +121,7 @@ def test_the_list_fits_80_columns(typed: Type) -> None:
 
 def test_the_document_of_one_is_complete(typed: Type) -> None:
     document: dict[str, Any] = json.loads(typed("library", "power-cut-elr", "--json").out)
-    playbook = ALL["power-cut-elr"]
+    playbook = playbook_of("power-cut-elr")
     assert document["theme"] == "durability"
     assert document["source"] == list(playbook.origins)
     assert document["profiles"] == list(playbook.profiles)

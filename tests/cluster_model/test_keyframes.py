@@ -13,6 +13,7 @@ from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec,
 from faults.action import Action
 from faults.board import FaultBoard
 from faults.fault import FaultError
+from tests.support.breadth import many
 
 pytestmark = pytest.mark.thorough
 
@@ -119,7 +120,7 @@ class Run:
         return (cluster.digest(), cluster.view(), logs, self.board.active(), cluster.drain())
 
 
-@settings(max_examples=max(20, settings.default.max_examples // 5))
+@settings(max_examples=many(8, max(20, settings.default.max_examples // 5)))
 @given(kafka=KAFKA, seed=st.integers(0, 99), schedule=SCHEDULES, early=st.integers(0, 999), late=st.integers(0, 999))
 def test_from_any_event_on_a_run_goes_on_as_it_did(
     kafka: tuple[str, str | None], seed: int, schedule: list[tuple[int, Action]], early: int, late: int

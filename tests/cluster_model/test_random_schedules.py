@@ -4,11 +4,12 @@ import pytest
 
 from cluster_model.kernel.streams import Stream
 from tests.cluster_model.hands import Hands, P
+from tests.support.breadth import many
 
 pytestmark = pytest.mark.thorough
 
-SCHEDULES = 4_000
-PARTED_BY_KIP_101 = 2_316
+SCHEDULES = many(1_000, 4_000)
+PARTED_BY_KIP_101 = many(552, 2_316)
 """Of that many; exact, because a schedule's draws come from its number alone."""
 STEPS = 30
 

@@ -12,6 +12,7 @@ from cluster_model.profiles import PROFILE_VERSIONS, Profile, modes_of
 from cluster_model.replication.leadership import Leadership
 from tests.cluster_model.hands import Hands, P
 from tests.cluster_model.storms import SECOND, LossyStorm, spec_of, weather
+from tests.support.breadth import many
 
 A, B, C = 1, 2, 3
 
@@ -132,8 +133,8 @@ def test_what_a_version_promises_all_later_ones_do(version: str) -> None:
 
 
 LOSSY = [("3.9", "kraft"), ("4.1", "kraft"), ("3.9", "zookeeper"), ("2.1", "zookeeper"), ("0.10.2", "zookeeper")]
-SELDOM = (("2.1", "zookeeper"), ("3.9", "kraft"))
-"""Where ten storms need not lose anything that was acknowledged by all."""
+OFTEN = [("0.10.2", "zookeeper"), ("3.9", "zookeeper"), ("4.1", "kraft")][: many(1, 3)]
+"""Where so many storms lose something that was acknowledged by all; of the others it takes ten."""
 
 
 def storm(kafka: str, mode: str, seed: int) -> LossyStorm:
@@ -153,8 +154,8 @@ def test_lossy_storms_break_nothing_that_is_not_known(kafka: str, mode: str) -> 
 @pytest.mark.parametrize(("kafka", "mode"), LOSSY)
 def test_many_lossy_storms_break_nothing_that_is_not_known(kafka: str, mode: str) -> None:
     lost = 0
-    for seed in range(2, 12):
+    for seed in range(2, 2 + many(4, 10)):
         found = storm(kafka, mode, seed)
         assert found.cluster.checker.invariants.unexpected == {}, seed
         lost += found.missing.get(-1, 0)
-    assert lost or (kafka, mode) in SELDOM
+    assert lost or (kafka, mode) not in OFTEN

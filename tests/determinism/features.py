@@ -12,7 +12,7 @@ from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, Interceptor, 
 
 SECOND = 1_000_000
 END = 50 * SECOND
-STEPS = {"whole": END, "slice": 8_000, "hour": 3_600 * SECOND}
+STEPS = {"whole": END, "slice": 8_000}
 
 RACK_AWARE = {"replica.selector.class": "RackAwareReplicaSelector"}
 

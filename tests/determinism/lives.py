@@ -9,7 +9,7 @@ from cluster_model.spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, 
 
 SECOND = 1_000_000
 END = 50 * SECOND
-STEPS = {"whole": END, "slice": 8_000, "hour": 3_600 * SECOND}
+STEPS = {"whole": END, "slice": 8_000}
 
 LIVES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "dynamic": ("3.9", {}, {}),

@@ -11,9 +11,17 @@ import pytest
 
 from tests.determinism.bare import SLICES, VERSIONS
 from tests.determinism.elsewhere import elsewhere
+from tests.support.breadth import EVENING
 
 OTHERS = ("3.11", "3.12", "3.13", "3.14")
 """Release lines that are looked for."""
+WAYS = [
+    (line, flags)
+    for number, line in enumerate(OTHERS)
+    for flags in ((), ("-O",))
+    if EVENING or number % 2 != len(flags)
+]
+"""Each line with and without ``-O`` for an evening; else the one or the other, in turn."""
 OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
@@ -55,8 +63,7 @@ def test_the_run_is_worth_comparing() -> None:
         assert int(acked) > int(lost) > 0
 
 
-@pytest.mark.parametrize("line", OTHERS)
-@pytest.mark.parametrize("flags", [(), ("-O",)], ids=["plain", "optimised"])
+@pytest.mark.parametrize(("line", "flags"), WAYS)
 def test_another_python_agrees(line: str, flags: tuple[str, ...]) -> None:
     python = Path(sys.executable) if line == OWN else interpreter(line)
     if python is None:

@@ -1,21 +1,30 @@
 """Transactions come out the same in every process, under every hash seed, in all slices, after every rewind."""
 
+from functools import cache
+
 import pytest
 
 from cluster_model.events import TransactionAborted, TransactionCommitted
 from cluster_model.keyframes import pack, unpack
 from tests.determinism.elsewhere import elsewhere
 from tests.determinism.transactions import END, FEATURES, SECOND, STEPS, build, digest
+from tests.support.breadth import some
 
 
-@pytest.mark.parametrize(("slices", "hash_seed"), [("whole", "0"), ("slice", "1"), ("hour", "4242")])
+@cache
+def here(name: str) -> str:
+    """Once, at one go."""
+    return digest(name, STEPS["whole"])
+
+
+@pytest.mark.parametrize(("slices", "hash_seed"), some([("slice", "1"), ("whole", "4242")], 1))
 @pytest.mark.parametrize("name", FEATURES)
 def test_a_digest_is_the_same_everywhere(name: str, slices: str, hash_seed: str) -> None:
-    assert elsewhere("transactions", slices, hash_seed=hash_seed)[name] == digest(name, STEPS["whole"])
+    assert elsewhere("transactions", slices, hash_seed=hash_seed)[name] == here(name)
 
 
 def test_each_generation_is_one_of_its_own() -> None:
-    assert len({digest(name, END) for name in FEATURES}) == len(FEATURES)
+    assert len({here(name) for name in FEATURES}) == len(FEATURES)
 
 
 @pytest.mark.parametrize("name", FEATURES)
@@ -30,7 +39,7 @@ def test_from_any_moment_on_a_run_goes_on_as_it_did(name: str) -> None:
     ends = [event for event in cluster.drain() if isinstance(event, TransactionCommitted | TransactionAborted)]
     assert len(ends) > 20
     twin = cluster.twin()
-    for packed in (*kept[::3], kept[1]):
+    for packed in some([*kept[:2], *kept[3::3]], 2):
         twin.load(unpack(packed)[0])
         twin.run(END)
         assert (twin.digest(), twin.view(), [twin.query.undone(), twin.query.leaked()]) == expected

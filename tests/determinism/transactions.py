@@ -8,7 +8,7 @@ from cluster_model.spec import TransactionPlan
 from tests.cluster_model.transacting import MS, SECOND, producer, spec
 
 END = 30 * SECOND
-STEPS = {"whole": END, "slice": 8_000, "hour": 3_600 * SECOND}
+STEPS = {"whole": END, "slice": 8_000}
 FEATURES = ("0.11", "2.6", "3.5", "3.9", "4.1")
 
 

@@ -371,7 +371,7 @@ def test_who_reads_processes_and_writes_does_it_again(commit: str, then: str) ->
     audit = GroupSpec("audit", ("bills",), config={"isolation.level": "read_committed"}, coordinated=False)
     cluster, board = started(group={"to": "bills", "commit": commit}, more=(audit,))
     inject(board, "failing_handler", ALL, percent=PERCENT, then=then, pause=50 * MS)
-    cluster.run(30 * SECOND)
+    cluster.run(16 * SECOND)
     skipped = len(failed(cluster.drain()))
     settle(cluster, board, 20)
     skipped += len(failed(cluster.drain()))

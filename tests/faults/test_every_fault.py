@@ -18,7 +18,7 @@ def _turned(targets: tuple[str, ...], by: int) -> tuple[str, ...]:
 
 CASES = [
     pytest.param(plane, fault, id=f"{plane}-{fault.name}", marks=() if plane == "kraft" else pytest.mark.thorough)
-    for plane, usual in (("kraft", 1_000), ("zookeeper", 40), ("old", 20))
+    for plane, usual in (("kraft", 1_000), ("zookeeper", 16), ("old", 8))
     for fault in some([each for each in CATALOGUE.values() if fits_plane(each, plane)], usual)
 ]
 ELSEWHERE = [

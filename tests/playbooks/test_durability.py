@@ -20,6 +20,7 @@ from playbooks.reading_sessions import SessionError, read_session
 from playbooks.recorder import SYNC_SECONDS, Recorder, RecordingError
 from playbooks.session import Session
 from spark_report.recorded import look_at
+from tests.support.breadth import many
 from tests.support.playbooks import timed
 
 ROOT = Path(__file__).parents[2]
@@ -179,7 +180,7 @@ def test_kill_9_at_any_moment_leaves_what_was_flushed(tmp_path: Path) -> None:
     """
     draw = random.Random(4)
     states = []
-    for number in range(40):
+    for number in range(many(15, 40)):
         parent = tmp_path / str(number)
         process = subprocess.Popen(
             [sys.executable, "-c", textwrap.dedent(program), str(parent)], cwd=ROOT, stdout=subprocess.PIPE, text=True

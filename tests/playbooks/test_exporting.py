@@ -26,6 +26,7 @@ from playbooks.recovering import recover
 from playbooks.result import Result
 from playbooks.running import start_session
 from playbooks.session import Session
+from tests.support.breadth import many
 from tests.support.playbooks import CRASH, MANUAL, timed
 
 SECOND = 1_000_000
@@ -497,7 +498,7 @@ def test_whatever_an_operator_does_can_be_done_again(
 
 
 @pytest.mark.thorough
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=many(20, 60), deadline=None)
 @given(moves=MOVES, seed=st.integers(0, 1_000))
 def test_whatever_is_done_in_the_sandbox_can_be_done_again(
     moves: list[Any], seed: int, tmp_path_factory: pytest.TempPathFactory

@@ -34,7 +34,7 @@ def test_what_a_bounce_costs_goes_by_the_kind_of_member(name: str, rebalances: i
 
 
 @pytest.mark.parametrize("kafka", some(["2.5", "4.1"], 1))
-@pytest.mark.parametrize("name", BOUNCES[1:])
+@pytest.mark.parametrize("name", some(BOUNCES[1:], 1))
 def test_bounces_are_the_same_in_other_versions(name: str, kafka: str) -> None:
     mode = "kraft" if kafka == "4.1" else "zookeeper"
     Incident(name, 102, **{"cluster.kafka": kafka, "cluster.mode": mode}).finish()
@@ -89,7 +89,7 @@ def test_with_commits_after_processing_only_what_was_in_hand_is_read_again() -> 
     assert incident.query.passed_over("billing") == 0
 
 
-@pytest.mark.parametrize(("seed", "kafka"), [(101, "3.9"), (102, "1.1")])
+@pytest.mark.parametrize(("seed", "kafka"), some([(101, "3.9"), (102, "1.1")], 1))
 def test_records_that_other_threads_had_die_with_the_process_though_they_are_committed(seed: int, kafka: str) -> None:
     mode = "kraft" if kafka == "3.9" else "zookeeper"
     incident = Incident("consumer-crash-handed-off", seed, **{"cluster.kafka": kafka, "cluster.mode": mode})

@@ -1,4 +1,5 @@
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from cluster_model.checker.chain_check import audit
 from cluster_model.profiles import PROFILE_VERSIONS, modes_of
 from playbooks import bundled
 from playbooks.library_page import page
-from playbooks.loader import load, loads
+from playbooks.loader import loads
 from playbooks.model import Playbook
 from playbooks.recorder import Recorder
 from playbooks.result import Result
@@ -17,6 +18,7 @@ from playbooks.settings import apply_settings
 from playbooks.themes import TAGS, THEMES
 from tests.support.adding_up import adds_up
 from tests.support.breadth import many
+from tests.support.library import playbook_of
 
 PAIRS = ("hw-two-rounds", "kip-101-scenario-1", "kip-101-scenario-2")
 TRACES = (
@@ -29,12 +31,18 @@ TRACES = (
 
 
 def run(name: str, seed: int | None = None) -> Result:
-    return start_session(load(bundled.path_of(name)), seed=seed).finish()
+    return start_session(playbook_of(name), seed=seed).finish()
+
+
+@cache
+def printed() -> str:
+    """The page, made once."""
+    return page()
 
 
 @pytest.fixture(params=bundled.names())
 def playbook(request: pytest.FixtureRequest) -> Playbook:
-    return load(bundled.path_of(request.param))
+    return playbook_of(request.param)
 
 
 def test_what_is_bundled() -> None:
@@ -88,18 +96,18 @@ def test_the_traces_are_those_that_are_stepped_by_hand(playbook: Playbook) -> No
 
 
 def test_every_word_of_the_vocabulary_is_used() -> None:
-    used = {tag for name in bundled.names() for tag in load(bundled.path_of(name)).tags}
+    used = {tag for name in bundled.names() for tag in playbook_of(name).tags}
     assert {*THEMES, *TAGS} == used
 
 
 def test_the_page_is_what_the_files_say() -> None:
     """Write it anew: ``python -m playbooks.library_page > docs/library.md``."""
-    assert (Path(__file__).parents[2] / "docs" / "library.md").read_text(encoding="utf-8") == page()
+    assert (Path(__file__).parents[2] / "docs" / "library.md").read_text(encoding="utf-8") == printed()
 
 
 def test_the_page_has_every_playbook_once() -> None:
-    assert sorted(re.findall(r"^### (.+)$", page(), re.MULTILINE)) == list(bundled.names())
-    rows = re.findall(r"^\| \[([^]]+)\]\(#([^)]+)\)", page(), re.MULTILINE)
+    assert sorted(re.findall(r"^### (.+)$", printed(), re.MULTILINE)) == list(bundled.names())
+    rows = re.findall(r"^\| \[([^]]+)\]\(#([^)]+)\)", printed(), re.MULTILINE)
     assert sorted(name for name, _anchor in rows) == list(bundled.names())
     assert [(name, anchor) for name, anchor in rows if anchor != name.replace(".", "")] == []
 
@@ -137,7 +145,7 @@ def test_what_acks_decides_does_not_hang_on_the_seed(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(many(1, 3)))
 def test_a_follower_that_is_cut_off_stalls_acks_all_for_its_lag_time_only(seed: int) -> None:
-    session = start_session(load(bundled.path_of("follower-partitioned")), seed=seed)
+    session = start_session(playbook_of("follower-partitioned"), seed=seed)
     cluster = session.cluster
     acked = []
     for second in (5, 14, 25, 44):
@@ -154,7 +162,7 @@ def test_a_follower_that_is_cut_off_stalls_acks_all_for_its_lag_time_only(seed: 
 
 @pytest.mark.parametrize("name", ["kip-101-scenario-1-0.10.2", "hw-two-rounds-3.9"])
 def test_a_table_that_is_wrong_by_one_fails(name: str) -> None:
-    playbook = load(bundled.path_of(name))
+    playbook = playbook_of(name)
     spoiled = playbook.source.replace("{leo: 2, hw: 1,", "{leo: 2, hw: 2,", 1).replace(
         "leo: 1, hw: 1}", "leo: 1, hw: 0}", 1
     )
