@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -12,6 +12,8 @@ from textual.style import Style
 from textual.widgets import Input, Static
 
 from tui import glyphs
+from tui.scopes import bindings_of
+from tui.screens.reachable import Reachable
 from tui.theme import Look
 from tui.viewmodel.bookmarks import Bookmark
 from tui.viewmodel.instant import InstantError, instant_us
@@ -22,14 +24,11 @@ MOST: Final = 8
 """Bookmarks shown at once."""
 
 
-class GotoScreen(ModalScreen[int | Bookmark | None]):
+class GotoScreen(ModalScreen[int | Bookmark | None], Reachable):
     """Returns a time of the session in microseconds, a bookmark that was chosen, None when it is left."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,ctrl+g", "leave", "close"),
-        Binding("up", "choose(-1)", "the bookmark above", show=False, priority=True),
-        Binding("down", "choose(1)", "the bookmark below", show=False, priority=True),
-    ]
+    SCOPE = "to_time"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("to_time")
 
     def __init__(
         self, look: Look, first_us: int, present_us: Callable[[], int], marks: Sequence[Bookmark] = ()
@@ -91,7 +90,11 @@ class GotoScreen(ModalScreen[int | Bookmark | None]):
         for at, mark in enumerate(self._marks[start : start + MOST], start):
             here = at == self.chosen
             lines.append(self._styled(f"{glyphs.MARKER if here else ' '} {mark.words}", "strong" if here else "text"))
-        heading = [self._styled("bookmarks: ↑ ↓ mark one, enter goes there", "quiet")] if lines else []
+        heading = (
+            [self._styled(self.keyed("bookmarks: {to_time_up} {to_time_down} mark one, enter goes there"), "quiet")]
+            if lines
+            else []
+        )
         self._list.update(Content("\n").join([*heading, *lines]))
 
     def _tell(self, text: str, role: str) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -15,6 +15,8 @@ from textual.widgets import Static
 from tui.bridge import SimBridge
 from tui.framerate import frame_s
 from tui.glyphs import choose
+from tui.scopes import bindings_of
+from tui.screens.reachable import Reachable
 from tui.settings.reading import read_settings
 from tui.settings.schema import OPTIONS, Settings
 from tui.settings.writing import WritingError, write
@@ -26,17 +28,11 @@ if TYPE_CHECKING:
     from tui.app import FloodmarkApp
 
 
-class SettingsScreen(ModalScreen[None]):
+class SettingsScreen(ModalScreen[None], Reachable):
     """One setting is marked; the session goes on behind it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,S,q", "app.pop_screen", "close"),
-        Binding("up,k", "mark(-1)", "the one above", show=False),
-        Binding("down,j", "mark(1)", "the one below", show=False),
-        Binding("left,h", "change(-1)", "the value before", show=False),
-        Binding("right,l", "change(1)", "the next value", show=False),
-        Binding("w", "write", "write the file", show=False),
-    ]
+    SCOPE = "setting"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("setting")
 
     def __init__(self, look: Look, bridge: SimBridge) -> None:
         super().__init__()
@@ -73,10 +69,8 @@ class SettingsScreen(ModalScreen[None]):
         """Show the page."""
         if not self._page.is_attached:
             return
-        app = self._floodmark
-        changed = [f"{key.id} {key.shown}" for key in app.main.keys if key.id in app.settings.keys]
         rows = settings_page.lines(
-            self.chosen, self.marked, self._found, changed, self._said, max(20, self._page.size.width)
+            self.chosen, self.marked, self._found, self.keys_in_force, self._said, max(20, self._page.size.width)
         )
         self._page.update(Content("\n").join([self._line(row) for row in rows]))
 

@@ -14,7 +14,7 @@ from tui.viewmodel.rails import Rail
 from tui.viewmodel.stops import Shown
 from tui.viewmodel.tape import Tape
 from tui.viewmodel.time_window import Window, fit
-from tui.viewmodel.timeline import LABEL, TIME, Drawer, TimeRow
+from tui.viewmodel.timeline import LABEL, NONE, TIME, Drawer, TimeRow
 from tui.widgets.linegrid import RIGHT, LineGrid
 
 
@@ -168,6 +168,6 @@ class TimeStrip(TimeLanes):
         reach_us = max(present_us, *(each.branch.come_us for each in branches), 0)
         self.window = Window(fit(reach_us, self.columns), 0, self.columns)
         shown = Shown(self.window, now_us, present_us, self.LANES)
-        drawn = self._drawer.rows(tape, shown, self.LANES, 1, keys=False)
+        drawn = self._drawer.rows(tape, shown, self.LANES, 1, keys=NONE)
         room = max(0, self.size.height - len(drawn))
         self.show((*drawn, *(rails.rows(rails.window(branches, room), shown) if room else ())))
