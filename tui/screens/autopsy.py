@@ -23,6 +23,7 @@ from tui.screens.mode import WHEEL
 from tui.screens.reachable import Reachable
 from tui.theme import Look
 from tui.viewmodel import autopsy_page, remedies
+from tui.viewmodel.jump import Place
 from tui.widgets.panes import Pane, SidePane
 
 FRAMES: Final = "{autopsy_left} {autopsy_right} frame"
@@ -125,6 +126,30 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
         words = self.keyed(KEYS_WORDS)
         words = words if width > len(words) + 4 else self.keyed(SHORT_WORDS)
         self._pane.caption(autopsy_page.title(self.case), words)
+
+    def spots(self) -> list[Place]:
+        """The frames and the changes that are in sight."""
+        left, top = self._grid.region.offset
+        width, height = self._grid.size
+        found = [
+            Place(left + x, top + y, "frame", str(number - 1))
+            for y, row in enumerate(self._grid.rows)
+            for x, number in autopsy_page.frames_on(row)
+        ]
+        for at, choice in enumerate(self.choices):
+            rows = autopsy_page.build(self.case, self.at, width - 2, self._saved, choice.line)
+            y = autopsy_page.place_of_mark(rows) - self._first
+            if 0 <= y < height:
+                found.append(Place(left, top + y, "change", str(at)))
+        return found
+
+    def go_to_spot(self, place: Place) -> None:
+        """Look at that frame, or mark that change."""
+        if place.kind == "frame":
+            self.at = int(place.key)
+        else:
+            self.marked = int(place.key)
+        self.present()
 
     def action_frame(self, frames: int) -> None:
         """Another frame."""

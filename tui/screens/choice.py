@@ -12,6 +12,7 @@ from textual.widgets import Static
 from tui.screens.live import LiveScreen
 from tui.screens.reachable import Reachable
 from tui.theme import Look, Over
+from tui.viewmodel.jump import Place
 
 Piece = tuple[str, str]
 
@@ -72,6 +73,18 @@ class ChoiceScreen(LiveScreen, Reachable):
             self.present()
             if event.chain == 2:
                 self.action_take()
+
+    def spots(self) -> list[Place]:
+        """The lines of the list that are in sight."""
+        first = self._page.region.y + (2 if self.head(self._width) else 1)
+        seen = self._scroll.region
+        lines = range(len(self.lines(self._width)))
+        return [Place(seen.x, first + at, "line", str(at)) for at in lines if seen.y <= first + at < seen.bottom]
+
+    def go_to_spot(self, place: Place) -> None:
+        """Choose that line."""
+        self.chosen = int(place.key)
+        self.present()
 
     def action_leave(self) -> None:
         """Back to the screen below."""

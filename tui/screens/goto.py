@@ -17,6 +17,7 @@ from tui.screens.reachable import Reachable
 from tui.theme import Look
 from tui.viewmodel.bookmarks import Bookmark
 from tui.viewmodel.instant import InstantError, instant_us
+from tui.viewmodel.jump import Place
 from tui.viewmodel.words import clock
 
 TITLE: Final = "Go to"
@@ -83,9 +84,25 @@ class GotoScreen(ModalScreen[int | Bookmark | None], Reachable):
         """Stay where we are."""
         self.dismiss(None)
 
+    def spots(self) -> list[Place]:
+        """The bookmarks in sight."""
+        left, top = self._list.region.offset
+        shown = range(self._start, min(self._start + MOST, len(self._marks)))
+        return [Place(left, top + 1 + at - self._start, "bookmark", str(at)) for at in shown]
+
+    def go_to_spot(self, place: Place) -> None:
+        """Mark that one."""
+        self.chosen = int(place.key)
+        self._show()
+
+    @property
+    def _start(self) -> int:
+        """The first bookmark that is shown."""
+        return max(0, min(self.chosen - MOST // 2, len(self._marks) - MOST))
+
     def _show(self) -> None:
         """The bookmarks around the marked one."""
-        start = max(0, min(self.chosen - MOST // 2, len(self._marks) - MOST))
+        start = self._start
         lines = []
         for at, mark in enumerate(self._marks[start : start + MOST], start):
             here = at == self.chosen

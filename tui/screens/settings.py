@@ -22,6 +22,7 @@ from tui.settings.schema import OPTIONS, Settings
 from tui.settings.writing import WritingError, write
 from tui.theme import Look, ThemeName
 from tui.viewmodel import settings_page
+from tui.viewmodel.jump import Place
 from tui.viewmodel.settings_page import Piece
 
 if TYPE_CHECKING:
@@ -77,6 +78,16 @@ class SettingsScreen(ModalScreen[None], Reachable):
     def action_mark(self, step: int) -> None:
         """Another setting."""
         self.marked = (self.marked + step) % len(OPTIONS)
+        self.present()
+
+    def spots(self) -> list[Place]:
+        """The settings."""
+        left, top = self._page.region.offset
+        return [Place(left, top + at, "setting", str(at)) for at in range(len(OPTIONS))]
+
+    def go_to_spot(self, place: Place) -> None:
+        """Mark that one."""
+        self.marked = int(place.key)
         self.present()
 
     def action_change(self, step: int) -> None:
