@@ -23,6 +23,7 @@ from tui.framerate import FRAME_S
 from tui.frugal import frugal_driver
 from tui.glyphs import GlyphSet
 from tui.hinting import Hinting
+from tui.keeping import Kept
 from tui.keymap import key_of, program_bindings, word_of
 from tui.scopes import keymap_of
 from tui.screens.live import LiveScreen
@@ -119,6 +120,8 @@ class FloodmarkApp(App[None]):
         """Where sessions are recorded; None: where they usually are."""
         self.guide: Guide | None = None
         """Leads through the tour."""
+        self.kept: list[Kept] = []
+        """Settings that were changed and written down, the last one at the end."""
         self.frames = 0
         """Frames painted."""
         self.recorder = recorder

@@ -71,6 +71,7 @@ PAGES: Final = (
             Own("left", "left,h", "change(-1)", "the value before"),
             Own("right", "right,l", "change(1)", "the next value"),
             Own("write", "w", "write", "write the file"),
+            Own("undo", "u", "undo", "undo what was set last, in the file too"),
         ),
     ),
     Page(
@@ -99,6 +100,14 @@ PAGES: Final = (
             Own("up", "up", "app.focus_previous", "the field above"),
             Own("down", "down", "app.focus_next", "the field below"),
             Own("queue", "ctrl+n", "queue", "queue it while time stands still"),
+        ),
+    ),
+    Page(
+        "value", "In the form of a setting",
+        (
+            Own("out", "escape", _CLOSE, "back"),
+            Own("up", "up", "step(-1)", "the value before, where they can be counted"),
+            Own("down", "down", "step(1)", "the next value"),
         ),
     ),
     Page(
@@ -132,5 +141,5 @@ PAGES: Final = (
 
 BARE: Final = ("growing", "label", "words")
 """Names of those in which nothing else can be done."""
-TYPED: Final = ("word", "form", "to_time", "line", "question", "words")
+TYPED: Final = ("word", "form", "value", "to_time", "line", "question", "words")
 """Names of those in which something is typed."""

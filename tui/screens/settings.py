@@ -1,6 +1,5 @@
 """The settings, over the main screen: changed at once, and written into the user's file when that is asked for."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events
@@ -12,15 +11,14 @@ from textual.screen import ModalScreen
 from textual.style import Style
 from textual.widgets import Static
 
+from tui import keeping
 from tui.bridge import SimBridge
-from tui.framerate import frame_s
-from tui.glyphs import choose
 from tui.scopes import bindings_of
 from tui.screens.reachable import Reachable
 from tui.settings.reading import read_settings
 from tui.settings.schema import OPTIONS, Settings
 from tui.settings.writing import WritingError, write
-from tui.theme import Look, ThemeName
+from tui.theme import Look
 from tui.viewmodel import settings_page
 from tui.viewmodel.jump import Place
 from tui.viewmodel.settings_page import Piece
@@ -61,10 +59,7 @@ class SettingsScreen(ModalScreen[None], Reachable):
     @property
     def chosen(self) -> Settings:
         """What is in force now, whatever it was at the start."""
-        return replace(
-            self._floodmark.settings, theme=self._look.theme, speed=self._bridge.speed,
-            autopause=self._bridge.stops_at_loss,
-        )  # fmt: skip
+        return keeping.in_force(self._floodmark)
 
     def present(self) -> None:
         """Show the page."""
@@ -93,15 +88,15 @@ class SettingsScreen(ModalScreen[None], Reachable):
     def action_change(self, step: int) -> None:
         """Another value of it, at once."""
         wanted = settings_page.stepped(self.chosen, OPTIONS[self.marked].name, step)
-        self._bridge.set_speed(wanted.speed)
-        self._bridge.stops_at_loss = wanted.autopause
-        self._bridge.frame_s = frame_s(wanted.fps)
-        self._floodmark.settings = wanted
-        self._look = Look(
-            colour=self._look.colour, glyphs=choose(wanted.glyphs), theme=cast("ThemeName", wanted.theme)
-        )  # fmt: skip
-        self._floodmark.set_look(self._look)
+        keeping.apply(self._floodmark, wanted)
+        self._look = self._floodmark.look
         self._said = ("", "text")
+        self.present()
+
+    def action_undo(self) -> None:
+        """Set back what was set last by its name, here and in the file."""
+        self._said = (keeping.undo(self._floodmark), "calm")
+        self._look, self._found = self._floodmark.look, read_settings(self._found.path)
         self.present()
 
     def action_write(self) -> None:
