@@ -190,6 +190,8 @@ class FloodmarkApp(App[None]):
 
     def frame(self) -> float | None:
         """One frame; seconds until the next, None while nothing moves."""
+        if not self.bridge.rough:
+            self.main.scrubbing.forget()
         dragged = self.main.scrubbing.frame()
         done = self.bridge.frame()
         for text, good in self.bridge.fired:

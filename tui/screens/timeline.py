@@ -365,6 +365,10 @@ class TimelineScreen(Spanning):
         """The scrubber."""
         self._main.scrub(self.shown().window.instant(message.column, self.bridge.session.present_us))
 
+    def on_time_lanes_released(self) -> None:
+        """The drag is over."""
+        self._main.on_time_lanes_released()
+
     def on_time_lanes_turned(self, message: TimeLanes.Turned) -> None:
         """The wheel scrolls, and with ctrl it zooms about the column that it is turned at."""
         window = self.shown().window

@@ -58,6 +58,9 @@ class TimeLanes(LineGrid[TimeRow]):
             super().__init__()
             self.spot = spot
 
+    class Released(Message):
+        """A drag through time is over."""
+
     class Turned(Message):
         """The wheel at a column: up or down, as it is, or with ctrl held."""
 
@@ -125,6 +128,8 @@ class TimeLanes(LineGrid[TimeRow]):
     def on_mouse_up(self) -> None:
         """Let go; where it was dragged to stays."""
         if self._held is not None:
+            if self.scrubs(self._held.lane):
+                self.post_message(self.Released())
             self._held = None
             self.release_mouse()
 
