@@ -40,16 +40,18 @@ class ViewProvider(Offers):
         app = cast("FloodmarkApp", self.app)
         now = text_of(keeping.in_force(app).value(option.name))
 
+        allowed = option.allowed.replace('"', "")
+
         def check(text: str) -> str:
             value = value_of(option, text)
-            return "" if option.takes(value) else f"found {text or 'nothing'}, allowed is {option.allowed}"
+            return "" if option.takes(value) else f"found {text or 'nothing'}, allowed is {allowed}"
 
         async def use(text: str) -> str:
             self._keep(option, value_of(option, text))
             return ""
 
         choices = option.choices or (("true", "false") if isinstance(option.default, bool) else ())
-        asked = Asked(f"The screen's {option.name}", option.words, now, option.allowed, check, use, choices)
+        asked = Asked(f"The screen's {option.name}", option.words, now, allowed, check, use, choices)
         app.push_screen(ValueForm(app.look, asked))
 
 
