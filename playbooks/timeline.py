@@ -30,6 +30,8 @@ BUDGET: Final = 64 * 1024 * 1024
 """Bytes that all keyframes together may take."""
 NEAREST: Final = 2_500
 """Events between two keyframes at least: a tenth of a second to run again, also where a dozen brokers are busy."""
+CHEAP: Final = 500
+"""Events that can be run again for a picture that is gone with the next movement of a pointer."""
 BYTES_PER_EVENT: Final = 20
 """What a keyframe may cost for each event that need not be run again: large ones are taken further apart."""
 _FOREVER: Final = 1 << 62
@@ -251,6 +253,22 @@ class Timeline:
         return min(range(1, len(frames) - 1), key=gap_for_age)
 
     # -- the past ---------------------------------------------------------------------------------------------------
+
+    def near(self, at_us: int) -> int:
+        """The instant nearest to one that costs little to show.
+
+        That is itself where few events have to be run again for it, else a keyframe or the present.
+        """
+        at = bisect_right(self._frames, at_us, key=lambda frame: frame.at_us) - 1
+        if at < 0:
+            return at_us
+        before, cluster = self._frames[at], self.session.cluster
+        after = self._frames[at + 1 :][:1]
+        end_us, end = (after[0].at_us, after[0].executed) if after else (cluster.now_us, cluster.executed)
+        again = (end - before.executed) * (at_us - before.at_us) // max(1, end_us - before.at_us)
+        if again <= CHEAP or at_us >= end_us:
+            return at_us
+        return before.at_us if at_us - before.at_us <= end_us - at_us else end_us
 
     @_no_collection()
     def seek_time(self, at_us: int) -> Session:

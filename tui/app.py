@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import events
 from textual.app import App
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.command import Provider
 from textual.driver import Driver
 from textual.screen import Screen
@@ -23,7 +23,9 @@ from tui.framerate import FRAME_S
 from tui.frugal import frugal_driver
 from tui.glyphs import GlyphSet
 from tui.hinting import Hinting
-from tui.keymap import key_of, word_of
+from tui.keeping import Kept
+from tui.keymap import key_of, program_bindings, word_of
+from tui.scopes import keymap_of
 from tui.screens.live import LiveScreen
 from tui.screens.main import MainScreen
 from tui.screens.times import Wake
@@ -84,13 +86,7 @@ class FloodmarkApp(App[None]):
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING = "ctrl+p"
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_later(*each) for each in PROVIDERS}
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+p", "command_palette", "commands", id="palette", show=False, priority=True),
-        Binding("ctrl+q", "leave", "quit", id="quit", show=False, priority=True),
-        Binding("E", "export", "export", id="export", show=False),
-        Binding("ctrl+t", "tour", "the tour", id="tour", show=False),
-        Binding("ctrl+c", "hint", "how to quit", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = program_bindings()
 
     def __init__(
         self,
@@ -124,6 +120,8 @@ class FloodmarkApp(App[None]):
         """Where sessions are recorded; None: where they usually are."""
         self.guide: Guide | None = None
         """Leads through the tour."""
+        self.kept: list[Kept] = []
+        """Settings that were changed and written down, the last one at the end."""
         self.frames = 0
         """Frames painted."""
         self.recorder = recorder
@@ -138,7 +136,8 @@ class FloodmarkApp(App[None]):
         self.look = Look(colour=not self.no_color, glyphs=glyphs, theme=theme)
         self.settings = settings or Settings()
         keys = remapped(self.settings.keys)
-        self.set_keymap({name: ",".join(own) for name, own in self.settings.keys.items()})
+        if self.settings.keys:
+            self.set_keymap(keymap_of(keys))
         self.main = MainScreen(bridge, self.look, playbook=playbook, seed=seed, keys=keys)
         for each in textual_themes():
             self.register_theme(each)
@@ -196,6 +195,8 @@ class FloodmarkApp(App[None]):
 
     def frame(self) -> float | None:
         """One frame; seconds until the next, None while nothing moves."""
+        if not self.bridge.rough:
+            self.main.scrubbing.forget()
         dragged = self.main.scrubbing.frame()
         done = self.bridge.frame()
         for text, good in self.bridge.fired:

@@ -79,6 +79,8 @@ class SimBridge(Branching):
         """What came of what was queued, and whether it was done: for whoever tells it, and takes it out."""
         self.ran_out = False
         """Whether the last search for a notable event found none."""
+        self.rough = False
+        """Whether the instant that is shown is only near the one that was meant."""
         self.shows_internal = False
         """Whether Kafka's own topics stand among the others."""
         self._feed_then = Feed()
@@ -165,6 +167,7 @@ class SimBridge(Branching):
 
     def pause(self, paused: bool) -> None:
         """Stop or go on; stopping also ends a search."""
+        self.rough = False
         self.paused = paused
         self._seek_until_us = -1
         self._last = self.clock.now()
@@ -226,6 +229,12 @@ class SimBridge(Branching):
         self._listen()
         self.session.to_time(at_us)
         self._arrived()
+
+    def to_near(self, at_us: int) -> None:
+        """The same, on the way to another instant close by: what is shown is only about that one."""
+        self.to_time(at_us)
+        self.rough = True
+        self.look()
 
     def to_present(self) -> bool:
         """Show it as it is, paused; False when it is shown already."""

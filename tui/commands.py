@@ -7,8 +7,9 @@ from textual.command import Hit, Hits, Provider
 
 from cluster_model.checker.findings import Finding
 from faults.catalogue import CATALOGUE
-from tui.keymap import KEYS, Key
+from tui.keymap import Key
 from tui.palette.offers import main_of
+from tui.scopes import all_keys, keys_of, of_main
 from tui.screens.mode import ModeScreen
 from tui.screens.sheets import Sheets
 from tui.viewmodel.autopsy_page import headline
@@ -68,8 +69,10 @@ class KeyProvider(Provider):
                 yield Hit(score, matcher.highlight(key.words), run, help=f"key {key.shown}")
 
     def _keys(self) -> tuple[Key, ...]:
-        main = main_of(self.screen)
-        return KEYS if main is None else main.keys
+        """Of the main screen, and of the mode that is looked at."""
+        main, scope = main_of(self.screen), getattr(self.screen, "SCOPE", "")
+        keys = all_keys() if main is None else main.keys
+        return (*of_main(keys), *(keys_of(scope, keys) if scope else ()))
 
     def _press(self, key: Key) -> None:
         screen = self.screen

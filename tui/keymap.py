@@ -65,6 +65,7 @@ KEYS: Final = (
     Key("jump", "ctrl+o", "^o", "jump", "jump: letters over all there is to go to; esc: never mind", "look"),
     Key("yank", "y", "y", "yank", "copy what is under the cursor, else the chosen pane, as text", "look"),
     Key("internal", "i", "i", "internal", "show or hide Kafka's own topics", "look"),
+    Key("out", "escape", "esc", "out", "one step back", "look"),
     Key("log_back", "shift+left", "shift+←", "log(-10)", "log: ten offsets back", "look"),
     Key("log_on", "shift+right", "shift+→", "log(10)", "log: ten offsets on", "look"),
     Key("log_fork", "F", "F", "fork", "log: to where the replicas differ", "look"),
@@ -86,8 +87,11 @@ KEYS: Final = (
     Key("help", "question_mark", "?", "help", "this help", "program", "help"),
     Key("palette", "ctrl+p", "^p", "app.command_palette", "all commands by name", "program", "commands"),
     Key("quit", "ctrl+q", "^q", "app.leave", "quit: seal the session, name it and its report", "program", "quit"),
+    Key("copy_hint", "ctrl+c", "^c", "app.hint", "how to quit: that key copies in many terminals", "program"),
 )
 
+FIRST: Final = ("palette", "quit")
+"""Ids of keys that mean the same wherever one is."""
 GROUPS: Final = {"time": "Time", "act": "Act", "look": "Look", "mode": "Modes", "program": "Program"}
 
 
@@ -103,24 +107,32 @@ def word_of(name: str, keys: Sequence[Key] = KEYS) -> str:
 
 
 def with_keys(text: str, keys: Sequence[Key] = KEYS) -> str:
-    """``text`` with the key of an action where its id stands in braces."""
-    return text.format_map({key.id: key.shown for key in keys})
+    """``text`` with the key of an action, the first of them, where its id stands in braces."""
+    return text.format_map({key.id: key.shown.split()[0] for key in keys})
 
 
 def bindings() -> list[BindingType]:
     """The bindings of the main screen; the program's own belong to the app. Other keys are laid over them there."""
-    own = [
-        Binding(key.keys, key.action, key.words, id=key.id, show=False)
+    return [_binding(key) for key in KEYS if not key.action.startswith("app.")]
+
+
+def program_bindings() -> list[BindingType]:
+    """Those of the app; the palette and quitting come before whatever is looked at."""
+    return [
+        _binding(key, key.action.removeprefix("app."), first=key.id in FIRST)
         for key in KEYS
-        if not key.action.startswith("app.")
+        if key.action.startswith("app.")
     ]
-    return [*own, Binding("escape", "out", "one step back", show=False)]
 
 
-def manual() -> str:
-    """The key table of the manual, in Markdown."""
-    lines = ["| key | what it does |", "|---|---|"]
-    for group, title in GROUPS.items():
-        lines.append(f"| **{title}** | |")
-        lines += [f"| `{key.shown}` | {key.words} |" for key in KEYS if key.group == group]
-    return "\n".join(lines) + "\n"
+def _binding(key: Key, action: str = "", *, first: bool = False) -> Binding:
+    return Binding(key.keys, action or key.action, key.words, id=key.id, show=False, priority=first)
+
+
+def manual_rows(groups: Sequence[tuple[str, Sequence[Key]]]) -> str:
+    """A table of keys with a heading for each group, in Markdown; ids are what a file of settings calls them."""
+    lines = ["| key | what it does | id |", "|---|---|---|"]
+    for title, keys in groups:
+        lines.append(f"| **{title}** | | |")
+        lines += [f"| `{key.shown}` | {key.words} | `{key.id}` |" for key in keys]
+    return "\n".join(lines)

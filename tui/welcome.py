@@ -5,9 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from tui import glyphs
+from tui.keymap import with_keys
+from tui.scopes import bindings_of, scope_of
+from tui.settings.remapping import Wanted, remapped
 from tui.starting import ReadingAhead, painted
 from tui.stylesheet import ParsedOnce
 from tui.theme import Look, textual_name, textual_themes
@@ -19,9 +22,10 @@ from tui.wish import PLAYBOOK, WELCOME, Left, Wish
 if TYPE_CHECKING:
     from tui.program import Asked
 
-KEYS_WORDS: Final = f"↑ ↓ choose {glyphs.NOTHING} enter open {glyphs.NOTHING} t tour {glyphs.NOTHING} s sandbox"
-LEAVE_WORDS: Final = f"{KEYS_WORDS} {glyphs.NOTHING} q quit"
-BACK_WORDS: Final = f"↑ ↓ choose {glyphs.NOTHING} enter open {glyphs.NOTHING} esc back {glyphs.NOTHING} q quit"
+CHOOSE: Final = f"{{welcome_up}} {{welcome_down}} choose {glyphs.NOTHING} {{welcome_choose}} open {glyphs.NOTHING}"
+QUIT: Final = f"{glyphs.NOTHING} {{welcome_quit}} quit"
+LEAVE_WORDS: Final = f"{CHOOSE} {{welcome_tour}} tour {glyphs.NOTHING} {{welcome_sandbox}} sandbox {QUIT}"
+BACK_WORDS: Final = f"{CHOOSE} esc back {QUIT}"
 
 
 def welcome(_wish: Wish, asked: "Asked", _back: Wish | None) -> Left:
@@ -36,7 +40,7 @@ def welcome(_wish: Wish, asked: "Asked", _back: Wish | None) -> Left:
         return Left(BAD_INPUT)
     look = Look(colour="NO_COLOR" not in os.environ, glyphs=chosen.glyphs, theme=chosen.theme)
     ahead = ReadingAhead()
-    app = WelcomeApp(look, asked.parent, ahead)
+    app = WelcomeApp(look, asked.parent, ahead, chosen.settings.keys)
     wish = app.run()
     if wish is not None:
         ahead.wait()
@@ -49,21 +53,15 @@ class WelcomeApp(App[Wish]):
     CSS_PATH = "tui.tcss"
     TITLE = "floodmark"
     ENABLE_COMMAND_PALETTE = False
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "a line up", show=False),
-        Binding("down,j", "move(1)", "a line down", show=False),
-        Binding("pageup", "move(-10)", "ten lines up", show=False),
-        Binding("pagedown", "move(10)", "ten lines down", show=False),
-        Binding("enter", "choose", "open it", show=False),
-        Binding("t", "open('tour')", "the tour", show=False),
-        Binding("s", "open('sandbox')", "the sandbox", show=False),
-        Binding("escape", "leave", "back, or quit", show=False),
-        Binding("q,ctrl+q", "quit", "quit", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("welcome")
 
-    def __init__(self, look: Look, sessions: Path, ahead: ReadingAhead | None = None) -> None:
-        """``ahead`` begins to read what a choice needs once the page is there."""
+    def __init__(
+        self, look: Look, sessions: Path, ahead: ReadingAhead | None = None, keys: Wanted | None = None
+    ) -> None:
+        """``ahead`` begins to read what a choice needs once the page is there; ``keys`` are those of the user."""
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
+        self._keys = remapped(keys or {}, scope_of("welcome").keys)
+        self.set_keymap({key.id: key.keys for key in self._keys if keys})
         self._rows = Rows(look, "welcome")
         self._sessions = sessions
         self._ahead = ahead
@@ -114,10 +112,10 @@ class WelcomeApp(App[Wish]):
 
     def _body(self, room: int) -> tuple[tuple[Row, ...], str]:
         if self._paths is not None:
-            return self._session_rows(self._paths, max(1, room)), self._said or BACK_WORDS
+            return self._session_rows(self._paths, max(1, room)), self._said or with_keys(BACK_WORDS, self._keys)
         rows = gallery.rows(self._at)
         self._first = first_shown(self._first, gallery.CHOICES[self._at], len(rows), max(1, room))
-        return rows[self._first : self._first + max(1, room)], LEAVE_WORDS
+        return rows[self._first : self._first + max(1, room)], with_keys(LEAVE_WORDS, self._keys)
 
     def _session_rows(self, paths: list[Path], room: int) -> tuple[Row, ...]:
         self._read()

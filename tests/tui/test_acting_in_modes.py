@@ -294,3 +294,57 @@ async def test_the_palette_of_a_mode_offers_faults_on_what_is_selected():
         await driver.press("enter")
         await driver.pilot.pause()
         assert struck(driver) == [("crash", "broker 2")]
+
+
+# -- pages on which nobody is chosen --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["5", "6"])
+async def test_faults_operations_and_lines_work_on_the_pages_of_playbooks_and_of_the_report(mode):
+    async with driving() as driver:
+        await driver.seconds(1)
+        await driver.press("right", mode)
+        page = driver.app.screen
+        assert isinstance(page, ActingMode)
+        await driver.press("f")
+        assert "Inject a fault on b2" in driver.text()
+        await driver.press("right", "c")
+        assert struck(driver) == [("crash", "broker 3")]
+        assert driver.app.screen is page
+        await driver.press("f", "enter")
+        assert isinstance(driver.app.screen, FaultForm)
+        await driver.press("escape", "escape", "H", "a")
+        assert struck(driver) == []
+        assert "Administer orders-0" in driver.text()
+        await driver.press("escape", "colon", *"crash b1", "enter")
+        assert struck(driver) == [("crash", "broker 1")]
+        assert driver.app.screen is page
+
+
+async def test_where_two_branches_are_compared_the_one_on_the_screen_is_struck():
+    async with driving() as driver:
+        await driver.seconds(1)
+        await driver.press("w")
+        await grown(driver)
+        await driver.seconds(1)
+        driver.main.compare(next(iter(driver.bridge.branches)))
+        await driver.pilot.pause()
+        await driver.press("f")
+        leader = driver.bridge.view.partitions[0].leader
+        assert f"Inject a fault on b{leader}" in driver.text()
+        await driver.press("c")
+        await grown(driver)
+        assert struck(driver) == [("crash", f"broker {leader}")]
+        assert driver.bridge.branches.current.letter == "B"
+        await driver.press("question_mark")
+        assert "Here: two branches side by side" in driver.text()
+
+
+async def test_what_cannot_be_broken_yet_says_so():
+    async with driving() as driver:
+        driver.bridge.view = replace(driver.bridge.view, brokers=(), controllers=())
+        await driver.press("5", "f", "C")
+        assert driver.toasts()[-2:] == [
+            "there is no broker yet that could be broken: let time go on first",
+            "there is no controller that could be broken: let time go on first",
+        ]

@@ -10,6 +10,7 @@ from tests.tui.test_paint import LOOKS, text_of
 from tui.keymap import KEYS, with_keys
 from tui.modes import MODES, mode_of, screen_class
 from tui.paint import panes as paint
+from tui.scopes import all_keys
 from tui.viewmodel import control, status
 
 WIDTHS = range(60, 221)
@@ -119,7 +120,7 @@ OVER = [mode.name for mode in MODES if mode.where]
 
 
 def hints_of(mode):
-    return tuple(with_keys(each) for each in screen_class(mode_of(mode)).HINTS)
+    return tuple(with_keys(each, all_keys()) for each in screen_class(mode_of(mode)).HINTS)
 
 
 @pytest.mark.parametrize("mode", OVER)

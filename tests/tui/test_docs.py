@@ -6,7 +6,7 @@ from rich.cells import cell_len
 
 from cluster_model.views import ReplicaView
 from tests.tui.test_paint import LOOKS
-from tui import glyphs, keymap
+from tui import glyphs, keymap, scopes
 from tui.moving_picture import Beat, draw
 from tui.shots import SHOTS, WELCOME, take
 from tui.story import SIZE, STORY, beats
@@ -18,7 +18,7 @@ MANUAL = (ROOT / "docs" / "tui.md").read_text(encoding="utf-8")
 
 
 def test_the_manual_has_the_keys_that_the_program_has():
-    assert keymap.manual() in MANUAL
+    assert scopes.manual() in MANUAL
 
 
 def test_the_manual_explains_every_replica_glyph_in_both_sets():

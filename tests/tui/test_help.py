@@ -10,10 +10,10 @@ from tui.settings.remapping import remapped
 from tui.theme import ROLES
 from tui.viewmodel import help_page
 from tui.viewmodel.glossary import GLOSSARY, found, term
-from tui.viewmodel.help_page import CLUSTER, MODES, SHEET, lines
+from tui.viewmodel.help_page import CLUSTER, MODES, OPERATIONS, SHEET, lines
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
-HERE = (CLUSTER, SHEET, *MODES.values())
+HERE = (CLUSTER, SHEET, OPERATIONS, *MODES.values())
 
 
 def text(here, keys=KEYS):
@@ -35,7 +35,7 @@ def test_what_is_looked_at_comes_first_and_everything_else_after_it(here):
 
 def test_roles_exist_and_modes_are_modes():
     assert all(role in ROLES for here in HERE for line in lines(here, KEYS) for _text, role in line)
-    assert set(MODES) == {mode.name for mode in modes.MODES if mode.where}
+    assert set(MODES) == {"compare", *(mode.name for mode in modes.MODES if mode.where)}
 
 
 def test_other_keys_are_shown_as_they_are():

@@ -11,9 +11,10 @@ from tui.palette.settings import SettingsProvider
 from tui.palette.useful import UsefulProvider
 from tui.palette.views import ViewProvider
 from tui.screens.clients import ClientsScreen
-from tui.screens.command import CommandScreen
 from tui.screens.log import LogScreen
 from tui.screens.main import MainScreen
+from tui.screens.value_form import ValueForm
+from tui.settings.reading import read_settings
 from tui.viewmodel.chronicle import Broken
 
 SECOND = 1_000_000
@@ -70,7 +71,7 @@ async def test_an_offset_is_shown_under_the_microscope_and_one_that_is_not_there
         assert not any("offset" in text_of(hit) for hit in hits)
 
 
-async def test_settings_stand_with_their_values_and_begin_the_line_that_alters_them():
+async def test_settings_stand_with_their_values_and_open_a_form_that_lets_through_what_they_take():
     async with driving(session=session(orders=1, payments=1)) as driver:
         await driver.seconds(1)
         hits = await found(driver, SettingsProvider, "min.insync.replicas")
@@ -79,9 +80,19 @@ async def test_settings_stand_with_their_values_and_begin_the_line_that_alters_t
         assert "its own" in orders.help
         orders.command()
         await driver.pilot.pause()
-        assert isinstance(driver.app.screen, CommandScreen)
-        assert driver.app.screen._prompt.value == "alter_topic_config orders set={min.insync.replicas: 2}"
-        await driver.press("backspace", "1", "enter")
+        form = driver.app.screen
+        assert isinstance(form, ValueForm)
+        for told in ("Topic orders: min.insync.replicas", "now: 2", "takes: 1 or more", "as it is now"):
+            assert told in driver.text()
+        await driver.press("backspace", "0")
+        assert "min.insync.replicas takes 1 to" in driver.text()
+        await driver.press("enter")
+        assert driver.app.screen is form, "what it does not take is not let through"
+        await driver.press("backspace", "1")
+        assert "can be set" in driver.text()
+        await driver.press("enter")
+        assert driver.app.screen is driver.main
+        assert driver.toasts()[-1].endswith("u: undo")
         await driver.seconds(1)
         hits = await found(driver, SettingsProvider, "min.insync.replicas")
         assert "setting orders min.insync.replicas = 1" in [text_of(hit) for hit in hits]
@@ -101,7 +112,7 @@ async def test_brokers_that_differ_are_told_one_by_one_and_what_is_read_at_the_s
         assert "setting broker 1 log.segment.bytes = 1073741824" in [text_of(hit) for hit in hits]
         two.command()
         await driver.pilot.pause()
-        assert driver.app.screen._prompt.value == "alter_broker_config 2 set={log.segment.bytes: 3000}"
+        assert "Broker 2: log.segment.bytes" in driver.text()
         await driver.press("escape")
         hits = await found(driver, SettingsProvider, "replica.lag.time.max.ms")
         assert "read-only" in hits[0].help
@@ -136,6 +147,32 @@ async def test_the_look_is_changed_by_name():
         assert driver.app.look.theme == "light"
         await chosen(driver, await found(driver, ViewProvider, "view glyphs ascii"))
         assert (driver.app.look.glyphs, driver.app.look.theme) == ("ascii", "light")
+        kept = read_settings().settings
+        assert (kept.theme, kept.glyphs) == ("light", "ascii")
+
+
+async def test_a_setting_of_the_screen_has_a_form_is_kept_at_once_and_undone():
+    async with driving() as driver:
+        await chosen(driver, await found(driver, ViewProvider, "setting of the screen speed"))
+        assert "takes: a number from 0.1 to 1000" in driver.text()
+        await driver.press("backspace", *"fast", "enter")
+        assert "found fast, allowed is a number from 0.1 to 1000" in " ".join(driver.text().split())
+        await driver.press(*["backspace"] * 4, "5", "enter")
+        assert driver.bridge.speed == 5
+        assert read_settings().settings.speed == 5
+        await chosen(driver, await found(driver, ViewProvider, "setting of the screen theme"))
+        await driver.press("down")
+        assert "light" in driver.text()
+        await driver.press("enter")
+        assert driver.app.look.theme == read_settings().settings.theme == "light"
+        hits = await found(driver, ViewProvider, "undo setting")
+        assert text_of(hits[0]) == "undo setting of the screen: theme = dark again"
+        await chosen(driver, hits)
+        assert driver.app.look.theme == read_settings().settings.theme == "dark"
+        await driver.press("S", "u")
+        assert driver.bridge.speed == read_settings().settings.speed == 1
+        await driver.press("u")
+        assert "no setting was changed since the start" in driver.text()
 
 
 @pytest.mark.parametrize("size", SIZES)

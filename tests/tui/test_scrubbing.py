@@ -1,10 +1,14 @@
 """Dragging through time, on the timeline and on the strip at the foot of a tall screen."""
 
+from textual.events import MouseDown, MouseMove, MouseUp
+
+from playbooks import timeline
 from tests.tui import fake_views
 from tests.tui.driving import driving
 from tests.tui.pointing import drag
+from tui import glyphs
 from tui.frameclock import StepClock
-from tui.scrubbing import SCRUB_S, Scrubbing
+from tui.scrubbing import REST_S, SCRUB_S, Scrubbing
 from tui.viewmodel.time_window import Window
 from tui.viewmodel.timeline import LABEL, TIME
 
@@ -21,7 +25,7 @@ def line_of(lanes, name):
 
 def test_the_newest_wish_counts_and_is_granted_once_a_frame():
     clock, went = StepClock(), []
-    scrubbing = Scrubbing(clock, went.append)
+    scrubbing = Scrubbing(clock, lambda at_us: at_us, lambda at_us, _exact: went.append(at_us))
     assert scrubbing.frame() is None
     assert scrubbing.want(5)
     assert [scrubbing.want(at_us) for at_us in (6, 7, 8)] == [False] * 3
@@ -34,6 +38,57 @@ def test_the_newest_wish_counts_and_is_granted_once_a_frame():
     assert scrubbing.frame() is None
     assert went == [5, 8]
     assert scrubbing.rewinds == 2
+
+
+def test_what_is_near_is_shown_at_once_and_what_was_meant_once_the_pointer_rests_or_lets_go():
+    clock, went = StepClock(), []
+    scrubbing = Scrubbing(clock, lambda at_us: at_us // 100 * 100, lambda at_us, exact: went.append((at_us, exact)))
+    assert not scrubbing.want(512)
+    for at_us in (513, 555, 590, 599):
+        clock.tick(SCRUB_S)
+        assert not scrubbing.want(at_us)
+    assert went == [(500, False)], "the same picture is not made twice"
+    clock.tick(SCRUB_S)
+    assert not scrubbing.want(612)
+    assert went[1:] == [(600, False)]
+    assert 0 < scrubbing.frame() <= REST_S
+    clock.tick(REST_S)
+    assert scrubbing.frame() is None
+    assert went[2:] == [(612, True)]
+    clock.tick(SCRUB_S)
+    assert not scrubbing.want(777)
+    scrubbing.settle()
+    scrubbing.settle()
+    assert went[3:] == [(700, False), (777, True)]
+    assert scrubbing.rewinds == len(went)
+    clock.tick(SCRUB_S)
+    assert not scrubbing.want(888)
+    scrubbing.forget()
+    clock.tick(1)
+    assert scrubbing.frame() is None
+    assert went[5:] == [(800, False)], "whoever went elsewhere meanwhile stays there"
+
+
+async def test_a_drag_over_a_long_way_costs_no_more_rewinds_than_keyframes_and_ends_exactly(monkeypatch):
+    monkeypatch.setattr(timeline, "CHEAP", 0)
+    async with driving(session=small()) as driver:
+        await driver.seconds(4)
+        await driver.press("4")
+        screen, kept = driver.app.screen, driver.bridge.session.timeline.keyframes
+        line, window = line_of(screen.lanes, TIME), screen.shown().window
+        before, places = driver.main.scrubbing.rewinds, [(LABEL + column, line) for column in range(60, 20, -1)]
+        await driver.pilot._post_mouse_events([MouseDown], screen.lanes, places[0], button=1)
+        for place in places[1:]:
+            await driver.pilot._post_mouse_events([MouseMove], screen.lanes, place, button=1)
+            await driver.frames(1)
+        assert driver.main.scrubbing.rewinds - before <= kept + 1
+        assert driver.bridge.rough
+        assert f"PAST{glyphs.ABOUT}" in driver.text()
+        await driver.pilot._post_mouse_events([MouseUp], screen.lanes, places[-1], button=1)
+        await driver.frames(1)
+        assert driver.main.scrubbing.rewinds - before <= kept + 2
+        assert driver.bridge.view.now_us == window.instant(21, driver.bridge.session.present_us)
+        assert f"PAST{glyphs.ABOUT}" not in driver.text()
 
 
 def test_a_column_is_its_beginning_and_from_that_of_the_present_on_it_is_the_present():
@@ -53,7 +108,8 @@ async def test_the_scrubber_of_the_timeline_follows_the_pointer_and_stays_there(
         places = [(LABEL + column, line) for column in (60, 50, 40, 30, 20)]
         before = driver.main.scrubbing.rewinds
         await drag(driver, screen.lanes, *places)
-        assert driver.main.scrubbing.rewinds == before + 1, "no frame has come meanwhile"
+        assert driver.main.scrubbing.rewinds == before + 2, "no frame has come meanwhile, and then it was let go"
+        assert driver.bridge.view.now_us == 20 * window.unit_us
         await driver.frames(2)
         assert driver.main.scrubbing.rewinds == before + 2
         assert driver.bridge.view.now_us == 20 * window.unit_us

@@ -6,7 +6,7 @@ import tomllib
 import pytest
 from textual.keys import _character_to_key
 
-from tui.keymap import KEYS
+from tui.scopes import all_keys
 from tui.settings import key_names
 from tui.settings.example import example
 from tui.settings.place import config_path
@@ -122,7 +122,7 @@ def test_the_example_says_nothing_and_with_its_comments_taken_off_all_defaults(t
     assert read(tmp_path, example()) == (Settings(), [])
     settings, problems = read(tmp_path, re.sub(r"(?m)^# (\w+ = )", r"\1", example()))
     assert problems == []
-    assert settings == Settings(keys={key.id: tuple(key.keys.split(",")) for key in KEYS})
+    assert settings == Settings(keys={key.id: tuple(key.keys.split(",")) for key in all_keys()})
 
 
 # -- keys ---------------------------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def test_characters_are_called_as_the_terminal_library_calls_them():
 
 
 def test_the_screen_writes_keys_as_the_key_map_does():
-    assert [key_names.shown(key.keys) for key in KEYS] == [key.shown for key in KEYS]
+    assert [key_names.shown(key.keys) for key in all_keys()] == [key.shown for key in all_keys()]
 
 
 def test_two_actions_can_change_places():

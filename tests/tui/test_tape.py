@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from cluster_model import events
 from cluster_model.events import DATA_KINDS, KINDS
 from tests.tui.test_feed import elected, sample
+from tui.keys_of_modes import LANES as LANE_KEYS
 from tui.viewmodel import mark_words, tape
 from tui.viewmodel.feed import QUIET_KINDS
 from tui.viewmodel.mark_words import CLIENTS, CLUSTER, FAULTS, LANES, SAFETY
@@ -118,9 +119,9 @@ def test_a_frame_costs_no_more_late_than_early_and_nothing_where_nothing_changed
         if number % (2 * MOST) == 0:
             before = made.lanes[CLUSTER].work
             shown = Shown(Window(fit(number * 500_000, 180), 0, 180), number * 500_000, number * 500_000, ALL)
-            drawer.rows(made, shown, ALL, 2, keys=True)
+            drawer.rows(made, shown, ALL, 2, keys=LANE_KEYS)
             costs.append(made.lanes[CLUSTER].work - before)
-            drawer.rows(made, shown, ALL, 2, keys=True)
+            drawer.rows(made, shown, ALL, 2, keys=LANE_KEYS)
             assert made.lanes[CLUSTER].work - before == costs[-1], "a lane that did not change was drawn again"
     assert max(costs) <= MOST
     assert len(made.load.counts) <= MOST

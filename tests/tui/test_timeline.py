@@ -20,6 +20,7 @@ from tui.app import FloodmarkApp
 from tui.bridge import SimBridge
 from tui.evidence import findings_so_far
 from tui.frameclock import StepClock
+from tui.keys_of_modes import LANES as LANE_KEYS
 from tui.paint.timeline import paint
 from tui.screens.autopsy import AutopsyScreen
 from tui.screens.timeline import TimelineScreen
@@ -54,7 +55,7 @@ def text(row):
 def drawn(tape, looked, lines=1):
     """Lane → its lines as text."""
     found = {}
-    for row in Drawer().rows(tape, looked, ALL, lines, keys=True):
+    for row in Drawer().rows(tape, looked, ALL, lines, keys=LANE_KEYS):
         found.setdefault(row.lane, []).append(text(row))
     return found
 
@@ -150,7 +151,7 @@ def test_the_load_shows_where_there_was_none():
 
 
 def test_the_time_tells_the_past_from_the_present_and_from_what_is_to_come():
-    rows = Drawer().rows(taped(), shown(now_us=10 * SECOND, present_us=20 * SECOND), ALL, 1, keys=True)
+    rows = Drawer().rows(taped(), shown(now_us=10 * SECOND, present_us=20 * SECOND), ALL, 1, keys=LANE_KEYS)
     time, ruler = text(rows[-2]), text(rows[-1])
     assert time == glyphs.PASSED * 10 + glyphs.IN_SYNC + glyphs.EDGE * 9 + glyphs.PLAY + glyphs.AHEAD * 39
     assert ruler.startswith("0s        ▲ 00:10.000")
@@ -158,7 +159,7 @@ def test_the_time_tells_the_past_from_the_present_and_from_what_is_to_come():
 
 
 def test_the_instant_is_told_at_the_right_edge_too():
-    rows = Drawer().rows(taped(), shown(now_us=58 * SECOND), ALL, 1, keys=True)
+    rows = Drawer().rows(taped(), shown(now_us=58 * SECOND), ALL, 1, keys=LANE_KEYS)
     assert text(rows[-1])[48:59] == "00:58.000 ▲"
 
 
@@ -174,7 +175,7 @@ def test_every_line_is_as_wide_as_the_lanes_whatever_happened(happened, columns,
     kinds = (injected, down, lambda at: isr(at, "orders-0"), lambda at: elected("orders-0", at))
     tape = taped(*[kinds[kind](at * SECOND) for at, kind in sorted(happened)])
     looked = shown(columns, fit(90 * SECOND, columns), 90 * SECOND, selected=(CLUSTER, 30 * SECOND))
-    for row in Drawer().rows(tape, looked, ALL, lines, keys=True):
+    for row in Drawer().rows(tape, looked, ALL, lines, keys=LANE_KEYS):
         assert sum(len(piece) for piece, *_look in row.label) == LABEL
         assert len(text(row)) in (0, columns) or "hidden" in text(row)
         for look in (Look(), Look(colour=False), Look(glyphs="ascii")):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from cluster_model.config_key import ConfigKey
-from cluster_model.config_keys import INT_MAX, SCOPES
+from cluster_model.config_keys import SCOPES
 from cluster_model.profiles import FLAGS, PROFILE_VERSIONS, Flag, Profile, modes_of
 from faults.aliases import FAULT_ALIASES, OPERATION_ALIASES, called, true_name
 from faults.catalogue import CATALOGUE
@@ -17,6 +17,7 @@ from playbooks.problems import listed, nearest, shown
 from playbooks.units import duration_text
 from tui.cli.console import BAD_INPUT, OK, answers, complain, print_document, say, table
 from tui.cli.run import to_text
+from tui.config_words import taken
 
 BY_AGE: Final = sorted(FLAGS, key=lambda flag: flag.since)
 """The rules in the order of the releases that brought them."""
@@ -220,7 +221,7 @@ def configs(scope: str | None) -> int:
         return BAD_INPUT
     for each, keys in SCOPES.items():
         if scope in (None, each):
-            rows = [(key.name, f"{key.doc} Takes {_taken(key)}.{_told_when(each, key)}") for key in keys.values()]
+            rows = [(key.name, f"{key.doc} Takes {taken(key)}.{_told_when(each, key)}") for key in keys.values()]
             table(answers(), (f"configuration of a {each}", "what it is"), rows)
     return OK
 
@@ -230,14 +231,3 @@ def _told_when(scope: str, key: ConfigKey) -> str:
     if scope == "topic":
         return " Dynamic."
     return f" {key.dynamic.capitalize()}." if scope == "broker" else ""
-
-
-def _taken(key: ConfigKey) -> str:
-    """What a configuration may be set to."""
-    if key.type == "bool":
-        return "true or false"
-    if key.type == "ratio":
-        return "0 to 1"
-    if key.type == "str":
-        return " | ".join(key.choices) or key.form
-    return f"{key.low} or more" if key.high >= INT_MAX else f"{key.low} to {key.high}"

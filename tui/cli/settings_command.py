@@ -47,6 +47,8 @@ def settings() -> int:
     ]
     rows += [(f"keys.{name}", shown(",".join(keys)), _from(True)) for name, keys in found.settings.keys.items()]
     table(console, ("setting", "value", "from"), rows)
+    for note in found.notes:
+        say(console, f"note: {note}")
     for problem in found.problems:
         complain(problem)
     return BAD_INPUT if found.problems else OK

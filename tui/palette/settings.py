@@ -1,14 +1,19 @@
-"""Every configuration that a topic or a broker honours, with its value; choosing one begins the line that alters it."""
+"""Every configuration that a topic or a broker honours, with its value; choosing one opens a form."""
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Final
+from typing import Final, Literal
 
 from cluster_model.config_key import ConfigKey
+from cluster_model.config_keys import check as check_value
 from cluster_model.configured import Setting, of_broker, of_topic
+from cluster_model.errors import ModelError
 from cluster_model.replication.topic_settings import TopicSettings
+from tui.config_words import taken
 from tui.palette.offers import Offer, Offers
 from tui.screens.main import MainScreen
+from tui.screens.value_form import Asked, ValueForm
+from tui.typed.language import TypedError, read_line
 
 NEVER: Final = "never"
 READ_ONLY: Final = "is read when a broker starts, and cannot be altered while it runs: set it in the playbook"
@@ -49,19 +54,45 @@ def told_of(main: MainScreen, topic: str) -> TopicSettings:
 
 def topic_offer(main: MainScreen, topic: str, setting: Setting) -> Offer:
     """A topic's own configuration."""
-    key = setting.key
-    line = f"alter_topic_config {topic} set={{{key.name}: {_written(setting)}}}"
-    return Offer(_words(f"{topic} ", setting), _about(setting), partial(main.open_command, line, 1))
+    run = partial(ask, main, f"Topic {topic}", setting, f"alter_topic_config {topic}")
+    return Offer(_words(f"{topic} ", setting), _about(setting), run)
 
 
 def broker_offer(main: MainScreen, broker: int, setting: Setting) -> Offer:
     """A broker's, or that of all of them: -1."""
     key = setting.key
     whose = f"broker {broker} " if broker >= 0 else "brokers "
-    target = f"{broker} " if broker >= 0 else ""
-    line = f"alter_broker_config {target}set={{{key.name}: {_written(setting)}}}"
-    run = partial(main.toast, f"{key.name} {READ_ONLY}") if fixed(key) else partial(main.open_command, line, 1)
+    title, line = ("All brokers", "alter_broker_config") if broker < 0 else (
+        f"Broker {broker}", f"alter_broker_config {broker}"
+    )  # fmt: skip
+    run = partial(main.toast, f"{key.name} {READ_ONLY}") if fixed(key) else partial(ask, main, title, setting, line)
     return Offer(_words(whose, setting), _about(setting), run)
+
+
+def ask(main: MainScreen, whose: str, setting: Setting, line: str) -> None:
+    """A form of one configuration; setting it is the operation of ``line``, which undo takes back."""
+    key, now = setting.key, _written(setting)
+
+    def check(text: str) -> str:
+        try:
+            check_value(_scope_of(line), key.name, int(text) if text.lstrip("-").isdigit() else text)
+        except ModelError as error:
+            return str(error)
+        return ""
+
+    async def use(text: str) -> str:
+        try:
+            return await main.told(read_line(f"{line} set={{{key.name}: {text}}}", main.place()))
+        except TypedError as error:
+            return str(error)
+
+    choices = key.choices or (("true", "false") if key.type == "bool" else ())
+    asked = Asked(f"{whose}: {key.name}", _about(setting), now, taken(key), check, use, choices)
+    main.app.push_screen(ValueForm(main.look, asked))
+
+
+def _scope_of(line: str) -> Literal["topic", "broker"]:
+    return "topic" if line.startswith("alter_topic_config") else "broker"
 
 
 def fixed(key: ConfigKey) -> bool:

@@ -1,12 +1,13 @@
 """A mode in which something can be selected and struck: the keys that act work there as on the main screen."""
 
-from typing import ClassVar, Final
+from typing import Final
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 
+from cluster_model.views import ClusterView
 from tui.bridge import SimBridge
 from tui.keymap import KEYS
+from tui.scopes import ACTS
 from tui.screens.mode import ModeScreen
 from tui.screens.sheets import Sheets
 from tui.theme import Look
@@ -17,16 +18,18 @@ THERE: Final = ("heal", "undo", "what_if", "ask", "bookmark")
 """Ids of those that are about the instant that is selected."""
 LASTING: Final = ("ask", "bookmark")
 """Those after which it stays selected."""
-ACTS: Final = tuple(key for key in KEYS if key.group == "act" or key.id in ("bookmark", "playbooks"))
+
+
+def led_by(view: ClusterView, name: str, otherwise: int) -> int:
+    """Id of the broker that leads a partition; another where nobody does."""
+    leaders = (each.leader for each in view.partitions if each.name == name and each.leader >= 0)
+    return next(leaders, otherwise)
 
 
 class ActingMode(ModeScreen, Sheets):
-    """What is selected is the target; a mode adds :meth:`chosen`."""
+    """What is selected is the target; a mode with somebody to choose adds its own :meth:`chosen`."""
 
     AUTO_FOCUS = ""  # not the closed sheet
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(key.keys, f"act({key.id!r})", key.words, id=key.id, show=False) for key in ACTS
-    ]
 
     def __init__(self, look: Look, bridge: SimBridge) -> None:
         super().__init__(look, bridge)
@@ -36,6 +39,10 @@ class ActingMode(ModeScreen, Sheets):
         """The mode, and the sheets over it."""
         yield from super().compose()
         yield from self.sheet_panes()
+
+    def chosen(self) -> int:
+        """The broker under the main screen's cursor, where the mode has nobody of its own to choose."""
+        return self.desk.broker_under_cursor
 
     def present(self) -> None:
         """Show the session, and in an open sheet what would be done to it."""
@@ -56,7 +63,7 @@ class ActingMode(ModeScreen, Sheets):
 
     async def press(self, name: str) -> None:
         """Do what the key of an id does here."""
-        if name in [key.id for key in ACTS]:
+        if name in ACTS:
             await self.action_act(name)
         else:
             await super().press(name)

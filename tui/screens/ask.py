@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -16,6 +16,8 @@ from playbooks.recorder import Recorder
 from tui import glyphs
 from tui.asking import Reply, put_question
 from tui.bridge import SimBridge
+from tui.scopes import bindings_of
+from tui.screens.reachable import Reachable
 from tui.theme import Look
 from tui.viewmodel.words import duration
 
@@ -28,10 +30,11 @@ KEYS_WORDS: Final = f"enter: ask {glyphs.NOTHING} esc"
 BUSY_WORDS: Final = f"time goes on {glyphs.NOTHING} esc: never mind"
 
 
-class AskScreen(ModalScreen[None]):
+class AskScreen(ModalScreen[None], Reachable):
     """One question at a time, about the instant at which it is put."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "close")]
+    SCOPE = "question"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("question")
 
     def __init__(self, look: Look, bridge: SimBridge, path: Path, recorder: Recorder | None, broker: int) -> None:
         super().__init__()

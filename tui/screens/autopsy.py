@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.screen import ModalScreen
 from textual.worker import Worker
 
@@ -18,22 +18,31 @@ from tui.bridge import SimBridge
 from tui.evidence import case_of, findings_so_far
 from tui.explaining import explain
 from tui.exporting import playbook_text
+from tui.scopes import bindings_of
 from tui.screens.mode import WHEEL
+from tui.screens.reachable import Reachable
 from tui.theme import Look
 from tui.viewmodel import autopsy_page, remedies
-from tui.viewmodel.autopsy import MOST_FRAMES
+from tui.viewmodel.jump import Place
 from tui.widgets.panes import Pane, SidePane
 
+FRAMES: Final = "{autopsy_left} {autopsy_right} frame"
+SAVES: Final = f"{{autopsy_what_if}} what if {glyphs.NOTHING} {{autopsy_saves}} what saves {glyphs.NOTHING}"
 KEYS_WORDS: Final = (
-    f"← → frame {glyphs.NOTHING} 1-5 go there {glyphs.NOTHING} w what if {glyphs.NOTHING} s what saves"
-    f" {glyphs.NOTHING} n N finding {glyphs.NOTHING} c copy as playbook {glyphs.NOTHING} e export {glyphs.NOTHING} esc"
+    f"{FRAMES} {glyphs.NOTHING} {{autopsy_frame_1}}-{{autopsy_frame_5}} go there {glyphs.NOTHING} {SAVES}"
+    f" {{autopsy_finding}} {{autopsy_finding_before}} finding {glyphs.NOTHING} {{autopsy_playbook}} copy as playbook"
+    f" {glyphs.NOTHING} {{autopsy_export}} export {glyphs.NOTHING} esc"
 )
 SHORT_WORDS: Final = (
-    f"← → frame {glyphs.NOTHING} 1-5 go {glyphs.NOTHING} w what if {glyphs.NOTHING} s what saves"
-    f" {glyphs.NOTHING} n N {glyphs.NOTHING} c copy {glyphs.NOTHING} e export"
+    f"{FRAMES} {glyphs.NOTHING} {{autopsy_frame_1}}-{{autopsy_frame_5}} go {glyphs.NOTHING} {SAVES}"
+    f" {{autopsy_finding}} {{autopsy_finding_before}} {glyphs.NOTHING} {{autopsy_playbook}} copy {glyphs.NOTHING}"
+    " {autopsy_export} export"
 )
-ASK_WORDS: Final = "s: run it again with one thing set otherwise at a time; takes a while, time goes on"
-UNCHOSEN: Final = "no change is marked: s finds out what saves, tab marks one, enter runs it as a branch"
+ASK_WORDS: Final = "{autopsy_saves}: run it again with one thing set otherwise at a time; takes a while, time goes on"
+UNCHOSEN: Final = (
+    "no change is marked: {autopsy_saves} finds out what saves, {autopsy_next_change} marks one, {autopsy_take} runs it"
+    " as a branch"
+)
 NO_FRAMES: Final = "no frame is known of it to go to"
 UNRECORDED: Final = "this session is not being recorded: it cannot be run again"
 NONE_LEFT: Final = "it is whole again: nothing is wrong with records any more"
@@ -55,32 +64,11 @@ class Onward:
     """What is to be set otherwise from the beginning, in a branch up to the instant on the screen; None: nothing."""
 
 
-class AutopsyScreen(ModalScreen[Onward | None]):
+class AutopsyScreen(ModalScreen[Onward | None], Reachable):
     """One finding at a time. Returns what is wanted next, None when it is just left."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "close"),
-        Binding("left,h", "frame(-1)", "the frame before", show=False),
-        Binding("right,l", "frame(1)", "the next frame", show=False),
-        *(
-            Binding(str(number), f"go({number})", f"to frame {number}", show=False)
-            for number in range(1, MOST_FRAMES + 1)
-        ),
-        Binding("up,k", "scroll(-1)", "a line up", show=False),
-        Binding("down,j", "scroll(1)", "a line down", show=False),
-        Binding("pageup", "scroll(-10)", "ten lines up", show=False),
-        Binding("pagedown", "scroll(10)", "ten lines down", show=False),
-        Binding("n", "finding(1)", "the next finding", show=False),
-        Binding("N", "finding(-1)", "the finding before", show=False),
-        Binding("w", "what_if", "a branch from the marked frame on", show=False),
-        Binding("s", "why", "what would have saved it", show=False),
-        Binding("tab", "mark(1)", "mark the next change", show=False),
-        Binding("shift+tab", "mark(-1)", "mark the change before", show=False),
-        Binding("enter", "take", "run the marked change as a branch", show=False),
-        Binding("c", "copy_playbook", "copy the session so far as a playbook", show=False),
-        Binding("y", "copy", "copy the sentence", show=False),
-        Binding("e", "app.export", "a playbook of the session so far", show=False),
-    ]
+    SCOPE = "autopsy"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("autopsy")
 
     def __init__(self, look: Look, bridge: SimBridge, number: int, recorder: Recorder | None) -> None:
         """``number`` is that of the finding, from 1; there has to be one of that number."""
@@ -135,7 +123,33 @@ class AutopsyScreen(ModalScreen[Onward | None]):
         self._follows = False
         self._first = max(0, min(self._first, len(rows) - height))
         self._grid.show(rows[self._first : self._first + height])
-        self._pane.caption(autopsy_page.title(self.case), KEYS_WORDS if width > len(KEYS_WORDS) + 4 else SHORT_WORDS)
+        words = self.keyed(KEYS_WORDS)
+        words = words if width > len(words) + 4 else self.keyed(SHORT_WORDS)
+        self._pane.caption(autopsy_page.title(self.case), words)
+
+    def spots(self) -> list[Place]:
+        """The frames and the changes that are in sight."""
+        left, top = self._grid.region.offset
+        width, height = self._grid.size
+        found = [
+            Place(left + x, top + y, "frame", str(number - 1))
+            for y, row in enumerate(self._grid.rows)
+            for x, number in autopsy_page.frames_on(row)
+        ]
+        for at, choice in enumerate(self.choices):
+            rows = autopsy_page.build(self.case, self.at, width - 2, self._saved, choice.line)
+            y = autopsy_page.place_of_mark(rows) - self._first
+            if 0 <= y < height:
+                found.append(Place(left, top + y, "change", str(at)))
+        return found
+
+    def go_to_spot(self, place: Place) -> None:
+        """Look at that frame, or mark that change."""
+        if place.kind == "frame":
+            self.at = int(place.key)
+        else:
+            self.marked = int(place.key)
+        self.present()
 
     def action_frame(self, frames: int) -> None:
         """Another frame."""
@@ -161,7 +175,7 @@ class AutopsyScreen(ModalScreen[Onward | None]):
     def action_mark(self, changes: int) -> None:
         """Mark another change, and bring it into sight."""
         if not self.choices:
-            self.notify(UNCHOSEN)
+            self.notify(self.keyed(UNCHOSEN))
             return
         before = self.marked if self.marked >= 0 else -1 if changes > 0 else 0
         self.marked = (before + changes) % len(self.choices)
@@ -171,7 +185,7 @@ class AutopsyScreen(ModalScreen[Onward | None]):
     def action_take(self) -> None:
         """Leave the page for a branch with the marked change."""
         if self.marked < 0:
-            self.notify(UNCHOSEN)
+            self.notify(self.keyed(UNCHOSEN))
             return
         self._stop()
         self.dismiss(Onward(self.case.now_us, change=self.choices[self.marked]))
@@ -240,7 +254,7 @@ class AutopsyScreen(ModalScreen[Onward | None]):
         else:
             self.answered = True
             self._found, self.choices = found.found, remedies.choices(found.found)
-            self._say(remedies.lines(found.found))
+            self._say(remedies.lines(found.found, self.keyed(remedies.HEAD_WORDS)))
 
     def action_leave(self) -> None:
         """Stop asking; leave when nothing is asked."""
@@ -264,7 +278,7 @@ class AutopsyScreen(ModalScreen[Onward | None]):
         return recording_of(self._bridge.session.recorded, self._recorder)
 
     def _unasked(self) -> Lines:
-        return ((UNRECORDED, "quiet"),) if self._path() is None else ((ASK_WORDS, "quiet"),)
+        return ((UNRECORDED, "quiet"),) if self._path() is None else ((self.keyed(ASK_WORDS), "quiet"),)
 
     def _tell(self, text: str) -> None:
         self._say(((text, "text"), (f"time goes on {glyphs.NOTHING} esc: never mind", "quiet")))

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from tui import glyphs
 from tui.keymap import KEYS, Key, word_of
+from tui.scopes import bindings_of
 from tui.screens.choice import ChoiceScreen, Piece
 from tui.theme import Look
 from tui.viewmodel.bookmarks import Bookmark, Bookmarks
@@ -16,11 +17,9 @@ class BookmarksScreen(ChoiceScreen):
     """``go`` is told which, after the list is gone."""
 
     TITLE_WORDS = "Bookmarks"
-    KEYS_WORDS = f"enter: go there {glyphs.NOTHING} d: forget it {glyphs.NOTHING} esc"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+b", "leave", "close", show=False),
-        Binding("d,delete", "forget", "forget it", show=False),
-    ]
+    KEYS_WORDS = f"{{marks_take}}: go there {glyphs.NOTHING} {{marks_forget}}: forget it {glyphs.NOTHING} esc"
+    SCOPE = "marks"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("marks")
 
     def __init__(
         self, look: Look, marks: Bookmarks, go: Callable[[Bookmark], None], keys: Sequence[Key] = KEYS

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from playbooks.branches import Branch
 from tui import glyphs
 from tui.bridge import SimBridge
 from tui.keymap import KEYS, Key, key_of
+from tui.scopes import bindings_of
 from tui.screens.choice import ChoiceScreen, Piece
 from tui.theme import Look
 from tui.viewmodel import branch_list
@@ -18,11 +19,12 @@ class BranchesScreen(ChoiceScreen):
     """``switch`` and ``compare`` are told what was chosen, after the list is gone."""
 
     TITLE_WORDS = "Branches"
-    KEYS_WORDS = f"enter: change over {glyphs.NOTHING} c: compare with the one on the screen {glyphs.NOTHING} esc"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("b", "leave", "close", show=False),
-        Binding("c", "compare", "compare", show=False),
-    ]
+    KEYS_WORDS = (
+        f"{{branch_take}}: change over {glyphs.NOTHING} {{branch_compare}}: compare with the one on the screen"
+        f" {glyphs.NOTHING} esc"
+    )
+    SCOPE = "branch"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("branch")
 
     def __init__(
         self, look: Look, bridge: SimBridge, switch: Callable[[Branch], None], compare: Callable[[Branch], None],

@@ -4,29 +4,24 @@ from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.style import Style
 from textual.widgets import Static
 
 from tui.screens.live import LiveScreen
+from tui.screens.reachable import Reachable
 from tui.theme import Look, Over
+from tui.viewmodel.jump import Place
 
 Piece = tuple[str, str]
 
 
-class ChoiceScreen(LiveScreen):
+class ChoiceScreen(LiveScreen, Reachable):
     """What every such list has; one of them adds its lines."""
 
     TITLE_WORDS: ClassVar[str] = ""
     KEYS_WORDS: ClassVar[str] = ""
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "leave", "close"),
-        Binding("up,k", "choose(-1)", "line above", show=False),
-        Binding("down,j", "choose(1)", "line below", show=False),
-        Binding("enter", "take", "take it", show=False),
-    ]
 
     def __init__(self, look: Look) -> None:
         super().__init__()
@@ -79,6 +74,18 @@ class ChoiceScreen(LiveScreen):
             if event.chain == 2:
                 self.action_take()
 
+    def spots(self) -> list[Place]:
+        """The lines of the list that are in sight."""
+        first = self._page.region.y + (2 if self.head(self._width) else 1)
+        seen = self._scroll.region
+        lines = range(len(self.lines(self._width)))
+        return [Place(seen.x, first + at, "line", str(at)) for at in lines if seen.y <= first + at < seen.bottom]
+
+    def go_to_spot(self, place: Place) -> None:
+        """Choose that line."""
+        self.chosen = int(place.key)
+        self.present()
+
     def action_leave(self) -> None:
         """Back to the screen below."""
         self.dismiss()
@@ -96,7 +103,7 @@ class ChoiceScreen(LiveScreen):
         shown += [
             self._line([("", "text")]),
             self._line([(self.foot(width), "text")]),
-            self._line([(self.KEYS_WORDS, "quiet")]),
+            self._line([(self.keyed(self.KEYS_WORDS), "quiet")]),
         ]
         self._page.update(Content("\n").join(shown))
 

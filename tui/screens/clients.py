@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Final
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.widget import Widget
 
 from cluster_model.clients.dead_letters import SUFFIX
@@ -10,7 +10,7 @@ from cluster_model.replication.topic_settings import topic_of
 from playbooks.client_summary import summed_up
 from tui import glyphs, tips
 from tui.bridge import SimBridge
-from tui.keymap import KEYS
+from tui.scopes import bindings_of
 from tui.screens.acting import ActingMode
 from tui.screens.filtering import Filtering
 from tui.theme import Look
@@ -28,23 +28,17 @@ class ClientsScreen(ActingMode, Filtering):
     """Producers and groups."""
 
     MODE = "clients"
+    SCOPE = "clients"
     HINTS = (
-        "↑ ↓ client",
+        "{clients_up} {clients_down} client",
         "{fault} fault",
         "{help} help",
         "esc cluster",
-        "/ filter",
+        "{filter} filter",
         "{admin} operation",
         "{undo} undo",
     )
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("c,q", "main(\"mode('cluster')\")", "close", show=False),
-        Binding("up,k", "move(-1)", "the client above", show=False),
-        Binding("down,j", "move(1)", "the client below", show=False),
-        Binding("pageup", "move(-10)", "ten clients up", show=False),
-        Binding("pagedown", "move(10)", "ten clients down", show=False),
-        *(Binding(key.keys, "filter", key.words, id=key.id, show=False) for key in KEYS if key.id == "filter"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("clients")
 
     def __init__(self, look: Look, bridge: SimBridge) -> None:
         super().__init__(look, bridge)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -12,6 +12,8 @@ from textual.style import Style
 from textual.widgets import Input, Static
 
 from tui import glyphs
+from tui.scopes import bindings_of
+from tui.screens.reachable import Reachable
 from tui.theme import Look
 from tui.typed.completing import completed, hints
 from tui.typed.language import Press, TypedError, read_line
@@ -22,18 +24,17 @@ if TYPE_CHECKING:
 
 KEPT: Final = 50
 """Lines that are remembered."""
-KEYS_WORDS: Final = f"enter {glyphs.NOTHING} tab completes {glyphs.NOTHING} ↑ ↓ lines before {glyphs.NOTHING} esc"
+KEYS_WORDS: Final = (
+    f"enter {glyphs.NOTHING} {{line_complete}} completes {glyphs.NOTHING} {{line_up}} {{line_down}} lines before"
+    f" {glyphs.NOTHING} esc"
+)
 
 
-class CommandScreen(ModalScreen[None]):
+class CommandScreen(ModalScreen[None], Reachable):
     """Stays open with the line as it is until that could be done. The session goes on behind it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "app.pop_screen", "close"),
-        Binding("tab", "complete", "complete the word", show=False, priority=True),
-        Binding("up", "before(-1)", "the line before", show=False, priority=True),
-        Binding("down", "before(1)", "the next line", show=False, priority=True),
-    ]
+    SCOPE = "line"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("line")
 
     def __init__(self, look: Look, main: "Commanded", text: str = "", back: int = 0) -> None:
         """``text`` stands there already, with the cursor so many characters ``back`` from its end."""
@@ -117,7 +118,7 @@ class CommandScreen(ModalScreen[None]):
         first = wrap(self._wrong, width)[:2] if self._wrong else [_fitting(found.words, width)]
         lines = [(line, "warning" if self._wrong else "text") for line in first]
         lines += [(found.about, "quiet")] if len(lines) == 1 else []
-        lines.append((KEYS_WORDS, "quiet"))
+        lines.append((self.keyed(KEYS_WORDS), "quiet"))
         shown = [self._styled(text if len(text) <= width else f"{text[: width - 1]}…", role) for text, role in lines]
         self._page.update(Content("\n").join(shown))
 

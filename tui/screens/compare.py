@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Final
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Container
 from textual.widget import Widget
 
@@ -10,7 +10,8 @@ from cluster_model.views import ClusterView
 from tui import glyphs
 from tui.bridge import SimBridge
 from tui.companion import Companion
-from tui.screens.mode import ModeScreen
+from tui.scopes import bindings_of
+from tui.screens.acting import ActingMode, led_by
 from tui.theme import Look
 from tui.viewmodel import comparison, lanes
 from tui.viewmodel.words import clock
@@ -30,16 +31,13 @@ class Log(Lanes):
             self.screen.present()
 
 
-class CompareScreen(ModeScreen):
+class CompareScreen(ActingMode):
     """The branch on the screen, and the companion that the bridge keeps beside it."""
 
     MODE = "cluster"
-    HINTS = ("↑ ↓ other partition", "esc back", "{help} help")
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q", "main(\"mode('cluster')\")", "close", show=False),
-        Binding("up,k", "partition(-1)", "partition above", show=False),
-        Binding("down,j", "partition(1)", "partition below", show=False),
-    ]
+    SCOPE = "compare"
+    HINTS = ("{compare_up} {compare_down} other partition", "esc back", "{fault} fault", "{help} help", "{undo} undo")
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("compare")
 
     def __init__(self, look: Look, bridge: SimBridge) -> None:
         super().__init__(look, bridge)
@@ -84,6 +82,10 @@ class CompareScreen(ModeScreen):
         else:
             self._say_not_so_far(companion)
         self._numbers.show(comparison.rows((here, there), letters, partition)[: self._numbers.size.height])
+
+    def chosen(self) -> int:
+        """Whoever leads that partition in the branch on the screen."""
+        return led_by(self.bridge.view, self.partition_name(), super().chosen())
 
     def action_partition(self, partitions: int) -> None:
         """Another partition of both."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -14,6 +14,8 @@ from textual.widgets import Input, Static
 from faults.action import Action
 from faults.fault import Expectation, Fault, FaultError
 from tui import glyphs
+from tui.scopes import bindings_of
+from tui.screens.reachable import Reachable
 from tui.theme import Look
 from tui.typed.fields import Field, FieldError, fields, read_fields
 from tui.viewmodel.words import wrap
@@ -22,21 +24,18 @@ if TYPE_CHECKING:
     from tui.screens.injecting import Injecting
 
 KEYS_WORDS: Final = (
-    f"enter injects {glyphs.NOTHING} ^n queues while paused {glyphs.NOTHING} ↑ ↓ field {glyphs.NOTHING} esc"
+    f"enter injects {glyphs.NOTHING} {{form_queue}} queues while paused {glyphs.NOTHING} {{form_up}} {{form_down}}"
+    f" field {glyphs.NOTHING} esc"
 )
 LINES: Final = 4
 """Lines for what it would do, or for what is wrong."""
 
 
-class FaultForm(ModalScreen[None]):
+class FaultForm(ModalScreen[None], Reachable):
     """Stays as it is until what stands in it can be done."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "app.pop_screen", "back"),
-        Binding("up", "app.focus_previous", "the field above", show=False, priority=True),
-        Binding("down", "app.focus_next", "the field below", show=False, priority=True),
-        Binding("ctrl+n", "queue", "queue it", show=False, priority=True),
-    ]
+    SCOPE = "form"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("form")
 
     def __init__(self, look: Look, main: "Injecting", fault: Fault, target: str) -> None:
         super().__init__()
@@ -107,7 +106,7 @@ class FaultForm(ModalScreen[None]):
             return
         lines = [self._styled(line, role) for line in wrap(text, self._page.size.width)[:LINES]]
         lines += [self._styled("", "text")] * (LINES - len(lines))
-        self._page.update(Content("\n").join([*lines, self._styled(KEYS_WORDS, "quiet")]))
+        self._page.update(Content("\n").join([*lines, self._styled(self.keyed(KEYS_WORDS), "quiet")]))
 
     def _styled(self, text: str, role: str) -> Content:
         return Content.styled(self._look.text(text), Style.from_rich_style(self._look.style(role)))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -12,9 +12,12 @@ from textual.style import Style
 from textual.widgets import Input, Static
 
 from tui import glyphs
+from tui.scopes import bindings_of
+from tui.screens.reachable import Reachable
 from tui.theme import Look
 from tui.viewmodel.bookmarks import Bookmark
 from tui.viewmodel.instant import InstantError, instant_us
+from tui.viewmodel.jump import Place
 from tui.viewmodel.words import clock
 
 TITLE: Final = "Go to"
@@ -22,14 +25,11 @@ MOST: Final = 8
 """Bookmarks shown at once."""
 
 
-class GotoScreen(ModalScreen[int | Bookmark | None]):
+class GotoScreen(ModalScreen[int | Bookmark | None], Reachable):
     """Returns a time of the session in microseconds, a bookmark that was chosen, None when it is left."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,ctrl+g", "leave", "close"),
-        Binding("up", "choose(-1)", "the bookmark above", show=False, priority=True),
-        Binding("down", "choose(1)", "the bookmark below", show=False, priority=True),
-    ]
+    SCOPE = "to_time"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("to_time")
 
     def __init__(
         self, look: Look, first_us: int, present_us: Callable[[], int], marks: Sequence[Bookmark] = ()
@@ -84,14 +84,34 @@ class GotoScreen(ModalScreen[int | Bookmark | None]):
         """Stay where we are."""
         self.dismiss(None)
 
+    def spots(self) -> list[Place]:
+        """The bookmarks in sight."""
+        left, top = self._list.region.offset
+        shown = range(self._start, min(self._start + MOST, len(self._marks)))
+        return [Place(left, top + 1 + at - self._start, "bookmark", str(at)) for at in shown]
+
+    def go_to_spot(self, place: Place) -> None:
+        """Mark that one."""
+        self.chosen = int(place.key)
+        self._show()
+
+    @property
+    def _start(self) -> int:
+        """The first bookmark that is shown."""
+        return max(0, min(self.chosen - MOST // 2, len(self._marks) - MOST))
+
     def _show(self) -> None:
         """The bookmarks around the marked one."""
-        start = max(0, min(self.chosen - MOST // 2, len(self._marks) - MOST))
+        start = self._start
         lines = []
         for at, mark in enumerate(self._marks[start : start + MOST], start):
             here = at == self.chosen
             lines.append(self._styled(f"{glyphs.MARKER if here else ' '} {mark.words}", "strong" if here else "text"))
-        heading = [self._styled("bookmarks: ↑ ↓ mark one, enter goes there", "quiet")] if lines else []
+        heading = (
+            [self._styled(self.keyed("bookmarks: {to_time_up} {to_time_down} mark one, enter goes there"), "quiet")]
+            if lines
+            else []
+        )
         self._list.update(Content("\n").join([*heading, *lines]))
 
     def _tell(self, text: str, role: str) -> None:

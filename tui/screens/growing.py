@@ -3,7 +3,7 @@
 from typing import ClassVar, Final
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.style import Style
@@ -11,6 +11,7 @@ from textual.widgets import Static
 
 from tui import glyphs
 from tui.bridge import SimBridge
+from tui.scopes import bindings_of
 from tui.screens.live import LiveScreen
 from tui.theme import Look
 from tui.viewmodel.words import clock
@@ -22,7 +23,7 @@ WIDTH: Final = 40
 class GrowingScreen(LiveScreen):
     """It closes by itself when the branch has come."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "give_up", "never mind")]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("growing")
 
     def __init__(self, look: Look, bridge: SimBridge) -> None:
         super().__init__()

@@ -4,28 +4,28 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.style import Style
 from textual.widgets import Input, Static
 
-from tui.keymap import KEYS, Key
+from tui.keymap import Key
+from tui.scopes import all_keys, bindings_of, scopes
+from tui.screens.reachable import Reachable
 from tui.theme import Look
 from tui.viewmodel import glossary, help_page
 from tui.viewmodel.help_page import CLUSTER, Here, Line
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(ModalScreen[None], Reachable):
     """What you see, and what you can press. The session goes on behind it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,question_mark,q", "app.pop_screen", "close"),
-        Binding("g", "glossary", "all words", show=False),
-    ]
+    SCOPE = "help"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("help")
 
-    def __init__(self, look: Look, keys: Sequence[Key] = KEYS, here: Here = CLUSTER) -> None:
+    def __init__(self, look: Look, keys: Sequence[Key] = all_keys(), here: Here = CLUSTER) -> None:
         """``here`` is what is looked at, which comes first."""
         super().__init__()
         self._look = look
@@ -39,23 +39,26 @@ class HelpScreen(ModalScreen[None]):
 
     def action_glossary(self) -> None:
         """Every word."""
-        self.app.push_screen(GlossaryScreen(self._look))
+        self.app.push_screen(GlossaryScreen(self._look, self._keys))
+
+    async def action_main(self, action: str) -> None:
+        """A key that is the main screen's; asking for help again closes it."""
+        if action == "help":
+            self.dismiss()
+        else:
+            await super().action_main(action)
 
 
-class GlossaryScreen(ModalScreen[None]):
+class GlossaryScreen(ModalScreen[None], Reachable):
     """Words and what they mean; what is typed chooses among them."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "app.pop_screen", "close"),
-        Binding("up", "scroll(-1)", "a line up", show=False, priority=True),
-        Binding("down", "scroll(1)", "a line down", show=False, priority=True),
-        Binding("pageup", "scroll(-10)", "ten lines up", show=False, priority=True),
-        Binding("pagedown", "scroll(10)", "ten lines down", show=False, priority=True),
-    ]
+    SCOPE = "word"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("word")
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: Look, keys: Sequence[Key] = all_keys()) -> None:
         super().__init__()
         self._look = look
+        self._keys = keys
         self._prompt = Input(id="glossary-prompt", placeholder="type a word; esc")
         self._page = Static()
         self._scroll = VerticalScroll(self._page, id="glossary-page", can_focus=False)
@@ -82,7 +85,18 @@ class GlossaryScreen(ModalScreen[None]):
     def _show(self, typed: str) -> None:
         found = glossary.found(typed)
         lines: list[Line] = [((f"{each.word}  ", "key"), (each.meaning, "text")) for each in found]
+        lines += [((f"{key.shown}  ", "key"), (f"key: {words}", "text")) for key, words in self._keys_about(typed)]
         self._page.update(styled(lines or [(("no such word", "quiet"),)], self._look))
+
+    def _keys_about(self, typed: str) -> list[tuple[Key, str]]:
+        """Keys by what they do, with where they do it; none before something is typed."""
+        wanted = typed.strip().lower()
+        places = {each.name: f", {each.title[0].lower()}{each.title[1:]}" for each in scopes()}
+        return [
+            (key, f"{key.words}{places.get(key.group, '')}")
+            for key in self._keys
+            if wanted and wanted in key.words.lower() and not key.action.startswith("pick('")
+        ]
 
 
 def styled(lines: Sequence[Line], look: Look) -> Content:

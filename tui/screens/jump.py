@@ -5,13 +5,14 @@ from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.style import Style
 from textual.widgets import Static
 
+from tui.scopes import bindings_of
 from tui.theme import Look
 from tui.viewmodel import jump
 from tui.viewmodel.jump import Place
@@ -20,7 +21,7 @@ from tui.viewmodel.jump import Place
 class JumpScreen(ModalScreen[None]):
     """Leaves at the first key that is no letter of a label, at a click, and when the size changes."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "app.pop_screen", "never mind", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("label")
 
     def __init__(self, look: Look, places: Sequence[Place], go: Callable[[Place], None]) -> None:
         super().__init__()

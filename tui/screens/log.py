@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Final
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
@@ -13,6 +13,7 @@ from cluster_model.views import PartitionView
 from playbooks.peeking import peek
 from tui import glyphs, tips
 from tui.bridge import SimBridge
+from tui.scopes import bindings_of
 from tui.screens.acting import ActingMode
 from tui.theme import Look
 from tui.viewmodel import epochs, inspector, microscope, wires, yank
@@ -34,31 +35,14 @@ class LogScreen(ActingMode):
     """The microscope over the partition that is selected, with the inspector, the epochs and the fetches below."""
 
     MODE = "log"
+    SCOPE = "microscope"
     HINTS = (
-        "↑↓←→ cell", "{fault} fault", "tab partition", "{help} help", "+ - scale", "t HW", "F fork", "end tail",
-        "g start", "p record",
+        "{microscope_up}{microscope_down}{microscope_left}{microscope_right} cell", "{fault} fault",
+        "{microscope_next_partition} partition", "{help} help", "{microscope_more} {microscope_fewer} scale",
+        "{microscope_hw} HW", "{microscope_fork} fork", "{microscope_tail} tail", "{microscope_start} start",
+        "{microscope_peek} record",
     )  # fmt: skip
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left,h", "offset(-1)", "a cell back", show=False),
-        Binding("right,l", "offset(1)", "a cell on", show=False),
-        Binding("shift+left", "offset(-10)", "ten cells back", show=False),
-        Binding("shift+right", "offset(10)", "ten cells on", show=False),
-        Binding("pageup", "window(-1)", "a window back", show=False),
-        Binding("pagedown", "window(1)", "a window on", show=False),
-        Binding("up,k", "replica(-1)", "replica above", show=False),
-        Binding("down,j", "replica(1)", "replica below", show=False),
-        Binding("tab", "partition(1)", "next partition", show=False),
-        Binding("shift+tab", "partition(-1)", "partition before", show=False),
-        Binding("plus,equals_sign", "zoom(1)", "more offsets to a cell", show=False),
-        Binding("minus", "zoom(-1)", "fewer offsets to a cell", show=False),
-        Binding("t", "high_watermark", "around the high watermark", show=False),
-        Binding("F", "fork", "where the logs part", show=False),
-        Binding("g", "log_start", "where the log begins", show=False),
-        Binding("end", "tail", "follow the end of the log", show=False),
-        Binding("enter", "written", "the moment when it was written", show=False),
-        Binding("p", "peek", "the record whole", show=False),
-        Binding("i", "internal", "show or hide Kafka's own topics", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("microscope")
 
     def __init__(self, look: Look, bridge: SimBridge) -> None:
         super().__init__(look, bridge)
@@ -109,7 +93,9 @@ class LogScreen(ActingMode):
         self.microscope.present(cluster, partition, broker, cuts)
         self._log_pane.caption(title(partition), self._legend())
         offset = self.microscope.log_offset
-        self._record_pane.caption(f"{partition.name} offset {offset}", "enter: the moment it was written")
+        self._record_pane.caption(
+            f"{partition.name} offset {offset}", self.keyed("{microscope_written}: the moment it was written")
+        )
         self._record.show(self._inspected(cluster, partition, broker, offset, self._record.size))
         if self._beside.display:
             size = self._epochs.size

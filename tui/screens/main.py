@@ -58,7 +58,7 @@ class MainScreen(Arranged, Sheets, Pointing):
         self.control = SidePane(look, "control")
         self.timeline = TimeStrip(look, "timeline")
         self.railing = Railing()
-        self.scrubbing = Scrubbing(bridge.clock, self.go_to)
+        self.scrubbing = Scrubbing(bridge.clock, self.near, self.scrub_to)
         self.matrix.teller = tips.of_matrix(self.matrix, bridge)
         self.lanes.teller = tips.of_lanes(self.lanes, bridge)
         for pane in (self.clients, self.faults, self.control):
@@ -179,6 +179,7 @@ class MainScreen(Arranged, Sheets, Pointing):
             recorded=bridge.session.recorded is not None,
             present_us=bridge.session.present_us if bridge.session.in_past else -1,
             branch=bridge.branches.current.letter if len(bridge.branches) > 1 else "", queued=len(bridge.queued),
+            rough=bridge.rough,
         )  # fmt: skip
         return status.build(bridge.view, running, width).told(self.motion), control.bar(bridge.view, width)
 

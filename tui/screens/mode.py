@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal, Vertical
 from textual.widget import Widget
 
 from tui.bridge import SimBridge
-from tui.keymap import KEYS, with_keys
+from tui.keymap import with_keys
 from tui.modes import mode_of
 from tui.paint.panes import ModeBarRow, mode_places
+from tui.scopes import all_keys
 from tui.screens.live import LiveScreen
 from tui.screens.paned import Paned
 from tui.screens.sheets import Sheets
@@ -25,14 +25,8 @@ from tui.widgets.panes import ModeBar, Pane, Status
 
 WHEEL = 3
 """Lines that a turn of the wheel scrolls by."""
-THROUGH = ("time", "mode")
-"""Groups of keys that are the main screen's on every mode."""
-THROUGH_TOO = ("finding", "finding_before", "command", "settings", "help")
-"""Ids of further ones."""
 ROOM = ("display", "width", "height")
 """What a pane has otherwise while another one, or it itself, has the whole room."""
-OWN = ("maximise", "jump", "yank")
-"""Ids of keys that a mode answers by itself, in the way of the main screen."""
 
 
 class ModeScreen(LiveScreen, Paned):
@@ -41,16 +35,9 @@ class ModeScreen(LiveScreen, Paned):
     MODE: ClassVar[str] = ""
     """Its name in :data:`tui.modes.MODES`."""
     HINTS: ClassVar[tuple[str, ...]] = ()
-    """Its own keys for the bar at the bottom, those that matter most first; ``{id}`` is a key of the main screen."""
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "out", "back to the cluster", show=False),
-        *(
-            Binding(key.keys, f"main({key.action!r})", key.words, id=key.id, show=False)
-            for key in KEYS
-            if key.group in THROUGH or key.id in THROUGH_TOO
-        ),
-        *(Binding(key.keys, key.action, key.words, id=key.id, show=False) for key in KEYS if key.id in OWN),
-    ]
+    """Its own keys for the bar at the bottom, those that matter most first; ``{id}`` is the key of an action."""
+    SCOPE: ClassVar[str] = ""
+    """Its name in :data:`tui.scopes.SCOPES`."""
 
     def __init__(self, look: Look, bridge: SimBridge) -> None:
         super().__init__()
@@ -66,7 +53,7 @@ class ModeScreen(LiveScreen, Paned):
 
     def hints(self) -> tuple[str, ...]:
         """Those on the bar, with the keys that are in force."""
-        return tuple(with_keys(each, self._main.keys) for each in self.HINTS)
+        return tuple(self.keyed(each) for each in self.HINTS)
 
     def body(self) -> list[Widget]:
         """The panes of the mode, from top to bottom."""
@@ -157,7 +144,15 @@ class ModeScreen(LiveScreen, Paned):
 
     async def press(self, name: str) -> None:
         """Do what the key of an id does here."""
-        await self._main.run_action(next(key.action for key in KEYS if key.id == name))
+        found = next(key for key in all_keys() if key.id == name)
+        if found.group == self.SCOPE:
+            await self.run_action(found.action)
+        else:
+            await self._main.run_action(found.action)
+
+    def keyed(self, text: str) -> str:
+        """``text`` with the key of an action where its id stands in braces."""
+        return with_keys(text, self._main.keys)
 
     async def on_status_pressed(self, message: Status.Pressed) -> None:
         """A word of the status bar that stands for a key."""

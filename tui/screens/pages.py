@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from tui.screens.autopsy import Onward
 
 
+SHEET_HELP = {"whichkey": help_page.SHEET, "operations": help_page.OPERATIONS}
+"""Id of a sheet → its help."""
+
+
 class Pages(Screen[None]):
     """A screen with pages over it."""
 
@@ -106,13 +110,13 @@ class Pages(Screen[None]):
 
     def _here(self) -> Here:
         """What is looked at."""
-        if getattr(self.app.screen.focused, "id", "") == "whichkey":
-            return help_page.SHEET
-        name = getattr(self.app.screen, "MODE", "")
+        focused = getattr(self.app.screen.focused, "id", "")
+        if focused in SHEET_HELP:
+            return SHEET_HELP[focused]
+        name, scope = getattr(self.app.screen, "MODE", ""), getattr(self.app.screen, "SCOPE", "")
         if name:
-            mode = mode_of(name)
-            return help_page.MODES.get(name) or Here(f"Here: {mode.title.lower()}", f"{mode.words}.")
-        return help_page.CLUSTER
+            return help_page.MODES["compare" if scope == "compare" else name]
+        return help_page.of_page(scope) if scope else help_page.CLUSTER
 
     def action_help(self) -> None:
         """What is looked at, then keys and glyphs."""

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 from textual.widgets import Input
@@ -15,7 +15,8 @@ from playbooks.model import Playbook
 from playbooks.shelf import shelf
 from tui import glyphs
 from tui.bridge import SimBridge
-from tui.screens.mode import ModeScreen
+from tui.scopes import bindings_of
+from tui.screens.acting import ActingMode
 from tui.theme import Look
 from tui.viewmodel import expected, script_page, session_list, shelf_list
 from tui.viewmodel.jump import Place
@@ -32,37 +33,24 @@ OPEN: Final = "a playbook's file or bundled name, or a session's directory; ente
 UNREADABLE: Final = "it cannot be read: "
 
 
-class PlaybooksScreen(ModeScreen):
+class PlaybooksScreen(ActingMode):
     """Lists on the left, what is chosen on the right."""
 
     MODE = "playbooks"
+    SCOPE = "playbooks"
     HINTS = (
-        "enter start",
-        "/ filter",
-        "tab sessions",
+        "{playbooks_start} start",
+        "{playbooks_filter} filter",
+        "{playbooks_other} sessions",
         "{help} help",
-        "T take over",
-        "o open",
-        "b back",
-        "J K text",
+        "{take_over} take over",
+        "{fault} fault",
+        "{playbooks_open} open",
+        "{playbooks_back} back",
+        "{playbooks_text_down} {playbooks_text_up} text",
         "{export} save",
     )
-    AUTO_FOCUS = ""
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("P", "main(\"mode('cluster')\")", "close", show=False),
-        Binding("up,k", "move(-1)", "a line up", show=False),
-        Binding("down,j", "move(1)", "a line down", show=False),
-        Binding("pageup", "move(-10)", "ten lines up", show=False),
-        Binding("pagedown", "move(10)", "ten lines down", show=False),
-        Binding("J", "text(5)", "the text: five lines down", show=False),
-        Binding("K", "text(-5)", "the text: five lines up", show=False),
-        Binding("tab", "other", "playbooks, or sessions", show=False),
-        Binding("slash", "filter", "filter the playbooks", show=False),
-        Binding("o", "open", "open a file, a name or a session", show=False),
-        Binding("enter", "start", "open what is chosen", show=False),
-        Binding("T", "main('take_over')", "take over", show=False),
-        Binding("b", "back", "back to where one came from", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("playbooks")
 
     def __init__(self, look: Look, bridge: SimBridge) -> None:
         super().__init__(look, bridge)
@@ -116,7 +104,7 @@ class PlaybooksScreen(ModeScreen):
             return session_list.entries(paths, self._root, self._here)
         return shelf_list.playbooks(self._shelf, self.bridge.session.instant.playbook.name, self._words)
 
-    def chosen(self, entries: tuple[Entry, ...]) -> Entry | None:
+    def marked(self, entries: tuple[Entry, ...]) -> Entry | None:
         """The one that is marked, None where there is none."""
         at = shelf_list.moved(entries, self._chosen[self._which], 0)
         self._chosen[self._which] = max(0, at)
@@ -142,7 +130,7 @@ class PlaybooksScreen(ModeScreen):
         """Show both sides as they are now."""
         width, height = self.size
         entries = self.entries()
-        chosen = self.chosen(entries)
+        chosen = self.marked(entries)
         self._left = max(26, min(48, width // 3))
         self._list_pane.styles.width = self._left
         self._show_list(entries)
@@ -165,7 +153,9 @@ class PlaybooksScreen(ModeScreen):
             )
         self._list.show(rows)
         filtered = f" {glyphs.NOTHING} {self._words}" if self._words and not self._which else ""
-        self._list_pane.caption(LISTS[self._which] + filtered, f"tab: {LISTS[1 - self._which].lower()}")
+        self._list_pane.caption(
+            LISTS[self._which] + filtered, self.keyed(f"{{playbooks_other}}: {LISTS[1 - self._which].lower()}")
+        )
 
     def _details(
         self, chosen: Entry | None
@@ -224,7 +214,7 @@ class PlaybooksScreen(ModeScreen):
 
     def under_cursor(self) -> tuple[str, str]:
         """The name of what is chosen, as the command line takes it; of the one that runs its file."""
-        entry = self.chosen(self.entries())
+        entry = self.marked(self.entries())
         if entry is None or self.chosen_pane not in ("", "plays-list-pane"):
             return "", ""
         text = entry.key or self.bridge.session.instant.playbook.path
@@ -268,7 +258,7 @@ class PlaybooksScreen(ModeScreen):
     def action_text(self, lines: int) -> None:
         """Scroll the text, from where it is."""
         if self._down < 0:
-            entry = self.chosen(self.entries())
+            entry = self.marked(self.entries())
             playbook = self._playbook(entry.key) if entry is not None and not self._which else ""
             progress = self._progress() if entry is not None and entry.key == shelf_list.RUNNING else None
             height = self._text.size.height
@@ -354,7 +344,7 @@ class PlaybooksScreen(ModeScreen):
 
     def action_start(self) -> None:
         """Open what is chosen; the session on the screen is sealed first."""
-        entry = self.chosen(self.entries())
+        entry = self.marked(self.entries())
         if entry is None:
             return
         if self._which:

@@ -25,6 +25,21 @@ class Pointing(Injecting):
         if not self.scrubbing.want(at_us):
             self.post_message(Wake())
 
+    def near(self, at_us: int) -> int:
+        """What costs little to show in the place of an instant."""
+        return self.bridge.session.timeline.near(at_us)
+
+    def scrub_to(self, at_us: int, exact: bool) -> None:
+        """Show an instant: what was meant, or something near it on the way there."""
+        if exact:
+            self.go_to(at_us)
+        else:
+            self._jump(lambda: self.bridge.to_near(at_us))
+
+    def on_time_lanes_released(self) -> None:
+        """The drag is over: exactly there."""
+        self.scrubbing.settle()
+
     def on_time_lanes_scrubbed(self, message: TimeLanes.Scrubbed) -> None:
         """The strip at the foot is a scrubber."""
         self.scrub(self.timeline.window.instant(message.column, self.bridge.session.present_us))

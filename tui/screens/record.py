@@ -3,7 +3,7 @@
 from typing import ClassVar, Final
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -13,25 +13,22 @@ from textual.widgets import Static
 from playbooks.peeking import peek
 from tui import glyphs
 from tui.bridge import SimBridge
+from tui.scopes import bindings_of
+from tui.screens.reachable import Reachable
 from tui.theme import Look
 from tui.viewmodel import record
 
 KEYS_WORDS: Final = (
-    f"left, right: other offset {glyphs.NOTHING} shift: ten on {glyphs.NOTHING} y copy {glyphs.NOTHING} esc"
+    f"{{record_left}} {{record_right}} other offset {glyphs.NOTHING} {{record_back}} {{record_on}} ten"
+    f" {glyphs.NOTHING} {{record_copy}} copy {glyphs.NOTHING} esc"
 )
 
 
-class RecordScreen(ModalScreen[None]):
+class RecordScreen(ModalScreen[None], Reachable):
     """What was written at an offset by the instant on the screen behind it, where the session goes on."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,p,q", "app.pop_screen", "close"),
-        Binding("left,h", "move(-1)", "one offset back", show=False),
-        Binding("right,l", "move(1)", "one offset on", show=False),
-        Binding("y", "copy", "copy it", show=False),
-        Binding("shift+left", "move(-10)", "ten offsets back", show=False),
-        Binding("shift+right", "move(10)", "ten offsets on", show=False),
-    ]
+    SCOPE = "record"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("record")
 
     def __init__(self, look: Look, bridge: SimBridge, partition: str, offset: int) -> None:
         super().__init__()
@@ -63,7 +60,7 @@ class RecordScreen(ModalScreen[None]):
         if not found:
             lines.append(self._styled(f"{self._partition} offset {self.log_offset}", "calm"))
             lines.append(self._styled(record.NOTHING_YET, "text"))
-        lines.append(self._styled(KEYS_WORDS, "quiet"))
+        lines.append(self._styled(self.keyed(KEYS_WORDS), "quiet"))
         self._page.update(Content("\n").join(lines))
 
     def action_copy(self) -> None:

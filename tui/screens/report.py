@@ -2,40 +2,36 @@
 
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.widget import Widget
 
 from playbooks.so_far import SoFar
 from tui import glyphs
 from tui.asking import recording_of
 from tui.bridge import SimBridge
-from tui.screens.mode import ModeScreen
+from tui.scopes import bindings_of
+from tui.screens.acting import ActingMode, led_by
 from tui.theme import Look
 from tui.viewmodel import client_table, report, yank
 from tui.widgets.panes import Pane, SidePane
 
 AGAIN_S = 1.0
 """Least time between two looks at a session that runs: numbers that change faster cannot be read."""
-KEYS_WORDS = f"↑ ↓ scroll {glyphs.NOTHING} ← → finding {glyphs.NOTHING} enter why {glyphs.NOTHING} e export"
+KEYS_WORDS = (
+    f"{{report_up}} {{report_down}} scroll {glyphs.NOTHING} {{report_left}} {{report_right}} finding {glyphs.NOTHING}"
+    f" {{report_open}} why {glyphs.NOTHING} {{report_export}} export"
+)
 PATIENCE = 15
 """A look takes no more than one part of so many of the time."""
 
 
-class ReportScreen(ModeScreen):
+class ReportScreen(ActingMode):
     """One page, made again as time goes on."""
 
     MODE = "report"
-    HINTS = ("{pause} pause", "{help} help", "esc cluster")
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "a line up", show=False),
-        Binding("down,j", "move(1)", "a line down", show=False),
-        Binding("pageup", "move(-10)", "ten lines up", show=False),
-        Binding("pagedown", "move(10)", "ten lines down", show=False),
-        Binding("left,h", "choose(-1)", "the finding before", show=False),
-        Binding("right,l", "choose(1)", "the next finding", show=False),
-        Binding("enter", "open", "the autopsy of the finding", show=False),
-        Binding("e", "app.export", "a playbook of the session so far", show=False),
-    ]
+    SCOPE = "report"
+    HINTS = ("{pause} pause", "{help} help", "esc cluster", "{fault} fault", "{report_export} export", "{undo} undo")
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("report")
 
     def __init__(self, look: Look, bridge: SimBridge) -> None:
         super().__init__(look, bridge)
@@ -62,7 +58,7 @@ class ReportScreen(ModeScreen):
         page = self._page(so_far, width)
         self._first = min(self._first, client_table.last_window(page.rows, height))
         self._table.show(client_table.window(page.rows, self._first, height))
-        self._pane.caption(report.summary(so_far), KEYS_WORDS)
+        self._pane.caption(report.summary(so_far), self.keyed(KEYS_WORDS))
 
     def _page(self, so_far: SoFar, width: int) -> report.Page:
         """Laid out once, until there is something else to say."""
@@ -101,6 +97,18 @@ class ReportScreen(ModeScreen):
         if self.marked:
             return "the sentence", so_far.result.findings[self.marked - 1].sentence
         return "the report so far", yank.plain(report.build(so_far, self._session(), yank.CELLS, 0).rows)
+
+    def partition_name(self) -> str:
+        """That of the marked finding, where it still exists; else the one under the main screen's cursor."""
+        marked = self.so_far().result.findings[self.marked - 1].places if self.marked else ()
+        here = [each.name for each in self.bridge.view.partitions]
+        return next((each.partition for each in marked if each.partition in here), super().partition_name())
+
+    def chosen(self) -> int:
+        """Whoever leads the partition of the marked finding."""
+        if not self.marked:
+            return super().chosen()
+        return led_by(self.bridge.view, self.partition_name(), super().chosen())
 
     def action_move(self, lines: int) -> None:
         """Scroll."""

@@ -1,42 +1,37 @@
 """The settings, over the main screen: changed at once, and written into the user's file when that is asked for."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.style import Style
 from textual.widgets import Static
 
+from tui import keeping
 from tui.bridge import SimBridge
-from tui.framerate import frame_s
-from tui.glyphs import choose
+from tui.scopes import bindings_of
+from tui.screens.reachable import Reachable
 from tui.settings.reading import read_settings
 from tui.settings.schema import OPTIONS, Settings
 from tui.settings.writing import WritingError, write
-from tui.theme import Look, ThemeName
+from tui.theme import Look
 from tui.viewmodel import settings_page
+from tui.viewmodel.jump import Place
 from tui.viewmodel.settings_page import Piece
 
 if TYPE_CHECKING:
     from tui.app import FloodmarkApp
 
 
-class SettingsScreen(ModalScreen[None]):
+class SettingsScreen(ModalScreen[None], Reachable):
     """One setting is marked; the session goes on behind it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,S,q", "app.pop_screen", "close"),
-        Binding("up,k", "mark(-1)", "the one above", show=False),
-        Binding("down,j", "mark(1)", "the one below", show=False),
-        Binding("left,h", "change(-1)", "the value before", show=False),
-        Binding("right,l", "change(1)", "the next value", show=False),
-        Binding("w", "write", "write the file", show=False),
-    ]
+    SCOPE = "setting"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("setting")
 
     def __init__(self, look: Look, bridge: SimBridge) -> None:
         super().__init__()
@@ -64,19 +59,14 @@ class SettingsScreen(ModalScreen[None]):
     @property
     def chosen(self) -> Settings:
         """What is in force now, whatever it was at the start."""
-        return replace(
-            self._floodmark.settings, theme=self._look.theme, speed=self._bridge.speed,
-            autopause=self._bridge.stops_at_loss,
-        )  # fmt: skip
+        return keeping.in_force(self._floodmark)
 
     def present(self) -> None:
         """Show the page."""
         if not self._page.is_attached:
             return
-        app = self._floodmark
-        changed = [f"{key.id} {key.shown}" for key in app.main.keys if key.id in app.settings.keys]
         rows = settings_page.lines(
-            self.chosen, self.marked, self._found, changed, self._said, max(20, self._page.size.width)
+            self.chosen, self.marked, self._found, self.keys_in_force, self._said, max(20, self._page.size.width)
         )
         self._page.update(Content("\n").join([self._line(row) for row in rows]))
 
@@ -85,18 +75,28 @@ class SettingsScreen(ModalScreen[None]):
         self.marked = (self.marked + step) % len(OPTIONS)
         self.present()
 
+    def spots(self) -> list[Place]:
+        """The settings."""
+        left, top = self._page.region.offset
+        return [Place(left, top + at, "setting", str(at)) for at in range(len(OPTIONS))]
+
+    def go_to_spot(self, place: Place) -> None:
+        """Mark that one."""
+        self.marked = int(place.key)
+        self.present()
+
     def action_change(self, step: int) -> None:
         """Another value of it, at once."""
         wanted = settings_page.stepped(self.chosen, OPTIONS[self.marked].name, step)
-        self._bridge.set_speed(wanted.speed)
-        self._bridge.stops_at_loss = wanted.autopause
-        self._bridge.frame_s = frame_s(wanted.fps)
-        self._floodmark.settings = wanted
-        self._look = Look(
-            colour=self._look.colour, glyphs=choose(wanted.glyphs), theme=cast("ThemeName", wanted.theme)
-        )  # fmt: skip
-        self._floodmark.set_look(self._look)
+        keeping.apply(self._floodmark, wanted)
+        self._look = self._floodmark.look
         self._said = ("", "text")
+        self.present()
+
+    def action_undo(self) -> None:
+        """Set back what was set last by its name, here and in the file."""
+        self._said = (keeping.undo(self._floodmark), "calm")
+        self._look, self._found = self._floodmark.look, read_settings(self._found.path)
         self.present()
 
     def action_write(self) -> None:

@@ -1,6 +1,6 @@
 """The sheets of faults and operations at the bottom of a screen: a second letter acts on what is selected there."""
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from textual.screen import Screen
 
@@ -19,6 +19,12 @@ from tui.widgets.whichkey import WhichKey
 
 if TYPE_CHECKING:
     from tui.screens.injecting import Injecting
+
+
+NOBODY: Final = "there is no broker yet that could be broken: let time go on first"
+
+
+UNCONTROLLED: Final = "there is no controller that could be broken: let time go on first"
 
 
 class Sheets(Screen[None]):
@@ -117,7 +123,9 @@ class Sheets(Screen[None]):
     def action_control(self) -> None:
         """Open the sheet on the controller, or on the first node of the control plane while there is none."""
         nodes = self.bridge.view.controllers
-        if nodes and not self.desk.toosmall.display:
+        if not nodes:
+            self.desk.toast(UNCONTROLLED, "warning")
+        elif not self.desk.toosmall.display:
             self.arrive()
             self.aim_at(max(nodes, key=lambda each: (each.role == "active", each.epoch, -each.node)).node)
             self._show(self.whichkey)
@@ -128,9 +136,9 @@ class Sheets(Screen[None]):
         self._show(self.whichkey)
 
     def _open_sheet(self, sheet: WhichKey) -> None:
-        if self.desk.toosmall.display or not self.bridge.view.brokers:
+        if self.desk.toosmall.display:
             return
-        if why := self.nothing():
+        if why := self.nothing() or ("" if self.bridge.view.brokers else NOBODY):
             self.desk.toast(why, "warning")
             return
         self.arrive()

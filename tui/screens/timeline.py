@@ -2,14 +2,16 @@
 
 from typing import Any, ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.widget import Widget
 
 from tui import glyphs, tips
 from tui.bridge import SimBridge
 from tui.evidence import findings_so_far
 from tui.keymap import key_of
+from tui.keys_of_modes import LANES as LANE_KEYS
 from tui.railing import Railing, reach_us
+from tui.scopes import bindings_of
 from tui.screens.spanning import Spanning, ends_of
 from tui.theme import Look
 from tui.viewmodel import mark_detail, rails, stops, yank
@@ -18,7 +20,7 @@ from tui.viewmodel.rails import Rail
 from tui.viewmodel.row import Row
 from tui.viewmodel.stops import Shown, Stop
 from tui.viewmodel.time_window import Window, around, fit, unit_text, zoomed
-from tui.viewmodel.timeline import LOAD, TOGGLES, Drawer, column_rates
+from tui.viewmodel.timeline import LOAD, Drawer, column_rates
 from tui.viewmodel.words import count
 from tui.widgets.panes import Pane, SidePane
 from tui.widgets.timeline import TimeLanes
@@ -26,41 +28,32 @@ from tui.widgets.timeline import TimeLanes
 ALL: tuple[str, ...] = (*LANES, LOAD)
 BARS = 3
 """Lines of the status bar and of the bar of modes."""
-KEYS_WORDS = f"← → mark {glyphs.NOTHING} ↑ ↓ lane {glyphs.NOTHING} enter go there {glyphs.NOTHING} + - z zoom"
+KEYS_WORDS = (
+    f"{{timeline_left}} {{timeline_right}} mark {glyphs.NOTHING} {{timeline_up}} {{timeline_down}} lane"
+    f" {glyphs.NOTHING} {{timeline_go}} go there {glyphs.NOTHING} {{timeline_nearer}} {{timeline_farther}}"
+    " {timeline_whole} zoom"
+)
 MORE_WORDS = (
-    f"{KEYS_WORDS} {glyphs.NOTHING} pgup pgdn scroll {glyphs.NOTHING} shift+← → 1 s {glyphs.NOTHING} end follow"
+    f"{KEYS_WORDS} {glyphs.NOTHING} {{timeline_page_up}} {{timeline_page_down}} scroll {glyphs.NOTHING}"
+    f" {{timeline_back}} {{timeline_right}} 1 s {glyphs.NOTHING} {{timeline_follow}} follow"
 )
 SPAN_WORDS = (
-    f"← → its end by marks {glyphs.NOTHING} shift+← → by a column {glyphs.NOTHING} e export {glyphs.NOTHING} esc"
+    f"{{timeline_left}} {{timeline_right}} its end by marks {glyphs.NOTHING} {{timeline_back}} {{timeline_right}} by a"
+    f" column {glyphs.NOTHING} {{timeline_export}} export {glyphs.NOTHING} esc"
 )
+LANE_WORDS = f"{''.join(f'{{timeline_lane_{lane}}}' for lane in LANE_KEYS)} lanes"
 
 
 class TimelineScreen(Spanning):
     """Lanes over time, and all about the mark that is selected."""
 
     MODE = "timeline"
+    SCOPE = "timeline"
     HINTS = (
-        "{fault} fault there", "v span", "{undo} undo", "{what_if} what if", "{help} help", "e export",
-        f"{''.join(TOGGLES)} lanes", "{bookmark} bookmark",
+        "{fault} fault there", "{timeline_span} span", "{undo} undo", "{what_if} what if", "{help} help",
+        "{timeline_export} export", LANE_WORDS, "{bookmark} bookmark",
     )  # fmt: skip
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left,h", "mark(-1)", "the mark before", show=False),
-        Binding("right,l", "mark(1)", "the next mark", show=False),
-        Binding("up,k", "across(-1)", "the lane above", show=False),
-        Binding("down,j", "across(1)", "the lane below", show=False),
-        Binding("enter", "go", "go to that instant, or back to the present", show=False),
-        Binding("plus,equals_sign", "zoom(1)", "nearer", show=False),
-        Binding("minus", "zoom(-1)", "farther", show=False),
-        Binding("z", "whole", "the whole session", show=False),
-        Binding("pageup", "scroll(-1)", "back by half a window", show=False),
-        Binding("pagedown", "scroll(1)", "on by half a window", show=False),
-        Binding("end", "follow", "let go of the mark, follow time", show=False),
-        Binding("shift+left", "nudge(-1)", "one second back; the end of a span one column", show=False),
-        Binding("shift+right", "nudge(1)", "one second on; the end of a span one column", show=False),
-        Binding("v", "span", "begin a span here, or let go of it", show=False),
-        Binding("e", "export_span", "write the events of the span beside the recording", show=False),
-        *(Binding(key, f"lane({lane!r})", f"show or hide {lane}", show=False) for key, lane in TOGGLES.items()),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("timeline")
 
     def __init__(self, look: Look, bridge: SimBridge) -> None:
         super().__init__(look, bridge)
@@ -105,16 +98,20 @@ class TimelineScreen(Spanning):
             self._lane_lines = lines * len(LANES) + len(forks)
             self._pane.styles.height = self._lane_lines + 5
         shown = self.shown()
-        drawn = self._drawer.rows(self.bridge.tape, shown, ALL, lines, keys=True)
+        drawn = self._drawer.rows(self.bridge.tape, shown, ALL, lines, keys=self._letters())
         self.lanes.show((*drawn, *rails.rows(forks, shown, self.rail)))
         unit = unit_text(shown.window.unit_us)
         peak = self._peak(shown)
         load = f" {glyphs.NOTHING} load up to {count(peak)}/s" if peak else ""
-        room = self.size.width > len(MORE_WORDS) + 6
+        more = self.keyed(MORE_WORDS)
         many = f" {glyphs.NOTHING} {len(forks)} of {len(self._rails)} branches" if len(forks) < len(self._rails) else ""
-        words = MORE_WORDS if room else KEYS_WORDS
+        words = more if self.size.width > len(more) + 6 else self.keyed(KEYS_WORDS)
         self._pane.caption(f"Timeline {glyphs.NOTHING} a column is {unit}{load}{many}", words)
         self.page.show(self._page_rows(shown))
+
+    def _letters(self) -> dict[str, str]:
+        """Lane → its key."""
+        return {lane: self.keyed(f"{{timeline_lane_{lane}}}") for lane in LANE_KEYS}
 
     def _lines(self) -> int:
         """Lines for each lane of marks: more where half of the screen has room for them."""
@@ -165,11 +162,13 @@ class TimelineScreen(Spanning):
         width, height = self.page.size
         span = self.span
         if span is not None:
-            self._page_pane.caption("The span", SPAN_WORDS)
+            self._page_pane.caption("The span", self.keyed(SPAN_WORDS))
             return self.span_rows(span, (width, height))
         rail = self._chosen_rail()
         if rail is not None:
-            self._page_pane.caption("The branch", "" if rail.branch.shown else "enter: change over to it")
+            self._page_pane.caption(
+                "The branch", "" if rail.branch.shown else self.keyed("{timeline_go}: change over to it")
+            )
             return rails.about(rail, width)[:height]
         stop = self.stop(shown)
         if stop is None:
@@ -181,7 +180,7 @@ class TimelineScreen(Spanning):
         later = self.bridge.happened(stop.last_us + 1, shown.present_us, max(0, height))
         key = key_of("finding", self._main.keys)
         rows = mark_detail.build(stop, events, self._findings_of(stop, events), later, width, key)
-        there = "enter: back to the present" if self._is_there(stop) else "enter: go there"
+        there = self.keyed(f"{{timeline_go}}: {'back to the present' if self._is_there(stop) else 'go there'}")
         self._page_pane.caption("The mark", there)
         return rows[:height]
 
@@ -365,6 +364,10 @@ class TimelineScreen(Spanning):
     def on_time_lanes_scrubbed(self, message: TimeLanes.Scrubbed) -> None:
         """The scrubber."""
         self._main.scrub(self.shown().window.instant(message.column, self.bridge.session.present_us))
+
+    def on_time_lanes_released(self) -> None:
+        """The drag is over."""
+        self._main.on_time_lanes_released()
 
     def on_time_lanes_turned(self, message: TimeLanes.Turned) -> None:
         """The wheel scrolls, and with ctrl it zooms about the column that it is turned at."""

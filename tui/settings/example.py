@@ -2,7 +2,8 @@
 
 from textwrap import wrap
 
-from tui.keymap import GROUPS, KEYS
+from tui.keymap import GROUPS, KEYS, Key
+from tui.scopes import scopes
 from tui.settings.key_names import ALLOWED, in_file
 from tui.settings.schema import KEYS as KEY_TABLE
 from tui.settings.schema import OPTIONS, SCREEN, quoted, written
@@ -18,11 +19,19 @@ def example() -> str:
     for each in OPTIONS:
         lines += ["", f"# {each.words} Takes {each.allowed}.", f"# {each.name} = {written(each.default)}"]
     lines += ["", f"[{KEY_TABLE}]", *[f"# {line}" for line in wrap(f"Each takes {ALLOWED}.", 110)]]
-    lines.append("# The keys of pages and sheets, and escape, enter, tab and ctrl+c, are always the same.")
+    lines.append(
+        "# Escape, enter, tab and ctrl+c can be given to nothing else; escape stays the way out whatever is set."
+    )
     for group, title in GROUPS.items():
         lines += ["", f"# {title}"]
-        lines += [f"# {key.id} = {_keys(key.keys)}  # {key.words}" for key in KEYS if key.group == group]
+        lines += [_line(key) for key in KEYS if key.group == group]
+    for scope in scopes():
+        lines += ["", f"# {scope.title}", *(_line(key) for key in scope.keys)]
     return "\n".join(lines) + "\n"
+
+
+def _line(key: Key) -> str:
+    return f"# {key.id} = {_keys(key.keys)}  # {key.words}"
 
 
 def _keys(keys: str) -> str:

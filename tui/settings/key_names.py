@@ -24,7 +24,7 @@ _SPELLED: Final = {
     "low_line": "underscore",
 }
 """Unicode's names that Textual has another one for."""
-_SHORT: Final = {"pageup": "pgup", "pagedown": "pgdn", "insert": "ins", "delete": "del"}
+_SHORT: Final = {"escape": "esc", "pageup": "pgup", "pagedown": "pgdn", "insert": "ins", "delete": "del"}
 
 
 def of_character(character: str) -> str:

@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from playbooks.problems import listed, nearest, printable, shown
-from tui.keymap import KEYS as ACTIONS
-from tui.settings.key_names import ALLOWED, EATEN, KEPT, key_named
+from tui.scopes import all_keys, scopes
+from tui.settings.key_names import ALLOWED, EATEN, KEPT, in_file, key_named
 from tui.settings.lines import line_of
 from tui.settings.place import config_path
-from tui.settings.remapping import without_conflicts
+from tui.settings.remapping import hidden, without_conflicts
 from tui.settings.schema import KEYS, OPTIONS, SCREEN, Settings
 
+OUT: Final = "escape"
+"""An action that has this key keeps it whatever else it is given: it is the way out."""
+UNTYPED: Final = 'a key that types nothing, such as "f5" or "ctrl+x"'
 LARGEST: Final = 1 << 20
 """Bytes of a file that are read; more are no settings."""
 
@@ -27,6 +30,8 @@ class Found:
     settings: Settings
     problems: tuple[str, ...] = ()
     """Each on one line: file, line, key, what was found, what is allowed."""
+    notes: tuple[str, ...] = ()
+    """What is in force, and worth knowing: keys that a mode has for something else."""
     given: tuple[str, ...] = ()
     """Options of the screen that the file itself says."""
 
@@ -63,6 +68,7 @@ class _Reading:
     def __init__(self, path: Path, text: str, data: Mapping[str, Any]) -> None:
         self._path, self._text, self._data = path, text, data
         self._problems: list[str] = []
+        self._notes: list[str] = []
 
     def found(self) -> Found:
         """All of it."""
@@ -72,7 +78,7 @@ class _Reading:
         values = self._screen(self._table(SCREEN))
         keys = self._keys(self._table(KEYS))
         settings = Settings(**values, keys=keys)
-        return Found(self._path, True, settings, tuple(self._problems), tuple(values))
+        return Found(self._path, True, settings, tuple(self._problems), tuple(self._notes), tuple(values))
 
     def _table(self, name: str) -> Mapping[str, Any]:
         table = self._data.get(name, {})
@@ -94,7 +100,9 @@ class _Reading:
         return good
 
     def _keys(self, table: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-        known = [each.id for each in ACTIONS]
+        if not table:  # as most files are: then the catalogue of faults is not read here
+            return {}
+        known = [each.id for each in all_keys()]
         wanted: dict[str, tuple[str, ...]] = {}
         for name, value in table.items():
             if name not in known:
@@ -107,28 +115,38 @@ class _Reading:
         kept, conflicts = without_conflicts(wanted)
         for each in conflicts:
             self._problem(KEYS, each.id, each.words)
+        self._notes += [self._located(KEYS, name, words) for name, words in hidden(kept)]
         return kept
 
     def _keys_of(self, name: str, value: object) -> tuple[str, ...]:
         """The keys that were given; none where one of them is wrong."""
         texts = value if isinstance(value, list) else [value]
-        own = next(each.keys.split(",") for each in ACTIONS if each.id == name)
+        action = next(each for each in all_keys() if each.id == name)
+        own = action.keys.split(",")
+        typed = any(scope.typed and scope.name == action.group for scope in scopes())
         keys: list[str] = []
         for text in texts:
             key = text if text in own else key_named(text) if isinstance(text, str) else None
             if key is None:
                 self._problem(KEYS, name, f"found {_told(text)}, allowed is {ALLOWED}{_why_not(text)}")
                 return ()
+            if typed and (len(key) == 1 or in_file(key) != key or key == "space"):
+                self._problem(KEYS, name, f"found {_told(text)}, which is typed there; allowed is {UNTYPED}")
+                return ()
             keys.append(key)
         if not keys:
             self._problem(KEYS, name, f"found an empty list, allowed is {ALLOWED}")
-        return tuple(dict.fromkeys(keys))
+        out = [each for each in own if each == OUT]
+        return tuple(dict.fromkeys([*keys, *out])) if keys else ()
 
     def _problem(self, table: str, key: str, message: str) -> None:
+        self._problems.append(self._located(table, key, message))
+
+    def _located(self, table: str, key: str, message: str) -> str:
         line = line_of(self._text, table, key)
         at = f":{line}" if line else ""
         name = printable(f"{table}.{key}" if key else table)
-        self._problems.append(f"{printable(str(self._path))}{at}: {name}: {message}")
+        return f"{printable(str(self._path))}{at}: {name}: {message}"
 
 
 def _told(value: object) -> str:

@@ -1,5 +1,6 @@
 """The page of one finding: a plain sentence, the pictures, the records, who saw them, the broken rule, the remedies."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -145,7 +146,19 @@ def place_of_mark(rows: Sequence[Row]) -> int:
     return next((number for number, row in enumerate(rows) if row.pieces and row.pieces[0] == MARKED), -1)
 
 
+def frames_on(row: Row) -> list[tuple[int, int]]:
+    """Cell and number of each frame whose upper border is on the row."""
+    found, at = [], 0
+    for text, _role in row.pieces:
+        number = _FRAME.match(text)
+        if number is not None:
+            found.append((at, int(number[1])))
+        at += len(text)
+    return found
+
+
 _BLANK: Final = Row(())
+_FRAME: Final = re.compile(rf"{glyphs.CORNERS[0]}\D* (\d+)  ")
 
 
 def _section(label: str, texts: Sequence[str], width: int) -> list[Row]:

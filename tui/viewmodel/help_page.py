@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from tui import glyphs
-from tui.keymap import GROUPS, Key
+from tui.keymap import GROUPS, Key, with_keys
+from tui.scopes import keys_of, scope_of, scopes
 from tui.viewmodel.glossary import term
 
 LEGEND: Final = (
@@ -41,6 +42,8 @@ class Here:
     terms: tuple[str, ...] = ()
     keys: tuple[tuple[str, str], ...] = ()
     glyphs: tuple[str, ...] = ()
+    scope: str = ""
+    """The place of :data:`tui.scopes.SCOPES` whose own keys work in it."""
 
 
 CLUSTER: Final = Here(
@@ -51,8 +54,8 @@ CLUSTER: Final = Here(
     (
         ("arrows", "another partition or broker; hjkl too"),
         ("letters", "in the sheets of faults and operations: act at once"),
-        ("/", "show some partitions only; z: as heat, how far behind"),
-        ("tab m", "choose a pane, give it the whole room; ^o: jump by letters"),
+        ("{filter}", "show some partitions only; {heat}: as heat, how far behind"),
+        ("{next_pane} {maximise}", "choose a pane, give it the whole room; {jump}: jump by letters"),
     ),
     (glyphs.LEADER, glyphs.IN_SYNC, glyphs.LAGGING, glyphs.DOWN, glyphs.LOST),
 )
@@ -60,18 +63,24 @@ SHEET: Final = Here(
     "Here: the sheet of faults",
     "Every fault has a letter. Below them stands what the marked one is, and what it would do right now.",
     ("fencing", "session timeout"),
-    (
-        ("letter", "inject that fault at once on what is aimed at"),
-        ("enter", "set its parameters first"),
-        ("space", "queue it while time stands still; backspace takes back"),
-        ("arrows", "read about another fault, aim at another node; esc leaves"),
-    ),
+    (("letter", "inject that fault at once on what is aimed at"),),
+    scope="faults",
+)
+OPERATIONS: Final = Here(
+    "Here: the sheet of operations",
+    "What an administrator can ask for, each with a letter; below them, what the marked one would be asked to do.",
+    ("unclean election", "preferred leader"),
+    (("letter", "ask for that at once, for the partition and the broker in the title"),),
+    scope="operations",
 )
 
 
 def _acts(on: str) -> tuple[str, str]:
     """The keys of the cluster that act in a mode too."""
-    return "f H u w", f"act as on the cluster, {on}; so do a s : T b B P; right click: the sheet"
+    return (
+        "{fault} {heal} {undo} {what_if}",
+        f"act as on the cluster, {on}; so do {{admin}} {{control}} {{ask}} {{redo}}",
+    )
 
 
 MODES: Final = {
@@ -79,61 +88,47 @@ MODES: Final = {
         "Here: clients",
         "A row is a producer, a group or one of its members, with what it sent, read, tried again and lost so far.",
         ("acks", "lag", "generation", "rebalance", "idempotence"),
-        (
-            ("up down", "another client: what faults strike; a group is all its members"),
-            ("/", "choose by names"),
-            _acts("on that client"),
-        ),
+        (("{filter}", "choose by names"), _acts("on that client")),
+        scope="clients",
     ),
     "log": Here(
         "Here: a log",
         "A lane is a replica, a cell an offset. Below: the record at the cursor, leader epochs, fetches under way.",
         ("LEO", "HW", "LSO", "epoch", "truncation"),
-        (
-            ("arrows", "another cell, another replica; with shift ten cells"),
-            ("tab", "another partition"),
-            ("+ -", "more or fewer offsets to a cell"),
-            ("t F g end", "to the high watermark, the fork, the beginning; follow the end"),
-            ("enter", "back to the moment at which the record was written"),
-            _acts("on that replica's broker"),
-        ),
+        (_acts("on that replica's broker"),),
         (glyphs.ABOVE_HW, glyphs.DIVERGED, glyphs.LOST),
+        scope="microscope",
     ),
     "timeline": Here(
         "Here: the timeline",
         "What happened when, a lane for each kind; below, all that is known of the mark that is chosen.",
         (),
         (
-            ("left right", "the mark before and after"),
-            ("up down", "the nearest mark of another lane; below them, the branches"),
-            ("enter", "go to that instant; again: back to the present; over to a branch"),
-            ("+ - z", "zoom; the whole session"),
-            ("v", "begin a span here: arrows and shift+arrows move its end; v or esc lets go"),
-            ("e", "write the events of the span beside the recording"),
-            ("t c i x o", "hide a lane, or show it again"),
             ("mouse", "drag the time to go through it, drag the lanes to choose a span"),
             _acts("at that instant, which is gone to first"),
         ),
+        scope="timeline",
     ),
     "playbooks": Here(
         "Here: playbooks and sessions",
         "The playbook on the screen as it runs, the library, and the sessions that were recorded.",
         (),
-        (
-            ("enter", "start the playbook, or open the session; the one on the screen is sealed first"),
-            ("/", "choose by words; ! before a word: without it"),
-            ("o", "open a file"),
-            ("tab", "playbooks or sessions"),
-            ("T", "take over: what is left of the steps is left out"),
-            ("b", "back to what was on the screen before"),
-            ("J K", "scroll the text"),
-        ),
+        (_acts("in the session on the screen"),),
+        scope="playbooks",
     ),
     "report": Here(
         "Here: the report so far",
         "What the session has come to, in the words with which a run ends.",
         (),
-        (("left right", "another finding"), ("enter", "its autopsy"), ("up down", "scroll"), ("e", "export")),
+        (_acts("on the leader of the marked finding's partition"),),
+        scope="report",
+    ),
+    "compare": Here(
+        "Here: two branches side by side",
+        "The branch on the screen and another one, at one instant: the logs of a partition, and the numbers of both.",
+        ("diverged",),
+        (_acts("in the branch on the screen, on that partition's leader"),),
+        scope="compare",
     ),
 }
 """By the names of :mod:`tui.modes`; a mode without an entry begins with its own words."""
@@ -142,18 +137,33 @@ MODES: Final = {
 def lines(here: Here, keys: Sequence[Key]) -> tuple[Line, ...]:
     """The whole page."""
     rows: list[Line] = [((here.title, "calm"),), ((here.shows, "text"),)]
-    rows += [_line(mark, "key", words, KEY) for mark, words in here.keys]
+    rows += _own(here.scope, keys) if here.scope else []
+    rows += [_line(with_keys(mark, keys), "key", with_keys(words, keys), KEY) for mark, words in here.keys]
     rows += [_line(mark, role, words, GLYPH) for mark, role, words in LEGEND if mark in here.glyphs]
     rows += [_line(word, "strong", term(word).meaning, max(WORD, len(word) + 1)) for word in here.terms]
     for group, title in GROUPS.items():
         rows.append(_heading(title))
         rows += [_line(key.shown, "key", key.words, KEY) for key in keys if key.group == group]
-    if here is not SHEET:
-        rows += [_heading("In the sheet of faults"), *(_line(mark, "key", words, KEY) for mark, words in SHEET.keys)]
     rows += [_heading("What you see"), *(_line(mark, role, words, GLYPH) for mark, role, words in LEGEND)]
     rows.append(_heading("Words (g: all of them)"))
     rows += [_line(word, "strong", term(word).meaning, WORD) for word in WORDS]
+    for scope in scopes():
+        if scope.name != here.scope:
+            rows += [_heading(scope.title), *_own(scope.name, keys)]
     return tuple(rows)
+
+
+def of_page(name: str) -> Here:
+    """A page over the screen."""
+    scope = scope_of(name)
+    where = scope.title[0].lower() + scope.title[1:]
+    return Here(f"Here: {where}", "These keys work here; so do those of the palette and of quitting.", scope=name)
+
+
+def _own(name: str, keys: Sequence[Key]) -> list[Line]:
+    """A place's own keys; what has a letter in a sheet stands in the sheet."""
+    own = [key for key in keys_of(name, keys) if not key.action.startswith("pick('")]
+    return [_line(key.shown, "key", key.words, KEY) for key in own]
 
 
 def _heading(text: str) -> Line:

@@ -15,7 +15,8 @@ _GLYPHS: Final = {
     "refused": (glyphs.NOTHING, "quiet"),
 }
 HEAD_WORDS: Final = (
-    "the same seed and faults once more, one thing set otherwise; tab marks one, enter runs it as a branch to compare"
+    "the same seed and faults once more, one thing set otherwise; {autopsy_next_change} marks one,"
+    " {autopsy_take} runs it as a branch to compare"
 )
 MOST_TOLD: Final = 3
 """Changes that save, told in short."""
@@ -53,10 +54,10 @@ def in_short(found: Mapping[str, Any] | None) -> str:
     return f"what saves them: {'; '.join(each['change'] for each in saving[:MOST_TOLD])}"
 
 
-def lines(found: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """(text, role) of each line: every change with its price, then the point of no return."""
+def lines(found: Mapping[str, Any], head: str = HEAD_WORDS) -> tuple[tuple[str, str], ...]:
+    """(text, role) of each line: ``head``, every change with its price, then the point of no return."""
     remedies = found["remedies"]
-    told = [(HEAD_WORDS, "quiet")] if remedies else []
+    told = [(head, "quiet")] if remedies else []
     told += [_remedy(each) for each in remedies]
     if not any(each["verdict"] in ("saves", "helps") for each in remedies):
         told.append(("none of the changes tried would have saved it", "warning"))

@@ -5,13 +5,15 @@ from dataclasses import replace
 from typing import Final
 
 from tui import glyphs
+from tui.keymap import Key, with_keys
 from tui.settings.reading import Found
 from tui.settings.schema import OPTIONS, Option, Settings, Value
 from tui.speeds import faster, slower
 from tui.viewmodel.words import speed, wrap
 
 KEYS_WORDS: Final = (
-    f"↑ ↓ which {glyphs.NOTHING} ← → change at once {glyphs.NOTHING} w write the file {glyphs.NOTHING} esc"
+    f"{{setting_up}} {{setting_down}} which {glyphs.NOTHING} {{setting_left}} {{setting_right}} change at once"
+    f" {glyphs.NOTHING} {{setting_write}} write the file {glyphs.NOTHING} esc"
 )
 LABEL: Final = 11
 MOST_PROBLEMS: Final = 4
@@ -34,9 +36,9 @@ def stepped(settings: Settings, name: str, by: int) -> Settings:
 
 
 def lines(
-    settings: Settings, marked: int, found: Found, changed: Sequence[str], said: Piece, width: int
+    settings: Settings, marked: int, found: Found, keys: Sequence[Key], said: Piece, width: int
 ) -> list[tuple[Piece, ...]]:
-    """The page as lines of pieces; ``changed`` are words for each action with other keys, ``said`` the last answer."""
+    """The page as lines of pieces; ``keys`` are those in force, ``said`` is the last answer."""
     rows: list[tuple[Piece, ...]] = []
     for number, option in enumerate(OPTIONS):
         here = number == marked
@@ -45,13 +47,18 @@ def lines(
     rows += [(("", "text"),), *(((line, "text"),) for line in wrap(OPTIONS[marked].words, width)), (("", "text"),)]
     kept = f"{found.path}{'' if found.there else ', not there yet'}"
     rows.append((("file".ljust(LABEL + 1), "quiet"), (kept, "text")))
-    told = ", ".join(changed) or "none; the file can change any key, see: floodmark settings --example"
+    told = (
+        ", ".join(f"{key.id} {key.shown}" for key in keys if key.id in settings.keys)
+        or "none; the file can change any key, see: floodmark settings --example"
+    )
     rows += _labelled("other keys", told, "text", width)
     for problem in found.problems[:MOST_PROBLEMS]:
         rows += _labelled("wrong", problem, "warning", width)
+    for note in found.notes[:MOST_PROBLEMS]:
+        rows += _labelled("note", note, "text", width)
     if len(found.problems) > MOST_PROBLEMS:
         rows += _labelled("", f"and {len(found.problems) - MOST_PROBLEMS} more: floodmark settings", "warning", width)
-    return [*rows, (("", "text"),), (said,), ((KEYS_WORDS, "quiet"),)]
+    return [*rows, (("", "text"),), (said,), ((with_keys(KEYS_WORDS, keys), "quiet"),)]
 
 
 def _values(option: Option, value: Value) -> list[Piece]:

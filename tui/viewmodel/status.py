@@ -44,6 +44,8 @@ class Running:
     """How far the session has come, where it is looked back into; -1 where the present is shown."""
     branch: str = ""
     """Which branch is looked at; empty where there is only one."""
+    rough: bool = False
+    """Whether the instant is only near the one that is meant."""
     queued: int = 0
     """Faults that wait for time to go on."""
 
@@ -156,10 +158,10 @@ def _past(now_us: int, running: Running, wide: bool) -> dict[str, tuple[str, str
     glyph, role = (glyphs.PAUSED, "pill_paused") if running.paused else (glyphs.PLAY, "pill_seek")
     speeds = f"{glyphs.TIMES}{speed(running.asked)}"
     present = clock(running.present_us)
-    now = clock(now_us).rjust(len(present))
+    now, about = clock(now_us).rjust(len(present)), glyphs.ABOUT if running.rough else " "
     if wide:
-        return {"pill": (f" {glyph} PAST {now} of {present} ", role), "speed": (f" {speeds}".ljust(6), "bar")}
-    return {"pill": (f"{glyph}PAST {now[:-2]} of {present[:-2]}", role), "speed": (speeds.rjust(5), "bar")}
+        return {"pill": (f" {glyph} PAST{about}{now} of {present} ", role), "speed": (f" {speeds}".ljust(6), "bar")}
+    return {"pill": (f"{glyph}PAST{about}{now[:-2]} of {present[:-2]}", role), "speed": (speeds.rjust(5), "bar")}
 
 
 def _branch(letter: str, wide: bool) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 Where names would overlap, those of what matters least give way.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,8 +19,9 @@ LABEL: Final = 11
 """Cells in front of a lane."""
 LOAD: Final = "load"
 TIME: Final = "time"
-TOGGLES: Final = {"t": "faults", "c": "cluster", "i": "clients", "x": "safety", "o": LOAD}
-"""Key → the lane that it shows and hides; none of them is a key that acts."""
+Letters = Mapping[str, str]
+"""Lane → the key that shows and hides it; none: no keys are told."""
+NONE: Final[Letters] = {}
 
 Span = tuple[str, str, Over]
 
@@ -72,7 +73,7 @@ class Drawer:
     def __init__(self) -> None:
         self._known: dict[str, tuple[tuple[object, ...], tuple[TimeRow, ...]]] = {}
 
-    def rows(self, tape: Tape, shown: Shown, lanes: Sequence[str], lines: int, *, keys: bool) -> tuple[TimeRow, ...]:
+    def rows(self, tape: Tape, shown: Shown, lanes: Sequence[str], lines: int, *, keys: Letters) -> tuple[TimeRow, ...]:
         """The lanes in that order, ``lines`` for each lane of marks, then the time; ``keys``: with their keys."""
         found: list[TimeRow] = []
         for name in lanes:
@@ -82,7 +83,7 @@ class Drawer:
                 found += self._lane(name, tape.lanes[name], shown, lines, keys=keys)
         return (*found, time_row(shown), ruler_row(shown))
 
-    def _lane(self, name: str, lane: Lane, shown: Shown, lines: int, *, keys: bool) -> tuple[TimeRow, ...]:
+    def _lane(self, name: str, lane: Lane, shown: Shown, lines: int, *, keys: Letters) -> tuple[TimeRow, ...]:
         window, selected = shown.window, shown.selected if shown.selected and shown.selected[0] == name else None
         ends = (window.column(shown.now_us), min(window.column(shown.present_us), window.columns))
         state = (lane.version, window, ends, name in shown.lanes, selected, shown.span, lines, keys)
@@ -92,7 +93,7 @@ class Drawer:
             known = self._known[name] = (state, drawn)
         return known[1]
 
-    def _load(self, load: Load, shown: Shown, *, keys: bool) -> TimeRow:
+    def _load(self, load: Load, shown: Shown, *, keys: Letters) -> TimeRow:
         tail = tuple(load.counts[-1:])
         ends = shown.window.column(shown.present_us)
         state = (len(load.counts), tail, load.width_us, shown.window, ends, LOAD in shown.lanes, shown.span, keys)
@@ -102,7 +103,7 @@ class Drawer:
         return known[1][0]
 
 
-def lane_rows(name: str, lane: Lane, shown: Shown, lines: int, *, keys: bool) -> tuple[TimeRow, ...]:
+def lane_rows(name: str, lane: Lane, shown: Shown, lines: int, *, keys: Letters) -> tuple[TimeRow, ...]:
     """One lane."""
     window = shown.window
     if name not in shown.lanes:
@@ -158,7 +159,7 @@ def _placed(found: Sequence[Stop], window: Window, lines: int) -> list[tuple[Sto
     return [(stop, placed[number]) for number, stop in enumerate(found)]
 
 
-def load_row(load: Load, shown: Shown, *, keys: bool) -> TimeRow:
+def load_row(load: Load, shown: Shown, *, keys: Letters) -> TimeRow:
     """Records acknowledged a second, the highest column as high as a cell; a dot where there was none."""
     window = shown.window
     if LOAD not in shown.lanes:
@@ -198,7 +199,7 @@ def time_row(shown: Shown) -> TimeRow:
             if 0 <= at < window.columns:
                 canvas.put(0, at, glyph, "key")
         canvas.cover(0, shown.span)
-    return TimeRow(TIME, _label(TIME, keys=False), canvas.spans(0))
+    return TimeRow(TIME, _label(TIME, keys=NONE), canvas.spans(0))
 
 
 def ruler_row(shown: Shown) -> TimeRow:
@@ -219,9 +220,10 @@ def ruler_row(shown: Shown) -> TimeRow:
     return TimeRow("", _blank("").label, canvas.spans(0))
 
 
-def _label(name: str, *, keys: bool) -> tuple[Span, ...]:
-    letter = next((key for key, lane in TOGGLES.items() if lane == name), " ") if keys else ""
-    text = f"{letter} {name}" if keys else f" {name}"
+def _label(name: str, *, keys: Letters) -> tuple[Span, ...]:
+    letter = keys.get(name, "")
+    letter = letter if len(letter) == 1 or not keys else " "
+    text = f"{letter} {name}"
     return ((text[: len(letter)], "key", ""), (text[len(letter) :].ljust(LABEL - len(letter)), "text", ""))
 
 
@@ -229,5 +231,5 @@ def _blank(name: str) -> TimeRow:
     return TimeRow(name, ((" " * LABEL, "text", ""),), ())
 
 
-def _hidden(name: str, *, keys: bool) -> TimeRow:
+def _hidden(name: str, *, keys: Letters) -> TimeRow:
     return TimeRow(name, _label(name, keys=keys), ((f"{glyphs.NOTHING} hidden", "quiet", ""),))

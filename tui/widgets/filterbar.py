@@ -3,10 +3,12 @@
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.message import Message
 from textual.widgets import Input, Static
+
+from tui.scopes import bindings_of
 
 
 class FilterBar(Horizontal):
@@ -33,12 +35,7 @@ class FilterBar(Horizontal):
             super().__init__()
             self.lines = lines
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave(False)", "drop the filter", show=False),
-        Binding("enter", "leave(True)", "keep the filter", show=False, priority=True),
-        Binding("up", "step(-1)", "a line up", show=False, priority=True),
-        Binding("down", "step(1)", "a line down", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("words")
 
     def __init__(self, hint: str) -> None:
         super().__init__(id="filterbar")

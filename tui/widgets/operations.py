@@ -2,10 +2,12 @@
 
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from faults.operations import OPERATIONS
 from tui import glyphs
+from tui.keymap import with_keys
+from tui.scopes import bindings_of, in_force
 from tui.theme import Look
 from tui.viewmodel import sheet
 from tui.widgets.whichkey import Told, WhichKey
@@ -14,11 +16,9 @@ from tui.widgets.whichkey import Told, WhichKey
 class OperationSheet(WhichKey, inherit_bindings=False):
     """Operations with their letters, for the partition and the broker under the cursor."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *(Binding(each.letter, f"pick('{each.name}')", each.title, show=False) for each in OPERATIONS.values()),
-        Binding("enter", "pick_marked", "ask for the marked one", show=False),
-        *WhichKey.MOVES,
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("operations")
+
+    SCOPE = "operations"
 
     def __init__(self, look: Look) -> None:
         super().__init__(look, tuple(OPERATIONS.values()), name="operations", title="Administer")
@@ -26,7 +26,8 @@ class OperationSheet(WhichKey, inherit_bindings=False):
     def keys_words(self, width: int) -> str:
         """The keys of the sheet, beside the letters."""
         arrows = f"arrows: other one, other node {glyphs.NOTHING} " if width >= 90 else ""
-        return f"letter acts at once {glyphs.NOTHING} {arrows}enter: the marked one {glyphs.NOTHING} esc"
+        words = f"letter acts at once {glyphs.NOTHING} {arrows}{{operations_ask}}: the marked one {glyphs.NOTHING} esc"
+        return with_keys(words, in_force(self.app))
 
     def build(self, title: str, told: Told) -> sheet.Sheet:
         """Operations in columns, and what the marked one would be asked to do."""

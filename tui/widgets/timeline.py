@@ -14,7 +14,7 @@ from tui.viewmodel.rails import Rail
 from tui.viewmodel.stops import Shown
 from tui.viewmodel.tape import Tape
 from tui.viewmodel.time_window import Window, fit
-from tui.viewmodel.timeline import LABEL, TIME, Drawer, TimeRow
+from tui.viewmodel.timeline import LABEL, NONE, TIME, Drawer, TimeRow
 from tui.widgets.linegrid import RIGHT, LineGrid
 
 
@@ -57,6 +57,9 @@ class TimeLanes(LineGrid[TimeRow]):
         def __init__(self, spot: Spot) -> None:
             super().__init__()
             self.spot = spot
+
+    class Released(Message):
+        """A drag through time is over."""
 
     class Turned(Message):
         """The wheel at a column: up or down, as it is, or with ctrl held."""
@@ -125,6 +128,8 @@ class TimeLanes(LineGrid[TimeRow]):
     def on_mouse_up(self) -> None:
         """Let go; where it was dragged to stays."""
         if self._held is not None:
+            if self.scrubs(self._held.lane):
+                self.post_message(self.Released())
             self._held = None
             self.release_mouse()
 
@@ -168,6 +173,6 @@ class TimeStrip(TimeLanes):
         reach_us = max(present_us, *(each.branch.come_us for each in branches), 0)
         self.window = Window(fit(reach_us, self.columns), 0, self.columns)
         shown = Shown(self.window, now_us, present_us, self.LANES)
-        drawn = self._drawer.rows(tape, shown, self.LANES, 1, keys=False)
+        drawn = self._drawer.rows(tape, shown, self.LANES, 1, keys=NONE)
         room = max(0, self.size.height - len(drawn))
         self.show((*drawn, *(rails.rows(rails.window(branches, room), shown) if room else ())))

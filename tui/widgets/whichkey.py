@@ -1,17 +1,20 @@
 """The fault sheet at the bottom: open it with ``f``, a second letter acts at once."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar, Protocol
 
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.message import Message
 
 from faults.catalogue import CATALOGUE
 from faults.fault import Expectation, Fault
 from faults.operations import Operation
 from tui import glyphs
+from tui.keymap import with_keys
 from tui.paint import panes as paint
+from tui.scopes import bindings_of, in_force, keys_of
 from tui.theme import Look
 from tui.viewmodel import fault_sheet, sheet
 from tui.viewmodel.fault_sheet import Room
@@ -37,22 +40,7 @@ class WhichKey(LineGrid[sheet.ItemRow | sheet.TextRow], can_focus=True):
     has moved the focus, and bindings are looked up only when a key's turn comes.
     """
 
-    MOVES: ClassVar[list[BindingType]] = [
-        Binding("up", "mark(-1)", "fault above", show=False),
-        Binding("down", "mark(1)", "fault below", show=False),
-        Binding("pageup", "page(-1)", "page before", show=False),
-        Binding("pagedown", "page(1)", "next page", show=False),
-        Binding("left,shift+tab", "aim(-1)", "broker to the left", show=False),
-        Binding("right,tab", "aim(1)", "broker to the right", show=False),
-        Binding("escape", "close", "leave", show=False),
-    ]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *(Binding(fault.letter, f"pick('{fault.name}')", fault.title, show=False) for fault in CATALOGUE.values()),
-        Binding("enter", "edit", "set parameters of the marked one", show=False),
-        Binding("space", "queue", "queue the marked one while paused", show=False),
-        Binding("backspace", "unqueue", "take back what was queued last", show=False),
-        *MOVES,
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("faults")
 
     class Chosen(Message):
         """A fault or an operation was picked."""
@@ -85,6 +73,9 @@ class WhichKey(LineGrid[sheet.ItemRow | sheet.TextRow], can_focus=True):
             super().__init__()
             self.brokers = brokers
 
+    SCOPE: ClassVar[str] = "faults"
+    """Its name in :data:`tui.scopes.SCOPES`."""
+
     def __init__(
         self,
         look: Look,
@@ -99,13 +90,19 @@ class WhichKey(LineGrid[sheet.ItemRow | sheet.TextRow], can_focus=True):
         self.chosen = 0
         self.room = Room(80, 24)
 
+    def on_mount(self) -> None:
+        """The letters may be others here."""
+        letters = {key.id: key.shown.split()[0] for key in keys_of(self.SCOPE, in_force(self.app))}
+        self.choices = tuple(replace(each, letter=letters[f"{self.SCOPE}_{each.name}"]) for each in self.choices)
+
     def keys_words(self, width: int) -> str:
         """The keys of the sheet, beside the letters, as far as they fit."""
         arrows = f"arrows: other one, other node {glyphs.NOTHING} " if width >= 110 else ""
-        return (
-            f"letter acts at once {glyphs.NOTHING} {arrows}enter: parameters {glyphs.NOTHING} space: queue"
-            f" {glyphs.NOTHING} esc"
+        words = (
+            f"letter acts at once {glyphs.NOTHING} {arrows}{{faults_edit}}: parameters {glyphs.NOTHING}"
+            f" {{faults_queue}}: queue {glyphs.NOTHING} esc"
         )
+        return with_keys(words, in_force(self.app))
 
     def present(self, target: str, told: Told, room: Room) -> sheet.Sheet:
         """Show the sheet for a target; ``told`` knows what would be done to it now."""
