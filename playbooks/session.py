@@ -61,6 +61,9 @@ class Session(Surface):
         self._end_us = -1
         self._ended = False
         self._reached = False
+        self._stop: Callable[[], bool] | None = None
+        self._stopped = False
+        """Whether who advances it wants to act right here."""
         self._judging = Judging(playbook, cluster, board)
         self._findings = Findings.none()
         self._fresh: list[Event] = []
@@ -104,12 +107,14 @@ class Session(Surface):
         fresh, self._fresh = self._fresh, []
         return fresh
 
-    def advance(self, until_us: int, max_events: int = 0) -> bool:
+    def advance(self, until_us: int, max_events: int = 0, stop: Callable[[], bool] | None = None) -> bool:
         """Run the model and the steps that come due, up to ``until_us`` or for ``max_events`` kernel events.
 
-        Returns whether there is more to run. Slices never change what happens.
+        It comes back sooner when ``stop`` says so, which is asked after each event that left a trace. Returns whether
+        there is more to run. Slices never change what happens.
         """
         left = max_events
+        self._stop, self._stopped = stop, False
         while not self._ended:
             moment = self.moment_us()
             target = until_us if moment < 0 else min(moment, until_us)
@@ -128,11 +133,14 @@ class Session(Surface):
                 left -= done
                 if left <= 0:
                     break
+            if self._stopped:
+                break
             if looked or 0 < exact == done:
                 continue
             if self.cluster.now_us != moment:
                 break
             self._at_moment()
+        self._stop = None
         self._collect()
         return not self._ended
 
@@ -335,13 +343,14 @@ class Session(Surface):
     @property
     def _watching(self) -> bool:
         waits = (step := self.next_step) is not None and step.trigger.kind == "when" and self._end_us < 0
-        return waits or self._judging.open or self.board.guards is not None
+        return waits or self._judging.open or self.board.guards is not None or self._stop is not None
 
     def _look(self) -> bool:
         """Called by the model after each event that left a trace; True makes it stop so that the engine can act."""
         self._judging.look(settling=self._end_us >= 0)
         self._reached = self._condition_holds() or (self._end_us < 0 and alarmed(self.board))
-        return self._reached or self._judging.decided
+        self._stopped = self._stop is not None and self._stop()
+        return self._reached or self._judging.decided or self._stopped
 
     def _after_look(self) -> bool:
         """Act on what the look found; whether there was anything."""
