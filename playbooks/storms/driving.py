@@ -11,7 +11,7 @@ from typing import Final
 from faults.action import Action
 from faults.catalogue import CATALOGUE
 from faults.fault import FaultError
-from playbooks.model import Playbook, Step, Trigger
+from playbooks.model import Step, Trigger
 from playbooks.result import Result
 from playbooks.session import Session
 from playbooks.storms.aiming import Aimer
@@ -70,15 +70,15 @@ class Driven:
         return [each for each in self.acts if isinstance(each, Strike)]
 
 
-def drive(playbook: Playbook, swarm: Swarm, session: Session) -> Driven:
+def drive(swarm: Swarm, session: Session) -> Driven:
     """Run a storm through to its end; ``session`` stands at its first instant."""
-    return _Driver(playbook, swarm, session).run()
+    return _Driver(swarm, session).run()
 
 
 class _Driver:
     """Where a storm stands."""
 
-    def __init__(self, playbook: Playbook, swarm: Swarm, session: Session) -> None:
+    def __init__(self, swarm: Swarm, session: Session) -> None:
         self._swarm = swarm
         self._session = session
         self._cluster = session.cluster
@@ -90,11 +90,10 @@ class _Driver:
         self._states = possible(session.cluster)
         self._acts: list[Strike | Own] = []
         self._refused = self._waited = self._met = 0
-        self._keeps_steps = bool(playbook.steps)
         session.on_step = self._own
 
     def _own(self, step: Step) -> None:
-        self._acts.append(Own(self._here(exact=step.trigger.kind == "when"), step))
+        self._acts.append(Own(self._here(exact=True), step))
 
     def _here(self, *, exact: bool) -> Trigger:
         """This very place: within its instant after so many events, else when all that is due by now was handled."""
@@ -112,12 +111,15 @@ class _Driver:
             if not self._when.chance(COMPANY):
                 pause_us = self._when.spread(1_000, self._swarm.healthy_us)
                 self._advance(min(end_us, self._cluster.now_us + pause_us))
+        self._advance(self._cluster.now_us)
         settled_us = self._cluster.now_us
         result = self._session.finish()
         return Driven(result, self._acts, settled_us, self._refused, self._waited, self._met)
 
     def _advance(self, until_us: int) -> None:
-        while self._session.phase == "steps" and self._cluster.now_us < until_us:
+        while self._session.phase == "steps" and (
+            self._cluster.now_us < until_us or self._cluster.next_event_us() == until_us
+        ):
             self._session.advance(until_us)
             self._session.drain()
 
@@ -128,36 +130,31 @@ class _Driver:
 
     def _strike(self, end_us: int) -> None:
         """Wait for a state, if this is to be a strike that does, and strike."""
-        where, exact = "", False
+        where = ""
         if self._swarm.states and self._when.chance(self._swarm.steered):
-            where, exact = self._wait(end_us)
+            where = self._wait(end_us)
         if self._cluster.now_us >= end_us or self._session.phase != "steps":
             return
         states = standing(self._wide, self._states)
         for _try in range(TRIES):
             action = self._aimer.action(self._kind(), where, self._when.spread(50_000, self._swarm.fault_us))
-            if self._done(action, states, exact=exact):
+            if self._done(action, states):
                 return
             self._refused += 1
 
-    def _wait(self, end_us: int) -> tuple[str, bool]:
-        """Until a drawn state holds, or patience ends; where it holds, and whether within an instant."""
+    def _wait(self, end_us: int) -> str:
+        """Until a drawn state holds, or patience ends; where it holds, empty where it does not."""
         sees = STATES[self._when.of(self._swarm.states)].where
         give_up_us = min(end_us, self._cluster.now_us + self._when.spread(SECOND // 10, PATIENCE_US))
         self._waited += 1
-        exact = False
-        found = sees(self._sight)
+        found = sees(self._sight) or self._seen(sees, give_up_us)
         if not found:
-            found = self._seen(sees, give_up_us)
-            exact = bool(found)
-        if not found:
-            return "", False
+            return ""
         self._met += 1
         if self._when.chance(50):
             later_us = self._when.spread(100, AFTER_US)
             self._advance(min(end_us, self._cluster.now_us + later_us))
-            exact = False
-        return self._what.of(found), exact
+        return self._what.of(found)
 
     def _seen(self, sees: Callable[[Sight], Found], give_up_us: int) -> Found:
         found: list[Found] = []
@@ -181,9 +178,10 @@ class _Driver:
                 return name
         raise AssertionError("a weight beyond the last")
 
-    def _done(self, action: Action, states: tuple[str, ...], *, exact: bool) -> bool:
+    def _done(self, action: Action, states: tuple[str, ...]) -> bool:
         """Do it, unless it would be refused, which changes nothing."""
-        trigger = self._here(exact=exact)
+        due = self._cluster.next_event_us() == self._cluster.now_us
+        trigger = self._here(exact=due)
         try:
             if action.name in CATALOGUE:
                 self._session.board.aimed(action)

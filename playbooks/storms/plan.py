@@ -54,8 +54,8 @@ class Plan:
 
     def drive(self, run: int) -> tuple[Driven, Swarm, Session]:
         """A run to its end."""
-        playbook, swarm, session = self.begin(run)
-        return drive(playbook, swarm, session), swarm, session
+        _own, swarm, session = self.begin(run)
+        return drive(swarm, session), swarm, session
 
     def row(self, run: int) -> Row:
         """What a run comes to; an error inside is something that it comes to, too."""
