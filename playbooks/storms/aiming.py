@@ -51,7 +51,7 @@ class Aimer:
         params = {key: value for key, value in action.params.items() if key != "unclean"}
         return Action("admin", name, "", params)
 
-    # -- whom -----------------------------------------------------------------------------------------------------------
+    # -- whom ---------------------------------------------------------------------------------------------------------
 
     def _target(self, fault: Fault, where: str, partition: str) -> str:
         if fault.at_least > 1 or fault.accepts in ("controllers", "plane"):
@@ -101,7 +101,7 @@ class Aimer:
         choices += [f"coordinator({group.name})" for group in cluster.spec.groups]
         return dice.of(choices)
 
-    # -- how hard -------------------------------------------------------------------------------------------------------
+    # -- how hard -----------------------------------------------------------------------------------------------------
 
     def _value(self, fault: Fault, param: Param, target: str, partition: str) -> Value | None:
         """A value; None leaves it at its default. Every parameter draws, whatever comes of it."""

@@ -1,4 +1,4 @@
-"""A whole campaign: the runs that are still missing, over all cores, kept as they end, and what they come to together."""
+"""A whole campaign: the runs that are missing, over all cores, kept as they end, and what they come to together."""
 
 import time
 from collections.abc import Callable

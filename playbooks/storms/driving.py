@@ -1,7 +1,7 @@
 """One storm: a session that is advanced by drawn amounts, looked at, and struck, until everything heals.
 
-What is done are ordinary actions, each with the exact place where it was done. So what comes of it is a playbook like any
-other, and nothing here has to be there to run it again.
+What is done are ordinary actions, each with the exact place where it was done. So what comes of it is a playbook like
+any other, and nothing here has to be there to run it again.
 """
 
 from collections.abc import Callable
@@ -96,7 +96,7 @@ class _Driver:
         self._acts.append(Own(self._here(exact=True), step))
 
     def _here(self, *, exact: bool) -> Trigger:
-        """This very place: within its instant after so many events, else when all that is due by now was handled."""
+        """The very place: within its instant after so many events, else when all that is due by now was handled."""
         return Trigger("at", self._cluster.now_us, executed=self._cluster.executed if exact else -1)
 
     def run(self) -> Driven:

@@ -1,4 +1,4 @@
-"""Some runs of a campaign as a piece of work for another process: few enough that little waits, enough to be worth it."""
+"""Some runs of a campaign as a piece of work for another process: few, so that little waits for them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

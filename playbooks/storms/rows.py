@@ -70,7 +70,7 @@ def row_of(swarm: Swarm, driven: Driven, cluster: Cluster, listed: tuple[str, ..
     sentences = dict(reversed(list(_sentences(result))))
     found = tuple(
         [
-            Found(each.key, why_expected(each, cluster, listed), sentences.get(each.key, ""))
+            Found(each.key, why_expected(each, result.findings, cluster, listed), sentences.get(each.key, ""))
             for each in wrongs_of(result)
         ]
     )

@@ -10,11 +10,11 @@ from playbooks.recorder import RecordingError
 from playbooks.settings import SettingError
 from playbooks.storms.campaign import Come, Standing, run_campaign
 from playbooks.storms.grouping import groups_of
-from playbooks.storms.keeping import Campaign, CampaignError, open_campaign
+from playbooks.storms.keeping import Campaign, CampaignError, Kept, open_campaign
 from playbooks.storms.plan import Plan, plan_of
 from playbooks.storms.presets import found, presets
 from playbooks.storms.rows import ERROR, Row
-from playbooks.storms.writing import Kept, WritingError, keep_run
+from playbooks.storms.writing import WritingError, keep_run
 from tui.cli.chosen import choose, settings_of
 from tui.cli.console import (
     BAD_INPUT,
@@ -140,9 +140,7 @@ def _keep(plan: Plan, campaign: Campaign, come: Come, telling: Telling) -> dict[
     kept: dict[int, Kept] = {}
     wanted = [group.first for group in come.groups if not group.key.startswith(f"{ERROR}:")]
     for number, run in enumerate(dict.fromkeys(wanted), 1):
-        telling.tell(
-            lambda number=number: f"recording {number} of {len(set(wanted))} runs that speak for what was found"
-        )  # type: ignore[misc]
+        telling.tell(lambda number=number: f"recording {number} of {len(set(wanted))} runs")  # type: ignore[misc]
         kept[run] = keep_run(plan, run, campaign)
     return kept
 
