@@ -26,10 +26,10 @@ STORM: Final = Record(
     {
         "chaos": Key(_span(DURATION, "a duration"), "How long faults are injected; [15s, 25s] unless given."),
         "fault": Key(
-            _span(DURATION, "a duration"), "How long the longest fault of a run may last; [100ms, 8s] unless given."
+            _span(DURATION, "a duration"), "How long the longest fault of a run may last; [500ms, 12s] unless given."
         ),
         "healthy": Key(
-            _span(DURATION, "a duration"), "The longest from a strike to the next; [100ms, 5s] unless given."
+            _span(DURATION, "a duration"), "The longest from a strike to the next; [250ms, 5s] unless given."
         ),
         "at_once": Key(
             _span(Integer(1, MOST_AT_ONCE), "a number"), "Faults that are active at once; [1, 3] unless given."

@@ -23,11 +23,15 @@ from playbooks.storms.swarm import Swarm
 TRIES: Final = 6
 """Actions that are drawn for one strike before it is given up."""
 PATIENCE_US: Final = 4 * SECOND
-"""The longest wait for a state."""
+"""The longest wait for a state, and no more than an eighth of the chaos."""
+LATELY_US: Final = 2 * SECOND
+"""For how long something is expected to come of a strike that is over already."""
 AFTER_US: Final = 20_000
 """The longest from when a state is seen until it is struck, where that is not at once."""
 WARM_UP_US: Final = 2 * SECOND
 """The latest time of the first strike."""
+DOWN: Final = 15
+"""Strikes in a hundred that come although most brokers are down."""
 COMPANY: Final = 25
 """Strikes in a hundred that the next one follows on the heels of."""
 
@@ -90,6 +94,7 @@ class _Driver:
         self._states = possible(session.cluster)
         self._acts: list[Strike | Own] = []
         self._refused = self._waited = self._met = 0
+        self._patience_us = min(PATIENCE_US, swarm.chaos_us // 8)
         session.on_step = self._own
 
     def _own(self, step: Step) -> None:
@@ -107,10 +112,12 @@ class _Driver:
             if len(self._session.board.active()) >= self._swarm.at_once:
                 self._advance(min(end_us, self._until_fewer()))
                 continue
-            self._strike(end_us)
-            if not self._when.chance(COMPANY):
-                pause_us = self._when.spread(1_000, self._swarm.healthy_us)
-                self._advance(min(end_us, self._cluster.now_us + pause_us))
+            if self._stands() or self._when.chance(DOWN):
+                self._strike(end_us)
+                if self._when.chance(COMPANY):
+                    continue
+            pause_us = self._when.spread(self._swarm.healthy_us // 8, self._swarm.healthy_us)
+            self._advance(min(end_us, self._cluster.now_us + max(1, pause_us)))
         self._advance(self._cluster.now_us)
         settled_us = self._cluster.now_us
         result = self._session.finish()
@@ -131,21 +138,33 @@ class _Driver:
     def _strike(self, end_us: int) -> None:
         """Wait for a state, if this is to be a strike that does, and strike."""
         where = ""
-        if self._swarm.states and self._when.chance(self._swarm.steered):
+        if self._swarm.states and self._when.chance(self._swarm.steered) and self._stirs():
             where = self._wait(end_us)
         if self._cluster.now_us >= end_us or self._session.phase != "steps":
             return
         states = standing(self._wide, self._states)
         for _try in range(TRIES):
-            action = self._aimer.action(self._kind(), where, self._when.spread(50_000, self._swarm.fault_us))
+            action = self._aimer.action(self._kind(), where, self._when.spread(self._swarm.fault_us // 8, self._swarm.fault_us))
             if self._done(action, states):
                 return
             self._refused += 1
 
+    def _stands(self) -> bool:
+        """Whether at least half of the brokers serve: what is down already shows little when it is struck again."""
+        brokers = self._cluster.brokers
+        serving = sum(each.control.registered and self._cluster.is_up(number) for number, each in brokers.items())
+        return 2 * serving >= len(brokers)
+
+    def _stirs(self) -> bool:
+        """Whether there is anything to wait for: in a cluster that is well, nothing comes of itself."""
+        cluster = self._cluster
+        lately = bool(self._acts) and cluster.now_us - self._acts[-1].trigger.time_us < LATELY_US
+        return lately or cluster.query.faults() > 0 or cluster.query.under_replicated() > 0
+
     def _wait(self, end_us: int) -> str:
         """Until a drawn state holds, or patience ends; where it holds, empty where it does not."""
         sees = STATES[self._when.of(self._swarm.states)].where
-        give_up_us = min(end_us, self._cluster.now_us + self._when.spread(SECOND // 10, PATIENCE_US))
+        give_up_us = min(end_us, self._cluster.now_us + self._when.spread(SECOND // 100, self._patience_us))
         self._waited += 1
         found = sees(self._sight) or self._seen(sees, give_up_us)
         if not found:

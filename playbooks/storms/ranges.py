@@ -15,10 +15,10 @@ class Ranges:
 
     chaos_us: Span = (15 * SECOND, 25 * SECOND)
     """How long faults are injected, before everything heals."""
-    fault_us: Span = (SECOND // 10, 8 * SECOND)
-    """How long one fault lasts."""
-    healthy_us: Span = (SECOND // 10, 5 * SECOND)
-    """How long it takes from one strike to the next."""
+    fault_us: Span = (SECOND // 2, 12 * SECOND)
+    """The longest that a fault of a run lasts."""
+    healthy_us: Span = (SECOND // 4, 5 * SECOND)
+    """The longest from one strike of a run to the next."""
     at_once: Span = (1, 3)
     """Faults that are active at once."""
     steered: Span = (30, 90)

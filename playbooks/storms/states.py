@@ -126,10 +126,8 @@ def _electing(sight: Sight) -> Found:
     """A leader epoch that its new leader has not heard of."""
     world, found = sight.cluster.world, []
     for record in sight.records():
-        if record.leader < 0:
-            continue
         replica = world.replicas[record.name].get(record.leader)
-        if replica is not None and replica.leader_epoch < record.leader_epoch:
+        if replica is not None and replica.leader_epoch < record.leader_epoch and world.is_up(record.leader):
             found.append(record.name)
     return tuple(found)
 
