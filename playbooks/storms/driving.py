@@ -144,7 +144,9 @@ class _Driver:
             return
         states = standing(self._wide, self._states)
         for _try in range(TRIES):
-            action = self._aimer.action(self._kind(), where, self._when.spread(self._swarm.fault_us // 8, self._swarm.fault_us))
+            action = self._aimer.action(
+                self._kind(), where, self._when.spread(self._swarm.fault_us // 8, self._swarm.fault_us)
+            )
             if self._done(action, states):
                 return
             self._refused += 1

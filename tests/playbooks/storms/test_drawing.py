@@ -1,12 +1,16 @@
 """What a run draws: all of it from its seed, all of it within what the playbook allows."""
 
+from pathlib import Path
+
 import pytest
 
 from playbooks.loader import loads
 from playbooks.problems import PlaybookError
 from playbooks.storms.campaign import frame
+from playbooks.storms.presets import presets
 from playbooks.storms.ranges import Ranges
 from playbooks.storms.seeds import Dice, run_seed
+from playbooks.storms.states import STATES
 from playbooks.storms.swarm import candidates_of, cell_of
 from tests.playbooks.storms.small import GROUP, plan, text
 
@@ -79,3 +83,9 @@ def test_mistakes_are_told_where_they_are(storm: str, told: str) -> None:
     with pytest.raises(PlaybookError) as refused:
         loads(source, "small.yaml")
     assert told in str(refused.value)
+
+
+def test_the_page_tells_every_state_and_every_playbook_that_comes_along() -> None:
+    page = (Path(__file__).parents[3] / "docs/storm.md").read_text()
+    rows = [f"| `{state.name}` | {state.doc} |" for state in STATES.values()] + [f"| `{name}` |" for name in presets()]
+    assert [row for row in rows if row not in page] == []
