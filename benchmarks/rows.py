@@ -13,6 +13,7 @@ from benchmarks.recording import recorded_per_cpu
 from benchmarks.screen import SIZE, screen
 from benchmarks.seeking import remembered, seeks_ms
 from benchmarks.starting import started
+from benchmarks.storming import runs_per_cpu_second
 
 TRIES = 3
 
@@ -84,6 +85,7 @@ def rows() -> Iterator[Row]:
     for load in SEEKS:
         yield _seek(load)
     yield from _exploring()
+    yield from storm_rows()
     yield from screen_rows()
 
 
@@ -93,6 +95,18 @@ def _exploring() -> Iterator[Row]:
     yield Row(what, f"{rate:,.0f} distinct states/s", "", "25,000", rate >= 25_000)
     distinct, rate = states_per_cpu_second(symmetry=True)
     yield Row(f"the same, {distinct:,} where brokers are alike", f"{rate:,.0f} distinct states/s", "", "", held=True)
+
+
+STORMS = ((12, 200, 30, 5), (6, 100, 10, 20))
+"""Partitions on 3 brokers, batches a second, virtual seconds, and the floor in runs a second of one core."""
+
+
+def storm_rows() -> Iterator[Row]:
+    """What random storms cost."""
+    for partitions, rate, seconds, floor in STORMS:
+        speed = runs_per_cpu_second(partitions, rate, seconds, 4 * floor)
+        what = f"storms, 3 x {partitions}, {rate} batches/s, {seconds} simulated s"
+        yield Row(what, f"{speed:.1f} runs/s", "", f"{floor}", speed >= floor)
 
 
 STARTS = (

@@ -40,6 +40,7 @@ from playbooks.reading.kinds import (
 )
 from playbooks.reading.listing import read_steps
 from playbooks.reading.notes import Notes
+from playbooks.reading.storm import STORM, read_storm
 from playbooks.reading.variable_keys import FRAGMENT_NAME, INCLUDE, VARS
 from playbooks.reading.vary import VARY, read_grid
 from playbooks.reading.versions import Profiles
@@ -91,6 +92,7 @@ PLAYBOOK: Final = Record(
         "guards": Key(GUARDS, "Limits that refuse a fault, or heal what is active once they are crossed."),
         "steps": Key(LATER, "What happens, in order."),
         "vary": Key(VARY, "Settings to run it over: axes with the values of each, or cases that are written out."),
+        "storm": Key(STORM, "What random storms over it draw from, see: floodmark storm."),
         "settle": Key(DURATION, "Quiet time after the last step, faults healed, before the verdict; 30s unless given."),
         "expect": Key(LATER, "What must hold for the playbook to pass."),
     }
@@ -213,6 +215,8 @@ def _read(root: Node, text: str, notes: Notes) -> Playbook | None:
     steps = () if fields.bad("stepping") else read_steps(fields.node.get("steps"), notes, manual=manual)
     PLAYBOOK.fill(fields, "guards", notes)
     guards = read_guards(fields.get("guards"), notes, manual=manual)
+    PLAYBOOK.fill(fields, "storm", notes)
+    storm = read_storm(fields.get("storm"), notes, manual=manual)
     expect = fields.node.get("expect")
     expectations = read_expectations(expect, notes, manual=manual) if expect is not None else ()
     name = fields.get("name") or _name_of(fields, notes)
@@ -229,6 +233,7 @@ def _read(root: Node, text: str, notes: Notes) -> Playbook | None:
         tags=tuple(fields.get("tags", ())),
         source=text,
         guards=guards,
+        storm=storm,
         origins=_texts(fields.get("source", ())),
         profiles=fields.get("profiles", (spec.kafka,)),
     )

@@ -7,6 +7,7 @@ from cluster_model.spec import ClusterSpec
 from faults.guards import Limits
 from playbooks.conditions import Condition
 from playbooks.grid import Grid
+from playbooks.storms.ranges import Ranges
 
 StepVerb = Literal["inject", "heal", "admin", "settle", "stop", "reseed", "manual", "round"]
 
@@ -120,6 +121,8 @@ class Playbook:
     """Names of its variables, and of those of the fragments at its head."""
     grid: Grid | None = None
     """What ``vary`` says, where the playbook has one."""
+    storm: Ranges | None = None
+    """What it allows its storms, where it says so."""
 
     @property
     def load_alone(self) -> bool:

@@ -61,6 +61,7 @@ class Session(Surface):
         self._end_us = -1
         self._ended = False
         self._reached = False
+        self._stopped = False
         self._judging = Judging(playbook, cluster, board)
         self._findings = Findings.none()
         self._fresh: list[Event] = []
@@ -104,12 +105,14 @@ class Session(Surface):
         fresh, self._fresh = self._fresh, []
         return fresh
 
-    def advance(self, until_us: int, max_events: int = 0) -> bool:
+    def advance(self, until_us: int, max_events: int = 0, stop: Callable[[], bool] | None = None) -> bool:
         """Run the model and the steps that come due, up to ``until_us`` or for ``max_events`` kernel events.
 
-        Returns whether there is more to run. Slices never change what happens.
+        Comes back sooner if ``stop`` says so, asked after each event that left a trace. Returns whether there is more
+        to run. Slices never change what happens.
         """
         left = max_events
+        self._stopped = False
         while not self._ended:
             moment = self.moment_us()
             target = until_us if moment < 0 else min(moment, until_us)
@@ -121,25 +124,20 @@ class Session(Surface):
                 self._at_moment()
                 continue
             share = min(left or exact, exact) if exact > 0 else left
-            self.cluster.run(target, share, self._look if self._watching else None)
+            self.cluster.run(target, share, self._look_out(stop))
             looked = self._after_look()
             done = self.cluster.executed - before
             if max_events:
                 left -= done
                 if left <= 0:
                     break
-            if looked or 0 < exact == done:
+            if not self._stopped and (looked or 0 < exact == done):
                 continue
-            if self.cluster.now_us != moment:
+            if self._stopped or self.cluster.now_us != moment:
                 break
             self._at_moment()
         self._collect()
         return not self._ended
-
-    @property
-    def settles_us(self) -> int:
-        """Since when producers have stopped and faults are healed, -1 while they are not."""
-        return self._end_us - self.playbook.settle_us if self._end_us >= 0 else -1
 
     def moment_us(self) -> int:
         """The next instant at which the engine itself does something, -1 when only conditions can bring it on."""
@@ -336,6 +334,16 @@ class Session(Surface):
     def _watching(self) -> bool:
         waits = (step := self.next_step) is not None and step.trigger.kind == "when" and self._end_us < 0
         return waits or self._judging.open or self.board.guards is not None
+
+    def _look_out(self, stop: Callable[[], bool] | None) -> Callable[[], bool] | None:
+        if stop is None:
+            return self._look if self._watching else None
+
+        def ask() -> bool:
+            self._stopped = stop()
+            return (self._watching and self._look()) or self._stopped
+
+        return ask
 
     def _look(self) -> bool:
         """Called by the model after each event that left a trace; True makes it stop so that the engine can act."""

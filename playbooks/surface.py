@@ -30,6 +30,11 @@ class Surface:
         return "settling" if self._end_us >= 0 else "steps"
 
     @property
+    def settles_us(self) -> int:
+        """Since when producers have stopped and faults are healed, -1 while they are not."""
+        return self._end_us - self.playbook.settle_us if self._end_us >= 0 else -1
+
+    @property
     def next_step(self) -> Step | None:
         """The step that acts next, None when all are taken or given up."""
         return self._script.next

@@ -1,0 +1,31 @@
+"""Storms: whole runs from the draw to the row, checker on, in one process."""
+
+import time
+
+from playbooks.loader import loads
+from playbooks.storms.plan import plan_of
+
+TEXT = """
+floodmark: 1
+name: storms
+cluster: {{kafka: "3.9", brokers: 3}}
+topics:
+  - {{name: orders, partitions: {partitions}, replication: 3, config: {{min.insync.replicas: 2}}}}
+clients:
+  producers:
+    - {{name: checkout, topic: orders, rate: {rate}/s, config: {{acks: all}}}}
+settle: {settle}s
+storm: {{chaos: {chaos}s}}
+"""
+
+
+def runs_per_cpu_second(partitions: int, rate: int, seconds: int, runs: int) -> float:
+    """Runs of so many virtual seconds in a second of processor time; a third of each is the time of healing."""
+    settle = seconds // 3
+    text = TEXT.format(partitions=partitions, rate=rate, settle=settle, chaos=seconds - settle)
+    plan = plan_of(loads(text.lstrip(), "storms.yaml"), 1)
+    plan.row(1)
+    began = time.process_time()
+    for run in range(2, runs + 2):
+        plan.row(run)
+    return runs / (time.process_time() - began)

@@ -1,0 +1,132 @@
+"""A campaign's directory: what it is, and a line for every run. Nothing that has ended is ever run again."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final
+
+from playbooks.disk import put_in_place
+from playbooks.storms.plan import Plan
+from playbooks.storms.rows import Row
+from playbooks.version import tool_version
+
+CAMPAIGN: Final = "campaign.json"
+RUNS: Final = "runs.jsonl"
+SESSIONS: Final = "sessions"
+FORMAT: Final = 1
+
+
+class CampaignError(Exception):
+    """A directory that cannot be gone on with; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A run that has a playbook and a session."""
+
+    run: int
+    playbook: Path
+    session: Path
+
+
+@dataclass(slots=True)
+class Campaign:
+    """The directory and all that it holds."""
+
+    path: Path
+    head: dict[str, Any]
+    rows: dict[int, Row] = field(default_factory=dict)
+    kept: dict[int, Kept] = field(default_factory=dict)
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Runs that have ended, written at once."""
+        fresh = [row for row in rows if row.run not in self.rows]
+        if fresh:
+            with (self.path / RUNS).open("a", encoding="utf-8") as file:
+                file.write("".join(f"{row.line()}\n" for row in fresh))
+            self.rows.update((row.run, row) for row in fresh)
+
+    def close(self) -> None:
+        """Put the lines in the order of the runs, so that the file is the same however the work was spread."""
+        put_in_place(self.path / RUNS, "".join(f"{self.rows[run].line()}\n" for run in sorted(self.rows)))
+
+    def keep(self, summary: dict[str, Any]) -> None:
+        """Write what it came to so far."""
+        kept = {str(run): self._names(self.kept[run]) for run in sorted(self.kept)}
+        whole = {**self.head, "kept": kept, **summary}
+        put_in_place(self.path / CAMPAIGN, json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
+
+    def _names(self, kept: Kept) -> list[str]:
+        return [str(each.relative_to(self.path)) for each in (kept.playbook, kept.session)]
+
+
+def head_of(plan: Plan, name: str) -> dict[str, Any]:
+    """What says which campaign it is; runs of another head are other runs."""
+    fragments = "".join(f"{key}\n{text}\n" for key, text in plan.fragments)
+    grid = "\n".join(plan.grid.lines()) if plan.grid is not None else ""
+    return {
+        "format": FORMAT,
+        "tool_version": tool_version(),
+        "playbook": name,
+        "path": plan.path,
+        "text": blake2b(f"{plan.text}\n{fragments}\n{grid}".encode(), digest_size=16).hexdigest(),
+        "seed": plan.seed,
+        "keep_steps": plan.keep_steps,
+        "vary": plan.grid is not None,
+    }
+
+
+def open_campaign(path: Path, plan: Plan, name: str) -> Campaign:
+    """The campaign of a directory, which is made if it is not there.
+
+    Raises:
+        CampaignError: it holds another campaign, or something that is none, or cannot be written.
+    """
+    head = head_of(plan, name)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        before: dict[str, Any] = {}
+        if (path / CAMPAIGN).is_file():
+            before = _same(path, head)
+        elif any(path.iterdir()):
+            raise CampaignError(f"{path}: found a directory with other files, allowed is a new one or a campaign's")
+        campaign = Campaign(path, head, _rows(path / RUNS), _kept(path, before))
+        campaign.close()
+        campaign.keep({})
+    except OSError as error:
+        raise CampaignError(f"{path}: a campaign cannot be kept there: {error.strerror or error}") from None
+    return campaign
+
+
+def _kept(path: Path, before: dict[str, Any]) -> dict[int, Kept]:
+    return {int(run): Kept(int(run), *(path / name for name in names)) for run, names in before.get("kept", {}).items()}
+
+
+def _same(path: Path, head: dict[str, Any]) -> dict[str, Any]:
+    try:
+        found = json.loads((path / CAMPAIGN).read_text(encoding="utf-8"))
+    except ValueError:
+        raise CampaignError(f"{path / CAMPAIGN}: found a file that is not of a campaign") from None
+    if not isinstance(found, dict):
+        raise CampaignError(f"{path / CAMPAIGN}: found a file that is not of a campaign")
+    for name, value in head.items():
+        if name != "path" and found.get(name) != value:
+            shown = "" if name == "text" else f" ({found.get(name)!r}, not {value!r})"
+            what = f"the campaign of another {name.replace('_', ' ')}{shown}"
+            raise CampaignError(f"{path}: found {what}, allowed is one's own; --out names another directory")
+    return found
+
+
+def _rows(path: Path) -> dict[int, Row]:
+    """The whole lines; what a process that died left behind them is left out."""
+    rows: dict[int, Row] = {}
+    if path.is_file():
+        for line in path.read_text(encoding="utf-8").splitlines():
+            try:
+                row = Row.of_line(line)
+            except (ValueError, KeyError, TypeError):
+                continue
+            rows[row.run] = row
+    return rows

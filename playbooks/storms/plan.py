@@ -1,0 +1,104 @@
+"""What a campaign runs: a playbook, with or without its steps, its ranges and a seed; and one run of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from traceback import extract_tb
+from typing import Final
+
+from playbooks.cells import cell_text, settings_of
+from playbooks.grid import Cell, Grid
+from playbooks.loader import loads
+from playbooks.model import Playbook
+from playbooks.session import Session
+from playbooks.storms.driving import Driven, drive
+from playbooks.storms.ranges import Ranges
+from playbooks.storms.rows import ERROR, Found, Row, row_of
+from playbooks.storms.seeds import run_seed
+from playbooks.storms.swarm import Swarm, cell_of, draw
+from playbooks.yamlpos import Mapping as YamlMapping
+from playbooks.yamlpos import compose
+
+CELLS: Final = 64
+"""Cells of a grid that a process keeps read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that decides what the runs of a campaign come to. Plain values, for other processes."""
+
+    text: str
+    """The playbook's, with the settings of the command line made."""
+    path: str
+    seed: int
+    keep_steps: bool = False
+    grid: Grid | None = None
+    """What each run draws a cell of."""
+    fragments: tuple[tuple[str, str], ...] = field(default=())
+
+    def text_of(self, cell: Cell) -> str:
+        """The playbook's text in a cell of its grid."""
+        return _text_of(self, cell)
+
+    def playbook(self, cell: Cell) -> Playbook:
+        """The playbook that is run in a cell."""
+        return _playbook(self, cell)
+
+    def begin(self, run: int) -> tuple[Playbook, Swarm, Session]:
+        """A run before its first event."""
+        cell = cell_of(self.seed, run, self.grid)
+        playbook = self.playbook(cell)
+        session = Session.start(playbook, seed=run_seed(self.seed, run), open_ended=True)
+        swarm = draw(self.seed, run, cell, ranges_of(playbook), session.cluster)
+        return playbook, swarm, session
+
+    def drive(self, run: int) -> tuple[Driven, Swarm, Session]:
+        """A run to its end."""
+        _own, swarm, session = self.begin(run)
+        return drive(swarm, session), swarm, session
+
+    def row(self, run: int) -> Row:
+        """What a run comes to; an error inside is something that it comes to, too."""
+        try:
+            driven, swarm, session = self.drive(run)
+        except Exception as error:
+            return _broken(self, run, error)
+        return row_of(swarm, driven, session.cluster, ranges_of(session.playbook).expected)
+
+
+def ranges_of(playbook: Playbook) -> Ranges:
+    """What the playbook allows its storms."""
+    return playbook.storm or Ranges()
+
+
+def plan_of(playbook: Playbook, seed: int, *, keep_steps: bool = False, vary: bool = True) -> Plan:
+    """The plan of a campaign over a playbook as it was read."""
+    fragments = tuple(playbook.fragments.items())
+    grid = playbook.grid if vary else None
+    return Plan(playbook.source, playbook.path, seed, keep_steps, grid, fragments)
+
+
+def _broken(plan: Plan, run: int, error: Exception) -> Row:
+    frames = extract_tb(error.__traceback__)
+    where = (
+        f" ({frames[-1].name}, line {frames[-1].lineno} of {frames[-1].filename.rpartition('/')[2]})" if frames else ""
+    )
+    text = f"{type(error).__name__}: {error}{where}"
+    found = Found(f"{ERROR}:{type(error).__name__}", "", text)
+    cell = cell_of(plan.seed, run, plan.grid)
+    return Row(run, run_seed(plan.seed, run), {"cell": dict(cell)}, found=(found,), error=text)
+
+
+@lru_cache(CELLS)
+def _text_of(plan: Plan, cell: Cell) -> str:
+    fragments: Mapping[str, str] = dict(plan.fragments)
+    root, _problems = compose(plan.text, plan.path)
+    whole = loads(plan.text, plan.path, fragments)
+    settings = settings_of(cell, root, whole.variables) if isinstance(root, YamlMapping) else {}
+    return cell_text(plan.text, settings, fragments, whole.variables)
+
+
+@lru_cache(CELLS)
+def _playbook(plan: Plan, cell: Cell) -> Playbook:
+    playbook = loads(plan.text_of(cell), plan.path, dict(plan.fragments))
+    return playbook if plan.keep_steps else replace(playbook, steps=())

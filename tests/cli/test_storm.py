@@ -1,0 +1,111 @@
+"""``floodmark storm``."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Typed
+from tests.playbooks.storms.small import plan, text
+from tests.support.playbooks import MANUAL
+
+Type = Callable[..., Typed]
+
+
+@pytest.fixture
+def playbook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.yaml").write_text(text(acks="1", storm="faults: [crash, gc_pause, isolate, restart]"))
+    return "small.yaml"
+
+
+def test_without_a_name_it_lists_what_comes_along(typed: Type) -> None:
+    done = typed("storm")
+    assert done.code == 0
+    assert "storm-safe" in done.out
+    assert "storm-0.11" in [each["name"] for each in json.loads(typed("storm", "--json").out)]
+
+
+def test_what_a_run_draws_is_shown_without_running_it(typed: Type, playbook: str, tmp_path: Path) -> None:
+    done = typed("storm", playbook, "--show", "3", "--seed", "8")
+    assert done.code == 0
+    assert "run        3 of seed 8" in done.out
+    assert "waits for" in done.out
+    assert json.loads(typed("storm", playbook, "--show", "3", "--seed", "8", "--json").out)["run"] == 3
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["small.yaml"]
+
+
+def test_what_is_found_has_a_session_and_a_command_that_comes_to_the_same(typed: Type, playbook: str) -> None:
+    done = typed("storm", playbook, "--runs", "40", "--seed", "5", "--stop-on-first", "-j", "1")
+    assert done.code == 0  # acks=1 promises no more
+    assert "expected: " in done.out
+    again = next(line.split()[-1] for line in done.out.splitlines() if line.startswith("  again    floodmark run "))
+    rows = Path("storms/small-5/runs.jsonl").read_text().splitlines()
+    digests = {row["run"]: row["digest"] for row in map(json.loads, rows)}
+    run = int(again.rpartition("-")[2].removesuffix(".yaml"))
+    assert json.loads(typed("run", again, "--json").out)["digest"] == digests[run]
+    document = json.loads(typed("storm", playbook, "--runs", "40", "--seed", "5", "--stop-on-first", "--json").out)
+    assert document["runs"] == run
+    assert document["groups"][0]["run"] == run
+    assert len(list(Path("storms/small-5/sessions").iterdir())) == 1
+    only = typed("storm", playbook, "--seed", "5", "--only", str(run), "--out", "elsewhere")
+    assert f"floodmark run elsewhere/run-{run}.yaml" in only.out
+
+
+def test_what_is_surprising_fails(typed: Type, playbook: str) -> None:
+    Path(playbook).write_text(Path(playbook).read_text() + "expect:\n  - sent() == 0\n")
+    done = typed("storm", playbook, "--runs", "1")
+    assert done.code == 1
+    assert "expectation:sent() == 0  SURPRISING" in done.out
+
+
+def test_a_run_that_breaks_inside_is_kept_and_told(typed: Type, playbook: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("a wheel came off")
+
+    monkeypatch.setattr("playbooks.storms.plan.drive", broken)
+    done = typed("storm", playbook, "--runs", "2", "-j", "1")
+    assert done.code == 70
+    assert "floodmark storm small.yaml --seed 0 --only 1" in done.out
+    assert plan().row(1).error
+
+
+def test_ctrl_c_keeps_what_has_ended(typed: Type, playbook: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from playbooks.storms.plan import Plan  # noqa: PLC0415
+
+    whole = Plan.row
+
+    def stopped(self: Plan, run: int) -> object:
+        if run == 3:
+            raise KeyboardInterrupt
+        return whole(self, run)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Plan, "row", stopped)
+        done = typed("storm", playbook, "--runs", "4", "-j", "1")
+    assert done.code == 130
+    assert "stopped after 2 of 4 runs" in done.err
+    assert len(Path("storms/small-0/runs.jsonl").read_text().splitlines()) == 2
+    assert typed("storm", playbook, "--runs", "4", "--resume", "storms/small-0", "-j", "1").code == 0
+    assert len(Path("storms/small-0/runs.jsonl").read_text().splitlines()) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("nothing.yaml",), "nothing.yaml"),
+        (("small.yaml", "--runs", "0"), "--runs"),
+        (("small.yaml", "--resume", "nowhere"), "--resume: found nowhere, allowed is the directory of a campaign"),
+        (("small.yaml", "--out", "a", "--resume", "b"), "found --out and --resume together"),
+        (("small.yaml", "--out", "small.yaml"), "small.yaml"),
+        (("small.yaml", "--set", "cluster.broker=2"), "--set cluster.broker"),
+        (("manual.yaml",), "found 'stepping: manual'"),
+    ],
+)
+def test_bad_input_is_told_in_a_line(typed: Type, playbook: str, options: tuple[str, ...], told: str) -> None:
+    Path(playbook).with_name("manual.yaml").write_text(MANUAL)
+    done = typed("storm", *options)
+    assert done.code == 2
+    assert told in done.err
+    assert "Traceback" not in done.err

@@ -1,0 +1,179 @@
+"""What a campaign is told in: its draw, its groups with a command for each, its coverage."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from playbooks.grid import cell_words
+from playbooks.model import Playbook
+from playbooks.problems import counted
+from playbooks.storms.campaign import frame
+from playbooks.storms.coverage import Coverage
+from playbooks.storms.grouping import Group
+from playbooks.storms.keeping import Campaign, Kept
+from playbooks.storms.plan import Plan, ranges_of
+from playbooks.storms.ranges import Ranges
+from playbooks.storms.rows import ERROR, Row
+from playbooks.storms.seeds import run_seed
+from playbooks.units import duration_text
+from playbooks.version import tool_version
+
+
+def header_lines(name: str, plan: Plan, folder: Path, runs: int) -> Iterator[str]:
+    """Everything that decides what the runs come to."""
+    playbook, _swarm, session = plan.begin(1)
+    ranges = ranges_of(playbook)
+    faults, states = frame(plan)
+    yield f"storm      {name}, seed {plan.seed}, {counted(runs, 'run')}, floodmark {tool_version()}"
+    yield f"cluster    {session.cluster.profile.name}, {counted(len(playbook.spec.brokers), 'broker')}"
+    if plan.grid is not None:
+        yield f"settings   one cell a run of: {'; '.join(plan.grid.lines())}"
+    yield f"draws      {_ranges_words(ranges, playbook)}"
+    yield f"faults     {len(faults)} of which each run has some: {', '.join(faults)}"
+    yield f"states     {', '.join(states)}"
+    yield f"kept in    {folder}"
+
+
+def _ranges_words(ranges: Ranges, playbook: Playbook) -> str:
+    spans = {"chaos": ranges.chaos_us, "a fault": ranges.fault_us, "a healthy spell": ranges.healthy_us}
+    times = [f"{what} {duration_text(low)} to {duration_text(high)}" for what, (low, high) in spans.items()]
+    numbers = [
+        f"{ranges.at_once[0]} to {ranges.at_once[1]} at once",
+        f"{ranges.steered[0]} to {ranges.steered[1]} % of the strikes wait for a state",
+        f"then {duration_text(playbook.settle_us)} without faults",
+    ]
+    return ", ".join([*times, *numbers])
+
+
+def show_lines(plan: Plan, run: int) -> Iterator[str]:
+    """What one run draws."""
+    _playbook, swarm, session = plan.begin(run)
+    yield f"run        {run} of seed {plan.seed}: seed {swarm.seed}"
+    yield f"cluster    {session.cluster.profile.name}, {counted(len(session.cluster.brokers), 'broker')}"
+    if swarm.cell:
+        yield f"settings   {cell_words(swarm.cell)}"
+    yield (
+        f"chaos      {duration_text(swarm.chaos_us)}, faults of up to {duration_text(swarm.fault_us)}, up to "
+        f"{duration_text(swarm.healthy_us)} from one to the next, {swarm.at_once} at once"
+    )
+    yield f"faults     {', '.join(f'{name} x{weight}' for name, weight in swarm.faults)}"
+    yield f"waits for  {', '.join(swarm.states)} with {swarm.steered} % of the strikes"
+
+
+def summary_lines(
+    source: str,
+    plan: Plan,
+    campaign: Campaign,
+    rows: Sequence[Row],
+    groups: Sequence[Group],
+    kept: Mapping[int, Kept],
+    coverage: Coverage | None,
+) -> Iterator[str]:
+    """What was found, and what was reached."""
+    strikes = sum(row.counts.get("strikes", 0) for row in rows)
+    yield f"ran        {counted(len(rows), 'run')}, {counted(strikes, 'strike')}"
+    if coverage is not None:
+        yield from coverage_lines(coverage)
+    for group in groups:
+        yield from _group_lines(source, plan, group, kept)
+    surprising = [group for group in groups if not group.expected]
+    if not groups:
+        yield "found      nothing"
+    elif not surprising:
+        yield f"found      {counted(len(groups), 'key')}, all of them expected"
+    else:
+        yield f"found      {counted(len(groups), 'key')}, {len(surprising)} surprising: " + ", ".join(
+            group.key for group in surprising
+        )
+    del campaign
+
+
+def _group_lines(source: str, plan: Plan, group: Group, kept: Mapping[int, Kept]) -> Iterator[str]:
+    why = f"expected: {group.expected}" if group.expected else "SURPRISING"
+    yield ""
+    yield f"{group.key}  {why}"
+    yield f"  in {counted(group.count, 'run')}, told of run {group.first}, seed {run_seed(plan.seed, group.first)}"
+    if group.sentence:
+        yield f"  {group.sentence}"
+    if group.first in kept:
+        each = kept[group.first]
+        yield f"  session  {each.session}"
+        yield f"  again    floodmark run {each.playbook}"
+        yield f"  shorter  floodmark shrink {each.playbook} --keep '{group.key}'"
+    elif group.key.startswith(f"{ERROR}:"):
+        yield f"  again    floodmark storm {source} --seed {plan.seed} --only {group.first}"
+
+
+def coverage_lines(coverage: Coverage) -> Iterator[str]:
+    """The table with faults as rows and states as columns, and what was never reached."""
+    yield ""
+    met = [name for name in coverage.faults if coverage.met.get(name)]
+    widest = max([len(name) for name in (*met, "strikes that met")], default=0)
+    for number, state in enumerate(coverage.states, 1):
+        yield f"  {_column(number):>{widest}}  {state}"
+    heads = [_column(number) for number in range(1, len(coverage.states) + 1)]
+    yield f"  {'strikes that met':<{widest}}  " + " ".join(f"{head:>5}" for head in heads)
+    for name in met:
+        cells = [coverage.count(name, state) for state in coverage.states]
+        yield f"  {name:<{widest}}  " + " ".join(f"{cell or '.':>5}" for cell in cells)
+    yield ""
+    yield f"reached    {coverage.reached} of {coverage.pairs} pairs of fault and state"
+    for state, faults in coverage.never():
+        if len(faults) == len(coverage.faults):
+            yield f"  never    {state}, by anything"
+        elif len(faults) <= len(coverage.faults) // 2:
+            yield f"  never    {state} by {', '.join(faults)}"
+        else:
+            there = [name for name in coverage.faults if name not in faults]
+            yield f"  never    {state} but by {', '.join(there)}"
+    yield ""
+
+
+def _column(number: int) -> str:
+    return chr(ord("a") + number - 1)
+
+
+def document(
+    campaign: Campaign,
+    plan: Plan,
+    rows: Sequence[Row],
+    groups: Sequence[Group],
+    kept: Mapping[int, Kept],
+    coverage: Coverage | None,
+) -> dict[str, Any]:
+    """The same for machines."""
+    return {
+        **campaign.head,
+        "directory": str(campaign.path),
+        "runs": len(rows),
+        "strikes": sum(row.counts.get("strikes", 0) for row in rows),
+        "surprising": sum(not group.expected for group in groups),
+        "errors": [{"run": row.run, "seed": row.seed, "error": row.error} for row in rows if row.error],
+        "groups": [_group(plan, group, kept) for group in groups],
+        **(
+            {
+                "coverage": {
+                    "faults": list(coverage.faults),
+                    "states": list(coverage.states),
+                    "met": {name: dict(sorted(met.items())) for name, met in coverage.met.items()},
+                    "never": {state: list(faults) for state, faults in coverage.never()},
+                }
+            }
+            if coverage is not None
+            else {}
+        ),
+    }
+
+
+def _group(plan: Plan, group: Group, kept: Mapping[int, Kept]) -> dict[str, Any]:
+    each = kept.get(group.first)
+    return {
+        "key": group.key,
+        "expected": group.expected,
+        "count": group.count,
+        "run": group.first,
+        "seed": run_seed(plan.seed, group.first),
+        "sentence": group.sentence,
+        "session": str(each.session) if each else "",
+        "playbook": str(each.playbook) if each else "",
+    }

@@ -1,0 +1,195 @@
+"""``floodmark storm``: random schedules of faults, by the thousand."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from playbooks.exported_text import TextError
+from playbooks.recorder import RecordingError
+from playbooks.settings import SettingError
+from playbooks.storms.campaign import Come, Standing, run_campaign
+from playbooks.storms.grouping import groups_of
+from playbooks.storms.keeping import Campaign, CampaignError, Kept, open_campaign
+from playbooks.storms.plan import Plan, plan_of
+from playbooks.storms.presets import found, presets
+from playbooks.storms.rows import ERROR, Row
+from playbooks.storms.writing import WritingError, keep_run
+from tui.cli.chosen import choose, settings_of
+from tui.cli.console import (
+    BAD_INPUT,
+    FAILED,
+    INTERNAL,
+    INTERRUPTED,
+    OK,
+    answers,
+    complain,
+    people,
+    print_document,
+    say,
+    table,
+)
+from tui.cli.progress import Telling
+from tui.cli.refusals import ended
+from tui.cli.run import to_text
+from tui.cli.storm_lines import document, header_lines, show_lines, summary_lines
+
+
+@dataclass(frozen=True, slots=True)
+class StormRequest:
+    """The options of ``storm`` as typed."""
+
+    source: str
+    runs: int = 100
+    seed: int | None = None
+    settings: Sequence[str] = ()
+    keep_steps: bool = False
+    no_vary: bool = False
+    only: int | None = None
+    show: int | None = None
+    stop_on_first: bool = False
+    stop_on: str | None = None
+    out: Path | None = None
+    resume: Path | None = None
+    workers: int = 0
+    json: bool = False
+
+
+class _RefusedError(Exception):
+    """Bad input; the message says what was found and what is allowed."""
+
+
+def run_storm(request: StormRequest) -> int:
+    """Run, print what was found; 0 nothing surprising, 1 something, 2 bad input, 70 broken inside, 130 stopped."""
+
+    def work() -> int:
+        try:
+            return _storm(request)
+        except (_RefusedError, SettingError, CampaignError, RecordingError) as error:
+            complain(str(error))
+            return BAD_INPUT
+        except (WritingError, TextError) as error:
+            complain(str(error))
+            return INTERNAL
+
+    return ended(work) if request.source else _list(request)
+
+
+def _list(request: StormRequest) -> int:
+    rows = [choose(found(name), None, {}).playbook for name in presets()]
+    if request.json:
+        print_document(to_text([{"name": row.name, "kafka": row.spec.kafka, "title": row.title} for row in rows]))
+        return OK
+    table(answers(), ("name", "kafka", "what"), [(row.name, row.spec.kafka, row.title) for row in rows])
+    return OK
+
+
+def _storm(request: StormRequest) -> int:
+    if request.out is not None and request.resume is not None:
+        raise _RefusedError("found --out and --resume together, allowed is one of them")
+    if request.resume is not None and not (request.resume / "campaign.json").is_file():
+        raise _RefusedError(f"--resume: found {request.resume}, allowed is the directory of a campaign")
+    chosen = choose(found(request.source), request.seed, settings_of(request.settings))
+    if chosen.playbook.spec.manual:
+        raise _RefusedError(f"{chosen.playbook.path}: found 'stepping: manual', allowed is a playbook in virtual time")
+    plan = plan_of(chosen.playbook, chosen.seed, keep_steps=request.keep_steps, vary=not request.no_vary)
+    name = chosen.playbook.name
+    if request.show is not None:
+        return _show(request, plan, request.show)
+    folder = request.resume or request.out or Path("storms") / f"{name}-{plan.seed}"
+    campaign = open_campaign(folder, plan, name)
+    console = people()
+    for line in header_lines(name, plan, folder, 1 if request.only else request.runs):
+        say(console, line)
+    if request.only is not None:
+        return _only(request, plan, campaign, request.only)
+    with Telling(console) as telling:
+        come = run_campaign(
+            campaign,
+            plan,
+            request.runs,
+            workers=request.workers,
+            stops=_stops(request),
+            tell=lambda standing: telling.tell(lambda: _progress(standing)),
+        )
+        kept = {} if come.interrupted else _keep(plan, campaign, come, telling)
+    _answer(request, name, plan, campaign, come, kept)
+    return _code(come)
+
+
+def _stops(request: StormRequest) -> Callable[[Row], bool]:
+    pattern = request.stop_on or ("*" if request.stop_on_first else "")
+    return lambda row: bool(pattern) and any(fnmatchcase(each.key, pattern) for each in row.found)
+
+
+def _progress(standing: Standing) -> str:
+    left = f", {_clock(standing.left_s)} left" if standing.left_s >= 0 else ""
+    return (
+        f"{standing.done} of {standing.runs} runs, {standing.per_second:.1f}/s{left}: {standing.found} found, "
+        f"{standing.surprising} surprising; {standing.reached} of {standing.pairs} pairs of fault and state reached"
+    )
+
+
+def _clock(seconds: float) -> str:
+    whole = round(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
+
+
+def _keep(plan: Plan, campaign: Campaign, come: Come, telling: Telling) -> dict[int, Kept]:
+    """The runs that speak for the groups, recorded; one that is there already is not recorded again."""
+    kept: dict[int, Kept] = {}
+    wanted = [group.first for group in come.groups if not group.key.startswith(f"{ERROR}:")]
+    for number, run in enumerate(dict.fromkeys(wanted), 1):
+        telling.tell(lambda number=number: f"recording {number} of {len(set(wanted))} runs")  # type: ignore[misc]
+        kept[run] = keep_run(plan, run, campaign)
+    return kept
+
+
+def _only(request: StormRequest, plan: Plan, campaign: Campaign, run: int) -> int:
+    row = plan.row(run)
+    campaign.add([row])
+    campaign.close()
+    kept = {} if row.error else {run: keep_run(plan, run, campaign)}
+    groups = groups_of([row])
+    if request.json:
+        print_document(to_text(document(campaign, plan, [row], groups, kept, None)))
+    else:
+        for line in [*show_lines(plan, run), *summary_lines(request.source, plan, campaign, [row], groups, kept, None)]:
+            say(answers(), line)
+    if row.error:
+        return INTERNAL
+    return FAILED if row.surprising else OK
+
+
+def _show(request: StormRequest, plan: Plan, run: int) -> int:
+    _playbook, swarm, _session = plan.begin(run)
+    if request.json:
+        print_document(to_text(swarm.to_json()))
+        return OK
+    for line in show_lines(plan, run):
+        say(answers(), line)
+    return OK
+
+
+def _answer(
+    request: StormRequest, name: str, plan: Plan, campaign: Campaign, come: Come, kept: dict[int, Kept]
+) -> None:
+    told = document(campaign, plan, come.rows, come.groups, kept, come.coverage)
+    campaign.keep({name: value for name, value in told.items() if name not in campaign.head})
+    if request.json:
+        print_document(to_text(told))
+    else:
+        for line in summary_lines(request.source, plan, campaign, come.rows, come.groups, kept, come.coverage):
+            say(answers(), line)
+    for reason in come.lost:
+        complain(reason)
+    if come.interrupted:
+        say(people(), f"stopped after {len(come.rows)} of {request.runs} runs of {name}; the same command goes on")
+
+
+def _code(come: Come) -> int:
+    if come.interrupted:
+        return INTERRUPTED
+    if come.errors or come.lost:
+        return INTERNAL
+    return FAILED if come.surprising else OK
