@@ -23,9 +23,11 @@ from playbooks.storms.swarm import Swarm
 TRIES: Final = 6
 """Actions that are drawn for one strike before it is given up."""
 PATIENCE_US: Final = 4 * SECOND
-"""The longest wait for a state, and no more than an eighth of the chaos."""
+"""The longest wait for a state, and no more than a quarter of the chaos."""
 LATELY_US: Final = 2 * SECOND
 """For how long something is expected to come of a strike that is over already."""
+LATER: Final = 25
+"""Strikes in a hundred that come a little after the state that they waited for."""
 AFTER_US: Final = 20_000
 """The longest from when a state is seen until it is struck, where that is not at once."""
 WARM_UP_US: Final = 2 * SECOND
@@ -94,7 +96,7 @@ class _Driver:
         self._states = possible(session.cluster)
         self._acts: list[Strike | Own] = []
         self._refused = self._waited = self._met = 0
-        self._patience_us = min(PATIENCE_US, swarm.chaos_us // 8)
+        self._patience_us = min(PATIENCE_US, swarm.chaos_us // 4)
         session.on_step = self._own
 
     def _own(self, step: Step) -> None:
@@ -172,7 +174,7 @@ class _Driver:
         if not found:
             return ""
         self._met += 1
-        if self._when.chance(50):
+        if self._when.chance(LATER):
             later_us = self._when.spread(100, AFTER_US)
             self._advance(min(end_us, self._cluster.now_us + later_us))
         return self._what.of(found)
