@@ -40,10 +40,9 @@ class Bench:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._pool is not None:
-            self._pool.shutdown(wait=kind is None, cancel_futures=True)
-            if kind is not None:
-                for process in list(getattr(self._pool, "_processes", None) or {}):
-                    self._pool._processes[process].terminate()
+            for process in list(self._pool._processes.values()):  # whatever they are at, nobody waits for it
+                process.terminate()
+            self._pool.shutdown(cancel_futures=True)
             self._pool = None
 
     @property

@@ -82,6 +82,7 @@ class Search:
         tell: Callable[["Search", str], None] | None = None,
     ) -> None:
         self.best = best
+        self._been = {digest(best.draft.text())}
         self.bench = bench
         self.budget = budget or Budget()
         self._tell = tell or (lambda search, name: None)
@@ -110,11 +111,10 @@ class Search:
         """Adopt the first candidate that holds, and note the sites before it as done; whether there is one."""
         upcoming = _upcoming(sites(self.best), done)
         window: deque[tuple[str, Draft | None, Ticket | None]] = deque()
-        same = digest(self.best.draft.text())
         try:
             while True:
                 while len(window) < self.bench.ahead and (found := next(upcoming, None)) is not None:
-                    window.append(self._handed_in(*found, same))
+                    window.append(self._handed_in(*found))
                 if not window:
                     return False
                 site, draft, ticket = window.popleft()
@@ -125,13 +125,13 @@ class Search:
         finally:
             self.bench.drop([ticket for _site, _draft, ticket in window if ticket is not None])
 
-    def _handed_in(self, site: str, draft: Draft | None, same: str) -> tuple[str, Draft | None, Ticket | None]:
-        """A candidate on its way; one that is no other than the best is none."""
+    def _handed_in(self, site: str, draft: Draft | None) -> tuple[str, Draft | None, Ticket | None]:
+        """A candidate on its way; what has been the best before is none, so that there is an end."""
         if draft is None:
             return site, None, None
         text = draft.text()
         name = digest(text)
-        return (site, draft, self.bench.hand_in(name, text)) if name != same else (site, draft, None)
+        return (site, draft, self.bench.hand_in(name, text)) if name not in self._been else (site, draft, None)
 
     def _holds(self, tally: Tally, draft: Draft, ticket: Ticket) -> bool:
         """Whether a candidate holds, with the steps that it makes impossible taken out; it is the best then."""
@@ -142,6 +142,7 @@ class Search:
             wrong = refused(draft, verdict) - refused(self.best.draft, self.best.verdict)
             if not wrong:
                 self.best = Best(draft, verdict)
+                self._been.add(digest(draft.text()))
                 return True
             draft = draft.without(sorted(wrong))
             text = draft.text()

@@ -147,12 +147,23 @@ def _go(search: Search, book: "_Book") -> None:
     book.sweep("load", coarser)
     book.sweep("time", at_once)
     for _ in range(ROUNDS):
-        kept = [book.sweep("steps", chained(after_it_came, by_parts(len(search.best.draft.steps))))]
-        kept += [book.sweep("load", smaller), book.sweep("time", sooner)]
-        if not any(kept):
+        kept = _cheaper(search, book)
+        if not book.sweep("time", sooner) and not kept:
             return
     while book.sweep("steps", by_parts(1)):
         pass
+
+
+def _cheaper(search: Search, book: "_Book") -> bool:
+    """Fewer steps and less load, until neither makes it any shorter; whether anything did."""
+    kept = False
+    for _ in range(ROUNDS):
+        fewer = book.sweep("steps", chained(after_it_came, by_parts(len(search.best.draft.steps))))
+        less = book.sweep("load", smaller)
+        kept = kept or fewer or less
+        if not less:
+            return kept
+    return kept
 
 
 def _needed(search: Search) -> tuple[tuple[int, tuple[str, ...]], ...]:

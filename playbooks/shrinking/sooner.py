@@ -17,7 +17,6 @@ SECOND: Final = 1_000_000
 LEAST_SETTLE_US: Final = 1 * SECOND
 """What is lost is lost at the end, after a quiet time: that is never taken away altogether."""
 _UNITS: Final = (10 * SECOND, SECOND, 100_000, 10_000, 1_000)
-_PARTS: Final = (10, 4, 2)
 WEAKER: Final[Mapping[str, tuple[str, ...]]] = {
     "power_loss": ("gc_pause", "crash"),
     "crash": ("gc_pause",),
@@ -66,22 +65,21 @@ def at_once(best: Best) -> Iterator[Site]:
 def nice(value: int, least: int = 0) -> list[int]:
     """Times from ``least`` to below ``value``, the earliest first; then some that are only rounder than ``value``."""
     span = value - least
-    tried = {least}
-    for part in _PARTS:
-        tried |= {each for each in _rounded(least + span // part) if least <= each < value}
-    tried |= {each for each in _rounded(least + span - span // 4) if least <= each < value}
-    found = sorted(tried)
-    rounder = [each for each in _rounded(value) if each >= least and _digits(each) < _digits(value)]
-    return [each for each in found if each != value] + [each for each in rounder if each not in tried]
-
-
-def _rounded(value: int) -> list[int]:
-    """The value to one digit, and up and down to whole units."""
-    unit = max((each for each in _UNITS if each <= value), default=_UNITS[-1])
-    return [
-        value // unit * unit,
-        *(each for unit in _UNITS for each in (value // unit * unit, -(-value // unit) * unit)),
+    parts = (0, span // 10, span // 4, span // 2, span - span // 4)
+    sooner = sorted({found for part in parts if least <= (found := _round(least + part, least)) < value})
+    rounder = [value // unit * unit for unit in _UNITS] + [
+        -(-value // unit) * unit for unit in _UNITS if unit * 4 <= value
     ]
+    return sooner + [
+        each
+        for each in dict.fromkeys(rounder)
+        if each >= least and each not in sooner and _digits(each) < _digits(value)
+    ]
+
+
+def _round(value: int, least: int) -> int:
+    """The value in the coarsest unit in which it stays above ``least``."""
+    return next((each for unit in _UNITS if (each := value // unit * unit) > least), least)
 
 
 def _digits(value: int) -> int:

@@ -14,7 +14,6 @@ from playbooks.yamlpos import Node, Scalar, compose
 
 WIDE: Final = 118
 _SAFE: Final = re.compile(r"[A-Za-z0-9_./(-][A-Za-z0-9_./()+&=<>!%*@ -]*", re.ASCII)
-_NOTHING: Final = ("null", "~")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ def word(value: Word) -> str:
     """A single value so that it is read back as it was."""
     if value.plain and not value.text:
         return "null"
-    good = _SAFE.fullmatch(value.text) and not value.text.endswith((" ", "-")) and value.text.lower() not in _NOTHING
+    good = _SAFE.fullmatch(value.text) and not value.text.endswith((" ", "-"))
     return value.text if value.plain and good else json.dumps(value.text, ensure_ascii=False)
 
 

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,7 +25,18 @@ from playbooks.shrinking.written import written
 from playbooks.units import UnitError, duration_us
 from playbooks.version import tool_version
 from tui.cli.chosen import choose, settings_of
-from tui.cli.console import BAD_INPUT, FAILED, INCONCLUSIVE, INTERRUPTED, OK, complain, people, print_document, say
+from tui.cli.console import (
+    BAD_INPUT,
+    FAILED,
+    INCONCLUSIVE,
+    INTERNAL,
+    INTERRUPTED,
+    OK,
+    complain,
+    people,
+    print_document,
+    say,
+)
 from tui.cli.handing_over import to_text, write
 from tui.cli.progress import Telling
 from tui.cli.refusals import ended
@@ -65,6 +77,9 @@ def run_shrink(request: ShrinkRequest) -> int:
         except NothingWrongError:
             say(people(), f"{request.source}: nothing is wrong, so there is nothing to keep")
             return INCONCLUSIVE
+        except BrokenProcessPool:
+            complain("a process that ran candidates died (out of memory?); --resume goes on")
+            return INTERNAL
         except (_RefusedError, KeyUnknownError, SettingError, JournalError, ExportError, ShrinkError) as error:
             complain(str(error))
             return BAD_INPUT
