@@ -56,7 +56,7 @@ def test_noise_goes_and_nothing_that_is_left_can() -> None:
     )
 
 
-@pytest.mark.parametrize("key", [DIVERGED, "violation:weak-isr", "finding:lost/unreplicated-tail"])
+@pytest.mark.parametrize("key", [DIVERGED, LOST])
 def test_steps_by_hand_are_shrunk_to_those_that_are_needed(key: str) -> None:
     done = shrunk(by_hand(key))
     assert key in keys_of(done.draft)
@@ -67,24 +67,24 @@ def test_steps_by_hand_are_shrunk_to_those_that_are_needed(key: str) -> None:
 
 
 def test_it_is_the_same_with_more_processes() -> None:
-    begun = by_hand()
+    begun = by_hand(LOST)
     alone, together = shrunk(begun), shrunk(begun, workers=2)
     assert written(together, "x") == written(alone, "x")
     assert together.runs == alone.runs
 
 
 def test_a_budget_and_going_on_later_come_to_the_same(tmp_path: Path) -> None:
-    begun, path = by_hand(), tmp_path / "x.journal"
+    begun, path = by_hand(LOST), tmp_path / "x.journal"
     unbroken = shrunk(begun)
-    journal = Journal(path, {"key": DIVERGED})
-    first = shrunk(begun, journal=journal, runs=25)
+    journal = Journal(path, {"key": LOST})
+    first = shrunk(begun, journal=journal, runs=9)
     journal.close()
     assert (first.ended, first.needed) == (SPENT, ())
     assert "its budget was used up" in written(first, "x")
-    assert DIVERGED in keys_of(first.draft)
+    assert LOST in keys_of(first.draft)
     with path.open("a") as file:
         file.write('{"of": "torn')
-    journal = Journal(path, {"key": DIVERGED}, resume=True)
+    journal = Journal(path, {"key": LOST}, resume=True)
     second = shrunk(begun, journal=journal)
     assert written(second, "x") == written(unbroken, "x")
     assert first.runs + second.runs == unbroken.runs
