@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from playbooks.loader import DEFAULT_SETTLE_US, loads
+from playbooks.loader import loads
 from playbooks.model import Playbook, Step
 from playbooks.shrinking.tree import Tree, Word, element, entry, read
 from playbooks.step_text import instant, step_lines
@@ -113,6 +113,3 @@ def _keys(step: Step, time: tuple[int, int] | None, *, exact: bool, told: bool) 
             keys["executed"] = Word(str(time[1]))
     keys |= {key: value for key, value in own.items() if key not in ("at", "after", "when", "within", "executed")}
     return keys if told else {key: value for key, value in keys.items() if key not in _TOLD}
-
-
-DEFAULT_SETTLE: Final = instant(DEFAULT_SETTLE_US)
