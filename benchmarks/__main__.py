@@ -1,7 +1,7 @@
 """`make bench`: speed of the kernel and of the whole model, in CPU seconds of this machine, beside its floors.
 
 Absolute figures move with the machine and its load. The ratio to SimPy, taken in the same run, moves less.
-``python -m benchmarks screen`` measures the start and the screen alone, ``storms`` random storms.
+``python -m benchmarks screen`` measures the start and the screen alone, ``storms`` random storms, ``shrinking`` that.
 """
 
 import sys
@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.rows import rows, screen_rows, storm_rows
+from benchmarks.rows import rows, screen_rows, shrinking_rows, storm_rows
 from cluster_model.kernel import kernel
 
 
@@ -21,7 +21,8 @@ def main() -> None:
     for heading in ("what", "figure", "to SimPy", "floor", ""):
         table.add_column(heading)
     with console.status("measuring"):
-        for row in {"screen": screen_rows, "storms": storm_rows}.get(" ".join(sys.argv[1:]), rows)():
+        parts = {"screen": screen_rows, "storms": storm_rows, "shrinking": shrinking_rows}
+        for row in parts.get(" ".join(sys.argv[1:]), rows)():
             table.add_row(row.what, row.figure, row.ratio, row.floor, "held" if row.held else "missed")
     console.print(table)
 

@@ -12,6 +12,7 @@ from benchmarks.models import SECOND, cluster_under, keyframe_ms, megabytes_per_
 from benchmarks.recording import recorded_per_cpu
 from benchmarks.screen import SIZE, screen
 from benchmarks.seeking import remembered, seeks_ms
+from benchmarks.shrinking import ACTS, shrunk
 from benchmarks.starting import started
 from benchmarks.storming import runs_per_cpu_second
 
@@ -86,6 +87,7 @@ def rows() -> Iterator[Row]:
         yield _seek(load)
     yield from _exploring()
     yield from storm_rows()
+    yield from shrinking_rows()
     yield from screen_rows()
 
 
@@ -107,6 +109,15 @@ def storm_rows() -> Iterator[Row]:
         speed = runs_per_cpu_second(partitions, rate, seconds, 4 * floor)
         what = f"storms, 3 x {partitions}, {rate} batches/s, {seconds} simulated s"
         yield Row(what, f"{speed:.1f} runs/s", "", f"{floor}", speed >= floor)
+
+
+def shrinking_rows() -> Iterator[Row]:
+    """What somebody waits for who has a storm made short, on as many cores as there are."""
+    found = shrunk()
+    what = f"shrinking a storm of {ACTS} acts, {found.workers} cores"
+    yield Row(
+        what, f"{found.seconds:.0f} s, {found.runs} runs, {found.steps} acts left", "", "120 s", found.seconds <= 120
+    )
 
 
 STARTS = (

@@ -17,6 +17,7 @@ from tui.cli.console import BAD_INPUT, INTERRUPTED, complain, silence
 from tui.cli.explore_command import register as register_explore
 from tui.cli.live_command import register as register_live
 from tui.cli.settings_command import register as register_settings
+from tui.cli.shrink_command import register as register_shrink
 from tui.cli.storm_command import register as register_storm
 from tui.cli.why_command import register as register_why
 
@@ -371,7 +372,10 @@ def _groups(
     _end(work)
 
 
-for _register in (register_ask, register_why, register_explore, register_storm, register_settings, register_live):
+_PARTS = (
+    register_ask, register_why, register_explore, register_storm, register_shrink, register_settings, register_live,
+)  # fmt: skip
+for _register in _PARTS:
     _register(app, _end)
 
 
