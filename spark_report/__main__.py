@@ -20,14 +20,14 @@ from spark_report.wording import clean, several
 
 EXIT_BAD_INPUT: Final = 2
 EXIT_INTERNAL: Final = 70
-_EXIT_SIGNAL: Final = 128
+EXIT_SIGNAL: Final = 128
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     options = _parser().parse_args(arguments)
     # A report stopped by its terminal or its CI job must still take Spark and its temporary files down.
-    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGTERM, stop)
     try:
         outcome = run(options.sessions, out=options.out, formats=options.format, master=options.master)
     except ReportError as error:
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_BAD_INPUT
     except KeyboardInterrupt:
         say("stopped; an earlier report is as it was")
-        return _EXIT_SIGNAL + signal.SIGINT
+        return EXIT_SIGNAL + signal.SIGINT
     except Exception as error:
         if not isinstance(error, JobError) or os.environ.get("FLOODMARK_DEBUG"):
             traceback.print_exc()
@@ -92,8 +92,9 @@ def _formats(text: str) -> tuple[str, ...]:
     return tuple(name for name in FORMATS if name in wanted)
 
 
-def _stop(number: int, _frame: FrameType | None) -> NoReturn:
-    raise SystemExit(_EXIT_SIGNAL + number)
+def stop(number: int, _frame: FrameType | None) -> NoReturn:
+    """End as a signal would, by way of every clean-up."""
+    raise SystemExit(EXIT_SIGNAL + number)
 
 
 if __name__ == "__main__":

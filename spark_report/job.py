@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("html", "parquet", "json", "terminal")
 REPORTS: Final = Path("reports")
+_SLOW_SECONDS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +104,12 @@ def _story(
     events = sum(session.last_seq + 1 for session in sessions)
     if not under_spark_submit():
         stage(f"starting Spark for {several(len(sessions), 'session')}, {several(events, 'event')}")
+    began = time.monotonic()
     with start(master, events) as started:
-        return _computed(started, sessions, set_aside, stage)
+        story = _computed(started, sessions, set_aside, stage)
+    if started.cold and time.monotonic() - began > _SLOW_SECONDS:
+        stage("every report starts faster after `floodmark spark warm`, once")
+    return story
 
 
 def _computed(

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_report import interrupts, masters
+from spark_report import interrupts, masters, warmth
 from spark_report.errors import JobError, ReportError, first_line
 from spark_report.java import Java, find
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 APPLICATION: Final = "floodmark report"
 SMALL_EVENTS: Final = 3_000_000
 """Below it the quick compiler alone wins: most of a small job is class loading and code that runs once."""
+TINY_EVENTS: Final = 100_000
+"""Below it Spark interprets its plans: to generate and compile a class for each costs more than it saves."""
 
 _LOOPBACK: Final = "127.0.0.1"
 _JVM_STOP_SECONDS: Final = 20
@@ -50,6 +52,17 @@ class Started:
     spark: "SparkSession"
     origin: str
     log: Path | None
+    jvm: "subprocess.Popen[bytes] | None" = None
+    cold: bool = False
+    """Whether a cache would have made it start faster, and there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """A JVM that is to write its cache: which Java, and where to."""
+
+    java: Java
+    output: Path
 
 
 def under_spark_submit() -> bool:
@@ -58,10 +71,11 @@ def under_spark_submit() -> bool:
 
 
 @contextlib.contextmanager
-def start(master: str | None = None, events: int = 0) -> Iterator[Started]:
+def start(master: str | None = None, events: int = 0, training: Training | None = None) -> Iterator[Started]:
     """Start Spark, and stop it at the end of the ``with`` block.
 
-    ``master`` is a Spark master URL, None for this machine; ``events`` says how much data there will be.
+    ``master`` is a Spark master URL, None for this machine; ``events`` says how much data there will be. With
+    ``training`` the JVM notes what it loads, and writes its cache as it ends.
 
     Raises:
         ReportError: no Java was found, or the master is malformed, cannot be reached or does not let Spark start.
@@ -83,11 +97,12 @@ def start(master: str | None = None, events: int = 0) -> Iterator[Started]:
         masters.check(master)
     scratch = Path(tempfile.mkdtemp(prefix="floodmark-spark-"))
     try:
-        java = find(scratch)
+        java = training.java if training else find(scratch)
         with _environment(java, local=masters.is_local(master)), interrupts.py4j_silent():
-            spark, jvm = _launch(_settings(master, events, scratch), scratch)
+            spark, jvm = _launch(_settings(master, events, scratch, cache_options(java, training)), scratch)
             try:
-                yield Started(spark, f"Java {java.version} from {java.origin}", scratch / "spark.log")
+                origin = f"Java {java.version} from {java.origin}{', warm' if java.cache else ''}"
+                yield Started(spark, origin, scratch / "spark.log", jvm, _cold(java))
             finally:
                 with interrupts.ignored():
                     _stop(spark, jvm)
@@ -131,7 +146,14 @@ def _environment(java: Java, *, local: bool) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _settings(master: str | None, events: int, scratch: Path) -> dict[str, str]:
+def cache_options(java: Java, training: Training | None) -> list[str]:
+    """What the JVM is told about its cache. Its chatter about a cache that does not fit would fill the log."""
+    if training is not None:
+        return [f'"-XX:AOTCacheOutput={training.output}"', "-Xlog:disable"]
+    return [f'"-XX:AOTCache={java.cache}"', "-Xlog:disable"] if java.cache else []
+
+
+def _settings(master: str | None, events: int, scratch: Path, cache: list[str]) -> dict[str, str]:
     cores = os.cpu_count() or 1
     settings = {
         "spark.app.name": APPLICATION,
@@ -140,7 +162,7 @@ def _settings(master: str | None, events: int, scratch: Path) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-        "spark.driver.extraJavaOptions": _java_options(events, scratch),
+        "spark.driver.extraJavaOptions": _java_options(events, scratch, cache),
     }
     if masters.is_local(master):
         settings |= {
@@ -151,18 +173,28 @@ def _settings(master: str | None, events: int, scratch: Path) -> dict[str, str]:
             "spark.local.dir": str(scratch / "local"),
             "spark.sql.shuffle.partitions": str(2 * cores),
         }
+        if events < TINY_EVENTS:
+            settings |= {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
     return settings
 
 
-def _java_options(events: int, scratch: Path) -> str:
+def _cold(java: Java) -> bool:
+    """Whether ``floodmark spark warm`` would help: not where ``JAVA_HOME`` names a Java that can have no cache."""
+    return java.cache is None and (java.version >= warmth.OLDEST or java.origin != "JAVA_HOME")
+
+
+def _java_options(events: int, scratch: Path, cache: list[str]) -> str:
     options = [
         "-XX:-UsePerfData",
         f'"-Djava.io.tmpdir={scratch / "tmp"}"',
         f"-Dlog4j2.configurationFile={(scratch / 'log4j2.properties').as_uri()}",
     ]
     if events < SMALL_EVENTS:
-        options += ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-    return " ".join(options)
+        options.append("-XX:TieredStopAtLevel=1")
+    if events < SMALL_EVENTS or cache:
+        # A cache is used by the collector that it was made with.
+        options.append("-XX:+UseSerialGC")
+    return " ".join([*options, *cache])
 
 
 def _memory() -> str:
