@@ -20,6 +20,11 @@ def is_local(master: str | None) -> bool:
     return master is None or master.startswith("local")
 
 
+def is_standalone(master: str) -> bool:
+    """Whether it is a cluster of Spark's own kind."""
+    return master.startswith(_STANDALONE)
+
+
 def check(master: str) -> None:
     """Check the form of a master URL, and that something listens where a standalone master should.
 

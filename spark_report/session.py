@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_report import interrupts, masters, warmth
-from spark_report.errors import JobError, ReportError, first_line
+from spark_report.errors import JobError, ReportError, first_line, jvm_gone, known
 from spark_report.java import Java, find
+from spark_report.leftovers import working_directory
+from spark_report.watching import Watch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,7 +34,10 @@ TINY_EVENTS: Final = 100_000
 
 _LOOPBACK: Final = "127.0.0.1"
 _JVM_STOP_SECONDS: Final = 20
+_JVM_GONE_SECONDS: Final = 5
+_LOG_TAIL_BYTES: Final = 1 << 16
 _GIB: Final = 1 << 30
+_PREFIX: Final = "floodmark-spark-"
 
 _LOG4J: Final = """\
 rootLogger.level = warn
@@ -55,6 +60,8 @@ class Started:
     jvm: "subprocess.Popen[bytes] | None" = None
     cold: bool = False
     """Whether a cache would have made it start faster, and there is none."""
+    watch: "Watch | None" = None
+    """Looks after the executors of a standalone cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +78,14 @@ def under_spark_submit() -> bool:
 
 
 @contextlib.contextmanager
-def start(master: str | None = None, events: int = 0, training: Training | None = None) -> Iterator[Started]:
+def start(
+    master: str | None = None, events: int = 0, *, training: Training | None = None, memory: str | None = None
+) -> Iterator[Started]:
     """Start Spark, and stop it at the end of the ``with`` block.
 
     ``master`` is a Spark master URL, None for this machine; ``events`` says how much data there will be. With
-    ``training`` the JVM notes what it loads, and writes its cache as it ends.
+    ``training`` the JVM notes what it loads, and writes its cache as it ends. ``memory`` is the heap of the driver's
+    JVM, such as ``4g``.
 
     Raises:
         ReportError: no Java was found, or the master is malformed, cannot be reached or does not let Spark start.
@@ -95,19 +105,61 @@ def start(master: str | None = None, events: int = 0, training: Training | None 
         return
     if master is not None:
         masters.check(master)
-    scratch = Path(tempfile.mkdtemp(prefix="floodmark-spark-"))
-    try:
+    with _scratch() as scratch:
         java = training.java if training else find(scratch)
         with _environment(java, local=masters.is_local(master)), interrupts.py4j_silent():
-            spark, jvm = _launch(_settings(master, events, scratch, cache_options(java, training)), scratch)
+            settings = _settings(master, events, scratch, cache_options(java, training))
+            spark, jvm = _launch(settings | ({"spark.driver.memory": memory} if memory else {}), scratch)
             try:
-                origin = f"Java {java.version} from {java.origin}{', warm' if java.cache else ''}"
-                yield Started(spark, origin, scratch / "spark.log", jvm, _cold(java))
+                with contextlib.ExitStack() as stack:
+                    watch = _watch(spark, master, stack)
+                    origin = f"Java {java.version} from {java.origin}{', warm' if java.cache else ''}"
+                    yield Started(spark, origin, scratch / "spark.log", jvm, _cold(java), watch)
             finally:
                 with interrupts.ignored():
                     _stop(spark, jvm)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[Path]:
+    """A directory for everything temporary. Raises ReportError where there can be none."""
+    with contextlib.ExitStack() as stack:
+        try:
+            parent = Path(tempfile.gettempdir())
+            path = stack.enter_context(working_directory(parent, _PREFIX))
+        except OSError as error:
+            raise ReportError(f"no directory for working files: {error.strerror}; TMPDIR names one") from error
+        yield path
+
+
+def _watch(spark: "SparkSession", master: str | None, stack: contextlib.ExitStack) -> Watch | None:
+    if master is None or not masters.is_standalone(master):
+        return None
+    watch = Watch(spark.sparkContext)
+    stack.enter_context(watch.watching())
+    return watch
+
+
+def explained(error: BaseException, started: Started | None, log: Path | None, what: str) -> Exception:
+    """What to tell of a failure: why in words of our own if it is known, else Java's first line; and the kept log."""
+    kept = keep_log(log)
+    where = f"; Spark's log is {kept}" if kept else ""
+    jvm = started.jvm if started else None
+    said = known(error, _end_of(log))
+    if not said and jvm_gone(error) and jvm is not None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            jvm.wait(_JVM_GONE_SECONDS)
+        ended = "ended" if jvm.returncode is None or jvm.returncode >= 0 else f"was killed by signal {-jvm.returncode}"
+        said = f"its JVM {ended}"
+    return JobError(f"{what}: {said or first_line(error)}{where}")
+
+
+def _end_of(log: Path | None) -> str:
+    if log is None or not log.exists():
+        return ""
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - _LOG_TAIL_BYTES))
+        return file.read().decode(errors="replace")
 
 
 def keep_log(log: Path | None) -> Path | None:
@@ -224,7 +276,7 @@ def _launch(settings: dict[str, str], scratch: Path) -> tuple["SparkSession", "s
         return SparkSession(context), gateway.proc
     except BaseException as error:
         # Asked of Java, so before the JVM ends.
-        said = first_line(error)
+        said = known(error, _end_of(log)) or first_line(error)
         if jvm is not None:
             with interrupts.ignored():
                 _end(jvm)

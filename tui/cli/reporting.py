@@ -24,6 +24,7 @@ class Report:
     out: Path | None = None
     formats: str | None = None
     master: str | None = None
+    memory: str | None = None
 
 
 def report(request: Report) -> int:
@@ -39,7 +40,8 @@ def report(request: Report) -> int:
     if not good:
         return BAD_INPUT
     command = [sys.executable, "-m", "spark_report", *sessions]
-    for option, value in (("--out", request.out), ("--format", request.formats), ("--master", request.master)):
+    told = (("--out", request.out), ("--format", request.formats), ("--master", request.master))
+    for option, value in (*told, ("--memory", request.memory)):
         if value is not None:
             command += [option, str(value)]
     return run_to_its_end(command)
