@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _DUMP_SECONDS: Final = 600
 _TELL_SECONDS: Final = 15.0
-_ID: Final = "made-up"
+ID: Final = "made-up"
 _VALUES: Final[dict[str, Any]] = {"int": 1, "str": "x", "bool": True, "ints": [1, 2]}
 _ROUNDS: Final = 20
 
@@ -87,17 +87,22 @@ def _written(started: Started, stage: Callable[[str], None]) -> None:
 
 def made_up(parent: Path) -> Recorded:
     """A session in which each kind of event comes a few times, all about one partition, broker and client."""
-    path = layout.directory_of(parent, _ID)
+    path = layout.directory_of(parent, ID)
     path.mkdir()
     rows = list(_rows())
     schema = pa.schema([("seq", pa.int64()), *((name, ARROW_TYPES[kind]) for name, kind in COLUMNS.items())])
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), path / layout.EVENTS_PARQUET)
+    return unsealed(path, len(rows) - 1, rows[-1]["at_us"])
+
+
+def unsealed(path: Path, last_seq: int, end_us: int) -> Recorded:
+    """A directory with a table of events, as a session of one partition with nothing else known of it."""
     topic = layout.TopicStart(name="t", partitions=1, replication=2, min_isr=1, assignment={"t-0": [1, 2]})
     start = layout.Start(
         format=1,
         schema_version=SCHEMA_VERSION,
         tool_version="",
-        session_id=_ID,
+        session_id=ID,
         playbook="",
         title="",
         seed=0,
@@ -110,7 +115,7 @@ def made_up(parent: Path) -> Recorded:
         producers=(),
         groups=(),
     )
-    return Recorded(path, start, None, {"ledger": {}}, "parquet", len(rows) - 1, rows[-1]["at_us"])
+    return Recorded(path, start, None, {"ledger": {}}, "parquet", last_seq, end_us)
 
 
 def _rows() -> Iterator[dict[str, Any]]:
