@@ -34,6 +34,7 @@ TINY_EVENTS: Final = 100_000
 
 _LOOPBACK: Final = "127.0.0.1"
 _JVM_STOP_SECONDS: Final = 20
+_SMALL_PARTITIONS: Final = 8
 _JVM_GONE_SECONDS: Final = 5
 _LOG_TAIL_BYTES: Final = 1 << 16
 _GIB: Final = 1 << 30
@@ -216,17 +217,20 @@ def _settings(master: str | None, events: int, scratch: Path, cache: list[str]) 
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.driver.extraJavaOptions": _java_options(events, scratch, cache),
     }
+    if masters.is_here(master):
+        # Without these the driver opens a port on every interface.
+        settings |= {"spark.driver.bindAddress": _LOOPBACK, "spark.driver.host": _LOOPBACK}
     if masters.is_local(master):
         settings |= {
-            # Without these the driver opens a port on every interface.
-            "spark.driver.bindAddress": _LOOPBACK,
-            "spark.driver.host": _LOOPBACK,
             "spark.driver.memory": _memory(),
             "spark.local.dir": str(scratch / "local"),
             "spark.sql.shuffle.partitions": str(2 * cores),
         }
-        if events < TINY_EVENTS:
-            settings |= {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    elif events < SMALL_EVENTS:
+        # A cluster's own number suits its own data; a task costs more than what it would have to do here.
+        settings["spark.sql.shuffle.partitions"] = str(_SMALL_PARTITIONS)
+    if events < TINY_EVENTS:
+        settings |= {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
     return settings
 
 

@@ -103,7 +103,9 @@ class TestUse:
         told = session._settings(None, events, tmp_path, [])
         assert ("TieredStopAtLevel=1" in told["spark.driver.extraJavaOptions"]) is quick
         assert ("spark.sql.codegen.wholeStage" in told) is interpreted
-        assert "spark.sql.codegen.wholeStage" not in session._settings("spark://h:7077", events, tmp_path, [])
+        there = session._settings("spark://h:7077", events, tmp_path, [])
+        assert ("spark.sql.codegen.wholeStage" in there) is interpreted
+        assert ("spark.sql.shuffle.partitions" in there) is quick
 
     @pytest.mark.parametrize(
         ("found", "cold"),
