@@ -2,7 +2,7 @@
 
 import json
 import multiprocessing
-import resource
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -144,11 +144,14 @@ def by_spark(path: Path, events: int, end_us: int) -> dict[str, Any]:
     with start(f"local[{THREADS}]", events) as started:
         recorded = unsealed(path, events - 1, end_us)
         timed = _timed(lambda: _findings(started.spark, read_events(started.spark, [recorded]), end_us))
-        jvm = started.jvm
-        status = Path(f"/proc/{jvm.pid if jvm else 'self'}/status").read_text(encoding="ascii")
-        jvm_kb = int(status.split("VmHWM:")[1].split()[0])
-    python_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {**timed, "python_mb": python_mb, "jvm_mb": jvm_kb / 1024}
+        jvm_mb = _peak_mb(started.jvm.pid) if started.jvm else 0.0
+    return {**timed, "python_mb": _peak_mb(os.getpid()), "jvm_mb": jvm_mb}
+
+
+def _peak_mb(pid: int) -> float:
+    """Not ``ru_maxrss``: that counts what the parent had when it made the process."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def _findings(spark: Any, events: Any, end_us: int) -> Found:
