@@ -1,7 +1,8 @@
 """`make bench`: speed of the kernel and of the whole model, in CPU seconds of this machine, beside its floors.
 
 Absolute figures move with the machine and its load. The ratio to SimPy, taken in the same run, moves less.
-``python -m benchmarks screen`` measures the start and the screen alone, ``storms`` random storms, ``shrinking`` that.
+``python -m benchmarks screen`` measures the start and the screen alone, ``storms`` random storms, ``shrinking`` that;
+``report [EVENTS]`` the report's queries on Spark beside DuckDB.
 """
 
 import sys
@@ -15,6 +16,11 @@ from cluster_model.kernel import kernel
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["report"]:
+        from benchmarks.reporting import beside  # noqa: PLC0415 - the rest needs no Spark
+
+        beside(int(sys.argv[2].replace("_", "")) if len(sys.argv) > 2 else 1_000_000)
+        return
     console = Console(width=150)
     model = "plain Python" if Path(kernel.__file__).suffix == ".py" else "compiled"
     table = Table(title=f"{model}, per CPU second; checker and trace on", title_justify="left")

@@ -5,6 +5,7 @@ Exit codes: 0 at least one session was reported, 2 bad input or usage, 70 an int
 
 import argparse
 import os
+import re
 import signal
 import sys
 import traceback
@@ -18,25 +19,31 @@ from spark_report.job import FORMATS, Outcome, run
 from spark_report.pipes import say
 from spark_report.wording import clean, several
 
+EXIT_CODES: Final = (
+    "Exit code 0: at least one session was reported. 2: bad input, no Java, a master or a directory that cannot be "
+    "used. 70: Spark failed; its log is named. 130, 143: stopped. The earlier report is as it was unless it is 0."
+)
 EXIT_BAD_INPUT: Final = 2
 EXIT_INTERNAL: Final = 70
-_EXIT_SIGNAL: Final = 128
+EXIT_SIGNAL: Final = 128
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     options = _parser().parse_args(arguments)
     # A report stopped by its terminal or its CI job must still take Spark and its temporary files down.
-    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGTERM, stop)
     try:
-        outcome = run(options.sessions, out=options.out, formats=options.format, master=options.master)
+        outcome = run(
+            options.sessions, out=options.out, formats=options.format, master=options.master, memory=options.memory
+        )
     except ReportError as error:
         for line in str(error).splitlines():
             say(f"error: {clean(line)}")
         return EXIT_BAD_INPUT
     except KeyboardInterrupt:
         say("stopped; an earlier report is as it was")
-        return _EXIT_SIGNAL + signal.SIGINT
+        return EXIT_SIGNAL + signal.SIGINT
     except Exception as error:
         if not isinstance(error, JobError) or os.environ.get("FLOODMARK_DEBUG"):
             traceback.print_exc()
@@ -60,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="floodmark report",
         description="Report what recorded sessions lost, for how long nobody served, and why. Runs PySpark.",
+        epilog=EXIT_CODES,
     )
     parser.add_argument(
         "sessions",
@@ -79,7 +87,19 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--master", metavar="URL", help="Spark master, such as spark://host:7077 (default: this machine)"
     )
+    parser.add_argument(
+        "--memory",
+        metavar="SIZE",
+        type=_memory,
+        help="heap of Spark's driver, such as 4g (default: a quarter of the machine, at most 4g)",
+    )
     return parser
+
+
+def _memory(text: str) -> str:
+    if re.fullmatch(r"[1-9]\d{0,5}[mg]", text) is None:
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected megabytes or gigabytes, such as 800m or 4g")
+    return text
 
 
 def _formats(text: str) -> tuple[str, ...]:
@@ -92,8 +112,9 @@ def _formats(text: str) -> tuple[str, ...]:
     return tuple(name for name in FORMATS if name in wanted)
 
 
-def _stop(number: int, _frame: FrameType | None) -> NoReturn:
-    raise SystemExit(_EXIT_SIGNAL + number)
+def stop(number: int, _frame: FrameType | None) -> NoReturn:
+    """End as a signal would, by way of every clean-up."""
+    raise SystemExit(EXIT_SIGNAL + number)
 
 
 if __name__ == "__main__":

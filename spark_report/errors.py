@@ -1,5 +1,8 @@
 """What the report tells a person instead of a traceback."""
 
+import re
+from typing import Final
+
 
 class ReportError(Exception):
     """Something the caller can put right: bad input, no Java, a directory that cannot be written. One sentence."""
@@ -9,13 +12,54 @@ class JobError(Exception):
     """Something broke that was not the caller's doing; the message names the log that was kept."""
 
 
+_KNOWN: Final = (
+    (
+        r"OutOfMemoryError|Could not reserve enough space|memory for the Java Runtime|memory \d+ must be at least",
+        "not enough memory for Spark: give it more with --memory, such as --memory 4g",
+    ),
+    (r"No space left on device|Disk quota exceeded", "the disk is full; TMPDIR names another place for working files"),
+    (r"Read-only file system", "a disk that is needed is read-only; TMPDIR names another place for working files"),
+    (r"All masters are unresponsive", "the master does not answer, or is of another version of Spark"),
+    (r"Master removed our application", "the master ended the job: its executors failed again and again"),
+    (r"ExecutorLostFailure|Could not find CoarseGrainedScheduler", "a worker died, and the rest could not go on"),
+    (r"InvalidClassException|local class incompatible", "the cluster runs another version of Spark than this Python"),
+    (r"(FileNotFoundException|PATH_NOT_FOUND|does not exist)", "a worker does not see the sessions under that path"),
+)
+_GONE: Final = (
+    "Answer from Java side is empty",
+    "Error while sending or receiving",
+    "Connection refused",
+    "Py4JNetwork",
+)
+
+
 def first_line(error: BaseException) -> str:
     """What an exception says, in one line; of one that came out of Java what Java says, without its stack."""
-    try:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    except Exception:
-        # The text of a Java exception is asked of a JVM that may be gone.
-        lines = []
+    lines = _lines(error)
     if len(lines) > 1 and lines[0].startswith("An error occurred while calling") and lines[1].startswith(":"):
         return lines[1].removeprefix(":").strip()
     return lines[0] if lines else type(error).__name__
+
+
+def known(error: BaseException, log: str = "") -> str:
+    """What went wrong in words of our own, by what an exception and the end of the JVM's log say; empty if unknown."""
+    texts = ["\n".join(_lines(error)), log] if not jvm_gone(error) else [log]
+    for text in texts:
+        for pattern, meaning in _KNOWN:
+            if re.search(pattern, text):
+                return meaning
+    return ""
+
+
+def jvm_gone(error: BaseException) -> bool:
+    """Whether nobody answers at the other end of the bridge to Java any more."""
+    told = f"{type(error).__name__} {' '.join(_lines(error))}"
+    return isinstance(error, ConnectionError) or any(sign in told for sign in _GONE)
+
+
+def _lines(error: BaseException) -> list[str]:
+    try:
+        return [line.strip() for line in str(error).splitlines() if line.strip()]
+    except Exception:
+        # The text of a Java exception is asked of a JVM that may be gone.
+        return []

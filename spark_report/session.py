@@ -17,9 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_report import interrupts, masters
-from spark_report.errors import JobError, ReportError, first_line
+from spark_report import interrupts, masters, warmth
+from spark_report.errors import JobError, ReportError, first_line, jvm_gone, known
 from spark_report.java import Java, find
+from spark_report.leftovers import working_directory
+from spark_report.watching import Watch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,10 +29,16 @@ if TYPE_CHECKING:
 APPLICATION: Final = "floodmark report"
 SMALL_EVENTS: Final = 3_000_000
 """Below it the quick compiler alone wins: most of a small job is class loading and code that runs once."""
+TINY_EVENTS: Final = 100_000
+"""Below it Spark interprets its plans: to generate and compile a class for each costs more than it saves."""
 
 _LOOPBACK: Final = "127.0.0.1"
 _JVM_STOP_SECONDS: Final = 20
+_SMALL_PARTITIONS: Final = 8
+_JVM_GONE_SECONDS: Final = 5
+_LOG_TAIL_BYTES: Final = 1 << 16
 _GIB: Final = 1 << 30
+_PREFIX: Final = "floodmark-spark-"
 
 _LOG4J: Final = """\
 rootLogger.level = warn
@@ -50,6 +58,19 @@ class Started:
     spark: "SparkSession"
     origin: str
     log: Path | None
+    jvm: "subprocess.Popen[bytes] | None" = None
+    cold: bool = False
+    """Whether a cache would have made it start faster, and there is none."""
+    watch: "Watch | None" = None
+    """Looks after the executors of a standalone cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """A JVM that is to write its cache: which Java, and where to."""
+
+    java: Java
+    output: Path
 
 
 def under_spark_submit() -> bool:
@@ -58,10 +79,14 @@ def under_spark_submit() -> bool:
 
 
 @contextlib.contextmanager
-def start(master: str | None = None, events: int = 0) -> Iterator[Started]:
+def start(
+    master: str | None = None, events: int = 0, *, training: Training | None = None, memory: str | None = None
+) -> Iterator[Started]:
     """Start Spark, and stop it at the end of the ``with`` block.
 
-    ``master`` is a Spark master URL, None for this machine; ``events`` says how much data there will be.
+    ``master`` is a Spark master URL, None for this machine; ``events`` says how much data there will be. With
+    ``training`` the JVM notes what it loads, and writes its cache as it ends. ``memory`` is the heap of the driver's
+    JVM, such as ``4g``.
 
     Raises:
         ReportError: no Java was found, or the master is malformed, cannot be reached or does not let Spark start.
@@ -81,18 +106,61 @@ def start(master: str | None = None, events: int = 0) -> Iterator[Started]:
         return
     if master is not None:
         masters.check(master)
-    scratch = Path(tempfile.mkdtemp(prefix="floodmark-spark-"))
-    try:
-        java = find(scratch)
+    with _scratch() as scratch:
+        java = training.java if training else find(scratch)
         with _environment(java, local=masters.is_local(master)), interrupts.py4j_silent():
-            spark, jvm = _launch(_settings(master, events, scratch), scratch)
+            settings = _settings(master, events, scratch, cache_options(java, training))
+            spark, jvm = _launch(settings | ({"spark.driver.memory": memory} if memory else {}), scratch)
             try:
-                yield Started(spark, f"Java {java.version} from {java.origin}", scratch / "spark.log")
+                with contextlib.ExitStack() as stack:
+                    watch = _watch(spark, master, stack)
+                    origin = f"Java {java.version} from {java.origin}{', warm' if java.cache else ''}"
+                    yield Started(spark, origin, scratch / "spark.log", jvm, _cold(java), watch)
             finally:
                 with interrupts.ignored():
                     _stop(spark, jvm)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[Path]:
+    """A directory for everything temporary. Raises ReportError where there can be none."""
+    with contextlib.ExitStack() as stack:
+        try:
+            parent = Path(tempfile.gettempdir())
+            path = stack.enter_context(working_directory(parent, _PREFIX))
+        except OSError as error:
+            raise ReportError(f"no directory for working files: {error.strerror}; TMPDIR names one") from error
+        yield path
+
+
+def _watch(spark: "SparkSession", master: str | None, stack: contextlib.ExitStack) -> Watch | None:
+    if master is None or not masters.is_standalone(master):
+        return None
+    watch = Watch(spark.sparkContext)
+    stack.enter_context(watch.watching())
+    return watch
+
+
+def explained(error: BaseException, started: Started | None, log: Path | None, what: str) -> Exception:
+    """What to tell of a failure: why in words of our own if it is known, else Java's first line; and the kept log."""
+    kept = keep_log(log)
+    where = f"; Spark's log is {kept}" if kept else ""
+    jvm = started.jvm if started else None
+    said = known(error, _end_of(log))
+    if not said and jvm_gone(error) and jvm is not None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            jvm.wait(_JVM_GONE_SECONDS)
+        ended = "ended" if jvm.returncode is None or jvm.returncode >= 0 else f"was killed by signal {-jvm.returncode}"
+        said = f"its JVM {ended}"
+    return JobError(f"{what}: {said or first_line(error)}{where}")
+
+
+def _end_of(log: Path | None) -> str:
+    if log is None or not log.exists():
+        return ""
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - _LOG_TAIL_BYTES))
+        return file.read().decode(errors="replace")
 
 
 def keep_log(log: Path | None) -> Path | None:
@@ -131,7 +199,14 @@ def _environment(java: Java, *, local: bool) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _settings(master: str | None, events: int, scratch: Path) -> dict[str, str]:
+def cache_options(java: Java, training: Training | None) -> list[str]:
+    """What the JVM is told about its cache. Its chatter about a cache that does not fit would fill the log."""
+    if training is not None:
+        return [f'"-XX:AOTCacheOutput={training.output}"', "-Xlog:disable"]
+    return [f'"-XX:AOTCache={java.cache}"', "-Xlog:disable"] if java.cache else []
+
+
+def _settings(master: str | None, events: int, scratch: Path, cache: list[str]) -> dict[str, str]:
     cores = os.cpu_count() or 1
     settings = {
         "spark.app.name": APPLICATION,
@@ -140,29 +215,42 @@ def _settings(master: str | None, events: int, scratch: Path) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-        "spark.driver.extraJavaOptions": _java_options(events, scratch),
+        "spark.driver.extraJavaOptions": _java_options(events, scratch, cache),
     }
+    if masters.is_here(master):
+        # Without these the driver opens a port on every interface.
+        settings |= {"spark.driver.bindAddress": _LOOPBACK, "spark.driver.host": _LOOPBACK}
     if masters.is_local(master):
         settings |= {
-            # Without these the driver opens a port on every interface.
-            "spark.driver.bindAddress": _LOOPBACK,
-            "spark.driver.host": _LOOPBACK,
             "spark.driver.memory": _memory(),
             "spark.local.dir": str(scratch / "local"),
             "spark.sql.shuffle.partitions": str(2 * cores),
         }
+    elif events < SMALL_EVENTS:
+        # A cluster's own number suits its own data; a task costs more than what it would have to do here.
+        settings["spark.sql.shuffle.partitions"] = str(_SMALL_PARTITIONS)
+    if events < TINY_EVENTS:
+        settings |= {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
     return settings
 
 
-def _java_options(events: int, scratch: Path) -> str:
+def _cold(java: Java) -> bool:
+    """Whether ``floodmark spark warm`` would help: not where ``JAVA_HOME`` names a Java that can have no cache."""
+    return java.cache is None and (java.version >= warmth.OLDEST or java.origin != "JAVA_HOME")
+
+
+def _java_options(events: int, scratch: Path, cache: list[str]) -> str:
     options = [
         "-XX:-UsePerfData",
         f'"-Djava.io.tmpdir={scratch / "tmp"}"',
         f"-Dlog4j2.configurationFile={(scratch / 'log4j2.properties').as_uri()}",
     ]
     if events < SMALL_EVENTS:
-        options += ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-    return " ".join(options)
+        options.append("-XX:TieredStopAtLevel=1")
+    if events < SMALL_EVENTS or cache:
+        # A cache is used by the collector that it was made with.
+        options.append("-XX:+UseSerialGC")
+    return " ".join([*options, *cache])
 
 
 def _memory() -> str:
@@ -192,7 +280,7 @@ def _launch(settings: dict[str, str], scratch: Path) -> tuple["SparkSession", "s
         return SparkSession(context), gateway.proc
     except BaseException as error:
         # Asked of Java, so before the JVM ends.
-        said = first_line(error)
+        said = known(error, _end_of(log)) or first_line(error)
         if jvm is not None:
             with interrupts.ignored():
                 _end(jvm)

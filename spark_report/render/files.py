@@ -5,9 +5,9 @@ before that leaves the previous report untouched, and nothing else that lies in 
 """
 
 import json
+import os
 import re
-import shutil
-import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from cluster_model.events import SCHEMA_VERSION
 from spark_report.errors import ReportError
+from spark_report.leftovers import working_directory
 from spark_report.story import Story, overall
 
 HTML: Final = "report.html"
@@ -36,6 +37,7 @@ class Staging:
     def __init__(self, target: Path) -> None:
         self.target = target
         self.path = Path()
+        self._stack = ExitStack()
 
     def __enter__(self) -> "Staging":
         try:
@@ -44,7 +46,9 @@ class Staging:
             if foreign := _foreign(self.target):
                 raise ReportError(f"{foreign}: not a report of floodmark's, and it would be overwritten")
             self.target.parent.mkdir(parents=True, exist_ok=True)
-            self.path = Path(tempfile.mkdtemp(prefix=f".{self.target.name}.", dir=self.target.parent))
+            prefix = f".{self.target.name}.floodmark-"
+            self.path = self._stack.enter_context(working_directory(self.target.parent, prefix))
+            _refuse_if_closed(self.target)
         except OSError as error:
             raise ReportError(f"{self.target}: cannot write the report there: {error.strerror}") from error
         return self
@@ -52,7 +56,7 @@ class Staging:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        shutil.rmtree(self.path, ignore_errors=True)
+        self._stack.close()
 
     def publish(self) -> None:
         """Move every file into place, each in one step."""
@@ -64,6 +68,20 @@ class Staging:
                     file.replace(place)
         except OSError as error:
             raise ReportError(f"{error.filename}: cannot write the report there: {error.strerror}") from error
+
+
+def _refuse_if_closed(target: Path) -> None:
+    """Find out that a directory is somebody else's before a report is computed for it, not after."""
+    for place in (target, target / TABLES):
+        if place.is_dir() and not os.access(place, os.W_OK | os.X_OK):
+            raise ReportError(f"{place}: cannot write the report there: it belongs to {_owner(place)}")
+
+
+def _owner(place: Path) -> str:
+    try:
+        return place.owner()
+    except (KeyError, OSError):
+        return f"user {place.stat().st_uid}"
 
 
 def _foreign(target: Path) -> Path | None:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
+JOBS = "reported"
+MOST_JOBS = 60
+"""What a report may ask of Spark, however many sessions it is over: each costs planning and a round of tasks."""
 
 
 def command_line(*arguments: str | Path, entry: tuple[str | Path, ...], **environment: str) -> Any:
@@ -52,6 +55,7 @@ def reported(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) ->
     (parent / "session_id=c-foreign").mkdir()
     stream = io.StringIO()
     stages: list[str] = []
+    spark.sparkContext.setJobGroup(JOBS, "a report over several sessions")
     run([parent], out=out, spark=spark, stage=stages.append, console=Console(file=stream, width=100))
     return out, stream.getvalue(), stages
 
@@ -83,6 +87,10 @@ class TestReport:
         }
         assert {name: whole[name] for name in facts} == facts
         assert whole["headline"] == "FAIL: the one expectation failed. 3 acknowledged records were lost."
+
+    @pytest.mark.usefixtures("reported")
+    def test_it_takes_few_jobs_of_spark(self, spark: "SparkSession") -> None:
+        assert 0 < len(spark.sparkContext.statusTracker().getJobIdsForGroup(JOBS)) <= MOST_JOBS
 
     def test_a_torn_session_is_reported_and_says_so(self, reported: tuple[Path, str, list[str]]) -> None:
         rows = {

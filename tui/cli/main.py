@@ -16,8 +16,10 @@ from tui.cli.ask_command import register as register_ask
 from tui.cli.console import BAD_INPUT, INTERRUPTED, complain, silence
 from tui.cli.explore_command import register as register_explore
 from tui.cli.live_command import register as register_live
+from tui.cli.report_command import register as register_report
 from tui.cli.settings_command import register as register_settings
 from tui.cli.shrink_command import register as register_shrink
+from tui.cli.spark_command import register as register_spark
 from tui.cli.storm_command import register as register_storm
 from tui.cli.why_command import register as register_why
 
@@ -373,25 +375,11 @@ def _groups(
 
 
 _PARTS = (
-    register_ask, register_why, register_explore, register_storm, register_shrink, register_settings, register_live,
-)  # fmt: skip
+    *(register_ask, register_why, register_explore, register_storm, register_shrink),
+    *(register_settings, register_live, register_report, register_spark),
+)
 for _register in _PARTS:
     _register(app, _end)
-
-
-@app.command("report")
-def _report(
-    sessions: Annotated[list[str], typer.Argument(metavar="SESSION...", help="Directories of sessions, or ids.")],
-    out: Annotated[Path | None, typer.Option(file_okay=False, help="Where to write the report.")] = None,
-    formats: Annotated[
-        str | None, typer.Option("--format", metavar="LIST", help="Some of html,parquet,json,terminal; all by default.")
-    ] = None,
-    master: Annotated[str | None, typer.Option(metavar="URL", help="Spark master; this machine by default.")] = None,
-) -> None:
-    """Report with Spark what recorded sessions lost, for how long nobody served, and why."""
-    from tui.cli.reporting import Report, report  # noqa: PLC0415
-
-    _end(lambda: report(Report(sessions, out, formats, master)))
 
 
 @app.command("demo")

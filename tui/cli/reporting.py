@@ -24,6 +24,7 @@ class Report:
     out: Path | None = None
     formats: str | None = None
     master: str | None = None
+    memory: str | None = None
 
 
 def report(request: Report) -> int:
@@ -39,10 +40,11 @@ def report(request: Report) -> int:
     if not good:
         return BAD_INPUT
     command = [sys.executable, "-m", "spark_report", *sessions]
-    for option, value in (("--out", request.out), ("--format", request.formats), ("--master", request.master)):
+    told = (("--out", request.out), ("--format", request.formats), ("--master", request.master))
+    for option, value in (*told, ("--memory", request.memory)):
         if value is not None:
             command += [option, str(value)]
-    return _run(command)
+    return run_to_its_end(command)
 
 
 def _formats_known(text: str | None) -> bool:
@@ -58,12 +60,12 @@ def _formats_known(text: str | None) -> bool:
     return False
 
 
-def _run(command: list[str]) -> int:
+def run_to_its_end(command: list[str]) -> int:
     """Run a command to its end. Ctrl-C reaches it as well; what counts is how it ends then."""
     try:
         process = subprocess.Popen(command)
     except OSError as error:
-        complain(f"cannot start the report: {error.strerror}")
+        complain(f"cannot start Spark: {error.strerror}")
         return INTERNAL
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

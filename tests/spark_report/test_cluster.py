@@ -1,0 +1,84 @@
+"""A real master with two workers comes to the same tables as this machine alone, by every way in."""
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.standalone import cluster, spark_home
+from spark_report import java, masters
+from tests.support.sessions import leader_crash, write_session
+
+ROOT = Path(__file__).parents[2]
+PACKED = ("cluster_model", "faults", "playbooks", "spark_report")
+
+
+def tables(out: Path, *command: str | Path, cwd: Path, **environment: str) -> Any:
+    """Run a command, and read the tables that it wrote to ``out``."""
+    known = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SPARK_HOME")}
+    answer = subprocess.run(
+        [*map(str, command), "--out", str(out), "--format", "json"],
+        cwd=cwd,
+        env={**known, "SPARK_LOCAL_IP": "127.0.0.1", **environment},
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr + answer.stdout
+    return json.loads((out / "report.json").read_text(encoding="utf-8"))["tables"], answer.stderr + answer.stdout
+
+
+def packed(place: Path) -> Path:
+    """floodmark as one file, as the page on clusters has it made."""
+    subprocess.run([sys.executable, "-m", "zipfile", "-c", str(place), *PACKED], cwd=ROOT, check=True)
+    return place
+
+
+@pytest.mark.spark
+@pytest.mark.thorough
+def test_a_standalone_cluster_comes_to_the_same_tables(tmp_path: Path) -> None:
+    sessions = tmp_path / "sessions"
+    for number in range(2):
+        write_session(sessions, leader_crash(), session_id=f"s-{number}")
+    report = (sys.executable, "-m", "spark_report", sessions)
+    here, _ = tables(tmp_path / "local", *report, cwd=ROOT)
+    assert len(here["sessions"]) == 2
+    with cluster(workers=2) as url:
+        there, said = tables(tmp_path / "cluster", *report, "--master", url, cwd=ROOT)
+        assert there == here
+        home = spark_home()
+        submitted, told = tables(
+            tmp_path / "submitted",
+            *(home / "bin" / "spark-submit", "--master", url, "--conf", "spark.driver.host=127.0.0.1"),
+            *("--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=2"),
+            *("--py-files", packed(tmp_path / "floodmark.zip")),
+            *(ROOT / "spark_report" / "submit.py", sessions),
+            cwd=tmp_path,
+            SPARK_HOME=str(home),
+            JAVA_HOME=str(java.find(tmp_path).home),
+            PYSPARK_DRIVER_PYTHON=sys.executable,
+            PYSPARK_PYTHON=sys.executable,
+        )
+    assert submitted == here
+    assert "is up (spark-submit)" in told
+    assert "is up (Java" in said
+
+
+def test_the_packed_file_holds_all_that_the_report_reads(tmp_path: Path) -> None:
+    with zipfile.ZipFile(packed(tmp_path / "floodmark.zip")) as file:
+        names = set(file.namelist())
+    assert {"spark_report/job.py", "spark_report/render/templates/report.html.j2", "playbooks/layout.py"} <= names
+
+
+@pytest.mark.parametrize(
+    ("master", "here"),
+    [(None, True), ("local[2]", True), ("spark://127.0.0.1:1", True), ("spark://h:1", False), ("yarn", False)],
+)
+def test_the_driver_listens_to_others_only_where_there_are_others(master: str | None, here: bool) -> None:
+    assert masters.is_here(master) is here

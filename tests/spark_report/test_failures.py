@@ -1,0 +1,209 @@
+"""What can go wrong around a report: one line that says what to do, and an earlier report as it was."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_report import __main__ as command
+from spark_report import errors, job, leftovers, session
+from spark_report.render.files import Staging
+from spark_report.watching import Watch
+from tests.support.sessions import leader_crash, write_session
+
+ROOT = Path(__file__).parents[2]
+HEAP = "An error occurred while calling o1.toArrow.\n: java.lang.OutOfMemoryError: Java heap space\n\tat x(Y.java:1)"
+
+
+class TestWords:
+    """Java's words for what a person can do something about."""
+
+    @pytest.mark.parametrize(
+        ("said", "told"),
+        [
+            (HEAP, "not enough memory for Spark: give it more with --memory"),
+            ("x: java.io.IOException: No space left on device", "the disk is full; TMPDIR"),
+            ("java.nio.file.FileSystemException: /t: Read-only file system", "a disk that is needed is read-only"),
+            ("Job aborted: All masters are unresponsive! Giving up.", "the master does not answer"),
+            ("Task 1 failed 4 times: ExecutorLostFailure (executor 0 exited)", "a worker died"),
+            ("java.io.InvalidClassException: org.apache.X; local class incompatible", "another version of Spark"),
+            ("java.io.FileNotFoundException: File file:/s/events.parquet does not exist", "does not see the sessions"),
+        ],
+    )
+    def test_of_an_exception(self, said: str, told: str) -> None:
+        assert told in errors.known(Exception(said))
+
+    def test_of_the_log_where_java_is_gone_and_its_exception_says_nothing(self) -> None:
+        gone = ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
+        assert errors.jvm_gone(gone)
+        assert errors.known(gone, "Could not reserve enough space for object heap").startswith("not enough memory")
+        assert errors.known(gone) == ""
+
+    def test_what_is_not_known_is_not_guessed(self) -> None:
+        assert errors.known(Exception("AnalysisException: no column x")) == ""
+        assert not errors.jvm_gone(Exception("AnalysisException: no column x"))
+
+    def test_a_killed_jvm_is_told_with_its_signal_and_its_log(self, tmp_path: Path) -> None:
+        jvm = subprocess.Popen(["sleep", "60"], stdin=subprocess.PIPE)
+        jvm.kill()
+        log = tmp_path / "spark.log"
+        log.write_text("WARN x\n\tat y\n")
+        started = session.Started(None, "x", log, jvm)  # type: ignore[arg-type]
+        told = str(session.explained(ConnectionError("Answer from Java side is empty"), started, log, "Spark failed"))
+        assert told.startswith("Spark failed: its JVM was killed by signal 9; Spark's log is ")
+        kept = Path(told.rpartition(" ")[2])
+        assert kept.read_text() == log.read_text()
+        kept.unlink()
+
+
+class TestOut:
+    """A directory that cannot hold the report is found out before Spark starts."""
+
+    def test_somebody_elses_is_named_with_its_owner(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("spark_report.render.files.os.access", lambda *_a: False)
+        with (
+            pytest.raises(errors.ReportError, match=f"{tmp_path}: .* it belongs to {tmp_path.owner()}"),
+            Staging(tmp_path),
+        ):
+            pytest.fail("it was taken")  # pragma: no cover
+        assert list(tmp_path.parent.glob(f".{tmp_path.name}.*")) == []
+
+    @pytest.mark.parametrize(("number", "why"), [(errno.ENOSPC, "No space left on device"), (errno.EROFS, "Read-only")])
+    def test_a_full_or_read_only_disk_leaves_the_earlier_report(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, why: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        recorded, out = write_session(tmp_path, leader_crash()), tmp_path / "out"
+        out.mkdir()
+        (out / "report.html").write_text("<title>floodmark report: x</title>")
+
+        def full(directory: Path, *_rest: Any) -> None:
+            (directory / "report.html").write_text("half")
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr(job, "_story", lambda *_a: None)
+        monkeypatch.setattr(job, "_write", full)
+        assert command.main([str(recorded), "--out", str(out)]) == 2
+        assert f"error: {out}: cannot write the report there: {why}" in capsys.readouterr().err
+        assert (out / "report.html").read_text() == "<title>floodmark report: x</title>"
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["out", recorded.name]
+
+    def test_no_place_for_working_files_is_said(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def nowhere() -> str:
+            raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found")
+
+        monkeypatch.setattr("spark_report.session.tempfile.gettempdir", nowhere)
+        with pytest.raises(errors.ReportError, match=r"no directory for working files: .*TMPDIR"), session.start():
+            pytest.fail("it started")  # pragma: no cover
+
+    @pytest.mark.parametrize("size", ["4", "0g", "4G", "4gb", "-1g", "x"])
+    def test_a_malformed_size_is_refused(self, size: str, capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit):
+            command.main(["x", f"--memory={size}"])
+        assert "expected megabytes or gigabytes, such as 800m or 4g" in " ".join(capsys.readouterr().err.split())
+
+
+class TestLeftovers:
+    def test_what_a_killed_process_left_is_cleared_away_and_what_another_holds_is_not(self, tmp_path: Path) -> None:
+        program = (
+            "import sys, time, pathlib\nfrom spark_report.leftovers import working_directory as w\n"
+            "with w(pathlib.Path(sys.argv[1]), '.out.floodmark-') as d:\n print(d, flush=True)\n time.sleep(60)"
+        )
+        other = subprocess.Popen(
+            [sys.executable, "-c", program, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        )
+        try:
+            assert other.stdout is not None
+            held = Path(other.stdout.readline().strip())
+            (tmp_path / ".out.git").mkdir()
+            with leftovers.working_directory(tmp_path, ".out.floodmark-") as mine:
+                assert held.is_dir()
+                assert mine.is_dir()
+        finally:
+            other.kill()
+            other.wait()
+        with leftovers.working_directory(tmp_path, ".out.floodmark-"):
+            assert not held.exists()
+        assert [path.name for path in tmp_path.iterdir()] == [".out.git"]
+
+
+class _Cluster:
+    """A driver's view of a cluster, as far as the watch looks: how many processes report, the driver among them."""
+
+    def __init__(self, *numbers: int) -> None:
+        self.numbers = list(numbers)
+        self.cancelled = 0
+
+    def __getattr__(self, _name: str) -> Any:
+        return lambda: self
+
+    @property
+    def _jsc(self) -> Any:
+        return self
+
+    def getExecutorInfos(self) -> list[int]:  # noqa: N802 - Java's name
+        return [0] * (self.numbers.pop(0) if len(self.numbers) > 1 else self.numbers[0])
+
+    def cancelAllJobs(self) -> None:  # noqa: N802 - Java's name
+        self.cancelled += 1
+
+
+@pytest.mark.parametrize(
+    ("numbers", "starved", "told"),
+    [
+        ((1,), True, "no worker of spark://h:1 took the job"),
+        ((3, 1), True, "that ran the job is gone"),
+        ((3,), False, ""),
+    ],
+)
+def test_a_cluster_without_workers_ends_the_job(
+    numbers: tuple[int, ...], starved: bool, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spark_report.watching._LOOK_SECONDS", 0.005)
+    cluster: Any = _Cluster(*numbers)
+    watch = Watch(cluster, wait=0.02)
+    with watch.watching():
+        until = time.monotonic() + (10 if starved else 0.2)
+        while not watch.starved and time.monotonic() < until:
+            time.sleep(0.005)
+    assert (watch.starved, cluster.cancelled > 0) == (starved, starved)
+    assert told in watch.why("spark://h:1")
+
+
+@pytest.mark.spark
+@pytest.mark.thorough
+@pytest.mark.parametrize("victim", ["driver by TERM", "driver by KILL", "JVM by KILL"])
+def test_a_report_that_is_killed_leaves_the_earlier_one(tmp_path: Path, victim: str) -> None:
+    recorded, out = write_session(tmp_path, leader_crash()), tmp_path / "out"
+    out.mkdir()
+    earlier = '{\n "schema_version": 1,\n "headline": "earlier"}'
+    (out / "report.json").write_text(earlier)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "spark_report", str(recorded), "--out", str(out), "--format", "json"],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    said, jvm = [], 0
+    for line in process.stderr:
+        said.append(line)
+        if "elections, ISR" in line:
+            jvm = int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0])
+            number = signal.SIGTERM if victim.endswith("TERM") else signal.SIGKILL
+            os.kill(jvm if victim.startswith("JVM") else process.pid, number)
+    codes = {"driver by TERM": 143, "driver by KILL": -9, "JVM by KILL": 70}
+    assert process.wait() == codes[victim]
+    assert (out / "report.json").read_text() == earlier
+    if victim.startswith("JVM"):
+        assert "its JVM was killed by signal 9; Spark's log is" in said[-1]
+    give_up = time.monotonic() + 60
+    while Path(f"/proc/{jvm}/exe").exists() and time.monotonic() < give_up:
+        time.sleep(0.1)
+    assert not Path(f"/proc/{jvm}/exe").exists()
+    assert not any("Traceback" in line or "\tat " in line for line in said)
