@@ -44,7 +44,7 @@ class House:
     creates_topics: bool = True
     """``auto.create.topics.enable``."""
     made: dict[tuple[str, int, int], bytes] = field(default_factory=dict)
-    """Batches of the model's own clients as bytes, by partition, stint and base offset: the last that were asked for."""
+    """Batches of the model's own clients as bytes, by partition, stint and base offset; the last ones."""
 
     def stamp_ms(self, model_us: int) -> int:
         """A time of the model as clients write it."""

@@ -63,8 +63,8 @@ def _record(
 ) -> tuple[bytes | None, bytes | None]:
     """A record of the model's own producers: what its playbook says, or which record it is."""
     if number < len(batch.name):
-        key, sign, value = batch.name[number].partition("=")
-        return (key.encode(), value.encode()) if sign else (None, key.encode())
+        named, sign, value = batch.name[number].partition("=")
+        return (named.encode(), value.encode()) if sign else (None, named.encode())
     keys = keys_of(lineages.keys, batch)
     found = keys.keys[number]
     key = f"key-{found}" if isinstance(found, int) else found

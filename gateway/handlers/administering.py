@@ -67,8 +67,10 @@ def create_topics(call: Call) -> Flow:
 def delete_topics(call: Call) -> Flow:
     """Delete topics, by name or by id."""
     asked = [(name, NO_ID) for name in call.get("topic_names", ())]
-    for topic in call.get("topics", ()):
-        asked.append((topic.name or topic_named(call.house, call.broker, topic.topic_id), topic.topic_id))
+    asked += [
+        (topic.name or topic_named(call.house, call.broker, topic.topic_id), topic.topic_id)
+        for topic in call.get("topics", ())
+    ]
     names = tuple(name for name, _topic_id in asked if name)
     (answer,) = yield ask(DeleteTopicsRequest(0, names, ms(call.request.timeout)))
     told = [{**_told(each), "topic_id": dict(asked)[each.name]} for each in answer.topics]

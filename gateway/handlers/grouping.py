@@ -108,7 +108,7 @@ def leave_group(call: Call) -> Flow:
     """Members leave."""
     request = call.request
     if call.version < _SEVERAL_LEAVE:
-        members = (LeavingMember(request.member_id),)
+        members: tuple[LeavingMember, ...] = (LeavingMember(request.member_id),)
     else:
         members = tuple(LeavingMember(each.member_id, each.group_instance_id or "") for each in request.members)
     (answer,) = yield ask(LeaveGroupRequest(0, request.group_id, members))

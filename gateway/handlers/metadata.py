@@ -60,7 +60,7 @@ def _wanted(call: Call, there: dict[str, list[PartitionState]]) -> list[tuple[st
     found = []
     for topic in asked:
         topic_id = getattr(topic, "topic_id", None)
-        found.append((topic.name or ids.get(topic_id, ""), topic_id))
+        found.append((topic.name or ids.get(topic_id or NO_ID, ""), topic_id))
     return found
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 from kio.schema.consumer_protocol_assignment.v0.data import ConsumerProtocolAssignment
 from kio.schema.consumer_protocol_assignment.v0.data import TopicPartition as Assigned
 from kio.schema.consumer_protocol_subscription.v0.data import ConsumerProtocolSubscription
+from kio.schema.types import TopicName
 from kio.serial import entity_reader, entity_writer
 
 from cluster_model.groups.messages import Assignment, Subscription
@@ -65,7 +66,7 @@ def assignment_bytes(told: Assignment) -> bytes:
         return b""
     topics = by_topic((each, {"number": split(each)[1]}) for each in told.partitions)
     parts = tuple(
-        Assigned(topic=topic, partitions=tuple(each["number"] for each in found)) for topic, found in topics.items()
+        Assigned(topic=TopicName(topic), partitions=tuple(each["number"] for each in found)) for topic, found in topics.items()
     )
     return _written(_write_assignment, ConsumerProtocolAssignment(assigned_partitions=parts, user_data=None))
 

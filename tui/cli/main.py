@@ -16,6 +16,7 @@ from tui.cli.ask_command import register as register_ask
 from tui.cli.console import BAD_INPUT, INTERRUPTED, complain, silence
 from tui.cli.explore_command import register as register_explore
 from tui.cli.live_command import register as register_live
+from tui.cli.serve_command import register as register_serve
 from tui.cli.settings_command import register as register_settings
 from tui.cli.why_command import register as register_why
 
@@ -370,7 +371,7 @@ def _groups(
     _end(work)
 
 
-for _register in (register_ask, register_why, register_explore, register_settings, register_live):
+for _register in (register_ask, register_why, register_explore, register_settings, register_live, register_serve):
     _register(app, _end)
 
 
