@@ -18,10 +18,9 @@ from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i32Timedelta
 
 _DEFAULTS: Final[Mapping[str, Any]] = {
-    "string": "", "bytes": b"", "bool": False, "uuid": None, "records": None, "error_code": 0, "timedelta_i32": 0,
+    "string": "", "bytes": b"", "bool": False, "uuid": None, "records": None,
 }  # fmt: skip
-_FLEXIBLE: Final = 1
-"""Header versions from which there are tagged fields: of responses; of requests it is one more."""
+_SPANS: Final = ("timedelta_i32", "timedelta_i64")
 
 
 class RequestError(ValueError):
@@ -181,7 +180,7 @@ def _converter(field: Any) -> Callable[[Any], Any] | None:
     kind = field.metadata.get("kafka_type")
     if kind == "error_code":
         return _as_error
-    if kind == "timedelta_i32":
+    if kind in _SPANS:
         return _as_span
     inner = _entity(field.type)
     if inner is None:
@@ -221,7 +220,7 @@ def _default(field: Any) -> Any:
         return MISSING
     if kind == "error_code":
         return ErrorCode.none
-    if kind == "timedelta_i32":
+    if kind in _SPANS:
         return timedelta(0)
     return _DEFAULTS.get(kind, 0)
 

@@ -66,7 +66,8 @@ def assignment_bytes(told: Assignment) -> bytes:
         return b""
     topics = by_topic((each, {"number": split(each)[1]}) for each in told.partitions)
     parts = tuple(
-        Assigned(topic=TopicName(topic), partitions=tuple(each["number"] for each in found)) for topic, found in topics.items()
+        Assigned(topic=TopicName(topic), partitions=tuple(each["number"] for each in found))
+        for topic, found in topics.items()
     )
     return _written(_write_assignment, ConsumerProtocolAssignment(assigned_partitions=parts, user_data=None))
 
