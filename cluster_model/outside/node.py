@@ -100,7 +100,7 @@ class Outside:
         if asked is not None:
             self._book(source, asked, message)
             self.on_answer(token, message)
-        elif isinstance(message, ProduceResponse):
+        elif isinstance(message, ProduceResponse) and message.error:
             self.on_answer(token, message)
 
     def _book(self, source: int, asked: Asked, message: Any) -> None:
