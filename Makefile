@@ -29,7 +29,7 @@ $(READY): requirements.lock pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	@$(BIN)/python -m compileall -q cluster_model faults playbooks spark_report tui
+	@$(BIN)/python -m compileall -q cluster_model faults gateway playbooks spark_report tui
 	@touch $@
 	@echo "==> $(VENV) is ready"
 
@@ -39,10 +39,10 @@ demo: $(READY)
 # Spark, terminals and browsers want the machine to themselves; everything else shares its cores.
 test: $(READY) lint test-fast
 	$(BIN)/python -m pytest -n auto --dist loadfile -m "thorough or compiled"
-	$(BIN)/python -m pytest -m "spark or tmux or browser"
+	$(BIN)/python -m pytest -m "spark or tmux or browser or sockets"
 
 test-fast: $(READY)
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not thorough and not spark and not tmux and not browser and not compiled"
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not thorough and not spark and not tmux and not browser and not compiled and not sockets"
 
 # Wide sweeps take a part of their seeds, schedules and versions in make test; this takes all, for hours.
 test-evening: export FLOODMARK_TESTS = evening

@@ -32,6 +32,7 @@ from cluster_model.lives import Lives
 from cluster_model.log.crashes import WRITTEN_BACK
 from cluster_model.log.lineage import Lineages
 from cluster_model.messages import NOBODY, PartitionState
+from cluster_model.outside.node import OUTSIDE, Outside
 from cluster_model.overview import overview
 from cluster_model.planes import make_plane, share
 from cluster_model.query import GroupFacts, Query
@@ -96,6 +97,8 @@ class Cluster:
         self.wiring = Wiring(self.network, self.clients.together, parts.lineages)
         self.admin = AdminClient(self._port(ADMIN), ids, self.streams.named("admin"))
         self.network.add(ADMIN, NAME, self.admin)
+        self.outside = Outside(self._port(OUTSIDE), self.network, self.emit, parts.lineages)
+        """Clients that are not the model's own."""
         self.lives = Lives(self.network, self.brokers, self.plane, self.clients, self.emit)
         """How processes end, begin again, and how fast they work."""
         self.harm = Harm(self.brokers, self.network)
@@ -350,6 +353,7 @@ class Cluster:
 
     def close(self) -> None:
         """End of the session: the ledger becomes final."""
+        self.outside.close()
         self.checker.close(self.now_us)
 
     def _groups(self) -> dict[str, GroupFacts]:
@@ -385,6 +389,7 @@ class Cluster:
             self.clients.save(),
             self.lives.save(),
             self.admin.save(),
+            self.outside.save(),
             self.checker.save(),
             self.trace.save(),
         )
@@ -395,9 +400,10 @@ class Cluster:
         Raises:
             ValueError: the keyframe is not of this history.
         """
-        network, streams, topics, committed, plane, brokers, clients, lives, admin, checker, trace = keyframe
+        network, streams, topics, committed, plane, brokers, clients, lives, admin, outside, checker, trace = keyframe
         self.streams.load(streams)
         self.clients.prepare(clients)
+        self.outside.prepare(outside)
         self.network.load(network)
         self.topics.load(topics)
         self.committed.load(committed)
@@ -407,5 +413,6 @@ class Cluster:
         self.clients.load(clients)
         self.lives.load(lives)
         self.admin.load(admin)
+        self.outside.load(outside)
         self.checker.load(checker)
         self.trace.load(trace)

@@ -26,6 +26,7 @@ class Keyframe(NamedTuple):
     clients: tuple[Any, ...]
     lives: tuple[Any, ...]
     admin: tuple[Any, ...]
+    outside: tuple[Any, ...]
     checker: tuple[Any, ...]
     trace: tuple[Any, ...]
     """The digest's state first."""

@@ -80,6 +80,8 @@ class ProduceRequest(NamedTuple):
     transactional_id: str = ""
     version: int = 9
     """Of the request, where its rules differ (KIP-890)."""
+    payload: bytes = b""
+    """The batch as a client outside of the model wrote it; nobody in the model looks into it."""
 
 
 class ProduceResponse(NamedTuple):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Verb = Literal["inject", "heal", "admin"]
+Verb = Literal["inject", "heal", "admin", "wire"]
 Value = int | str | bool | tuple[Any, ...]
 """Tuples are lists of brokers or keys, placements, and configurations as (key, value) pairs."""
 

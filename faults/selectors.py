@@ -11,6 +11,7 @@ from cluster_model.clients.admin import ADMIN
 from cluster_model.cluster import Cluster
 from cluster_model.internal_topics import OFFSETS, TRANSACTIONS, coordinator_partition
 from cluster_model.messages import NOBODY
+from cluster_model.outside.node import NAME, OUTSIDE
 from cluster_model.spec import FIRST_CONTROLLER, FIRST_ZOOKEEPER
 from faults.selector_language import (
     COMMON,
@@ -122,6 +123,8 @@ def _rack(selector: Selector, cluster: Cluster) -> list[int]:
 
 def _client(selector: Selector, cluster: Cluster) -> list[int]:
     clients = {name: node for node, name in cluster.clients.names.items()} | {cluster.name_of(ADMIN): ADMIN}
+    if cluster.outside.is_open:
+        clients[NAME] = OUTSIDE
     if selector.argument not in clients:
         raise SelectorError(f"no client {selector.argument!r}; there are {list(clients)}", selector.column)
     return [clients[selector.argument]]

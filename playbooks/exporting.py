@@ -15,6 +15,7 @@ from playbooks import layout
 from playbooks.comparing.events import counting, words
 from playbooks.event_lines import encode
 from playbooks.exported_text import TextError, draft, expecting, remarked
+from playbooks.from_outside import WIRE
 from playbooks.inferring import candidates, infer
 from playbooks.loader import loads
 from playbooks.manual_session import ManualSession
@@ -66,6 +67,8 @@ def export(recorded: Recorded, *, name: str = "", tell: Telling = lambda text: N
         SessionError: it holds nothing to go by.
         PlaybookError: the session's playbook is not one that this version runs.
     """
+    if any(action.verb == WIRE for action in recorded.actions):
+        raise ExportError(f"{recorded.path}: real clients took part, and no playbook can say what they sent")
     if recorded.fragments:  # steps are put among the others of one file: what fragments bring has to stand there first
         text = written_out(recorded.playbook, str(recorded.path / layout.PLAYBOOK), recorded.fragments)
         recorded = replace(recorded, playbook=text, fragments={})

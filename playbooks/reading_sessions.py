@@ -16,7 +16,7 @@ from faults.parameters import frozen
 from playbooks import layout
 from playbooks.problems import counted, listed
 
-_ACTION_VERBS: Final = ("inject", "heal", "admin", "settle", "take_over")
+_ACTION_VERBS: Final = ("inject", "heal", "admin", "settle", "take_over", "wire")
 
 _scratched: Final[list[Path]] = []
 """Directories that go when this process ends."""

@@ -80,6 +80,8 @@ class Recorder:
         self._flushed_at = 0.0
         self._synced_at = 0.0
         self._unsynced = False
+        self._loose = False
+        """Whether requests of real clients are among what is not synced."""
 
     def of_branch(self, branch: layout.Origin) -> "Recorder":
         """A recorder beside this one, for a session that leaves this one's."""
@@ -150,15 +152,18 @@ class Recorder:
         if self.fsync == Fsync.ALWAYS and self._unsynced:
             self._sync()
 
-    def action(self, line: Mapping[str, Any]) -> None:
-        """Write down an operator's action at once: it is half of what a replay needs.
+    def action(self, line: Mapping[str, Any], *, at_once: bool = True) -> None:
+        """Write down what came from outside at once: it is half of what a replay needs.
 
-        It is forced to the disk at once as well: events that are there without it could never be replayed.
+        An operator's action is forced to the disk at once as well: events that are there without it could never be
+        replayed. Requests of real clients are too many for that; they go to the disk with the events, and before them.
         """
         if self.failure:
             raise RecordingError(self.failure)
         self._put(self._actions_fd, msgspec.json.encode(line) + b"\n")
-        if self.fsync != Fsync.NEVER:
+        if not at_once:
+            self._unsynced = self._loose = True
+        elif self.fsync != Fsync.NEVER:
             self._guarded(lambda: self._disk.sync_data(self._actions_fd))
 
     def seal(self, result: Result, survey: Survey | None = None) -> None:
@@ -216,6 +221,9 @@ class Recorder:
         self._fd = self._actions_fd = -1
 
     def _sync(self) -> None:
+        if self._loose:
+            self._guarded(lambda: self._disk.sync_data(self._actions_fd))
+            self._loose = False
         self._guarded(lambda: self._disk.sync_data(self._fd))
         self._unsynced = False
         self._synced_at = self._clock()

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from faults.action import Action
 from faults.fault import FaultError
+from playbooks.from_outside import WIRE, ingress_of
 from playbooks.session import SETTLE, TAKE_OVER, Session
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ def repeat(session: "Session | ManualSession", verb: str, action: Action) -> boo
             session.settle()
         elif verb == TAKE_OVER and isinstance(session, Session):
             session.take_over()
+        elif verb == WIRE and isinstance(session, Session):
+            session.hand_in(ingress_of(action))
         else:
             session.act(action)
     except FaultError:

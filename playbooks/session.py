@@ -17,6 +17,7 @@ from faults.fault import FaultError
 from playbooks.answers import perform, take
 from playbooks.ending import conclude_session
 from playbooks.expecting import holds
+from playbooks.from_outside import WIRE, Ingress, action_of, hand_in
 from playbooks.guarding import alarmed, board_for, guard
 from playbooks.judging import Judging
 from playbooks.model import Playbook, Step
@@ -171,6 +172,17 @@ class Session(Surface):
             raise FaultError(done.error)
         return done.told(action)
 
+    def hand_in(self, ingress: Ingress) -> int:
+        """Let a client outside of the model ask something, now; returns its answer's token. It is recorded."""
+        if self.recorder is not None:
+            line = {**self.position(), **action_line(WIRE, action_of(ingress))}
+            self.recorder.action(line, at_once=False)
+        token = hand_in(self.cluster, ingress)
+        if self._watching:
+            self._after_act()
+        self._collect()
+        return token
+
     def settle(self) -> None:
         """Begin the end of a live session now: producers stop, faults heal, and the quiet time runs."""
         if self.phase != "steps":
@@ -194,15 +206,8 @@ class Session(Surface):
         self.cluster.close()
         self._judging.close()
         self._collect()
-        self._result = conclude_session(
-            self.playbook,
-            self.cluster,
-            self.recorder,
-            self._findings,
-            checked=self._judging.checked(),
-            broken=broken,
-            reason=self.reason,
-        )
+        told = (self.playbook, self.cluster, self.recorder, self._findings)
+        self._result = conclude_session(*told, checked=self._judging.checked(), broken=broken, reason=self.reason)
         return self._result
 
     def standing(self, reason: str) -> Result:

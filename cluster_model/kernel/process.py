@@ -56,7 +56,8 @@ class Process:
     """A node's life: state, and an incarnation that a restart raises."""
 
     __slots__ = (
-        "cpu", "held", "id", "incarnation", "name", "node", "on_disconnect", "on_timer", "receive", "state", "wakeful",
+        "cpu", "held", "id", "incarnation", "name", "near", "node", "on_disconnect", "on_timer", "receive", "state",
+        "wakeful",
     )  # fmt: skip
 
     def __init__(self, node_id: int, name: str, node: Node) -> None:
@@ -71,6 +72,8 @@ class Process:
         self.state = RUNNING
         self.incarnation = 0
         self.held: list[tuple[int, Payload]] = []
+        self.near = False
+        """Whether its links have no latency but what faults add: it stands for what has a real network before it."""
         self.wakeful = False
         """Whether no exchange may leave out what it would answer: it may not get to it at once."""
 

@@ -83,7 +83,9 @@ class Network:
         link = self._links.get((source, target))
         if link is None:
             processes = self.processes
-            link = Link(self._streams.seed, processes[source], processes[target], self._latency, self._jitter)
+            near = processes[source].near or processes[target].near
+            spread = (0, 0) if near else (self._latency, self._jitter)
+            link = Link(self._streams.seed, processes[source], processes[target], *spread)
             self._links[source, target] = self.outgoing(source)[target] = link
         return link
 

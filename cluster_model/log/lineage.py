@@ -72,8 +72,8 @@ class Lineage:
     """Batches of one stint, dense in offsets from ``start``: a few numbers each, in columns."""
 
     __slots__ = (
-        "_appended", "_bases", "_manner_of", "_manners", "_names", "_newest", "_newest_so_far", "_places",
-        "_sequences", "_stamps", "_written", "_written_so_far", "broker", "end", "epoch", "id", "length",
+        "_appended", "_bases", "_manner_of", "_manners", "_names", "_newest", "_newest_so_far", "_payloads",
+        "_places", "_sequences", "_stamps", "_written", "_written_so_far", "broker", "end", "epoch", "id", "length",
         "start", "topic_id", "transactional",
     )  # fmt: skip
 
@@ -102,6 +102,8 @@ class Lineage:
         self._manner_of: dict[_Manner, int] = {}
         self._names: dict[int, tuple[str, ...]] = {}
         """By index; few batches have any."""
+        self._payloads: dict[int, bytes] = {}
+        """By index: batches of clients outside of the model, as they wrote them."""
         self._written_so_far = 0
         self._newest_so_far = _LONG_AGO
         self.transactional = False
@@ -134,11 +136,20 @@ class Lineage:
             self._manners.append(manner)
         self._places.append(place)
 
+    def keep(self, payload: bytes) -> None:
+        """The last batch came as these bytes."""
+        self._payloads[self.length - 1] = payload
+
+    def payload(self, base: int) -> bytes:
+        """The batch that begins at ``base`` as its client wrote it; empty where the model's own did."""
+        return self._payloads.get(self.index_at(base), b"")
+
     def share(self, whole: "Lineage") -> None:
         """Have another one's columns, to be read only."""
         self._bases, self._written, self._newest = whole._bases, whole._written, whole._newest
         self._appended, self._stamps, self._sequences = whole._appended, whole._stamps, whole._sequences
         self._places, self._manners, self._names = whole._places, whole._manners, whole._names
+        self._payloads = whole._payloads
         self.transactional = whole.transactional
 
     def unshare(self) -> None:
@@ -153,6 +164,7 @@ class Lineage:
         self._places, self._manners = self._places[:length], self._manners.copy()
         self._manner_of = {manner: place for place, manner in enumerate(self._manners)}
         self._names = {index: name for index, name in self._names.items() if index < length}
+        self._payloads = {index: payload for index, payload in self._payloads.items() if index < length}
 
     def stand_at(self, whole: "Lineage", length: int) -> None:
         """Be the first ``length`` of another one's batches, whose columns these are."""
@@ -171,8 +183,8 @@ class Lineage:
         )  # fmt: skip
         for column in columns:
             del column[length:]
-        for index in [index for index in self._names if index >= length]:
-            del self._names[index]
+        self._names = {index: name for index, name in self._names.items() if index < length}
+        self._payloads = {index: payload for index, payload in self._payloads.items() if index < length}
         self._written_so_far = self._written[-1] if length else 0
         self._newest_so_far = self._newest[-1] if length else _LONG_AGO
 

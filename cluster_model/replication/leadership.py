@@ -194,11 +194,13 @@ class Leadership:
         lineage = self._lineage
         if lineage is None:
             lineage = self._lineage = log.lineages.begin(replica.broker, replica.leader_epoch, base, replica.topic_id)
-        _, partition, acks, _, client, pid, sequence, records, size, names, stamp, *more, _, _ = request
+        _, partition, acks, _, client, pid, sequence, records, size, names, stamp, *more, _, _, payload = request
         if stamp == UNTOLD or not replica.keeps_stamps:
             stamp = replica.timestamp_of(request, now)
         batch = Batch(base, records, size, now, client, pid, sequence, acks, names, stamp, *more)
         log.append_batch(lineage, batch)
+        if payload:
+            lineage.keep(payload)
         if pid >= 0:
             self.producers.written(batch, now)
         replica.emit(
@@ -211,9 +213,7 @@ class Leadership:
         lineage = self._lineage
         stint = lineage.id if lineage is not None and lineage.start <= base else self.replica.log.lineage_at(base).id
         settled = self._settled(required) if acks == ALL else NONE
-        if settled is None:
-            return AppendResult(NONE, base, stint, required, True)
-        return AppendResult(settled, base, stint, required, False)
+        return AppendResult(settled or NONE, base, stint, required, settled is None)
 
     def _settled(self, required: int) -> KafkaError | None:
         """The answer to a waiting produce, None while it must wait (``Partition.checkEnoughReplicasReachOffset``)."""

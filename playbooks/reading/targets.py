@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cluster_model.clients.admin import NAME as ADMIN
+from cluster_model.outside.node import NAME as OUTSIDE
 from faults.fault import ACCEPTS
 from faults.selector_language import (
     COMMON,
@@ -199,7 +200,7 @@ def _most_clients(kind: str, facts: Facts) -> int | None:
 
 def _wrong_client(name: str, facts: Facts) -> str:
     """A client is a producer by its name, a group's member by group, slash and number from 0, or ``admin``."""
-    if facts.producers is None or facts.groups is None or name in (ADMIN, *facts.producers):
+    if facts.producers is None or facts.groups is None or name in (ADMIN, OUTSIDE, *facts.producers):
         return ""
     group, slash, number = name.rpartition("/")
     if not slash or group not in facts.groups:

@@ -1,4 +1,4 @@
-"""Imports go downwards only: tui and spark_report, then playbooks, then faults, then cluster_model."""
+"""Imports go downwards only: tui, gateway and spark_report, then playbooks, then faults, then cluster_model."""
 
 import subprocess
 import sys
@@ -11,7 +11,8 @@ BELOW = {
     "cluster_model": (),
     "faults": ("cluster_model",),
     "playbooks": ("faults", "cluster_model"),
-    "tui": ("playbooks", "faults", "cluster_model"),
+    "gateway": ("playbooks", "faults", "cluster_model"),
+    "tui": ("gateway", "playbooks", "faults", "cluster_model"),
     "spark_report": ("playbooks", "cluster_model"),
 }
 REPORT_MAY_USE = ("cluster_model.events", "playbooks.layout")
@@ -91,7 +92,7 @@ def test_no_spark_within_reach_of_the_screen() -> None:
     assert heavy == {}
 
 
-@pytest.mark.parametrize("room", ["cluster_model", "faults", "playbooks", "tui"])
+@pytest.mark.parametrize("room", ["cluster_model", "faults", "gateway", "playbooks", "tui"])
 def test_importing_a_whole_room_loads_no_spark(room: str) -> None:
     names = [name for name in modules() if room_of(name) == room and not name.endswith("__main__")]
     program = "import sys, importlib\n" + "".join(f"importlib.import_module({name!r})\n" for name in names)
@@ -101,8 +102,7 @@ def test_importing_a_whole_room_loads_no_spark(room: str) -> None:
 
 
 def test_a_short_command_does_not_pay_for_what_it_does_not_use() -> None:
-    program = (
-        "import sys, tui.cli.main\nprint([m for m in ('pyarrow', 'textual', 'pandas', 'faker') if m in sys.modules])"
-    )
+    heavy = ("pyarrow", "textual", "pandas", "faker", "kio", "asyncio")
+    program = f"import sys, tui.cli.main\nprint([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

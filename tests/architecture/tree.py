@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("cluster_model", "faults", "playbooks", "spark_report", "tui")
+ROOMS = ("cluster_model", "faults", "gateway", "playbooks", "spark_report", "tui")
 
 
 @cache

@@ -17,6 +17,7 @@ from tui.cli.console import BAD_INPUT, INTERRUPTED, complain, silence
 from tui.cli.explore_command import register as register_explore
 from tui.cli.live_command import register as register_live
 from tui.cli.report_command import register as register_report
+from tui.cli.serve_command import register as register_serve
 from tui.cli.settings_command import register as register_settings
 from tui.cli.shrink_command import register as register_shrink
 from tui.cli.spark_command import register as register_spark
@@ -376,7 +377,7 @@ def _groups(
 
 _PARTS = (
     *(register_ask, register_why, register_explore, register_storm, register_shrink),
-    *(register_settings, register_live, register_report, register_spark),
+    *(register_settings, register_live, register_report, register_spark, register_serve),
 )
 for _register in _PARTS:
     _register(app, _end)

@@ -1,0 +1,101 @@
+"""Which APIs are offered, in which versions, by the release that a cluster runs.
+
+Floors are those of Kafka 4.0 (KIP-896) and older where the codec has older versions; the ceiling of an API is the
+newest version that the release had. librdkafka infers what a broker can do from whether old versions lie inside the
+range, so the floors stay low whatever the ceiling is; and Produce is offered from 0 for its sake, as Kafka 4 does,
+though versions 0 to 2 are refused.
+"""
+
+from typing import Final
+
+Release = tuple[int, int, int]
+
+OLDEST: Final = (1, 0, 0)
+"""Releases before speak versions of Produce and Fetch that no codec here has."""
+
+PRODUCE: Final = 0
+FETCH: Final = 1
+LIST_OFFSETS: Final = 2
+METADATA: Final = 3
+OFFSET_COMMIT: Final = 8
+OFFSET_FETCH: Final = 9
+FIND_COORDINATOR: Final = 10
+JOIN_GROUP: Final = 11
+HEARTBEAT: Final = 12
+LEAVE_GROUP: Final = 13
+SYNC_GROUP: Final = 14
+DESCRIBE_GROUPS: Final = 15
+LIST_GROUPS: Final = 16
+API_VERSIONS: Final = 18
+CREATE_TOPICS: Final = 19
+DELETE_TOPICS: Final = 20
+DELETE_RECORDS: Final = 21
+INIT_PRODUCER_ID: Final = 22
+EPOCH_ENDS: Final = 23
+ADD_PARTITIONS_TO_TXN: Final = 24
+ADD_OFFSETS_TO_TXN: Final = 25
+END_TXN: Final = 26
+TXN_OFFSET_COMMIT: Final = 28
+DESCRIBE_CONFIGS: Final = 32
+CREATE_PARTITIONS: Final = 37
+DELETE_GROUPS: Final = 42
+ELECT_LEADERS: Final = 43
+INCREMENTAL_ALTER_CONFIGS: Final = 44
+OFFSET_DELETE: Final = 47
+DESCRIBE_CLUSTER: Final = 60
+
+ADVERTISED_FROM_ZERO: Final = (PRODUCE,)
+
+_V1, _V2, _V3 = (1, 0, 0), (2, 0, 0), (3, 0, 0)
+
+CEILINGS: Final[dict[int, tuple[int, tuple[tuple[Release, int], ...]]]] = {
+    PRODUCE: (3, ((_V1, 5), (_V2, 6), ((2, 1, 0), 7), ((2, 4, 0), 8), ((2, 8, 0), 9), ((3, 7, 0), 10),
+                  ((3, 8, 0), 11))),
+    FETCH: (4, ((_V1, 6), ((1, 1, 0), 7), (_V2, 8), ((2, 1, 0), 10), ((2, 3, 0), 11), ((2, 7, 0), 12),
+                ((3, 1, 0), 13), ((3, 5, 0), 15), ((3, 7, 0), 16))),
+    LIST_OFFSETS: (1, ((_V1, 2), (_V2, 3), ((2, 1, 0), 5), ((2, 8, 0), 6), (_V3, 7))),
+    METADATA: (0, ((_V1, 5), (_V2, 6), ((2, 1, 0), 7), ((2, 3, 0), 8), ((2, 4, 0), 9), ((2, 8, 0), 11),
+                   ((3, 1, 0), 12), ((4, 0, 0), 13))),
+    OFFSET_COMMIT: (2, ((_V1, 3), (_V2, 4), ((2, 1, 0), 6), ((2, 3, 0), 7), ((2, 4, 0), 8))),
+    OFFSET_FETCH: (1, ((_V1, 3), (_V2, 4), ((2, 1, 0), 5), ((2, 4, 0), 6), ((2, 5, 0), 7), (_V3, 8))),
+    FIND_COORDINATOR: (0, ((_V1, 1), (_V2, 2), ((2, 4, 0), 3), (_V3, 4), ((3, 8, 0), 5))),
+    JOIN_GROUP: (0, ((_V1, 2), (_V2, 3), ((2, 2, 0), 4), ((2, 3, 0), 5), ((2, 4, 0), 6), (_V3, 7), ((3, 2, 0), 9))),
+    HEARTBEAT: (0, ((_V1, 1), (_V2, 2), ((2, 3, 0), 3), ((2, 4, 0), 4))),
+    LEAVE_GROUP: (0, ((_V1, 1), (_V2, 2), ((2, 4, 0), 4), ((3, 2, 0), 5))),
+    SYNC_GROUP: (0, ((_V1, 1), (_V2, 2), ((2, 3, 0), 3), ((2, 4, 0), 4), ((2, 5, 0), 5))),
+    DESCRIBE_GROUPS: (0, ((_V1, 1), (_V2, 2), ((2, 3, 0), 3), ((2, 4, 0), 5))),
+    LIST_GROUPS: (0, ((_V1, 1), (_V2, 2), ((2, 4, 0), 3), ((2, 6, 0), 4))),
+    API_VERSIONS: (0, ((_V1, 1), (_V2, 2), ((2, 4, 0), 3))),
+    CREATE_TOPICS: (2, ((_V1, 2), (_V2, 3), ((2, 4, 0), 5), ((2, 7, 0), 6), ((2, 8, 0), 7))),
+    DELETE_TOPICS: (1, ((_V1, 1), (_V2, 2), ((2, 1, 0), 3), ((2, 4, 0), 4), ((2, 7, 0), 5), ((2, 8, 0), 6))),
+    DELETE_RECORDS: (0, ((_V1, 0), (_V2, 1), ((2, 5, 0), 2))),
+    INIT_PRODUCER_ID: (0, ((_V1, 0), (_V2, 1), ((2, 4, 0), 2), ((2, 5, 0), 3), ((2, 7, 0), 4), ((3, 8, 0), 5))),
+    EPOCH_ENDS: (2, (((2, 1, 0), 2), ((2, 3, 0), 3), ((2, 8, 0), 4))),
+    ADD_PARTITIONS_TO_TXN: (0, ((_V1, 0), (_V2, 1), ((2, 7, 0), 2), ((2, 8, 0), 3))),
+    ADD_OFFSETS_TO_TXN: (0, ((_V1, 0), (_V2, 1), ((2, 7, 0), 2), ((2, 8, 0), 3))),
+    END_TXN: (0, ((_V1, 0), (_V2, 1), ((2, 7, 0), 2), ((2, 8, 0), 3))),
+    TXN_OFFSET_COMMIT: (0, ((_V1, 0), (_V2, 1), ((2, 1, 0), 2), ((2, 5, 0), 3))),
+    DESCRIBE_CONFIGS: (1, ((_V1, 1), (_V2, 2), ((2, 6, 0), 3), ((2, 8, 0), 4))),
+    CREATE_PARTITIONS: (0, ((_V1, 0), (_V2, 1), ((2, 4, 0), 2), ((2, 7, 0), 3))),
+    DELETE_GROUPS: (0, (((1, 1, 0), 0), (_V2, 1), ((2, 4, 0), 2))),
+    ELECT_LEADERS: (0, (((2, 2, 0), 0), ((2, 4, 0), 2))),
+    INCREMENTAL_ALTER_CONFIGS: (0, (((2, 3, 0), 0), ((2, 4, 0), 1))),
+    OFFSET_DELETE: (0, (((2, 4, 0), 0),)),
+    DESCRIBE_CLUSTER: (0, (((2, 8, 0), 0), ((3, 7, 0), 1))),
+}  # fmt: skip
+"""API → its floor, and (release, ceiling from there on) each."""
+
+
+def offered(release: Release) -> dict[int, tuple[int, int]]:
+    """API → (lowest, highest) version that a broker of this release answers."""
+    found: dict[int, tuple[int, int]] = {}
+    for api, (floor, ceilings) in CEILINGS.items():
+        reached = [ceiling for since, ceiling in ceilings if release >= since]
+        if reached and reached[-1] >= floor:
+            found[api] = (floor, reached[-1])
+    return found
+
+
+def advertised(ranges: dict[int, tuple[int, int]]) -> tuple[tuple[int, int, int], ...]:
+    """(API, lowest, highest) each, as ApiVersions tells them."""
+    return tuple((api, 0 if api in ADVERTISED_FROM_ZERO else low, high) for api, (low, high) in ranges.items())

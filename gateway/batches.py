@@ -1,0 +1,143 @@
+"""Record batches as bytes (message format 2): their header is read and checked, their records never are.
+
+Base offset and leader epoch lie outside of what the checksum covers, so a broker hands a client's bytes on as they are,
+compressed or not, with those two patched (``DefaultRecordBatch``).
+"""
+
+import struct
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from crc32c import crc32c
+
+_HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+OVERHEAD: Final = _HEADER.size
+"""61 bytes (``RECORD_BATCH_OVERHEAD``)."""
+_LENGTH_ENDS: Final = 12
+"""What a batch's length does not count: base offset, and the length itself."""
+_CRC_FROM: Final = 21
+_CODEC: Final = 0x07
+_LOG_APPEND_TIME: Final = 0x08
+_TRANSACTIONAL: Final = 0x10
+_CONTROL: Final = 0x20
+_START: Final = struct.Struct(">q")
+_EPOCH: Final = struct.Struct(">i")
+
+
+class BatchError(ValueError):
+    """Not one whole batch; ``code`` is what the broker answers."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+CORRUPT_MESSAGE: Final = 2
+INVALID_RECORD: Final = 87
+UNSUPPORTED_FOR_MESSAGE_FORMAT: Final = 43
+
+
+class Head(NamedTuple):
+    """What a broker needs to know of a batch. Times are milliseconds since 1970."""
+
+    records: int
+    size: int
+    codec: int
+    max_timestamp_ms: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    transactional: bool
+
+
+def read_head(data: bytes) -> Head:
+    """Check a batch as a broker does before it appends (``LogValidator``), but for its records.
+
+    Raises:
+        BatchError: it is damaged, more or less than one batch, or of an older format.
+    """
+    if len(data) < OVERHEAD:
+        raise BatchError(CORRUPT_MESSAGE, f"found {len(data)} bytes, a batch has at least {OVERHEAD}")
+    (
+        _base, length, _epoch, magic, crc, attributes, last_delta, _first_ms, newest_ms, producer_id, producer_epoch,
+        sequence, records,
+    ) = _HEADER.unpack_from(data)  # fmt: skip
+    if magic != 2:
+        raise BatchError(UNSUPPORTED_FOR_MESSAGE_FORMAT, f"found message format {magic}, allowed is 2")
+    if length != len(data) - _LENGTH_ENDS:
+        raise BatchError(INVALID_RECORD, f"found a batch of {length} in {len(data)} bytes, allowed is one whole batch")
+    if crc32c(memoryview(data)[_CRC_FROM:]) != crc:
+        raise BatchError(CORRUPT_MESSAGE, "found a batch whose checksum is not that of its bytes")
+    if attributes & _CONTROL:
+        raise BatchError(INVALID_RECORD, "found a control batch, which only brokers write")
+    if records < 1 or last_delta != records - 1:
+        raise BatchError(INVALID_RECORD, f"found {records} records up to offset {last_delta} of their batch")
+    if producer_id >= 0 and (producer_epoch < 0 or sequence < 0):
+        raise BatchError(INVALID_RECORD, f"found producer {producer_id} with epoch {producer_epoch}, number {sequence}")
+    return Head(
+        records, len(data), attributes & _CODEC, newest_ms, producer_id, producer_epoch, sequence,
+        bool(attributes & _TRANSACTIONAL),
+    )  # fmt: skip
+
+
+def placed(data: bytes, base: int, leader_epoch: int) -> bytearray:
+    """A batch at its place in the log."""
+    patched = bytearray(data)
+    _START.pack_into(patched, 0, base)
+    _EPOCH.pack_into(patched, 12, leader_epoch)
+    return patched
+
+
+class Origin(NamedTuple):
+    """Who wrote a batch that is made here: producer id, epoch, first sequence."""
+
+    producer_id: int = -1
+    epoch: int = -1
+    sequence: int = -1
+
+
+NOBODY: Final = Origin()
+
+
+def made(
+    base: int,
+    leader_epoch: int,
+    timestamp_ms: int,
+    records: Sequence[tuple[bytes | None, bytes | None]],
+    origin: Origin = NOBODY,
+    *,
+    transactional: bool = False,
+    control: bool = False,
+) -> bytes:
+    """A batch of records, (key, value) each: for what the model's own producers and coordinators wrote."""
+    body = b"".join(_record(number, key, value) for number, (key, value) in enumerate(records))
+    attributes = _TRANSACTIONAL * (transactional or control) | _CONTROL * control
+    checked = struct.pack(
+        ">hiqqqhii", attributes, len(records) - 1, timestamp_ms, timestamp_ms, *origin, len(records)
+    ) + body  # fmt: skip
+    return struct.pack(">qiibI", base, len(checked) + 9, leader_epoch, 2, crc32c(checked)) + checked
+
+
+def marker(base: int, leader_epoch: int, timestamp_ms: int, origin: Origin, coordinator: int, *, commit: bool) -> bytes:
+    """A transaction's end (``EndTransactionMarker``)."""
+    key, value = struct.pack(">hh", 0, int(commit)), struct.pack(">hi", 0, coordinator)
+    return made(base, leader_epoch, timestamp_ms, [(key, value)], origin, control=True)
+
+
+def _record(number: int, key: bytes | None, value: bytes | None) -> bytes:
+    body = b"\0" + _zigzag(0) + _zigzag(number) + _bytes(key) + _bytes(value) + _zigzag(0)
+    return _zigzag(len(body)) + body
+
+
+def _bytes(data: bytes | None) -> bytes:
+    return _zigzag(-1) if data is None else _zigzag(len(data)) + data
+
+
+def _zigzag(value: int) -> bytes:
+    value = value << 1 if value >= 0 else (-value << 1) - 1
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)

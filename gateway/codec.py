@@ -1,0 +1,229 @@
+"""Messages and bytes, by the message classes of ``kio``: one for each API, version and direction.
+
+Handlers say what they have; a version takes the fields that it knows of, and has defaults for what nobody said.
+"""
+
+import io
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from datetime import timedelta
+from functools import cache
+from types import UnionType
+from typing import Any, Final, NamedTuple, get_args, get_origin
+
+from kio.index import load_request_schema, load_response_schema
+from kio.schema.errors import ErrorCode
+from kio.serial import entity_reader, entity_writer
+from kio.static.primitive import i32Timedelta
+
+_DEFAULTS: Final[Mapping[str, Any]] = {
+    "string": "", "bytes": b"", "bool": False, "uuid": None, "records": None,
+}  # fmt: skip
+_SPANS: Final = ("timedelta_i32", "timedelta_i64")
+
+
+class RequestError(ValueError):
+    """Bytes that are no request of this version; the message says which."""
+
+
+class Header(NamedTuple):
+    """Of a request."""
+
+    api: int
+    version: int
+    correlation: int
+    client: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """How to read or write one kind of message."""
+
+    flexible: bool
+    read: Callable[[bytes], Any]
+    make: Callable[[Mapping[str, Any]], Any]
+    write: Callable[[Any, Any], None]
+
+
+@cache
+def _request(api: int, version: int) -> _Message:
+    return _message(load_request_schema(api, version))
+
+
+@cache
+def _response(api: int, version: int) -> _Message:
+    return _message(load_response_schema(api, version))
+
+
+def _message(schema: Any) -> _Message:
+    reader = entity_reader(schema)
+
+    def read(data: bytes) -> Any:
+        found, _size = reader(data, 0)
+        return found
+
+    return _Message(schema.__flexible__, read, _maker(schema), entity_writer(schema))
+
+
+def load(ranges: Mapping[int, tuple[int, int]]) -> None:
+    """Have every message ready that a client may send: made at first use each would hold up everybody."""
+    for api, (low, high) in ranges.items():
+        for version in range(low, high + 1):
+            _request(api, version)
+            _response(api, version)
+
+
+def read_header(frame: bytes) -> Header:
+    """The fixed part of a request's header, which every version has.
+
+    Raises:
+        RequestError: too few bytes, or a client id that is no text.
+    """
+    if len(frame) < 10:
+        raise RequestError(f"found {len(frame)} bytes, a request has at least 10")
+    api, version, correlation, size = (
+        int.from_bytes(frame[0:2], "big", signed=True), int.from_bytes(frame[2:4], "big", signed=True),
+        int.from_bytes(frame[4:8], "big", signed=True), int.from_bytes(frame[8:10], "big", signed=True),
+    )  # fmt: skip
+    if size > len(frame) - 10:
+        raise RequestError(f"found a client id of {size} bytes in a frame of {len(frame)}")
+    try:
+        client = frame[10 : 10 + max(0, size)].decode()
+    except UnicodeDecodeError as error:
+        raise RequestError(f"found a client id that is no UTF-8: {error.reason}") from None
+    return Header(api, version, correlation, client)
+
+
+def read_request(header: Header, frame: bytes) -> Any:
+    """The request itself, as the class of its version.
+
+    Raises:
+        RequestError: the bytes are not one.
+    """
+    kind = _request(header.api, header.version)
+    at = 10 + max(0, int.from_bytes(frame[8:10], "big", signed=True))
+    try:
+        if kind.flexible:
+            at = _skip_tags(frame, at)
+        return kind.read(frame[at:])
+    except Exception as error:  # whatever the codec finds wrong with hostile bytes
+        raise RequestError(f"API {header.api} version {header.version}: {type(error).__name__}: {error}") from None
+
+
+def _skip_tags(frame: bytes, at: int) -> int:
+    count, at = _varint(frame, at)
+    for _tag in range(count):
+        _number, at = _varint(frame, at)
+        size, at = _varint(frame, at)
+        at += size
+        if at > len(frame):
+            raise RequestError("found a tag that goes on behind the frame")
+    return at
+
+
+def _varint(frame: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = frame[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+        if shift > 28:
+            raise RequestError("found a number of more than 5 bytes")
+
+
+def write_response(api: int, version: int, correlation: int, said: Mapping[str, Any], *, plain: bool = False) -> bytes:
+    """A response with its header; ``plain``: that of version 0, which ApiVersions always has (KIP-511)."""
+    kind = _response(api, version)
+    out = io.BytesIO()
+    out.write(correlation.to_bytes(4, "big", signed=True))
+    if kind.flexible and not plain:
+        out.write(b"\0")
+    kind.write(out, kind.make(said))
+    return out.getvalue()
+
+
+# -- making a message of what a handler says --------------------------------------------------------------------------
+
+
+def _as_error(value: Any) -> ErrorCode:
+    return ErrorCode(int(value))
+
+
+def _as_span(value: Any) -> i32Timedelta:
+    span: i32Timedelta = timedelta(milliseconds=value)  # type: ignore[assignment]
+    return span
+
+
+def _maker(schema: Any) -> Callable[[Mapping[str, Any]], Any]:
+    """Builds instances of a class out of plain values by the names of its fields."""
+    parts = [(each.name, _converter(each), _default(each)) for each in fields(schema)]
+
+    def make(said: Mapping[str, Any]) -> Any:
+        values = {}
+        for name, convert, default in parts:
+            value = said.get(name, MISSING)
+            if value is MISSING:
+                if default is not MISSING:
+                    values[name] = default
+                continue
+            values[name] = value if convert is None else convert(value)
+        return schema(**values)
+
+    return make
+
+
+def _converter(field: Any) -> Callable[[Any], Any] | None:
+    kind = field.metadata.get("kafka_type")
+    if kind == "error_code":
+        return _as_error
+    if kind in _SPANS:
+        return _as_span
+    inner = _entity(field.type)
+    if inner is None:
+        return tuple if _is_many(field.type) else None
+    make = _maker(inner)
+    if _is_many(field.type):
+        return lambda values: None if values is None else tuple([make(value) for value in values])
+    return lambda value: None if value is None else make(value)
+
+
+def _arms(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) if isinstance(kind, UnionType) or get_origin(kind).__class__.__name__ == "Union" else (kind,)
+
+
+def _is_many(kind: Any) -> bool:
+    return any(get_origin(arm) is tuple for arm in _arms(kind))
+
+
+def _entity(kind: Any) -> Any:
+    """The class of a nested structure, None of anything else."""
+    for arm in _arms(kind):
+        inner = get_args(arm)[0] if get_origin(arm) is tuple else arm
+        if hasattr(inner, "__dataclass_fields__"):
+            return inner
+    return None
+
+
+def _default(field: Any) -> Any:
+    if field.default is not MISSING:
+        return MISSING
+    kind = field.metadata.get("kafka_type")
+    if type(None) in _arms(field.type):
+        return None
+    if _is_many(field.type):
+        return ()
+    if _entity(field.type) is not None:
+        return MISSING
+    if kind == "error_code":
+        return ErrorCode.none
+    if kind in _SPANS:
+        return timedelta(0)
+    return _DEFAULTS.get(kind, 0)
+
+
+NO_ID: Final = uuid.UUID(int=0)
+"""What stands for no topic id."""

@@ -1,0 +1,172 @@
+"""Listeners: one for each modelled broker, open, closed or silent as its process is.
+
+A crash closes the listener and resets every connection. A pause stops reading, as a garbage collection does: the
+kernel's buffers fill up. A machine without power says nothing to anybody until it is back.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from cluster_model.events import Event, NodeDown, NodePaused, NodeResumed, NodeUp
+from gateway.connection import Connection
+from gateway.engine import Engine
+from gateway.framing import LARGEST
+from gateway.house import House
+
+MOST: Final = 4_000
+"""Connections at a time."""
+MOST_KEPT: Final = 512 * 1024 * 1024
+"""Bytes of requests that wait, of all connections."""
+IDLE_S: Final = 600.0
+"""``connections.max.idle.ms``."""
+HALF_S: Final = 60.0
+"""How long the second half of a request may take from the last byte on."""
+LOOK_S: Final = 5.0
+_POWER: Final = "power_loss"
+
+
+class Door:
+    """One broker's."""
+
+    def __init__(self, doors: "Doors", broker: int) -> None:
+        self.broker = broker
+        self.paused = False
+        self.dark = False
+        self.connections: dict[Connection, None] = {}
+        self.server: asyncio.Server | None = None
+        self._doors = doors
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing is read for now."""
+        return self.paused or self.dark
+
+    def came(self, connection: Connection) -> bool:
+        """Whether one more may."""
+        if self._doors.count >= MOST:
+            self.complain(f"found more than {MOST} connections")
+            return False
+        self.connections[connection] = None
+        return True
+
+    def gone(self, connection: Connection) -> None:
+        """It is closed."""
+        self.connections.pop(connection, None)
+
+    def complain(self, text: str) -> None:
+        """Somebody sent what is no request."""
+        self._doors.on_complaint(self.broker, text)
+
+    def look(self) -> None:
+        """Read or not, everywhere."""
+        for connection in tuple(self.connections):
+            connection.look()
+
+    def reset(self) -> None:
+        """Every connection breaks."""
+        for connection in tuple(self.connections):
+            connection.abort()
+
+
+class Doors:
+    """All of them."""
+
+    def __init__(self, engine: Engine, house: House, host: str, *, largest: int = LARGEST) -> None:
+        self.on_complaint: Callable[[int, str], None] = lambda broker, text: None
+        self._engine = engine
+        self._house = house
+        self._host = host
+        self._largest = largest
+        self._doors = {broker: Door(self, broker) for broker in house.cluster.brokers}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._timer: Any = None
+
+    @property
+    def count(self) -> int:
+        """Connections, of all."""
+        return sum(len(door.connections) for door in self._doors.values())
+
+    async def open(self, port: int) -> None:
+        """Listen on consecutive ports from ``port`` on, or wherever there is room if it is 0.
+
+        Raises:
+            OSError: a port is taken.
+        """
+        for place, broker in enumerate(self._doors):
+            await self._listen(broker, port + place if port else 0)
+        self._look()
+
+    async def _listen(self, broker: int, port: int) -> None:
+        door = self._doors[broker]
+        loop = asyncio.get_running_loop()
+        door.server = await loop.create_server(
+            lambda: Connection(door, self._engine, self._house, largest=self._largest), self._host, port, backlog=1024
+        )
+        self._house.addresses[broker] = (self._host, door.server.sockets[0].getsockname()[1])
+
+    def happened(self, events: Iterable[Event]) -> None:
+        """Do to sockets what happened to processes."""
+        for event in events:
+            if isinstance(event, NodeDown | NodeUp | NodePaused | NodeResumed) and event.broker in self._doors:
+                self._befell(self._doors[event.broker], event)
+
+    def _befell(self, door: Door, event: Event) -> None:
+        if isinstance(event, NodePaused | NodeResumed):
+            door.paused = isinstance(event, NodePaused)
+            door.look()
+        elif isinstance(event, NodeUp):
+            was_dark, door.dark, door.paused = door.dark, False, False
+            if was_dark:
+                door.reset()
+            else:
+                self._do(self._reopen(door.broker))
+        elif event.detail == _POWER:  # type: ignore[attr-defined]
+            door.dark = True
+            door.look()
+        else:
+            door.paused = False
+            if door.server is not None:
+                door.server.close()
+                door.server = None
+            door.reset()
+
+    async def _reopen(self, broker: int) -> None:
+        if self._doors[broker].server is None:
+            await self._listen(broker, self._house.addresses[broker][1])
+
+    def _do(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def broken(self, broker: int) -> None:
+        """The network gave up every connection to a broker."""
+        if not self._doors[broker].dark:
+            self._doors[broker].reset()
+
+    def _look(self) -> None:
+        """Close what has been idle for too long, and what takes too much."""
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        kept = 0
+        for door in self._doors.values():
+            for connection in tuple(door.connections):
+                patience = HALF_S if connection.in_the_middle else IDLE_S
+                kept += connection.kept
+                if not door.silent and now - connection.heard_at > patience:
+                    connection.abort()
+                elif kept > MOST_KEPT:
+                    door.complain(f"found more than {MOST_KEPT} bytes of requests that wait")
+                    connection.abort()
+        self._timer = loop.call_later(LOOK_S, self._look)
+
+    async def close(self) -> None:
+        """Let nobody in any more, and everybody out."""
+        if self._timer is not None:
+            self._timer.cancel()
+        for door in self._doors.values():
+            if door.server is not None:
+                door.server.close()
+            door.reset()
+        await asyncio.sleep(0)

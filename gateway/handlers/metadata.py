@@ -1,0 +1,105 @@
+"""ApiVersions, Metadata, DescribeCluster: as the broker that is asked knows the cluster, stale or not."""
+
+from typing import Any, Final
+
+from cluster_model.clients.admin_messages import CreatableTopic, CreateTopicsRequest
+from cluster_model.errors import KafkaError
+from cluster_model.internal_topics import OFFSETS, TRANSACTIONS
+from cluster_model.messages import NOBODY, MetadataRequest, MetadataResponse, PartitionState
+from gateway.apis import advertised
+from gateway.codec import NO_ID
+from gateway.house import CLUSTER_ID, Ask, Call, Flow, ask, split, topic_uuid
+
+UNKNOWN_TOPIC_ID: Final = 100
+INTERNAL: Final = (OFFSETS, TRANSACTIONS)
+
+
+def api_versions(call: Call) -> Flow:
+    """What this broker can do. It asks the broker something, so that one that cannot answer does not."""
+    yield ask(MetadataRequest(0))
+    keys = [
+        {"api_key": api, "min_version": low, "max_version": high}
+        for api, low, high in advertised(call.house.ranges)
+    ]  # fmt: skip
+    return {"error_code": 0, "api_keys": keys}
+
+
+def metadata(call: Call) -> Flow:
+    """Topics by name or id, or all; what is not there is created if the client lets it be."""
+    (known,) = yield ask(MetadataRequest(0))
+    there: dict[str, list[PartitionState]] = {}
+    for state in known.partitions:
+        there.setdefault(split(state.partition)[0], []).append(state)
+    topics: list[dict[str, Any]] = []
+    missing: list[str] = []
+    for name, topic_id in _wanted(call, there):
+        if name in there:
+            topics.append(_topic(name, there[name], known))
+        elif name:
+            topics.append({"error_code": KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "name": name, "topic_id": NO_ID})
+            missing.append(name)
+        else:
+            topics.append({"error_code": UNKNOWN_TOPIC_ID, "name": None, "topic_id": topic_id})
+    if missing and call.house.creates_topics and call.get("allow_auto_topic_creation", True):
+        wanted = tuple(CreatableTopic(name) for name in missing)
+        target = known.controller if known.controller != NOBODY else call.broker
+        yield Ask((CreateTopicsRequest(0, wanted),), waits=False, broker=target)
+    return {
+        "brokers": _brokers(call, known, "node_id"),
+        "cluster_id": CLUSTER_ID,
+        "controller_id": known.controller,
+        "topics": topics,
+    }
+
+
+def _wanted(call: Call, there: dict[str, list[PartitionState]]) -> list[tuple[str, Any]]:
+    asked = call.get("topics")
+    if asked is None or (call.version == 0 and not asked):
+        return [(name, None) for name in there]
+    ids = {topic_uuid(name, states[0].topic_id): name for name, states in there.items()}
+    found = []
+    for topic in asked:
+        topic_id = getattr(topic, "topic_id", None)
+        found.append((topic.name or ids.get(topic_id or NO_ID, ""), topic_id))
+    return found
+
+
+def _topic(name: str, states: list[PartitionState], known: MetadataResponse) -> dict[str, Any]:
+    partitions = []
+    for state in states:
+        led = state.leader in known.brokers
+        partitions.append(
+            {
+                "error_code": 0 if led else KafkaError.LEADER_NOT_AVAILABLE,
+                "partition_index": split(state.partition)[1],
+                "leader_id": state.leader if led else NOBODY,
+                "leader_epoch": state.leader_epoch,
+                "replica_nodes": state.replicas,
+                "isr_nodes": state.isr,
+                "offline_replicas": [each for each in state.replicas if each not in known.brokers],
+            }
+        )
+    partitions.sort(key=lambda each: int(str(each["partition_index"])))
+    topic_id = topic_uuid(name, states[0].topic_id)
+    return {"error_code": 0, "name": name, "topic_id": topic_id, "is_internal": name in INTERNAL,
+            "partitions": partitions}  # fmt: skip
+
+
+def _brokers(call: Call, known: MetadataResponse, key: str) -> list[dict[str, Any]]:
+    racks = call.house.racks()
+    found = []
+    for broker in known.brokers:
+        host, port = call.house.addresses[broker]
+        found.append({key: broker, "host": host, "port": port, "rack": racks[broker]})
+    return found
+
+
+def describe_cluster(call: Call) -> Flow:
+    """Brokers and controller (KIP-700)."""
+    (known,) = yield ask(MetadataRequest(0))
+    return {
+        "error_code": 0,
+        "cluster_id": CLUSTER_ID,
+        "controller_id": known.controller,
+        "brokers": _brokers(call, known, "broker_id"),
+    }

@@ -1,0 +1,74 @@
+"""Produce: a client's batches, unopened, one model request for each partition."""
+
+from typing import Any
+
+from cluster_model.errors import KafkaError
+from cluster_model.messages import ProduceRequest, ProduceResponse
+from gateway.batches import BatchError, Head, read_head
+from gateway.house import Ask, Call, Flow, House, by_topic, ms
+
+_ACKS = (-1, 0, 1)
+TOO_OLD = 3
+"""Versions before carry older message formats."""
+
+
+def produce(call: Call) -> Flow:
+    """Append; with acks=0 nobody is answered."""
+    acks = call.request.acks
+    refused: dict[str, tuple[int, str]] = {}
+    requests: list[ProduceRequest] = []
+    order: list[str] = []
+    for topic in call.request.topic_data:
+        for each in topic.partition_data:
+            partition = f"{topic.name}-{each.index}"
+            order.append(partition)
+            try:
+                head = read_head(each.records or b"")
+            except BatchError as error:
+                refused[partition] = (error.code, str(error))
+                continue
+            if acks in _ACKS:
+                requests.append(_request(call, partition, head, bytes(each.records)))
+            else:
+                refused[partition] = (KafkaError.INVALID_REQUIRED_ACKS, f"found acks={acks}, allowed are -1, 0 and 1")
+    answers: tuple[ProduceResponse, ...] = ()
+    if requests:
+        answers = yield Ask(tuple(requests), waits=acks != 0)
+    if not acks:
+        return None
+    told = {each.partition: each for each in answers}
+    rows = [
+        (name, _refused(name, *refused[name]) if name in refused else _said(call.house, told[name])) for name in order
+    ]
+    responses = [{"name": topic, "partition_responses": found} for topic, found in by_topic(rows).items()]
+    return {"responses": responses}
+
+
+def _request(call: Call, partition: str, head: Head, data: bytes) -> ProduceRequest:
+    stamp_us = call.house.model_us(head.max_timestamp_ms)
+    return ProduceRequest(
+        0, partition, call.request.acks, ms(call.request.timeout), call.client, head.producer_id, head.base_sequence,
+        head.records, head.size, (), -2 if stamp_us == -1 else stamp_us, head.codec, head.producer_epoch,
+        kind=int(head.transactional),
+        transactional_id=(call.get("transactional_id") or "") if head.transactional else "",
+        version=call.version, payload=data,
+    )  # fmt: skip
+
+
+def _said(house: House, answer: ProduceResponse) -> dict[str, Any]:
+    said: dict[str, Any] = {
+        "index": int(answer.partition.rpartition("-")[2]),
+        "error_code": answer.error,
+        "base_offset": answer.log_offset,
+        "log_start_offset": answer.log_start,
+    }
+    if answer.current is not None:
+        said["current_leader"] = {"leader_id": answer.current[0], "leader_epoch": answer.current[1]}
+    return said
+
+
+def _refused(partition: str, error: int, message: str) -> dict[str, Any]:
+    return {
+        "index": int(partition.rpartition("-")[2]), "error_code": error, "base_offset": -1, "log_start_offset": -1,
+        "error_message": message,
+    }  # fmt: skip

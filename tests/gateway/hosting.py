@@ -1,0 +1,104 @@
+"""A gateway in a thread of its own, for clients that block."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from faults.action import Action
+from gateway.gateway import Gateway
+from playbooks.loader import loads
+from playbooks.recorder import Recorder
+from playbooks.result import Result
+from playbooks.session import Session
+
+PLAYBOOK = """
+floodmark: 1
+name: served
+seed: 5
+cluster: {{kafka: "{kafka}", brokers: 3, config: {{num.partitions: 3, default.replication.factor: 3{config}}}}}
+topics: [{{name: orders, partitions: 3, replication: 3, config: {{min.insync.replicas: {min_isr}{topic}}}}}]
+settle: 5s
+"""
+
+
+def playbook(kafka: str = "3.9", *, config: str = "", topic: str = "", min_isr: int = 2) -> Any:
+    return loads(PLAYBOOK.format(kafka=kafka, config=config, topic=topic, min_isr=min_isr), "served.yaml")
+
+
+class Served:
+    """What a test talks to."""
+
+    def __init__(self, session: Session, largest: int) -> None:
+        self.session = session
+        self.complaints: list[str] = []
+        self.result: Result | None = None
+        self._largest = largest
+        self._loop = asyncio.new_event_loop()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._failure: BaseException | None = None
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._serve())
+        except BaseException as error:
+            self._failure = error
+        finally:
+            self._ready.set()
+            self._loop.close()
+
+    async def _serve(self) -> None:
+        self._stop = asyncio.Event()
+        self.gateway = Gateway(self.session, largest=self._largest)
+        self.gateway.doors.on_complaint = lambda broker, text: self.complaints.append(text)
+        await self.gateway.open(0)
+        self._ready.set()
+        await self._stop.wait()
+        await self.gateway.close()
+
+    def start(self) -> None:
+        self._thread.start()
+        assert self._ready.wait(60)
+        assert self._failure is None, self._failure
+
+    def stop(self) -> Result:
+        if self.result is None:
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join(30)
+            assert self._failure is None, self._failure
+            self.result = self.session.finish()
+        return self.result
+
+    @property
+    def bootstrap(self) -> str:
+        return self.gateway.bootstrap
+
+    def address(self, broker: int) -> tuple[str, int]:
+        return self.gateway.house.addresses[broker]
+
+    def act(self, name: str, target: str, for_us: int = -1, verb: Any = "inject", **params: Any) -> str:
+        async def act() -> str:
+            return self.gateway.act(Action(verb, name, target, params, for_us))
+
+        return asyncio.run_coroutine_threadsafe(act(), self._loop).result(20)
+
+    def asked(self, question: Any) -> Any:
+        async def ask() -> Any:
+            return question(self.session.cluster)
+
+        return asyncio.run_coroutine_threadsafe(ask(), self._loop).result(20)
+
+
+@contextmanager
+def served(told: Any = None, parent: Path | None = None, largest: int = 1 << 20) -> Iterator[Served]:
+    recorder = None if parent is None else Recorder(parent, live=True)
+    host = Served(Session.start(told or playbook(), recorder=recorder, open_ended=True), largest)
+    host.start()
+    try:
+        yield host
+    finally:
+        host.stop()

@@ -1,0 +1,65 @@
+import struct
+
+import pytest
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from kafka.record import MemoryRecords
+
+from gateway.batches import OVERHEAD, BatchError, Origin, made, marker, placed, read_head
+
+
+def built(codec: int = 0, *, transactional: bool = False, producer: tuple[int, int, int] = (-1, -1, -1)) -> bytes:
+    """A batch as a client writes it."""
+    builder = DefaultRecordBatchBuilder(2, codec, transactional, *producer, 1 << 20)
+    for number in range(3):
+        builder.append(number, 1_000 + number, b"key", b"value" * 20, [])
+    return bytes(builder.build())
+
+
+def test_the_header_of_a_clients_batch_is_read() -> None:
+    head = read_head(built(1, transactional=True, producer=(7, 2, 40)))
+    assert head[:1] + head[2:] == (3, 1, 1_002, 7, 2, 40, True)
+    assert OVERHEAD == 61
+
+
+def test_a_batch_is_placed_without_its_checksum_changing() -> None:
+    data = bytes(placed(built(), 1_000_000, 9))
+    (batch,) = MemoryRecords(data)
+    assert (batch.base_offset, batch.leader_epoch, batch.validate_crc()) == (1_000_000, 9, True)
+    assert read_head(data)._replace(size=0) == read_head(built())._replace(size=0)
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda data: data[:-1] + b"!", 2),
+        (lambda data: data[:60], 2),
+        (lambda data: b"", 2),
+        (lambda data: data + data, 87),
+        (lambda data: data[:16] + b"\1" + data[17:], 43),
+    ],
+)
+def test_what_a_broker_refuses(change, code) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(BatchError) as refused:
+        read_head(change(built()))
+    assert refused.value.code == code
+
+
+def test_a_client_may_not_write_markers_nor_count_wrongly() -> None:
+    with pytest.raises(BatchError, match="control batch"):
+        read_head(marker(0, 0, 5, Origin(7, 1), 3, commit=True))
+    wrong = bytearray(made(0, 0, 5, [(b"k", b"v")]))
+    struct.pack_into(">i", wrong, 57, 2)
+    with pytest.raises(BatchError):
+        read_head(bytes(wrong))
+
+
+def test_what_is_made_here_is_read_by_clients() -> None:
+    (batch,) = MemoryRecords(made(40, 3, 1_234, [(b"k", b"v"), (None, None)], Origin(9, 1, 5)))
+    assert batch.validate_crc()
+    assert [(each.offset, each.timestamp, each.key, each.value) for each in batch] == [
+        (40, 1_234, b"k", b"v"), (41, 1_234, None, None),
+    ]  # fmt: skip
+    (end,) = MemoryRecords(marker(50, 3, 1_234, Origin(9, 1), 2, commit=False))
+    assert end.is_control_batch
+    (record,) = end
+    assert (record.key, record.value) == (b"\0\0\0\0", b"\0\0\0\0\0\2")

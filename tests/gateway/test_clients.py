@@ -1,0 +1,204 @@
+"""Real clients, unmodified, against modelled brokers; what they say is held against what the ledger says."""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
+from kafka import KafkaConsumer, KafkaProducer
+
+from playbooks.reading_sessions import read_session
+from playbooks.replay import replay
+from tests.gateway.hosting import Served, playbook, served
+
+pytestmark = pytest.mark.sockets
+QUIET = {"log_level": 0}
+PATIENCE_S = 30.0
+
+
+def sent(host: Served, values: list[str], partition: int = 0, **config: Any) -> list[Any]:
+    """Errors or offsets, by librdkafka."""
+    told: list[Any] = []
+    producer = Producer(
+        {"bootstrap.servers": host.bootstrap, **QUIET, **{k.replace("_", "."): v for k, v in config.items()}}
+    )
+    for value in values:
+        producer.produce("orders", value, partition=partition, callback=lambda e, m: told.append(e or m.offset()))
+    assert producer.flush(PATIENCE_S) == 0
+    return told
+
+
+def read(host: Served, count: int, partition: int = 0, **config: Any) -> list[bytes]:
+    consumer = Consumer({"bootstrap.servers": host.bootstrap, "group.id": "reader", **QUIET, **config})
+    consumer.assign([TopicPartition("orders", partition, 0)])
+    found: list[bytes] = []
+    deadline = time.monotonic() + PATIENCE_S
+    while len(found) < count and time.monotonic() < deadline:
+        message = consumer.poll(0.2)
+        if message is not None and not message.error():
+            found.append(message.value())
+    consumer.close()
+    return found
+
+
+def test_librdkafka_writes_and_reads_by_every_acks_and_codec(tmp_path: Path) -> None:
+    with served(parent=tmp_path) as host:
+        for acks in ("1", "all"):
+            assert len(sent(host, [f"a{acks}{number}" for number in range(5)], acks=acks)) == 5
+        assert sent(host, ["b"], acks="0") == [None]
+        for codec in ("gzip", "snappy", "lz4", "zstd"):
+            sent(host, [codec] * 20, compression_codec=codec)
+        assert len(sent(host, ["i"] * 5, enable_idempotence=True)) == 5
+        values = read(host, 96)
+        assert len(values) == 96
+        assert values.count(b"zstd") == 20
+    ledger = host.stop().ledger
+    assert (ledger.sent, ledger.acked, ledger.acked_lost, ledger.duplicates) == (96, 96, 0, 0)
+    recorded = read_session(host.session.recorder.path)  # type: ignore[union-attr]
+    assert replay(recorded).digest == host.stop().digest
+
+
+def test_transactions_are_seen_when_they_are_committed_and_never_when_aborted() -> None:
+    with served() as host:
+        producer = Producer({"bootstrap.servers": host.bootstrap, "transactional.id": "t", **QUIET})
+        producer.init_transactions(PATIENCE_S)
+        for name in ("kept", "dropped", "kept too"):
+            producer.begin_transaction()
+            producer.produce("orders", name, partition=0)
+            assert producer.flush(PATIENCE_S) == 0  # what is not sent yet is dropped by an abort
+            (producer.abort_transaction if name == "dropped" else producer.commit_transaction)(PATIENCE_S)
+        assert read(host, 2, **{"isolation.level": "read_committed"}) == [b"kept", b"kept too"]
+        assert len(read(host, 3, **{"isolation.level": "read_uncommitted"})) == 3
+    ledger = host.stop().ledger
+    assert (ledger.acked, ledger.aborted, ledger.acked_lost) == (2, 1, 0)
+
+
+def test_an_administrator_makes_describes_and_deletes() -> None:
+    with served() as host:
+        admin = AdminClient({"bootstrap.servers": host.bootstrap, **QUIET})
+        admin.create_topics([NewTopic("made", 2, 3, config={"retention.ms": "60000"})])["made"].result(PATIENCE_S)
+        resource = ConfigResource(ConfigResource.Type.TOPIC, "made")
+        assert len(host.asked(lambda cluster: [name for name in cluster.world.records if name.startswith("made")])) == 2
+        time.sleep(1)  # brokers hear of it a little after the controller has decided
+        assert admin.describe_configs([resource])[resource].result(PATIENCE_S)["retention.ms"].value == "60000"
+        admin.delete_topics(["made"])["made"].result(PATIENCE_S)
+        assert admin.create_topics([NewTopic("orders", 1, 1)])["orders"].exception(PATIENCE_S) is not None
+
+
+def test_clients_of_three_libraries_share_a_group() -> None:
+    with served() as host:
+        for partition in range(3):
+            sent(host, [f"{partition}-{number}" for number in range(5)], partition)
+        got = asyncio.run(_three(host))
+        assert sorted(value for each in got for value in each) == sorted(
+            f"{partition}-{number}".encode() for partition in range(3) for number in range(5)
+        )
+        assert host.asked(lambda cluster: max(
+            sum(group.group_id == "mixed" for group in each.registry.groups.values())
+            for each in cluster.coordinators.values()
+        )) == 1  # fmt: skip
+
+
+async def _three(host: Served) -> list[list[bytes]]:
+    """Reads whatever each is given until all is read; they join one after the other, and share in the end."""
+    found: list[list[bytes]] = [[], [], []]
+    config = {"bootstrap.servers": host.bootstrap, "group.id": "mixed", "auto.offset.reset": "earliest",
+              "partition.assignment.strategy": "range", **QUIET}  # fmt: skip
+    one = Consumer(config)
+    one.subscribe(["orders"])
+    two = KafkaConsumer(bootstrap_servers=host.bootstrap.split(","), group_id="mixed", auto_offset_reset="earliest")
+    two.subscribe(["orders"])
+    three = AIOKafkaConsumer("orders", bootstrap_servers=host.bootstrap, group_id="mixed", auto_offset_reset="earliest")
+    await three.start()
+    deadline = time.monotonic() + PATIENCE_S
+    seen: set[bytes] = set()
+    while len(seen) < 15 and time.monotonic() < deadline:
+        message = await asyncio.to_thread(one.poll, 0.1)
+        if message is not None and not message.error():
+            found[0].append(message.value())
+        for records in (await asyncio.to_thread(two.poll, 100)).values():
+            found[1] += [record.value for record in records]
+        for records in (await three.getmany(timeout_ms=100)).values():
+            found[2] += [record.value for record in records if record.value is not None]
+        seen = {value for each in found for value in each}
+    one.close()
+    two.close()
+    await three.stop()
+    # Who joins later may read again what nobody had committed: at least once is what groups promise.
+    once: set[bytes] = set()
+    for each in found:
+        each[:] = [value for value in dict.fromkeys(each) if value not in once]
+        once.update(each)
+    return found
+
+
+def test_kafka_python_and_aiokafka_write_and_read() -> None:
+    with served() as host:
+        producer = KafkaProducer(bootstrap_servers=host.bootstrap.split(","), acks="all", compression_type="gzip")
+        assert [producer.send("orders", b"k", partition=1).get(PATIENCE_S).offset for _turn in range(3)] == [0, 1, 2]
+        producer.close()
+
+        async def write() -> int:
+            writer = AIOKafkaProducer(bootstrap_servers=host.bootstrap, transactional_id="aio")
+            await writer.start()
+            async with writer.transaction():
+                told = await writer.send_and_wait("orders", b"t", partition=1)
+            await writer.stop()
+            return int(told.offset)
+
+        assert asyncio.run(write()) == 3
+        assert read(host, 4, 1) == [b"k"] * 3 + [b"t"]
+    assert host.stop().ledger.acked == 4
+
+
+def test_a_leader_crashes_in_the_middle_and_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
+    acked: list[int] = []
+    with served(playbook(config=", broker.session.timeout.ms: 3000"), tmp_path) as host:
+        producer = Producer({"bootstrap.servers": host.bootstrap, "acks": "all", **QUIET})
+
+        def write(span_s: float) -> None:
+            until = time.monotonic() + span_s
+            while time.monotonic() < until:
+                producer.produce("orders", b"x", partition=0, callback=lambda e, m: acked.append(m.offset()))
+                producer.poll(0.005)
+
+        write(1)
+        assert len(acked) > 10
+        host.act("crash", "leader(orders-0)", 2_000_000)
+        write(4)
+        host.act("gc_pause", "leader(orders-0)", 1_000_000)
+        write(2)
+        assert producer.flush(PATIENCE_S) == 0
+        assert len(read(host, len(acked))) == len(acked)
+    result = host.stop()
+    assert (result.ledger.acked, result.ledger.acked_lost) == (len(acked), 0)
+    assert not result.violations
+    recorded = read_session(host.session.recorder.path)  # type: ignore[union-attr]
+    assert replay(recorded).digest == result.digest
+
+
+def test_an_unclean_election_loses_what_acks_1_had_promised_and_the_client_can_see_it() -> None:
+    told = playbook(topic=", unclean.leader.election.enable: true", min_isr=1,
+                    config=", replica.lag.time.max.ms: 1000, broker.session.timeout.ms: 3000")  # fmt: skip
+    with served(told) as host:
+        leader = host.asked(lambda cluster: cluster.world.records["orders-0"].leader)
+        assert len(sent(host, ["before"] * 10, acks="1")) == 10
+        for broker in sorted({1, 2, 3} - {leader}):
+            host.act("gc_pause", f"broker({broker})", 7_000_000)
+        time.sleep(5)
+        told_now = sent(host, ["lost"] * 20, acks="1")
+        host.act("crash", f"broker({leader})")
+        deadline = time.monotonic() + PATIENCE_S
+        while host.asked(lambda cluster: cluster.world.records["orders-0"].leader) in (leader, -1):
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        time.sleep(1)
+        assert read(host, 10) == [b"before"] * 10
+    result = host.stop()
+    assert told_now == list(range(10, 30))
+    assert (result.ledger.acked, result.ledger.acked_lost) == (30, 20)
+    assert {each.client for each in result.ledger.books if each.acked_lost} == {"rdkafka"}

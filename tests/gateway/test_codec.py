@@ -1,0 +1,95 @@
+"""Every response that is offered, byte for byte as the schemas of another library have it."""
+
+import importlib
+import io
+import uuid
+from dataclasses import MISSING, fields
+from typing import Any
+
+import pytest
+from kio.index import load_request_schema, load_response_schema
+from kio.serial import entity_writer
+
+from gateway import apis, codec
+
+OFFERED = apis.offered((4, 1, 0))
+
+
+def classes(suffix: str) -> dict[int, Any]:
+    """API → the other library's class."""
+    found: dict[int, Any] = {}
+    for name in ("metadata", "consumer", "producer", "admin"):
+        module = importlib.import_module(f"kafka.protocol.{name}")
+        for each in vars(module).values():
+            if isinstance(each, type) and each.__name__.endswith(suffix) and hasattr(each, "API_KEY"):
+                found[each.API_KEY] = each
+    return found
+
+
+RESPONSES, REQUESTS = classes("Response"), classes("Request")
+
+
+def sample(schema: Any) -> dict[str, Any]:
+    """Something in every field, one element in every list."""
+    said: dict[str, Any] = {}
+    for place, each in enumerate(fields(schema)):
+        inner, kind = codec._entity(each.type), each.metadata.get("kafka_type")
+        many = codec._is_many(each.type)
+        if inner is not None:
+            said[each.name] = [sample(inner)] if many else sample(inner)
+        elif kind == "datetime_i64" or (each.metadata.get("tag") is not None and each.default is not MISSING):
+            continue
+        else:
+            value = {
+                "string": f"s{place}", "bytes": b"bytes", "records": b"records", "bool": True, "error_code": 6,
+                "uuid": uuid.UUID(int=place + 1), "timedelta_i32": 1_000 + place, "timedelta_i64": 1_000 + place,
+            }.get(str(kind), place + 1)  # fmt: skip
+            said[each.name] = [value] if many else value
+    return said
+
+
+@pytest.mark.parametrize("api", sorted(set(OFFERED) & set(RESPONSES)))
+def test_responses(api: int) -> None:
+    low, high = OFFERED[api]
+    for version in range(low, high + 1):
+        said = sample(load_response_schema(api, version))
+        plain = api == apis.API_VERSIONS
+        if plain:  # with an error the other library takes it for an answer of version 0
+            said["error_code"] = 0
+        ours = codec.write_response(api, version, 77, said, plain=plain)
+        told = RESPONSES[api].decode(ours, version=version, header=True)
+        assert bytes(told.encode(header=True)) == ours, f"version {version}"
+
+
+@pytest.mark.parametrize("api", sorted(set(OFFERED) & set(REQUESTS)))
+def test_requests(api: int) -> None:
+    low, high = OFFERED[api]
+    for version in range(low, high + 1):
+        schema = load_request_schema(api, version)
+        meant = codec._maker(schema)(sample(schema))
+        out = io.BytesIO()
+        entity_writer(schema)(out, meant)
+        request = REQUESTS[api].decode(out.getvalue(), version=version)
+        request.with_header(correlation_id=5, client_id="me")
+        frame = bytes(request.encode(version=version, header=True))
+        header = codec.read_header(frame)
+        assert header == (api, version, 5, "me")
+        assert codec.read_request(header, frame) == meant, f"version {version}"
+
+
+def test_most_of_what_is_offered_is_compared() -> None:
+    assert len(set(OFFERED) & set(RESPONSES)) > 25
+
+
+def test_what_nobody_says_has_a_default_in_every_version() -> None:
+    for api, (low, high) in OFFERED.items():
+        for version in (low, high):
+            assert codec.write_response(api, version, 1, {})
+
+
+@pytest.mark.parametrize(("release", "fetch", "groups"), [((1, 0, 0), 6, False), ((2, 8, 0), 12, True)])
+def test_a_release_offers_what_it_had(release: apis.Release, fetch: int, groups: bool) -> None:
+    offered = apis.offered(release)
+    assert offered[apis.FETCH] == (4, fetch)
+    assert (apis.DELETE_GROUPS in offered) == groups
+    assert apis.advertised(offered)[0][:2] == (apis.PRODUCE, 0)

@@ -1,0 +1,119 @@
+"""Whatever comes in on a socket: the process lives, and others are served meanwhile."""
+
+import random
+import socket
+import struct
+import time
+
+import pytest
+
+from gateway.framing import framed
+from tests.gateway.hosting import Served, served
+
+pytestmark = pytest.mark.sockets
+METADATA = framed(struct.pack(">hhih", 3, 1, 9, -1) + struct.pack(">i", 0))
+
+
+def connected(host: Served, broker: int = 1) -> socket.socket:
+    return socket.create_connection(host.address(broker), timeout=10)
+
+
+def answered(found: socket.socket) -> bytes:
+    """One whole response; empty where the door is closed."""
+    data = b""
+    while len(data) < 4 or len(data) < 4 + struct.unpack(">i", data[:4])[0]:
+        try:
+            more = found.recv(65_536)
+        except ConnectionResetError:
+            return b""
+        if not more:
+            return b""
+        data += more
+    return data[4:]
+
+
+def test_noise_closes_its_own_connection_and_no_other() -> None:
+    noise = random.Random(7)
+    with served(largest=10_000) as host:
+        friend = connected(host)
+        for turn in range(60):
+            with connected(host) as stranger:
+                kind = struct.pack(">hhih", noise.choice([0, 1, 3, 9, 11, 18, 99]), noise.randrange(-1, 14), turn, -1)
+                body = noise.randbytes(noise.randrange(60))
+                stranger.sendall(framed(kind + body) if turn % 3 else noise.randbytes(40))
+            if turn % 10 == 0:
+                friend.sendall(METADATA)
+                assert answered(friend)[:4] == b"\0\0\0\t"
+        with connected(host) as greedy:
+            greedy.sendall(struct.pack(">i", 2_000_000_000))
+            assert answered(greedy) == b""
+        assert any("allowed are 1 to 10000" in each for each in host.complaints)
+        friend.close()
+
+
+def test_a_newer_api_versions_is_told_what_there_is() -> None:
+    with served() as host, connected(host) as client:
+        client.sendall(framed(struct.pack(">hhih", 18, 77, 5, -1) + b"\0"))
+        assert answered(client) == struct.pack(">ihihhh", 5, 35, 1, 18, 0, 3)
+
+
+def test_requests_sent_at_once_are_answered_in_order() -> None:
+    with served() as host, connected(host) as client:
+        frames = [struct.pack(">hhih", 3, 1, number, -1) + struct.pack(">i", 0) for number in range(50)]
+        client.sendall(b"".join(map(framed, frames)))
+        reader = client.makefile("rb")
+        for number in range(50):
+            (size,) = struct.unpack(">i", reader.read(4))
+            assert struct.unpack(">i", reader.read(size)[:4])[0] == number
+
+
+def test_many_who_say_nothing_and_some_who_say_half_hold_nobody_up() -> None:
+    with served() as host:
+        idle = [connected(host, 1 + number % 3) for number in range(300)]
+        for each in idle[:50]:
+            each.sendall(METADATA[:7])
+        began = time.monotonic()
+        with connected(host) as client:
+            client.sendall(METADATA)
+            assert answered(client)
+        assert time.monotonic() - began < 20
+        assert host.gateway.doors.count >= 300
+        for each in idle:
+            each.close()
+
+
+def test_a_paused_broker_is_silent_and_a_crashed_one_is_gone() -> None:
+    with served() as host:
+        with connected(host, 2) as client:
+            host.act("gc_pause", "broker(2)", 1_500_000)
+            began = time.monotonic()
+            client.sendall(METADATA)
+            assert answered(client)
+            assert time.monotonic() - began > 1
+            host.act("crash", "broker(2)", 2_000_000)
+            assert client.recv(10) == b"" if _open(client) else True
+        with pytest.raises(OSError, match="refused"):
+            connected(host, 2)
+        time.sleep(3)
+        with connected(host, 2) as client:
+            client.sendall(METADATA)
+            assert answered(client)
+
+
+def _open(client: socket.socket) -> bool:
+    """Whether an abort has not been noticed yet as a reset."""
+    try:
+        return client.recv(1, socket.MSG_PEEK) != b""
+    except ConnectionResetError:
+        return False
+
+
+def test_a_partition_from_a_broker_keeps_connections_open_and_silent() -> None:
+    with served() as host, connected(host, 3) as client:
+        host.act("partition", "client(outside)", 2_000_000, to="broker(3)")
+        client.sendall(METADATA)
+        client.settimeout(1)
+        with pytest.raises(TimeoutError):
+            client.recv(1)
+        client.settimeout(10)
+        assert answered(client)

@@ -1,0 +1,66 @@
+"""What came from outside is recorded, and a session runs again without whoever it came from."""
+
+from pathlib import Path
+
+import pytest
+
+from cluster_model.groups.messages import JoinGroupRequest, MemberProtocol, Subscription
+from cluster_model.messages import MetadataRequest, ProduceRequest
+from playbooks.exporting import ExportError, export
+from playbooks.from_outside import DROP, OPEN, REQUESTS, Ingress, action_of, asked, ingress_of
+from playbooks.loader import loads
+from playbooks.reading_sessions import read_session
+from playbooks.recorder import Recorder
+from playbooks.replay import replay
+from playbooks.session import Session
+
+TEXT = """
+floodmark: 1
+name: visited
+cluster: {kafka: "3.9", brokers: 3}
+topics: [{name: orders, partitions: 1, replication: 3}]
+steps: [{at: 2s, inject: crash, target: leader(orders-0), for: 2s}]
+settle: 5s
+"""
+
+
+@pytest.mark.parametrize(
+    "ingress",
+    [
+        Ingress(OPEN),
+        Ingress(DROP, body=(3, 4)),
+        asked(2, "me", ProduceRequest(0, "orders-0", -1, 5, "me", -1, -1, 2, 70, payload=bytes(range(256)))),
+        asked(1, "", JoinGroupRequest(0, "g", "me", "", 1, 1, (MemberProtocol("range", Subscription(("orders",))),))),
+    ],
+)
+def test_a_line_has_all_of_it(ingress: Ingress) -> None:
+    assert ingress_of(action_of(ingress)) == ingress
+
+
+def test_every_request_that_may_come_is_a_tuple_with_a_correlation() -> None:
+    assert all(kind._fields[0] == "correlation" for kind in REQUESTS.values())
+
+
+def test_a_visited_session_replays_to_the_same_digest_and_is_no_playbook(tmp_path: Path) -> None:
+    session = Session.start(loads(TEXT, "visited.yaml"), recorder=Recorder(tmp_path, live=True), open_ended=True)
+    session.hand_in(Ingress(OPEN))
+    tokens = []
+    for turn in range(200):
+        session.advance(session.cluster.now_us + 20_011)
+        leader = max(1, session.cluster.world.records["orders-0"].leader)
+        data = bytes(17) + turn.to_bytes(4, "big") + bytes(40)
+        request = ProduceRequest(0, "orders-0", -1, 9_000_000, "app", -1, -1, 1, 61, payload=data)
+        tokens.append(session.hand_in(asked(leader, "app", request)))
+        if turn % 50 == 49:
+            session.hand_in(Ingress(DROP, body=tuple(tokens[-1:])))
+            session.hand_in(asked(leader, "app", MetadataRequest(0)))
+    result = session.finish()
+    ledger = result.ledger
+    assert ledger.sent == 200
+    assert ledger.acked > 50
+    assert ledger.acked + ledger.failed + ledger.unknown == 200
+    assert ledger.acked_lost == 0
+    recorded = read_session(session.recorder.path)  # type: ignore[union-attr]
+    assert replay(recorded).digest == result.digest
+    with pytest.raises(ExportError, match="real clients took part"):
+        export(recorded)
