@@ -210,12 +210,6 @@ class Session(Surface):
         self._result = conclude_session(*told, checked=self._judging.checked(), broken=broken, reason=self.reason)
         return self._result
 
-    def standing(self, reason: str) -> Result:
-        """What it comes to where it stands, its books open: of a recording that ends here, ``reason`` says why."""
-        judged, broken = self._judging.checked(reason), self._judging.broken
-        told = (self.playbook, self.cluster, None, self._findings)
-        return conclude_session(*told, checked=judged, broken=broken, reason=reason)
-
     def take_over(self) -> str:
         """Take no further step of the playbook: what is done from here on is the operator's; returns one line.
 

@@ -3,10 +3,11 @@
 from cluster_model.cluster import Cluster
 from playbooks.availability import Availability
 from playbooks.client_books import ClientBooks
+from playbooks.ending import conclude_session
 from playbooks.expecting import Watch
 from playbooks.judging import Judging
 from playbooks.model import Playbook, Step
-from playbooks.result import Findings
+from playbooks.result import Findings, Result
 from playbooks.script import Script
 
 
@@ -72,3 +73,9 @@ class Surface:
     def position(self) -> dict[str, int]:
         """Where exactly the session stands: what a replay has to reach before it repeats an action."""
         return {"at_us": self.cluster.now_us, "executed": self.cluster.executed, "steps": self.steps_taken}
+
+    def standing(self, reason: str) -> Result:
+        """What it comes to where it stands, its books open: of a recording that ends here, ``reason`` says why."""
+        judged, broken = self._judging.checked(reason), self._judging.broken
+        told = (self.playbook, self.cluster, None, self._findings)
+        return conclude_session(*told, checked=judged, broken=broken, reason=reason)
