@@ -34,7 +34,9 @@ class Case:
     acks: int
     committed: bool
     isr: tuple[int, ...]
-    """As the leader went by when it acknowledged."""
+    """As it was committed when the client was told; its leader may have gone by an older one, and asked more of them."""
+    min_isr: int
+    """In-sync replicas without which acks=all is refused."""
     witness: Witness | None
     scene: Scene
     cut: Cut | None
@@ -58,6 +60,11 @@ class Case:
         return self.lineage.appended_at(self.offsets[0])
 
     @property
+    def alone(self) -> bool:
+        """Whether acks=all was one copy's promise."""
+        return self.acks < 0 and self.min_isr == 1 and self.isr == (self.voucher,)
+
+    @property
     def in_vain(self) -> bool:
         """Whether a leader that had been deposed already acknowledged them."""
         election = self.election
@@ -74,6 +81,7 @@ def case_of(
     acks: int,
     isr: tuple[int, ...],
     *,
+    min_isr: int,
     committed: bool,
     leader: int,
 ) -> Case:
@@ -83,7 +91,7 @@ def case_of(
     cuts = history.cuts_of(partition, lineage.id, offsets)
     if witness is None:
         return Case(
-            partition, lineage, offsets, acks, committed, isr, None, scene, cuts[-1] if cuts else None, leader
+            partition, lineage, offsets, acks, committed, isr, min_isr, None, scene, cuts[-1] if cuts else None, leader
         )  # fmt: skip
     trigger = witness.trigger
     if isinstance(trigger, LeaderElected):
@@ -93,7 +101,8 @@ def case_of(
     elif trigger is not None and hasattr(trigger, "broker"):
         leader = trigger.broker
     own = [cut for cut in cuts if cut.event.broker == leader and cut.moment <= scene.moment]
-    return Case(partition, lineage, offsets, acks, committed, isr, witness, scene, own[-1] if own else None, leader)
+    cut = own[-1] if own else None
+    return Case(partition, lineage, offsets, acks, committed, isr, min_isr, witness, scene, cut, leader)
 
 
 def cause_of(case: Case, history: History, profile: Profile) -> str:
@@ -124,7 +133,7 @@ def _of_cut(case: Case) -> str:
     if rule in _BY_RULE:
         if rule != CORRUPT_BATCH and case.cut.isr == (case.leader,) and case.witness and case.witness.holders:
             return codes.LAST_REPLICA
-        if rule != CORRUPT_BATCH and case.acks < 0 and case.isr == (case.voucher,):
+        if rule != CORRUPT_BATCH and case.alone:
             return codes.MIN_ISR_ONE
         return _BY_RULE[rule]
     if rule.startswith(HIGH_WATERMARK):
@@ -134,7 +143,7 @@ def _of_cut(case: Case) -> str:
 
 def _never_had(case: Case, witness: Witness, profile: Profile) -> str:
     """A clean election of a replica that had never had them."""
-    if case.acks < 0 and case.isr == (case.voucher,):
+    if case.alone:
         return codes.MIN_ISR_ONE
     if case.committed and case.leader in case.isr:
         # It counted for what it did not have: it had something else there, or was of another epoch.

@@ -83,7 +83,8 @@ class LostFindings:
         isr = self._ledger.vouched.isr_at(place.partition, lineage.id, span[0])
         case = case_of(
             self._history, place.partition, lineage, span, place.acks, isr,
-            committed=place.committed, leader=self._history.leader_of(place.partition),
+            min_isr=self._world.effective_min_isr(place.partition), committed=place.committed,
+            leader=self._history.leader_of(place.partition),
         )  # fmt: skip
         cause = cause_of(case, self._history, self._world.profile)
         explained = Chain(self._world, self._history, case, now_us).explained()

@@ -1,0 +1,29 @@
+"""From nothing but a seed: the divergence that KIP-279 mended is found under 0.11, made short, and gone under 2.0."""
+
+from pathlib import Path
+
+import pytest
+
+from playbooks.changing import changed
+from playbooks.loader import load
+from playbooks.running import start_session
+from playbooks.storms.plan import plan_of
+from playbooks.storms.presets import found
+from playbooks.wrongs import wrongs_of
+
+DIVERGED = "finding:lost/fast-failover-divergence"
+SHRUNK = Path(__file__).with_name("shrunk_from_seed_1.yaml")
+"""What ``floodmark shrink`` makes of run 21, with ``--keep`` and that key."""
+
+
+def test_a_storm_of_seed_1_finds_it() -> None:
+    row = plan_of(load(found("storm-0.11")), 1).row(21)
+    assert DIVERGED in [each.key for each in row.found]
+
+
+@pytest.mark.parametrize(("kafka", "there"), [("0.11", True), ("2.0", False)])
+def test_eight_steps_are_left_of_it_and_2_0_does_not_diverge(kafka: str, there: bool) -> None:
+    playbook = changed(load(SHRUNK), {"cluster.kafka": kafka})
+    assert len(playbook.steps) == 8
+    keys = {each.key for each in wrongs_of(start_session(playbook).finish())}
+    assert (DIVERGED in keys, "violation:log-matching" in keys) == (there, there)
