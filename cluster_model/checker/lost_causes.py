@@ -34,7 +34,7 @@ class Case:
     acks: int
     committed: bool
     isr: tuple[int, ...]
-    """As it was committed when the client was told; its leader may have gone by an older one, and asked more of them."""
+    """As it was committed when the client was told; its leader may have gone by an older one and asked more of them."""
     min_isr: int
     """In-sync replicas without which acks=all is refused."""
     witness: Witness | None
