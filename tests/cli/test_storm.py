@@ -109,3 +109,9 @@ def test_bad_input_is_told_in_a_line(typed: Type, playbook: str, options: tuple[
     assert done.code == 2
     assert told in done.err
     assert "Traceback" not in done.err
+
+
+def test_a_name_that_is_none_is_told_the_nearest(typed: Type) -> None:
+    done = typed("storm", "storm-saf")
+    assert done.code == 2
+    assert "storm-saf: found no such file or playbook (did you mean 'storm-safe'?); see: floodmark storm" in done.err

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from playbooks.expecting import seconds
 from playbooks.grid import cell_words
 from playbooks.model import Playbook
 from playbooks.problems import counted
@@ -53,8 +54,8 @@ def show_lines(plan: Plan, run: int) -> Iterator[str]:
     if swarm.cell:
         yield f"settings   {cell_words(swarm.cell)}"
     yield (
-        f"chaos      {duration_text(swarm.chaos_us)}, faults of up to {duration_text(swarm.fault_us)}, up to "
-        f"{duration_text(swarm.healthy_us)} from one to the next, {swarm.at_once} at once"
+        f"chaos      {seconds(swarm.chaos_us)}, faults of up to {seconds(swarm.fault_us)}, up to "
+        f"{seconds(swarm.healthy_us)} from one to the next, {swarm.at_once} at once"
     )
     yield f"faults     {', '.join(f'{name} x{weight}' for name, weight in swarm.faults)}"
     yield f"waits for  {', '.join(swarm.states)} with {swarm.steered} % of the strikes"

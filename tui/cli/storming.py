@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from playbooks.bundled import names
 from playbooks.exported_text import TextError
+from playbooks.problems import nearest
 from playbooks.recorder import RecordingError
 from playbooks.settings import SettingError
 from playbooks.storms.campaign import Come, Standing, run_campaign
@@ -15,6 +17,7 @@ from playbooks.storms.plan import Plan, plan_of
 from playbooks.storms.presets import found, presets
 from playbooks.storms.rows import ERROR, Row
 from playbooks.storms.writing import WritingError, keep_run
+from playbooks.suffixes import SUFFIXES
 from tui.cli.chosen import choose, settings_of
 from tui.cli.console import (
     BAD_INPUT,
@@ -84,12 +87,20 @@ def _list(request: StormRequest) -> int:
     return OK
 
 
+def _there(source: str) -> str:
+    """What is to be read, if there is anything of that name."""
+    path, known = Path(source), (*presets(), *names())
+    if source not in known and not path.exists() and path.suffix not in SUFFIXES and "/" not in source:
+        raise _RefusedError(f"{source}: found no such file or playbook{nearest(source, known)}; see: floodmark storm")
+    return found(source)
+
+
 def _storm(request: StormRequest) -> int:
     if request.out is not None and request.resume is not None:
         raise _RefusedError("found --out and --resume together, allowed is one of them")
     if request.resume is not None and not (request.resume / "campaign.json").is_file():
         raise _RefusedError(f"--resume: found {request.resume}, allowed is the directory of a campaign")
-    chosen = choose(found(request.source), request.seed, settings_of(request.settings))
+    chosen = choose(_there(request.source), request.seed, settings_of(request.settings))
     if chosen.playbook.spec.manual:
         raise _RefusedError(f"{chosen.playbook.path}: found 'stepping: manual', allowed is a playbook in virtual time")
     plan = plan_of(chosen.playbook, chosen.seed, keep_steps=request.keep_steps, vary=not request.no_vary)
