@@ -260,7 +260,7 @@ async def test_help_is_made_from_the_keys():
     async with driving((120, 170)) as driver:
         await driver.press("question_mark")
         assert isinstance(driver.app.screen, HelpScreen)
-        text = driver.text()
+        text = " ".join(driver.text().replace("│", " ").split())  # long words go on in the next line
         for key in KEYS:
             assert key.words in text
         await driver.press("escape")
