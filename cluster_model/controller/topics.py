@@ -153,8 +153,8 @@ class TopicRegistry:
         if not gone:
             raise ModelError(f"no topic {topic!r}")
         for partition in gone:
+            self._emit(PartitionDeleted(now, partition))  # who judges what was lost asks for its settings
             del self.committed.records[partition]
-            self._emit(PartitionDeleted(now, partition))
             self._forget_empty(partition)
         self._settings.forget(topic)
         return gone
