@@ -1,6 +1,7 @@
 """What all rooms' tests share."""
 
 import gc
+import signal
 
 import pytest
 from hypothesis import settings
@@ -21,6 +22,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so begun in the background by a shell script
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--measure"):
         config.pluginmanager.register(Meter())
 
