@@ -1,10 +1,11 @@
 """``floodmark spark``: the cache with which Spark starts faster."""
 
-import sys
 from collections.abc import Callable
 from typing import NoReturn
 
 import typer
+
+from tui.itself import command
 
 
 def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:
@@ -39,4 +40,4 @@ def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> 
 def _run(action: str) -> int:
     from tui.cli.reporting import run_to_its_end  # noqa: PLC0415
 
-    return run_to_its_end([sys.executable, "-m", "spark_report.cache_command", action])
+    return run_to_its_end([*command("spark_report.cache_command"), action])
