@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a page of prose and tables
 """The page of commands, made from the parser itself: ``python -m tui.cli.command_page > docs/commands.md``."""
 
 import re
@@ -41,11 +42,9 @@ def _commands(group: Any, above: typer.Context) -> list[tuple[Any, typer.Context
 
 
 def _section(command: Any, context: typer.Context, path: str) -> str:
-    parameters = [
-        (each.param_type_name, *record) for each in command.params if (record := each.get_help_record(context))
-    ]
+    parameters = [record for each in command.params if (record := each.get_help_record(context))]
     text = "\n\n".join(" ".join(paragraph.split()) for paragraph in (command.help or "").split("\n\n"))
-    rows = [(f"`{_bare(name)}`", _plain(told)) for _kind, name, told in parameters]
+    rows = [(f"`{_bare(name)}`", _plain(told)) for name, told in parameters]
     table = f"\n{table_text(('argument or option', 'meaning'), rows)}" if rows else ""
     return f"\n## {path.removeprefix('floodmark ')}\n\n`{_usage(command.get_usage(context))}`\n\n{text}\n{table}"
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a page of prose and tables
 """The page of configurations and versions, made from them: ``python -m tui.cli.config_page > docs/configs.md``."""
 
 from typing import Final
