@@ -34,27 +34,6 @@ async def epochs(stage: Stage) -> None:
     await _log(stage)
 
 
-async def truncation(stage: Stage) -> None:
-    """A dead leader holds what nobody else has: it will cut that off when it is back."""
-    await stage.seconds(3)
-    for broker in (1, 2, 3):
-        stage.inject("lag", broker)
-    await stage.seconds(1)
-    stage.inject("crash", 1)
-    await stage.seconds(4)
-    stage.heal("lag")
-    await stage.seconds(8)
-    stage.select_lost()
-    await stage.seconds(0.25)
-    stage.app.main.action_mode("log")
-
-
-async def groups(stage: Stage) -> None:
-    """A member has died, and its group shares out anew."""
-    await stage.seconds(11)
-    stage.app.main.action_mode("clients")
-
-
 async def transactions(stage: Stage) -> None:
     """Read, process, write: producers with transactions, and the groups that read by them."""
     await stage.seconds(21)
@@ -71,7 +50,5 @@ CONCEPTS: Final = (
     Shot("concept-offsets", (110, 30), offsets),
     Shot("concept-isr", (110, 30), isr),
     Shot("concept-epochs", (110, 30), epochs),
-    Shot("concept-truncation", (110, 30), truncation),
-    Shot("concept-groups", (110, 30), groups, "consumer-crash-auto-commit"),
     Shot("concept-transactions", (110, 30), transactions, "exactly-once"),
 )

@@ -18,6 +18,7 @@ from tui.cli.completion_command import register as register_completion
 from tui.cli.console import BAD_INPUT, INTERRUPTED, complain, silence
 from tui.cli.explore_command import register as register_explore
 from tui.cli.live_command import register as register_live
+from tui.cli.plain_help import Commands
 from tui.cli.reference_commands import register as register_reference
 from tui.cli.report_command import register as register_report
 from tui.cli.serve_command import register as register_serve
@@ -32,7 +33,8 @@ app = typer.Typer(
     help="A terminal chaos lab for Kafka. Without a command it opens the screen: a tour, disasters, a sandbox.",
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
+    cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

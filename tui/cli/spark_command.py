@@ -13,6 +13,7 @@ def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> 
     group = typer.Typer(
         help="Make reports start faster, by a cache of what Spark's JVM loads.",
         no_args_is_help=True,
+        rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.add_typer(group, name="spark")
