@@ -34,6 +34,12 @@ async def epochs(stage: Stage) -> None:
     await _log(stage)
 
 
+async def transactions(stage: Stage) -> None:
+    """Read, process, write: producers with transactions, and the groups that read by them."""
+    await stage.seconds(21)
+    stage.app.main.action_mode("clients")
+
+
 async def _log(stage: Stage) -> None:
     stage.app.main.matrix.place(PARTITION, 0)
     await stage.seconds(0.25)
@@ -44,4 +50,5 @@ CONCEPTS: Final = (
     Shot("concept-offsets", (110, 30), offsets),
     Shot("concept-isr", (110, 30), isr),
     Shot("concept-epochs", (110, 30), epochs),
+    Shot("concept-transactions", (110, 30), transactions, "exactly-once"),
 )
