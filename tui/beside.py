@@ -2,13 +2,13 @@
 
 import asyncio
 import signal
-import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import NamedTuple
 
 from playbooks.exit_codes import BAD_INPUT
 from playbooks.recorder import Recorder
+from tui.itself import command, environment
 
 
 class Ended(NamedTuple):
@@ -35,7 +35,9 @@ async def run(
     if recorder is not None:
         recorder.flush()
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tui.cli.main", *words),
+        *command(),
+        *words,
+        env=environment(),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

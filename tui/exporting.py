@@ -1,11 +1,11 @@
 """The session on the screen so far as a playbook: beside its recording, or as a text, made by a process of its own."""
 
 import asyncio
-import sys
 from pathlib import Path
 
 from playbooks.recorder import Recorder, RecordingError
 from tui.beside import run
+from tui.itself import command, environment
 
 
 async def export_beside(recorder: Recorder) -> tuple[str, bool]:
@@ -44,7 +44,7 @@ async def _exported(path: Path, target: Path) -> str:
     """Write it there; what went wrong, empty where nothing did."""
     try:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "tui.cli.main", "export", str(path), "--output", str(target), "--force",
+            *command(), "export", str(path), "--output", str(target), "--force", env=environment(),
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
     except OSError as error:

@@ -1,20 +1,18 @@
-"""Pictures of the screen for the README: a real session, the same every time. ``python -m tui.shots docs/media``."""
+"""Pictures of the screen for README and manual, the same every time. ``python -m tui.shots docs/media``."""
 
 import asyncio
 import os
 import re
 import sys
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from tui.stage import Stage, staged
+from tui.concepts import CONCEPTS
+from tui.stage import Shot, Stage, staged
 from tui.story import STORY, tell
 from tui.theme import Look
 from tui.welcome import WelcomeApp
-
-Play = Callable[[Stage], Awaitable[None]]
 
 
 async def lost(stage: Stage) -> None:
@@ -90,16 +88,6 @@ async def compare(stage: Stage) -> None:
     stage.app.main.compare(main)
 
 
-@dataclass(frozen=True, slots=True)
-class Shot:
-    """One picture: a file's name, the terminal's size, what happens first in which bundled playbook."""
-
-    name: str
-    size: tuple[int, int]
-    play: Play
-    playbook: str = "sandbox"
-
-
 SHOTS: Final = (
     Shot("screen", (120, 40), lost),
     Shot("screen-80x24", (80, 24), lost),
@@ -112,6 +100,7 @@ SHOTS: Final = (
     Shot("playbooks", (120, 40), playbooks, "acks-1-lost-tail"),
     Shot("report", (120, 40), report),
     Shot("compare", (120, 34), compare),
+    *CONCEPTS,
 )
 WELCOME: Final = "welcome"
 
@@ -140,17 +129,17 @@ def standalone(svg: str) -> str:
 
 
 def main() -> None:
-    """Write every picture into the directory named on the command line."""
-    if len(sys.argv) != 2:
-        raise SystemExit("usage: python -m tui.shots DIRECTORY")
-    directory = Path(sys.argv[1])
+    """Write every picture, or those that are named, into the directory named on the command line."""
+    if len(sys.argv) < 2:
+        raise SystemExit("usage: python -m tui.shots DIRECTORY [NAME...]")
+    directory, names = Path(sys.argv[1]), sys.argv[2:]
     directory.mkdir(parents=True, exist_ok=True)
     os.environ.pop("NO_COLOR", None)
     os.environ["TEXTUAL_ANIMATIONS"] = "none"
-    made = {shot.name: take(shot) for shot in SHOTS} | {WELCOME: welcome(), STORY: tell()}
-    for name, picture in made.items():
+    makers = {shot.name: partial(take, shot) for shot in SHOTS} | {WELCOME: welcome, STORY: tell}
+    for name in names or makers:
         path = directory / f"{name}.svg"
-        path.write_text(asyncio.run(picture), encoding="utf-8")
+        path.write_text(asyncio.run(makers[name]()), encoding="utf-8")
         print(path)
 
 

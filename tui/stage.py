@@ -1,8 +1,9 @@
 """A session that is played for a picture: the same every time, with the hands of its clock turned from outside."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from textual.pilot import Pilot
@@ -15,6 +16,7 @@ from tui.app import FloodmarkApp
 from tui.bridge import SimBridge
 from tui.frameclock import StepClock
 
+Play = Callable[["Stage"], Awaitable[None]]
 FRAME_S: Final = 1 / 16
 
 
@@ -60,6 +62,16 @@ class Stage:
         view = self.app.bridge.view
         partition = max(range(len(view.partitions)), key=lambda at: view.partitions[at].missing)
         self.app.main.matrix.place(partition, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """One picture: a file's name, the terminal's size, what happens first in which bundled playbook."""
+
+    name: str
+    size: tuple[int, int]
+    play: Play
+    playbook: str = "sandbox"
 
 
 @asynccontextmanager

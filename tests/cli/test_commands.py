@@ -218,7 +218,8 @@ class FakeProcess:
     started: ClassVar[list[list[str]]] = []
     code = 0
 
-    def __init__(self, command: list[str]) -> None:
+    def __init__(self, command: list[str], env: dict[str, str]) -> None:
+        assert env["PYTHONSAFEPATH"]
         self.started.append(command)
 
     def wait(self) -> int:
@@ -241,7 +242,7 @@ def test_report_starts_spark_in_its_own_process(typed: Type, session: Path, proc
     assert done.code == 0
     found = str(Path("sessions") / session.name)
     options = ["--out", "r", "--format", "json", "--master", "local[1]"]
-    assert processes.started == [[sys.executable, "-m", "spark_report", str(session), found, *options]]
+    assert processes.started == [[sys.executable, "-P", "-m", "spark_report", str(session), found, *options]]
 
 
 @pytest.mark.parametrize(("code", "shown"), [(2, 2), (70, 70), (-15, 143)])

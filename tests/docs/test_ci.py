@@ -16,10 +16,9 @@ PAGE = ROOT / "docs" / "ci.md"
 
 def typed() -> list[str]:
     told = [line[2:] for block in blocks(PAGE, "console") for line in block.splitlines()]
-    for block in blocks(PAGE, "yaml"):
-        steps = yaml.safe_load(block)["jobs"]["floodmark"]["steps"]
-        told += [step["run"] for step in steps if step.get("run", "").startswith("floodmark ")]
-    return told
+    github, gitlab = (yaml.safe_load(block) for block in blocks(PAGE, "yaml"))
+    steps = [step.get("run", "") for step in github["jobs"]["floodmark"]["steps"]] + gitlab["floodmark"]["script"]
+    return told + [step for step in steps if step.startswith("floodmark ")]
 
 
 @pytest.mark.thorough
@@ -35,9 +34,10 @@ def test_every_command_of_the_page_works(tmp_path: Path) -> None:
     summary.write_text("")
     path = f"{script.parent}:{os.environ['PATH']}"
     env = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": path, "GITHUB_STEP_SUMMARY": str(summary)}
-    assert len(typed()) == 3
+    assert len(typed()) == 5
     for command in typed():
         done = subprocess.run(["sh", "-c", command], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
         assert done.returncode == 0, (command, done.stderr)
     assert summary.read_text().startswith("### floodmark: passed\n")
+    assert (tmp_path / "floodmark.md").read_text().startswith("### floodmark: passed\n")
     assert (tmp_path / "floodmark.xml").exists()

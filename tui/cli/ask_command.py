@@ -6,6 +6,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from tui.cli import completed_names as known
+
 SUMMARY = """Is it safe? Fork a session or a playbook at an instant, act, and look at many possible futures.
 
 An action is a fault, an operation or heal, with its target: 'restart broker(2)', 'crash leader(orders-0) for 10s',
@@ -29,7 +31,12 @@ def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> 
 
     @app.command("ask", help=SUMMARY)
     def _ask(
-        source: Annotated[str, typer.Argument(metavar="SESSION|PLAYBOOK", help="A recorded session, or a playbook.")],
+        source: Annotated[
+            str,
+            typer.Argument(
+                metavar="SESSION|PLAYBOOK", help="A recorded session, or a playbook.", autocompletion=known.sources
+            ),
+        ],
         question: Annotated[
             str | None, typer.Argument(metavar="[QUESTION]", help="What is to be done, as in 'restart broker(2)'.")
         ] = None,

@@ -5,6 +5,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from tui.cli import completed_names as known
+
 SUMMARY = """Try every order of events within small bounds, and find the shortest one that breaks a promise.
 
 Takes a file, or the name of an exploration that comes along; without either it lists these. What is found is written
@@ -20,7 +22,12 @@ def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> 
     @app.command("explore", help=SUMMARY)
     def _explore(
         source: Annotated[
-            str, typer.Argument(metavar="[FILE|NAME]", help="An exploration: a file, or the name of one.")
+            str,
+            typer.Argument(
+                metavar="[FILE|NAME]",
+                help="An exploration: a file, or the name of one.",
+                autocompletion=known.explorations,
+            ),
         ] = "",
         kafka: Annotated[str | None, typer.Option(metavar="VERSION", help="The rules of this release line.")] = None,
         replicas: Annotated[int | None, typer.Option(help="Replicas, 2 to 5.")] = None,

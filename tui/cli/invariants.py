@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tui.cli import completed_names as known
 from tui.cli.console import BAD_INPUT, OK, answers, complain, print_document, say, table
 
 if TYPE_CHECKING:
@@ -15,7 +16,9 @@ def register(app: typer.Typer) -> None:
 
     @app.command("invariants")
     def _invariants(
-        name: Annotated[str | None, typer.Argument(help="Tell all about this one.")] = None,
+        name: Annotated[
+            str | None, typer.Argument(help="Tell all about this one.", autocompletion=known.invariants)
+        ] = None,
         json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
     ) -> None:
         """List what the protocol promises and since which version, or tell all about one property."""

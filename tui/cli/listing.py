@@ -5,13 +5,14 @@ from typing import Any, Final
 
 from cluster_model.config_key import ConfigKey
 from cluster_model.config_keys import SCOPES
-from cluster_model.profiles import FLAGS, PROFILE_VERSIONS, Flag, Profile, modes_of
+from cluster_model.profiles import FLAGS, PROFILE_VERSIONS, Profile, modes_of
 from faults.aliases import FAULT_ALIASES, OPERATION_ALIASES, called, true_name
 from faults.catalogue import CATALOGUE
 from faults.fault import ACCEPTS, FAMILIES, Fault, Param
 from faults.operations import OPERATIONS, Operation
 from faults.selector_language import SELECTORS
 from playbooks.fault_words import allowed_text, default_text, example_step
+from playbooks.fidelity_words import releases
 from playbooks.model import Playbook
 from playbooks.problems import listed, nearest, shown
 from playbooks.units import duration_text
@@ -189,7 +190,7 @@ def profiles(version: str | None) -> int:
         rows = [(each, " or ".join(modes_of(each)), ", ".join(_new_in(each))) for each in PROFILE_VERSIONS]
         table(console, ("kafka", "mode", "rules that are new"), rows)
         table(
-            console, ("rule", "kafka", "what it says"), [(flag.name, _releases(flag), flag.meaning) for flag in BY_AGE]
+            console, ("rule", "kafka", "what it says"), [(flag.name, releases(flag), flag.meaning) for flag in BY_AGE]
         )
         return OK
     profile = Profile.of(version)
@@ -197,14 +198,6 @@ def profiles(version: str | None) -> int:
     say(console, f"{version} with {' or '.join(modes_of(version))}", "bold")
     table(console, ("rule", "what it says"), rules)
     return OK
-
-
-def _releases(flag: Flag) -> str:
-    """The releases that follow a rule, as a playbook's ``kafka`` writes them: ``2.1+``, ``2.4-2.5``."""
-    having = [version for version in PROFILE_VERSIONS if flag.holds(Profile.of(version).number)]
-    if having[-1] == PROFILE_VERSIONS[-1]:
-        return f"{having[0]}+"
-    return having[0] if len(having) == 1 else f"{having[0]}-{having[-1]}"
 
 
 def _new_in(version: str) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from playbooks.disk import Fsync
+from tui.cli import completed_names as known
 
 
 def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:
@@ -15,7 +16,10 @@ def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> 
     @app.command("live")
     def _live(
         playbook: Annotated[
-            str | None, typer.Argument(metavar="[FILE|NAME]", help="A playbook; the sandbox by default.")
+            str | None,
+            typer.Argument(
+                metavar="[FILE|NAME]", help="A playbook; the sandbox by default.", autocompletion=known.playbooks
+            ),
         ] = None,
         seed: Annotated[int | None, typer.Option(min=0, help="Seed; the playbook's by default.")] = None,
         out: Annotated[Path | None, typer.Option(file_okay=False, help="Parent directory of sessions.")] = None,

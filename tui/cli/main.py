@@ -11,11 +11,15 @@ from typing import Annotated, NoReturn
 import typer
 
 from playbooks.disk import Fsync
-from tui.cli import invariants
+from tui.cli import completed_names as known
 from tui.cli.ask_command import register as register_ask
+from tui.cli.completion_command import answering, is_asked
+from tui.cli.completion_command import register as register_completion
 from tui.cli.console import BAD_INPUT, INTERRUPTED, complain, silence
 from tui.cli.explore_command import register as register_explore
 from tui.cli.live_command import register as register_live
+from tui.cli.plain_help import Commands
+from tui.cli.reference_commands import register as register_reference
 from tui.cli.report_command import register as register_report
 from tui.cli.serve_command import register as register_serve
 from tui.cli.settings_command import register as register_settings
@@ -29,7 +33,8 @@ app = typer.Typer(
     help="A terminal chaos lab for Kafka. Without a command it opens the screen: a tour, disasters, a sandbox.",
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
+    cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -49,6 +54,12 @@ VaryOption = Annotated[
 ]
 NoVaryOption = Annotated[bool, typer.Option("--no-vary", help="Run it once as it stands, without its grid.")]
 WhyOption = Annotated[bool | None, typer.Option("--why/--no-why", help="Explain what was lost, or leave it out.")]
+SessionArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="SESSION", help="Directory of a recorded session, or its id.", autocompletion=known.sessions
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 
 
@@ -99,7 +110,11 @@ def _screen(
 def _run(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE|FOLDER|NAME...", help="Playbooks: files, folders of them, bundled names."),
+        typer.Argument(
+            metavar="FILE|FOLDER|NAME...",
+            help="Playbooks: files, folders of them, bundled names.",
+            autocompletion=known.playbooks,
+        ),
     ],
     seed: SeedOption = None,
     settings: Annotated[
@@ -155,7 +170,10 @@ def _run(
 
 @app.command("check")
 def _check(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Playbooks, or folders of them.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="Playbooks, or folders of them.", autocompletion=known.playbooks),
+    ],
     json: JsonOption = False,
 ) -> None:
     """Read playbooks without running them; every mistake is told with its place."""
@@ -164,83 +182,12 @@ def _check(
     _end(lambda: check(files, json=json))
 
 
-@app.command("library")
-def _library(
-    name: Annotated[str | None, typer.Argument(help="Tell all about this one.")] = None,
-    tag: Annotated[str | None, typer.Option(metavar="TAG", help="Only those with this tag, such as loss.")] = None,
-    kafka: Annotated[
-        str | None, typer.Option(metavar="VERSION", help="Only those expected to pass under this version.")
-    ] = None,
-    yaml: Annotated[bool, typer.Option("--yaml", help="Print the file itself.")] = False,
-    json: JsonOption = False,
-) -> None:
-    """List the bundled playbooks by theme, or tell all about one."""
-    from tui.cli.library import Wanted, library  # noqa: PLC0415
-
-    _end(lambda: library(Wanted(name, tag, kafka, yaml, json)))
-
-
-@app.command("faults")
-def _faults(
-    name: Annotated[str | None, typer.Argument(help="Tell all about this one.")] = None,
-    family: Annotated[
-        str | None, typer.Option(metavar="FAMILY", help="Only one family's, such as links or 'control plane'.")
-    ] = None,
-    json: JsonOption = False,
-) -> None:
-    """List the faults by family, the operations and the targets, or tell all about one."""
-    from tui.cli.listing import faults  # noqa: PLC0415
-
-    _end(lambda: faults(name, family=family, json=json))
-
-
-invariants.register(app)
-
-
-@app.command("profiles")
-def _profiles(version: Annotated[str | None, typer.Argument(help="Tell the rules of this one.")] = None) -> None:
-    """List the Kafka versions that can be modelled and their rules, or the rules of one."""
-    from tui.cli.listing import profiles  # noqa: PLC0415
-
-    _end(lambda: profiles(version))
-
-
-@app.command("configs")
-def _configs(
-    scope: Annotated[
-        str | None, typer.Argument(help="Only those of a broker, topic, producer or consumer.", metavar="[SCOPE]")
-    ] = None,
-) -> None:
-    """List Kafka's configurations that can be set, with what each takes."""
-    from tui.cli.listing import configs  # noqa: PLC0415
-
-    _end(lambda: configs(scope))
-
-
-@app.command("keys")
-def _keys(
-    place: Annotated[
-        str | None, typer.Argument(metavar="[PLACE]", help="Such as cluster, producers, steps or expect.")
-    ] = None,
-    json: JsonOption = False,
-) -> None:
-    """List the keys that a playbook may have at a place, with what each takes."""
-    from tui.cli.keys import keys  # noqa: PLC0415
-
-    _end(lambda: keys(place, json=json))
-
-
-@app.command("schema")
-def _schema() -> None:
-    """Print the JSON Schema of playbooks, for editors."""
-    from tui.cli.keys import schema  # noqa: PLC0415
-
-    _end(schema)
+register_reference(app, _end)
 
 
 @app.command("replay")
 def _replay(
-    session: Annotated[str, typer.Argument(help="Directory of a recorded session, or its id.")],
+    session: SessionArgument,
     json: JsonOption = False,
 ) -> None:
     """Run a recorded session again and compare.
@@ -254,8 +201,8 @@ def _replay(
 
 @app.command("diff")
 def _diff(
-    left: Annotated[str, typer.Argument(metavar="SESSION", help="Directory of a recorded session, or its id.")],
-    right: Annotated[str, typer.Argument(metavar="SESSION", help="Another one.")],
+    left: SessionArgument,
+    right: Annotated[str, typer.Argument(metavar="SESSION", help="Another one.", autocompletion=known.sessions)],
     json: JsonOption = False,
     everything: Annotated[bool, typer.Option("--all", help="Also what is the same.")] = False,
 ) -> None:
@@ -270,7 +217,10 @@ def _diff(
 
 @app.command("recover")
 def _recover(
-    sessions: Annotated[list[str], typer.Argument(metavar="SESSION...", help="Directories of sessions, or ids.")],
+    sessions: Annotated[
+        list[str],
+        typer.Argument(metavar="SESSION...", help="Directories of sessions, or ids.", autocompletion=known.sessions),
+    ],
 ) -> None:
     """Seal sessions whose process died, by running them again up to their last whole event.
 
@@ -283,7 +233,7 @@ def _recover(
 
 @app.command("export")
 def _export(
-    session: Annotated[str, typer.Argument(help="Directory of a recorded session, or its id.")],
+    session: SessionArgument,
     out: Annotated[Path | None, typer.Option("-o", "--output", help="Write this file instead of stdout.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the playbook; its own and '-exported' by default.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
@@ -302,7 +252,7 @@ def _export(
 
 @app.command("open")
 def _open(
-    session: Annotated[str, typer.Argument(help="Directory of a recorded session, or its id.")],
+    session: SessionArgument,
     glyphs: GlyphsOption = None,
     theme: ThemeOption = None,
     speed: SpeedOption = None,
@@ -330,7 +280,7 @@ def _import(
 
 @app.command("peek")
 def _peek(
-    session: Annotated[str, typer.Argument(help="Directory of a recorded session, or its id.")],
+    session: SessionArgument,
     partition: Annotated[str, typer.Argument(help="Such as orders-0.")],
     offset: Annotated[int, typer.Argument(min=0, help="Offset of the record.")],
     at: Annotated[
@@ -350,7 +300,7 @@ def _peek(
 
 @app.command("groups")
 def _groups(
-    session: Annotated[str, typer.Argument(help="Directory of a recorded session, or its id.")],
+    session: SessionArgument,
     group: Annotated[str | None, typer.Argument(help="Describe this one; all by their states otherwise.")] = None,
     at: Annotated[
         str | None, typer.Option(metavar="TIME", help="As it was at this virtual time, as in 12s; the end by default.")
@@ -377,7 +327,7 @@ def _groups(
 
 _PARTS = (
     *(register_ask, register_why, register_explore, register_storm, register_shrink),
-    *(register_settings, register_live, register_report, register_spark, register_serve),
+    *(register_settings, register_live, register_report, register_spark, register_serve, register_completion),
 )
 for _register in _PARTS:
     _register(app, _end)
@@ -395,6 +345,8 @@ def _demo(
 
 def main() -> None:
     """Entry point of the console script."""
+    if is_asked():
+        answering()
     try:
         app()
     except BrokenPipeError:

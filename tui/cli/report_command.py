@@ -6,13 +6,20 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from tui.cli import completed_names as known
+
 
 def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:
     """Add the command; ``end`` does what a command does and leaves with its exit code."""
 
     @app.command("report")
     def _report(
-        sessions: Annotated[list[str], typer.Argument(metavar="SESSION...", help="Directories of sessions, or ids.")],
+        sessions: Annotated[
+            list[str],
+            typer.Argument(
+                metavar="SESSION...", help="Directories of sessions, or ids.", autocompletion=known.sessions
+            ),
+        ],
         out: Annotated[Path | None, typer.Option(file_okay=False, help="Where to write the report.")] = None,
         formats: Annotated[
             str | None,

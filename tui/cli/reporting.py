@@ -2,13 +2,13 @@
 
 import signal
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from playbooks.layout import sessions_root
 from playbooks.reading_sessions import SessionError, find_session
+from tui import itself
 from tui.cli.console import BAD_INPUT, INTERNAL, complain
 
 SIGNALLED = 128
@@ -39,7 +39,7 @@ def report(request: Report) -> int:
             good = False
     if not good:
         return BAD_INPUT
-    command = [sys.executable, "-m", "spark_report", *sessions]
+    command = [*itself.command("spark_report"), *sessions]
     told = (("--out", request.out), ("--format", request.formats), ("--master", request.master))
     for option, value in (*told, ("--memory", request.memory)):
         if value is not None:
@@ -63,7 +63,7 @@ def _formats_known(text: str | None) -> bool:
 def run_to_its_end(command: list[str]) -> int:
     """Run a command to its end. Ctrl-C reaches it as well; what counts is how it ends then."""
     try:
-        process = subprocess.Popen(command)
+        process = subprocess.Popen(command, env=itself.environment())
     except OSError as error:
         complain(f"cannot start Spark: {error.strerror}")
         return INTERNAL

@@ -7,6 +7,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from playbooks.disk import Fsync
+from tui.cli import completed_names as known
 
 
 def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:
@@ -16,7 +17,11 @@ def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> 
     def _serve(
         playbook: Annotated[
             str | None,
-            typer.Argument(metavar="[FILE|NAME]", help="A playbook; three brokers without any load by default."),
+            typer.Argument(
+                metavar="[FILE|NAME]",
+                help="A playbook; three brokers without any load by default.",
+                autocompletion=known.playbooks,
+            ),
         ] = None,
         port: Annotated[
             int, typer.Option(metavar="N", min=0, max=65_000, help="The first broker's; 0: wherever there is room.")

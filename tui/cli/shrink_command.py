@@ -6,6 +6,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from tui.cli import completed_names as known
+
 SUMMARY = """Make what went wrong as short as it can be: a playbook that still goes wrong for the same reason.
 
 Takes a recorded session, with all that its operator did, or a playbook. Steps, clients, records, settings and time are
@@ -29,7 +31,12 @@ def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> 
 
     @app.command("shrink", help=SUMMARY)
     def _shrink(
-        source: Annotated[str, typer.Argument(metavar="SESSION|FILE|NAME", help="A recorded session, or a playbook.")],
+        source: Annotated[
+            str,
+            typer.Argument(
+                metavar="SESSION|FILE|NAME", help="A recorded session, or a playbook.", autocompletion=known.sources
+            ),
+        ],
         keep: Annotated[
             list[str] | None,
             typer.Option(metavar="KEY", help="What must stay, as in violation:log-matching; the worst by default."),

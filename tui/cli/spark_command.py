@@ -1,10 +1,11 @@
 """``floodmark spark``: the cache with which Spark starts faster."""
 
-import sys
 from collections.abc import Callable
 from typing import NoReturn
 
 import typer
+
+from tui.itself import command
 
 
 def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:
@@ -12,6 +13,7 @@ def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> 
     group = typer.Typer(
         help="Make reports start faster, by a cache of what Spark's JVM loads.",
         no_args_is_help=True,
+        rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.add_typer(group, name="spark")
@@ -39,4 +41,4 @@ def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> 
 def _run(action: str) -> int:
     from tui.cli.reporting import run_to_its_end  # noqa: PLC0415
 
-    return run_to_its_end([sys.executable, "-m", "spark_report.cache_command", action])
+    return run_to_its_end([*command("spark_report.cache_command"), action])

@@ -6,6 +6,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from tui.cli import completed_names as known
+
 SUMMARY = """Draw random schedules of faults over a playbook's cluster and load, and find what nobody thought of.
 
 Every run draws its own faults, how often they come and how long they last, and looks at the cluster to strike when it
@@ -31,7 +33,12 @@ def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> 
     @app.command("storm", help=SUMMARY)
     def _storm(
         source: Annotated[
-            str, typer.Argument(metavar="[FILE|NAME]", help="A playbook: a file, a bundled one, or one for storms.")
+            str,
+            typer.Argument(
+                metavar="[FILE|NAME]",
+                help="A playbook: a file, a bundled one, or one for storms.",
+                autocompletion=known.storms,
+            ),
         ] = "",
         runs: Annotated[int, typer.Option(min=1, max=10_000_000, help="How many runs.")] = 100,
         seed: Annotated[

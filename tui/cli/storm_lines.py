@@ -64,7 +64,6 @@ def show_lines(plan: Plan, run: int) -> Iterator[str]:
 def summary_lines(
     source: str,
     plan: Plan,
-    campaign: Campaign,
     rows: Sequence[Row],
     groups: Sequence[Group],
     kept: Mapping[int, Kept],
@@ -86,7 +85,6 @@ def summary_lines(
         yield f"found      {counted(len(groups), 'key')}, {len(surprising)} surprising: " + ", ".join(
             group.key for group in surprising
         )
-    del campaign
 
 
 def _group_lines(source: str, plan: Plan, group: Group, kept: Mapping[int, Kept]) -> Iterator[str]:

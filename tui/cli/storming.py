@@ -165,7 +165,7 @@ def _only(request: StormRequest, plan: Plan, campaign: Campaign, run: int) -> in
     if request.json:
         print_document(to_text(document(campaign, plan, [row], groups, kept, None)))
     else:
-        for line in [*show_lines(plan, run), *summary_lines(request.source, plan, campaign, [row], groups, kept, None)]:
+        for line in [*show_lines(plan, run), *summary_lines(request.source, plan, [row], groups, kept, None)]:
             say(answers(), line)
     if row.error:
         return INTERNAL
@@ -190,7 +190,7 @@ def _answer(
     if request.json:
         print_document(to_text(told))
     else:
-        for line in summary_lines(request.source, plan, campaign, come.rows, come.groups, kept, come.coverage):
+        for line in summary_lines(request.source, plan, come.rows, come.groups, kept, come.coverage):
             say(answers(), line)
     for reason in come.lost:
         complain(reason)

@@ -5,6 +5,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from tui.cli import completed_names as known
+
 SUMMARY = """Why were records lost, when did that become inevitable, and what would have saved them?
 
 Takes a recorded session, a playbook, or the name of a bundled one. The point of no return is the last event after
@@ -21,7 +23,10 @@ def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> 
     @app.command("why", help=SUMMARY)
     def _why(
         source: Annotated[
-            str, typer.Argument(metavar="SESSION|PLAYBOOK|NAME", help="A recorded session, or a playbook.")
+            str,
+            typer.Argument(
+                metavar="SESSION|PLAYBOOK|NAME", help="A recorded session, or a playbook.", autocompletion=known.sources
+            ),
         ],
         json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
         finding: Annotated[

@@ -1,0 +1,343 @@
+# ruff: noqa: E501 - a page of prose and tables
+"""The fidelity card: which rules are modelled, after which sources, pinned by which tests, and what is left out.
+
+Each flag of :mod:`cluster_model.profiles` belongs to one area, so that a rule that is new has to say where it is from.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+_MODEL: Final = "tests/cluster_model/"
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """Rules that belong together."""
+
+    name: str
+    what: str
+    sources: str
+    """KIPs, and the classes of Kafka that the rules were read in."""
+    tests: tuple[str, ...]
+    """Ids of tests, below ``tests/cluster_model/``."""
+    flags: tuple[str, ...] = ()
+    """Rules of some releases only; all others hold in every release since ``since``."""
+    since: str = "0.8.2"
+    until: str | None = None
+    modes: str = "both"
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def test_ids(self) -> tuple[str, ...]:
+        """Where the tests are, from the root of the project."""
+        return tuple(f"{_MODEL}{each}" for each in self.tests)
+
+
+AREAS: Final = (
+    Area(
+        "log",
+        "Appends, segments and their rolls, sparse indexes, message formats, timestamps and their bounds, compression as sizes.",
+        "UnifiedLog, LocalLog, LogSegment; KIP-32, KIP-33, KIP-126, KIP-937",
+        ("test_segments.py", "test_log.py", "test_log_rules.py", "test_log_generations.py"),
+        left_out=(
+            "A broker has one log directory (KIP-112, KIP-858: no failure of one among several).",
+            "Tiered storage (KIP-405).",
+            "Compression is a ratio and a cost of CPU per codec; bytes are compressed by real clients only.",
+        ),
+    ),
+    Area(
+        "recovery",
+        "What each kind of end leaves on disk, checkpoints, write-back, recovery at the next start and how long it takes.",
+        "LogLoader, LogManager, LeaderEpochFileCache, ReplicaManager (checkpoints)",
+        (
+            "test_crashes.py",
+            "test_storage.py::test_what_each_kind_of_stop_leaves",
+            "test_storage.py::test_an_unclean_start_takes_as_long_as_there_is_to_check",
+        ),
+        left_out=("Checkpoints and indexes take no time to write; an index is never damaged.",),
+    ),
+    Area(
+        "retention",
+        "Deletion by size, time and DeleteRecords, never above the high watermark; log start at followers.",
+        "UnifiedLog.deleteOldSegments; KIP-107",
+        (
+            "test_segments.py::test_nothing_above_the_high_watermark_goes",
+            "test_storage.py::test_records_deleted_by_retention_are_not_lost",
+            "test_storage.py::test_delete_records_moves_the_start_of_every_live_replica",
+        ),
+    ),
+    Area(
+        "compaction",
+        "The cleaner: what may be cleaned, tombstones, markers, holes, one thread and its backoff.",
+        "LogCleaner, LogCleanerManager; KIP-71, KIP-354, KIP-534, KIP-346",
+        (
+            "test_cleaner.py",
+            "test_compaction.py::test_the_cleaner_is_off_by_default_in_0_8_2_only",
+            "test_log_generations.py::test_delete_horizon_tombstones_get_their_time_from_a_cleaning_since_3_1",
+            "transactions/test_empty_markers.py",
+        ),
+        ("cleaner_default", "delete_horizon"),
+        left_out=("Cleaning takes effect at once and keeps the cleaner busy afterwards; there is one cleaner thread.",),
+    ),
+    Area(
+        "in-sync replicas",
+        "Followers' books, when a follower leaves the ISR and when it joins, which process may join.",
+        "Replica, Partition.isFollowerOutOfSync, Partition.maybeExpandIsr; KIP-16, KIP-841, KIP-903",
+        (
+            "test_in_sync_rules.py",
+            "test_leaderships.py",
+            "test_config.py::test_lag_time_and_the_period_of_the_shrink_task",
+            "test_state_machine.py::test_a_fetch_of_a_former_life_lets_nobody_into_the_isr",
+            "test_rules_zookeeper.py::test_before_3_3_an_ineligible_member_is_an_operation_not_attempted",
+        ),
+        (
+            "lag_messages",
+            "shrink_half",
+            "caught_up_previous",
+            "isr_epoch_start",
+            "leo_is_in_sync",
+            "eligible_isr",
+            "leo_max_at_fetch",
+            "fetch_broker_epoch",
+        ),
+    ),
+    Area(
+        "high watermark",
+        "What it waits for, how followers hear of it, what acks=all and readers may count on.",
+        "Partition.maybeIncrementLeaderHW, DelayedProduce, DelayedFetch; KIP-207",
+        (
+            "test_in_sync_rules.py::test_since_0_10_2_the_hw_waits_for_caught_up_replicas_outside_the_isr",
+            "test_in_sync_rules.py::test_since_3_3_the_hw_waits_for_whoever_has_everything",
+            "test_in_sync_rules.py::test_since_3_7_the_hw_stands_still_below_the_minimum",
+            "test_topics.py::test_min_isr_counts_as_at_most_the_replicas_there_are",
+            "test_fetch_from_follower.py::test_at_a_follower_records_are_seen_a_fetch_wait_later_unless_the_hw_is_pushed",
+            "test_offsets.py::test_a_new_leader_does_not_tell_before_it_knows",
+        ),
+        (
+            "hw_waits_caught_up",
+            "hw_push",
+            "caught_up_at_leo",
+            "hw_needs_min_isr",
+            "effective_min_isr",
+            "offset_not_available",
+        ),
+    ),
+    Area(
+        "truncation",
+        "What a follower cuts off under a new leader, in four generations, and the leader-epoch cache behind it.",
+        "ReplicaFetcherThread, AbstractFetcherThread, LeaderEpochFileCache; KIP-101, KIP-279, KIP-320, KIP-595",
+        (
+            "test_traces.py",
+            "test_epochs.py",
+            "test_log_generations.py",
+            "test_out_of_range.py::test_up_to_1_0_the_broker_ends_where_unclean_election_is_off",
+            "explorer/test_planted.py",
+        ),
+        ("exits_out_of_range", "epoch_truncation", "epoch_on_elect", "kip_279", "kip_320", "diverging_fetch"),
+    ),
+    Area(
+        "fetching",
+        "Fetch sessions, several fetcher threads, quotas of replication, reads from followers.",
+        "FetchSession, AbstractFetcherManager, ReplicationQuotaManager, RackAwareReplicaSelector; KIP-73, KIP-74, KIP-227, KIP-392",
+        ("test_session_cache.py", "test_fetchers.py", "test_throttling.py", "test_fetch_from_follower.py"),
+        ("throttles", "fetch_sessions", "reads_from_followers"),
+        left_out=(
+            "Quotas of clients and of requests (KIP-13, KIP-124).",
+            "Fetch session ids count up instead of being drawn; their cache is not split by shards (3.9).",
+        ),
+    ),
+    Area(
+        "ZooKeeper controller",
+        "Sessions, election of the controller, its event queue, requests to brokers, elections, controlled shutdown, moves.",
+        "KafkaController, PartitionStateMachine, ReplicaStateMachine, Election, ControllerChannelManager; KIP-380, KIP-455",
+        (
+            "zk_controller/test_timelines.py",
+            "zk_controller/test_procedures.py",
+            "zk_controller/test_moving.py",
+            "test_rules_zookeeper.py",
+            "test_rules_random.py",
+        ),
+        ("bounce_detected", "keeps_last_isr"),
+        until="3.9",
+        modes="zookeeper",
+        left_out=("Migration from ZooKeeper to KRaft (KIP-866).",),
+    ),
+    Area(
+        "ZooKeeper",
+        "An ensemble of servers: Zab, elections, sessions, watches, ephemeral nodes, multi.",
+        "Leader, Follower, FastLeaderElection, SessionTracker, as Kafka's client uses them",
+        ("zookeeper/test_agreement.py", "zookeeper/test_ensemble.py", "zookeeper/test_random.py"),
+        until="3.9",
+        modes="zookeeper",
+        left_out=("Disks of servers neither slow down nor break; no observers, no dynamic reconfiguration.",),
+    ),
+    Area(
+        "KRaft controller",
+        "Registration, heartbeats and fencing, elections, proposals of ISRs, ELR, preferred leaders.",
+        "ReplicationControlManager, PartitionChangeBuilder, ClusterControlManager, BrokerHeartbeatManager; KIP-631, KIP-966",
+        (
+            "test_kraft.py",
+            "test_rules_kraft.py",
+            "test_kraft_timelines.py",
+            "test_elr_feature.py",
+            "test_rules_kraft.py::test_a_follower_that_leaves_raises_the_leader_epoch_only_up_to_3_5",
+        ),
+        ("no_bump_on_shrink", "elr"),
+        since="3.3",
+        modes="kraft",
+        left_out=(
+            "A metadata version below that of the release; feature upgrades at run time.",
+            "Delegation tokens, ACLs, SCRAM records.",
+        ),
+    ),
+    Area(
+        "KRaft quorum",
+        "Votes, pre-votes, fetches between voters and observers, commitment, resignation, linger.",
+        "KafkaRaftClient, LeaderState, EpochElection; KIP-595, KIP-996",
+        ("test_raft_rules.py", "test_quorum.py", "test_quorum_schedules.py"),
+        ("check_quorum", "pre_vote"),
+        since="3.3",
+        modes="kraft",
+        left_out=("Snapshots (KIP-630): a metadata log is kept whole.", "Changes of the set of voters (KIP-853)."),
+    ),
+    Area(
+        "ISR changes and elections",
+        "AlterPartition: maximal ISR while one is under way, the controller's order of checks; before it, a conditional write. Leaders elected uncleanly recover first.",
+        "AlterPartitionManager, ReplicationControlManager.alterPartition; KIP-497, KIP-704",
+        (
+            "test_alter_partition.py",
+            "test_kraft_proposals.py",
+            "test_rules_kraft.py::test_an_unclean_leader_is_recovering_until_it_reports",
+            "test_rules_zookeeper.py::test_an_election_on_demand_may_be_unclean_and_recovers_since_3_2",
+            "test_rules_zookeeper.py::test_up_to_2_6_a_write_needs_the_version_and_nothing_else",
+        ),
+        ("alter_partition", "recovery_state"),
+    ),
+    Area(
+        "topics and settings",
+        "Making, deleting and growing topics, placement over racks, moves, settings that change while brokers run.",
+        "AdminZkClient, ReplicationControlManager, StripedReplicaPlacer, DynamicBrokerConfig; KIP-226, KIP-455, KIP-516",
+        (
+            "test_topics.py",
+            "test_placement.py",
+            "test_kraft_admin.py",
+            "test_live_settings.py",
+            "test_rules_moves.py",
+            "test_config.py",
+        ),
+        ("unclean_default_false", "dynamic_config", "topic_ids"),
+        left_out=(
+            "ACLs, quotas of users, moves between log directories.",
+            "Of Kafka's settings those that `floodmark configs` lists.",
+        ),
+    ),
+    Area(
+        "producer",
+        "Accumulator, sender, partitioners, retries and pauses, timeouts, acks, metadata, memory, callbacks.",
+        "KafkaProducer, RecordAccumulator, Sender, BuiltInPartitioner; KIP-91, KIP-126, KIP-480, KIP-580, KIP-794, KIP-951",
+        (
+            "test_producer.py",
+            "test_sender.py",
+            "test_expiry.py",
+            "test_destinations.py",
+            "partitioners/test_without_keys.py",
+            "test_leader_hints.py",
+        ),
+        ("leader_hints",),
+        left_out=(
+            "Setting a connection up takes no time (KIP-601).",
+            "Adaptive batch sizes of other clients than Kafka's own: librdkafka and others talk to the gateway themselves.",
+        ),
+    ),
+    Area(
+        "idempotence",
+        "Producer ids, epochs and sequences at leaders, what a restart or a truncation makes of them.",
+        "ProducerStateManager, ProducerAppendInfo, TransactionManager; KIP-98, KIP-360",
+        ("test_idempotence.py", "test_idempotent_leader.py"),
+        since="0.11",
+        left_out=("How a broker gets its next block of producer ids: it is there when needed.",),
+    ),
+    Area(
+        "consumer",
+        "Polls, fetches, positions and their validation, resets, commits.",
+        "KafkaConsumer, Fetcher, SubscriptionState, ConsumerCoordinator; KIP-41, KIP-62, KIP-320, KIP-1106",
+        ("test_consumer.py", "test_positions.py", "test_member_commits.py", "test_fetch_limits.py", "test_offsets.py"),
+        left_out=("Share groups (KIP-932) and Kafka Streams.",),
+    ),
+    Area(
+        "groups",
+        "The classic protocol: joins, syncs, sessions, static members, cooperative rebalances, offsets and their expiry.",
+        "GroupCoordinator, GroupMetadata, assignors; KIP-62, KIP-134, KIP-211, KIP-229, KIP-345, KIP-394, KIP-429, KIP-496, KIP-814, KIP-881",
+        (
+            "groups/test_conversations.py",
+            "groups/test_joining.py",
+            "groups/test_syncing.py",
+            "groups/test_expiry.py",
+            "groups/test_group_administration.py",
+            "groups/test_failover.py",
+            "assignors/test_sticky.py",
+        ),
+        (
+            "group_membership",
+            "rebalance_timeout",
+            "initial_rebalance_delay",
+            "delete_groups",
+            "group_retention",
+            "member_id_required",
+            "static_members",
+            "offset_delete",
+            "sync_timeout",
+            "skip_assignment",
+        ),
+        since="0.9",
+    ),
+    Area(
+        "consumer protocol",
+        "Groups whose coordinator assigns: epochs, reconciling, heartbeats, its assignors, patterns.",
+        "GroupMetadataManager, ConsumerMembershipManager; KIP-848, KIP-1082",
+        (
+            "groups/modern/test_conversations.py",
+            "groups/modern/test_host.py",
+            "groups/modern/test_reconciling.py",
+            "test_modern_members.py",
+        ),
+        ("consumer_protocol", "server_patterns"),
+        since="3.7",
+        modes="kraft",
+        left_out=(
+            "Changing a group's protocol while it has members; racks; settings of a single group.",
+            "Limits of sessions and intervals; ConsumerGroupDescribe (DescribeGroups describes both kinds).",
+        ),
+    ),
+    Area(
+        "transactions",
+        "Coordinator and its log, markers, the last stable offset, read-process-write, hanging ones and the tools against them.",
+        "TransactionCoordinator, TransactionStateManager, TransactionMarkerChannelManager; KIP-98, KIP-447, KIP-588, KIP-664, KIP-890",
+        (
+            "transactions/test_conversations.py",
+            "transactions/test_coordinator.py",
+            "transactions/test_state.py",
+            "transactions/test_verifying.py",
+            "transactions/test_offsets.py",
+            "transactions/test_hanging.py",
+            "test_transaction_runs.py",
+        ),
+        ("stable_offsets", "transactions", "verifies_transactions", "transactions_v2", "transaction_tools"),
+        since="0.11",
+        left_out=(
+            "A transactional id per input partition, as before KIP-447: it is one per member.",
+            "Filters of kafka-transactions.sh by state or duration (KIP-994); two-phase commit (KIP-939).",
+        ),
+    ),
+    Area(
+        "network and machines",
+        "Connections, cuts, loss, throughput, pauses, clocks, slow and broken disks. Not Kafka's: the model's own choices.",
+        "TCP as Linux has it, in outline; SocketServer (muted channels, I/O threads)",
+        ("test_cuts.py", "test_cpu.py", "test_processes.py", "test_cards.py"),
+        left_out=(
+            "Fast retransmission, congestion windows, TCP's own acknowledgements, TLS and SASL.",
+            "Garbage collection other than as a pause; page cache misses: reads cost nothing.",
+        ),
+    ),
+)
+"""Every area, from the disk upwards."""

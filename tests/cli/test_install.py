@@ -1,0 +1,192 @@
+"""The wheel, installed: it works from any folder, whatever lies there, and leaves nothing behind when it goes.
+
+The libraries that floodmark needs are those of the running environment, by links: no registry is asked for anything.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tomllib
+import venv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from playbooks import bundled
+from tests.architecture.tree import ROOMS
+from tests.support.playbooks import CRASH
+from tui import itself
+
+ROOT = Path(__file__).parents[2]
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+SCREEN = """
+import asyncio, gc
+from playbooks.session import Session
+from tui.cli.chosen import choose
+from tui.launch import make_app
+from tui.screen_choice import ScreenChoice
+from tui.settings.schema import Settings
+
+async def shown(app):
+    async with app.run_test(size=(120, 40)) as pilot:
+        while not app.frames:
+            await pilot.pause(0.02)
+        print('painted, with', len(app.stylesheet.rules) > 100, 'rules')
+
+screen = ScreenChoice("unicode", "dark", 1.0, Settings())
+asyncio.run(shown(make_app(Session.start(choose("sandbox", None, {}).playbook, open_ended=True), screen)))
+"""
+
+pytestmark = pytest.mark.thorough
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A clean environment with floodmark in it, and a home of nobody's."""
+
+    environment: Path
+    home: Path
+
+    @property
+    def packages(self) -> Path:
+        paths = {"base": str(self.environment), "platbase": str(self.environment)}
+        return Path(sysconfig.get_path("purelib", "venv", paths))
+
+    def run(self, *words: str, cwd: Path, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+        program, *rest = words
+        return subprocess.run(
+            [str(self.environment / "bin" / program), *rest],
+            cwd=cwd,
+            env={**kept, "HOME": str(self.home), **(env or {})},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+def built(folder: Path) -> Path:
+    """The wheel of the sources as they are; made from a copy, so that nothing of an earlier build gets in."""
+    sources = folder / "sources"
+    sources.mkdir()
+    for name in (*ROOMS, "pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        path = ROOT / name
+        if path.is_dir():
+            shutil.copytree(path, sources / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(path, sources)
+    pip(sys.executable, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(sources))
+    (wheel,) = folder.glob("floodmark-*.whl")
+    return wheel
+
+
+def pip(python: str | Path, *words: str) -> None:
+    command = [sys.executable, "-m", "pip", "--python", str(python), "--quiet", *words]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    there = tmp_path_factory.mktemp("clean")
+    found = Installed(there / "environment", there / "home")
+    found.home.mkdir()
+    venv.create(found.environment, with_pip=False)
+    libraries = there / "libraries"
+    libraries.mkdir()
+    for each in Path(sysconfig.get_path("purelib")).iterdir():
+        if "floodmark" not in each.name and each.suffix != ".pth":
+            (libraries / each.name).symlink_to(each)
+    (found.packages / "libraries.pth").write_text(f"{libraries}\n")
+    pip(found.environment / "bin" / "python", "install", "--no-deps", "--no-index", str(wheel))
+    return found
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    """A folder whose owner uses the names of our rooms for other things."""
+    for name in (*ROOMS, "tests"):
+        if name != "faults":
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "__init__.py").write_text(f"raise SystemExit('{name} is not what was meant')\n")
+    (tmp_path / "faults.py").write_text("raise SystemExit('faults is not what was meant')\n")
+    (tmp_path / "crash.yaml").write_text(CRASH)
+    return tmp_path
+
+
+def test_the_wheel_holds_the_rooms_and_nothing_else(wheel: Path) -> None:
+    names = ZipFile(wheel).namelist()
+    metadata = f"floodmark-{VERSION}.dist-info"
+    assert {name.partition("/")[0] for name in names} == {*ROOMS, metadata}
+    tracked = subprocess.run(["git", "ls-files", *ROOMS], cwd=ROOT, capture_output=True, text=True, check=False)
+    if tracked.returncode == 0:
+        assert set(tracked.stdout.split()) - set(names) == set()
+
+
+def test_it_tells_its_version_from_anywhere(installed: Installed, hostile: Path) -> None:
+    for folder in (Path("/"), hostile):
+        done = installed.run("floodmark", "--version", cwd=folder)
+        assert (done.returncode, done.stdout) == (0, f"floodmark {VERSION}\n"), done.stderr
+
+
+def test_it_finds_its_library(installed: Installed, hostile: Path) -> None:
+    listed = installed.run("floodmark", "library", cwd=hostile)
+    assert listed.returncode == 0, listed.stderr
+    assert {name for name in bundled.names() if name not in listed.stdout} == set()
+
+
+def test_playbooks_run_where_rooms_have_other_owners(installed: Installed, hostile: Path) -> None:
+    """Several at a time: each in a process of its own, which must not find what lies here either."""
+    done = installed.run("floodmark", "run", "crash.yaml", "kip-101-loss", "-j", "2", cwd=hostile)
+    assert done.returncode in (0, 1), done.stderr
+    assert "not what was meant" not in done.stdout + done.stderr
+    (session, *_others) = sorted((hostile / "sessions").iterdir())
+    again = installed.run("floodmark", "replay", str(session), cwd=hostile)
+    assert again.returncode == 0, again.stderr
+
+
+def test_it_starts_itself_again_without_looking_here(installed: Installed, hostile: Path) -> None:
+    words = [*itself.command()[1:], "--version"]
+    code = f"import subprocess, sys; sys.exit(subprocess.run([sys.executable, *{words!r}]).returncode)"
+    done = installed.run("python", "-P", "-c", code, cwd=hostile)
+    assert (done.returncode, done.stdout) == (0, f"floodmark {VERSION}\n"), done.stderr
+    trapped = installed.run("python", "-m", "tui.cli.main", "--version", cwd=hostile)
+    assert "not what was meant" in trapped.stderr, "the folder is no trap, and the test shows nothing"
+
+
+@pytest.mark.spark
+def test_a_report_is_made_where_rooms_have_other_owners(installed: Installed, hostile: Path) -> None:
+    installed.run("floodmark", "run", "crash.yaml", cwd=hostile)
+    (session,) = (hostile / "sessions").iterdir()
+    done = installed.run("floodmark", "report", str(session), "--out", "report", cwd=hostile)
+    assert done.returncode == 0, done.stderr
+    assert (hostile / "report" / "report.html").is_file()
+
+
+def test_the_screen_finds_its_styles(installed: Installed, hostile: Path) -> None:
+    done = installed.run("python", "-P", "-c", SCREEN, cwd=hostile)
+    assert done.stdout == "painted, with True rules\n", done.stderr
+
+
+def test_nothing_is_left_but_what_the_user_made(installed: Installed, hostile: Path, wheel: Path) -> None:
+    before = {path.name for path in hostile.iterdir()}
+    done = installed.run("floodmark", "run", "crash.yaml", cwd=hostile)
+    assert done.returncode == 0, done.stderr
+    python = installed.environment / "bin" / "python"
+    pip(python, "uninstall", "--yes", "floodmark")
+    left = [name for name in (*ROOMS, f"floodmark-{VERSION}.dist-info") if (installed.packages / name).exists()]
+    left += [path.name for path in (installed.environment / "bin").glob("floodmark*")]
+    pip(python, "install", "--no-deps", "--no-index", str(wheel))
+    assert left == []
+    assert {path.name for path in hostile.iterdir()} - before == {"sessions"}
+    assert list(installed.home.iterdir()) == []

@@ -1,0 +1,98 @@
+"""Who is in sync, and what the high watermark waits for, release by release (``Replica``, ``Partition``)."""
+
+import pytest
+
+from cluster_model.profiles import Profile
+from cluster_model.replication.rules import LONG_AGO, Remote, caught_up, may_join_isr, out_of_sync, restarts_fetcher
+from tests.cluster_model.leaders import LeaderRig
+
+LAG = 10_000_000
+MESSAGES = 4_000
+
+
+def follower(version: str, *fetches: tuple[int, int, int]) -> Remote:
+    """What a leader knows of a follower after fetches of (offset, the leader's end, time)."""
+    remote = Remote(0)
+    for offset, leader_leo, now in fetches:
+        remote.fetched(Profile.of(version), offset, leader_leo, now)
+    return remote
+
+
+def is_out(version: str, remote: Remote, leader_leo: int, now: int) -> bool:
+    return out_of_sync(Profile.of(version), remote, leader_leo, now, LAG, MESSAGES)
+
+
+@pytest.mark.parametrize(("version", "at"), [("0.9", 0), ("0.10.1", 0), ("0.10.2", 50), ("3.9", 50)])
+def test_since_0_10_2_the_end_of_the_fetch_before_counts_as_caught_up(version: str, at: int) -> None:
+    """It never reaches the end of a leader that is written to all the time, and is not slow for that."""
+    assert follower(version, (5, 10, 50), (10, 20, 60)).last_caught_up == at
+
+
+@pytest.mark.parametrize(("version", "known"), [("3.2", 8), ("3.3", 10), ("4.1", 10)])
+def test_since_3_3_a_fetch_never_lowers_the_leaders_end_of_the_one_before(version: str, known: int) -> None:
+    assert follower(version, (5, 10, 50), (5, 8, 60)).last_fetch_leader_leo == known
+
+
+@pytest.mark.parametrize(("version", "out"), [("2.3", True), ("2.4", False), ("4.1", False)])
+def test_since_2_4_who_has_everything_is_in_sync_however_long_ago_it_fetched(version: str, out: bool) -> None:
+    assert is_out(version, follower(version, (7, 7, 100)), 7, 101 + LAG) is out
+    assert is_out(version, follower(version, (7, 7, 100)), 8, 101 + LAG)
+    assert not is_out(version, follower(version, (7, 7, 100)), 8, 100 + LAG)
+
+
+@pytest.mark.parametrize(("version", "out"), [("0.8.2", True), ("0.9", False), ("4.1", False)])
+def test_only_0_8_2_counts_messages(version: str, out: bool) -> None:
+    assert is_out(version, follower(version, (7, 7, 100)), 8 + MESSAGES, 100) is out
+    assert not is_out(version, follower(version, (7, 7, 100)), 7 + MESSAGES, 100)
+
+
+def test_0_8_2_counts_from_the_last_fetch_wherever_it_was() -> None:
+    behind = follower("0.8.2", (0, 7, 100), (1, 9, 100 + LAG))
+    assert not is_out("0.8.2", behind, 9, 100 + 2 * LAG)
+    assert is_out("0.9", follower("0.9", (0, 7, 100), (1, 9, 100 + LAG)), 9, 100 + 2 * LAG)
+
+
+@pytest.mark.parametrize(("version", "waited_for"), [("3.2", False), ("3.3", True)])
+def test_since_3_3_the_hw_waits_for_whoever_has_everything(version: str, waited_for: bool) -> None:
+    remote = follower(version, (7, 7, 100))
+    remote.last_caught_up = LONG_AGO
+    assert caught_up(Profile.of(version), remote, 7, 101, LAG) is waited_for
+    assert not caught_up(Profile.of(version), remote, 8, 101, LAG)
+
+
+@pytest.mark.parametrize(("version", "may"), [("1.0", True), ("1.1", False), ("4.1", False)])
+def test_since_1_1_joining_needs_the_start_of_the_leaders_epoch(version: str, may: bool) -> None:
+    assert may_join_isr(Profile.of(version), 5, 5, 9) is may
+    assert may_join_isr(Profile.of(version), 9, 5, 9)
+    assert not may_join_isr(Profile.of(version), 4, 5, 0)
+
+
+@pytest.mark.parametrize(
+    ("version", "starts_over"),
+    [("1.0", [False, False, True]), ("1.1", [False, True, True]), ("2.1", [True, True, True]), ("3.3", [True] * 3)],
+)
+def test_when_a_decision_makes_a_follower_start_over(version: str, starts_over: list[bool]) -> None:
+    """One epoch later with the same leader; two later; with another leader."""
+    decisions = [(1, 5), (1, 6), (2, 5)]
+    found = [restarts_fetcher(Profile.of(version), 1, 4, leader, epoch) for leader, epoch in decisions]
+    assert found == starts_over
+
+
+@pytest.mark.parametrize(("version", "hw"), [("0.10.1", 14), ("0.10.2", 10), ("2.6", 10)])
+def test_since_0_10_2_the_hw_waits_for_caught_up_replicas_outside_the_isr(version: str, hw: int) -> None:
+    """As it comes to be that a replica has everything and its way back into the ISR is still being written down."""
+    rig = LeaderRig(version, mode="zookeeper", isr=(1, 2))
+    rig.append(10)
+    rig.fetch(2, 10)
+    assert rig.replica.leadership is not None
+    rig.replica.leadership.remotes[3].fetched(rig.profile, 10, 10, 0)
+    rig.append(4)
+    rig.fetch(2, 14)
+    assert rig.replica.hw == hw
+
+
+@pytest.mark.parametrize(("version", "hw"), [("3.6", 10), ("3.7", 0), ("4.1", 0)])
+def test_since_3_7_the_hw_stands_still_below_the_minimum(version: str, hw: int) -> None:
+    rig = LeaderRig(version, topic={"min.insync.replicas": 2}, isr=(1,))
+    rig.append(10)
+    assert rig.replica.hw == hw

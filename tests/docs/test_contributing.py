@@ -1,0 +1,109 @@
+"""The recipes for those who add something do what they say: taken from the page, put into a copy, looked for there."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.tree import ROOMS
+from tests.support.playbooks import CLUSTER
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "contributing.md").read_text(encoding="utf-8")
+FILES = re.findall(r"^```python\n# (\S+\.py)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+CHANGES = [
+    (part.partition("\n")[0], part.partition("\n")[2])
+    for block in re.findall(r"^```diff\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    for part in block.split("--- ")[1:]
+]
+
+HUMS = (
+    CLUSTER
+    + """\
+steps:
+  - at: 1s
+    inject: hum
+    target: broker(1)
+    for: 1s
+settle: 1s
+expect:
+  - acked_lost() == 0
+  - violations(leader-named) == 0
+"""
+)
+LOOK = """
+import asyncio
+from cluster_model.checker.cause_codes import BY_CODE
+from cluster_model.profiles import Profile
+from playbooks import cause_page, fault_page, fidelity_page, invariant_page
+from playbooks.loader import load
+from playbooks.running import start_session
+from tui.modes import mode_of
+from tui.stage import staged
+
+assert "Every append takes a little longer." in fault_page.page()
+assert "leader-named" in invariant_page.page()
+assert "cosmic-ray" in cause_page.page() and BY_CODE["unexplained"].meaning == "what is known does not tell"
+assert "`hums_along` | 4.0+" in fidelity_page.page()
+assert [Profile.of(each).hums_along for each in ("3.9", "4.0")] == [False, True]
+
+session = start_session(load("hums.yaml"))
+assert session.finish().verdict == "pass"
+
+async def shown():
+    async with staged((120, 40)) as stage:
+        await stage.seconds(1)
+        stage.app.main.action_mode("humming")
+        await stage.settled()
+        return stage.app.export_screenshot()
+
+assert "brokers\\xa0hum".replace("\\xa0", "&#160;") in asyncio.run(shown())
+print("found")
+"""
+
+
+def changed(text: str, change: str) -> str:
+    """A text with one change of a diff, which has to fit in one place."""
+    lines = change.splitlines()
+    before = "".join(f"{line[1:]}\n" for line in lines if line[:1] in (" ", "-"))
+    after = "".join(f"{line[1:]}\n" for line in lines if line[:1] in (" ", "+"))
+    assert text.count(before) == 1, f"fits {text.count(before)} times:\n{before}"
+    return text.replace(before, after)
+
+
+@pytest.mark.parametrize(("path", "change"), CHANGES, ids=[path for path, _change in CHANGES])
+def test_every_change_fits(path: str, change: str) -> None:
+    text = (ROOT / path).read_text(encoding="utf-8")
+    assert changed(text, change) != text
+
+
+def test_there_is_a_recipe_for_each_kind() -> None:
+    assert re.findall(r"^## (?:A|An) (.*)$", PAGE, re.MULTILINE) == [
+        "fault", "invariant", "cause of a finding", "profile flag", "screen",
+    ]  # fmt: skip
+    assert len(FILES) == 3
+
+
+@pytest.mark.thorough
+def test_what_the_recipes_add_is_there(tmp_path: Path) -> None:
+    for room in ROOMS:
+        shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__"))
+    for path, text in FILES:
+        (tmp_path / path).write_text(text, encoding="utf-8")
+    for path, change in CHANGES:
+        target = tmp_path / path
+        target.write_text(changed(target.read_text(encoding="utf-8"), change), encoding="utf-8")
+    (tmp_path / "hums.yaml").write_text(HUMS)
+    done = subprocess.run(
+        [sys.executable, "-c", LOOK],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "found\n", done.stderr

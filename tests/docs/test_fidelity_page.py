@@ -1,0 +1,76 @@
+"""The fidelity card says what is so: its tests are there, every rule has an area, and the page is the card."""
+
+import ast
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from cluster_model.fidelity import AREAS, Area
+from cluster_model.profiles import FLAGS, PROFILE_VERSIONS, Profile
+from playbooks.fidelity_page import page
+from playbooks.fidelity_words import areas_of, changes, document
+from tests.cli.conftest import here, typed
+from tests.cli.running import Typed
+
+__all__ = ["here", "typed"]
+ROOT = Path(__file__).parents[2]
+
+
+@cache
+def names_in(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return {node.name for node in tree.body if isinstance(node, functions) and node.name.startswith("test_")}
+
+
+@pytest.mark.parametrize("area", AREAS, ids=lambda area: area.name)
+def test_every_test_of_an_area_is_there(area: Area) -> None:
+    assert area.tests
+    for each in area.test_ids:
+        path, _, name = each.partition("::")
+        assert (ROOT / path).is_file(), each
+        assert names_in(ROOT / path) & {name} if name else names_in(ROOT / path), each
+
+
+def test_every_rule_belongs_to_one_area() -> None:
+    named = [name for area in AREAS for name in area.flags]
+    assert sorted(named) == sorted(flag.name for flag in FLAGS)
+
+
+@pytest.mark.parametrize("area", AREAS, ids=lambda area: area.name)
+def test_no_rule_is_older_than_its_area(area: Area) -> None:
+    first = Profile.of(area.since).number
+    known = {flag.name: flag for flag in FLAGS}
+    assert [name for name in area.flags if known[name].since < first] == []
+
+
+def test_a_release_has_the_areas_that_were_there() -> None:
+    assert "idempotence" not in [area.name for area in areas_of("0.10.2")]
+    assert "ZooKeeper controller" in [area.name for area in areas_of("3.9")]
+    assert "ZooKeeper controller" not in [area.name for area in areas_of("4.0")]
+    assert "consumer protocol" not in [area.name for area in areas_of("3.6")]
+    assert all(areas_of(version) for version in PROFILE_VERSIONS)
+
+
+def test_the_page_is_up_to_date() -> None:
+    """Made by ``python -m playbooks.fidelity_page > docs/fidelity.md``."""
+    assert (ROOT / "docs" / "fidelity.md").read_text(encoding="utf-8") == page()
+
+
+def test_the_command_prints_the_card(typed: Callable[..., Typed]) -> None:
+    shown = typed("profiles", "--card")
+    assert shown.code == 0
+    for area in AREAS:
+        assert f"{area.name} (" in shown.out
+        assert all(f"  not modelled: {each}\n" in shown.out for each in area.left_out)
+        assert all(each in shown.out for each in area.test_ids)
+        assert all(name in shown.out for name, _kafka, _says in changes(area))
+
+
+def test_the_card_of_one_release_for_machines(typed: Callable[..., Typed]) -> None:
+    shown = typed("profiles", "2.8", "--card", "--json")
+    assert json.loads(shown.out) == [document(area) for area in areas_of("2.8")]
+    assert typed("profiles", "2.88", "--card").code == 2

@@ -1,0 +1,48 @@
+# ruff: noqa: E501 - a page of prose and tables
+"""The page of configurations and versions, made from them: ``python -m tui.cli.config_page > docs/configs.md``."""
+
+from typing import Final
+
+from cluster_model.config_key import ConfigKey
+from cluster_model.config_keys import SCOPES
+from cluster_model.profiles import FLAGS, PROFILE_VERSIONS, modes_of
+from playbooks.fidelity_words import releases
+from playbooks.markdown import table_text
+from tui.config_words import taken
+
+_HEAD: Final = """# Configurations and versions
+
+Kafka's configurations that can be set, by Kafka's own names and units, and the rules by which its versions differ. This page is
+made from the model (`python -m tui.cli.config_page`); `floodmark configs` and `floodmark profiles` print the same. A name that is
+not here is refused, never ignored: what is listed does what it does in Kafka. Defaults are those of the version
+(`cluster.kafka`), a client's those of its `client.version`.
+
+A broker's stand in `cluster.config`, a topic's in its `config`, a client's in its own. What is *cluster-wide* or *per-broker*
+can change while the cluster runs, by `alter_broker_config`; a topic's always can, by `alter_topic_config`.
+"""
+
+
+def page() -> str:
+    """All of it, in Markdown."""
+    configs = [
+        f"\n## Of a {scope}\n\n{table_text(('name', 'takes', 'meaning', 'changes'), [_row(scope, key) for key in keys.values()])}"
+        for scope, keys in SCOPES.items()
+    ]
+    versions = [(f"`{each}`", " or ".join(modes_of(each))) for each in PROFILE_VERSIONS]
+    rules = [(f"`{flag.name}`", releases(flag), flag.meaning) for flag in FLAGS]
+    return (
+        _HEAD
+        + "".join(configs)
+        + f"\n## Versions\n\n{table_text(('cluster.kafka', 'cluster.mode'), versions)}"
+        + "\n## Rules of some versions only\n\nEach with its sources and tests on the [fidelity card](fidelity.md).\n\n"
+        + table_text(("rule", "versions", "what it says"), rules)
+    )
+
+
+def _row(scope: str, key: ConfigKey) -> tuple[str, str, str, str]:
+    changes = "dynamic" if scope == "topic" else key.dynamic if scope == "broker" else ""
+    return f"`{key.name}`", taken(key), key.doc, changes
+
+
+if __name__ == "__main__":
+    print(page(), end="")
