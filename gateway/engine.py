@@ -164,6 +164,12 @@ class Engine:
         for broker in broken:
             self.on_broken(broker)
 
+    def collect(self) -> None:
+        """Tell of what has happened by now."""
+        events = self.session.drain()
+        if events:
+            self.on_events(events)
+
     # -- time -------------------------------------------------------------------------------------------------------
 
     def pump(self) -> None:
@@ -188,9 +194,7 @@ class Engine:
         while True:
             if not session.advance(target):
                 self.over = True
-            events = session.drain()
-            if events:
-                self.on_events(events)
+            self.collect()
             if not self._arrived and not self._broken:
                 return
             self._deliver()

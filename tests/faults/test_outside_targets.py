@@ -4,13 +4,15 @@ import pytest
 
 from cluster_model.cluster import Cluster
 from cluster_model.groups.messages import JoinGroupRequest
+from cluster_model.internal_topics import OFFSETS, TRANSACTIONS
 from cluster_model.messages import InitProducerIdRequest
 from cluster_model.spec import BrokerSpec, ClusterSpec, TopicSpec
 from faults.selectors import SelectorError, resolve
 
 
 def test_their_coordinators() -> None:
-    spec = ClusterSpec("3.9", "kraft", tuple(map(BrokerSpec, (1, 2, 3))), (TopicSpec("orders", 1, 3),))
+    topics = tuple(TopicSpec(name, 1, 3) for name in (OFFSETS, TRANSACTIONS))
+    spec = ClusterSpec("3.9", "kraft", tuple(map(BrokerSpec, (1, 2, 3))), topics)
     cluster = Cluster.build(spec, 3)
     for target in ("coordinator(billing)", "transaction_coordinator(shop)"):
         with pytest.raises(SelectorError, match="there are"):
