@@ -76,7 +76,7 @@ class Connection(asyncio.Protocol):
         try:
             self._waiting.extend(self._frames.feed(data))
         except FrameError as error:
-            self._refuse(str(error))
+            self.refuse(str(error))
             return
         self._answer()
         self.look()
@@ -138,7 +138,7 @@ class Connection(asyncio.Protocol):
                     return
                 self._take(self._waiting.popleft())
         except RequestError as error:
-            self._refuse(str(error))
+            self.refuse(str(error))
         finally:
             self._answering = False
 
@@ -173,7 +173,11 @@ class Connection(asyncio.Protocol):
             return
         if said is not None:
             plain = header.api in PLAIN_HEADERS
-            response = write_response(header.api, header.version, header.correlation, said, plain=plain)
+            try:
+                response = write_response(header.api, header.version, header.correlation, said, plain=plain)
+            except Exception as error:  # what a stranger asked for is in the answer, and may not go into one
+                self.refuse(f"{type(error).__name__}: {error}")
+                return
             self._transport.write(framed(response))
         if not self._answering:
             self._answer()
@@ -183,7 +187,8 @@ class Connection(asyncio.Protocol):
         """The broker closes the door."""
         self._transport.close()
 
-    def _refuse(self, why: str) -> None:
+    def refuse(self, why: str) -> None:
+        """It sent what cannot be answered: say so, and let it go."""
         self._door.complain(why)
         self._waiting.clear()
         self._transport.abort()

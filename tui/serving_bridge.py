@@ -38,6 +38,8 @@ class ServingBridge(SimBridge):
     def frame(self) -> Frame:
         """Bring the model to the wall's time, and look."""
         self._gateway.engine.pump()
+        if self._gateway.engine.failure is not None:
+            raise self._gateway.engine.failure
         self._now.ended = self._gateway.engine.over
         if self._now.ended:
             self.look()

@@ -158,6 +158,8 @@ class Serving:
         await gateway.close()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
+        if gateway.engine.failure is not None:
+            raise gateway.engine.failure
         if gateway.engine.given_up_us:
             self._say(f"this machine was too slow: virtual time fell {duration(gateway.engine.given_up_us)} behind")
         return self._interrupted
