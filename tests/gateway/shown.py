@@ -169,12 +169,22 @@ def _own(log: Log, left: set[bytes]) -> tuple[int, int, int]:
     return log.sent, len(acked), len(acked - left)
 
 
+def reported(shown: Shown, out: Path) -> dict[str, int]:
+    """The same numbers by ``floodmark report``: what it counted from the recorded events, by the ledger's terms."""
+    command = [sys.executable, "-m", "tui.cli.main", "report", str(shown.session), "--out", str(out)]
+    subprocess.run([*command, "--format", "json"], check=True, stdout=subprocess.DEVNULL)
+    tables = json.loads((out / "report.json").read_text())["tables"]
+    return {row["term"]: row["from_events"] for row in tables["ledger"]}
+
+
 def main() -> None:
     parent = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp(prefix="floodmark-shown-"))
     for show in (safe, unsafe):
         shown = show(parent / show.__name__)
         print(f"acks={shown.acks}: the client counts {shown.acked} acknowledged, {shown.lost} of them lost;", end=" ")
-        print(f"the ledger {shown.ledger['acked']} and {shown.ledger['acked_lost']}. {shown.session}")
+        print(f"the ledger {shown.ledger['acked']} and {shown.ledger['acked_lost']};", end=" ", flush=True)
+        report = reported(shown, parent / show.__name__ / "report")
+        print(f"the report {report['acked']} and {report['acked_lost']}. {shown.session}")
 
 
 if __name__ == "__main__":
