@@ -66,7 +66,11 @@ class Serve:
         self._lines: SimpleQueue[str] = SimpleQueue()
         self.told: list[str] = []
         Thread(target=self._read, daemon=True).start()
-        self.bootstrap = self.until(r"bootstrap.servers=(\S+)")
+        try:
+            self.bootstrap = self.until(r"bootstrap.servers=(\S+)")
+        except TimeoutError:
+            self.close()
+            raise
 
     def _read(self) -> None:
         assert self._process.stdout is not None
