@@ -17,6 +17,8 @@ from gateway.house import Call, House, Said
 
 WAITING: Final = 64
 """Whole requests that wait behind the one under way before no more is read."""
+AT_ONCE: Final = 32
+"""Requests that are answered before other connections have their turn."""
 UNSUPPORTED_VERSION: Final = 35
 PLAIN_HEADERS: Final = (apis.API_VERSIONS,)
 
@@ -132,15 +134,24 @@ class Connection(asyncio.Protocol):
         if self._answering:
             return
         self._answering = True
+        left = AT_ONCE
         try:
             while self._waiting and self._running is None and not self._full and not self._door.silent:
                 if self._transport.is_closing():
                     return
+                if not left:
+                    asyncio.get_running_loop().call_soon(self._go_on)
+                    return
+                left -= 1
                 self._take(self._waiting.popleft())
         except RequestError as error:
             self.refuse(str(error))
         finally:
             self._answering = False
+
+    def _go_on(self) -> None:
+        self._answer()
+        self.look()
 
     def _take(self, frame: bytes) -> None:
         header = read_header(frame)
