@@ -1,7 +1,8 @@
 """`make bench`: speed of the kernel and of the whole model, in CPU seconds of this machine, beside its floors.
 
 Absolute figures move with the machine and its load. The ratio to SimPy, taken in the same run, moves less.
-``python -m benchmarks screen`` measures the start and the screen alone, ``storms`` random storms, ``shrinking`` that;
+``python -m benchmarks screen`` measures the start and the screen alone, ``storms`` random storms, ``shrinking`` that,
+``gateway`` real clients on sockets;
 ``report [EVENTS]`` the report's queries on Spark beside DuckDB.
 """
 
@@ -11,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.rows import rows, screen_rows, shrinking_rows, storm_rows
+from benchmarks.rows import gateway_rows, rows, screen_rows, shrinking_rows, storm_rows
 from cluster_model.kernel import kernel
 
 
@@ -27,7 +28,9 @@ def main() -> None:
     for heading in ("what", "figure", "to SimPy", "floor", ""):
         table.add_column(heading)
     with console.status("measuring"):
-        parts = {"screen": screen_rows, "storms": storm_rows, "shrinking": shrinking_rows}
+        parts = {
+            "screen": screen_rows, "storms": storm_rows, "shrinking": shrinking_rows, "gateway": gateway_rows,
+        }  # fmt: skip
         for row in parts.get(" ".join(sys.argv[1:]), rows)():
             table.add_row(row.what, row.figure, row.ratio, row.floor, "held" if row.held else "missed")
     console.print(table)

@@ -89,6 +89,7 @@ def rows() -> Iterator[Row]:
     yield from storm_rows()
     yield from shrinking_rows()
     yield from screen_rows()
+    yield from gateway_rows()
 
 
 def _exploring() -> Iterator[Row]:
@@ -118,6 +119,20 @@ def shrinking_rows() -> Iterator[Row]:
     yield Row(
         what, f"{found.seconds:.0f} s, {found.runs} runs, {found.steps} acts left", "", "120 s", found.seconds <= 120
     )
+
+
+def gateway_rows() -> Iterator[Row]:
+    """What sockets cost, beside librdkafka's mock cluster in the same run."""
+    from benchmarks.gateway import beside, produce_us  # noqa: PLC0415 - loads real clients, which the rest does not need
+
+    spent = produce_us()
+    yield Row("gateway: a Produce of 16 KB, beside the model", f"{spent:.0f} us", "", "100 us", spent <= 100)
+    found = beside()
+    figure = f"{found.ours:,.0f} messages/s, the mock {found.mock:,.0f}: {found.ratio:.2f} of it"
+    yield Row("gateway: stock producer, 1 KB, acks=all", figure, "", "0.3 of it", found.ratio >= 0.3)
+    added = found.ours_ms - found.mock_ms
+    figure = f"{found.ours_ms:.1f} ms, the mock {found.mock_ms:.1f} ms"
+    yield Row("gateway: p99 of an acknowledgement, idle", figure, "", "5 ms more", added <= 5)
 
 
 STARTS = (

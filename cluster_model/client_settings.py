@@ -1,5 +1,7 @@
 """The settings of a cluster's clients that decide what they may see, from the spec."""
 
+from collections import ChainMap
+
 from cluster_model.checker.anomalies.settings import ClientSettings, ProducerSettings, manner
 from cluster_model.client_nodes import configured_instance
 from cluster_model.clients.application import TRANSACTION
@@ -7,12 +9,13 @@ from cluster_model.clients.dead_letters import SUFFIX as LETTERS
 from cluster_model.clients.outputs import SUFFIX as OUTPUT
 from cluster_model.clients.producer_config import ProducerConfig
 from cluster_model.config import ConfigValue, ConsumerConfig
+from cluster_model.outside.manners import Manners
 from cluster_model.profiles import Profile
 from cluster_model.spec import RIVAL, ClusterSpec
 
 
-def client_settings(spec: ClusterSpec, profile: Profile) -> ClientSettings:
-    """Of every producer, of what members write with, and of every group."""
+def client_settings(spec: ClusterSpec, profile: Profile, outside: Manners) -> ClientSettings:
+    """Of every producer, of what members write with, of every group, and of whoever comes from outside."""
     producers: dict[str, ProducerSettings] = {}
     for each in spec.producers:
         settings = _producer(profile, each.config, resends=each.resends)
@@ -34,7 +37,9 @@ def client_settings(spec: ClusterSpec, profile: Profile) -> ClientSettings:
                     config["transactional.id"] = member
                     copiers[member] = None
                 producers[member + OUTPUT] = _producer(profile, config)
-    return ClientSettings(producers, groups, frozenset(copiers), frozenset(static))
+    return ClientSettings(
+        ChainMap(producers, outside.producers), groups, outside.readers, frozenset(copiers), frozenset(static)
+    )
 
 
 def _producer(profile: Profile, config: dict[str, ConfigValue], *, resends: bool = False) -> ProducerSettings:

@@ -104,7 +104,9 @@ class Cluster:
         self.harm = Harm(self.brokers, self.network)
         records = parts.committed.records
         self.world = World(self.profile, records, parts.replicas, parts.lineages, self.is_up, ids, self._known)
-        self.checker = Checker(self.world, self.emit, self.plane, client_settings(spec, parts.profile))
+        self.checker = Checker(
+            self.world, self.emit, self.plane, client_settings(spec, parts.profile, self.outside.manners)
+        )
         self.checker.liveness = watch_over(self)
         self.trace.set_observer(self.checker.observe, self.checker.listeners())
         # How many operations are under way, and faults of a name are active, or all of them: told by who keeps them.

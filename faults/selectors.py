@@ -210,7 +210,7 @@ def _by_length(selector: Selector, brokers: list[int], cluster: Cluster) -> list
 def _coordinator(selector: Selector, cluster: Cluster) -> list[int]:
     """By Java's hash of the group's id, as many partitions as the topic has now (``GroupMetadataManager``)."""
     group = selector.argument
-    known = [spec.name for spec in cluster.spec.groups]
+    known = list(dict.fromkeys([*(spec.name for spec in cluster.spec.groups), *cluster.outside.groups]))
     if group not in known:
         raise SelectorError(f"no group {group!r}; there are {known}", selector.column)
     leader = _leader_of(OFFSETS, group, cluster)
@@ -224,6 +224,7 @@ def _transaction_coordinator(selector: Selector, cluster: Cluster) -> list[int]:
     """The same of a transactional id (``TransactionStateManager.partitionFor``)."""
     name = selector.argument
     ids = {each.name: str(each.config.get("transactional.id", "")) for each in cluster.spec.producers}
+    ids.update(cluster.outside.manners.transactional_ids)
     if not ids.get(name):
         known = [producer for producer, whose in ids.items() if whose]
         raise SelectorError(f"no producer {name!r} with a transactional.id; there are {known}", selector.column)

@@ -17,6 +17,8 @@ from gateway.house import Call, House, Said
 
 WAITING: Final = 64
 """Whole requests that wait behind the one under way before no more is read."""
+AT_ONCE: Final = 32
+"""Requests that are answered before other connections have their turn."""
 UNSUPPORTED_VERSION: Final = 35
 PLAIN_HEADERS: Final = (apis.API_VERSIONS,)
 
@@ -76,7 +78,7 @@ class Connection(asyncio.Protocol):
         try:
             self._waiting.extend(self._frames.feed(data))
         except FrameError as error:
-            self._refuse(str(error))
+            self.refuse(str(error))
             return
         self._answer()
         self.look()
@@ -132,15 +134,24 @@ class Connection(asyncio.Protocol):
         if self._answering:
             return
         self._answering = True
+        left = AT_ONCE
         try:
             while self._waiting and self._running is None and not self._full and not self._door.silent:
                 if self._transport.is_closing():
                     return
+                if not left:
+                    asyncio.get_running_loop().call_soon(self._go_on)
+                    return
+                left -= 1
                 self._take(self._waiting.popleft())
         except RequestError as error:
-            self._refuse(str(error))
+            self.refuse(str(error))
         finally:
             self._answering = False
+
+    def _go_on(self) -> None:
+        self._answer()
+        self.look()
 
     def _take(self, frame: bytes) -> None:
         header = read_header(frame)
@@ -173,7 +184,11 @@ class Connection(asyncio.Protocol):
             return
         if said is not None:
             plain = header.api in PLAIN_HEADERS
-            response = write_response(header.api, header.version, header.correlation, said, plain=plain)
+            try:
+                response = write_response(header.api, header.version, header.correlation, said, plain=plain)
+            except Exception as error:  # what a stranger asked for is in the answer, and may not go into one
+                self.refuse(f"{type(error).__name__}: {error}")
+                return
             self._transport.write(framed(response))
         if not self._answering:
             self._answer()
@@ -183,7 +198,8 @@ class Connection(asyncio.Protocol):
         """The broker closes the door."""
         self._transport.close()
 
-    def _refuse(self, why: str) -> None:
+    def refuse(self, why: str) -> None:
+        """It sent what cannot be answered: say so, and let it go."""
         self._door.complain(why)
         self._waiting.clear()
         self._transport.abort()

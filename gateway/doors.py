@@ -87,6 +87,11 @@ class Doors:
         """Connections, of all."""
         return sum(len(door.connections) for door in self._doors.values())
 
+    @property
+    def kept(self) -> int:
+        """Bytes of requests that wait, of all connections."""
+        return sum(connection.kept for door in self._doors.values() for connection in door.connections)
+
     async def open(self, port: int) -> None:
         """Listen on consecutive ports from ``port`` on, or wherever there is room if it is 0.
 

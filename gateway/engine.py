@@ -43,6 +43,9 @@ class Owner(Protocol):
     def failed(self) -> None:
         """The broker closed the door on it."""
 
+    def refuse(self, why: str) -> None:
+        """What it asked for cannot be carried out, or is none of what may be asked."""
+
 
 class Running:
     """A flow under way."""
@@ -77,6 +80,8 @@ class Engine:
         self._began = 0.0
         self._timer: Any = None
         self._pumping = False
+        self.failure: Exception | None = None
+        """What broke the model itself; time has stopped then."""
         self.over = False
 
     def begin(self) -> None:
@@ -134,6 +139,9 @@ class Engine:
             except StopIteration as stop:
                 running.owner.done(stop.value)
                 return
+            except Exception as error:  # whatever a handler makes of what strangers send ends their connection only
+                running.owner.refuse(f"{type(error).__name__}: {error}")
+                return
             broker = question.broker if question.broker >= 0 else running.broker
             hand_in, client = self.session.hand_in, running.client
             tokens = tuple([hand_in(asked(broker, client, request)) for request in question.requests])
@@ -164,6 +172,12 @@ class Engine:
         for broker in broken:
             self.on_broken(broker)
 
+    def collect(self) -> None:
+        """Tell of what has happened by now."""
+        events = self.session.drain()
+        if events:
+            self.on_events(events)
+
     # -- time -------------------------------------------------------------------------------------------------------
 
     def pump(self) -> None:
@@ -173,6 +187,8 @@ class Engine:
         self._pumping = True
         try:
             self._catch_up()
+        except Exception as error:  # a timer has nobody to raise it to
+            self.failure, self.over = error, True
         finally:
             self._pumping = False
         self._arrange()
@@ -188,9 +204,7 @@ class Engine:
         while True:
             if not session.advance(target):
                 self.over = True
-            events = session.drain()
-            if events:
-                self.on_events(events)
+            self.collect()
             if not self._arrived and not self._broken:
                 return
             self._deliver()

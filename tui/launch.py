@@ -18,6 +18,7 @@ from tui.wish import PLAYBOOK, SANDBOX, SESSION, Left, Wish
 
 if TYPE_CHECKING:
     from tui.app import FloodmarkApp
+    from tui.bridge import SimBridge
 
 TOUR: Final = "tour"
 """The bundled playbook through which somebody is led."""
@@ -70,14 +71,20 @@ def play(wish: Wish, asked: Asked, back: Wish | None) -> Left:
 
 def make_app(session: Session, screen: ScreenChoice, branches: Branches | None = None) -> "FloodmarkApp":
     """The app over a session, in real time; ``branches`` takes those that begin there."""
-    from tui.app import FloodmarkApp  # noqa: PLC0415 - bad input is told without waiting for Textual
-    from tui.bridge import SimBridge  # noqa: PLC0415
+    from tui.bridge import SimBridge  # noqa: PLC0415 - bad input is told without waiting for Textual
     from tui.frameclock import WallClock  # noqa: PLC0415
 
     bridge = SimBridge(branches or session, WallClock(), speed=screen.speed, frame_s=frame_s(screen.settings.fps))
     bridge.stops_at_loss = screen.settings.autopause
+    return app_over(bridge, session, screen, name=session.playbook.name)
+
+
+def app_over(bridge: "SimBridge", session: Session, screen: ScreenChoice, *, name: str) -> "FloodmarkApp":
+    """The app over a bridge; ``name`` is what its session is called on the screen."""
+    from tui.app import FloodmarkApp  # noqa: PLC0415
+
     return FloodmarkApp(
-        bridge, playbook=session.playbook.name, seed=session.cluster.seed, glyphs=screen.glyphs, theme=screen.theme,
+        bridge, playbook=name, seed=session.cluster.seed, glyphs=screen.glyphs, theme=screen.theme,
         settings=screen.settings, keep_errors=True, recorder=session.recorder, notes=screen.notes,
         seen=SeenWords(),
     )  # fmt: skip

@@ -16,7 +16,8 @@ from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Port
 from cluster_model.kernel.processes import Network
 from cluster_model.log.lineage import Lineages
-from cluster_model.messages import FetchResponse, ProduceRequest, ProduceResponse
+from cluster_model.messages import FetchRequest, FetchResponse, InitProducerIdRequest, ProduceRequest, ProduceResponse
+from cluster_model.outside.manners import Manners
 from cluster_model.outside.reading import reads
 from cluster_model.outside.writing import Writing
 from cluster_model.transactions.messages import AddPartitionsToTxnRequest, EndTxnRequest
@@ -35,8 +36,8 @@ class Outside:
     """The node, once it is open. Requests are numbered by tokens, which are their correlation ids."""
 
     __slots__ = (
-        "_asked", "_emit", "_groups", "_lineages", "_network", "_port", "_token", "_writing", "is_open", "on_answer",
-        "on_broken",
+        "_asked", "_emit", "_groups", "_lineages", "_network", "_port", "_token", "_writing", "is_open", "manners",
+        "on_answer", "on_broken",
     )  # fmt: skip
 
     def __init__(
@@ -53,11 +54,17 @@ class Outside:
         self._groups: dict[str, str] = {}
         """Client → the group that it last joined."""
         self._writing = Writing(emit)
+        self.manners = Manners()
         self.is_open = False
         self.on_answer: Callable[[int, Any], None] = _nobody_listens
         """Called with a token and the answer; also with one that nobody waits for: acks=0 gone wrong."""
         self.on_broken: Callable[[int], None] = _nobody_cares
         """Called with a broker to which all connections broke."""
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Those that its clients have joined, each once."""
+        return tuple(dict.fromkeys(self._groups.values()))
 
     def open(self) -> None:
         """Be there, from now on."""
@@ -72,14 +79,19 @@ class Outside:
         self._token = token = self._token + 1
         now = self._port.now
         if isinstance(request, ProduceRequest):
+            self.manners.wrote(request)
             message: Any = self._writing.sent(now, token, broker, request)
             if not request.acks:
                 self._port.send(broker, message)
                 return token
         else:
             message = request._replace(correlation=token)
-            if isinstance(request, JoinGroupRequest):
+            if isinstance(request, FetchRequest):
+                self.manners.reads(client, committed_only=bool(request.isolation))
+            elif isinstance(request, JoinGroupRequest):
                 self._groups[client] = request.group_id
+            elif isinstance(request, InitProducerIdRequest):
+                self.manners.begun(client, request.transactional_id or "")
             elif isinstance(request, AddPartitionsToTxnRequest):
                 self._writing.begun(request.producer_id)
         kept = request._replace(payload=b"") if isinstance(request, ProduceRequest) else request
@@ -138,7 +150,8 @@ class Outside:
         """All state; nothing of it where nobody ever came."""
         if not self.is_open:
             return ()
-        return (self._token, tuple(self._asked.items()), tuple(self._groups.items()), self._writing.save())
+        asked, groups = tuple(self._asked.items()), tuple(self._groups.items())
+        return (self._token, asked, groups, self._writing.save(), self.manners.save())
 
     def prepare(self, saved: tuple[Any, ...]) -> None:
         """Be there or not, as in a keyframe, before the network's state is loaded."""
@@ -150,9 +163,10 @@ class Outside:
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`, after :meth:`prepare`."""
-        self._token, asked, groups, writing = saved or (0, (), (), ((), (), (), (), ()))
+        self._token, asked, groups, writing, manners = saved or (0, (), (), ((), (), (), (), ()), ())
         self._asked, self._groups = dict(asked), dict(groups)
         self._writing.load(writing)
+        self.manners.load(manners)
 
 
 def _nobody_listens(_token: int, _answer: Any) -> None:

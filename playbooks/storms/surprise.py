@@ -49,7 +49,7 @@ def _min_isr_one(cluster: Cluster) -> str:
 
 
 def _not_idempotent(cluster: Cluster) -> str:
-    producers = client_settings(cluster.spec, cluster.profile).producers.values()
+    producers = client_settings(cluster.spec, cluster.profile, cluster.outside.manners).producers.values()
     return "enable.idempotence=false" if any(not each.idempotent for each in producers) else ""
 
 

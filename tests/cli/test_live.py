@@ -19,6 +19,7 @@ from tests.tui.fake_views import playbook
 from tui.cli.chosen import choose
 from tui.cli.living import Living, lines_of
 from tui.cli.pacing import Pace
+from tui.cli.telling import Teller
 
 
 class Wall:
@@ -48,7 +49,7 @@ def told(*lines: str, later: dict[int, str] | None = None, session: Session | No
         wall.lines.put(None)
     out = io.StringIO()
     session = session or Session.start(playbook(orders=1, payments=1), open_ended=True)
-    Living(Pace(1.0, lambda: wall.now, wall.sleep), Console(file=out, soft_wrap=True), wall.lines).run(
+    Living(Pace(1.0, lambda: wall.now, wall.sleep), Teller(Console(file=out, soft_wrap=True)), wall.lines).run(
         Branches(session)
     )
     return out.getvalue().splitlines(), session
@@ -132,7 +133,7 @@ def travelled(*lines: str, session: Session | None = None) -> tuple[list[str], B
     wall.lines.put(None)
     out = io.StringIO()
     branches = Branches(session or Session.start(playbook(orders=1, payments=1), open_ended=True))
-    Living(Pace(1.0, lambda: wall.now, wall.sleep), Console(file=out, soft_wrap=True), wall.lines).run(branches)
+    Living(Pace(1.0, lambda: wall.now, wall.sleep), Teller(Console(file=out, soft_wrap=True)), wall.lines).run(branches)
     return out.getvalue().splitlines()[2:], branches
 
 
@@ -153,7 +154,7 @@ def test_the_past_is_played_on_into_the_present() -> None:
         wall.lines.put(f"{line}\n")
     out = io.StringIO()
     branches = Branches(Session.start(playbook(orders=1, payments=1), open_ended=True))
-    Living(Pace(1.0, lambda: wall.now, wall.sleep), Console(file=out, soft_wrap=True), wall.lines).run(branches)
+    Living(Pace(1.0, lambda: wall.now, wall.sleep), Teller(Console(file=out, soft_wrap=True)), wall.lines).run(branches)
     assert "00:01.000  this is the present" in out.getvalue().splitlines()
     assert branches.current.live.cluster.now_us > 1_000_000
 

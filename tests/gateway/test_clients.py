@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import AIOKafkaProducer
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
-from kafka import KafkaConsumer, KafkaProducer
+from kafka import KafkaProducer
 
 from playbooks.reading_sessions import read_session
 from playbooks.replay import replay
 from tests.gateway.hosting import Served, playbook, served
+from tests.gateway.stock import LIBRARIES, Asked, reader
 
 pytestmark = pytest.mark.sockets
 QUIET = {"log_level": 0}
@@ -92,48 +93,22 @@ def test_an_administrator_makes_describes_and_deletes() -> None:
 def test_clients_of_three_libraries_share_a_group() -> None:
     with served() as host:
         for partition in range(3):
-            sent(host, [f"{partition}-{number}" for number in range(5)], partition)
-        got = asyncio.run(_three(host))
-        assert sorted(value for each in got for value in each) == sorted(
-            f"{partition}-{number}".encode() for partition in range(3) for number in range(5)
-        )
-        assert host.asked(lambda cluster: max(
-            sum(group.group_id == "mixed" for group in each.registry.groups.values())
-            for each in cluster.coordinators.values()
-        )) == 1  # fmt: skip
+            sent(host, [f"sent/{partition}{number}" for number in range(5)], partition)
+        members = [reader(Asked(library, host.bootstrap, library, group="mixed")) for library in LIBRARIES]
+        deadline = time.monotonic() + 120
+        seen: set[bytes] = set()
+        while len(seen) < 15 or host.asked(_members_of_mixed) != 3:
+            assert time.monotonic() < deadline, seen
+            time.sleep(0.1)
+            seen = {told.value for each in members for told in each.log.read}
+        for each in members:
+            each.stop()
+    assert len(seen) == 15
 
 
-async def _three(host: Served) -> list[list[bytes]]:
-    """Reads whatever each is given until all is read; they join one after the other, and share in the end."""
-    found: list[list[bytes]] = [[], [], []]
-    config = {"bootstrap.servers": host.bootstrap, "group.id": "mixed", "auto.offset.reset": "earliest",
-              "partition.assignment.strategy": "range", **QUIET}  # fmt: skip
-    one = Consumer(config)
-    one.subscribe(["orders"])
-    two = KafkaConsumer(bootstrap_servers=host.bootstrap.split(","), group_id="mixed", auto_offset_reset="earliest")
-    two.subscribe(["orders"])
-    three = AIOKafkaConsumer("orders", bootstrap_servers=host.bootstrap, group_id="mixed", auto_offset_reset="earliest")
-    await three.start()
-    deadline = time.monotonic() + PATIENCE_S
-    seen: set[bytes] = set()
-    while len(seen) < 15 and time.monotonic() < deadline:
-        message = await asyncio.to_thread(one.poll, 0.1)
-        if message is not None and not message.error():
-            found[0].append(message.value())
-        for records in (await asyncio.to_thread(two.poll, 100)).values():
-            found[1] += [record.value for record in records]
-        for records in (await three.getmany(timeout_ms=100)).values():
-            found[2] += [record.value for record in records if record.value is not None]
-        seen = {value for each in found for value in each}
-    one.close()
-    two.close()
-    await three.stop()
-    # Who joins later may read again what nobody had committed: at least once is what groups promise.
-    once: set[bytes] = set()
-    for each in found:
-        each[:] = [value for value in dict.fromkeys(each) if value not in once]
-        once.update(each)
-    return found
+def _members_of_mixed(cluster: Any) -> int:
+    return max(len(each.registry.groups["mixed"].members) if "mixed" in each.registry.groups else 0
+               for each in cluster.coordinators.values())  # fmt: skip
 
 
 def test_kafka_python_and_aiokafka_write_and_read() -> None:

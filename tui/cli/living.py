@@ -14,8 +14,6 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Final, TextIO
 
-from rich.console import Console
-
 from faults.action import Action
 from faults.fault import FaultError
 from playbooks.branches import Branches
@@ -25,15 +23,15 @@ from playbooks.looking_back import LookingBack
 from playbooks.problems import listed, shown
 from playbooks.recorder import RecordingError
 from tui.beginning import begin_live
-from tui.cli.console import BAD_INPUT, INTERRUPTED, OK, answers, complain, say
+from tui.cli.console import BAD_INPUT, INTERRUPTED, OK, answers, complain
 from tui.cli.crash import keep
 from tui.cli.pacing import FASTEST, SLOWEST, Pace
+from tui.cli.telling import Teller, standing
 from tui.cli.travelling import PRESENT, Travel
 from tui.farewell import let_go, seal_all
 from tui.typed.language import Act, Go, Place, Play, Press, Speed, Typed, TypedError, read_line
 from tui.typed.placing import place_in
-from tui.viewmodel.feed import Feed
-from tui.viewmodel.words import clock, duration
+from tui.viewmodel.words import clock
 from tui.wish import SANDBOX
 
 FARTHEST_US: Final = 3_600_000_000
@@ -65,7 +63,7 @@ def open_plain(playbook: str | None, *, seed: int | None, out: Path | None, spee
         return BAD_INPUT
     branches = Branches(session)
     try:
-        interrupted = Living(Pace(speed), answers(), lines_of(sys.stdin)).run(branches)
+        interrupted = Living(Pace(speed), Teller(answers()), lines_of(sys.stdin)).run(branches)
         sealed = seal_all(branches)
     except RecordingError as error:
         for branch in branches:
@@ -98,7 +96,7 @@ class Living:
     """Tells a session, and does what is typed."""
 
     pace: Pace
-    console: Console
+    teller: Teller
     lines: Lines
     paused: bool = field(default=False, init=False)
     left: bool = field(default=False, init=False)
@@ -233,12 +231,8 @@ class Living:
     # -- what is told -----------------------------------------------------------------------------------------------
 
     def _tell(self) -> None:
-        """What is rare, in the words of the screen's list of events: equal things of one moment are one line."""
-        fresh = Feed()
-        fresh.take(self._session.drain())
-        if fresh.notable:
-            for line in fresh.lines(1_000):
-                self._line(line.at, line.text)
+        """What has happened since."""
+        self.teller.happened(self._session.drain())
 
     def _status(self) -> None:
         session, branches = self._session, self.travel.branches
@@ -251,19 +245,10 @@ class Living:
         under = sum(each.under_replicated for each in everything)
         offline = sum(each.offline for each in everything)
         self._say(f"{', '.join(states)}; under-replicated {under}, offline {offline}")
-        ledger = view.ledger
-        self._say(f"acknowledged {ledger.acked}, missing now {ledger.missing}, lost {ledger.acked_lost}")
-        for each in session.board.active():
-            left = f", {duration(each.until_us - view.now_us)} left" if each.until_us >= 0 else ""
-            self._say(f"fault {each.id}: {each.name} on {each.target}{left}")
+        self._say(*standing(view, session.board))
 
     def _help(self) -> None:
-        for line in HELP:
-            self._say(line)
+        self._say(*HELP)
 
-    def _say(self, text: str) -> None:
-        self._line(clock(self._session.cluster.now_us), text)
-
-    def _line(self, at: str, text: str) -> None:
-        say(self.console, f"{at}  {text}")
-        self.console.file.flush()
+    def _say(self, *texts: str) -> None:
+        self.teller.say(self._session.cluster, *texts)

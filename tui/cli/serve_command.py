@@ -35,6 +35,9 @@ def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> 
         ] = None,
         seed: Annotated[int | None, typer.Option(min=0, help="Seed; the playbook's by default.")] = None,
         out: Annotated[Path | None, typer.Option(file_okay=False, help="Parent directory of sessions.")] = None,
+        tui: Annotated[
+            bool, typer.Option("--tui/--plain", help="The session on the screen, or line by line with commands typed.")
+        ] = False,
         fsync: Annotated[Fsync, typer.Option("--fsync", help="When the recording is forced to the disk.")] = (
             Fsync.INTERVAL
         ),
@@ -42,9 +45,10 @@ def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> 
         """Let real Kafka clients talk to a modelled cluster, in real time, and break it under them.
 
         Each broker listens on a port of its own. Point any client at the first; type faults on stdin, as in live:
-        crash leader(orders-0) 8s, gc_pause b1 2s, lag b2 latency=300ms, heal all, status, quit. Everything is recorded,
-        replays without the clients, and is reported as any session. Exit code 0: sealed. 2: bad input. 130: stopped.
+        crash leader(orders-0) 8s, gc_pause b1 2s, lag b2 latency=300ms, heal all, status, quit; or press them on the
+        screen with --tui. Everything is recorded, replays without the clients, and is reported as any session.
+        Exit code 0: sealed. 2: bad input. 130: stopped.
         """
         from tui.cli.serving import serve  # noqa: PLC0415
 
-        end(lambda: serve(playbook, port=port, host=host, kafka=kafka, seed=seed, out=out, fsync=fsync))
+        end(lambda: serve(playbook, port=port, host=host, kafka=kafka, seed=seed, out=out, tui=tui, fsync=fsync))

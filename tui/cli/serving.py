@@ -13,7 +13,6 @@ from typing import Final
 from rich.console import Console
 
 from cluster_model.errors import ModelError
-from cluster_model.events import Event
 from faults.fault import FaultError
 from gateway.gateway import Gateway
 from playbooks.changing import changed
@@ -29,10 +28,11 @@ from tui.cli.chosen import read
 from tui.cli.console import BAD_INPUT, INTERRUPTED, OK, answers, complain, complain_of, people, say
 from tui.cli.crash import keep
 from tui.cli.living import lines_of
+from tui.cli.telling import Teller, standing
 from tui.farewell import farewell, seal
+from tui.screen_choice import ScreenChoice, UnusableError, check
 from tui.typed.language import Act, Place, Press, TypedError, facts_now, read_line
-from tui.viewmodel.feed import Feed
-from tui.viewmodel.words import clock, duration
+from tui.viewmodel.words import duration
 
 BARE: Final = """\
 floodmark: 1
@@ -60,8 +60,9 @@ HELP: Final = (
 
 
 def serve(
-    playbook: str | None, *, port: int, host: str, kafka: str | None, seed: int | None, out: Path | None, fsync: Fsync
-) -> int:
+    playbook: str | None, *, port: int, host: str, kafka: str | None, seed: int | None, out: Path | None, tui: bool,
+    fsync: Fsync,
+) -> int:  # fmt: skip
     """Serve until ``quit`` or a signal; 0 sealed, 2 bad input, 70 internal, 130 interrupted."""
     settings = {"cluster.kafka": f'"{kafka}"'} if kafka else {}
     recorder = Recorder(out or sessions_root(), live=True, settings=settings, fsync=fsync)
@@ -71,12 +72,16 @@ def serve(
             complain(f"{chosen.path}: a manual playbook stands still; play it with: floodmark run")
             return BAD_INPUT
         _check_host(host)
+        screen = check(None, None, None) if tui else None
         session = Session.start(chosen, seed=seed, recorder=recorder, open_ended=True)
-        interrupted = asyncio.run(Serving(session, answers()).run(host, port))
+        if screen is None:
+            interrupted = asyncio.run(Serving(session, answers()).run(host, port))
+        else:
+            interrupted = _on_screen(session, screen, host, port)
         print(_goodbye(session))
     except PlaybookError as error:
         complain_of(error)
-    except (ModelError, RecordingError, ValueError) as error:
+    except (ModelError, RecordingError, UnusableError, ValueError) as error:
         complain(str(error))
     except OSError as error:
         complain(f"--port {port}: cannot listen on {host}: {error.strerror or error}")
@@ -90,6 +95,16 @@ def serve(
     with suppress(RecordingError):
         recorder.discard()
     return BAD_INPUT
+
+
+def _on_screen(session: Session, screen: ScreenChoice, host: str, port: int) -> bool:
+    """Whether it was interrupted, which a screen is not; raises what broke it."""
+    from tui.serving_screen import show_serving  # noqa: PLC0415 - lines need no Textual
+
+    failure = show_serving(session, screen, host, port)
+    if failure is not None:
+        raise failure
+    return False
 
 
 def _read(playbook: str | None) -> Playbook:
@@ -119,7 +134,7 @@ class Serving:
 
     def __init__(self, session: Session, console: Console) -> None:
         self._session = session
-        self._console = console
+        self._teller = Teller(console)
         self._left = asyncio.Event()
         self._interrupted = False
         self._complaints: Counter[int] = Counter()
@@ -128,7 +143,7 @@ class Serving:
     async def run(self, host: str, port: int) -> bool:
         """Until somebody quits; whether that was by Ctrl-C. Raises :class:`OSError` where there is no listening."""
         self._gateway = gateway = Gateway(self._session, host=host)
-        gateway.on_events = self._tell
+        gateway.on_events = self._teller.happened
         gateway.doors.on_complaint = self._complain
         await gateway.open(port)
         loop = asyncio.get_running_loop()
@@ -143,6 +158,8 @@ class Serving:
         await gateway.close()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
+        if gateway.engine.failure is not None:
+            raise gateway.engine.failure
         if gateway.engine.given_up_us:
             self._say(f"this machine was too slow: virtual time fell {duration(gateway.engine.given_up_us)} behind")
         return self._interrupted
@@ -211,13 +228,6 @@ class Serving:
 
     # -- what is told -----------------------------------------------------------------------------------------------
 
-    def _tell(self, events: list[Event]) -> None:
-        fresh = Feed()
-        fresh.take(events)
-        if fresh.notable:
-            for line in fresh.lines(1_000):
-                self._line(line.at, line.text)
-
     def _complain(self, broker: int, text: str) -> None:
         self._complaints[broker] += 1
         if self._complaints[broker] <= COMPLAINTS:
@@ -225,21 +235,12 @@ class Serving:
 
     def _status(self) -> None:
         view = self._session.cluster.view()
-        self._say(", ".join(f"broker {each.id} {each.state}" for each in view.brokers))
-        self._say(f"{self._gateway.doors.count} connections")
-        ledger = view.ledger
-        self._say(f"acknowledged {ledger.acked}, missing now {ledger.missing}, lost {ledger.acked_lost}")
-        for each in self._session.board.active():
-            left = f", {duration(each.until_us - view.now_us)} left" if each.until_us >= 0 else ""
-            self._say(f"fault {each.id}: {each.name} on {each.target}{left}")
+        states = ", ".join(f"broker {each.id} {each.state}" for each in view.brokers)
+        connections = f"{self._gateway.doors.count} connections"
+        self._say(states, connections, *standing(view, self._session.board))
 
     def _help(self) -> None:
-        for line in HELP:
-            self._say(line)
+        self._say(*HELP)
 
-    def _say(self, text: str) -> None:
-        self._line(clock(self._session.cluster.now_us), text)
-
-    def _line(self, at: str, text: str) -> None:
-        say(self._console, f"{at}  {text}")
-        self._console.file.flush()
+    def _say(self, *texts: str) -> None:
+        self._teller.say(self._session.cluster, *texts)

@@ -20,7 +20,7 @@ from cluster_model.checker.anomalies import (
     unseen,
 )
 from cluster_model.checker.anomalies.cases import Case
-from cluster_model.checker.anomalies.language import COMMITTED, SUBSCRIBE
+from cluster_model.checker.anomalies.language import COMMITTED, SUBSCRIBE, WIRE
 from cluster_model.checker.anomalies.settings import InForce
 
 Excuse = Callable[[Case, InForce], str]
@@ -86,6 +86,8 @@ def _compacted(case: Case, now: InForce) -> str:
 def _between_polls(case: Case, now: InForce) -> str:
     if case.manner.startswith(SUBSCRIBE):
         return "the reader goes by its group's commits"
+    if case.manner.startswith(WIRE):
+        return "a real client reads from where it likes"
     return now.may_lose("", case.key) or now.may_skip(case.key)
 
 
@@ -123,10 +125,11 @@ _TABLE: Final = (
     Kind(poll_order.INSIDE_SKIP, "inside one poll values that were seen by others are left out",
          "a rebalance moved the partition meanwhile; the topic is compacted", _compacted),
     Kind(poll_order.BACK, "a process is returned a value that does not come behind its last one",
-         "partitions are assigned by a group; or where a write may be lost", _between_polls),
-    Kind(poll_order.SKIP, "a process leaves out values that were seen by others",
-         "partitions are assigned by a group; a write may be lost, or records are deleted or compacted",
+         "partitions are assigned by a group, or the client is a real one; or where a write may be lost",
          _between_polls),
+    Kind(poll_order.SKIP, "a process leaves out values that were seen by others",
+         "partitions are assigned by a group, or the client is a real one; a write may be lost, or records are "
+         "deleted or compacted", _between_polls),
     Kind(send_order.INSIDE_BACK, "inside one transaction a value does not stand behind the one sent before it",
          "never", _never),
     Kind(send_order.INSIDE_SKIP, "inside one transaction other values stand between two that were sent",

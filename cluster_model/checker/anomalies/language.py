@@ -27,6 +27,8 @@ CRASH: Final = "crash"
 
 COMMITTED: Final = "committed"
 """How a process reads that is handed committed data only (``isolation.level=read_committed``)."""
+WIRE: Final = "wire"
+"""How a client outside of the model reads, as far as brokers see it: each fetch from where it likes."""
 
 Run = tuple[int, str, int, int]
 """(first offset, client, first sequence, how many): values that follow each other in a strand."""

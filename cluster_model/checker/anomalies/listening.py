@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.checker.anomalies.history import Anomalies, Reader
-from cluster_model.checker.anomalies.language import FAIL, INFO, OK, TXN, Op, Read, Send
+from cluster_model.checker.anomalies.language import FAIL, INFO, OK, TXN, WIRE, Op, Read, Send
 from cluster_model.events import (
     NodeUp,
     OffsetsCommitted,
@@ -63,11 +63,11 @@ class Listening:
     def __init__(
         self,
         anomalies: Anomalies,
-        manner_of: Callable[[str], str],
+        manner_of: Callable[[str, str], str],
         copiers: frozenset[str],
         newest_stint: Callable[[str], int],
     ) -> None:
-        """``manner_of`` tells how the members of a group read, ``copiers`` which of them write what they read.
+        """``manner_of`` tells how a client reads as a member of a group, ``copiers`` which write what they read.
 
         ``newest_stint`` tells how many stints a partition has had.
         """
@@ -166,9 +166,10 @@ class Listening:
         client, key, now = event.client, event.partition, event.at_us
         reader = self._readers.get(client)
         if reader is None:
-            reader = self._readers[client] = (self.process(client), self._manner_of(event.group_id))
+            reader = self._readers[client] = (self.process(client), self._manner_of(client, event.group_id))
         stint, start, end = event.stint, event.log_offset, event.end_offset
-        fresh = self._at.get(client) != now
+        # The broker's answers to a real client are polls of their own: several of its processes may have one name.
+        fresh = self._at.get(client) != now or reader[1].startswith(WIRE)
         if fresh:
             self._at[client] = now
             self.anomalies.polls.begin(reader[0])

@@ -33,6 +33,8 @@ class ClientSettings(NamedTuple):
     producers: Mapping[str, ProducerSettings] = {}
     groups: Mapping[str, str] = {}
     """Group → how its members read."""
+    readers: Mapping[str, str] = {}
+    """Client outside of the model → how it reads."""
     copiers: frozenset[str] = frozenset()
     """Members that write what they read."""
     static: frozenset[str] = frozenset()

@@ -43,7 +43,8 @@ class Witness:
         self._world = world
         anomalies = Anomalies(self._payload, self.empty)
         self.listening = Listening(
-            anomalies, lambda group: clients.groups.get(group, ASSIGN), clients.copiers,
+            anomalies, lambda client, group: clients.readers.get(client) or clients.groups.get(group, ASSIGN),
+            clients.copiers,
             lambda key: len(world.lineages[key].by_id) if key in world.lineages else 0,
         )  # fmt: skip
         self.in_force = InForce(world, clients, anomalies.facts, excuses, undone)

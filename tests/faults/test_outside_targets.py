@@ -1,0 +1,23 @@
+"""Groups and transactional producers outside of the model can be aimed at as soon as they have shown themselves."""
+
+import pytest
+
+from cluster_model.cluster import Cluster
+from cluster_model.groups.messages import JoinGroupRequest
+from cluster_model.internal_topics import OFFSETS, TRANSACTIONS
+from cluster_model.messages import InitProducerIdRequest
+from cluster_model.spec import BrokerSpec, ClusterSpec, TopicSpec
+from faults.selectors import SelectorError, resolve
+
+
+def test_their_coordinators() -> None:
+    topics = tuple(TopicSpec(name, 1, 3) for name in (OFFSETS, TRANSACTIONS))
+    spec = ClusterSpec("3.9", "kraft", tuple(map(BrokerSpec, (1, 2, 3))), topics)
+    cluster = Cluster.build(spec, 3)
+    for target in ("coordinator(billing)", "transaction_coordinator(shop)"):
+        with pytest.raises(SelectorError, match="there are"):
+            resolve(target, cluster)
+    cluster.outside.ask(1, "reader", JoinGroupRequest(0, "billing", "reader", "", 10_000_000, 10_000_000, ()))
+    cluster.outside.ask(1, "shop", InitProducerIdRequest(0, "till"))
+    assert len(resolve("coordinator(billing)", cluster)) == 1
+    assert len(resolve("transaction_coordinator(shop)", cluster)) == 1

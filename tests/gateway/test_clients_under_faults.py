@@ -1,0 +1,128 @@
+"""Stock clients of each library through every kind of trouble, and the verdict on what they themselves can tell."""
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from playbooks.reading_sessions import read_session
+from playbooks.replay import replay
+from tests.gateway.hosting import Served, playbook, served
+from tests.gateway.own_history import OwnHistory
+from tests.gateway.stock import LIBRARIES, Asked, Log, Running, read_all, reader, writer
+
+pytestmark = pytest.mark.sockets
+QUICK = ", broker.session.timeout.ms: 2000, broker.heartbeat.interval.ms: 500, group.initial.rebalance.delay.ms: 0"
+LOSSES = ("lost-write", "unseen", "inconsistent-offsets", "phantom", "G1a")
+PATIENCE_S = 120.0
+
+
+def until(what: Callable[[], bool], told: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not what():
+        assert time.monotonic() < deadline, told
+        time.sleep(0.05)
+
+
+class Everybody:
+    """A producer, and the one member of a group, by each library."""
+
+    def __init__(self, host: Served, acks: str) -> None:
+        self.host = host
+        self.writers = {
+            each: writer(Asked(each, host.bootstrap, f"{each} writes", acks, rest_s=0.02)) for each in LIBRARIES
+        }
+        self.readers = {
+            each: reader(Asked(each, host.bootstrap, f"{each} reads", group=f"{each}-group")) for each in LIBRARIES
+        }
+
+    def end(self) -> int:
+        return self.host.asked(lambda cluster: max(cluster.query.leo("orders-0", broker) for broker in (1, 2, 3)))
+
+    def go_on(self) -> None:
+        """Wait until everybody has read something that is not there yet."""
+        end = self.end()
+        for library, running in self.readers.items():
+            log = running.log
+            until(lambda log=log: bool(log.read) and log.read[-1].offset >= end, f"{library}: {running.failure}")
+
+    def stop(self) -> tuple[dict[str, Log], dict[str, Log], OwnHistory]:
+        writers = stopped(self.writers)
+        end = self.end() - 1
+        for library, running in self.readers.items():
+            log = running.log
+            until(lambda log=log: log.read[-1].offset >= end, f"{library} does not read to the end")
+        readers = stopped(self.readers)
+        own = OwnHistory(
+            {f"{each} writes": log for each, log in writers.items()},
+            {f"{each} reads": log for each, log in readers.items()},
+            read_all(self.host.bootstrap, 1),
+        )
+        return writers, readers, own
+
+
+def stopped(running: Mapping[str, Running]) -> dict[str, Log]:
+    for each in running.values():
+        each.leave.set()
+    return {library: each.stop() for library, each in running.items()}
+
+
+def test_nobody_loses_what_all_had_acknowledged(tmp_path: Path) -> None:
+    with served(playbook(config=QUICK + ", replica.lag.time.max.ms: 1500"), tmp_path) as host:
+        everybody = Everybody(host, "all")
+        everybody.go_on()
+        for fault, target, span_us in (
+            ("crash", "leader(orders-0)", 2_000_000),
+            ("gc_pause", "leader(orders-0)", 1_000_000),
+            ("isolate", "leader(orders-0)", 3_500_000),
+            ("crash", "coordinator(aiokafka-group)", 2_000_000),
+        ):
+            host.act(fault, target, span_us)
+            everybody.go_on()
+        writers, readers, own = everybody.stop()
+    result = host.stop()
+    books = {each.client: each for each in result.ledger.books}
+    for library, log in writers.items():
+        assert len(log.acked) == log.sent > 50, library
+        assert {each.value for each in log.acked} <= {each.value for each in readers[library].read}
+        book = books[f"{library} writes"]
+        assert (book.acked, book.acked_lost) == (log.sent, 0)
+    assert {name: own.found[name] for name in LOSSES if own.found[name]} == {}
+    assert [each for each in result.anomalies if not each.legal] == []
+    assert result.violations == ()
+    recorded = read_session(host.session.recorder.path)  # type: ignore[union-attr]
+    assert replay(recorded).digest == result.digest
+
+
+def test_an_unclean_election_is_counted_alike_by_ledger_and_clients() -> None:
+    told = playbook(config=QUICK + ", replica.lag.time.max.ms: 1000", topic=", unclean.leader.election.enable: true",
+                    min_isr=1)  # fmt: skip
+    with served(told) as host:
+        everybody = Everybody(host, "1")
+        everybody.go_on()
+        leader = host.asked(lambda cluster: cluster.world.records["orders-0"].leader)
+        host.act("gc_pause", "followers(orders-0)")
+        until(lambda: host.asked(lambda cluster: cluster.world.records["orders-0"].isr) == (leader,), "still in sync")
+        before = everybody.end()
+        until(lambda: everybody.end() > before + 50, "nothing is written")
+        host.act("crash", f"broker({leader})")
+        host.act("gc_pause", "", verb="heal")
+        until(lambda: host.asked(lambda cluster: cluster.world.records["orders-0"].leader) not in (leader, -1), "stuck")
+        host.act("all", "", verb="heal")
+        until(lambda: host.asked(lambda cluster: len(cluster.world.records["orders-0"].isr)) == 3, "stays away")
+        writers, readers, own = everybody.stop()
+    result = host.stop()
+    books = {each.client: each for each in result.ledger.books}
+    lost = 0
+    for library, log in writers.items():
+        gone = {each.value for each in log.acked} - own.last
+        book = books[f"{library} writes"]
+        assert (book.acked, book.acked_lost) == (len(log.acked), len(gone)), library
+        lost += len(gone)
+    assert result.ledger.acked_lost == lost > 20
+    reused = {each.name: each for each in result.anomalies}["inconsistent-offsets"]
+    assert (own.found["inconsistent-offsets"], own.found["phantom"], own.found["G1a"]) == (reused.found, 0, 0)
+    assert [each for each in result.anomalies if not each.legal] == []
+    for library, log in readers.items():
+        assert own.last <= {each.value for each in log.read}, f"{library} was led past what replaced the lost records"

@@ -1,0 +1,169 @@
+"""Requests of every API and version with bytes turned, cut and doubled: each ends its own connection at the worst."""
+
+import asyncio
+import io
+import random
+import struct
+from typing import Any
+
+from kio.index import load_request_schema
+from kio.serial import entity_writer
+
+from gateway.apis import offered
+from gateway.batches import made
+from gateway.codec import _maker
+from gateway.connection import Connection
+from gateway.engine import Engine
+from gateway.framing import framed
+from gateway.house import House
+from playbooks.session import Session
+from tests.gateway.hosting import playbook
+from tests.support.breadth import some
+
+BATCH = made(0, 0, 1, [(b"k", b"v")])
+SAID: dict[int, dict[str, Any]] = {
+    0: {"acks": -1, "timeout": 1000, "topic_data": [
+        {"name": "orders", "partition_data": [{"index": 0, "records": BATCH}]}]},
+    1: {"replica_id": -1, "max_wait": 10, "min_bytes": 1, "max_bytes": 1 << 20, "topics": [
+        {"topic": "orders", "partitions": [{"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1 << 20}]}]},
+    2: {"replica_id": -1, "topics": [{"name": "orders", "partitions": [{"partition_index": 0, "timestamp": -1}]}]},
+    3: {"topics": [{"name": "orders"}], "allow_auto_topic_creation": True},
+    8: {"group_id": "g", "topics": [{"name": "orders", "partitions": [{"partition_index": 0, "committed_offset": 1}]}]},
+    9: {"group_id": "g", "topics": [{"name": "orders", "partition_indexes": [0]}], "groups": [{"group_id": "g"}]},
+    10: {"key": "g", "key_type": 0, "coordinator_keys": ["g"]},
+    11: {"group_id": "g", "protocol_type": "consumer", "session_timeout": 6000, "rebalance_timeout": 6000,
+         "protocols": [{"name": "range", "metadata": bytes(20)}]},
+    14: {"group_id": "g", "assignments": [{"member_id": "m", "assignment": bytes(9)}]},
+    19: {"topics": [{"name": "made", "num_partitions": 1, "replication_factor": 1}], "timeout": 100},
+    37: {"topics": [{"name": "orders", "count": 5}], "timeout": 100},
+}  # fmt: skip
+"""What is asked for by more than the defaults of its fields."""
+
+
+class Wall:
+    """A loop's clock that stands where it is put."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def time(self) -> float:
+        return self.now
+
+    def call_later(self, delay: float, callback: Any, /) -> Any:
+        return self
+
+    def cancel(self) -> None:
+        pass
+
+
+class Door:
+    broker = 1
+    silent = False
+
+    def __init__(self) -> None:
+        self.complaints = 0
+
+    def came(self, connection: Connection) -> bool:
+        return True
+
+    def gone(self, connection: Connection) -> None:
+        pass
+
+    def complain(self, text: str) -> None:
+        self.complaints += 1
+
+
+class Pipe:
+    """As much of a transport as a connection uses."""
+
+    def __init__(self) -> None:
+        self.closed = False
+        self.written = 0
+
+    def write(self, data: bytes) -> None:
+        self.written += 1
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def abort(self) -> None:
+        self.closed = True
+
+    close = abort
+
+    def pause_reading(self) -> None:
+        pass
+
+    resume_reading = pause_reading
+
+
+def request(api: int, version: int) -> bytes:
+    schema = load_request_schema(api, version)
+    out = io.BytesIO()
+    out.write(struct.pack(">hhih", api, version, 1, 1) + b"c" + (b"\0" if schema.__flexible__ else b""))
+    entity_writer(schema)(out, _maker(schema)(SAID.get(api, {})))
+    return out.getvalue()
+
+
+def spoilt(data: bytes, draw: random.Random) -> bytes:
+    """Behind its API and version."""
+    body = bytearray(data)
+    for _turn in range(draw.randint(1, 3)):
+        place = draw.randrange(4, len(body))
+        kind = draw.randrange(4)
+        if kind == 0:
+            body[place] ^= 1 << draw.randrange(8)
+        elif kind == 1:
+            body[place] = draw.choice((0, 1, 0x7F, 0x80, 0xFF))
+        elif kind == 2:
+            del body[place : place + draw.randint(1, 4)]
+        else:
+            body[place:place] = body[place : place + draw.randint(1, 8)]
+        if len(body) <= 5:
+            break
+    return bytes(body)
+
+
+async def _fuzzed(rounds: int) -> tuple[int, int, int]:
+    session = Session.start(playbook("4.1"), open_ended=True)
+    cluster = session.cluster
+    ranges = offered(cluster.profile.number)
+    house = House(cluster, 1_700_000_000_000, ranges=ranges)
+    house.addresses = dict.fromkeys(cluster.brokers, ("127.0.0.1", 9092))
+    wall, door, draw = Wall(), Door(), random.Random(11)
+    engine = Engine(session, wall)
+    engine.begin()
+    answered = broken = 0
+    for api, (low, high) in ranges.items():
+        for version in range(low, high + 1):
+            whole = request(api, version)
+            for turn in range(rounds + 1):
+                pipe = Pipe()
+                connection = Connection(door, engine, house, largest=1 << 20)
+                connection.connection_made(pipe)  # type: ignore[arg-type]
+                connection.data_received(framed(spoilt(whole, draw) if turn else whole))
+                wall.now += 0.02
+                engine.pump()
+                answered += bool(pipe.written)
+                broken += pipe.closed
+                connection.connection_lost(None)
+    wall.now += 60
+    for _turn in range(200):
+        engine.pump()
+    if engine.failure is not None:
+        raise engine.failure
+    engine.end()
+    return answered, broken, door.complaints
+
+
+def test_every_api_in_every_version_is_taken() -> None:
+    answered, broken, complaints = asyncio.run(_fuzzed(0))
+    every = sum(high - low + 1 for low, high in offered((4, 1, 0)).values())
+    assert every - 5 <= answered <= every, "who joins an empty group waits, without a member id in the old versions"
+    assert (broken, complaints) == (0, 0)
+
+
+def test_no_spoilt_request_gets_out_of_its_connection() -> None:
+    answered, broken, complaints = asyncio.run(_fuzzed(len(some(range(40), 2))))
+    assert answered > 160
+    assert broken >= complaints > 20

@@ -1,0 +1,74 @@
+"""The screen of a session that real clients use: what is done there, sockets feel; time is not the screen's."""
+
+import asyncio
+import socket
+from typing import Any
+
+import pytest
+
+from cluster_model.events import Event
+from faults.action import Action
+from faults.fault import FaultError
+from gateway.gateway import Gateway
+from playbooks.session import Session
+from tests.gateway.hosting import playbook
+from tui.frameclock import WallClock
+from tui.serving_bridge import COMPLAINTS, WITH_THE_WALL, ServingBridge
+
+pytestmark = pytest.mark.sockets
+
+
+async def _shown(what: Any) -> None:
+    session = Session.start(playbook(), open_ended=True)
+    gateway = Gateway(session)
+    heard: list[Event] = []
+    gateway.on_events = heard.extend
+    await gateway.open(0)
+    try:
+        await what(ServingBridge(session, gateway, heard, WallClock()), gateway)
+    finally:
+        await gateway.close()
+
+
+def test_a_fault_on_the_screen_closes_the_door() -> None:
+    async def what(bridge: ServingBridge, gateway: Gateway) -> None:
+        host, port = gateway.house.addresses[2]
+        _reader, client = await asyncio.open_connection(host, port)
+        bridge.act(Action("inject", "crash", "broker(2)"))
+        bridge.frame()
+        assert [each.id for each in bridge.view.brokers if each.state != "up"] == [2]
+        assert "b2 crashed" in "\n".join(line.text for line in bridge.feed.lines(100))
+        with pytest.raises(OSError, match="refused"), socket.socket() as stranger:
+            stranger.connect((host, port))
+        client.close()
+
+    asyncio.run(_shown(what))
+
+
+def test_time_goes_with_the_wall_whatever_is_pressed() -> None:
+    async def what(bridge: ServingBridge, gateway: Gateway) -> None:
+        for press in (lambda: bridge.pause(True), bridge.step, bridge.seek, bridge.back, bridge.previous, bridge.faster,
+                      lambda: bridge.by(-1_000_000), lambda: bridge.to_time(0)):  # fmt: skip
+            bridge.fired.clear()
+            press()
+            assert bridge.fired == [(WITH_THE_WALL, False)]
+        for branch in (bridge.fork, bridge.undo, bridge.redo, lambda: bridge.otherwise("", {})):
+            with pytest.raises(FaultError, match="wall"):
+                branch()
+        before = gateway.session.cluster.now_us
+        await asyncio.sleep(0.3)
+        assert bridge.frame().delay is not None
+        assert gateway.session.cluster.now_us > before
+        assert not bridge.paused
+        assert not bridge.session.in_past
+
+    asyncio.run(_shown(what))
+
+
+def test_noise_is_told_but_not_without_end() -> None:
+    async def what(bridge: ServingBridge, gateway: Gateway) -> None:
+        for number in range(COMPLAINTS + 5):
+            gateway.doors.on_complaint(1, f"noise {number}")
+        assert len(bridge.fired) == COMPLAINTS
+
+    asyncio.run(_shown(what))
