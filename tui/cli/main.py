@@ -202,7 +202,9 @@ def _replay(
 @app.command("diff")
 def _diff(
     left: SessionArgument,
-    right: Annotated[str, typer.Argument(metavar="SESSION", help="Another one.", autocompletion=known.sessions)],
+    right: Annotated[
+        str, typer.Argument(metavar="OTHER", help="The session it is held against.", autocompletion=known.sessions)
+    ],
     json: JsonOption = False,
     everything: Annotated[bool, typer.Option("--all", help="Also what is the same.")] = False,
 ) -> None:
