@@ -40,7 +40,7 @@ def command(language: str, text: str) -> list[str]:
 @pytest.mark.parametrize("page", sorted(each.stem for each in PAGES.glob("*.md")))
 def test_it_does_what_it_says(page: str) -> None:
     language, text = example(page)
-    assert 3 <= len(text.strip().splitlines()) <= 16
+    assert 3 <= len(text.strip().splitlines()) <= 20
     with served() as host:
         run = command(language, text.replace("127.0.0.1:9092", host.bootstrap.split(",")[0]))
         done = subprocess.run(run, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
