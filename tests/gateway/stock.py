@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaError
 
@@ -94,8 +94,7 @@ def reader(asked: Asked) -> Running:
 def read_all(bootstrap: str, partitions: int) -> list[Told]:
     """What a fresh client of no group finds, from the beginning of each partition to its end."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "client.id": "last", "group.id": "last", "log_level": 0})
-    ends = {number: consumer.get_watermark_offsets(TopicPartition(TOPIC, number), PATIENCE_S)[1]
-            for number in range(partitions)}  # fmt: skip
+    ends = {number: _end_of(consumer, number) for number in range(partitions)}
     consumer.assign([TopicPartition(TOPIC, number, 0) for number in range(partitions)])
     found: list[Told] = []
     deadline = time.monotonic() + PATIENCE_S
@@ -108,6 +107,20 @@ def read_all(bootstrap: str, partitions: int) -> list[Told]:
                 ends[message.partition()] = 0
     consumer.close()
     return found
+
+
+def _end_of(consumer: Consumer, number: int) -> int:
+    """Asked again for as long as the first broker that answers has only just started, and knows no partitions yet."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            end: int = consumer.get_watermark_offsets(TopicPartition(TOPIC, number), PATIENCE_S)[1]
+        except KafkaException:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+        else:
+            return end
 
 
 def _values(asked: Asked, running: Running) -> Any:
