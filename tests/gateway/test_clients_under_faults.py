@@ -11,8 +11,12 @@ from playbooks.replay import replay
 from tests.gateway.hosting import Served, playbook, served
 from tests.gateway.own_history import OwnHistory
 from tests.gateway.stock import LIBRARIES, Asked, Log, Running, read_all, reader, writer
+from tests.support.breadth import EVENING
 
-pytestmark = pytest.mark.sockets
+pytestmark = [
+    pytest.mark.sockets,
+    pytest.mark.skipif(not EVENING, reason="clients find a new leader in their own time: make test-evening"),
+]
 QUICK = ", broker.session.timeout.ms: 2000, broker.heartbeat.interval.ms: 500, group.initial.rebalance.delay.ms: 0"
 LOSSES = ("lost-write", "unseen", "inconsistent-offsets", "phantom", "G1a")
 PATIENCE_S = 120.0
