@@ -98,7 +98,7 @@ def delete_records(call: Call) -> Flow:
         (
             each.partition,
             {
-                "partition_index": int(each.partition.rpartition("-")[2]), "low_watermark": each.low_watermark,
+                "partition_index": split(each.partition)[1], "low_watermark": each.low_watermark,
                 "error_code": each.error,
             },
         )

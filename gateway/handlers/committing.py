@@ -10,7 +10,7 @@ from cluster_model.groups.messages import (
     OffsetFetchResponse,
     TxnOffsetCommitRequest,
 )
-from gateway.house import Call, Flow, ask, by_topic, ms
+from gateway.house import Call, Flow, ask, by_topic, ms, split
 
 _MANY_GROUPS = 8
 """Version of OffsetFetch from which it has several groups (KIP-709)."""
@@ -28,9 +28,7 @@ def _offsets(call: Call) -> tuple[CommittedOffset, ...]:
 
 
 def _verdicts(partitions: tuple[tuple[str, int], ...]) -> dict[str, Any]:
-    rows = [
-        (name, {"partition_index": int(name.rpartition("-")[2]), "error_code": error}) for name, error in partitions
-    ]
+    rows = [(name, {"partition_index": split(name)[1], "error_code": error}) for name, error in partitions]
     return {"topics": [{"name": topic, "partitions": found} for topic, found in by_topic(rows).items()]}
 
 
@@ -87,7 +85,7 @@ def _fetched(answer: OffsetFetchResponse) -> dict[str, Any]:
         (
             each.partition,
             {
-                "partition_index": int(each.partition.rpartition("-")[2]), "committed_offset": each.offset,
+                "partition_index": split(each.partition)[1], "committed_offset": each.offset,
                 "committed_leader_epoch": each.leader_epoch, "metadata": each.metadata, "error_code": each.error,
             },
         )

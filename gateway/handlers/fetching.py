@@ -17,7 +17,7 @@ from cluster_model.messages import (
     ListOffsetsResponse,
 )
 from gateway.handlers.metadata import UNKNOWN_TOPIC_ID
-from gateway.house import Call, Flow, ask, by_topic, ms, topic_named, topic_uuid
+from gateway.house import Call, Flow, ask, by_topic, ms, split, topic_named, topic_uuid
 from gateway.records import bytes_of
 
 NO_SESSION: Final = 0
@@ -80,7 +80,7 @@ def _id_of(states: Any, topic: str, found: list[dict[str, Any]]) -> Any:
 
 def _data(call: Call, data: FetchData) -> dict[str, Any]:
     said: dict[str, Any] = {
-        "partition_index": int(data.partition.rpartition("-")[2]),
+        "partition_index": split(data.partition)[1],
         "error_code": data.error,
         "high_watermark": data.hw,
         "last_stable_offset": data.last_stable_offset,
@@ -120,7 +120,7 @@ def list_offsets(call: Call) -> Flow:
         answers = yield ask(*requests)
     rows = [(each.partition, _offset(call, each)) for each in answers]
     for name, error in refused.items():
-        said = {"partition_index": int(name.rpartition("-")[2]), "error_code": error, "timestamp": -1, "offset": -1}
+        said = {"partition_index": split(name)[1], "error_code": error, "timestamp": -1, "offset": -1}
         rows.append((name, said))
     return {"topics": [{"name": topic, "partitions": found} for topic, found in by_topic(rows).items()]}
 
@@ -129,7 +129,7 @@ def _offset(call: Call, answer: ListOffsetsResponse) -> dict[str, Any]:
     states = call.house.states(call.broker)
     state = states.get(answer.partition)
     return {
-        "partition_index": int(answer.partition.rpartition("-")[2]),
+        "partition_index": split(answer.partition)[1],
         "error_code": answer.error,
         "timestamp": call.house.stamp_ms(answer.timestamp_us) if answer.timestamp_us != -1 else -1,
         "offset": answer.log_offset,
@@ -149,7 +149,7 @@ def epoch_ends(call: Call) -> Flow:
         (
             each.partition,
             {
-                "error_code": each.error, "partition": int(each.partition.rpartition("-")[2]),
+                "error_code": each.error, "partition": split(each.partition)[1],
                 "leader_epoch": each.epoch, "end_offset": each.end,
             },
         )

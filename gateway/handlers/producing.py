@@ -5,7 +5,7 @@ from typing import Any
 from cluster_model.errors import KafkaError
 from cluster_model.messages import ProduceRequest, ProduceResponse
 from gateway.batches import BatchError, Head, read_head
-from gateway.house import Ask, Call, Flow, House, by_topic, ms
+from gateway.house import Ask, Call, Flow, House, by_topic, ms, split
 
 _ACKS = (-1, 0, 1)
 TOO_OLD = 3
@@ -57,7 +57,7 @@ def _request(call: Call, partition: str, head: Head, data: bytes) -> ProduceRequ
 
 def _said(house: House, answer: ProduceResponse) -> dict[str, Any]:
     said: dict[str, Any] = {
-        "index": int(answer.partition.rpartition("-")[2]),
+        "index": split(answer.partition)[1],
         "error_code": answer.error,
         "base_offset": answer.log_offset,
         "log_start_offset": answer.log_start,
@@ -69,6 +69,6 @@ def _said(house: House, answer: ProduceResponse) -> dict[str, Any]:
 
 def _refused(partition: str, error: int, message: str) -> dict[str, Any]:
     return {
-        "index": int(partition.rpartition("-")[2]), "error_code": error, "base_offset": -1, "log_start_offset": -1,
+        "index": split(partition)[1], "error_code": error, "base_offset": -1, "log_start_offset": -1,
         "error_message": message,
     }  # fmt: skip

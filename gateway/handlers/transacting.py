@@ -2,7 +2,7 @@
 
 from cluster_model.messages import InitProducerIdRequest
 from cluster_model.transactions.messages import AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, EndTxnRequest
-from gateway.house import Call, Flow, ask, by_topic, ms
+from gateway.house import Call, Flow, ask, by_topic, ms, split
 
 
 def init_producer_id(call: Call) -> Flow:
@@ -30,7 +30,7 @@ def add_partitions(call: Call) -> Flow:
         )
     )  # fmt: skip
     rows = [
-        (name, {"partition_index": int(name.rpartition("-")[2]), "partition_error_code": answer.error})
+        (name, {"partition_index": split(name)[1], "partition_error_code": answer.error})
         for name in names
     ]  # fmt: skip
     told = [{"name": topic, "results_by_partition": found} for topic, found in by_topic(rows).items()]

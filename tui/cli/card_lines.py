@@ -1,17 +1,14 @@
 """``floodmark profiles --card``: what is modelled after what, and what is not."""
 
 from cluster_model.fidelity import Area
-from cluster_model.profiles import PROFILE_VERSIONS
 from playbooks.fidelity_words import areas_of, changes, document, versions
-from playbooks.problems import nearest, shown
-from tui.cli.console import BAD_INPUT, OK, answers, complain, print_document, say, table
+from tui.cli.console import BAD_INPUT, OK, answers, print_document, say, table
+from tui.cli.listing import is_modelled
 
 
 def print_card(version: str | None, *, json: bool = False) -> int:
     """Every area, or those of a release line."""
-    if version is not None and version not in PROFILE_VERSIONS:
-        known = ", ".join(PROFILE_VERSIONS)
-        complain(f"no Kafka version {shown(version)}{nearest(version, PROFILE_VERSIONS)}; there are {known}")
+    if not is_modelled(version):
         return BAD_INPUT
     areas = areas_of(version)
     if json:

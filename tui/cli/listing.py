@@ -177,13 +177,20 @@ def _parameter_entries(params: Sequence[Param]) -> list[dict[str, Any]]:
     ]
 
 
+def is_modelled(version: str | None) -> bool:
+    """Whether a Kafka version that was asked for is one that can be modelled; complains if it is not."""
+    if version is None or version in PROFILE_VERSIONS:
+        return True
+    complain(
+        f"no Kafka version {shown(version)}{nearest(version, PROFILE_VERSIONS)}; "
+        f"there are {', '.join(PROFILE_VERSIONS)}"
+    )
+    return False
+
+
 def profiles(version: str | None) -> int:
     """List the Kafka versions that can be modelled, or the rules of one."""
-    if version is not None and version not in PROFILE_VERSIONS:
-        complain(
-            f"no Kafka version {shown(version)}{nearest(version, PROFILE_VERSIONS)}; "
-            f"there are {', '.join(PROFILE_VERSIONS)}"
-        )
+    if not is_modelled(version):
         return BAD_INPUT
     console = answers()
     if version is None:
