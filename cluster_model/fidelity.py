@@ -129,6 +129,7 @@ AREAS: Final = (
         (
             "test_traces.py",
             "test_epochs.py",
+            "test_divergence.py",
             "test_log_generations.py",
             "test_out_of_range.py::test_up_to_1_0_the_broker_ends_where_unclean_election_is_off",
             "explorer/test_planted.py",
@@ -173,16 +174,17 @@ AREAS: Final = (
     ),
     Area(
         "KRaft controller",
-        "Registration, heartbeats and fencing, elections, proposals of ISRs, ELR, preferred leaders.",
-        "ReplicationControlManager, PartitionChangeBuilder, ClusterControlManager, BrokerHeartbeatManager; KIP-631, KIP-966",
+        "Registration, heartbeats and fencing, when a broker takes clients in, elections, proposals of ISRs, ELR, preferred leaders.",
+        "ReplicationControlManager, PartitionChangeBuilder, ClusterControlManager, BrokerHeartbeatManager, BrokerServer; KIP-631, KIP-966",
         (
             "test_kraft.py",
             "test_rules_kraft.py",
             "test_kraft_timelines.py",
             "test_elr_feature.py",
+            "test_listening.py",
             "test_rules_kraft.py::test_a_follower_that_leaves_raises_the_leader_epoch_only_up_to_3_5",
         ),
-        ("no_bump_on_shrink", "elr"),
+        ("no_bump_on_shrink", "elr", "late_port"),
         since="3.3",
         modes="kraft",
         left_out=(

@@ -245,13 +245,17 @@ class ListOffsetsRequest(NamedTuple):
 
 
 class ListOffsetsResponse(NamedTuple):
-    """``log_offset`` is -1 with an error, and where no record is as asked. ``timestamp_us`` is its record's."""
+    """``log_offset`` is -1 with an error, and where no record is as asked. ``timestamp_us`` is its record's.
+
+    ``leader_epoch`` is of the record there, -1 where nobody knows (KIP-320).
+    """
 
     correlation: int
     partition: str
     error: int
     log_offset: int
     timestamp_us: int = -1
+    leader_epoch: int = -1
 
 
 class MetadataRequest(NamedTuple):

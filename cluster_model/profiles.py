@@ -88,6 +88,7 @@ FLAGS: Final = (
     Flag("transactions_v2", "every transaction has an epoch, and adds what it writes to (KIP-890)", (4, 0, 0)),
     Flag("transaction_tools", "brokers tell an administrator of transactions and producers (KIP-664)", (3, 0, 0)),
     Flag("leader_hints", "who refuses to be leader says who is, and in which epoch (KIP-951)", (3, 7, 0)),
+    Flag("late_port", "a broker's port is closed until it serves, not open and silent (KAFKA-14658)", (3, 5, 0)),
     Flag("keeps_last_isr", "the last member of an ISR always stays in it", (1, 1, 0)),
 )
 """Every rule that a cluster model looks at."""
@@ -183,6 +184,7 @@ class Profile:
     transactions_v2: bool
     transaction_tools: bool
     leader_hints: bool
+    late_port: bool
     keeps_last_isr: bool
 
     @property

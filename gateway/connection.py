@@ -163,7 +163,8 @@ class Connection(asyncio.Protocol):
         call = Call(self._house, self._door.broker, header.client, header.api, header.version, request)
         self._header = header
         self._running = None
-        began = self._engine.run(self, self._door.broker, header.client, HANDLERS[header.api](call))
+        client = self._house.account(header.client)
+        began = self._engine.run(self, self._door.broker, client, HANDLERS[header.api](call))
         if self._header is header:
             self._running = began
 

@@ -1,7 +1,8 @@
 """Listeners: one for each modelled broker, open, closed or silent as its process is.
 
-A crash closes the listener and resets every connection. A pause stops reading, as a garbage collection does: the
-kernel's buffers fill up. A machine without power says nothing to anybody until it is back.
+A crash closes the listener and resets every connection; it opens again when the broker says that it would
+(:attr:`~cluster_model.replication.control.Control.listening`). A pause stops reading, as a garbage collection does:
+the kernel's buffers fill up. A machine without power says nothing to anybody until it is back.
 """
 
 import asyncio
@@ -9,10 +10,12 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from cluster_model.events import Event, NodeDown, NodePaused, NodeResumed, NodeUp
+from cluster_model.replication.control import Listening
 from gateway.connection import Connection
 from gateway.engine import Engine
 from gateway.framing import LARGEST
 from gateway.house import House
+from gateway.ports import Port
 
 MOST: Final = 4_000
 """Connections at a time."""
@@ -33,14 +36,16 @@ class Door:
         self.broker = broker
         self.paused = False
         self.dark = False
+        self.listening = Listening.CLOSED
+        """What the broker does with who comes, as long as it is neither paused nor dark."""
         self.connections: dict[Connection, None] = {}
-        self.server: asyncio.Server | None = None
+        self.port = Port(lambda: doors.connection(self))
         self._doors = doors
 
     @property
     def silent(self) -> bool:
         """Whether nothing is read for now."""
-        return self.paused or self.dark
+        return self.paused or self.dark or self.listening is Listening.SILENT
 
     def came(self, connection: Connection) -> bool:
         """Whether one more may."""
@@ -79,6 +84,8 @@ class Doors:
         self._host = host
         self._largest = largest
         self._doors = {broker: Door(self, broker) for broker in house.cluster.brokers}
+        self._starting: dict[int, None] = dict.fromkeys(self._doors)
+        """Brokers that do not serve yet."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._timer: Any = None
 
@@ -98,17 +105,16 @@ class Doors:
         Raises:
             OSError: a port is taken.
         """
-        for place, broker in enumerate(self._doors):
-            await self._listen(broker, port + place if port else 0)
+        for place, (broker, door) in enumerate(self._doors.items()):
+            await door.port.take(self._host, port + place if port else 0)
+            self._house.addresses[broker] = (self._host, door.port.number)
+        self.look_in()
+        await asyncio.gather(*self._tasks)
         self._look()
 
-    async def _listen(self, broker: int, port: int) -> None:
-        door = self._doors[broker]
-        loop = asyncio.get_running_loop()
-        door.server = await loop.create_server(
-            lambda: Connection(door, self._engine, self._house, largest=self._largest), self._host, port, backlog=1024
-        )
-        self._house.addresses[broker] = (self._host, door.server.sockets[0].getsockname()[1])
+    def connection(self, door: Door) -> Connection:
+        """The protocol of one more client."""
+        return Connection(door, self._engine, self._house, largest=self._largest)
 
     def happened(self, events: Iterable[Event]) -> None:
         """Do to sockets what happened to processes."""
@@ -121,24 +127,41 @@ class Doors:
             door.paused = isinstance(event, NodePaused)
             door.look()
         elif isinstance(event, NodeUp):
-            was_dark, door.dark, door.paused = door.dark, False, False
-            if was_dark:
-                door.reset()
-            else:
-                self._do(self._reopen(door.broker))
+            door.port.close()
+            door.reset()
+            door.dark = door.paused = False
+            door.listening = Listening.CLOSED
+            self._starting[door.broker] = None
         elif event.detail == _POWER:  # type: ignore[attr-defined]
+            self._starting.pop(door.broker, None)
             door.dark = True
             door.look()
         else:
+            self._starting.pop(door.broker, None)
             door.paused = False
-            if door.server is not None:
-                door.server.close()
-                door.server = None
+            door.listening = Listening.CLOSED
+            door.port.close()
             door.reset()
 
-    async def _reopen(self, broker: int) -> None:
-        if self._doors[broker].server is None:
-            await self._listen(broker, self._house.addresses[broker][1])
+    def look_in(self) -> None:
+        """See how far brokers that are coming up have got."""
+        for broker in tuple(self._starting):
+            door = self._doors[broker]
+            listening = self._house.cluster.brokers[broker].control.listening
+            if listening is not door.listening:
+                door.listening = listening
+                self._do(self._listen(door))
+                door.look()
+            if listening is Listening.OPEN:
+                del self._starting[broker]
+
+    async def _listen(self, door: Door) -> None:
+        while door.listening is not Listening.CLOSED and not door.port.is_open:
+            try:
+                await door.port.open()
+            except OSError as error:
+                door.complain(str(error))
+                await asyncio.sleep(LOOK_S)
 
     def _do(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -170,8 +193,9 @@ class Doors:
         """Let nobody in any more, and everybody out."""
         if self._timer is not None:
             self._timer.cancel()
+        for task in self._tasks:
+            task.cancel()
         for door in self._doors.values():
-            if door.server is not None:
-                door.server.close()
+            door.port.give_back()
             door.reset()
         await asyncio.sleep(0)

@@ -68,6 +68,8 @@ class Engine:
         self.session = session
         self.on_events: Callable[[list[Event]], None] = _nobody
         """Told of everything that happened."""
+        self.on_time: Callable[[], None] = _nothing
+        """Called when time has passed."""
         self.on_broken: Callable[[int], None] = _nobody
         """Told of a broker that broke all connections."""
         self.given_up_us = 0
@@ -205,6 +207,7 @@ class Engine:
             if not session.advance(target):
                 self.over = True
             self.collect()
+            self.on_time()
             if not self._arrived and not self._broken:
                 return
             self._deliver()
@@ -225,3 +228,7 @@ class Engine:
 
 def _nobody(_told: Any) -> None:
     """Nobody listens."""
+
+
+def _nothing() -> None:
+    """Nobody looks."""

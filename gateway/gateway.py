@@ -46,6 +46,7 @@ class Gateway:
         """
         await self.doors.open(port)
         self.engine.on_events = self._happened
+        self.engine.on_time = self.doors.look_in
         self.engine.begin()
 
     def _happened(self, events: list[Event]) -> None:

@@ -7,11 +7,15 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from cluster_model.clients.dead_letters import SUFFIX as LETTERS
+from cluster_model.clients.outputs import SUFFIX as OUTPUT
 from cluster_model.cluster import Cluster
 from cluster_model.messages import PartitionState
 from gateway.codec import NO_ID
 
 CLUSTER_ID: Final = "floodmark-gateway-0000"
+OUTSIDE: Final = " (wire)"
+"""Follows a ``client.id`` that is the name of one of the model's own clients, which has no such characters."""
 
 Said = Mapping[str, Any] | None
 """The fields of a response by name; None where there is none."""
@@ -54,6 +58,12 @@ class House:
         """Undo of :meth:`stamp_ms`."""
         return (stamp_ms - self.began_ms) * 1_000
 
+    def account(self, client: str) -> str:
+        """What the ledger calls a client: its ``client.id``, told from the producers and members of the playbook."""
+        own = self.cluster.clients
+        owner = client.removesuffix(OUTPUT).removesuffix(LETTERS)
+        return client + OUTSIDE if client in own.producers or owner in own.consumers else client
+
     def racks(self) -> dict[int, str | None]:
         """Broker → its rack."""
         return {broker.id: broker.rack or None for broker in self.cluster.spec.brokers}
@@ -70,6 +80,7 @@ class Call:
     house: House
     broker: int
     client: str
+    """Its ``client.id``."""
     api: int
     version: int
     request: Any

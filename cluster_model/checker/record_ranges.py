@@ -7,6 +7,7 @@ change.
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from cluster_model.checker.anomalies.final_read import Served, served_by
 from cluster_model.checker.causes import Run, runs_of
 from cluster_model.checker.ledger import Ledger
 from cluster_model.log.compare import Range, subtract, union
@@ -113,6 +114,12 @@ class Survey:
     def acknowledged(self) -> list[RecordRange]:
         """As :func:`acknowledged`."""
         return acknowledged(self._world, self._ledger)
+
+    def last_read(self) -> list[Served]:
+        """What a fresh client would be served of every partition but Kafka's own."""
+        return [
+            part for name in self._world.records if not name.startswith("__") for part in served_by(self._world, name)
+        ]
 
     def standing(self, partition: str) -> dict[str, list[Range]]:
         """Client → the numbers of its records that the leader's log holds, whatever the client was told of them."""

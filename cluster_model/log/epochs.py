@@ -52,6 +52,10 @@ class EpochCache:
             floor = known
         return (UNDEFINED, UNDEFINED)
 
+    def epoch_at(self, offset: int) -> int:
+        """Under which an offset was written, UNDEFINED where no entry reaches down to it."""
+        return next((epoch for epoch, start in reversed(self.entries) if start <= offset), UNDEFINED)
+
     def end_offset_kip_101(self, epoch: int, leo: int) -> int:
         """End offset of exactly ``epoch`` as answered by 0.11 to 1.1: the start of the first epoch above it."""
         entries = self.entries

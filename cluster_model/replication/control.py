@@ -6,6 +6,7 @@ broker's process lives in that object too, so that what befalls the process befa
 """
 
 from collections.abc import Callable
+from enum import IntEnum
 from typing import Any, NamedTuple, Protocol
 
 from cluster_model.kernel.kernel import Payload
@@ -27,6 +28,16 @@ class Decisions(NamedTuple):
     racks: tuple[str, ...] = ()
 
 
+class Listening(IntEnum):
+    """What a broker's port does with who comes (``SocketServer``)."""
+
+    CLOSED = 0
+    """Nobody listens: connections are refused."""
+    SILENT = 1
+    """The system takes connections in, and nobody reads them: no acceptor runs yet."""
+    OPEN = 2
+
+
 class Control(Protocol):
     """One broker's side of the control plane."""
 
@@ -38,6 +49,10 @@ class Control(Protocol):
     @property
     def broker_epoch(self) -> int:
         """Of the broker's registration, as it knows it; -1 for none."""
+
+    @property
+    def listening(self) -> Listening:
+        """What the port for clients does, as far as the process has come up; paused or not."""
 
     def told_controller(self) -> int:
         """Whom an administrator's requests go to, as this broker knows; NOBODY while it does not."""

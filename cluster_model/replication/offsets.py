@@ -61,4 +61,10 @@ def _by_time(replica: Replica, timestamp: int, bound: int, now: int) -> Answer:
 def answer(replica: Replica | None, refused: KafkaError, request: ListOffsetsRequest, now: int) -> ListOffsetsResponse:
     """:func:`list_offset` as a message."""
     error, offset, timestamp = list_offset(replica, refused, request, now)
-    return ListOffsetsResponse(request.correlation, request.partition, error, offset, timestamp)
+    epoch = -1 if replica is None or offset < 0 else _epoch_of(replica, request.timestamp_us, offset)
+    return ListOffsetsResponse(request.correlation, request.partition, error, offset, timestamp, epoch)
+
+
+def _epoch_of(replica: Replica, timestamp: int, offset: int) -> int:
+    """The end's is the leader's own, that of any other offset the one that its record was written in."""
+    return replica.leader_epoch if timestamp == LATEST else replica.log.epochs.epoch_at(offset)

@@ -10,6 +10,7 @@ from cluster_model.errors import KafkaError
 from cluster_model.log.epochs import UNDEFINED
 from cluster_model.log.slices import Slice, as_stored
 from cluster_model.messages import NOBODY, READ_COMMITTED, FetchData, FetchPartition, FetchRequest
+from cluster_model.replication.divergence import UNKNOWN, divergence
 from cluster_model.replication.replica import Replica
 from cluster_model.replication.selectors import ReplicaView, rack_aware
 
@@ -24,6 +25,7 @@ class News(Enum):
 
     NOTHING = "nothing that it could read"
     READABLE = "records, or an offset out of range"
+    PARTED = "that the log was cut below it"
     REFUSAL = "this is no longer where to read, or not in that epoch"
 
 
@@ -31,6 +33,8 @@ def news_for_consumer(replica: Replica, request: FetchRequest, asked: FetchParti
     """Whether anything below its bound is new to a consumer (``DelayedFetch.tryComplete``)."""
     if not serves_consumers(replica) or asked.current_leader_epoch not in (UNDEFINED, replica.leader_epoch):
         return News.REFUSAL
+    if asked.last_fetched_epoch != UNDEFINED and divergence(replica.log, asked) is not None:
+        return News.PARTED
     bound = replica.lso if request.isolation == READ_COMMITTED else replica.hw
     return News.NOTHING if bound <= asked.offset <= replica.log.leo else News.READABLE
 
@@ -38,7 +42,8 @@ def news_for_consumer(replica: Replica, request: FetchRequest, asked: FetchParti
 def serve_consumer(replica: Replica, request: FetchRequest, asked: FetchPartition, now: int) -> FetchData:
     """Answer a consumer, as leader or as follower; its epoch has been checked.
 
-    Below the log's start or above its end is out of range, at a follower as at a leader. Between HW and end there is
+    A log that was cut below what a consumer read last says where, if it tells the epoch of that. Below the log's start
+    or above its end is out of range, at a follower as at a leader. Between HW and end there is
     nothing, and no error (``LocalLog.read``). Who reads committed data only gets what is below the last stable offset,
     aborted records included, and which those are.
     """
@@ -50,9 +55,14 @@ def serve_consumer(replica: Replica, request: FetchRequest, asked: FetchPartitio
             asked.partition, asked.offset, 0, replica.hw, log.log_start, replica.leader_epoch, nothing,
             preferred=preferred,
         )  # fmt: skip
-    if not log.log_start <= asked.offset <= log.leo:
+    parted = divergence(log, asked)
+    above = parted is None and asked.offset > log.leo
+    if parted == UNKNOWN or above or asked.offset < log.log_start:
         error = KafkaError.OFFSET_OUT_OF_RANGE
         return FetchData(asked.partition, asked.offset, error, -1, -1, replica.leader_epoch, nothing)
+    if parted is not None:
+        hw, start = replica.hw, log.log_start
+        return FetchData(asked.partition, asked.offset, 0, hw, start, replica.leader_epoch, nothing, parted)
     stable = replica.lso
     committed = request.isolation == READ_COMMITTED
     records = log.read(asked.offset, stable if committed else replica.hw, request.max_bytes)

@@ -7,6 +7,7 @@ from cluster_model.errors import KafkaError
 from cluster_model.log.epochs import UNDEFINED
 from cluster_model.log.slices import Slice, as_stored
 from cluster_model.messages import CONSUMER, NOBODY, EpochEnd, FetchData, FetchPartition, FetchRequest
+from cluster_model.replication.divergence import UNKNOWN, divergence
 from cluster_model.replication.leadership import Leadership
 from cluster_model.replication.reading_from_followers import serve_consumer, serves_consumers
 from cluster_model.replication.replica import Replica
@@ -95,12 +96,12 @@ def _serve_follower(
         return _refuse(replica, asked, KafkaError.NOT_LEADER_OR_FOLLOWER)
     last_epoch = asked.last_fetched_epoch
     if last_epoch != UNDEFINED and (offset > leo or last_epoch != log.epochs.latest):
-        epoch, end = log.epochs.end_offset_for(last_epoch, leo)
-        if end == UNDEFINED:
+        parted = divergence(log, asked)
+        if parted == UNKNOWN:
             return _refuse(replica, asked, KafkaError.OFFSET_OUT_OF_RANGE)
-        if epoch < last_epoch or end < offset:
+        if parted is not None:
             nothing = Slice(offset, offset, ())
-            return FetchData(asked.partition, offset, 0, hw, log.log_start, replica.leader_epoch, nothing, (epoch, end))
+            return FetchData(asked.partition, offset, 0, hw, log.log_start, replica.leader_epoch, nothing, parted)
     if not log.log_start <= offset <= leo:
         return _refuse(replica, asked, KafkaError.OFFSET_OUT_OF_RANGE)
     records = Slice(offset, offset, ()) if offset == leo else log.read(offset, leo, request.max_bytes)

@@ -16,6 +16,7 @@ from cluster_model.messages import (
     ListOffsetsRequest,
     ListOffsetsResponse,
 )
+from gateway.handlers.leaders import endpoints, told
 from gateway.handlers.metadata import UNKNOWN_TOPIC_ID
 from gateway.house import Call, Flow, ask, by_topic, ms, split, topic_named, topic_uuid
 from gateway.records import bytes_of
@@ -70,7 +71,10 @@ def fetch(call: Call) -> Flow:
         {"topic": topic, "topic_id": _id_of(states, topic, found), "partitions": found}
         for topic, found in by_topic(rows).items()
     ]
-    return {"error_code": answer.error, "session_id": NO_SESSION, "responses": [*responses, *unknown]}
+    return {
+        "error_code": answer.error, "session_id": NO_SESSION, "responses": [*responses, *unknown],
+        "node_endpoints": endpoints(call, [data.current for data in answer.partitions]),
+    }  # fmt: skip
 
 
 def _id_of(states: Any, topic: str, found: list[dict[str, Any]]) -> Any:
@@ -91,9 +95,7 @@ def _data(call: Call, data: FetchData) -> dict[str, Any]:
     }
     if data.diverging is not None:
         said["diverging_epoch"] = {"epoch": data.diverging[0], "end_offset": data.diverging[1]}
-    if data.current is not None:
-        said["current_leader"] = {"leader_id": data.current[0], "leader_epoch": data.current[1]}
-    return said
+    return {**said, **told(call, data.current)}
 
 
 def list_offsets(call: Call) -> Flow:
@@ -126,14 +128,12 @@ def list_offsets(call: Call) -> Flow:
 
 
 def _offset(call: Call, answer: ListOffsetsResponse) -> dict[str, Any]:
-    states = call.house.states(call.broker)
-    state = states.get(answer.partition)
     return {
         "partition_index": split(answer.partition)[1],
         "error_code": answer.error,
         "timestamp": call.house.stamp_ms(answer.timestamp_us) if answer.timestamp_us != -1 else -1,
         "offset": answer.log_offset,
-        "leader_epoch": -1 if state is None or answer.error else state.leader_epoch,
+        "leader_epoch": answer.leader_epoch,
     }
 
 

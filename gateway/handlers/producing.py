@@ -5,7 +5,8 @@ from typing import Any
 from cluster_model.errors import KafkaError
 from cluster_model.messages import ProduceRequest, ProduceResponse
 from gateway.batches import BatchError, Head, read_head
-from gateway.house import Ask, Call, Flow, House, by_topic, ms, split
+from gateway.handlers.leaders import endpoints, told
+from gateway.house import Ask, Call, Flow, by_topic, ms, split
 
 _ACKS = (-1, 0, 1)
 TOO_OLD = 3
@@ -36,18 +37,19 @@ def produce(call: Call) -> Flow:
         answers = yield Ask(tuple(requests), waits=acks != 0)
     if not acks:
         return None
-    told = {each.partition: each for each in answers}
+    answered = {each.partition: each for each in answers}
     rows = [
-        (name, _refused(name, *refused[name]) if name in refused else _said(call.house, told[name])) for name in order
+        (name, _refused(name, *refused[name]) if name in refused else _said(call, answered[name])) for name in order
     ]
     responses = [{"name": topic, "partition_responses": found} for topic, found in by_topic(rows).items()]
-    return {"responses": responses}
+    return {"responses": responses, "node_endpoints": endpoints(call, [each.current for each in answers])}
 
 
 def _request(call: Call, partition: str, head: Head, data: bytes) -> ProduceRequest:
     stamp_us = call.house.model_us(head.max_timestamp_ms)
     return ProduceRequest(
-        0, partition, call.request.acks, ms(call.request.timeout), call.client, head.producer_id, head.base_sequence,
+        0, partition, call.request.acks, ms(call.request.timeout), call.house.account(call.client), head.producer_id,
+        head.base_sequence,
         head.records, head.size, (), -2 if stamp_us == -1 else stamp_us, head.codec, head.producer_epoch,
         kind=int(head.transactional),
         transactional_id=(call.get("transactional_id") or "") if head.transactional else "",
@@ -55,16 +57,14 @@ def _request(call: Call, partition: str, head: Head, data: bytes) -> ProduceRequ
     )  # fmt: skip
 
 
-def _said(house: House, answer: ProduceResponse) -> dict[str, Any]:
-    said: dict[str, Any] = {
+def _said(call: Call, answer: ProduceResponse) -> dict[str, Any]:
+    return {
         "index": split(answer.partition)[1],
         "error_code": answer.error,
         "base_offset": answer.log_offset,
         "log_start_offset": answer.log_start,
+        **told(call, answer.current),
     }
-    if answer.current is not None:
-        said["current_leader"] = {"leader_id": answer.current[0], "leader_epoch": answer.current[1]}
-    return said
 
 
 def _refused(partition: str, error: int, message: str) -> dict[str, Any]:

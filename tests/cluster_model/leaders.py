@@ -152,10 +152,10 @@ class LeaderRig:
         self.service.fetch(follower, FetchRequest(correlation, follower, -1, wait_us, 1 << 20, (asked,)))
         return self.answer(follower, before)
 
-    def read(self, offset: int, *, rack: str = "", wait_us: int = 0) -> FetchData | None:
+    def read(self, offset: int, *, rack: str = "", wait_us: int = 0, last_epoch: int = -1) -> FetchData | None:
         """A consumer's fetch."""
         epoch = self.replica.leader_epoch if self.profile.kip_320 else -1
-        asked = FetchPartition(P, offset, epoch, -1)
+        asked = FetchPartition(P, offset, epoch, last_epoch)
         before = len(self.wire.sent)
         self.service.fetch(
             CONSUMER_NODE, FetchRequest(1, CONSUMER, -1, wait_us, 1 << 20, (asked,), rack=rack)

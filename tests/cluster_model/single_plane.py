@@ -13,7 +13,7 @@ from cluster_model.kernel.port import Port
 from cluster_model.messages import AlterPartitionRequest, AlterPartitionResponse
 from cluster_model.profiles import Profile
 from cluster_model.replication.broker import Broker
-from cluster_model.replication.control import Decisions, Handlers
+from cluster_model.replication.control import Decisions, Handlers, Listening
 from cluster_model.views import ControllerView
 from tests.cluster_model.single import CONTROLLER_ID, SingleController
 from tests.cluster_model.single_messages import (
@@ -147,6 +147,11 @@ class SingleControl:
         share = self._broker.id % 8
         self._port.timer(self._config.heartbeat_us * (8 + share) // 16, "heartbeat")
         self._broker.serve()
+
+    @property
+    def listening(self) -> Listening:
+        """While it is registered, or registers again."""
+        return Listening.CLOSED if self._starting else Listening.OPEN
 
     def told_controller(self) -> int:
         """The one node."""

@@ -117,7 +117,18 @@ def test_errors_come_before_offsets() -> None:
 
 def test_the_message_carries_the_records_own_time() -> None:
     asked = ListOffsetsRequest(7, "t-0", 101, -1)
-    assert answer(leader(), E.NONE, asked, 1_000) == ListOffsetsResponse(7, "t-0", E.NONE, 1, 300)
+    assert answer(leader(), E.NONE, asked, 1_000) == ListOffsetsResponse(7, "t-0", E.NONE, 1, 300, 5)
+
+
+def test_the_message_carries_the_epoch_of_its_record_and_the_leaders_own_at_the_end() -> None:
+    replica = leader()
+    replica.apply(PartitionState("t-0", 1, 7, (1, 2), 7, (1, 2)), 0)
+    replica.hw = 6
+    for timestamp, offset, epoch in ((EARLIEST, 0, 5), (101, 1, 5), (LATEST, 6, 7)):
+        told = answer(replica, E.NONE, ListOffsetsRequest(7, "t-0", timestamp, -1), 1_000)
+        assert (told.log_offset, told.leader_epoch) == (offset, epoch)
+    nothing = answer(replica, E.NONE, ListOffsetsRequest(7, "t-0", 301, -1), 1_000)
+    assert (nothing.log_offset, nothing.leader_epoch) == (-1, -1)
 
 
 @pytest.mark.parametrize(("policy", "at_the_start"), [("earliest", True), ("latest", False)])

@@ -55,6 +55,7 @@ HISTORY = [
     ("no_bump_on_shrink", "3.6", LAST),
     ("hw_needs_min_isr", "3.7", LAST),
     ("effective_min_isr", "3.7", LAST),
+    ("late_port", "3.5", LAST),
     ("leader_hints", "3.7", LAST),
     ("consumer_protocol", "3.7", LAST),
     ("server_patterns", "4.0", LAST),

@@ -20,12 +20,14 @@ name: served
 seed: 5
 cluster: {{kafka: "{kafka}", brokers: 3, config: {{num.partitions: 3, default.replication.factor: 3{config}}}}}
 topics: [{{name: orders, partitions: 3, replication: 3, config: {{min.insync.replicas: {min_isr}{topic}}}}}]
+{clients}
 settle: 5s
 """
 
 
-def playbook(kafka: str = "3.9", *, config: str = "", topic: str = "", min_isr: int = 2) -> Any:
-    return loads(PLAYBOOK.format(kafka=kafka, config=config, topic=topic, min_isr=min_isr), "served.yaml")
+def playbook(kafka: str = "3.9", *, config: str = "", topic: str = "", min_isr: int = 2, clients: str = "") -> Any:
+    told = PLAYBOOK.format(kafka=kafka, config=config, topic=topic, min_isr=min_isr, clients=clients)
+    return loads(told, "served.yaml")
 
 
 class Served:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaError
 
@@ -75,6 +75,8 @@ class Asked(NamedTuple):
     partition: int = 0
     rest_s: float = 0.01
     group: str = ""
+    session_ms: int = 6_000
+    """How long a member of a group holds out without its coordinator."""
 
     @property
     def servers(self) -> list[str]:
@@ -94,7 +96,8 @@ def reader(asked: Asked) -> Running:
 def read_all(bootstrap: str, partitions: int) -> list[Told]:
     """What a fresh client of no group finds, from the beginning of each partition to its end."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "client.id": "last", "group.id": "last", "log_level": 0})
-    ends = {number: _end_of(consumer, number) for number in range(partitions)}
+    ends = {number: consumer.get_watermark_offsets(TopicPartition(TOPIC, number), PATIENCE_S)[1]
+            for number in range(partitions)}  # fmt: skip
     consumer.assign([TopicPartition(TOPIC, number, 0) for number in range(partitions)])
     found: list[Told] = []
     deadline = time.monotonic() + PATIENCE_S
@@ -109,20 +112,6 @@ def read_all(bootstrap: str, partitions: int) -> list[Told]:
     return found
 
 
-def _end_of(consumer: Consumer, number: int) -> int:
-    """Asked again for as long as the first broker that answers has only just started, and knows no partitions yet."""
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            end: int = consumer.get_watermark_offsets(TopicPartition(TOPIC, number), PATIENCE_S)[1]
-        except KafkaException:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.1)
-        else:
-            return end
-
-
 def _values(asked: Asked, running: Running) -> Any:
     while not running.leave.is_set():
         value = f"{asked.name}/{running.log.sent}".encode()
@@ -134,7 +123,13 @@ def _values(asked: Asked, running: Running) -> Any:
 def _confluent_writes(asked: Asked, running: Running) -> None:
     log = running.log
     producer = Producer(
-        {"bootstrap.servers": asked.bootstrap, "client.id": asked.name, "acks": asked.acks, "log_level": 0}
+        {
+            "bootstrap.servers": asked.bootstrap,
+            "client.id": asked.name,
+            "acks": asked.acks,
+            "log_level": 0,
+            "enable.idempotence": asked.acks == "all",
+        }
     )
 
     def told(error: Any, message: Any) -> None:
@@ -196,7 +191,7 @@ def _confluent_reads(asked: Asked, running: Running) -> None:
     log = running.log
     consumer = Consumer(
         {"bootstrap.servers": asked.bootstrap, "client.id": asked.name, "group.id": asked.group, "log_level": 0,
-         "auto.offset.reset": "earliest", "session.timeout.ms": 6000,
+         "auto.offset.reset": "earliest", "session.timeout.ms": asked.session_ms,
          "partition.assignment.strategy": "range", "auto.commit.interval.ms": 500}
     )  # fmt: skip
     consumer.subscribe([TOPIC])
@@ -214,9 +209,13 @@ def _confluent_reads(asked: Asked, running: Running) -> None:
 def _python_reads(asked: Asked, running: Running) -> None:
     log = running.log
     consumer = KafkaConsumer(
-        TOPIC, bootstrap_servers=asked.servers, client_id=asked.name, group_id=asked.group, session_timeout_ms=6000,
-        auto_offset_reset="earliest", auto_commit_interval_ms=500, heartbeat_interval_ms=1000,
+        bootstrap_servers=asked.servers, client_id=asked.name, group_id=asked.group,
+        session_timeout_ms=asked.session_ms, auto_offset_reset="earliest", auto_commit_interval_ms=500,
+        heartbeat_interval_ms=1000,
     )  # fmt: skip
+    # It may join before it has heard of any partition, and be content with none until its metadata is old.
+    assert consumer.partitions_for_topic(TOPIC)
+    consumer.subscribe([TOPIC])
     while not running.leave.is_set():
         try:
             found = consumer.poll(100)
@@ -235,8 +234,9 @@ def _aio_reads(asked: Asked, running: Running) -> None:
 async def _aio_reading(asked: Asked, running: Running) -> None:
     log = running.log
     consumer = AIOKafkaConsumer(
-        TOPIC, bootstrap_servers=asked.bootstrap, client_id=asked.name, group_id=asked.group, session_timeout_ms=6000,
-        auto_offset_reset="earliest", auto_commit_interval_ms=500, heartbeat_interval_ms=1000,
+        TOPIC, bootstrap_servers=asked.bootstrap, client_id=asked.name, group_id=asked.group,
+        session_timeout_ms=asked.session_ms, auto_offset_reset="earliest", auto_commit_interval_ms=500,
+        heartbeat_interval_ms=1000,
         partition_assignment_strategy=(RangePartitionAssignor,),
     )  # fmt: skip
     await consumer.start()

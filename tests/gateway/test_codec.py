@@ -87,7 +87,10 @@ def test_what_nobody_says_has_a_default_in_every_version() -> None:
             assert codec.write_response(api, version, 1, {})
 
 
-@pytest.mark.parametrize(("release", "fetch", "groups"), [((1, 0, 0), 6, False), ((2, 8, 0), 12, True)])
+@pytest.mark.parametrize(
+    ("release", "fetch", "groups"),
+    [((1, 0, 0), 6, False), ((2, 8, 0), 12, True), ((3, 9, 0), 17, True), ((4, 1, 0), 18, True)],
+)
 def test_a_release_offers_what_it_had(release: apis.Release, fetch: int, groups: bool) -> None:
     offered = apis.offered(release)
     assert offered[apis.FETCH] == (4, fetch)

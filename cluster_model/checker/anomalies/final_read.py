@@ -6,6 +6,7 @@ Behind the last stable offset somebody has to read uncommitted data. A partition
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from cluster_model.checker.anomalies.history import Anomalies
 from cluster_model.checker.anomalies.language import Read
@@ -13,6 +14,32 @@ from cluster_model.log.compare import subtract
 from cluster_model.log.lineage import ABORT, TRANSACTIONAL
 from cluster_model.replication.replica import Replica
 from cluster_model.world import World
+
+
+class Served(NamedTuple):
+    """A part of what the last read is served; of a partition of which there is nothing one without a stint."""
+
+    partition: str
+    caught_up: bool
+    """Whether the read comes to the end of the leader's log."""
+    log_start: int
+    stint: int = -1
+    log_offset: int = -1
+    end_offset: int = -1
+
+
+def served_by(world: World, key: str) -> list[Served]:
+    """All parts of a partition, ascending; those that touch are one."""
+    leader = world.true_leader(key)
+    if leader is None or not world.is_up(leader.broker):
+        return [Served(key, caught_up=False, log_start=0)]
+    caught_up, start = leader.hw == leader.log.leo, leader.log.log_start
+    parts: list[Served] = []
+    for _key, stint, low, high in served(leader):
+        touches = parts and (parts[-1].stint, parts[-1].end_offset) == (stint, low)
+        first = parts.pop().log_offset if touches else low
+        parts.append(Served(key, caught_up, start, stint, first, high))
+    return parts or [Served(key, caught_up, start)]
 
 
 def read_all(world: World, anomalies: Anomalies, now: int) -> None:

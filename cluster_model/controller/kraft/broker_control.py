@@ -15,7 +15,7 @@ from cluster_model.controller.kraft.alter_partition_manager import AGAIN, AlterP
 from cluster_model.controller.kraft.channel import ControllerChannel
 from cluster_model.controller.kraft.forwarding import Forwarding
 from cluster_model.controller.kraft.image import Base, MetadataImage
-from cluster_model.controller.kraft.lifecycle import DEADLINE, NEXT, BrokerLifecycle
+from cluster_model.controller.kraft.lifecycle import DEADLINE, NEXT, BrokerLifecycle, BrokerState
 from cluster_model.controller.kraft.loader import MetadataLoader
 from cluster_model.controller.kraft.messages import (
     AlterPartitionBatchResponse,
@@ -31,8 +31,9 @@ from cluster_model.kernel.kernel import Payload
 from cluster_model.kernel.port import Alarm, Port
 from cluster_model.kernel.streams import Stream
 from cluster_model.messages import AlterPartitionRequest, AlterPartitionResponse
+from cluster_model.profiles import Profile
 from cluster_model.replication.broker import Broker
-from cluster_model.replication.control import Decisions, Handlers
+from cluster_model.replication.control import Decisions, Handlers, Listening
 
 STARTUP_US: Final = 2_000_000
 """From the start of the process until it registers. Kafka has no figure for it; a small broker takes a few seconds."""
@@ -59,6 +60,7 @@ class KraftControl:
         "_committed",
         "_forwarding",
         "_held",
+        "_late_port",
         "_lifecycle",
         "_loaded_at",
         "_loader",
@@ -78,6 +80,7 @@ class KraftControl:
         port: Port,
         rack: str,
         base: Base,
+        profile: Profile,
         config: BrokerConfig,
         settings: ControllerSettings,
         jitter: Stream,
@@ -92,6 +95,7 @@ class KraftControl:
         self._broker = broker
         self._port = port
         self._base = base
+        self._late_port = profile.late_port
         self._told = told
         self._loaded_at = 0
         """When the logs of this life are loaded."""
@@ -125,6 +129,18 @@ class KraftControl:
     def broker_epoch(self) -> int:
         """Of its registration, as it knows it; -1 for none."""
         return self._lifecycle.epoch
+
+    @property
+    def listening(self) -> Listening:
+        """Acceptors start when the image is published (``BrokerServer.startup``), since 3.5 when it is unfenced too.
+
+        Before 3.5 the port is bound when the process starts, long before (KAFKA-14658).
+        """
+        lifecycle = self._lifecycle
+        if lifecycle.unfenced if self._late_port else lifecycle.ready:
+            return Listening.OPEN
+        early = not self._late_port and lifecycle.state is not BrokerState.NOT_RUNNING
+        return Listening.SILENT if early else Listening.CLOSED
 
     @property
     def image(self) -> MetadataImage:

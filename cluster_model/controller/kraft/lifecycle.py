@@ -66,7 +66,7 @@ class BrokerLifecycle:
 
     __slots__ = (
         "_correlation", "_failures", "_former", "_jitter", "_living", "_metadata_offset", "_port", "_rack",
-        "_serial", "_settings", "_times", "channel", "epoch", "previous_epoch", "ready", "state",
+        "_serial", "_settings", "_times", "channel", "epoch", "previous_epoch", "ready", "state", "unfenced",
     )  # fmt: skip
 
     def __init__(
@@ -93,6 +93,8 @@ class BrokerLifecycle:
         """What the start has read there."""
         self.ready = False
         """Whether its logs are loaded, so that it does not want to be fenced any more."""
+        self.unfenced = False
+        """Whether the controller has told this process once that it is not fenced any more."""
         self._port = port
         self._rack = rack
         self._times = times
@@ -109,7 +111,7 @@ class BrokerLifecycle:
         """Stand in a formed cluster, registered and unfenced."""
         self.epoch = epoch
         self.state = BrokerState.RUNNING
-        self.ready = True
+        self.ready = self.unfenced = True
         # Brokers do not beat as one: the first heartbeat comes after a share of the interval.
         self._after(self._times.heartbeat_us * (8 + self._port.node_id % 8) // 16)
 
@@ -148,7 +150,7 @@ class BrokerLifecycle:
         """The process died."""
         self.state = BrokerState.NOT_RUNNING
         self.epoch = -1
-        self.ready = False
+        self.ready = self.unfenced = False
         self._failures = 0
         self.channel.stopped()
 
@@ -222,6 +224,7 @@ class BrokerLifecycle:
         elif self.state is BrokerState.RECOVERY:
             if not response.fenced:
                 self.state = BrokerState.RUNNING
+                self.unfenced = True
             delay = self._times.heartbeat_us
         elif self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN:
             if response.should_shut_down:
@@ -248,15 +251,15 @@ class BrokerLifecycle:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
-            int(self.state), self.epoch, self.previous_epoch, self._former, self.ready, self._failures,
+            int(self.state), self.epoch, self.previous_epoch, self._former, self.ready, self.unfenced, self._failures,
             self._correlation, self._serial, self.channel.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         (
-            state, self.epoch, self.previous_epoch, self._former, self.ready, self._failures, self._correlation,
-            self._serial, channel,
+            state, self.epoch, self.previous_epoch, self._former, self.ready, self.unfenced, self._failures,
+            self._correlation, self._serial, channel,
         ) = saved  # fmt: skip
         self.state = BrokerState(state)
         self.channel.load(channel)

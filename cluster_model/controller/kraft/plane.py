@@ -115,6 +115,7 @@ class KraftPlane:
             port,
             rack,
             self._base,
+            self._parts.profile,
             self._parts.config,
             self._settings,
             self._streams.named(f"lifecycle:{broker.id}"),

@@ -55,7 +55,7 @@ from cluster_model.kernel.port import Port
 from cluster_model.messages import AlterPartitionRequest
 from cluster_model.profiles import Profile
 from cluster_model.replication.broker import Broker
-from cluster_model.replication.control import Handlers
+from cluster_model.replication.control import Handlers, Listening
 
 STARTUP_US: Final = 2_000_000
 """From loaded logs until the process turns to ZooKeeper. Kafka has no figure for it; a small broker takes seconds."""
@@ -160,6 +160,11 @@ class ZooKeeperControl:
         self._serving = True
         self.writer.serving()
         self._broker.serve()
+
+    @property
+    def listening(self) -> Listening:
+        """Acceptors start when the process has registered (``KafkaServer.startup``); it need not know anything yet."""
+        return Listening.OPEN if self._serving else Listening.CLOSED
 
     def told_controller(self) -> int:
         """By the last UpdateMetadata."""
