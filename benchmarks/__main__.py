@@ -22,16 +22,25 @@ def main() -> None:
 
         beside(int(sys.argv[2].replace("_", "")) if len(sys.argv) > 2 else 1_000_000)
         return
+    parts = {
+        "": rows,
+        "screen": screen_rows,
+        "storms": storm_rows,
+        "shrinking": shrinking_rows,
+        "gateway": gateway_rows,
+    }
+    part = " ".join(sys.argv[1:])
+    if part not in parts:
+        raise SystemExit(
+            f"{part}: no such part; without one the model is measured, else {', '.join(parts)[2:]}, report"
+        )
     console = Console(width=150)
     model = "plain Python" if Path(kernel.__file__).suffix == ".py" else "compiled"
     table = Table(title=f"{model}, per CPU second; checker and trace on", title_justify="left")
     for heading in ("what", "figure", "to SimPy", "floor", ""):
         table.add_column(heading)
     with console.status("measuring"):
-        parts = {
-            "screen": screen_rows, "storms": storm_rows, "shrinking": shrinking_rows, "gateway": gateway_rows,
-        }  # fmt: skip
-        for row in parts.get(" ".join(sys.argv[1:]), rows)():
+        for row in parts[part]():
             table.add_row(row.what, row.figure, row.ratio, row.floor, "held" if row.held else "missed")
     console.print(table)
 

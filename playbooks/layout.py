@@ -25,13 +25,15 @@ ACTIONS: Final = "actions.jsonl"
 EVENTS_PARQUET: Final = "events.parquet"
 LEDGER: Final = "ledger.parquet"
 """Every record in ranges: what its producer was told, and where it is."""
+FINAL_READ: Final = "final_read.parquet"
+"""What a fresh client would be served at the end that reads every partition from its beginning."""
 RESULT: Final = "result.json"
 MANIFEST: Final = "manifest.json"
 CRASH_LOG: Final = "crash.log"
 """Beside a session whose run ended in an internal error: what went wrong."""
 TORN_TAILS: Final = {EVENTS: "events.torn", ACTIONS: "actions.torn"}
 """Log → where the half of a line goes that it ended in, when the session is recovered."""
-SEALED: Final = (EVENTS_PARQUET, LEDGER, RESULT)
+SEALED: Final = (EVENTS_PARQUET, LEDGER, FINAL_READ, RESULT)
 """What sealing makes, besides the manifest."""
 
 FORMAT: Final = 1
@@ -110,6 +112,10 @@ class Start(Head):
     groups: tuple[Any, ...]
     branch: Origin | None = None
     """None for a session that is no branch."""
+    readers: dict[str, str] = field(default_factory=dict)
+    """Group → how its members read, in the words of the anomalies; empty before that was written down."""
+    controller: str | None = None
+    """The node that was the active controller; empty for none, None before that was written down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +217,8 @@ def read_start(directory: Path) -> Start:
         producers=tuple(_take(path, found, "producers", list)),
         groups=tuple(_take(path, found, "groups", list)),
         branch=_origin(path, found),
+        readers=_texts(path, _take(path, {"readers": {}, **found}, "readers", dict)),
+        controller=_take(path, found, "controller", str) if "controller" in found else None,
     )
 
 
@@ -293,6 +301,10 @@ def _origin(path: Path, found: Mapping[str, Any]) -> Origin | None:
 
 def _counts(path: Path, found: Mapping[str, Any]) -> dict[str, int]:
     return {kind: _take(path, found, kind, int) for kind in found}
+
+
+def _texts(path: Path, found: Mapping[str, Any]) -> dict[str, str]:
+    return {name: _take(path, found, name, str) for name in found}
 
 
 def _topic(path: Path, found: object) -> TopicStart:

@@ -21,25 +21,9 @@ OUTCOMES: Final = (OPEN, "acked", "failed", "unknown", "aborted")
 
 _KINDS: Final[dict[str, str]] = {f"records_{outcome}": outcome for outcome in OUTCOMES}
 
-COLUMNS: Final[dict[str, str]] = {
-    "partition": "str",
-    "client": "str",
-    "outcome": "str",
-    "sequence": "int",
-    "records": "int",
-    "acks": "int",
-    "error": "str",
-    "place": "str",
-    "log_offset": "int",
-    "leader_epoch": "int",
-    "committed": "bool",
-    "cause": "str",
-}
-"""Columns of the table, in order, by the type names of the record schema."""
-
 
 class Row(NamedTuple):
-    """A row of the table; its fields are :data:`COLUMNS`."""
+    """A row of the table; its fields are :data:`playbooks.sealed_columns.LEDGER`."""
 
     partition: str
     client: str

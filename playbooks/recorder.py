@@ -21,7 +21,9 @@ from typing import Any, Final
 import msgspec
 
 from cluster_model.checker.record_ranges import Survey
+from cluster_model.client_settings import client_settings
 from cluster_model.events import DATA_KINDS, SCHEMA_VERSION, Event
+from cluster_model.outside.manners import Manners
 from cluster_model.views import ClusterView
 from faults.action import Action
 from playbooks import layout
@@ -262,6 +264,8 @@ class Recorder:
             "brokers": [{"id": broker.id, "rack": broker.rack} for broker in view.brokers],
             "producers": [{"name": each.name, "topic": each.topic, "acks": each.acks} for each in view.producers],
             "groups": [group.name for group in view.groups],
+            "readers": dict(client_settings(playbook.spec, playbook.spec.profile, Manners()).groups),
+            "controller": next((each.name for each in view.controllers if each.role == "active"), ""),
             **({"branch": asdict(self.branch)} if self.branch is not None else {}),
         }
 

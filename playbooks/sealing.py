@@ -19,9 +19,10 @@ from cluster_model.events import COLUMNS, FIELDS, SCHEMA_VERSION
 from playbooks import layout
 from playbooks.disk import Disk, is_temporary, write_whole
 from playbooks.event_lines import decode
-from playbooks.ledger_table import COLUMNS as LEDGER_COLUMNS
 from playbooks.ledger_table import Row, rows
 from playbooks.result import Result
+from playbooks.sealed_columns import FINAL_READ as FINAL_READ_COLUMNS
+from playbooks.sealed_columns import LEDGER as LEDGER_COLUMNS
 from playbooks.version import tool_version
 
 ROWS_PER_GROUP: Final = 131_072
@@ -39,6 +40,7 @@ _ARROW: Final[dict[str, Any]] = {
 ORDER: Final = ("seq", "at_us", "kind", *(name for name in COLUMNS if name not in ("at_us", "kind")))
 """Columns of ``events.parquet``, in order."""
 
+FINAL_READ_SCHEMA: Final = pa.schema([(name, _ARROW[kind]) for name, kind in FINAL_READ_COLUMNS.items()])
 LEDGER_SCHEMA: Final = pa.schema([(name, _ARROW[kind]) for name, kind in LEDGER_COLUMNS.items()])
 SCHEMA: Final = pa.schema([(name, pa.int64() if name == "seq" else _ARROW[COLUMNS[name]]) for name in ORDER])
 
@@ -64,6 +66,7 @@ def seal(
         disk.remove(left)
     write_whole(disk, directory / layout.EVENTS_PARQUET, _parquet(_table(lines)))
     write_whole(disk, directory / layout.LEDGER, _parquet(_ledger(rows(lines, survey))))
+    write_whole(disk, directory / layout.FINAL_READ, _parquet(_final_read(survey)))
     write_whole(disk, directory / layout.RESULT, _json(result.to_json()))
     manifest = {
         "format": layout.FORMAT,
@@ -114,6 +117,11 @@ def _ledger(table: list[Row]) -> Any:
         [pa.array(column, field.type) for column, field in zip(columns, LEDGER_SCHEMA, strict=True)],
         schema=LEDGER_SCHEMA,
     )
+
+
+def _final_read(survey: Survey | None) -> Any:
+    rows = [part._asdict() for part in survey.last_read()] if survey else []
+    return pa.Table.from_pylist(rows, schema=FINAL_READ_SCHEMA)
 
 
 def _parquet(table: Any) -> bytes:

@@ -35,7 +35,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, stop)
     try:
         outcome = run(
-            options.sessions, out=options.out, formats=options.format, master=options.master, memory=options.memory
+            options.sessions,
+            out=options.out,
+            formats=options.format,
+            master=options.master,
+            memory=options.memory,
+            baseline=options.baseline,
         )
     except ReportError as error:
         for line in str(error).splitlines():
@@ -58,6 +63,8 @@ def _tell(outcome: Outcome) -> None:
     say("")
     if outcome.set_aside:
         say(f"{several(len(outcome.set_aside), 'session')} set aside, see above")
+    for session_id in outcome.contradicted:
+        say(f"{clean(session_id)}: says otherwise of itself than its events do, see the table disagreements")
     say(f"reported {several(outcome.reported, 'session')}")
     for file in outcome.files:
         say(f"  {file}")
@@ -85,18 +92,22 @@ def _parser() -> argparse.ArgumentParser:
         help=f"any of {','.join(FORMATS)} (default: all)",
     )
     parser.add_argument(
+        "--baseline", metavar="SESSION", type=Path, help="session to measure the others against; it is reported, too"
+    )
+    parser.add_argument(
         "--master", metavar="URL", help="Spark master, such as spark://host:7077 (default: this machine)"
     )
     parser.add_argument(
         "--memory",
         metavar="SIZE",
-        type=_memory,
+        type=memory_size,
         help="heap of Spark's driver, such as 4g (default: a quarter of the machine, at most 4g)",
     )
     return parser
 
 
-def _memory(text: str) -> str:
+def memory_size(text: str) -> str:
+    """A heap as Java takes it. Raises ArgumentTypeError for what is none."""
     if re.fullmatch(r"[1-9]\d{0,5}[mg]", text) is None:
         raise argparse.ArgumentTypeError(f"found {text!r}, expected megabytes or gigabytes, such as 800m or 4g")
     return text

@@ -25,6 +25,7 @@ _KNOWN: Final = (
     (r"InvalidClassException|local class incompatible", "the cluster runs another version of Spark than this Python"),
     (r"(FileNotFoundException|PATH_NOT_FOUND|does not exist)", "a worker does not see the sessions under that path"),
 )
+_CALLING: Final = "An error occurred while calling"
 _GONE: Final = (
     "Answer from Java side is empty",
     "Error while sending or receiving",
@@ -36,7 +37,7 @@ _GONE: Final = (
 def first_line(error: BaseException) -> str:
     """What an exception says, in one line; of one that came out of Java what Java says, without its stack."""
     lines = _lines(error)
-    if len(lines) > 1 and lines[0].startswith("An error occurred while calling") and lines[1].startswith(":"):
+    if len(lines) > 1 and lines[0].startswith(_CALLING) and lines[1].startswith(":"):
         return lines[1].removeprefix(":").strip()
     return lines[0] if lines else type(error).__name__
 
@@ -53,8 +54,11 @@ def known(error: BaseException, log: str = "") -> str:
 
 def jvm_gone(error: BaseException) -> bool:
     """Whether nobody answers at the other end of the bridge to Java any more."""
-    told = f"{type(error).__name__} {' '.join(_lines(error))}"
-    return isinstance(error, ConnectionError) or any(sign in told for sign in _GONE)
+    name, lines = type(error).__name__, _lines(error)
+    # The bridge's own word for an answer that never came has one line; what Java answers is told below it.
+    cut_off = name == "Py4JError" and len(lines) == 1 and lines[0].startswith(_CALLING)
+    told = f"{name} {' '.join(lines)}"
+    return isinstance(error, ConnectionError) or cut_off or any(sign in told for sign in _GONE)
 
 
 def _lines(error: BaseException) -> list[str]:

@@ -1,101 +1,218 @@
-"""From sessions to findings: which tables there are, and how few queries get them all.
+"""From sessions to findings: which tables there are, and what each is made of."""
 
-A Spark query costs about a second however small its data is, so tables are computed together: frames are stacked into
-one wide frame whose column ``finding`` says which table a row belongs to, run as one query, and cut apart again in
-Arrow. The same column name therefore has the same type in every table.
-"""
-
-import contextlib
 from collections.abc import Callable, Sequence
-from functools import reduce
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
 from cluster_model.events import DATA_KINDS
-from spark_report import schemas
+from spark_report import placing, schemas, told
+from spark_report.gathering import Gatherer, Tables
+from spark_report.lanes import Job, side_by_side
+from spark_report.planning import Plan
 from spark_report.recorded import LEDGER_TERMS, Recorded
-from spark_report.transforms import availability, clients, numbers, points, timeline
-from spark_report.transforms.intervals import SPAN
+from spark_report.recount import running
+from spark_report.registry import TABLES
+from spark_report.transforms import (
+    alerts,
+    availability,
+    clients,
+    health,
+    lag,
+    numbers,
+    points,
+    progress,
+    recovery,
+    timeline,
+    traffic,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-Tables = dict[str, Any]
-"""Table name → ``pyarrow.Table``."""
 
 BINS: Final = 240
 """About how many bins a session's time series has."""
 
 _NICE: Final = (1, 2, 5)
-_WHO: Final = ("session_id", "what", "client")
+
+_ABOUT: Final = ("sessions", "quarantine", "left_out", "comparison")
 
 COLUMNS: Final[dict[str, tuple[str, ...]]] = {
-    **{name: (*points.WHEN, *table.columns) for name, table in points.TABLES.items()},
-    "faults": ("session_id", "fault_id", "fault", "target", "detail", *SPAN),
-    "partition_states": (
-        *("session_id", "partition", "leader", "leader_epoch", "isr", "isr_size", "min_isr"),
-        *SPAN,
-    ),
-    "unavailability": ("session_id", "scope", "partition", "client", "acks", *SPAN, "duration_us"),
-    "ledger": ("session_id", "term", "from_events", "from_result", "agrees"),
-    "latency": (*_WHO, "phase", "records", "min_us", "p50_us", "p95_us", "p99_us", "max_us"),
-    "latency_series": (*_WHO, "bin_began_us", "bin_us", "records", "min_us", "p50_us", "p99_us", "max_us"),
-    "counts": ("session_id", *numbers.COUNTED),
-    "producers": ("session_id", "client", *clients.PRODUCER),
-    "groups": ("session_id", "group_id", *clients.GROUP),
-    "members": ("session_id", "group_id", "client", *clients.MEMBER),
-    "client_errors": ("session_id", "what", "client", "error", "times"),
+    name: table.columns for name, table in TABLES.items() if name not in _ABOUT
 }
-"""Table → its columns, in order."""
+"""Table that is computed here → its columns, in order."""
 
-_ORDER: Final = (
-    *("session_id", "at_us", "began_us", "seq", "began_seq", "scope", "what", "partition", "group_id", "client"),
-    *("phase", "bin_began_us", "term", "fault_id", "error"),
-)
+
+LATENCIES: Final = ("latency", "latency_series", "fault_latency")
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What findings are made from: the events, and what is known of their sessions beside."""
+
+    events: "DataFrame"
+    rare: "DataFrame"
+    """The events that are not traffic: a sliver of them, that most tables need."""
+    ends: "DataFrame"
+    begun: "DataFrame"
+    """Where partitions were placed as their session began."""
+    placed: "DataFrame"
+    """The same, and those that were made later."""
+    results: "DataFrame"
+
+    @property
+    def answers(self) -> "DataFrame":
+        """What producers were told."""
+        return self.events.filter(F.col("kind").isin(*availability.ANSWERS))
+
+
+Spans = dict[str, "DataFrame"]
+"""Tables of intervals by name: they are computed first, and kept, because sums are made of them."""
 
 
 def compute(spark: "SparkSession", sessions: Sequence[Recorded], stage: Callable[[str], None]) -> Tables:
     """All tables of findings for these sessions; ``stage`` is told what is being worked on."""
-    events = schemas.read_events(spark, sessions)
-    ends = _small(spark, [_end(session) for session in sessions], schemas.SESSIONS)
-    placed = _small(spark, _assignments(sessions), schemas.ASSIGNMENTS)
-    results = _small(spark, _results(sessions), schemas.RESULTS)
-    # What is not traffic is a sliver of the events and goes into most of the tables: read it once.
-    rare = events.filter(~F.col("kind").isin(sorted(DATA_KINDS))).persist()
-    fault_spans = timeline.faults(rare, ends)
-    try:
+    plan = Plan(spark, sessions)
+    gather = Gatherer(plan)
+    with plan.settings():
+        read = _read(plan, spark, sessions)
         stage("elections, ISR, faults, losses, unavailability")
-        states = timeline.partition_states(rare, placed, ends)
-        out = availability.unavailability(rare, _answers(events), ends)
-        found = _gather(
-            [*points.TABLES, "faults", "partition_states"],
-            [points.points(rare), _in("faults", fault_spans), _in("partition_states", states)],
+        lasting: Spans = {}
+        side_by_side(
+            spark,
+            [
+                lambda: _recount(gather, sessions, read.events, plan, spark),
+                *_lasting(read, gather, lasting),
+                lambda: gather.several(list(points.TABLES), points.points(read.rare)),
+            ],
+            plan.lanes,
         )
-        found |= _gather(["unavailability"], [_in("unavailability", out)])
-        stage("ledger, latency and clients")
-        totals = numbers.counts(events)
-        timed = numbers.latencies(events, timeline.fault_windows(fault_spans), ends)
-        series = F.when(F.col("phase").isNull(), F.lit("latency_series")).otherwise(F.lit("latency"))
-        ledger = numbers.ledger(totals, results)
-        by_client = {
-            "producers": clients.producers(events),
-            "groups": clients.groups(events),
-            "members": clients.members(events),
-            "client_errors": clients.errors(events),
-        }
-        told = [_in(name, frame) for name, frame in by_client.items()]
-        found |= _gather(
-            ["counts", "ledger", "latency", "latency_series", *by_client],
-            [_in("counts", totals), _in("ledger", ledger), timed.withColumn("finding", series), *told],
-        )
-    finally:
-        # After Ctrl-C the JVM may not answer any more; what matters then is the interrupt.
-        with contextlib.suppress(Exception):
-            rare.unpersist()
-    return found
+        stage("ledger, latency, clients, recovery, alerts")
+        side_by_side(spark, _summed_up(read, lasting, gather), plan.lanes)
+    gather.add("findings", told.findings(sessions))
+    gather.add("anomalies_told", told.anomalies(sessions))
+    gather.add("disagreements", told.otherwise(gather.rows("ledger")) + gather.rows("disagreements"))
+    return gather.tables()
+
+
+def _read(plan: Plan, spark: "SparkSession", sessions: Sequence[Recorded]) -> Read:
+    events = plan.laid_out(schemas.read_events(spark, sessions))
+    rare = plan.kept(events.filter(~F.col("kind").isin(sorted(DATA_KINDS))))
+    known = placing.placed(rare, sessions)
+    return Read(
+        events,
+        rare,
+        plan.small(ends_of(sessions)),
+        plan.small(known.begun),
+        plan.small(known.all),
+        plan.small(pa.Table.from_pylist(_results(sessions), schema=schemas.RESULTS)),
+    )
+
+
+def _recount(
+    gather: Gatherer, sessions: Sequence[Recorded], events: "DataFrame", plan: Plan, spark: "SparkSession"
+) -> None:
+    """The anomalies counted again, and all that a session says otherwise of itself."""
+    last = plan.laid_out(schemas.read_final_reads(spark, sessions))
+    ledgers = plan.laid_out(schemas.read_ledgers(spark, sessions))
+    told_of = {each.session_id: told.said(each) for each in sessions if each.last_seq < running.MOST_EVENTS}
+    gather.several(running.TABLES, running.recounted(events, last, ledgers, told_of))
+    for session in sessions:
+        if session.session_id not in told_of:
+            gather.leave_out(session.session_id, "anomalies")
+    for row in gather.rows("left_out"):
+        gather.leave_out(**row)
+
+
+def _lasting(read: Read, gather: Gatherer, found: Spans) -> list[Job]:
+    def conditions() -> None:
+        states = gather.kept("partition_states", timeline.partition_states(read.rare, read.begun, read.ends))
+        found["isr_conditions"] = gather.kept("isr_conditions", health.isr_conditions(states))
+
+    def faults() -> None:
+        found["faults"] = gather.kept("faults", timeline.faults(read.rare, read.ends))
+
+    def unavailability() -> None:
+        spans = availability.unavailability(read.rare, read.answers, read.ends)
+        found["unavailability"] = gather.kept("unavailability", spans)
+
+    def hw_stalls() -> None:
+        moves = read.events.filter(F.col("kind").isin(*health.HW_KINDS))
+        found["hw_stalls"] = gather.kept("hw_stalls", health.hw_stalls(moves, read.ends))
+
+    return [unavailability, conditions, hw_stalls, faults]
+
+
+def _summed_up(read: Read, spans: Spans, gather: Gatherer) -> list[Job]:
+    """Tables with a row for many events."""
+    events, rare, ends = read.events, read.rare, read.ends
+    conditions, faults = spans["isr_conditions"], spans["faults"]
+
+    def recovered() -> None:
+        troubles = recovery.troubles(spans["unavailability"], conditions)
+        times = gather.kept("fault_times", recovery.fault_times(faults, recovery.signs(events), troubles))
+        gather("fault_means", recovery.fault_means(times))
+
+    def behind() -> None:
+        lags = gather.kept("partition_lag", progress.partition_lag(events, ends))
+        by_group = gather.kept("group_lag", lag.group_lag(lags))
+        gather("lag_peaks", lag.lag_peaks(by_group, faults))
+
+    def alerted() -> None:
+        vacant = lag.vacancies(rare, ends)
+        gather("controller_failovers", lag.failovers(rare, vacant, ends))
+        gather("alerts", alerts.alerts(conditions, _instants(rare), vacant))
+
+    def counted() -> None:
+        totals = gather.kept("counts", numbers.counts(events))
+        gather("ledger", numbers.ledger(totals, read.results))
+
+    def table(name: str, frame: Callable[[], "DataFrame"]) -> Job:
+        return lambda: gather(name, frame())
+
+    def served() -> "DataFrame":
+        return health.availability(spans["unavailability"], rare, read.answers, ends)
+
+    def kept_in_sync() -> "DataFrame":
+        return health.partitions(rare, read.placed, ends, conditions, spans["hw_stalls"])
+
+    return [
+        recovered,
+        lambda: gather.several(LATENCIES, _latencies(read, faults)),
+        behind,
+        alerted,
+        counted,
+        table("availability", served),
+        table("partitions", kept_in_sync),
+        table("rebalances", lambda: lag.rebalances(rare, clients.idle_waits(rare))),
+        table("groups", lambda: clients.groups(events)),
+        table("members", lambda: clients.members(events)),
+        table("producers", lambda: clients.producers(events)),
+        table("client_errors", lambda: clients.errors(events)),
+        table("throughput", lambda: traffic.throughput(events, ends)),
+        table("outcomes", lambda: traffic.outcomes(events)),
+        table("hw_series", lambda: progress.hw_series(events, ends)),
+    ]
+
+
+def _latencies(read: Read, faults: "DataFrame") -> "DataFrame":
+    timed = numbers.latencies(read.events, timeline.fault_windows(faults), read.ends, faults)
+    table = (
+        F.when(F.col("phase").isNull(), F.lit("latency_series"))
+        .when(F.col("fault_id").isNotNull(), F.lit("fault_latency"))
+        .otherwise(F.lit("latency"))
+    )
+    return timed.withColumn("finding", table)
+
+
+def _instants(rare: "DataFrame") -> "DataFrame":
+    """What metrics count that happen at an instant."""
+    unclean = F.when(points.election_kind() == "unclean", F.lit("unclean"))
+    shrunk = F.when(points.isr_change().isin("shrink", "swap"), F.lit("shrink"))
+    told = rare.withColumn("what", F.coalesce(unclean, shrunk))
+    return told.filter(F.col("what").isNotNull()).select("session_id", "what", "at_us", "seq")
 
 
 def bin_width(end_us: int) -> int:
@@ -108,45 +225,20 @@ def bin_width(end_us: int) -> int:
         width *= 10
 
 
-def _answers(events: "DataFrame") -> "DataFrame":
-    """What producers were told."""
-    return events.filter(F.col("kind").isin(*availability.ANSWERS))
-
-
-def _in(name: str, frame: "DataFrame") -> "DataFrame":
-    return frame.withColumn("finding", F.lit(name))
-
-
-def _gather(names: Sequence[str], frames: Sequence["DataFrame"]) -> Tables:
-    """Run several frames as one query, and cut the answer into the tables of these names, sorted."""
-    stacked = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames).toArrow()
-    return {name: _cut(stacked, name) for name in names}
-
-
-def _cut(stacked: Any, name: str) -> Any:
-    columns = COLUMNS[name]
-    by = [(column, "ascending") for column in _ORDER if column in columns]
-    return stacked.filter(pc.equal(stacked["finding"], name)).select(columns).sort_by(by)
-
-
-def _small(spark: "SparkSession", found: Sequence[dict[str, Any]], schema: Any) -> "DataFrame":
-    """A small frame from rows at hand, by Arrow: Spark then plans with its size instead of guessing."""
-    return spark.createDataFrame(pa.Table.from_pylist(list(found), schema=schema))
+def ends_of(sessions: Sequence[Recorded]) -> pa.Table:
+    """Where sessions end."""
+    return pa.Table.from_pylist([_end(session) for session in sessions], schema=schemas.SESSIONS)
 
 
 def _end(session: Recorded) -> dict[str, Any]:
     width = bin_width(session.end_us)
-    return {"session_id": session.session_id, "end_us": session.end_us, "end_seq": session.last_seq, "bin_us": width}
-
-
-def _assignments(sessions: Sequence[Recorded]) -> list[dict[str, Any]]:
-    return [
-        {"session_id": session.session_id, "partition": name, "replicas": replicas, "min_isr": topic.min_isr}
-        for session in sessions
-        for topic in session.start.topics
-        for name, replicas in topic.assignment.items()
-        if replicas
-    ]
+    return {
+        "session_id": session.session_id,
+        "end_us": session.end_us,
+        "end_seq": session.last_seq,
+        "bin_us": width,
+        "controller": session.start.controller,
+    }
 
 
 def _results(sessions: Sequence[Recorded]) -> list[dict[str, Any]]:
@@ -155,9 +247,3 @@ def _results(sessions: Sequence[Recorded]) -> list[dict[str, Any]]:
         for session in sessions
         if session.result
     ]
-
-
-def rows(table: Any) -> list[dict[str, Any]]:
-    """A table as plain rows."""
-    found: list[dict[str, Any]] = table.to_pylist()
-    return found

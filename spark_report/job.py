@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from rich.console import Console
 
+from playbooks.layout import LayoutError
 from spark_report.errors import ReportError
 from spark_report.pipes import Patient, say
-from spark_report.recorded import Recorded, SetAside, collect
+from spark_report.recorded import Recorded, SetAside, collect, look_at
 from spark_report.session import Started, explained, start, under_spark_submit
 from spark_report.story import Story, tell
 from spark_report.wording import clean, several
@@ -19,7 +20,7 @@ from spark_report.wording import clean, several
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FORMATS: Final = ("html", "parquet", "json", "terminal")
+FORMATS: Final = ("html", "markdown", "parquet", "json", "terminal")
 REPORTS: Final = Path("reports")
 _SLOW_SECONDS: Final = 10
 
@@ -34,6 +35,8 @@ class Outcome:
     """The files and directories written, the page first."""
     reported: int
     set_aside: tuple[SetAside, ...]
+    contradicted: tuple[str, ...] = ()
+    """Sessions that say something of themselves which their events do not bear out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,8 @@ class Wanted:
     master: str | None = None
     memory: str | None = None
     spark: "SparkSession | None" = None
+    baseline: str = ""
+    """The session that the others are measured against; empty for none."""
 
 
 class Stages:
@@ -64,12 +69,14 @@ def run(
     formats: Sequence[str] = FORMATS,
     master: str | None = None,
     memory: str | None = None,
+    baseline: Path | None = None,
     spark: "SparkSession | None" = None,
     stage: Callable[[str], None] | None = None,
     console: Console | None = None,
 ) -> Outcome:
     """Report sessions, or directories of them.
 
+    ``baseline`` is a session that the others are measured against; it is reported with them.
     ``spark`` is a session to use and leave running; without one the job starts its own, on ``master`` if given.
 
     Raises:
@@ -79,12 +86,13 @@ def run(
     from spark_report.render.files import Staging  # noqa: PLC0415 - bad input should not wait for Arrow and Spark
 
     stage = stage or Stages()
-    sessions, set_aside = collect(paths)
+    base = _baseline(baseline)
+    sessions, set_aside = collect([*paths, *([baseline] if baseline else [])])
     for aside in set_aside:
         stage(f"set aside: {aside.reason}")
     target = out or default_out(sessions)
     with Staging(target) as staging:
-        story = _story(sessions, set_aside, Wanted(master, memory, spark), stage)
+        story = _story(sessions, set_aside, Wanted(master, memory, spark, base), stage)
         stage("writing")
         try:
             made = _write(staging.path, story, formats)
@@ -96,7 +104,18 @@ def run(
         from spark_report.render import terminal  # noqa: PLC0415
 
         terminal.show(console or Patient(), story)
-    return Outcome(target, tuple(target / name for name in made), len(sessions), tuple(set_aside))
+    contradicted = tuple(session.session_id for session in story.sessions if session.disagreements)
+    return Outcome(target, tuple(target / name for name in made), len(sessions), tuple(set_aside), contradicted)
+
+
+def _baseline(path: Path | None) -> str:
+    """The id of the session to compare with."""
+    if path is None:
+        return ""
+    try:
+        return look_at(path).session_id
+    except LayoutError as error:
+        raise ReportError(f"--baseline: {error}") from error
 
 
 def default_out(sessions: Sequence[Recorded]) -> Path:
@@ -113,13 +132,13 @@ def _story(
     stage: Callable[[str], None],
 ) -> Story:
     if wanted.spark is not None:
-        return _computed(Started(wanted.spark, "given", None), sessions, set_aside, stage)
+        return _computed(Started(wanted.spark, "given", None), sessions, set_aside, stage, wanted)
     events = sum(session.last_seq + 1 for session in sessions)
     if not under_spark_submit():
         stage(f"starting Spark for {several(len(sessions), 'session')}, {several(events, 'event')}")
     began = time.monotonic()
     with start(wanted.master, events, memory=wanted.memory) as started:
-        story = _computed(started, sessions, set_aside, stage, wanted.master)
+        story = _computed(started, sessions, set_aside, stage, wanted)
     if started.cold and time.monotonic() - began > _SLOW_SECONDS:
         stage("every report starts faster after `floodmark spark warm`, once")
     return story
@@ -130,25 +149,25 @@ def _computed(
     sessions: Sequence[Recorded],
     set_aside: Sequence[SetAside],
     stage: Callable[[str], None],
-    master: str | None = None,
+    wanted: Wanted,
 ) -> Story:
     from spark_report.findings import compute  # noqa: PLC0415 - imports PySpark
 
     try:
         if started.log is not None or under_spark_submit():
             stage(f"Spark {started.spark.version} is up ({started.origin})")
-        return tell(sessions, set_aside, compute(started.spark, sessions, stage))
+        return tell(sessions, set_aside, compute(started.spark, sessions, stage), wanted.baseline)
     except ReportError:
         raise
     except Exception as error:
         if started.watch is not None and started.watch.starved:
-            raise ReportError(started.watch.why(master or "")) from error
+            raise ReportError(started.watch.why(wanted.master or "")) from error
         raise explained(error, started, started.log, "Spark failed") from error
 
 
 def _write(directory: Path, story: Story, formats: Sequence[str]) -> list[str]:
     """Write the formats that are files; their names, the page first."""
-    from spark_report.render import files, html  # noqa: PLC0415
+    from spark_report.render import files, html, markdown  # noqa: PLC0415
     from spark_report.summary import all_tables  # noqa: PLC0415
 
     made = []
@@ -156,10 +175,16 @@ def _write(directory: Path, story: Story, formats: Sequence[str]) -> list[str]:
     if "html" in formats:
         html.write(directory / files.HTML, story)
         made.append(files.HTML)
+    if "markdown" in formats:
+        markdown.write(directory / files.MARKDOWN, story)
+        made.append(files.MARKDOWN)
     if "json" in formats:
         files.write_json(directory / files.JSON, story, tables)
         made.append(files.JSON)
     if "parquet" in formats:
         files.write_parquet(directory / files.TABLES, tables)
         made.append(files.TABLES)
+    if {"json", "parquet"} & set(formats):
+        files.write_dictionary(directory / files.DICTIONARY)
+        made.append(files.DICTIONARY)
     return made

@@ -17,13 +17,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cluster_model.events import COLUMNS, FIELDS, SCHEMA_VERSION
-from playbooks import layout
+from playbooks import layout, sealed_columns
 from spark_report.errors import ReportError
 
 LEDGER_TERMS: Final = (
     *("sent", "acked", "failed", "unknown", "aborted"),
     *("acked_lost", "committed_lost", "duplicates", "reordered"),
 )
+FINAL_READ: Final = sealed_columns.FINAL_READ
+LEDGER: Final = {name: sealed_columns.LEDGER[name] for name in ("partition", "outcome", "records", "place")}
+"""The columns that are read of the tables beside the events; those that old sessions lack are not among them."""
 _KIND: Final = re.compile(rb'\{"seq": ?\d+, ?"kind": ?"([^"\\]{1,80})"')
 """How a line begins, as the recorder writes it."""
 _TAIL_BYTES: Final = 1 << 20
@@ -45,6 +48,10 @@ class Recorded:
     end_us: int
     """Virtual time at which the recording ends."""
     problems: tuple[str, ...] = ()
+    final_read: Path | None = None
+    """The table of what was read at the end; None where there is none."""
+    ledger: Path | None = None
+    """The table of what became of every record; None where there is none."""
 
     @property
     def session_id(self) -> str:
@@ -141,7 +148,12 @@ def _sealed(path: Path, start: layout.Start, manifest: layout.Manifest) -> Recor
         return _torn(
             path, start, f"{damage}; read from {layout.EVENTS} instead", *problems, manifest=manifest, result=result
         )
-    return Recorded(path, start, manifest, result, "parquet", manifest.last_seq, manifest.virtual_us, tuple(problems))
+    last, trouble = _table(path / layout.FINAL_READ, manifest, FINAL_READ)
+    ledger, more = _table(path / layout.LEDGER, manifest, LEDGER)
+    return Recorded(
+        path, start, manifest, result, "parquet", manifest.last_seq, manifest.virtual_us,
+        (*problems, *trouble, *more), last, ledger,
+    )  # fmt: skip
 
 
 def _torn(
@@ -258,6 +270,24 @@ def _result(path: Path, manifest: layout.Manifest) -> tuple[dict[str, Any], list
     if seal is not None and _digest(file) != seal.sha256:
         return result, [f"{file}: changed after it was sealed"]
     return result, []
+
+
+def _table(path: Path, manifest: layout.Manifest, columns: Mapping[str, str]) -> tuple[Path | None, list[str]]:
+    """A sealed table beside the events, if it can be read, and what is wrong with it; old sessions have none."""
+    seal = manifest.files.get(path.name)
+    # A recovered session ends where its process died: nobody has read it to its end.
+    if seal is None or manifest.status != "complete":
+        return None, []
+    if not path.exists():
+        return None, [f"{path}: not found"]
+    try:
+        schema = pq.read_schema(path)
+    except (pa.ArrowException, OSError) as error:
+        return None, [f"{path}: not a Parquet file: {str(error).splitlines()[0]}"]
+    for name, kind in columns.items():
+        if name not in schema.names or schema.field(name).type != ARROW_TYPES[kind]:
+            return None, [f"{path}: column {name} is missing or of another type, left out"]
+    return path, [] if _digest(path) == seal.sha256 else [f"{path}: changed after it was sealed"]
 
 
 def _digest(path: Path) -> str:

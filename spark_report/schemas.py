@@ -1,8 +1,9 @@
 """The events of sessions as one DataFrame, with the schema the record format gives it: written out, never inferred."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from cluster_model.events import COLUMNS
 from playbooks import layout
-from spark_report.recorded import LEDGER_TERMS, Recorded
+from spark_report.recorded import ARROW_TYPES, FINAL_READ, LEDGER, LEDGER_TERMS, Recorded
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,9 +36,15 @@ SESSION_EVENTS: Final = T.StructType([T.StructField("session_id", T.StringType()
 """An event and whose it is: what every transform takes."""
 
 SESSIONS: Final = pa.schema(
-    [("session_id", pa.string()), ("end_us", pa.int64()), ("end_seq", pa.int64()), ("bin_us", pa.int64())]
+    [
+        ("session_id", pa.string()),
+        ("end_us", pa.int64()),
+        ("end_seq", pa.int64()),
+        ("bin_us", pa.int64()),
+        ("controller", pa.string()),
+    ]
 )
-"""A session's end, where open intervals are cut off, and the width of its bins in time series."""
+"""A session's end, where open intervals are cut off, the width of its bins in time series, and its first controller."""
 
 ASSIGNMENTS: Final = pa.schema(
     [
@@ -55,39 +62,61 @@ RESULTS: Final = pa.schema([("session_id", pa.string()), *((term, pa.int64()) fo
 
 def read_events(spark: "SparkSession", sessions: Sequence[Recorded]) -> "DataFrame":
     """All events of all sessions. Broken lines of a torn log are left out; its holes show in the sequence numbers."""
-    parts = [_sealed(spark, group) for group in _groups(sessions)]
+    sealed = [session for session in sessions if session.source == "parquet"]
+    parts = [_sealed(spark, group, EVENTS, "events_file") for group in _groups(sealed)]
     parts += [_torn(spark, session) for session in sessions if session.source == "jsonl"]
     events = reduce(lambda one, other: one.unionByName(other), parts)
     return events.select(*SESSION_EVENTS.names)
 
 
+def read_final_reads(spark: "SparkSession", sessions: Sequence[Recorded]) -> "DataFrame":
+    """What the reads at the end of all sessions were served; nothing of a session without one."""
+    return _beside(spark, [session for session in sessions if session.final_read], "final_read", FINAL_READ)
+
+
+def read_ledgers(spark: "SparkSession", sessions: Sequence[Recorded]) -> "DataFrame":
+    """What became of the records of all sessions; nothing of a session that has no such table."""
+    return _beside(spark, [session for session in sessions if session.ledger], "ledger", LEDGER)
+
+
+def _beside(spark: "SparkSession", sessions: Sequence[Recorded], file: str, columns: Mapping[str, str]) -> "DataFrame":
+    """A table beside the events; ``file`` names its path in :class:`Recorded`."""
+    if not sessions:
+        types = {"session_id": pa.string(), **{name: ARROW_TYPES[kind] for name, kind in columns.items()}}
+        return spark.createDataFrame(pa.schema(list(types.items())).empty_table())
+    schema = T.StructType([T.StructField(name, _TYPES[kind]) for name, kind in columns.items()])
+    parts = [_sealed(spark, group, schema, file) for group in _groups(sessions)]
+    whole = reduce(lambda one, other: one.unionByName(other), parts)
+    return whole.select("session_id", *columns)
+
+
 def _groups(sessions: Sequence[Recorded]) -> list[list[Recorded]]:
-    """Sealed sessions that one scan can read: those in one parent, each in a directory that bears its id."""
+    """Sessions that one scan can read: those in one parent, each in a directory that bears its id."""
     groups: dict[str, list[Recorded]] = {}
     for session in sessions:
-        if session.source == "parquet":
-            by_name = session.path.name == f"{layout.DIRECTORY_PREFIX}{session.session_id}"
-            plain = re.fullmatch(r"[A-Za-z0-9._-]+", session.session_id)
-            key = session.path.resolve().parent if by_name and plain else session.path.resolve()
-            groups.setdefault(str(key), []).append(session)
+        by_name = session.path.name == f"{layout.DIRECTORY_PREFIX}{session.session_id}"
+        plain = re.fullmatch(r"[A-Za-z0-9._-]+", session.session_id)
+        key = session.path.resolve().parent if by_name and plain else session.path.resolve()
+        groups.setdefault(str(key), []).append(session)
     return list(groups.values())
 
 
-def _sealed(spark: "SparkSession", group: Sequence[Recorded]) -> "DataFrame":
+def _sealed(spark: "SparkSession", group: Sequence[Recorded], schema: T.StructType, file: str) -> "DataFrame":
+    """One of the files of sealed sessions; ``file`` names its path in :class:`Recorded`."""
+    paths = [_uri(getattr(session, file)) for session in group]
     if len(group) == 1:
-        events = spark.read.schema(EVENTS).parquet(_uri(group[0]))
-        return events.withColumn("session_id", F.lit(group[0].session_id))
-    schema = T.StructType([*EVENTS.fields, T.StructField("session_id", T.StringType())])
+        return spark.read.schema(schema).parquet(*paths).withColumn("session_id", F.lit(group[0].session_id))
+    whole = T.StructType([*schema.fields, T.StructField("session_id", T.StringType())])
     base = f"file:{group[0].path.resolve().parent}"
-    return spark.read.schema(schema).option("basePath", base).parquet(*(_uri(session) for session in group))
+    return spark.read.schema(whole).option("basePath", base).parquet(*paths)
 
 
 def _torn(spark: "SparkSession", session: Recorded) -> "DataFrame":
-    lines = spark.read.schema(EVENTS).option("mode", "PERMISSIVE").json(_uri(session))
+    lines = spark.read.schema(EVENTS).option("mode", "PERMISSIVE").json(_uri(session.events_file))
     whole = F.col("seq").isNotNull() & F.col("at_us").isNotNull() & (F.col("seq") <= session.last_seq)
     return lines.filter(whole).withColumn("session_id", F.lit(session.session_id))
 
 
-def _uri(session: Recorded) -> str:
+def _uri(path: Path) -> str:
     """A path as Hadoop takes it, its glob characters meant literally."""
-    return "file:" + re.sub(r"([\\\[\]{}*?,])", r"\\\1", str(session.events_file.resolve()))
+    return "file:" + re.sub(r"([\\\[\]{}*?,])", r"\\\1", str(path.resolve()))

@@ -1,10 +1,12 @@
 """Findings in words: the verdict on a session, and the sentences that a reader should meet before any table."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from spark_report.findings import Tables, rows
+from spark_report.gathering import Tables, rows
+from spark_report.own_topics import is_own, of_users
 from spark_report.recorded import Recorded, SetAside
 from spark_report.wording import acks, duration, instant, several
 
@@ -13,6 +15,9 @@ Tone = Literal["calm", "warning", "alarm"]
 
 MOST_CAUSES: Final = 3
 """Causes of loss told in sentences; the table of losses has all."""
+
+MOST_DISAGREEMENTS: Final = 5
+"""Disagreements told in sentences; their table has all."""
 
 _VERDICTS: Final = {"pass": "PASS", "fail": "FAIL", "inconclusive": "INCONCLUSIVE"}
 
@@ -87,8 +92,8 @@ class SessionStory:
 
     @property
     def disagreements(self) -> list[Row]:
-        """Ledger terms on which the events and the session's own result differ."""
-        return [row for row in self.tables["ledger"] if row["agrees"] is False]
+        """What the session says of itself otherwise than its events do."""
+        return self.tables["disagreements"]
 
     @property
     def failed(self) -> list[Row]:
@@ -113,6 +118,11 @@ class SessionStory:
         """Intervals without service, of a ``partition`` or felt by a ``client``."""
         return [row for row in self.tables["unavailability"] if row["scope"] == scope]
 
+    @property
+    def opened_by(self) -> str:
+        """The command that shows it on the screen."""
+        return f"floodmark open {shlex.quote(self.session_id)}"
+
 
 @dataclass(frozen=True, slots=True)
 class Story:
@@ -121,22 +131,29 @@ class Story:
     sessions: tuple[SessionStory, ...]
     set_aside: tuple[SetAside, ...]
     tables: Tables
+    baseline: str = ""
+    """The session that the others are measured against; empty for none."""
 
 
-def tell(sessions: Sequence[Recorded], set_aside: Sequence[SetAside], tables: Tables) -> Story:
+def tell(sessions: Sequence[Recorded], set_aside: Sequence[SetAside], tables: Tables, baseline: str = "") -> Story:
     """Sort the findings by session."""
-    by_table = {name: rows(table) for name, table in tables.items()}
+    by_table = {name: _by_session(table) for name, table in tables.items()}
     stories = []
     for session in sessions:
-        own = {
-            name: [row for row in found if row["session_id"] == session.session_id] for name, found in by_table.items()
-        }
+        own = {name: found.get(session.session_id, []) for name, found in by_table.items()}
         counts = own.pop("counts")[0] if own["counts"] else {"events": 0, "gapless": False}
         problems = session.problems
         if not counts["gapless"]:
             problems += (f"its events have holes: {counts['events']:,} read of {session.last_seq + 1:,}",)
         stories.append(SessionStory(session, counts, own, problems))
-    return Story(tuple(stories), tuple(set_aside), tables)
+    return Story(tuple(stories), tuple(set_aside), tables, baseline)
+
+
+def _by_session(table: Any) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows(table):
+        found.setdefault(row["session_id"], []).append(row)
+    return found
 
 
 def tone(story: SessionStory) -> Tone:
@@ -183,13 +200,28 @@ def headline(story: SessionStory) -> str:
 
 def sentences(story: SessionStory) -> list[str]:
     """What happened, in the order in which a reader asks."""
-    said = [*_causes(story), _faults(story), *_outages(story), _slowest(story), _controllers(story), _elections(story)]
-    said += [_violated(row) for row in story.tables["violations"][:3]]
-    said += [
-        f"Its result says {row['from_result']} {row['term'].replace('_', ' ')}, its events say {row['from_events']}."
-        for row in story.disagreements
+    said = [
+        *_causes(story),
+        _faults(story),
+        *_outages(story),
+        _own_topics(story),
+        _slowest(story),
+        _controllers(story),
+        _elections(story),
     ]
+    said += [_violated(row) for row in story.tables["violations"][:3]]
+    said += [_contradicted(row) for row in story.disagreements[:MOST_DISAGREEMENTS]]
+    if len(story.disagreements) > MOST_DISAGREEMENTS:
+        more = several(len(story.disagreements) - MOST_DISAGREEMENTS, "more disagreement")
+        said.append(f"{more} in the table of disagreements.")
     return [sentence for sentence in said if sentence]
+
+
+def _contradicted(row: Row) -> str:
+    """What is said in two ways; one of the two is wrong."""
+    where = f" of {row['partition']}" if row["partition"] else ""
+    what = f"{row['name'].replace('_', ' ')}{where}"
+    return f"Its {row['source']} says {row['told']:,} {what}, its events say {row['found']:,}."
 
 
 def _violated(row: Row) -> str:
@@ -257,7 +289,7 @@ def _faults(story: SessionStory) -> str:
 
 def _outages(story: SessionStory) -> list[str]:
     said = []
-    if worst := _worst(story.unavailable("partition"), ("partition",)):
+    if worst := _worst(of_users(story.unavailable("partition")), ("partition",)):
         (partition,), total, spans, first = worst
         said.append(
             f"{partition} had no serving leader {_how_long(story, total)}in {several(spans, 'interval')}; "
@@ -270,6 +302,17 @@ def _outages(story: SessionStory) -> list[str]:
             f"{several(spans, 'interval')}, first answer {first['began_by']}."
         )
     return said
+
+
+def _own_topics(story: SessionStory) -> str:
+    """How Kafka's own partitions fared, where those of users stand before them."""
+    found = story.unavailable("partition")
+    own = [row for row in found if is_own(row["partition"])]
+    if not own or len(own) == len(found) or story.timeless:
+        return ""
+    worst = max(row["duration_us"] for row in own)
+    count = len({row["partition"] for row in own})
+    return f"Of Kafka's own topics {several(count, 'partition')} had no serving leader, for {duration(worst)} at most."
 
 
 def _slowest(story: SessionStory) -> str:

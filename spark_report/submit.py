@@ -4,8 +4,8 @@
 
     spark-submit --master spark://host:7077 spark_report/submit.py SESSION... [--out DIR] [--format LIST]
 
-The driver's Python must have floodmark installed; executors need nothing but Spark, because the job has no Python
-functions for them to run.
+The driver's Python must have floodmark installed. That of executors needs pyarrow and numpy: the one Python function
+they run, which counts anomalies again, is shipped to them.
 """
 
 import sys

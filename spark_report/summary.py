@@ -1,9 +1,11 @@
-"""The table ``sessions``: one row a session with what it was, its verdict and its totals."""
+"""The tables that come before all others: a row a session with its verdict and totals, and what was set aside."""
 
 from typing import Any, Final
 
 import pyarrow as pa
 
+from spark_report.comparison import compare
+from spark_report.registry import TABLES
 from spark_report.story import SessionStory, Story, headline
 
 _COUNTED: Final = (
@@ -26,27 +28,30 @@ _COUNTED: Final = (
     "violations",
 )
 
-SESSIONS: Final = pa.schema(
-    [
-        *((name, pa.string()) for name in ("session_id", "playbook", "title", "profile")),
-        ("seed", pa.int64()),
-        *((name, pa.string()) for name in ("verdict", "status", "headline")),
-        ("problems", pa.list_(pa.string())),
-        ("virtual_us", pa.int64()),
-        *((name, pa.int64()) for name in _COUNTED),
-        ("unavailable_us", pa.int64()),
-        ("longest_unavailable_us", pa.int64()),
-        ("ledger_agrees", pa.bool_()),
-        *((name, pa.string()) for name in ("digest", "tool_version", "wall_start", "path")),
-    ]
-)
-"""``unavailable_us`` adds up all partitions; ``ledger_agrees`` is null where there is no result to compare with."""
-
 
 def all_tables(story: Story) -> dict[str, Any]:
     """Every table of the report, ``sessions`` first; the raw counts have gone into it."""
-    first = pa.Table.from_pylist([_row(session) for session in story.sessions], schema=SESSIONS)
-    return {"sessions": first, **{name: table for name, table in story.tables.items() if name != "counts"}}
+    first = {
+        "sessions": [_row(session) for session in story.sessions],
+        "quarantine": _quarantine(story),
+        "comparison": compare(story),
+    }
+    made = {name: pa.Table.from_pylist(rows, schema=TABLES[name].schema) for name, rows in first.items()}
+    return {**made, **{name: table for name, table in story.tables.items() if name != "counts"}}
+
+
+def _quarantine(story: Story) -> list[dict[str, Any]]:
+    """Directories that were set aside, and what is wrong with sessions that were reported all the same."""
+    whole = [
+        {"session_id": "", "what": "directory", "path": str(aside.path), "reason": aside.reason}
+        for aside in story.set_aside
+    ]
+    parts = [
+        {"session_id": session.session_id, "what": "part", "path": str(session.recorded.path), "reason": problem}
+        for session in story.sessions
+        for problem in session.problems
+    ]
+    return whole + parts
 
 
 def _row(story: SessionStory) -> dict[str, Any]:

@@ -32,6 +32,21 @@ def number(value: int) -> str:
     return f"{value:,}"
 
 
+def share(value: float) -> str:
+    """A share from 0 to 1 in per cent: ``99.95 %``; what is not whole is never told as ``100 %``."""
+    if value >= 1:
+        return "100 %"
+    return f"{min(value * 100, 99.99):.2f} %"
+
+
+def signed(value: float, digits: int = 0) -> str:
+    """A change with its sign, also of nothing: ``+12``, ``−3.5``, ``±0``."""
+    text = f"{abs(value):,.{digits}f}"
+    if not float(text.replace(",", "")):
+        return "±0"
+    return f"{'+' if value > 0 else '−'}{text}"
+
+
 def several(count: int, what: str, plural: str = "") -> str:
     """``1 record``, ``3 records``, ``no records``."""
     many = plural or f"{what}s"

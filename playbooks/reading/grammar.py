@@ -81,7 +81,8 @@ _HINTS: Final = {
 
 @cache
 def _parser() -> Lark:
-    return read_parser(TABLES) or build_parser()
+    # In a zip file, as executors of Spark have it, there is no file to open.
+    return (read_parser(TABLES) if TABLES.is_file() else None) or build_parser()
 
 
 def build_parser() -> Lark:

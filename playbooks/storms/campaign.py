@@ -8,6 +8,8 @@ from typing import Final
 from playbooks.batch import cores, run_all
 from playbooks.exit_codes import INTERNAL, INTERRUPTED
 from playbooks.job import Outcome
+from playbooks.model import Playbook
+from playbooks.session import Session
 from playbooks.storms.coverage import Coverage, coverage_of
 from playbooks.storms.errand import Errand
 from playbooks.storms.grouping import Group, groups_of
@@ -16,6 +18,7 @@ from playbooks.storms.plan import Plan, ranges_of
 from playbooks.storms.rows import ERROR, Row
 from playbooks.storms.states import possible
 from playbooks.storms.swarm import candidates_of
+from playbooks.storms.totals import Totals, totals_of
 
 AT_A_TIME: Final = 4
 """Runs that a worker is given at once: a second or two of work."""
@@ -46,8 +49,8 @@ class Standing:
 class Come:
     """What a campaign came to."""
 
-    rows: list[Row]
-    """Those that count, by run."""
+    totals: Totals
+    """Of the runs that count."""
     groups: tuple[Group, ...]
     coverage: Coverage
     interrupted: bool = False
@@ -55,11 +58,6 @@ class Come:
     """Whether it ended with the first thing that it was to find."""
     lost: list[str] = field(default_factory=list)
     """Why runs are missing: a worker that died."""
-
-    @property
-    def errors(self) -> int:
-        """Runs that ended in an internal error."""
-        return sum(bool(row.error) for row in self.rows)
 
     @property
     def surprising(self) -> int:
@@ -70,6 +68,11 @@ class Come:
 def frame(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The faults that may come, and the states that there are: the rows and columns of the coverage."""
     playbook, _swarm, session = plan.begin(1)
+    return frame_of(playbook, session)
+
+
+def frame_of(playbook: Playbook, session: Session) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The same where a run has begun already."""
     return candidates_of(ranges_of(playbook), session.cluster), possible(session.cluster)
 
 
@@ -116,7 +119,7 @@ def run_campaign(
     rows = [campaign.rows[run] for run in sorted(campaign.rows) if run <= end]
     hit = any(map(stops, rows[-1:]))
     interrupted = not hit and any(outcome.code == INTERRUPTED for outcome in outcomes)
-    return Come(rows, groups_of(rows), coverage_of(rows, faults, states), interrupted, hit, lost)
+    return Come(totals_of(rows), groups_of(rows), coverage_of(rows, faults, states), interrupted, hit, lost)
 
 
 def _end(campaign: Campaign, runs: int, stops: Callable[[Row], bool]) -> int:

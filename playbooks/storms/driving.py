@@ -34,6 +34,9 @@ WARM_UP_US: Final = 2 * SECOND
 """The latest time of the first strike."""
 DOWN: Final = 15
 """Strikes in a hundred that come although most brokers are down."""
+LOOK_US: Final = SECOND // 10
+"""Between two looks at whether all is well again."""
+NEVER: Final = -1
 COMPANY: Final = 25
 """Strikes in a hundred that the next one follows on the heels of."""
 
@@ -63,6 +66,8 @@ class Driven:
     acts: list[Strike | Own] = field(default_factory=list)
     settled_us: int = 0
     """When everything healed."""
+    recovery_us: int = 0
+    """From then until every partition was led and whole and stayed so; :data:`NEVER` where one was not at the end."""
     refused: int = 0
     """Actions that could not be done to whom they were meant for."""
     waited: int = 0
@@ -122,8 +127,9 @@ class _Driver:
             self._advance(min(end_us, self._cluster.now_us + max(1, pause_us)))
         self._advance(self._cluster.now_us)
         settled_us = self._cluster.now_us
+        recovery_us = self._recover(settled_us)
         result = self._session.finish()
-        return Driven(result, self._acts, settled_us, self._refused, self._waited, self._met)
+        return Driven(result, self._acts, settled_us, recovery_us, self._refused, self._waited, self._met)
 
     def _advance(self, until_us: int) -> None:
         while self._session.phase == "steps" and (
@@ -131,6 +137,18 @@ class _Driver:
         ):
             self._session.advance(until_us)
             self._session.drain()
+
+    def _recover(self, settled_us: int) -> int:
+        """Let it settle to its end; for how long not all was well."""
+        query = self._cluster.query
+        self._session.settle()
+        ill_us, more = settled_us, True
+        while more:
+            more = self._session.advance(self._cluster.now_us + LOOK_US)
+            self._session.drain()
+            if query.under_replicated() or query.offline_partitions():
+                ill_us = self._cluster.now_us
+        return NEVER if ill_us == self._cluster.now_us > settled_us else ill_us - settled_us
 
     def _until_fewer(self) -> int:
         """When a fault ends by itself, or, where none does, after a while."""

@@ -1,5 +1,6 @@
 """A campaign's directory: what it is, and a line for every run. Nothing that has ended is ever run again."""
 
+import contextlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ from playbooks.version import tool_version
 
 CAMPAIGN: Final = "campaign.json"
 RUNS: Final = "runs.jsonl"
+PARTS: Final = "runs"
+"""Directory of Parquet files, where executors of Spark did the runs."""
 SESSIONS: Final = "sessions"
 FORMAT: Final = 1
 
@@ -39,6 +42,8 @@ class Campaign:
     head: dict[str, Any]
     rows: dict[int, Row] = field(default_factory=dict)
     kept: dict[int, Kept] = field(default_factory=dict)
+    summary: dict[str, Any] = field(default_factory=dict)
+    """What else ``campaign.json`` says."""
 
     def add(self, rows: Iterable[Row]) -> None:
         """Runs that have ended, written at once."""
@@ -53,9 +58,10 @@ class Campaign:
         put_in_place(self.path / RUNS, "".join(f"{self.rows[run].line()}\n" for run in sorted(self.rows)))
 
     def keep(self, summary: dict[str, Any]) -> None:
-        """Write what it came to so far."""
+        """Write what it came to so far, beside what was written before."""
+        self.summary |= summary
         kept = {str(run): self._names(self.kept[run]) for run in sorted(self.kept)}
-        whole = {**self.head, "kept": kept, **summary}
+        whole = {**self.head, "kept": kept, **self.summary}
         put_in_place(self.path / CAMPAIGN, json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
 
     def _names(self, kept: Kept) -> list[str]:
@@ -78,8 +84,8 @@ def head_of(plan: Plan, name: str) -> dict[str, Any]:
     }
 
 
-def open_campaign(path: Path, plan: Plan, name: str) -> Campaign:
-    """The campaign of a directory, which is made if it is not there.
+def open_campaign(path: Path, plan: Plan, name: str, *, rows: bool = True) -> Campaign:
+    """The campaign of a directory, which is made if it is not there; without ``rows`` its runs stay where they are.
 
     Raises:
         CampaignError: it holds another campaign, or something that is none, or cannot be written.
@@ -92,12 +98,30 @@ def open_campaign(path: Path, plan: Plan, name: str) -> Campaign:
             before = _same(path, head)
         elif any(path.iterdir()):
             raise CampaignError(f"{path}: found a directory with other files, allowed is a new one or a campaign's")
-        campaign = Campaign(path, head, _rows(path / RUNS), _kept(path, before))
-        campaign.close()
-        campaign.keep({})
+        campaign = Campaign(path, head, {}, _kept(path, before))
+        if rows:
+            campaign.rows |= rows_of_lines(path / RUNS) | _rows_of_parts(path / PARTS)
+            campaign.close()
+        campaign.keep({name: before[name] for name in before if name not in {*head, "kept"}})
     except OSError as error:
         raise CampaignError(f"{path}: a campaign cannot be kept there: {error.strerror or error}") from None
     return campaign
+
+
+def read_head(path: Path) -> dict[str, Any]:
+    """What ``campaign.json`` says. Raises CampaignError where there is none."""
+    try:
+        found = json.loads((path / CAMPAIGN).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        found = None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise CampaignError(f"{path / CAMPAIGN}: found no file of a campaign")
+    return found
+
+
+def kept_in(path: Path) -> dict[int, Kept]:
+    """The runs of a campaign's directory that have a playbook and a session."""
+    return _kept(path, read_head(path))
 
 
 def _kept(path: Path, before: dict[str, Any]) -> dict[int, Kept]:
@@ -119,7 +143,7 @@ def _same(path: Path, head: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _rows(path: Path) -> dict[int, Row]:
+def rows_of_lines(path: Path) -> dict[int, Row]:
     """The whole lines; what a process that died left behind them is left out."""
     rows: dict[int, Row] = {}
     if path.is_file():
@@ -129,4 +153,19 @@ def _rows(path: Path) -> dict[int, Row]:
             except (ValueError, KeyError, TypeError):
                 continue
             rows[row.run] = row
+    return rows
+
+
+def _rows_of_parts(path: Path) -> dict[int, Row]:
+    """What executors of Spark have written."""
+    files = sorted(path.glob("*.parquet"))
+    if not files:
+        return {}
+    from playbooks.storms.columns import rows_in  # noqa: PLC0415 - most campaigns have no such files
+
+    rows: dict[int, Row] = {}
+    for file in files:
+        # The runs of a file that cannot be read are done again.
+        with contextlib.suppress(OSError, ValueError):
+            rows |= {row.run: row for row in rows_in(file)}
     return rows

@@ -85,11 +85,15 @@ def row_of(swarm: Swarm, driven: Driven, cluster: Cluster, listed: tuple[str, ..
         "waited": driven.waited,
         "met": driven.met,
         "settled_us": driven.settled_us,
+        "recovery_us": driven.recovery_us,
+        "unavailable_us": result.unavailable.us,
+        "longest_unavailable_us": result.unavailable.longest_us,
         "virtual_us": result.virtual_us,
         "events": result.events,
         "sent": result.ledger.sent,
         "acked": result.ledger.acked,
         "acked_lost": result.ledger.acked_lost,
+        "committed_lost": result.ledger.committed_lost,
     }
     return Row(swarm.run, swarm.seed, swarm.to_json(), result.digest, found, coverage, counts)
 

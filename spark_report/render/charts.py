@@ -5,25 +5,22 @@ text it draws, so each name from a session goes through :func:`text`.
 """
 
 import html
+import math
 from typing import Any, Final
 
 from spark_report.story import Row, SessionStory
-from spark_report.wording import acks, clean, duration, instant, several
+from spark_report.wording import clean, duration, instant, several
 
 CALM: Final = "#56B4E9"
 WARNING: Final = "#F0C24B"
 ALARM: Final = "#E8622C"
 BROKERS: Final = ("#93A8E6", "#62C9A5", "#D7A5CC", "#B4BEC9", "#A9D37A", "#C8B4F0")
 """Fills for leaders, light enough for dark letters; the broker is always named as well."""
-LINES: Final = (CALM, "#4DB893", "#C98ABB", "#8C9BE0", "#9AA6B2", "#8FBF5A")
+LINES: Final = ("#2F8FCE", "#D9822B", "#3BA272", "#B565A7", "#7A869A", "#9A8B1F")
+"""Strokes that can be seen on light and on dark ground."""
 INK: Final = "#10151C"
 
-MOST_PARTITIONS: Final = 8
 MOST_CLIENTS: Final = 6
-MOST_FAULTS: Final = 10
-"""Lanes of faults; where there are more kinds and targets, the last lane is for all the others."""
-OTHER_FAULTS: Final = "other faults"
-_LANE_PX: Final = 26
 _SECOND: Final = 1_000_000
 
 Figure = dict[str, Any]
@@ -61,53 +58,6 @@ class Axis:
         return f"{instant(row['began_us'])} {until} ({length})"
 
 
-def shown_partitions(story: SessionStory) -> list[str]:
-    """The partitions that get lanes: all of a few, else those in which most happened."""
-    busy: dict[str, int] = {}
-    for row in story.tables["partition_states"]:
-        busy[row["partition"]] = busy.get(row["partition"], 0) + 1
-    for row in [*story.tables["unavailability"], *story.lost]:
-        busy[row["partition"]] = busy.get(row["partition"], 0) + 100
-    chosen = sorted(busy, key=lambda name: (-busy[name], _natural(name)))[:MOST_PARTITIONS]
-    return sorted(chosen, key=_natural)
-
-
-def timeline(story: SessionStory) -> Figure:
-    """Faults, and for each partition its leader, its ISR and its service, as lanes over time."""
-    axis = Axis(story)
-    lanes: list[str] = []
-    traces: list[Figure] = []
-    if story.tables["faults"]:
-        lanes += list(dict.fromkeys(_fault_lanes(story)))
-        traces.append(_fault_lane(story, axis))
-    for partition in shown_partitions(story):
-        lanes += [f"{partition} leader", f"{partition} ISR", f"{partition} service"]
-        states = [row for row in story.tables["partition_states"] if row["partition"] == partition]
-        traces += [_leader_lane(partition, _joined(states), axis), _isr_lane(partition, states, axis)]
-        traces += _service_lane(partition, story, axis)
-    layout = {
-        "barmode": "overlay",
-        "bargap": 0.22,
-        "height": 90 + _LANE_PX * max(1, len(lanes)),
-        "showlegend": False,
-        "hovermode": "closest",
-        "margin": {"l": 8, "r": 12, "t": 8, "b": 44},
-        "uniformtext": {"mode": "hide", "minsize": 9},
-        "shapes": [*_bands(story, axis), *_rules(lanes, shown_partitions(story))],
-        "xaxis": {"title": {"text": axis.title}, "range": [0, axis.end], "zeroline": False},
-        "yaxis": {
-            "type": "category",
-            "categoryorder": "array",
-            "categoryarray": [text(lane) for lane in lanes],
-            "autorange": "reversed",
-            "automargin": True,
-            "fixedrange": True,
-            "showgrid": False,
-        },
-    }
-    return {"data": traces, "layout": layout}
-
-
 def latency(story: SessionStory) -> Figure | None:
     """Median and greatest latency per client over time, and records a second below; None where nothing was timed."""
     if story.timeless or not story.tables["latency_series"]:
@@ -127,30 +77,74 @@ def latency(story: SessionStory) -> Figure | None:
         "hovermode": "x unified",
         "margin": {"l": 8, "r": 12, "t": 8, "b": 44},
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        "shapes": _bands(story, axis),
+        "shapes": bands(story, axis),
         "xaxis": {"title": {"text": axis.title}, "range": [0, axis.end], "zeroline": False, "anchor": "y2"},
         "yaxis": {
             "title": {"text": "latency"},
             "type": "log",
             "domain": [0.38, 1],
             "automargin": True,
-            **_ticks(story),
+            **decades(*_reach(story), margin=1.3),
         },
         "yaxis2": {"title": {"text": "records/s"}, "domain": [0, 0.28], "automargin": True, "rangemode": "tozero"},
     }
     return {"data": traces, "layout": layout}
 
 
-def _ticks(story: SessionStory) -> Figure:
-    """Marks of a logarithmic axis of time, in the units a person would say."""
+def _reach(story: SessionStory) -> tuple[float, float]:
     found = story.tables["latency_series"]
-    least = max(1, min(row["p50_us"] for row in found))
-    most = max(row["max_us"] for row in found)
-    steps = (1, 2, 5) if most <= 100 * least else (1,)
+    return min(row["p50_us"] for row in found), max(row["max_us"] for row in found)
+
+
+def decades(least: float, most: float, margin: float = 1.0) -> Figure:
+    """Range and marks of a logarithmic axis of microseconds, in the units a person would say."""
+    low, high = max(1.0, least) / margin, max(1.0, most, least * 1.01) * margin
+    steps = (1, 2, 5) if high <= 100 * low else (1,)
     marks = [step * 10**power for power in range(10) for step in steps]
     # One mark beyond either end, so that there are always some on the axis.
-    shown = [mark for mark in marks if least / 10 <= mark <= most * 10]
-    return {"tickmode": "array", "tickvals": shown, "ticktext": [duration(mark) for mark in shown]}
+    shown = [mark for mark in marks if low / 10 <= mark <= high * 10]
+    return {
+        "range": [math.log10(low), math.log10(high)],
+        "tickmode": "array",
+        "tickvals": shown,
+        "ticktext": [duration(mark) for mark in shown],
+    }
+
+
+def lag(story: SessionStory) -> Figure | None:
+    """How far groups were behind over time; None where none ever was."""
+    by_group: dict[str, list[Row]] = {}
+    for row in story.tables["group_lag"]:
+        by_group.setdefault(row["group_id"], []).append(row)
+    most = {name: max(row["lag"] for row in found) for name, found in by_group.items()}
+    if story.timeless or not any(most.values()):
+        return None
+    axis = Axis(story)
+    shown = sorted(by_group, key=lambda name: (-most[name], name))[:MOST_CLIENTS]
+    traces = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": text(name),
+            "x": [min((row["bin_began_us"] + row["bin_us"]) / _SECOND, axis.end) for row in by_group[name]],
+            "y": [row["lag"] for row in by_group[name]],
+            "line": {"color": LINES[place % len(LINES)], "width": 2},
+            "hoverinfo": "x+text",
+            "hovertext": [f"{text(name)} is {several(row['lag'], 'record')} behind" for row in by_group[name]],
+        }
+        for place, name in enumerate(shown)
+    ]
+    layout = {
+        "height": 260,
+        "hovermode": "x unified",
+        "showlegend": True,
+        "margin": {"l": 8, "r": 12, "t": 8, "b": 44},
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        "shapes": bands(story, axis),
+        "xaxis": {"title": {"text": axis.title}, "range": [0, axis.end], "zeroline": False},
+        "yaxis": {"title": {"text": "records behind"}, "automargin": True, "rangemode": "tozero"},
+    }
+    return {"data": traces, "layout": layout}
 
 
 def _latency_lines(name: str, colour: str, found: list[Row]) -> list[Figure]:
@@ -187,120 +181,7 @@ def _latency_lines(name: str, colour: str, found: list[Row]) -> list[Figure]:
     ]
 
 
-def _bars(lane: str, axis: Axis, found: list[Row], fills: list[str], labels: list[str], hovers: list[str]) -> Figure:
-    spans = [axis.span(row) for row in found]
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "y": [text(lane)] * len(found),
-        "base": [begin for begin, _end in spans],
-        "x": [end - begin for begin, end in spans],
-        "marker": {"color": fills, "line": {"width": 1, "color": "rgba(16,21,28,0.55)"}},
-        "text": labels,
-        "textposition": "inside",
-        "insidetextanchor": "start",
-        "textangle": 0,
-        "textfont": {"color": INK, "size": 11},
-        "hoverinfo": "text",
-        "hovertext": hovers,
-        "cliponaxis": True,
-    }
-
-
-def _fault_lane(story: SessionStory, axis: Axis) -> Figure:
-    found = story.tables["faults"]
-    names = [text(_fault_name(row)) for row in found]
-    hovers = [f"{name}<br>{text(row['detail'])}<br>{axis.when(row)}" for name, row in zip(names, found, strict=True)]
-    bars = _bars("", axis, found, [WARNING] * len(found), names, hovers)
-    return {**bars, "y": [text(lane) for lane in _fault_lanes(story)]}
-
-
-def _fault_lanes(story: SessionStory) -> list[str]:
-    """The lane of each fault: one for each kind and target, so that faults at one time do not cover each other."""
-    names = [_fault_name(row) for row in story.tables["faults"]]
-    first = list(dict.fromkeys(names))
-    own = first if len(first) <= MOST_FAULTS else first[: MOST_FAULTS - 1]
-    return [f"fault: {name}" if name in own else OTHER_FAULTS for name in names]
-
-
-def _fault_name(row: Row) -> str:
-    return f"{row['fault']} {row['target']}".strip()
-
-
-def _leader_lane(partition: str, found: list[Row], axis: Axis) -> Figure:
-    labels = ["no leader" if row["leader"] < 0 else f"{row['leader']} · epoch {row['leader_epoch']}" for row in found]
-    fills = [ALARM if row["leader"] < 0 else BROKERS[(row["leader"] - 1) % len(BROKERS)] for row in found]
-    hovers = [
-        f"{text(partition)}: " + ("nobody leads" if row["leader"] < 0 else f"broker {row['leader']} leads")
-        + f" in epoch {row['leader_epoch']}<br>{axis.when(row)}"
-        for row in found
-    ]  # fmt: skip
-    return _bars(f"{partition} leader", axis, found, fills, labels, hovers)
-
-
-def _isr_lane(partition: str, found: list[Row], axis: Axis) -> Figure:
-    most = max((row["isr_size"] for row in found), default=0)
-    fills = [
-        ALARM if row["isr_size"] < (row["min_isr"] or 1) else CALM if row["isr_size"] == most else WARNING
-        for row in found
-    ]
-    labels = [f"{row['isr_size']} in sync" for row in found]
-    hovers = [
-        f"{text(partition)}: ISR {row['isr']}, min.insync.replicas {row['min_isr']}<br>{axis.when(row)}"
-        for row in found
-    ]
-    return _bars(f"{partition} ISR", axis, found, fills, labels, hovers)
-
-
-def _service_lane(partition: str, story: SessionStory, axis: Axis) -> list[Figure]:
-    """Intervals without service, the thin ones as clients felt them, and crosses where records were lost."""
-    lane = f"{partition} service"
-    traces: list[Figure] = []
-    for scope, fill, width in (("client", WARNING, 0.38), ("partition", ALARM, 0.78)):
-        found = [row for row in story.unavailable(scope) if row["partition"] == partition]
-        labels = ["" if scope == "client" else "unavailable" for _row in found]
-        hovers = [f"{_who(row)}: {text(row['began_by'])}<br>{axis.when(row)}" for row in found]
-        traces.append({**_bars(lane, axis, found, [fill] * len(found), labels, hovers), "width": width})
-    # The thin bars lie on the broad ones.
-    traces.reverse()
-    lost = [row for row in story.lost if row["partition"] == partition]
-    traces.append(
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "x": [min(axis.at(story.since(row)), axis.end * 0.995) for row in lost],
-            "y": [text(lane)] * len(lost),
-            "marker": {"symbol": "x", "size": 12, "color": ALARM, "line": {"width": 1.5, "color": "#FFFFFF"}},
-            "hoverinfo": "text",
-            "hovertext": [
-                f"{several(row['count'], 'record')} {row['fate']}<br>{_wrapped(row['cause'])}" for row in lost
-            ],
-        }
-    )
-    if not lost and not any(trace["y"] for trace in traces):
-        # An empty lane would have no name on the axis.
-        traces[-1] |= {"x": [None], "y": [text(lane)], "hovertext": [""]}
-    return traces
-
-
-def _who(row: Row) -> str:
-    if row["scope"] == "partition":
-        return f"{text(row['partition'])} without a serving leader"
-    return f"{text(row['client'])} with acks={acks(row['acks'])} could not write"
-
-
-def _joined(states: list[Row]) -> list[Row]:
-    """Neighbouring states under one leader and epoch as one: the ISR has its own lane."""
-    joined: list[Row] = []
-    for row in states:
-        if joined and all(joined[-1][key] == row[key] for key in ("leader", "leader_epoch")):
-            joined[-1] = {**joined[-1], **{key: row[key] for key in ("ended_us", "ended_seq", "open")}}
-        else:
-            joined.append(row)
-    return joined
-
-
-def _bands(story: SessionStory, axis: Axis) -> list[Figure]:
+def bands(story: SessionStory, axis: Axis) -> list[Figure]:
     """Fault times as bands over the whole height."""
     return [
         {
@@ -320,26 +201,7 @@ def _bands(story: SessionStory, axis: Axis) -> list[Figure]:
     ]
 
 
-def _rules(lanes: list[str], partitions: list[str]) -> list[Figure]:
-    """A thin line above each partition's lanes."""
-    leaders = {f"{partition} leader" for partition in partitions}
-    return [
-        {
-            "type": "line",
-            "xref": "paper",
-            "yref": "y",
-            "x0": 0,
-            "x1": 1,
-            "y0": place - 0.5,
-            "y1": place - 0.5,
-            "line": {"width": 1, "color": "rgba(128,140,155,0.5)"},
-        }
-        for place, lane in enumerate(lanes)
-        if place and lane in leaders
-    ]
-
-
-def _wrapped(cause: str, width: int = 70) -> str:
+def wrapped(cause: str, width: int = 70) -> str:
     """A sentence in lines that fit a hover box."""
     lines, line = [], ""
     for word in clean(cause).split():
@@ -351,6 +213,7 @@ def _wrapped(cause: str, width: int = 70) -> str:
     return "<br>".join(html.escape(each) for each in [*lines, line])
 
 
-def _natural(name: str) -> tuple[str, int]:
+def natural(name: str) -> tuple[str, int]:
+    """A partition's place among others: by topic, then by number."""
     topic, _dash, number = name.rpartition("-")
     return (topic, int(number)) if number.isdigit() else (name, -1)

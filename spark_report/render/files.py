@@ -7,31 +7,43 @@ before that leaves the previous report untouched, and nothing else that lies in 
 import json
 import os
 import re
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cluster_model.events import SCHEMA_VERSION
+from spark_report import dictionary_page, registry
 from spark_report.errors import ReportError
 from spark_report.leftovers import working_directory
+from spark_report.render import markdown
 from spark_report.story import Story, overall
 
 HTML: Final = "report.html"
+MARKDOWN: Final = "report.md"
+DICTIONARY: Final = "dictionary.md"
+"""What the tables and their columns mean, beside them."""
 JSON: Final = "report.json"
 TABLES: Final = "tables"
 
 _OUR_JSON: Final = re.compile(rb'\A\{\s*"schema_version": \d+,\s*"headline": "')
 _OUR_PAGE: Final = re.compile(rb"<title>floodmark report: ")
+_OUR_TEXTS: Final = {
+    HTML: _OUR_PAGE,
+    MARKDOWN: re.compile(re.escape(markdown.FIRST.encode())),
+    DICTIONARY: re.compile(re.escape(dictionary_page.TITLE.encode())),
+}
 _HEAD_BYTES: Final = 4_096
 
 
 class Staging:
     """A directory that becomes, file by file, the contents of ``target`` when :meth:`publish` is called.
 
-    A ``report.html`` or ``report.json`` in the target that floodmark did not write is somebody's own: it is refused.
+    A report, document or dictionary in the target that floodmark did not write is somebody's own: it is refused.
     """
 
     def __init__(self, target: Path) -> None:
@@ -86,10 +98,11 @@ def _owner(place: Path) -> str:
 
 def _foreign(target: Path) -> Path | None:
     """A file in the way that is not ours. A page is ours if it says so itself, or the document beside it does."""
-    page, document = target / HTML, target / JSON
+    document = target / JSON
     if document.exists():
         return None if _begins(document, _OUR_JSON) else document
-    return page if page.exists() and not _begins(page, _OUR_PAGE) else None
+    texts = ((target / name, ours) for name, ours in _OUR_TEXTS.items())
+    return next((path for path, ours in texts if path.exists() and not _begins(path, ours)), None)
 
 
 def _begins(path: Path, ours: re.Pattern[bytes]) -> bool:
@@ -110,8 +123,27 @@ def write_json(path: Path, story: Story, tables: dict[str, Any]) -> None:
     path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def write_parquet(directory: Path, tables: dict[str, Any]) -> None:
-    """Write one Parquet file a table."""
+Words = Callable[[str, str], Mapping[str, str]]
+"""What is known of a column of a table; of the table itself, if the column is empty."""
+
+
+def words_of(name: str, column: str) -> Mapping[str, str]:
+    """What the registry says."""
+    table = registry.TABLES[name]
+    if not column:
+        return {"row": table.row}
+    return {"unit": table.column(column).unit, "meaning": table.column(column).meaning}
+
+
+def write_parquet(directory: Path, tables: dict[str, Any], words: Words = words_of) -> None:
+    """Write one Parquet file a table; it and its columns carry what they mean."""
     directory.mkdir()
     for name, table in tables.items():
-        pq.write_table(table, directory / f"{name}.parquet", compression="zstd")
+        fields = [field.with_metadata(words(name, field.name)) for field in table.schema]
+        described = table.cast(pa.schema(fields, metadata=words(name, "")))
+        pq.write_table(described, directory / f"{name}.parquet", compression="zstd")
+
+
+def write_dictionary(path: Path) -> None:
+    """Write what the tables and their columns mean."""
+    path.write_text(dictionary_page.dictionary(), encoding="utf-8")

@@ -1,7 +1,8 @@
 """The report as one HTML file that needs nothing else: styles, script and Plotly are inside, once.
 
 Names in a session are a stranger's. The template escapes every value, figures travel as JSON in which no ``<`` is
-left, and the page forbids itself the network by a content security policy.
+left, and the page forbids itself the network by a content security policy. Each chart is there twice: as a still
+picture, for paper and for readers without script, and as a figure that Plotly draws in its place.
 """
 
 import json
@@ -12,27 +13,31 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from spark_report.render import charts, client_tables, tables
-from spark_report.render.tables import View
+from spark_report.comparison import compare
+from spark_report.render import charts, comparison_tables, dots, lanes, partitions, static, tables
+from spark_report.render.contents import Section, sections, shown_sessions
+from spark_report.render.key_figures import key_figures
 from spark_report.story import SessionStory, Story, headline, overall, sentences, tone
 from spark_report.wording import clean
 
 MOST_ROWS: Final = 400
 """Rows of one table on the page; the files under ``tables/`` hold all."""
-MOST_SESSIONS: Final = 12
-"""Sessions with charts of their own on the page; more are listed, and are in the tables."""
 
 _KEY: Final = (
     ("calm", "every replica in sync"),
     ("warning", "a fault; a replica out of sync; a client whose writes were refused or unanswered (thin bar)"),
     ("alarm", "no serving leader; fewer in sync than min.insync.replicas"),
 )
+_OVER_TIME: Final = (
+    "Solid is the median, dotted the slowest of each moment; a gap is a time in which nothing came through. "
+    "Below are records a second."
+)
 _UNSAFE_IN_SCRIPT: Final = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A figure with what is said about it and the tables that hold its data."""
+    """A figure, drawn twice, with what is said about it."""
 
     id: str
     title: str
@@ -40,7 +45,7 @@ class Chart:
     key: tuple[tuple[str, str], ...]
     """What colours mean: tone and words."""
     figure: Markup
-    data: tuple[View, ...]
+    picture: Markup
     height: int
 
 
@@ -51,29 +56,37 @@ def write(path: Path, story: Story) -> None:
 
 def page(story: Story) -> str:
     """The page as text."""
-    environment = Environment(
+    worst, verdict = overall(story)
+    told = shown_sessions(story)
+    anchors = {one.session_id: f"s{place}" for place, one in enumerate(told)}
+    short = tables.letters(story)
+    return (
+        environment()
+        .get_template("report.html.j2")
+        .render(
+            verdict=verdict,
+            tone=worst,
+            comparison=_comparison(story) if len(story.sessions) > 1 else None,
+            links=[anchors.get(one.session_id, "") for one in story.sessions],
+            sessions=[_section(anchors[one.session_id], short[one.session_id], one) for one in told],
+            left_out=len(story.sessions) - len(told),
+            several=len(story.sessions) > 1,
+            set_aside=story.set_aside,
+            most_rows=MOST_ROWS,
+            plotly=Markup(plotly_script()),
+        )
+    )
+
+
+def environment() -> Environment:
+    """Where templates are, with every value escaped."""
+    return Environment(
         loader=PackageLoader("spark_report.render"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         finalize=_finalize,
-    )
-    worst, verdict = overall(story)
-    order = {"alarm": 0, "warning": 1, "calm": 2}
-    told = sorted(story.sessions, key=lambda one: order[tone(one)])[:MOST_SESSIONS] if _many(story) else story.sessions
-    anchors = {one.session_id: f"s{place}" for place, one in enumerate(told)}
-    return environment.get_template("report.html.j2").render(
-        verdict=verdict,
-        tone=worst,
-        overview=tables.overview(story),
-        links=[anchors.get(one.session_id, "") for one in story.sessions],
-        sessions=[_section(anchors[one.session_id], one) for one in told],
-        left_out=len(story.sessions) - len(told),
-        several=len(story.sessions) > 1,
-        set_aside=story.set_aside,
-        most_rows=MOST_ROWS,
-        plotly=Markup(_plotly()),
     )
 
 
@@ -82,77 +95,98 @@ def embedded(figure: dict[str, Any]) -> Markup:
     return Markup(json.dumps(figure, ensure_ascii=True, separators=(",", ":")).translate(_UNSAFE_IN_SCRIPT))
 
 
-def _many(story: Story) -> bool:
-    return len(story.sessions) > MOST_SESSIONS
-
-
-def _section(name: str, story: SessionStory) -> dict[str, Any]:
-    folded = [
-        *([] if story.failed else [tables.expectations(story)]),
-        tables.steps(story),
-        *([tables.guards(story)] if story.tables["guards"] else []),
-        *([tables.controllers(story)] if story.tables["controllers"] else []),
-        tables.elections(story),
-        tables.isr_changes(story),
-        tables.truncations(story),
-        client_tables.members(story),
-        client_tables.errors(story),
-    ]
+def _comparison(story: Story) -> dict[str, Any]:
+    compared = compare(story)
+    matrix = comparison_tables.matrix(story, compared)
+    changes = comparison_tables.changes(story, compared)
     return {
-        "id": name,
+        "overview": tables.overview(story),
+        "legend": comparison_tables.legend(story),
+        "against": comparison_tables.against(story, compared),
+        "changes": changes,
+        "matrix": matrix,
+        "extremes": comparison_tables.extremes(story, compared) if not matrix else None,
+    }
+
+
+def _section(anchor: str, letter: str, story: SessionStory) -> dict[str, Any]:
+    drawn = {chart.id: chart for chart in _charts(anchor, story)}
+    told, left_out = partitions.drill_down(story)
+    found = sections(story)
+    return {
+        "id": anchor,
+        "letter": letter,
         "name": story.name,
         "profile": story.recorded.start.profile,
         "tone": tone(story),
         "headline": headline(story),
         "complaint": story.complaint,
         "problems": story.problems,
+        "key_figures": key_figures(story),
         "facts": tables.facts(story),
         "sentences": sentences(story),
-        "losses": tables.losses(story),
-        "charts": _charts(name, story),
-        "open": [
-            view for view in (tables.expectations(story), tables.violations(story)) if view and view not in folded
-        ],
-        "clients": [view for view in (client_tables.producers(story), client_tables.groups(story)) if view],
-        "ledger": tables.ledger(story),
-        "folded": [view for view in folded if view],
+        "told": [_with_charts(anchor, one, drawn) for one in found if not one.folded and one.name != "partitions"],
+        "partitions": told,
+        "partitions_left_out": left_out,
+        "folded": [one for one in found if one.folded],
     }
 
 
-def _charts(name: str, story: SessionStory) -> list[Chart]:
-    note = "A cross stands where acknowledged records went missing for good."
+def _with_charts(anchor: str, section: Section, drawn: dict[str, Chart]) -> dict[str, Any]:
+    own = [chart for name, chart in drawn.items() if name.startswith(f"{anchor}-{section.name}-")]
+    # A chart's data is for looking up; where there is none, the tables are what there is to read.
+    behind = section.name in ("timeline", "latency") and bool(own)
+    return {
+        "name": section.name,
+        "title": section.title,
+        "nothing": "" if any(section.views) else section.nothing,
+        "charts": own,
+        "open": [] if behind else [view for view in section.views if view],
+        "behind": [view for view in section.views if view] if behind else [],
+    }
+
+
+def _charts(anchor: str, story: SessionStory) -> list[Chart]:
+    note = "A cross stands where acknowledged records went missing for good. HW and lag rise with their lanes."
     if story.tables["faults"]:
         note = f"Bands are times with a fault active. {note}"
-    if left_out := tables.lanes_left_out(story):
-        note += f" {left_out} partitions in which less happened have no lanes; the tables have them."
+    if left_out := len(lanes.by_interest(story)) - lanes.MOST_PARTITIONS:
+        note += f" {left_out} partitions in which less happened are below." if left_out > 0 else ""
+    around = "As long before and after as the fault lasted, and a second at least."
     figures = [
-        ("timeline", "What happened when", note, _KEY, charts.timeline(story), _timeline_data(story)),
+        ("timeline-lanes", "", note, _KEY, lanes.timeline(story)),
+        ("availability-faults", "Around each fault", f"{around}{dots.left_out(story)}", (), dots.availability(story)),
+        ("latency-faults", "Around each fault", f"{around}{dots.left_out(story)}", (), dots.latency(story)),
         (
-            "latency",
-            "Latency and throughput",
-            "Solid is the median, dotted the slowest of each moment; a gap is a time in which nothing came through.",
+            "latency-series",
+            "Over time",
+            _OVER_TIME,
             (),
             charts.latency(story),
-            (tables.latency(story),),
         ),
+        ("lag-series", "", "Records behind the high watermark of what a group has read.", (), charts.lag(story)),
     ]
     return [
-        Chart(f"{name}-{kind}", title, said, key, embedded(figure), data, figure["layout"]["height"])
-        for kind, title, said, key, figure, data in figures
+        Chart(
+            f"{anchor}-{kind}",
+            title,
+            said,
+            key,
+            embedded(figure),
+            static.svg(figure, f"{title or 'What happened when'}: {story.name}"),
+            figure["layout"]["height"],
+        )
+        for kind, title, said, key, figure in figures
         if figure is not None
     ]
-
-
-def _timeline_data(story: SessionStory) -> tuple[View, ...]:
-    views = (tables.faults(story), tables.unavailability(story), tables.states(story))
-    return tuple(view for view in views if view)
 
 
 def _finalize(value: object) -> object:
     return clean(value) if type(value) is str else value
 
 
-def _plotly() -> str:
+def plotly_script() -> str:
+    """Plotly's own."""
     from plotly.offline import get_plotlyjs  # noqa: PLC0415 - five megabytes that other formats do not need
 
     script: str = get_plotlyjs()

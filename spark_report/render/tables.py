@@ -1,15 +1,19 @@
 """Findings as small tables of text, laid out once for the page and the terminal."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import string
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from spark_report.render.charts import MOST_PARTITIONS, shown_partitions
+from spark_report.own_topics import folded, of_users
+from spark_report.render.lanes import MOST_PARTITIONS, shown_partitions
 from spark_report.story import Row, SessionStory, Story
 from spark_report.wording import acks, duration, instant, number, several
 
 SENTENCE: Final = "cause"
 """A column that holds sentences."""
+_LONG: Final = ("found", "session", "because", "began with")
+"""Columns of long texts, that may have several lines."""
 _PHASES: Final = ("all", "before", "during", "after")
 
 
@@ -23,6 +27,8 @@ class View:
     columns: tuple[str, ...]
     numeric: frozenset[str]
     rows: tuple[tuple[str, ...], ...]
+    tones: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    """What single cells mean, by row and column: ``best``, ``worst``, ``regression``, ``improvement``."""
 
     def __bool__(self) -> bool:
         return bool(self.rows)
@@ -32,10 +38,14 @@ class View:
         """Columns for the page, each with the class of its cells; a :data:`SENTENCE` has a line of its own."""
         return [(name, self._class(name)) for name in self.columns if name != SENTENCE]
 
-    def cells(self, row: tuple[str, ...]) -> list[tuple[str, str]]:
+    def cells(self, place: int) -> list[tuple[str, str]]:
         """A row for the page: values, each with its class."""
-        pairs = zip(self.columns, row, strict=True)
-        return [(value, self._class(name)) for name, value in pairs if name != SENTENCE]
+        pairs = enumerate(zip(self.columns, self.rows[place], strict=True))
+        return [
+            (value, f"{self._class(name)} {self.tones.get((place, column), '')}".strip())
+            for column, (name, value) in pairs
+            if name != SENTENCE
+        ]
 
     @property
     def told(self) -> bool:
@@ -47,7 +57,7 @@ class View:
         return row[self.columns.index(SENTENCE)] if self.told else ""
 
     def _class(self, name: str) -> str:
-        return "n" if name in self.numeric else "long" if name in ("found", "session") else ""
+        return "n" if name in self.numeric else "long" if name in _LONG else ""
 
 
 def view(name: str, title: str, found: list[Row], columns: dict[str, Callable[[Row], Any]], numeric: str = "") -> View:
@@ -56,9 +66,20 @@ def view(name: str, title: str, found: list[Row], columns: dict[str, Callable[[R
     return View(name, title, tuple(columns), frozenset(numeric.split("|")), lines)
 
 
+def letters(story: Story) -> dict[str, str]:
+    """Session → a short name for it: A, B, ... Z, then S27."""
+    names = list(string.ascii_uppercase)
+    return {
+        one.session_id: names[place] if place < len(names) else f"S{place + 1}"
+        for place, one in enumerate(story.sessions)
+    }
+
+
 def overview(story: Story, *, short: bool = False) -> View:
     """All sessions side by side; ``short`` names them by their playbooks instead of its titles."""
+    named = letters(story)
     columns: dict[str, Callable[[Any], Any]] = {
+        "": lambda one: named[one.session_id],
         "session": lambda one: one.recorded.start.playbook if short else one.name,
         "verdict": lambda one: one.verdict or one.status,
         "lost": lambda one: number(sum(row["count"] for row in one.lost)),
@@ -84,10 +105,23 @@ def losses(story: SessionStory) -> View:
         "offsets": _offsets,
         "acks": lambda row: acks(row["acks"]),
         "committed": lambda row: "yes" if row["committed"] else "no",
-        "gone since": lambda row: _when(story, story.since(row)),
+        "gone since": lambda row: when(story, story.since(row)),
         "cause": lambda row: row["cause"],
     }
     return view("losses", "Lost records and why", story.lost, columns, "records|offsets|gone since")
+
+
+def losses_short(story: SessionStory) -> View:
+    """The same for a terminal, where the causes are told in sentences."""
+    whole = losses(story)
+    kept = [place for place, name in enumerate(whole.columns) if name not in (SENTENCE, "client")]
+    return View(
+        whole.name,
+        "Lost records",
+        tuple(whole.columns[place] for place in kept),
+        whole.numeric,
+        tuple(tuple(row[place] for place in kept) for row in whole.rows),
+    )
 
 
 def ledger(story: SessionStory) -> View:
@@ -114,7 +148,7 @@ def latency(story: SessionStory) -> View:
         "from, to": lambda row: "sent, acknowledged" if row["what"] == "produce" else "appended, read",
         "phase": lambda row: "whole session" if row["phase"] == "all" else f"{row['phase']} faults",
         "records": lambda row: number(row["records"]),
-        **{name: _time(f"{name}_us") for name in ("p50", "p95", "p99", "max")},
+        **{name: time_of(f"{name}_us") for name in ("p50", "p95", "p99", "max")},
     }
     return view("latency", "Latency", found, columns, "records|p50|p95|p99|max")
 
@@ -134,7 +168,7 @@ def latency_short(story: SessionStory) -> View:
     columns: dict[str, Callable[[Row], Any]] = {
         "client": lambda row: row["client"],
         "": lambda row: "acked" if row["what"] == "produce" else "read",
-        **{name: _time(f"{name}_us") for name in ("p50", "p99", "max")},
+        **{name: time_of(f"{name}_us") for name in ("p50", "p99", "max")},
         **{f"p99 {phase}": in_phase(phase) for phase in phases},
     }
     found = [row for row in story.tables["latency"] if row["phase"] == "all" and not story.timeless]
@@ -149,12 +183,18 @@ def unavailability(story: SessionStory) -> View:
         "partition": lambda row: row["partition"],
         "seen by": lambda row: "the cluster" if row["scope"] == "partition" else row["client"],
         "acks": lambda row: acks(row["acks"]),
-        "from": lambda row: _began(story, row),
-        "for": lambda row: _length(story, row),
+        "from": lambda row: began(story, row),
+        "for": lambda row: length(story, row),
         "began with": lambda row: row["began_by"],
         "ended by": lambda row: row["ended_by"] or "the end of the session",
     }
-    return view("unavailability", "Out of service", story.tables["unavailability"], columns, "from|for")
+    return view("unavailability", "Out of service", out_of_service(story), columns, "from|for")
+
+
+def out_of_service(story: SessionStory) -> list[Row]:
+    """The intervals that are told, of Kafka's own topics the longest alone."""
+    unit = "seq" if story.timeless else "us"
+    return folded(story.tables["unavailability"], lambda row: row[f"ended_{unit}"] - row[f"began_{unit}"])
 
 
 def faults(story: SessionStory) -> View:
@@ -162,8 +202,8 @@ def faults(story: SessionStory) -> View:
     columns: dict[str, Callable[[Row], Any]] = {
         "fault": lambda row: row["fault"],
         "on": lambda row: row["target"],
-        "from": lambda row: _began(story, row),
-        "for": lambda row: _length(story, row),
+        "from": lambda row: began(story, row),
+        "for": lambda row: length(story, row),
         "parameters": lambda row: row["detail"],
         "ended": lambda row: "open" if row["open"] else "healed",
     }
@@ -175,7 +215,7 @@ def expectations(story: SessionStory) -> View:
     columns: dict[str, Callable[[Row], Any]] = {
         "expected": lambda row: row["rule"],
         "held": lambda row: "yes" if row["ok"] else "NO",
-        "at": lambda row: _when(story, {**row, "at_us": story.decided_us(row)}),
+        "at": lambda row: when(story, {**row, "at_us": story.decided_us(row)}),
         "found": lambda row: row["detail"],
     }
     found = sorted(story.tables["expectations"], key=lambda row: bool(row["ok"]))
@@ -189,11 +229,11 @@ def states(story: SessionStory) -> View:
     found = [row for row in story.tables["partition_states"] if row["partition"] in shown]
     columns: dict[str, Callable[[Row], Any]] = {
         "partition": lambda row: row["partition"],
-        "from": lambda row: _began(story, row),
-        "for": lambda row: _length(story, row),
+        "from": lambda row: began(story, row),
+        "for": lambda row: length(story, row),
         "leader": lambda row: "nobody" if row["leader"] < 0 else row["leader"],
         "epoch": lambda row: row["leader_epoch"],
-        "ISR": lambda row: _brokers(row["isr"]),
+        "ISR": lambda row: brokers(row["isr"]),
         "began with": lambda row: row["began_by"],
     }
     return view("partition_states", "Leaders and ISR", found, columns, "from|for|leader|epoch")
@@ -202,12 +242,12 @@ def states(story: SessionStory) -> View:
 def elections(story: SessionStory) -> View:
     """Who was elected, how, and why."""
     columns: dict[str, Callable[[Row], Any]] = {
-        "at": lambda row: _when(story, row),
+        "at": lambda row: when(story, row),
         "partition": lambda row: row["partition"],
         "election": lambda row: row["election"],
         "leader": lambda row: "nobody" if row["leader"] < 0 else row["leader"],
         "epoch": lambda row: row["leader_epoch"],
-        "ISR": lambda row: _brokers(row["isr"]),
+        "ISR": lambda row: brokers(row["isr"]),
         "because": lambda row: row["by"] or "",
     }
     return view("elections", "Elections", story.tables["elections"], columns, "at|leader|epoch")
@@ -216,11 +256,11 @@ def elections(story: SessionStory) -> View:
 def isr_changes(story: SessionStory) -> View:
     """How the in-sync replicas changed."""
     columns: dict[str, Callable[[Row], Any]] = {
-        "at": lambda row: _when(story, row),
+        "at": lambda row: when(story, row),
         "partition": lambda row: row["partition"],
         "change": lambda row: row["change"] or "order",
-        "from ISR": lambda row: _brokers(row["previous_isr"]),
-        "to ISR": lambda row: _brokers(row["isr"]),
+        "from ISR": lambda row: brokers(row["previous_isr"]),
+        "to ISR": lambda row: brokers(row["isr"]),
         "by": lambda row: row["by"],
     }
     return view("isr_changes", "ISR changes", story.tables["isr_changes"], columns, "at")
@@ -229,7 +269,7 @@ def isr_changes(story: SessionStory) -> View:
 def truncations(story: SessionStory) -> View:
     """What replicas cut off their logs."""
     columns: dict[str, Callable[[Row], Any]] = {
-        "at": lambda row: _when(story, row),
+        "at": lambda row: when(story, row),
         "partition": lambda row: row["partition"],
         "broker": lambda row: row["broker"],
         "from offset": lambda row: row["log_offset"],
@@ -243,7 +283,7 @@ def truncations(story: SessionStory) -> View:
 def violations(story: SessionStory) -> View:
     """Properties of the protocol that did not hold."""
     columns: dict[str, Callable[[Row], Any]] = {
-        "at": lambda row: _when(story, row),
+        "at": lambda row: when(story, row),
         "invariant": lambda row: row["invariant"],
         "partition": lambda row: row["partition"],
         "found": lambda row: row["detail"],
@@ -256,7 +296,7 @@ def violations(story: SessionStory) -> View:
 def controllers(story: SessionStory) -> View:
     """Who became the active controller."""
     columns: dict[str, Callable[[Row], Any]] = {
-        "at": lambda row: _when(story, row),
+        "at": lambda row: when(story, row),
         "controller": lambda row: row["node"],
         "epoch": lambda row: row["leader_epoch"],
     }
@@ -266,7 +306,7 @@ def controllers(story: SessionStory) -> View:
 def steps(story: SessionStory) -> View:
     """What the playbook or the operator did."""
     columns: dict[str, Callable[[Row], Any]] = {
-        "at": lambda row: _when(story, row),
+        "at": lambda row: when(story, row),
         "by": lambda row: row["by"],
         "step": lambda row: row["detail"],
         "target": lambda row: row["target"],
@@ -278,7 +318,7 @@ def steps(story: SessionStory) -> View:
 def guards(story: SessionStory) -> View:
     """What the playbook's guards refused, healed or stopped."""
     columns: dict[str, Callable[[Row], Any]] = {
-        "at": lambda row: _when(story, row),
+        "at": lambda row: when(story, row),
         "guard": lambda row: row["rule"],
         "did": lambda row: row["detail"],
         "fault": lambda row: row["fault"],
@@ -291,16 +331,18 @@ def guards(story: SessionStory) -> View:
 def facts(story: SessionStory) -> tuple[tuple[str, str], ...]:
     """What a session was: label and value."""
     start, manifest = story.recorded.start, story.recorded.manifest
-    length = "no time passes" if story.timeless else instant(story.recorded.end_us)
+    lasted = "no time passes" if story.timeless else instant(story.recorded.end_us)
     found = [
         ("playbook", start.playbook),
         ("Kafka", start.profile),
         ("seed", str(start.seed)),
-        ("virtual time", length),
+        ("virtual time", lasted),
         ("events", number(story.counts["events"])),
         ("recorded", start.wall_start),
         ("digest", manifest.digest if manifest else ""),
         ("session", story.session_id),
+        ("directory", str(story.recorded.path)),
+        ("shown by", story.opened_by),
     ]
     return tuple((label, value) for label, value in found if value)
 
@@ -312,7 +354,7 @@ def lanes_left_out(story: SessionStory) -> int:
 
 
 def _out_of_service(story: SessionStory) -> str:
-    spans = story.unavailable("partition")
+    spans = of_users(story.unavailable("partition"))
     if story.timeless:
         return several(len(spans), "interval") if spans else ""
     return duration(sum(row["duration_us"] for row in spans))
@@ -322,7 +364,8 @@ def _optional(value: int | None) -> str:
     return "" if value is None else number(value)
 
 
-def _time(column: str) -> Callable[[Row], str]:
+def time_of(column: str) -> Callable[[Row], str]:
+    """A column as a length of time."""
     return lambda row: duration(row[column])
 
 
@@ -333,20 +376,24 @@ def _offsets(row: Row) -> str:
     return str(last) if row["count"] == 1 else f"{row['log_offset']} to {last}"
 
 
-def _brokers(isr: list[int] | None) -> str:
+def brokers(isr: list[int] | None) -> str:
+    """Brokers by their numbers."""
     return " ".join(map(str, isr or ())) or "empty"
 
 
-def _when(story: SessionStory, row: Row) -> str:
+def when(story: SessionStory, row: Row) -> str:
+    """An instant, or the number of its event where no time passes."""
     return f"event {row['seq']}" if story.timeless else instant(row["at_us"])
 
 
-def _began(story: SessionStory, row: Row) -> str:
+def began(story: SessionStory, row: Row) -> str:
+    """Where an interval begins."""
     return f"event {max(0, row['began_seq'])}" if story.timeless else instant(row["began_us"])
 
 
-def _length(story: SessionStory, row: Row) -> str:
+def length(story: SessionStory, row: Row) -> str:
+    """How long an interval was."""
     if story.timeless:
         return f"{row['ended_seq'] - max(0, row['began_seq'])} events"
-    length = duration(row["ended_us"] - row["began_us"])
-    return f"{length}, open" if row["open"] else length
+    lasted = duration(row["ended_us"] - row["began_us"])
+    return f"{lasted}, open" if row["open"] else lasted

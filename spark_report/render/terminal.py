@@ -7,52 +7,84 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from spark_report.render import client_tables, tables
+from spark_report.comparison import compare
+from spark_report.render import comparison_tables, tables
+from spark_report.render.contents import sections
+from spark_report.render.key_figures import key_figures
 from spark_report.render.tables import View
 from spark_report.story import SessionStory, Story, headline, overall, sentences, tone
 from spark_report.wording import clean
 
 MOST_ROWS: Final = 12
 """Rows of one table; the files under ``tables/`` hold all."""
+MOST_BESIDE: Final = 4
+"""Sessions whose measures fit beside each other on 80 columns."""
 
 _STYLES: Final = {"calm": "bold #56B4E9", "warning": "bold #F0C24B", "alarm": "bold #E8622C"}
-_LONG: Final = ("cause", "found", "partition")
+_CELLS: Final = {"best": "#56B4E9", "improvement": "#56B4E9", "worst": "#E8622C", "regression": "bold #E8622C"}
+_LONG: Final = ("cause", "found", "partition", "because", "measure", "shown by", "session", "target")
 _BAR: Final = 24
 
 
 def show(console: Console, story: Story) -> None:
     """Print the report. Names from sessions are printed as they are spelled, never as markup or control codes."""
-    if len(story.sessions) > 1:
+    several = len(story.sessions) > 1
+    letters = tables.letters(story)
+    if several:
         worst, verdict = overall(story)
         console.print(_plain(verdict, _STYLES[worst]))
         console.print(_table(tables.overview(story, short=True)))
+        _comparison(console, story)
     for place, session in enumerate(story.sessions):
-        if place or len(story.sessions) > 1:
+        if place or several:
             console.print()
-        _session(console, session)
+        _session(console, session, f"{letters[session.session_id]}. " if several else "")
     for aside in story.set_aside:
         console.print(_plain(f"Set aside: {aside.reason}", _STYLES["warning"]))
 
 
-def _session(console: Console, story: SessionStory) -> None:
-    console.print(_plain(story.name, "bold"))
+def _comparison(console: Console, story: Story) -> None:
+    compared = compare(story)
+    if said := comparison_tables.against(story, compared):
+        console.print(_plain(f"\n{said}", "bold"))
+    beside = len(story.sessions) <= MOST_BESIDE
+    views = (
+        comparison_tables.changes(story, compared),
+        (comparison_tables.matrix if beside else comparison_tables.extremes)(story, compared),
+    )
+    for view in views:
+        if view:
+            console.print(_plain(f"\n{view.title}", "bold"))
+            console.print(_table(view, most=40))
+
+
+def _session(console: Console, story: SessionStory, letter: str) -> None:
+    console.print(_plain(f"{letter}{story.name}", "bold"))
     console.print(_plain(headline(story), _STYLES[tone(story)]))
     for problem in story.problems:
         console.print(_plain(f"  {story.complaint.lower()}: {problem}", "yellow"))
+    _figures(console, story)
     for sentence in sentences(story):
         style = _STYLES["alarm"] if sentence.startswith("Why: ") else ""
         console.print(Padding(_plain(sentence, style), (0, 0, 0, 2)))
-    by_client = client_tables.producers_short(story), client_tables.groups_short(story)
-    for view in (_only_if_odd(story), *by_client, tables.latency_short(story)):
-        if view:
-            console.print(_plain(f"\n  {view.title}", "bold"))
-            console.print(Padding(_table(view), (0, 0, 0, 2)))
+    for section in sections(story):
+        if section.short:
+            console.print(_plain(f"\n  {section.short.title}", "bold"))
+            console.print(Padding(_table(section.short), (0, 0, 0, 2)))
+        elif section.nothing:
+            console.print(_plain(f"\n  {section.nothing}"))
     _outages(console, story)
+    console.print(_plain(f"\n  shown by: {story.opened_by}", "dim"))
 
 
-def _only_if_odd(story: SessionStory) -> View | None:
-    """The ledger where it does not add up; where it does, one word of it is enough."""
-    return tables.ledger(story) if story.disagreements else None
+def _figures(console: Console, story: SessionStory) -> None:
+    grid = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, show_header=False)
+    grid.add_column(no_wrap=True, style="dim")
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for figure in key_figures(story):
+        grid.add_row(_plain(figure.label), _plain(figure.value, _STYLES[figure.tone]), _plain(figure.note))
+    console.print(Padding(grid, (0, 0, 1, 2)))
 
 
 def _outages(console: Console, story: SessionStory) -> None:
@@ -60,7 +92,7 @@ def _outages(console: Console, story: SessionStory) -> None:
     view = tables.unavailability(story)
     if not view:
         return
-    found = story.tables["unavailability"]
+    found = tables.out_of_service(story)
     grid = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     for column in ("partition", "seen by", "acks", "from", "for"):
         grid.add_column(column, justify="right" if column in view.numeric else "left", header_style="dim")
@@ -83,17 +115,18 @@ def _bar(began: int, ended: int, end: int) -> str:
     return "·" * first + "█" * (last - first) + "·" * (_BAR - last)
 
 
-def _table(view: View) -> Table:
+def _table(view: View, most: int = MOST_ROWS) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     for place, column in enumerate(view.columns):
         # Names and sentences give way where the terminal is narrow; numbers and words of a set never do.
-        wraps = place == 0 or column in _LONG
+        wraps = (place == 0 and column != "") or column in _LONG
         justify: Literal["left", "right"] = "right" if column in view.numeric else "left"
         table.add_column(column, justify=justify, header_style="dim", no_wrap=not wraps, overflow="fold")
-    for row in view.rows[:MOST_ROWS]:
-        table.add_row(*(_plain(value) for value in row))
-    if len(view.rows) > MOST_ROWS:
-        table.caption = f"and {len(view.rows) - MOST_ROWS} more"
+    for place, row in enumerate(view.rows[:most]):
+        styles = (_CELLS.get(view.tones.get((place, column), ""), "") for column in range(len(row)))
+        table.add_row(*(_plain(value, style) for value, style in zip(row, styles, strict=True)))
+    if len(view.rows) > most:
+        table.caption = f"and {len(view.rows) - most} more"
     return table
 
 

@@ -39,6 +39,9 @@ GROUP: Final = (
 )
 """Columns of ``groups`` after the group's name."""
 
+DEATHS: Final = ("crash", "power_loss", "out_of_memory")
+"""How a process ends that nobody has asked to."""
+
 _CUTS: Final = "array<struct<seq:bigint,end_offset:bigint>>"
 
 
@@ -136,7 +139,7 @@ def _with_ends(counted: "DataFrame", events: "DataFrame") -> "DataFrame":
         events.filter((F.col("kind") == "node_down") & (F.col("broker") < 0))
         .groupBy("session_id", F.col("node").alias("client"))
         .agg(
-            F.count(F.when(F.col("detail") == "crash", F.lit(1))).alias("killed"),
+            F.count(F.when(F.col("detail").isin(*DEATHS), F.lit(1))).alias("killed"),
             F.count(F.when(F.col("detail") == "close", F.lit(1))).alias("closed"),
         )
     )
@@ -181,7 +184,11 @@ def _read_again(events: "DataFrame") -> "DataFrame":
 
 
 def _idle(events: "DataFrame") -> "DataFrame":
-    """Time from an owner's word that it gave a partition up, or lost it, to the next owner's, as ``idle_us``.
+    return idle_waits(events).groupBy("session_id", "group_id").agg(F.sum("idle_us").alias("idle_us"))
+
+
+def idle_waits(events: "DataFrame") -> "DataFrame":
+    """Times from an owner's word that it gave a partition up, or lost it, to the next owner's, as ``idle_us``.
 
     A member that learns of a loss when somebody else has the partition already ends nobody's ownership.
     """
@@ -203,9 +210,11 @@ def _idle(events: "DataFrame") -> "DataFrame":
         .withColumn("_before", F.lag("taken").over(order))
         .filter(F.col("_before").isNull() | (F.col("_before") != F.col("taken")))
         .withColumn("_next_us", F.lead("at_us").over(order))
+        .withColumn("_next_seq", F.lead("seq").over(order))
     )
-    waits = own.filter(~F.col("taken") & F.col("_next_us").isNotNull())
-    return waits.groupBy("session_id", "group_id").agg(F.sum(F.col("_next_us") - F.col("at_us")).alias("idle_us"))
+    return own.filter(~F.col("taken") & F.col("_next_us").isNotNull()).select(
+        *where, F.col("_next_seq").alias("ended_seq"), (F.col("_next_us") - F.col("at_us")).alias("idle_us")
+    )
 
 
 def _commits() -> "Column":

@@ -21,6 +21,10 @@ COUNTED: Final = (
 )
 """The columns of :func:`counts` after ``session_id``."""
 
+LEAST_AROUND_US: Final = 1_000_000
+"""How long before and after a fault is looked at, at least."""
+
+_SLICES: Final = "array<struct<phase:string,bin_began_us:bigint,bin_us:bigint,fault_id:bigint>>"
 _QUANTILES: Final = (0.5, 0.95, 0.99)
 
 
@@ -81,12 +85,15 @@ def ledger(totals: "DataFrame", results: "DataFrame") -> "DataFrame":
     )
 
 
-def latencies(events: "DataFrame", windows: "DataFrame", sessions: "DataFrame") -> "DataFrame":
+def latencies(
+    events: "DataFrame", windows: "DataFrame", sessions: "DataFrame", faults: "DataFrame | None" = None
+) -> "DataFrame":
     """Latency in microseconds by client, weighted by records, in one pass over acknowledgements and reads.
 
     ``what`` is ``produce`` (sent to acknowledged) or ``end_to_end`` (appended to read). A row is over a ``phase``:
     ``all``, and where there were faults ``during`` when one was active at some moment of the wait, else ``before`` the
     first or ``after``; or, with a null phase, over the bin of time ``[bin_began_us, bin_began_us + bin_us)``.
+    With ``faults`` there are also rows with a ``fault_id``, as :func:`_around` has them.
     """
     begin = F.col("at_us") - F.col("at_us") % F.col("bin_us")
     no_phase, no_bin = F.lit(None).cast("string"), F.lit(None).cast("long")
@@ -95,11 +102,12 @@ def latencies(events: "DataFrame", windows: "DataFrame", sessions: "DataFrame") 
         _slice(F.col("phase"), no_bin, no_bin),
         _slice(no_phase, begin, F.col("bin_us")),
     )
-    sliced = (
-        _with_phase(_latencies(events), windows)
-        .join(F.broadcast(sessions), on="session_id", how="inner")
-        .withColumn("slice", F.explode(slices))
-        .filter(F.col("slice.phase").isNotNull() | F.col("slice.bin_us").isNotNull())
+    batches = _with_phase(_latencies(events), windows).join(F.broadcast(sessions), on="session_id", how="inner")
+    if faults is not None:
+        batches = batches.join(F.broadcast(_by_session(faults)), on="session_id", how="left")
+        slices = F.concat(slices, F.coalesce(_around(), F.array().cast(_SLICES)))
+    sliced = batches.withColumn("slice", F.explode(slices)).filter(
+        F.col("slice.phase").isNotNull() | F.col("slice.bin_us").isNotNull()
     )
     grouped = sliced.groupBy("session_id", "what", "client", "slice").agg(
         F.sum("count").alias("records"),
@@ -114,8 +122,37 @@ def latencies(events: "DataFrame", windows: "DataFrame", sessions: "DataFrame") 
     return grouped.select("session_id", "what", "client", "slice.*", "records", "min_us", *percentiles, "max_us")
 
 
-def _slice(phase: "Column", begin: "Column", width: "Column") -> "Column":
-    return F.struct(phase.alias("phase"), begin.alias("bin_began_us"), width.alias("bin_us"))
+def _slice(phase: "Column", begin: "Column", width: "Column", fault: "Column | None" = None) -> "Column":
+    number = F.lit(None).cast("long") if fault is None else fault
+    return F.struct(phase.alias("phase"), begin.alias("bin_began_us"), width.alias("bin_us"), number.alias("fault_id"))
+
+
+def _by_session(faults: "DataFrame") -> "DataFrame":
+    """All faults of a session as one value: there are few, and every batch is held against them."""
+    spans = F.collect_list(F.struct("fault_id", "began_us", "ended_us"))
+    return faults.groupBy("session_id").agg(spans.alias("_faults"))
+
+
+def _around() -> "Column":
+    """The faults that a batch's wait lies near to, as slices.
+
+    ``during`` if it was active at some moment of the wait, else ``before`` or ``after`` if the wait ended, or began,
+    within as much time as the fault lasted, but at least :data:`LEAST_AROUND_US`.
+    """
+    none = F.lit(None).cast("long")
+    told, sent = F.col("at_us"), F.col("at_us") - F.col("latency_us")
+
+    def placed(fault: "Column") -> "Column":
+        began, ended = fault["began_us"], fault["ended_us"]
+        near = F.greatest(ended - began, F.lit(LEAST_AROUND_US))
+        phase = (
+            F.when((sent < ended) & (began <= told), F.lit("during"))
+            .when((told < began) & (told >= began - near), F.lit("before"))
+            .when((sent >= ended) & (sent < ended + near), F.lit("after"))
+        )
+        return _slice(phase, none, none, fault["fault_id"])
+
+    return F.filter(F.transform("_faults", placed), lambda slice_: slice_["phase"].isNotNull())
 
 
 def _latencies(events: "DataFrame") -> "DataFrame":

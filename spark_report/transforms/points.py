@@ -35,6 +35,9 @@ TABLES: Final[dict[str, PointTable]] = {
         ),
     ),
     # ``known`` is empty for what must not happen under the version; else it says which one mended it.
+    "overdue": PointTable(
+        ("liveness_overdue",), ("property", "partition", "broker", "detail", "since_us", "bound_us", "known")
+    ),
     "violations": PointTable(
         ("invariant_violated",),
         (

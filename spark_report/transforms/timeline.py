@@ -1,7 +1,8 @@
 """States over time: who led a partition with which ISR, and which faults were active."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from spark_report.transforms.intervals import SPAN, intervals, merged
@@ -9,13 +10,40 @@ from spark_report.transforms.intervals import SPAN, intervals, merged
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_DECISIONS: Final = (
+    *("leader_elected", "partition_offline", "isr_changed"),
+    *("partition_created", "partition_deleted", "assignment_changed"),
+)
+_GONE: Final = -2
+"""In place of the leader of a partition that was deleted."""
+
 
 def partition_states(events: "DataFrame", assignments: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     """Leader, epoch and ISR of a partition by the controller's committed state, as intervals; leader -1 is nobody.
 
-    A partition begins as it was placed: the first replica leads epoch 0 and all are in sync.
+    A partition begins as it was placed, with its first replica leading epoch 0 and all in sync, or when it is made, and
+    ends when it is deleted. ``replication`` is how many replicas it is to have in sync: Kafka does not count those that
+    a reassignment is only adding (KIP-455).
     """
-    placed = assignments.select(
+    order = Window.partitionBy("session_id", "partition").orderBy("at_us", "seq")
+    so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    carried = [F.last(name, ignorenulls=True).over(so_far).alias(name) for name in ("isr", "replication")]
+    rest = ("leader", "leader_epoch", "label")
+    turns = (
+        _placed(assignments)
+        .unionByName(_decided(events))
+        .select("session_id", "at_us", "seq", "partition", *rest, *carried)
+    )
+    keys, state = ["partition"], ["leader", "leader_epoch", "isr", "replication"]
+    spans = intervals(turns, sessions, keys, state).filter(F.col("leader") != _GONE)
+    minimum = F.broadcast(assignments.select("session_id", "partition", "min_isr"))
+    return spans.join(minimum, on=["session_id", "partition"], how="left").select(
+        "session_id", *keys, *state, F.size("isr").cast("long").alias("isr_size"), "min_isr", *SPAN
+    )
+
+
+def _placed(assignments: "DataFrame") -> "DataFrame":
+    return assignments.select(
         "session_id",
         F.lit(0).cast("long").alias("at_us"),
         F.lit(-1).cast("long").alias("seq"),
@@ -23,23 +51,28 @@ def partition_states(events: "DataFrame", assignments: "DataFrame", sessions: "D
         F.col("replicas")[0].alias("leader"),
         F.lit(0).cast("long").alias("leader_epoch"),
         F.col("replicas").alias("isr"),
+        F.size("replicas").cast("long").alias("replication"),
         F.lit("placed").alias("label"),
     )
-    decided = events.filter(F.col("kind").isin("leader_elected", "partition_offline", "isr_changed")).select(
+
+
+def _decided(events: "DataFrame") -> "DataFrame":
+    """What the controller decided; a null ISR or replication is as it was."""
+    kind = F.col("kind")
+    moved = F.size(F.array_except("replicas", "adding"))
+    named = F.size(F.split("detail", ","))
+    replication = F.when(kind == "assignment_changed", moved).when(kind == "partition_created", named)
+    leader = F.when(kind == "partition_deleted", _GONE).when(kind == "partition_offline", -1).otherwise(F.col("leader"))
+    return events.filter(kind.isin(*_DECISIONS)).select(
         "session_id",
         "at_us",
         "seq",
         "partition",
-        F.when(F.col("kind") == "partition_offline", F.lit(-1)).otherwise(F.col("leader")).alias("leader"),
+        leader.cast("long").alias("leader"),
         "leader_epoch",
         "isr",
+        replication.cast("long").alias("replication"),
         F.translate("kind", "_", " ").alias("label"),
-    )
-    keys, state = ["partition"], ["leader", "leader_epoch", "isr"]
-    spans = intervals(placed.unionByName(decided), sessions, keys, state)
-    minimum = F.broadcast(assignments.select("session_id", "partition", "min_isr"))
-    return spans.join(minimum, on=["session_id", "partition"], how="left").select(
-        "session_id", *keys, *state, F.size("isr").cast("long").alias("isr_size"), "min_isr", *SPAN
     )
 
 

@@ -104,6 +104,6 @@ def test_how_often_a_run_is_forced_to_the_disk(
     (here / "hand.yaml").write_text(MANUAL)
     (here / "crash.yaml").write_text(CRASH)
     assert typed("run", "crash.yaml", "--fsync", fsync).code == 0
-    assert (len(syncs) <= 8) == few
+    assert (len(syncs) <= 9) == few
     bad = typed("run", "crash.yaml", "--fsync", "sometimes")
     assert bad.code == 2

@@ -238,10 +238,11 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> type[FakeProcess]:
 
 def test_report_starts_spark_in_its_own_process(typed: Type, session: Path, processes: type[FakeProcess]) -> None:
     session_id = session.name.removeprefix(layout.DIRECTORY_PREFIX)
-    done = typed("report", session, session_id, "--out", "r", "--format", "json", "--master", "local[1]")
+    given = ["--out", "r", "--format", "json", "--master", "local[1]"]
+    done = typed("report", session, session_id, *given, "--baseline", session_id)
     assert done.code == 0
     found = str(Path("sessions") / session.name)
-    options = ["--out", "r", "--format", "json", "--master", "local[1]"]
+    options = [*given, "--baseline", found]
     assert processes.started == [[sys.executable, "-P", "-m", "spark_report", str(session), found, *options]]
 
 
@@ -261,7 +262,7 @@ def test_report_in_an_unknown_format_starts_nothing(
 ) -> None:
     done = typed("report", session, "--format", text)
     assert (done.code, done.out) == (2, "")
-    assert done.err == f"error: --format: found {found}, allowed are html, parquet, json, terminal\n"
+    assert done.err == f"error: --format: found {found}, allowed are html, markdown, parquet, json, terminal\n"
     assert processes.started == []
 
 
@@ -270,7 +271,8 @@ def test_report_takes_the_formats_that_there_are() -> None:
 
 
 def test_report_of_no_session_starts_nothing(typed: Type, processes: type[FakeProcess]) -> None:
-    done = typed("report", "nowhere", "neither")
+    done = typed("report", "nowhere", "neither", "--baseline", "nobody")
     assert done.code == 2
     assert done.err.count("error: no session") == 2
+    assert done.err.count("error: --baseline: no session") == 1
     assert processes.started == []

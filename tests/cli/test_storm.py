@@ -6,6 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from playbooks.storms.campaign import Come, frame
+from playbooks.storms.come_file import write_come
+from playbooks.storms.coverage import coverage_of
+from playbooks.storms.grouping import groups_of
+from playbooks.storms.plan_file import read_plan
+from playbooks.storms.totals import totals_of
+from playbooks.version import tool_version
 from tests.cli.running import Typed
 from tests.playbooks.storms.small import plan, text
 from tests.support.playbooks import MANUAL
@@ -51,6 +58,13 @@ def test_what_is_found_has_a_session_and_a_command_that_comes_to_the_same(typed:
     assert len(list(Path("storms/small-5/sessions").iterdir())) == 1
     only = typed("storm", playbook, "--seed", "5", "--only", str(run), "--out", "elsewhere")
     assert f"floodmark run elsewhere/run-{run}.yaml" in only.out
+    assert only.err.splitlines() == [f"storm      small, seed 5, run {run} alone, floodmark {tool_version()}",
+                                     "kept in    elsewhere"]  # fmt: skip
+    assert only.out.count("cluster ") == 1
+    alone = json.loads(typed("storm", playbook, "--seed", "5", "--only", str(run), "--out", "third", "--json").out)
+    assert (alone["runs"], alone["groups"][0]["run"]) == (1, run)
+    assert "coverage" in document
+    assert "coverage" not in alone
 
 
 def test_what_is_surprising_fails(typed: Type, playbook: str) -> None:
@@ -99,6 +113,12 @@ def test_ctrl_c_keeps_what_has_ended(typed: Type, playbook: str, monkeypatch: py
         (("small.yaml", "--resume", "nowhere"), "--resume: found nowhere, allowed is the directory of a campaign"),
         (("small.yaml", "--out", "a", "--resume", "b"), "found --out and --resume together"),
         (("small.yaml", "--out", "small.yaml"), "small.yaml"),
+        (
+            ("small.yaml", "--engine", "spork"),
+            "--engine: found 'spork', allowed are local, spark",
+        ),
+        (("small.yaml", "--master", "local"), "found --master with --engine local"),
+        (("small.yaml", "--engine", "spark", "-j", "2"), "found --workers with --engine spark"),
         (("small.yaml", "--set", "cluster.broker=2"), "--set cluster.broker"),
         (("manual.yaml",), "found 'stepping: manual'"),
     ],
@@ -115,3 +135,44 @@ def test_a_name_that_is_none_is_told_the_nearest(typed: Type) -> None:
     done = typed("storm", "storm-saf")
     assert done.code == 2
     assert "storm-saf: found no such file or playbook (did you mean 'storm-safe'?); see: floodmark storm" in done.err
+
+
+def test_spark_is_given_the_plan_and_believed(typed: Type, playbook: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What another process does is done here by a stand-in: it reads the plan, and says what it came to."""
+    commands: list[list[str]] = []
+
+    def stand_in(command: list[str]) -> int:
+        commands.append(command)
+        folder = Path(command[3])
+        row = read_plan(folder).row(1)
+        faults, states = frame(read_plan(folder))
+        write_come(folder, Come(totals_of([row]), groups_of([row]), coverage_of([row], faults, states)))
+        return 0
+
+    monkeypatch.setattr("tui.cli.storm_engines.run_to_its_end", stand_in)
+    options = (
+        "--runs",
+        "1",
+        "--seed",
+        "5",
+        "--set",
+        "seed=3",
+        "--engine",
+        "spark",
+        "--master",
+        "local[2]",
+        "--stop-on-first",
+    )
+    done = typed("storm", playbook, *options)
+    assert "ran        1 run" in done.out, done.err
+    assert commands[0][3:] == ["storms/small-5", "--runs", "1", "--stop-on", "*", "--master", "local[2]"]
+    head = json.loads(Path("storms/small-5/campaign.json").read_text())
+    assert head["command"] == "floodmark storm small.yaml --seed 5 --set seed=3"
+    assert head["strikes"] > 0
+
+
+def test_spark_that_fails_is_not_believed(typed: Type, playbook: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui.cli.storm_engines.run_to_its_end", lambda _command: 70)
+    done = typed("storm", playbook, "--runs", "1", "--engine", "spark")
+    assert done.code == 70
+    assert "ran " not in done.out

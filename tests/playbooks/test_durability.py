@@ -108,7 +108,7 @@ def test_a_session_is_made_start_last_and_sealed_manifest_last(tmp_path: Path) -
     named = [call.split(" ", 1)[1] for call in calls if call.startswith(("rename ", "create events", "create actions"))]
     assert named == [
         *(layout.PLAYBOOK, layout.EVENTS, layout.ACTIONS, layout.START),
-        *(layout.EVENTS_PARQUET, layout.LEDGER, layout.RESULT, layout.MANIFEST),
+        *(layout.EVENTS_PARQUET, layout.LEDGER, layout.FINAL_READ, layout.RESULT, layout.MANIFEST),
     ]
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from playbooks import layout
 from playbooks.bundled import path_of
-from playbooks.ledger_table import COLUMNS
 from playbooks.loader import load, loads
 from playbooks.recorder import Recorder
 from playbooks.running import start_session
+from playbooks.sealed_columns import LEDGER as COLUMNS
 from tests.support.adding_up import adds_up
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
 

@@ -1,6 +1,7 @@
 """Groups of steps: how they are unrolled, when their rounds and steps act, what they are called, what is refused."""
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from playbooks.model import Playbook
 from playbooks.problems import PlaybookError
 from playbooks.reading.repeats import MAX_GROUPS
 from playbooks.reading.steps import MAX_STEPS
+from playbooks.result import Result
 from playbooks.session import Session
 from playbooks.timeline import Timeline
 from playbooks.wording import step_name, step_of, step_words
@@ -345,7 +347,12 @@ def test_a_group_is_the_same_as_its_steps_written_out(steps: list[dict[str, Any]
 
 
 SLICES = st.lists(st.tuples(st.integers(0, 2_000_000), st.integers(0, 300)), min_size=1, max_size=10)
-WHOLE = Session.start(ROUNDS).finish()
+
+
+@cache
+def whole() -> Result:
+    """The rounds in one piece."""
+    return Session.start(ROUNDS).finish()
 
 
 @given(SLICES)
@@ -354,7 +361,7 @@ def test_slices_of_any_size_give_one_digest(slices: list[tuple[int, int]]) -> No
     session = Session.start(ROUNDS)
     for time_us, events in slices:
         session.advance(session.cluster.now_us + time_us, events)
-    assert session.finish().digest == WHOLE.digest
+    assert session.finish().digest == whole().digest
 
 
 @pytest.mark.parametrize("slice_us", [8 * MS, 3_600 * S])
@@ -362,14 +369,14 @@ def test_a_slice_of_8_ms_and_one_of_an_hour_give_one_digest(slice_us: int) -> No
     session = Session.start(ROUNDS)
     while session.advance(session.cluster.now_us + slice_us):
         pass
-    assert session.finish().digest == WHOLE.digest
+    assert session.finish().digest == whole().digest
 
 
 def test_event_by_event_gives_the_same_digest() -> None:
     session = Session.start(ROUNDS)
     while session.advance(3_600 * S, 1):
         pass
-    assert session.finish().digest == WHOLE.digest
+    assert session.finish().digest == whole().digest
 
 
 def test_any_instant_of_a_session_with_rounds_is_found_again_and_goes_on_the_same() -> None:

@@ -1,6 +1,7 @@
 """However a session is sliced, and wherever an operator acts, it comes out the same."""
 
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -9,11 +10,11 @@ from hypothesis import strategies as st
 from faults.action import Action
 from faults.fault import FaultError
 from playbooks.loader import loads
+from playbooks.result import Result
 from playbooks.session import Session
 from tests.support.playbooks import CRASH, timed
 
 PLAYBOOK = loads(CRASH, "crash.yaml")
-WHOLE = Session.start(PLAYBOOK).finish()
 LIVE = timed(
     "- at: 2s\n  inject: lag\n  target: broker(3)\n  for: 1s\n"
     "- after: 0s\n  inject: crash\n  target: broker(2)\n  for: 2s",
@@ -27,6 +28,13 @@ ACTIONS = (
     Action("admin", "elect_leaders", "", {"partition": "orders-0"}),
 )
 
+
+@cache
+def whole() -> Result:
+    """The playbook in one piece."""
+    return Session.start(PLAYBOOK).finish()
+
+
 SLICES = st.lists(st.tuples(st.integers(0, 3_000_000), st.integers(0, 400)), min_size=1, max_size=12)
 
 
@@ -38,7 +46,7 @@ def test_slices_of_any_size_give_one_digest(slices: list[tuple[int, int]]) -> No
         session.advance(session.cluster.now_us + time_us, events)
         session.drain()
     result = session.finish()
-    assert (result.digest, result.events) == (WHOLE.digest, WHOLE.events)
+    assert (result.digest, result.events) == (whole().digest, whole().events)
 
 
 @given(SLICES, st.data())

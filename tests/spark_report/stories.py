@@ -84,4 +84,68 @@ def _rows(name: str) -> dict[str, list[dict[str, Any]]]:
         "ledger": [{"term": "acked", "from_events": 10, "from_result": 10, "agrees": True}],
         "latency": [{**_NUMBERS, "what": "produce", "client": name, "phase": phase} for phase in ("all", "during")],
         "latency_series": [{**_NUMBERS, **bin_, "what": "produce", "client": name}],
+        **_lasting(name),
     }
+
+
+def _lasting(name: str) -> dict[str, list[dict[str, Any]]]:
+    """Rows of the tables about recovery, alerts, lag and groups."""
+    bin_ = {"bin_began_us": 0, "bin_us": 10}
+    at = {"at_us": 7, "seq": 3}
+    span = {**SPAN, "began_by": name, "ended_by": name, "duration_us": 4}
+    after = {f"time_to_{what}_us": 2 for what in ("detect", "elect", "restore", "recover")}
+    span_of = {key: SPAN[key] for key in ("began_us", "ended_us", "open")}
+    fault = {"fault_id": 1, "fault": name, "target": name, **span_of}
+    mean = {"faults": 1, "detected": 1, "recovered": 1, "unrecovered_faults": 0}
+    means = {f"{what}_us": 2 for what in ("mttd", "mtte", "mttr", "rto")}
+    share = {"partition": name, "client": name, "acks": 1, "intervals": 1, "unavailable_us": 4, "observed_us": 20}
+    alert = {"alert": name, "metric": name, "peak": 1, **span, "for_us": 0, "fired": True, "fired_us": 5}
+    whole = {"partition": name, "replication": 3, "min_isr": 2, "last_epoch": 1, "epochs": 2, "hw_stalls": 1}
+    times = ("under_replicated", "at_min_isr", "under_min_isr", "offline", "hw_stalled")
+    counts = ("isr_shrinks", "isr_expands", "elections_clean", "elections_unclean", "elections_offline")
+    sent = ("sent", "acked", "rejected", "timed_out", "unknown_other", "aborted", "refused")
+    return {
+        "fault_times": [
+            {**fault, "detected_us": 7, "detected_by": name, "elected_us": 7, "partitions_out": 1, "restored_us": 7,
+             "recovered_us": 7, "unrecovered": False, **after}
+        ],
+        "fault_means": [{"fault": each, **mean, **means} for each in ("", name)],
+        "fault_latency": [
+            {**_NUMBERS, "fault_id": 1, "what": "produce", "client": name, "phase": phase}
+            for phase in ("before", "during", "after")
+        ],
+        "availability": [
+            {**share, "scope": scope, "longest_unavailable_us": 4, "availability": 0.8, "open": False}
+            for scope in ("partition", "client")
+        ],
+        "isr_conditions": [{**span, "partition": name, "condition": "under_min_isr"}],
+        "hw_stalls": [{**span, "partition": name, "hw": 4}],
+        "partitions": [
+            {**whole, **{f"{time}_us": 4 for time in times}, **dict.fromkeys(counts, 1), "longest_hw_stall_us": 4,
+             "isr_changes_per_minute": 1.0}
+        ],
+        "hw_series": [{**bin_, "partition": name, "hw": 4}],
+        "partition_lag": [{**bin_, "group_id": name, "partition": name, "lag": 3}],
+        "group_lag": [{**bin_, "group_id": name, "lag": 3}],
+        "lag_peaks": [
+            {"group_id": name, "peak_lag": 3, "peak_at_us": 7, "usual_lag": 0, "drained_us": 9, "time_to_drain_us": 2,
+             "final_lag": 0}
+        ],
+        "rebalances": [
+            {**at, "group_id": name, "members": 2, "detail": name, "partitions_moved": 1, "time_lost_us": 3}
+        ],
+        "controller_failovers": [
+            {**at, "node": name, "from_node": name, "leader_epoch": 2, "lost_us": 5, "without_us": 2}
+        ],
+        "alerts": [{**alert, "severity": severity} for severity in ("page", "warn")],
+        "outcomes": [{**dict.fromkeys(sent, 3), "client": name, "partition": name, "acks": 1}],
+        "anomalies_told": [{"anomaly": name, "legal": legal, "reason": name, "found": 2} for legal in (True, False)],
+        "findings": [
+            {"kind": name, "cause": name, "sentence": name, "records": 1, "committed_records": 0,
+             "partitions_named": [name]}
+        ],
+        "overdue": [
+            {**at, "property": name, "partition": name, "broker": 1, "detail": name, "since_us": 1, "bound_us": 2,
+             "known": name}
+        ],
+    }  # fmt: skip

@@ -14,9 +14,10 @@ from rich.console import Console
 
 from playbooks import layout
 from spark_report import __main__ as command
-from spark_report import findings, java
+from spark_report import java
 from spark_report.job import default_out, run
 from spark_report.recorded import look_at
+from spark_report.registry import TABLES
 from spark_report.schemas import read_events
 from tests.spark_report.stories import HOSTILE
 from tests.support.sessions import leader_crash, tear, write_session
@@ -112,8 +113,7 @@ class TestReport:
 
     def test_all_tables_have_their_columns(self, reported: tuple[Path, str, list[str]]) -> None:
         found = {path.stem: pq.read_schema(path).names for path in (reported[0] / "tables").iterdir()}
-        assert found.pop("sessions")
-        assert found == {name: list(columns) for name, columns in findings.COLUMNS.items() if name != "counts"}
+        assert found == {name: list(table.columns) for name, table in TABLES.items() if name != "counts"}
 
     def test_names_from_a_session_stay_text_on_the_page(self, reported: tuple[Path, str, list[str]]) -> None:
         text = (reported[0] / "report.html").read_text(encoding="utf-8")
@@ -157,13 +157,18 @@ class TestCommand:
         assert command.main([str(tmp_path / "nothing")]) == 2
         assert capsys.readouterr().err == f"error: {tmp_path / 'nothing'}: not found\n"
 
+    def test_a_baseline_that_is_no_session_is_refused(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        session = write_session(tmp_path, leader_crash())
+        assert command.main([str(session), "--baseline", str(tmp_path / "nothing")]) == 2
+        assert capsys.readouterr().err == f"error: --baseline: {tmp_path / 'nothing'}: not found\n"
+
     def test_an_unknown_format_is_refused_with_those_that_exist(self, capsys: pytest.CaptureFixture[str]) -> None:
         with pytest.raises(SystemExit) as stopped:
             command.main(["x", "--format", "html,pdf"])
         assert stopped.value.code == 2
         said = capsys.readouterr().err
         assert said.startswith("usage: floodmark report ")
-        assert "found 'pdf', allowed are html, parquet, json, terminal" in said
+        assert "found 'pdf', allowed are html, markdown, parquet, json, terminal" in said
 
     def test_a_place_that_cannot_be_written_is_refused(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -206,6 +211,7 @@ def test_without_java_home_and_without_java_on_path_it_runs_on_the_wheel(tmp_pat
         "",
         "reported 1 session",
         f"  {tmp_path / 'out'}/report.json",
+        f"  {tmp_path / 'out'}/dictionary.md",
     ]
     assert json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))["headline"].startswith("FAIL")
     assert not list(tmp_path.glob("floodmark-spark-*"))

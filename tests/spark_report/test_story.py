@@ -36,10 +36,16 @@ def test_a_failure_says_which_part_failed(tmp_path: Path) -> None:
 
 
 def test_events_that_disagree_with_the_result_alarm(tmp_path: Path) -> None:
-    ledger = [{"term": "acked_lost", "from_events": 2, "from_result": 0, "agrees": False}]
-    one = story(tmp_path, ledger=ledger).sessions[0]
+    term = {"source": "result.json", "name": "acked_lost", "partition": "", "found": 2, "told": 0}
+    row = {"source": "ledger.parquet", "name": "sent", "partition": "orders-0", "found": 7, "told": 1_200}
+    one = story(tmp_path, disagreements=[term, row]).sessions[0]
     assert tone(one) == "alarm"
-    assert "Its result says 0 acked lost, its events say 2." in sentences(one)
+    said = sentences(one)
+    assert "Its result.json says 0 acked lost, its events say 2." in said
+    assert "Its ledger.parquet says 1,200 sent of orders-0, its events say 7." in said
+    many = story(tmp_path / "many", disagreements=[{**row, "partition": f"orders-{n}"} for n in range(7)]).sessions[0]
+    assert sum("ledger.parquet" in each for each in sentences(many)) == 5
+    assert "2 more disagreements in the table of disagreements." in sentences(many)
 
 
 def test_holes_in_the_events_make_a_session_incomplete(tmp_path: Path) -> None:

@@ -1,10 +1,6 @@
-"""The metrics of the report once more in plain Python: one walk over the events with the state spelled out.
+"""When nobody served, by a walk over the events with the state spelled out: slow and obvious on purpose."""
 
-Slow and obvious on purpose. Whatever the windows and joins of the Spark transforms say must be what these say.
-"""
-
-import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from tests.support.sessions import Row
@@ -68,41 +64,3 @@ def client_unavailability(rows: Iterable[Row], end_us: int, end_seq: int) -> lis
         if row["kind"] in ("records_acked", "produce_refused", "records_failed", "records_unknown"):
             out.set((row["client"], row["partition"], row["acks"]), row["kind"] != "records_acked", row)
     return out.close(end_us, end_seq)
-
-
-def phase_of(row: Row, faults: list[tuple[int, int]]) -> str | None:
-    """Where a batch's wait lies with respect to the times faults were active."""
-    sent, told = row["at_us"] - row["latency_us"], row["at_us"]
-    if not faults:
-        return None
-    if any(sent < ended and began <= told for began, ended in faults):
-        return "during"
-    return "before" if told < min(began for began, _ended in faults) else "after"
-
-
-def fault_times(rows: Iterable[Row], end_us: int) -> list[tuple[int, int]]:
-    """When faults were active."""
-    began = {row["fault_id"]: row["at_us"] for row in rows if row["kind"] == "fault_injected"}
-    ended = {row["fault_id"]: row["at_us"] for row in rows if row["kind"] == "fault_healed"}
-    return [(since, ended.get(fault, end_us)) for fault, since in began.items()]
-
-
-def percentile(values: list[int], quantile: float) -> float:
-    """Linear between the two nearest ranks."""
-    ordered = sorted(values)
-    place = (len(ordered) - 1) * quantile
-    low, high = math.floor(place), math.ceil(place)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
-
-
-def latencies(rows: list[Row], end_us: int, slices: Callable[[Row, str | None], Iterable[Any]]) -> Iterator[Span]:
-    """Records, least, median and greatest latency per kind of latency, client and slice."""
-    faults = fault_times(rows, end_us)
-    groups: dict[tuple[Any, ...], list[int]] = {}
-    for row in rows:
-        if row["kind"] in ("records_acked", "records_read"):
-            what = "produce" if row["kind"] == "records_acked" else "end_to_end"
-            for part in slices(row, phase_of(row, faults)):
-                groups.setdefault((what, row["client"], part), []).extend([row["latency_us"]] * row["count"])
-    for key, values in groups.items():
-        yield (*key, len(values), min(values), percentile(values, 0.5), percentile(values, 0.99), max(values))

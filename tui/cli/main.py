@@ -17,6 +17,7 @@ from tui.cli.completion_command import answering, is_asked
 from tui.cli.completion_command import register as register_completion
 from tui.cli.console import BAD_INPUT, INTERRUPTED, complain, silence
 from tui.cli.explore_command import register as register_explore
+from tui.cli.fleet_command import register as register_fleet
 from tui.cli.live_command import register as register_live
 from tui.cli.plain_help import Commands
 from tui.cli.reference_commands import register as register_reference
@@ -329,7 +330,8 @@ def _groups(
 
 _PARTS = (
     *(register_ask, register_why, register_explore, register_storm, register_shrink),
-    *(register_settings, register_live, register_report, register_spark, register_serve, register_completion),
+    *(register_settings, register_live, register_report, register_fleet, register_spark, register_serve),
+    register_completion,
 )
 for _register in _PARTS:
     _register(app, _end)

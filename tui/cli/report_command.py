@@ -23,7 +23,9 @@ def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> 
         out: Annotated[Path | None, typer.Option(file_okay=False, help="Where to write the report.")] = None,
         formats: Annotated[
             str | None,
-            typer.Option("--format", metavar="LIST", help="Some of html,parquet,json,terminal; all by default."),
+            typer.Option(
+                "--format", metavar="LIST", help="Some of html,markdown,parquet,json,terminal; all by default."
+            ),
         ] = None,
         master: Annotated[
             str | None,
@@ -33,6 +35,10 @@ def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> 
             str | None,
             typer.Option(metavar="SIZE", help="Heap of Spark's driver, as in 4g; a quarter of the machine's."),
         ] = None,
+        baseline: Annotated[
+            str | None,
+            typer.Option(metavar="SESSION", help="Directory of the session, or id, to measure the others against."),
+        ] = None,
     ) -> None:
         """Report with Spark what recorded sessions lost, for how long nobody served, and why.
 
@@ -41,4 +47,4 @@ def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> 
         """
         from tui.cli.reporting import Report, report  # noqa: PLC0415
 
-        end(lambda: report(Report(sessions, out, formats, master, memory)))
+        end(lambda: report(Report(sessions, out, formats, master, memory, baseline)))

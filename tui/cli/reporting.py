@@ -12,7 +12,7 @@ from tui import itself
 from tui.cli.console import BAD_INPUT, INTERNAL, complain
 
 SIGNALLED = 128
-FORMATS = ("html", "parquet", "json", "terminal")
+FORMATS = ("html", "markdown", "parquet", "json", "terminal")
 """What ``--format`` may name."""
 
 
@@ -25,6 +25,7 @@ class Report:
     formats: str | None = None
     master: str | None = None
     memory: str | None = None
+    baseline: str | None = None
 
 
 def report(request: Report) -> int:
@@ -37,11 +38,18 @@ def report(request: Report) -> int:
         except SessionError as error:
             complain(str(error))
             good = False
+    baseline = None
+    if request.baseline is not None:
+        try:
+            baseline = str(find_session(request.baseline, sessions_root()))
+        except SessionError as error:
+            complain(f"--baseline: {error}")
+            good = False
     if not good:
         return BAD_INPUT
     command = [*itself.command("spark_report"), *sessions]
     told = (("--out", request.out), ("--format", request.formats), ("--master", request.master))
-    for option, value in (*told, ("--memory", request.memory)):
+    for option, value in (*told, ("--memory", request.memory), ("--baseline", baseline)):
         if value is not None:
             command += [option, str(value)]
     return run_to_its_end(command)

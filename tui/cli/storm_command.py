@@ -22,6 +22,11 @@ Examples:
 
   floodmark storm storm-0.11 --show 3
 
+  floodmark storm storm-unclean --runs 20000 --engine spark --master spark://host:7077
+
+With --engine spark the runs are tasks, their rows are Parquet files in the campaign's directory, and a fleet report
+follows (see: floodmark fleet). The same seeds come to the same rows with either engine.
+
 Exit code 0: nothing surprising. 1: something is. 2: bad input. 70: a run broke inside. 130: stopped; go on with the
 same command.
 """
@@ -41,9 +46,7 @@ def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> 
             ),
         ] = "",
         runs: Annotated[int, typer.Option(min=1, max=10_000_000, help="How many runs.")] = 100,
-        seed: Annotated[
-            int | None, typer.Option(min=0, help="Seed of the campaign; the playbook's by default.")
-        ] = None,
+        seed: Annotated[int | None, typer.Option(min=0, help="Its seed; the playbook's by default.")] = None,
         settings: Annotated[
             list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the playbook.")
         ] = None,
@@ -70,12 +73,22 @@ def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> 
         workers: Annotated[
             int | None, typer.Option("--workers", "-j", min=1, max=512, help="Processes; one for each core by default.")
         ] = None,
+        engine: Annotated[
+            str, typer.Option(metavar="local|spark", help="Who does the runs: this machine's cores, or Spark.")
+        ] = "local",
+        master: Annotated[
+            str | None, typer.Option(metavar="URL", help="Spark master, as in spark://host:7077; this machine's cores.")
+        ] = None,
+        memory: Annotated[
+            str | None,
+            typer.Option(metavar="SIZE", help="Heap of Spark's driver, as in 4g; a quarter of the machine's."),
+        ] = None,
         json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
     ) -> None:
         from tui.cli.storming import StormRequest, run_storm  # noqa: PLC0415
 
         request = StormRequest(
             source, runs, seed, settings or (), keep_steps, no_vary, only, show, stop_on_first, stop_on, out, resume,
-            workers or 0, json,
+            workers or 0, json, engine, master, memory,
         )  # fmt: skip
         end(lambda: run_storm(request))

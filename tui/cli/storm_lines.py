@@ -8,14 +8,15 @@ from playbooks.expecting import seconds
 from playbooks.grid import cell_words
 from playbooks.model import Playbook
 from playbooks.problems import counted
-from playbooks.storms.campaign import frame
+from playbooks.storms.campaign import frame_of
 from playbooks.storms.coverage import Coverage
 from playbooks.storms.grouping import Group
 from playbooks.storms.keeping import Campaign, Kept
 from playbooks.storms.plan import Plan, ranges_of
 from playbooks.storms.ranges import Ranges
-from playbooks.storms.rows import ERROR, Row
+from playbooks.storms.rows import ERROR
 from playbooks.storms.seeds import run_seed
+from playbooks.storms.totals import Totals
 from playbooks.units import duration_text
 from playbooks.version import tool_version
 
@@ -24,7 +25,7 @@ def header_lines(name: str, plan: Plan, folder: Path, runs: int) -> Iterator[str
     """Everything that decides what the runs come to."""
     playbook, _swarm, session = plan.begin(1)
     ranges = ranges_of(playbook)
-    faults, states = frame(plan)
+    faults, states = frame_of(playbook, session)
     yield f"storm      {name}, seed {plan.seed}, {counted(runs, 'run')}, floodmark {tool_version()}"
     yield f"cluster    {session.cluster.profile.name}, {counted(len(playbook.spec.brokers), 'broker')}"
     if plan.grid is not None:
@@ -32,6 +33,12 @@ def header_lines(name: str, plan: Plan, folder: Path, runs: int) -> Iterator[str
     yield f"draws      {_ranges_words(ranges, playbook)}"
     yield f"faults     {len(faults)} of which each run has some: {', '.join(faults)}"
     yield f"states     {', '.join(states)}"
+    yield f"kept in    {folder}"
+
+
+def only_lines(name: str, plan: Plan, folder: Path, run: int) -> Iterator[str]:
+    """The same for one run, whose draw is told with what came of it."""
+    yield f"storm      {name}, seed {plan.seed}, run {run} alone, floodmark {tool_version()}"
     yield f"kept in    {folder}"
 
 
@@ -64,14 +71,13 @@ def show_lines(plan: Plan, run: int) -> Iterator[str]:
 def summary_lines(
     source: str,
     plan: Plan,
-    rows: Sequence[Row],
+    totals: Totals,
     groups: Sequence[Group],
     kept: Mapping[int, Kept],
     coverage: Coverage | None,
 ) -> Iterator[str]:
     """What was found, and what was reached."""
-    strikes = sum(row.counts.get("strikes", 0) for row in rows)
-    yield f"ran        {counted(len(rows), 'run')}, {counted(strikes, 'strike')}"
+    yield f"ran        {counted(totals.runs, 'run')}, {counted(totals.strikes, 'strike')}"
     if coverage is not None:
         yield from coverage_lines(coverage)
     for group in groups:
@@ -135,7 +141,7 @@ def _column(number: int) -> str:
 def document(
     campaign: Campaign,
     plan: Plan,
-    rows: Sequence[Row],
+    totals: Totals,
     groups: Sequence[Group],
     kept: Mapping[int, Kept],
     coverage: Coverage | None,
@@ -144,23 +150,19 @@ def document(
     return {
         **campaign.head,
         "directory": str(campaign.path),
-        "runs": len(rows),
-        "strikes": sum(row.counts.get("strikes", 0) for row in rows),
+        **totals.to_json(),
         "surprising": sum(not group.expected for group in groups),
-        "errors": [{"run": row.run, "seed": row.seed, "error": row.error} for row in rows if row.error],
         "groups": [_group(plan, group, kept) for group in groups],
-        **(
-            {
-                "coverage": {
-                    "faults": list(coverage.faults),
-                    "states": list(coverage.states),
-                    "met": {name: dict(sorted(met.items())) for name, met in coverage.met.items()},
-                    "never": {state: list(faults) for state, faults in coverage.never()},
-                }
-            }
-            if coverage is not None
-            else {}
-        ),
+        **({} if coverage is None else {"coverage": _coverage(coverage)}),
+    }
+
+
+def _coverage(coverage: Coverage) -> dict[str, Any]:
+    return {
+        "faults": list(coverage.faults),
+        "states": list(coverage.states),
+        "met": {name: dict(sorted(met.items())) for name, met in coverage.met.items()},
+        "never": {state: list(faults) for state, faults in coverage.never()},
     }
 
 

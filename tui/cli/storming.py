@@ -1,5 +1,6 @@
 """``floodmark storm``: random schedules of faults, by the thousand."""
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -12,10 +13,11 @@ from playbooks.recorder import RecordingError
 from playbooks.settings import SettingError
 from playbooks.storms.campaign import Come, Standing, run_campaign
 from playbooks.storms.grouping import groups_of
-from playbooks.storms.keeping import Campaign, CampaignError, Kept, open_campaign
+from playbooks.storms.keeping import Campaign, CampaignError, Kept, kept_in, open_campaign
 from playbooks.storms.plan import Plan, plan_of
 from playbooks.storms.presets import found, presets
 from playbooks.storms.rows import ERROR, Row
+from playbooks.storms.totals import totals_of
 from playbooks.storms.writing import WritingError, keep_run
 from playbooks.suffixes import SUFFIXES
 from tui.cli.chosen import choose, settings_of
@@ -35,7 +37,8 @@ from tui.cli.console import (
 from tui.cli.progress import Telling
 from tui.cli.refusals import ended
 from tui.cli.run import to_text
-from tui.cli.storm_lines import document, header_lines, show_lines, summary_lines
+from tui.cli.storm_engines import LOCAL, SPARK, EngineError, run_on_spark, why_not
+from tui.cli.storm_lines import document, header_lines, only_lines, show_lines, summary_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,9 @@ class StormRequest:
     resume: Path | None = None
     workers: int = 0
     json: bool = False
+    engine: str = LOCAL
+    master: str | None = None
+    memory: str | None = None
 
 
 class _RefusedError(Exception):
@@ -71,6 +77,8 @@ def run_storm(request: StormRequest) -> int:
         except (_RefusedError, SettingError, CampaignError, RecordingError) as error:
             complain(str(error))
             return BAD_INPUT
+        except EngineError as error:
+            return error.code
         except (WritingError, TextError) as error:
             complain(str(error))
             return INTERNAL
@@ -98,6 +106,8 @@ def _there(source: str) -> str:
 def _storm(request: StormRequest) -> int:
     if request.out is not None and request.resume is not None:
         raise _RefusedError("found --out and --resume together, allowed is one of them")
+    if refused := why_not(request.engine, request.master, request.memory, workers=request.workers):
+        raise _RefusedError(refused)
     if request.resume is not None and not (request.resume / "campaign.json").is_file():
         raise _RefusedError(f"--resume: found {request.resume}, allowed is the directory of a campaign")
     chosen = choose(_there(request.source), request.seed, settings_of(request.settings))
@@ -108,28 +118,55 @@ def _storm(request: StormRequest) -> int:
     if request.show is not None:
         return _show(request, plan, request.show)
     folder = request.resume or request.out or Path("storms") / f"{name}-{plan.seed}"
-    campaign = open_campaign(folder, plan, name)
+    by_spark = request.engine == SPARK and request.only is None
+    campaign = open_campaign(folder, plan, name, rows=not by_spark)
+    campaign.keep({"command": _command(request, plan.seed)})
     console = people()
-    for line in header_lines(name, plan, folder, 1 if request.only else request.runs):
-        say(console, line)
     if request.only is not None:
+        for line in only_lines(name, plan, folder, request.only):
+            say(console, line)
         return _only(request, plan, campaign, request.only)
+    for line in header_lines(name, plan, folder, request.runs):
+        say(console, line)
     with Telling(console) as telling:
-        come = run_campaign(
-            campaign,
-            plan,
-            request.runs,
-            workers=request.workers,
-            stops=_stops(request),
-            tell=lambda standing: telling.tell(lambda: _progress(standing)),
-        )
+        run = _run_on_spark if by_spark else _run_here
+        come = run(request, plan, campaign, telling)
         kept = {} if come.interrupted else _keep(plan, campaign, come, telling)
     _answer(request, name, plan, campaign, come, kept)
     return _code(come)
 
 
+def _run_here(request: StormRequest, plan: Plan, campaign: Campaign, telling: Telling) -> Come:
+    return run_campaign(
+        campaign,
+        plan,
+        request.runs,
+        workers=request.workers,
+        stops=_stops(request),
+        tell=lambda standing: telling.tell(lambda: _progress(standing)),
+    )
+
+
+def _run_on_spark(request: StormRequest, plan: Plan, campaign: Campaign, _telling: Telling) -> Come:
+    spark = (request.master, request.memory)
+    come = run_on_spark(campaign.path, plan, request.runs, *spark, _pattern(request))
+    campaign.kept |= kept_in(campaign.path)
+    return come
+
+
+def _command(request: StormRequest, seed: int) -> str:
+    """What repeats the campaign, or with ``--only`` one of its runs."""
+    settings = [word for each in request.settings for word in ("--set", each)]
+    options = [*(["--keep-steps"] if request.keep_steps else []), *(["--no-vary"] if request.no_vary else [])]
+    return shlex.join(["floodmark", "storm", request.source, "--seed", str(seed), *settings, *options])
+
+
+def _pattern(request: StormRequest) -> str:
+    return request.stop_on or ("*" if request.stop_on_first else "")
+
+
 def _stops(request: StormRequest) -> Callable[[Row], bool]:
-    pattern = request.stop_on or ("*" if request.stop_on_first else "")
+    pattern = _pattern(request)
     return lambda row: bool(pattern) and any(fnmatchcase(each.key, pattern) for each in row.found)
 
 
@@ -163,9 +200,12 @@ def _only(request: StormRequest, plan: Plan, campaign: Campaign, run: int) -> in
     kept = {} if row.error else {run: keep_run(plan, run, campaign)}
     groups = groups_of([row])
     if request.json:
-        print_document(to_text(document(campaign, plan, [row], groups, kept, None)))
+        print_document(to_text(document(campaign, plan, totals_of([row]), groups, kept, None)))
     else:
-        for line in [*show_lines(plan, run), *summary_lines(request.source, plan, [row], groups, kept, None)]:
+        for line in [
+            *show_lines(plan, run),
+            *summary_lines(request.source, plan, totals_of([row]), groups, kept, None),
+        ]:
             say(answers(), line)
     if row.error:
         return INTERNAL
@@ -185,22 +225,22 @@ def _show(request: StormRequest, plan: Plan, run: int) -> int:
 def _answer(
     request: StormRequest, name: str, plan: Plan, campaign: Campaign, come: Come, kept: dict[int, Kept]
 ) -> None:
-    told = document(campaign, plan, come.rows, come.groups, kept, come.coverage)
+    told = document(campaign, plan, come.totals, come.groups, kept, come.coverage)
     campaign.keep({name: value for name, value in told.items() if name not in campaign.head})
     if request.json:
         print_document(to_text(told))
     else:
-        for line in summary_lines(request.source, plan, come.rows, come.groups, kept, come.coverage):
+        for line in summary_lines(request.source, plan, come.totals, come.groups, kept, come.coverage):
             say(answers(), line)
     for reason in come.lost:
         complain(reason)
     if come.interrupted:
-        say(people(), f"stopped after {len(come.rows)} of {request.runs} runs of {name}; the same command goes on")
+        say(people(), f"stopped after {come.totals.runs} of {request.runs} runs of {name}; the same command goes on")
 
 
 def _code(come: Come) -> int:
     if come.interrupted:
         return INTERRUPTED
-    if come.errors or come.lost:
+    if come.totals.errors or come.lost:
         return INTERNAL
     return FAILED if come.surprising else OK

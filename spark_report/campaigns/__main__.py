@@ -1,0 +1,89 @@
+"""``python -m spark_report.campaigns FOLDER --runs N``: the runs that a campaign lacks, then its fleet report.
+
+``floodmark storm --engine spark`` writes the directory's ``plan.json`` and starts this. Exit codes: 0 every run is
+there, 2 bad input, 70 Spark failed, 130 stopped.
+"""
+
+import argparse
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from playbooks.storms.campaign import Come
+from playbooks.storms.keeping import open_campaign, read_head
+from playbooks.storms.plan_file import read_plan
+from playbooks.storms.rows import ERROR
+from playbooks.storms.writing import keep_run
+from spark_report.__main__ import EXIT_BAD_INPUT, EXIT_INTERNAL, EXIT_SIGNAL, memory_size, stop
+from spark_report.campaigns.job import Campaign, Wanted
+from spark_report.errors import JobError, ReportError, first_line
+from spark_report.job import Stages
+from spark_report.pipes import say
+from spark_report.wording import clean
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FLEET: Final = "fleet"
+"""Directory of the fleet report in the campaign's."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m spark_report.campaigns", description=(__doc__ or "").split(":")[1])
+    parser.add_argument("folder", metavar="FOLDER", type=Path)
+    parser.add_argument("--runs", type=int, required=True)
+    parser.add_argument("--stop-on", default="", metavar="KEY")
+    parser.add_argument("--master", metavar="URL")
+    parser.add_argument("--memory", metavar="SIZE", type=memory_size)
+    options = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, stop)
+    wanted = Wanted(options.folder, options.runs, options.master, options.memory, options.stop_on)
+    return guarded(lambda stage: _run(wanted, stage))
+
+
+def _run(wanted: Wanted, stage: Callable[[str], None]) -> int:
+    def after(spark: "SparkSession", come: Come) -> None:
+        from spark_report.fleet.job import report  # noqa: PLC0415 - imports PySpark
+
+        _keep(wanted.folder, come, stage)
+        report([wanted.folder], wanted.folder / FLEET, spark=spark, stage=stage)
+
+    come = Campaign(wanted, stage).run(after)
+    return EXIT_SIGNAL + signal.SIGINT if come.interrupted else 0
+
+
+def _keep(folder: Path, come: Come, stage: Callable[[str], None]) -> None:
+    """Record the runs that speak for the groups, so that the report can name their playbooks."""
+    plan = read_plan(folder)
+    campaign = open_campaign(folder, plan, read_head(folder)["playbook"], rows=False)
+    first = dict.fromkeys(group.first for group in come.groups if not group.key.startswith(f"{ERROR}:"))
+    for number, run in enumerate(first, 1):
+        stage(f"recording {number} of {len(first)} runs")
+        keep_run(plan, run, campaign)
+    campaign.keep({})
+
+
+def guarded(work: Callable[[Callable[[str], None]], int]) -> int:
+    """Do it; every way to fail is one line and an exit code."""
+    try:
+        return work(Stages())
+    except ReportError as error:
+        for line in str(error).splitlines():
+            say(f"error: {clean(line)}")
+        return EXIT_BAD_INPUT
+    except KeyboardInterrupt:
+        return EXIT_SIGNAL + signal.SIGINT
+    except Exception as error:
+        if not isinstance(error, JobError) or os.environ.get("FLOODMARK_DEBUG"):
+            traceback.print_exc()
+        say(f"internal error: {clean(first_line(error))}")
+        return EXIT_INTERNAL
+
+
+if __name__ == "__main__":
+    sys.exit(main())

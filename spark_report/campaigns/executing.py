@@ -1,0 +1,37 @@
+"""What an executor does: the runs of its shares, a row each, whatever becomes of them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from playbooks.storms.plan import Plan
+from spark_report.campaigns.shares import Share
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+BATCH: Final = 32
+"""Rows that a task holds before it hands them to the file."""
+
+
+def runs_of(spark: "SparkSession", plan: Plan, shares: Sequence[Share]) -> "DataFrame":
+    """A frame that does the runs when it is written: a task for each share."""
+    from playbooks.storms.columns import DDL  # noqa: PLC0415 - Arrow
+
+    tasks = spark.range(0, len(shares), 1, len(shares))
+    return tasks.mapInArrow(worker(plan, tuple(shares)), DDL)
+
+
+def worker(plan: Plan, shares: Sequence[Share]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """What is sent to the executors: numbers of shares in, rows out."""
+
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        from playbooks.storms.columns import batch_of  # noqa: PLC0415 - of the executor's own floodmark
+
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                runs = [run for first, end in shares[number] for run in range(first, end)]
+                for start in range(0, len(runs), BATCH):
+                    # A run that breaks is a row, too: a task that fails would be tried again, and then end everything.
+                    yield batch_of([plan.row(run) for run in runs[start : start + BATCH]])
+
+    return work

@@ -1,0 +1,69 @@
+"""``python -m spark_report.fleet CAMPAIGN|SESSIONS...``: the fleet report as a command.
+
+Exit codes: 0 it is written, 1 and something is worse than in the baseline, 2 bad input or usage, 70 Spark failed.
+"""
+
+import argparse
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from spark_report.__main__ import memory_size, stop
+from spark_report.campaigns.__main__ import guarded
+from spark_report.errors import ReportError
+from spark_report.fleet.formats import FORMATS, HTML, JSON, MARKDOWN
+from spark_report.job import REPORTS, Wanted
+from spark_report.pipes import say
+
+EXIT_WORSE = 1
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code."""
+    options = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, stop)
+    return guarded(lambda stage: _run(options, stage))
+
+
+def _run(options: Any, stage: Callable[[str], None]) -> int:
+    paths: list[Path] = options.paths
+    for path in [*paths, *([options.baseline] if options.baseline else [])]:
+        if not path.is_dir():  # bad input should not wait for Arrow and Spark
+            raise ReportError(f"{path}: found no directory, expected one of a campaign or of recorded sessions")
+    out = options.out or REPORTS / f"fleet-{'-'.join(path.resolve().name for path in paths)}"[:100]
+    from spark_report.fleet.job import run  # noqa: PLC0415 - imports PySpark
+
+    wanted = Wanted(options.master, options.memory)
+    story = run(paths, out, wanted, stage, baseline=options.baseline, formats=options.format)
+    say("")
+    for name, kind in ((HTML, "html"), (MARKDOWN, "md"), (JSON, "json"), ("tables", "parquet")):
+        if kind in options.format:
+            say(f"  {out / name}")
+    return EXIT_WORSE if story.worse else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="floodmark fleet", description="Report over many runs how likely what is, how long it takes, and where."
+    )
+    parser.add_argument("paths", metavar="CAMPAIGN|SESSIONS", nargs="+", type=Path)
+    parser.add_argument("--baseline", metavar="CAMPAIGN|SESSIONS", type=Path)
+    parser.add_argument("--out", metavar="DIR", type=Path)
+    parser.add_argument("--format", metavar="LIST", type=_formats, default=FORMATS)
+    parser.add_argument("--master", metavar="URL")
+    parser.add_argument("--memory", metavar="SIZE", type=memory_size)
+    return parser
+
+
+def _formats(text: str) -> tuple[str, ...]:
+    wanted = [name.strip() for name in text.split(",") if name.strip()]
+    for name in wanted or ["nothing"]:
+        if name not in FORMATS:
+            raise argparse.ArgumentTypeError(f"found {name!r}, allowed are {', '.join(FORMATS)}")
+    return tuple(name for name in FORMATS if name in wanted)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

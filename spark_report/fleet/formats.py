@@ -1,0 +1,8 @@
+"""What a fleet report is written as, and the names of its files."""
+
+from typing import Final
+
+FORMATS: Final = ("html", "md", "json", "parquet", "terminal")
+HTML: Final = "fleet.html"
+MARKDOWN: Final = "fleet.md"
+JSON: Final = "fleet.json"

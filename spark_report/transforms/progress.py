@@ -1,0 +1,116 @@
+"""How far partitions got over time: their high watermark, and each group's place behind it."""
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import Window
+from pyspark.sql import functions as F  # noqa: N812
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, WindowSpec
+
+KINDS: Final = ("hw_advanced", "became_leader")
+"""Kinds that tell a high watermark: it moves up under a leader, and with a new leader it may move down."""
+
+_PLACE: Final = ("session_id", "partition")
+_READER: Final = ("session_id", "group_id", "partition")
+_DELETED: Final = "partition_deleted"
+
+
+def hw_series(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
+    """The high watermark of a partition at the end of each bin in which its leader told one."""
+    known = _tops(events, sessions).filter("told")
+    width = F.broadcast(sessions.select("session_id", "bin_us"))
+    return known.join(width, on="session_id", how="inner").select(*_PLACE, "bin_began_us", "bin_us", "hw")
+
+
+def _tops(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
+    """The high watermark of each partition in the bins in which somebody told one, or it was deleted (null).
+
+    What a leader of an older epoch than one seen tells is nobody's; ``told`` is whether the true one said anything.
+    """
+    so_far = _so_far(*_PLACE)
+    told = F.struct("life", F.coalesce("leader_epoch", F.lit(-1)).alias("epoch"), "seq", "hw")
+    newest = F.col("newest")
+    return (
+        _with_life(events.filter(F.col("kind").isin(*KINDS, _DELETED)), events)
+        .join(F.broadcast(sessions.select("session_id", "bin_us")), on="session_id", how="inner")
+        .groupBy(*_PLACE, _bin())
+        .agg(F.max(told).alias("top"))
+        .withColumn("newest", F.max("top").over(so_far))
+        .select(
+            *_PLACE,
+            "bin_began_us",
+            newest["hw"].alias("hw"),
+            ((newest == F.col("top")) & newest["hw"].isNotNull()).alias("told"),
+            newest["life"].alias("life"),
+        )
+    )
+
+
+def partition_lag(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
+    """The lag of a group at a partition at the end of each bin: HW less what it has read.
+
+    What a partition had before a group first read of it does not count: nobody is behind on it yet. Where a member
+    found its log truncated, or was sent elsewhere by ``auto.offset.reset``, its group has read so far only.
+    """
+    ends = F.broadcast(sessions.select("session_id", "end_us", "bin_us"))
+    tops, reads = _tops(events, sessions), _reads(events, sessions)
+    readers = events.filter(F.col("kind") == "records_read").select(*_READER).distinct()
+    bins = readers.join(ends, on="session_id", how="inner").select(
+        *_READER,
+        "bin_us",
+        F.explode(F.sequence(F.lit(0).cast("long"), F.col("end_us"), F.col("bin_us"))).alias("bin_began_us"),
+    )
+    so_far = _so_far(*_READER)
+    known = (
+        bins.join(tops.withColumn("top", F.struct("life", "hw")), on=[*_PLACE, "bin_began_us"], how="left")
+        .join(reads, on=[*_READER, "bin_began_us"], how="left")
+        .withColumn("top", F.last("top", ignorenulls=True).over(so_far))
+        .withColumn("read", F.max("read").over(so_far))
+    )
+    behind = F.greatest(F.lit(0), F.col("top.hw") - F.col("read.read_to"))
+    # Of a partition that was made anew the group has to read first.
+    lag = F.when((F.col("top.life") == F.col("read.life")) & F.col("top.hw").isNotNull(), behind).otherwise(F.lit(0))
+    return known.select(*_READER, "bin_began_us", "bin_us", lag.alias("lag"))
+
+
+def _reads(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
+    """How far groups had read by the end of the bins in which they read, as ``read``: the greatest is the last.
+
+    A turn, where a group was sent elsewhere, begins a count of its own.
+    """
+    kind = F.col("kind")
+    turned = kind.isin("truncation_detected", "consumer_reset") & (F.col("end_offset") >= 0)
+    target = F.when(kind == "consumer_reset", F.col("log_offset")).otherwise(F.col("end_offset"))
+    moves = events.filter((kind == "records_read") | turned)
+    turns = events.filter(turned).groupBy(*_READER).agg(F.collect_list("seq").alias("turns"))
+    read = F.struct("life", _how_many("turns").alias("turn"), target.alias("read_to"))
+    return (
+        _with_life(moves, events)
+        .join(F.broadcast(turns), on=list(_READER), how="left")
+        .join(F.broadcast(sessions.select("session_id", "bin_us")), on="session_id", how="inner")
+        .groupBy(*_READER, _bin())
+        .agg(F.max(read).alias("read"))
+    )
+
+
+def _with_life(moves: "DataFrame", events: "DataFrame") -> "DataFrame":
+    """Add ``life``: how often a partition of that name had been deleted by then."""
+    gone = events.filter(F.col("kind") == _DELETED).groupBy(*_PLACE).agg(F.collect_list("seq").alias("gone"))
+    known = moves.join(F.broadcast(gone), on=list(_PLACE), how="left")
+    return known.withColumn("life", _how_many("gone"))
+
+
+def _how_many(seqs: str) -> "Column":
+    """How many of these events have happened by then."""
+    known = F.coalesce(seqs, F.array().cast("array<bigint>"))
+    return F.size(F.filter(known, lambda seq: seq <= F.col("seq")))
+
+
+def _bin() -> "Column":
+    return (F.col("at_us") - F.col("at_us") % F.col("bin_us")).alias("bin_began_us")
+
+
+def _so_far(*keys: str) -> "WindowSpec":
+    whole = Window.partitionBy(*keys).orderBy("bin_began_us")
+    return whole.rowsBetween(Window.unboundedPreceding, Window.currentRow)

@@ -1,0 +1,34 @@
+"""The read at the end of a session is recorded: what a fresh client would be served."""
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from cluster_model.checker.anomalies.language import SUBSCRIBE
+from playbooks import layout
+from playbooks.sealed_columns import FINAL_READ as COLUMNS
+from tests.playbooks.test_ledger_table import recorded
+from tests.support.playbooks import CRASH
+
+
+def test_it_is_all_that_the_leaders_logs_hold_at_the_end(tmp_path: Path) -> None:
+    session = recorded(tmp_path, CRASH)
+    table = pq.read_table(session / layout.FINAL_READ)
+    assert table.schema.names == list(COLUMNS)
+    result = layout.read_object(session / layout.RESULT)
+    served: dict[str, int] = {}
+    for row in table.to_pylist():
+        assert row["caught_up"]
+        served[row["partition"]] = served.get(row["partition"], 0) + row["end_offset"] - row["log_offset"]
+    assert {name: count for name, count in served.items() if count} == {
+        name: each["hw"] for name, each in result["partitions"].items() if each["hw"]
+    }
+    manifest = layout.read_manifest(session)
+    assert manifest is not None
+    assert layout.FINAL_READ in manifest.files
+
+
+def test_it_is_written_down_how_groups_read(tmp_path: Path) -> None:
+    start = layout.read_start(recorded(tmp_path, CRASH))
+    assert set(start.readers) == set(start.groups)
+    assert all(manner.startswith((SUBSCRIBE, "assign")) for manner in start.readers.values())

@@ -1,0 +1,41 @@
+"""A recorded session as the recount takes it, without Spark."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from cluster_model.events import COLUMNS
+from playbooks import layout
+from spark_report import told
+from spark_report.recorded import look_at
+from spark_report.recount.books import FIELDS, KINDS, LAST
+from spark_report.recount.running import IN_LEDGER, TERMS, Said
+from tests.support.sessions import Row
+
+Event = tuple[Any, ...]
+
+
+def history(rows: list[Row]) -> list[Event]:
+    """Rows as the tuples that are walked over; ``seq`` is the place in the list where a row has none."""
+    nothing = {name: "" if COLUMNS.get(name) == "str" else -1 for name in FIELDS}
+    return [tuple({**nothing, "seq": seq, **row}[name] for name in FIELDS) for seq, row in enumerate(rows)]
+
+
+def of_directory(path: Path) -> tuple[list[Event], Said]:
+    """A session's events, its last read and its table of records, in one list; and what it says of itself."""
+    session = look_at(path)
+    events = pq.read_table(session.events_file).sort_by("seq").to_pylist()
+    rows = [
+        {name: value for name, value in row.items() if name in FIELDS and value is not None}
+        for row in events
+        if row["kind"] in (*KINDS, *TERMS)
+    ]
+    last = pq.read_table(path / layout.FINAL_READ).to_pylist()
+    rows += [{**row, "kind": LAST, "count": row["log_start"]} for row in last]
+    for row in pq.read_table(path / layout.LEDGER).to_pylist():
+        lost = ["acked_lost"] if row["place"] == "lost" else []
+        told_of = [] if row["outcome"] == "sent" else [row["outcome"]]
+        plain = {"kind": IN_LEDGER, "partition": row["partition"], "count": row["records"]}
+        rows += [{**plain, "node": term} for term in ("sent", *told_of, *lost)]
+    return history(rows), told.said(session)

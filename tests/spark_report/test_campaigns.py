@@ -1,0 +1,188 @@
+"""Campaigns on Spark: the rows of this machine, also for runs that break; resumed, added up, and told."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from playbooks.grid import Axis, Grid
+from playbooks.loader import load
+from playbooks.storms.campaign import Come, frame
+from playbooks.storms.columns import batch_of, rows_in
+from playbooks.storms.come_file import take_come, write_come
+from playbooks.storms.coverage import coverage_of
+from playbooks.storms.grouping import groups_of
+from playbooks.storms.keeping import PARTS, open_campaign
+from playbooks.storms.plan import Plan, plan_of
+from playbooks.storms.plan_file import PlanError, read_plan, write_plan
+from playbooks.storms.totals import totals_of
+from spark_report.campaigns.executing import worker
+from spark_report.campaigns.job import Campaign, Wanted
+from spark_report.campaigns.landing import Landed
+from spark_report.campaigns.shares import Done, dealt, how_many
+from spark_report.campaigns.shipping import pack
+from spark_report.errors import ReportError
+from tests.playbooks.storms.small import text
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+RUNS = 5
+BREAKS = Grid((Axis("acks", ("1", "seven")),))
+"""A grid whose second cell cannot be read: about every other run breaks."""
+
+
+def plan_at(folder: Path) -> Plan:
+    """A campaign's directory as ``floodmark storm --engine spark`` leaves it to Spark."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    source = folder.parent / "small.yaml"
+    source.write_text(text(acks="1", storm="faults: [crash, gc_pause, isolate]"))
+    plan = replace(plan_of(load(source), 3), grid=BREAKS)
+    open_campaign(folder, plan, "small", rows=False)
+    write_plan(folder, plan)
+    return plan
+
+
+@pytest.mark.spark
+def test_spark_comes_to_the_rows_of_this_machine(spark: "SparkSession", tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    plan = plan_at(folder)
+    told: list[str] = []
+    Campaign(Wanted(folder, 2, spark=spark), told.append).run(lambda _spark, _come: None)
+    first = sorted((folder / PARTS).glob("*.parquet"))
+    # A file that cannot be read is put aside, and its runs are done again; the others are not.
+    torn = len(list(rows_in(first[0])))
+    first[0].write_bytes(b"torn")
+    come = Campaign(Wanted(folder, RUNS, spark=spark), told.append).run(lambda _spark, _come: None)
+    rows = sorted(
+        (row for path in (folder / PARTS).glob("*.parquet") for row in rows_in(path)), key=lambda row: row.run
+    )
+    assert rows == [plan.row(run) for run in range(1, RUNS + 1)]
+    assert any(row.error for row in rows)
+    assert not all(row.error for row in rows)
+    assert any("cannot be read; its runs are done again" in line for line in told)
+    assert any(line.startswith(f"{RUNS - 2 + torn} runs in ") for line in told), told
+    assert come.totals == totals_of(rows)
+    assert come.groups == groups_of(rows)
+    assert come.coverage == coverage_of(rows, *frame(plan))
+    assert take_come(folder) == come
+    # What Spark did, the other engine goes on with.
+    assert open_campaign(folder, plan, "small").rows == {row.run: row for row in rows}
+    _is_told(spark, folder, tmp_path / "fleet")
+
+
+def _is_told(spark: "SparkSession", folder: Path, out: Path) -> None:
+    """The fleet report of a campaign, against itself."""
+    from spark_report.fleet.job import report  # noqa: PLC0415 - imports PySpark
+
+    report([folder], out, spark=spark, stage=lambda _line: None, formats=("html", "md", "json", "parquet"))
+    document = json.loads((out / "fleet.json").read_text())
+    assert document["fleets"][0]["runs"] == RUNS
+    assert document["fleets"][0]["errors"] > 0
+    again = [row["again"] for row in document["tables"]["fleet_findings"]]
+    assert all(line.startswith("floodmark storm ") and " --only " in line for line in again)
+    stored = pq.read_table(out / "tables" / "fleet_findings.parquet").to_pylist()
+    assert stored == document["tables"]["fleet_findings"]
+    page = (out / "fleet.html").read_text()
+    assert "error:" in page
+    assert "<script src" not in page
+    assert "| finding |" in (out / "fleet.md").read_text()
+
+
+def test_runs_come_back_from_a_file_as_they_were(tmp_path: Path) -> None:
+    plan = plan_at(tmp_path / "c")
+    rows = [plan.row(run) for run in (1, 2, 3, 4)]
+    pq.write_table(pa.Table.from_batches([batch_of(rows)]), tmp_path / "rows.parquet")
+    assert list(rows_in(tmp_path / "rows.parquet")) == rows
+    assert read_plan(tmp_path / "c") == plan
+    come = Come(totals_of(rows), groups_of(rows), coverage_of(rows, *frame(plan)), lost=["a reason"])
+    write_come(tmp_path, come)
+    assert take_come(tmp_path) == come
+    assert take_come(tmp_path) is None
+
+
+def test_a_folder_without_a_plan_is_refused_in_a_line(tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match=r"plan\.json: cannot be read"):
+        Campaign(Wanted(tmp_path, 1), lambda _line: None)
+    (tmp_path / "plan.json").write_text("[]")
+    with pytest.raises(PlanError, match="holds no plan"):
+        read_plan(tmp_path)
+
+
+def test_an_executor_does_the_runs_of_its_shares(tmp_path: Path) -> None:
+    plan = plan_at(tmp_path / "c")
+    work = worker(plan, (((1, 2), (4, 6)), ((7, 8),)))
+    batches = list(work(iter([pa.RecordBatch.from_pydict({"id": [0]}), pa.RecordBatch.from_pydict({"id": [1]})])))
+    pq.write_table(pa.Table.from_batches(batches), tmp_path / "rows.parquet")
+    assert list(rows_in(tmp_path / "rows.parquet")) == [plan.row(run) for run in (1, 4, 5, 7)]
+
+
+def test_what_landed_is_followed(tmp_path: Path) -> None:
+    plan = plan_at(tmp_path / "c")
+    rows = [plan.row(run) for run in (1, 2, 3, 4)]
+    parts = tmp_path / "c" / PARTS
+    parts.mkdir()
+    landed = Landed(parts, Done(4), stop_on="error:*")
+    landed.look()
+    assert (landed.done.count, landed.first_hit) == (0, 0)
+    pq.write_table(pa.Table.from_batches([batch_of(rows[1:])]), parts / "b.parquet")
+    landed.look()
+    landed.look()
+    assert landed.done.count == 3
+    landed.take(rows)
+    assert landed.done.count == 4
+    assert landed.first_hit == next(row.run for row in rows if row.error)
+    assert landed.keys == {found.key for row in rows for found in row.found}
+
+
+def test_every_missing_run_is_dealt_once() -> None:
+    done = Done(20)
+    done.add([1, 2, 3, 9, 20, 21, 0])
+    assert done.count == 5
+    assert done.missing() == [(4, 9), (10, 20)]
+    assert done.missing(1, 7) == [(4, 9), (10, 12)]
+    for shares in (1, 2, 4, 15):
+        dealt_out = dealt(done.missing(), shares)
+        runs = [run for share in dealt_out for begin, end in share for run in range(begin, end)]
+        assert runs == [*range(4, 9), *range(10, 20)]
+        sizes = [sum(end - begin for begin, end in share) for share in dealt_out]
+        assert len(sizes) == shares
+        assert max(sizes) - min(sizes) <= 1
+    done.add(range(21))
+    assert done.missing() == []
+
+
+@pytest.mark.parametrize(
+    ("runs", "seconds", "cores", "shares"),
+    [(1, 9.0, 2, 1), (4, 0.01, 2, 2), (60, 0.1, 2, 8), (2_000, 0.1, 2, 50), (10, 5.0, 2, 10), (10_000, 0.4, 8, 1_000)],
+)
+def test_tasks_are_neither_too_small_nor_too_few(runs: int, seconds: float, cores: int, shares: int) -> None:
+    assert how_many(runs, seconds, cores) == shares
+
+
+def test_the_simulator_runs_from_one_file(tmp_path: Path) -> None:
+    plan = plan_at(tmp_path / "c")
+    shipped = pack(tmp_path / "floodmark.zip")
+    assert shipped.read_bytes() == pack(tmp_path / "again.zip").read_bytes()
+    program = (
+        f"import sys; sys.path.insert(0, {str(shipped)!r})\n"
+        "from pathlib import Path\nimport playbooks.storms.plan_file as file\n"
+        f"assert file.__file__.startswith({str(shipped)!r}), file.__file__\n"
+        f"print(file.read_plan(Path({str(tmp_path / 'c')!r})).row(1).line())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == plan.row(1).line()
+
+
+def test_this_machine_does_the_runs_of_a_damaged_file_again(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    plan = plan_at(folder)
+    (folder / PARTS).mkdir(exist_ok=True)
+    (folder / PARTS / "part-0.parquet").write_bytes(b"torn")
+    assert open_campaign(folder, plan, "small").rows == {}

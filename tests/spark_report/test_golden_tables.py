@@ -1,0 +1,51 @@
+"""The tables of three playbooks of the library are row by row what they are known to be."""
+
+from copy import deepcopy
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.spark_report import golden
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MOST_SHOWN = 20
+TELLING = {
+    "consumer-truncation": ("losses", "truncations", "unavailability", "fault_times", "hw_stalls", "lag_peaks"),
+    "poll-interval-loop": ("rebalances", "groups", "members", "group_lag", "latency_series"),
+    "session-expiry-controller": ("controller_failovers", "elections", "isr_conditions", "alerts", "losses"),
+}
+"""What each playbook is there for."""
+
+
+@pytest.mark.spark
+@pytest.mark.thorough
+def test_the_tables_are_what_they_are_known_to_be(spark: "SparkSession", tmp_path: Path) -> None:
+    for playbook, found in golden.reported(spark, golden.played(tmp_path)).items():
+        told = golden.differences(golden.read(playbook), found)
+        if told:
+            rest = [f"... and {len(told) - MOST_SHOWN} more"] if len(told) > MOST_SHOWN else []
+            again = "if that is meant: python -m tests.spark_report.golden"
+            shown = "\n".join([f"{playbook}: {len(told)} differences", *told[:MOST_SHOWN], *rest, again])
+            pytest.fail(shown, pytrace=False)
+
+
+@pytest.mark.parametrize("playbook", golden.PLAYBOOKS)
+def test_what_is_known_has_rows_where_the_playbook_is_telling(playbook: str) -> None:
+    known = golden.read(playbook)
+    assert all(known[name]["rows"] for name in TELLING[playbook])
+
+
+def test_a_difference_names_the_table_and_the_row() -> None:
+    known = golden.read("session-expiry-controller")
+    found = deepcopy(known)
+    (row,) = found["controller_failovers"]["rows"]
+    row[-1] += 1
+    found["counts"]["rows"].append(found["counts"]["rows"][0])
+    del found["alerts"]
+    told = golden.differences(known, found)
+    assert [line.split(" [")[0] for line in told] == [
+        *("alerts: the table is gone", "controller_failovers: new", "controller_failovers: no more", "counts: new"),
+    ]

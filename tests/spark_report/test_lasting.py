@@ -1,0 +1,140 @@
+"""What lasted, on a handful of rows: conditions of partitions, stalls, faults and their ends, lag, alerts."""
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from spark_report import schemas
+from spark_report.gathering import Gatherer
+from spark_report.planning import Plan
+from spark_report.transforms import alerts, health, lag, progress, recovery, timeline
+from spark_report.transforms.sweeping import swept
+from tests.spark_report.conftest import ONE, MakeFrame, told
+from tests.support.sessions import event
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def placed(spark: "SparkSession") -> "DataFrame":
+    row = {"session_id": ONE, "partition": "p-0", "replicas": [1, 2, 3], "min_isr": 2}
+    return spark.createDataFrame(pa.Table.from_pylist([row], schema=schemas.ASSIGNMENTS))
+
+
+def test_ranges_are_cut_where_anything_begins_or_ends(spark: "SparkSession") -> None:
+    ranges = spark.createDataFrame(
+        [("k", 0, 10, 1, "first", 1), ("k", 10, 12, 1, "second", 1), ("k", 4, 11, 5, None, None)],
+        "key string, start long, end long, weight long, name string, holds long",
+    )
+    found = told(swept(ranges, ["key"], ["weight", "holds"], "name", "holds"), "start", "end", "weight", "name")
+    assert found == [(0, 4, 1, "first"), (4, 10, 6, "first"), (10, 11, 6, "second"), (11, 12, 1, "second")]
+
+
+def test_too_few_replicas_and_the_alerts_for_them(events: MakeFrame, ends: MakeFrame, placed: "DataFrame") -> None:
+    second = 1_000_000
+    change = {"partition": "p-0", "leader": 1, "leader_epoch": 0}
+    rows = [
+        event("isr_changed", 10 * second, **change, isr=[1, 2], previous_isr=[1, 2, 3]),
+        event("isr_changed", 20 * second, **change, isr=[1], previous_isr=[1, 2]),
+        event("isr_changed", 45 * second, **change, isr=[1, 2], previous_isr=[1]),
+        event("partition_offline", 80 * second, partition="p-0", leader_epoch=1, isr=[1]),
+    ]
+    read, over = events(rows), ends(one=(90 * second, 3))
+    states = timeline.partition_states(read, placed, over)
+    conditions = health.isr_conditions(states)
+    assert told(conditions, "condition", "began_us", "ended_us", "open") == [
+        ("at_min_isr", 10 * second, 20 * second, False),
+        ("at_min_isr", 45 * second, 80 * second, False),
+        ("offline", 80 * second, 90 * second, True),
+        ("under_min_isr", 20 * second, 45 * second, False),
+        ("under_replicated", 10 * second, 80 * second, False),
+    ]
+    nothing = read.filter("false").selectExpr("session_id", "kind as what", "at_us", "seq")
+    fired = alerts.alerts(conditions, nothing, lag.vacancies(read, over))
+    assert told(fired, "alert", "began_us", "fired", "fired_us", "peak") == [
+        ("AtMinIsrPartitionCount", 10 * second, False, None, 1),
+        ("AtMinIsrPartitionCount", 45 * second, False, None, 1),
+        ("OfflinePartitionsCount", 80 * second, True, 80 * second, 1),
+        ("UnderMinIsrPartitionCount", 20 * second, True, 30 * second, 1),
+        ("UnderReplicatedPartitions", 10 * second, True, 70 * second, 1),
+    ]
+
+
+def test_a_high_watermark_stalls_while_records_wait_above_it(events: MakeFrame, ends: MakeFrame) -> None:
+    log = {"partition": "p-0", "broker": 1, "leader_epoch": 0}
+    rows = [
+        event("became_leader", 0, **log, log_offset=0, hw=0),
+        event("appended", 1_000, **log, log_offset=0, count=5),
+        event("hw_advanced", 2_000, **log, hw=5),
+        event("appended", 5_000_000, **log, log_offset=5, count=5),
+        event("appended", 6_000_000, **log, log_offset=10, count=5),
+        event("hw_advanced", 8_000_000, **log, hw=15),
+    ]
+    found = health.hw_stalls(events(rows), ends(one=(20_000_000, 5)))
+    assert told(found, "hw", "began_us", "ended_us", "open") == [(5, 5_000_000, 8_000_000, False)]
+
+
+def test_a_fault_until_nothing_is_left_of_it(spark: "SparkSession", events: MakeFrame, ends: MakeFrame) -> None:
+    first = {"partition": "p-0", "leader": 2, "leader_epoch": 1, "isr": [2], "clean": True}
+    rows = [
+        event("fault_injected", 100, fault_id=1, fault="crash", target="broker 1"),
+        event("produce_refused", 130, client="c", partition="p-0"),
+        event("leader_elected", 170, **first),
+        event("fault_healed", 200, fault_id=1, fault="crash", target="broker 1"),
+        event("fault_injected", 500, fault_id=2, fault="lag", target="broker 2"),
+    ]
+    troubles = spark.createDataFrame(
+        [(ONE, "out", "p-0", 100, 0, 180, 3, False), (ONE, "lacking", "p-0", 170, 2, 400, 4, False)],
+        "session_id string, trouble string, partition string, began_us long, began_seq long, ended_us long, "
+        "ended_seq long, open boolean",
+    )
+    read = events(rows)
+    times = recovery.fault_times(timeline.faults(read, ends(one=(900, 4))), recovery.signs(read), troubles)
+    columns = ("fault_id", "detected_by", *(f"time_to_{what}_us" for what in ("detect", "elect", "restore", "recover")))
+    assert told(times, *columns) == [(1, "produce refused", 30, 70, 80, 300), (2, "", None, None, None, None)]
+    means = told(recovery.fault_means(times), "fault", "faults", "recovered", "mttd_us", "mttr_us", "rto_us")
+    assert means == [("", 2, 1, 30, 300, 80), ("crash", 1, 1, 30, 300, 80), ("lag", 1, 0, None, None, None)]
+
+
+def test_a_group_lags_and_drains(events: MakeFrame, ends: MakeFrame) -> None:
+    read = {"client": "g/0", "group_id": "g", "partition": "p-0"}
+    rows = [
+        event("hw_advanced", 100, partition="p-0", hw=10),
+        event("records_read", 200, **read, log_offset=0, end_offset=8, count=8),
+        event("hw_advanced", 1_500, partition="p-0", hw=90),
+        event("records_read", 3_500, **read, log_offset=8, end_offset=90, count=82),
+        event("fault_injected", 1_200, fault_id=1, fault="lag", target="broker 1"),
+    ]
+    lags = lag.group_lag(progress.partition_lag(events(rows), ends(one=(4_000, 4))))
+    assert told(lags, "bin_began_us", "lag") == [(0, 2), (1_000, 82), (2_000, 82), (3_000, 0), (4_000, 0)]
+    peaks = lag.lag_peaks(lags, timeline.faults(events(rows), ends(one=(4_000, 4))))
+    tops = progress.hw_series(events(rows), ends(one=(4_000, 4)))
+    assert told(tops, "bin_began_us", "hw") == [(0, 10), (1_000, 90)]
+    assert told(peaks, "peak_lag", "peak_at_us", "usual_lag", "drained_us", "final_lag") == [(82, 2_000, 2, 4_000, 0)]
+
+
+def test_a_controller_gives_way_to_another(events: MakeFrame, ends: MakeFrame) -> None:
+    rows = [
+        event("controller_changed", 1, node="broker-1", broker=1, leader_epoch=1),
+        event("node_down", 50, node="broker-1", broker=1, detail="crash"),
+        event("controller_changed", 80, node="broker-2", broker=2, leader_epoch=2),
+    ]
+    read, over = events(rows), ends(one=(90, 2))
+    found = lag.failovers(read, lag.vacancies(read, over), over)
+    assert told(found, "node", "from_node", "lost_us", "without_us") == [("broker-2", "broker-1", 50, 30)]
+
+
+def test_of_very_many_rows_the_first_are_told_and_the_others_counted(spark: "SparkSession") -> None:
+    rows = spark.createDataFrame(
+        [(ONE, "g", at, 1, 0) for at in range(5)],
+        "session_id string, group_id string, bin_began_us long, bin_us long, lag long",
+    )
+    gather = Gatherer(Plan(spark, []), most_rows=3)
+    gather("group_lag", rows)
+    tables = gather.tables()
+    assert tables["group_lag"]["bin_began_us"].to_pylist() == [0, 1, 2]
+    assert tables["left_out"].to_pylist() == [{"session_id": ONE, "table": "group_lag", "left_out": 2}]

@@ -1,0 +1,216 @@
+"""Sessions side by side, still pictures, Markdown: what a report says in every form."""
+
+import io
+import math
+import re
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from spark_report import dictionary_page, phases
+from spark_report.comparison import BY_NAME, MEASURES, compare, regressions
+from spark_report.errors import ReportError
+from spark_report.registry import TABLES
+from spark_report.render import comparison_tables, contents, dots, files, html, key_figures, lanes, markdown, static
+from spark_report.render import terminal as screen
+from spark_report.story import Story
+from tests.spark_report.stories import HOSTILE, SPAN, story
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Story:
+    return story(tmp_path_factory.mktemp("hostile"), HOSTILE, sessions=2)
+
+
+def with_counts(told: Story, *counts: dict[str, Any]) -> Story:
+    """The same sessions with other totals."""
+    changed = [replace(one, counts={**one.counts, **each}) for one, each in zip(told.sessions, counts, strict=True)]
+    return replace(told, sessions=tuple(changed))
+
+
+class TestComparison:
+    def test_a_row_for_every_session_and_measure(self, tmp_path: Path) -> None:
+        rows = compare(story(tmp_path, sessions=2))
+        assert len(rows) == 2 * len(MEASURES)
+        assert set(rows[0]) == set(TABLES["comparison"].columns)
+        # Alike, so neither is best, and without a baseline nothing is judged.
+        assert {(row["rank"], row["judged"]) for row in rows} == {("", "")}
+
+    def test_the_least_lost_is_best_and_the_most_served_is(self, tmp_path: Path) -> None:
+        told = with_counts(story(tmp_path, sessions=3), {"acked_lost": 0}, {"acked_lost": 7}, {"acked_lost": 3})
+        assert [row["rank"] for row in compare(told) if row["measure"] == "acked_lost"] == ["best", "worst", ""]
+        one = told.sessions[0]
+        better = [{**row, "availability": 0.9} for row in one.tables["availability"]]
+        told = replace(told, sessions=(replace(one, tables={**one.tables, "availability": better}), *told.sessions[1:]))
+        ranks = [row["rank"] for row in compare(told) if row["measure"] == "worst_availability"]
+        assert ranks == ["best", "worst", "worst"]
+
+    @pytest.mark.parametrize(
+        ("measure", "base", "now", "judged", "said"),
+        [
+            ("acked_lost", 0, 3, "regression", "+3"),
+            ("acked_lost", 100, 80, "improvement", "−20 (−20 %)"),
+            ("acked_lost", 100, 104, "same", "+4 (+4.0 %)"),
+            ("acked_lost", 3, 3, "same", "±0"),
+            ("acks_p99", 10_000, 250_000, "regression", "+240 ms (+2,400 %)"),
+            ("acks_p99", 1_000, 1_900, "same", "+900 us (+90 %)"),
+            ("worst_availability", 0.999, 0.99, "regression", "−0.90 points"),
+            ("worst_availability", 0.99, 0.9902, "same", "+0.02 points"),
+            ("throughput", 100, 120, "improvement", "+20.0/s (+20 %)"),
+        ],
+    )
+    def test_a_change_has_a_sign_a_size_and_a_judgement(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measure: str, base: float, now: float, judged: str,
+        said: str,
+    ) -> None:  # fmt: skip
+        values = {"s0": base, "s1": now}
+        chosen = BY_NAME[measure]._replace(of=lambda one: values[one.session_id])
+        monkeypatch.setattr("spark_report.comparison.MEASURES", (chosen,))
+        first, second = compare(replace(story(tmp_path, sessions=2), baseline="s0"))
+        assert (first["judged"], second["judged"]) == ("", judged)
+        assert chosen.change(second) == said
+        assert bool(regressions([first, second])) == (judged == "regression")
+
+    def test_the_baseline_is_told_first_and_regressions_are_named(self, tmp_path: Path) -> None:
+        told = with_counts(story(tmp_path, sessions=2), {"acked_lost": 0}, {"acked_lost": 7})
+        told = replace(told, baseline="s0")
+        compared = compare(told)
+        view = comparison_tables.changes(told, compared)
+        assert view.rows[0] == ("worse", "B", "Acknowledged records lost", "0", "7", "+7")
+        assert view.tones[0, 5] == "regression"
+        said = comparison_tables.against(told, compared)
+        assert "1 measure worse, most of all acknowledged records lost: +7; none better." in said
+        text = html.page(told)
+        assert "A (baseline)" in text
+        assert '<td class="n regression">+7</td>' in text
+
+    def test_a_matrix_marks_best_and_worst_and_many_sessions_have_a_list(self, tmp_path: Path) -> None:
+        lost = [{"acked_lost": count} for count in range(comparison_tables.MOST_SIDE_BY_SIDE + 1)]
+        told = with_counts(story(tmp_path, sessions=len(lost)), *lost)
+        assert not comparison_tables.matrix(told, compare(told))
+        assert comparison_tables.extremes(told, compare(told)).rows == (
+            ("Acknowledged records lost", "0", "A", "6", "G"),
+        )
+        few = replace(told, sessions=told.sessions[:3])
+        view = comparison_tables.matrix(few, compare(few))
+        assert view.rows[0] == ("Acknowledged records lost", "0 ▲", "1", "2 ▼")
+        assert (view.tones[0, 1], view.tones[0, 3]) == ("best", "worst")
+
+
+class TestPhases:
+    def test_service_is_counted_as_long_before_and_after_as_the_fault_was(self, tmp_path: Path) -> None:
+        second = 1_000_000
+        fault = {**SPAN, "fault_id": 1, "fault": "crash", "target": "b", "detail": "", "began_us": 4 * second,
+                 "ended_us": 6 * second}  # fmt: skip
+        out = {**SPAN, "scope": "partition", "partition": "p-0", "client": "", "acks": None, "duration_us": second,
+               "began_us": 5 * second, "ended_us": 6 * second + second // 2}  # fmt: skip
+        seen = {"scope": "partition", "partition": "p-0", "client": "", "acks": None, "observed_us": 9 * second}
+        told = story(tmp_path, faults=[fault], unavailability=[out], availability=[seen]).sessions[0]
+        told = replace(told, recorded=replace(told.recorded, end_us=10 * second))
+        found = {row["phase"]: row["availability"] for row in phases.served(told, "partition")}
+        assert found == {"before": 1.0, "during": 0.5, "after": 0.75}
+
+    def test_windows_stay_within_the_session(self) -> None:
+        assert phases.windows({"began_us": 5, "ended_us": 9}, 20) == {
+            "before": (0, 5),
+            "during": (5, 9),
+            "after": (9, 20),
+        }
+
+
+class TestStills:
+    def test_a_still_is_xml_whatever_the_names_are(self, hostile: Story) -> None:
+        one = hostile.sessions[0]
+        for figure in (lanes.timeline(one), dots.availability(one), dots.latency(one)):
+            assert figure is not None
+            root = ET.fromstring(str(static.svg(figure, HOSTILE.replace("\x1b", ""))))
+            assert {each.tag for each in root.iter()} <= {"svg", "g", "path", "rect", "circle", "text", "title"}
+            assert root.get("viewBox") == f"0 0 960 {figure['layout']['height']}"
+
+    def test_bars_stand_where_their_times_are(self, tmp_path: Path) -> None:
+        one = story(tmp_path).sessions[0]
+        root = ET.fromstring(str(static.svg(lanes.timeline(one), "")))
+        bars = [each for each in root if each.get("class") == "bar"]
+        # Every interval of the story is from 5 to 9 of 20 us.
+        spans = {(float(bar.get("x", 0)), float(bar.get("width", 0))) for bar in bars}
+        assert len(bars) == 5
+        assert len(spans) == 1
+        begin, width = spans.pop()
+        right = 960 - 14
+        left = right - width * 5
+        assert begin == pytest.approx(left + (right - left) / 4, abs=0.5)
+
+    def test_a_gap_begins_a_new_line(self) -> None:
+        trace = {"x": [0, 1, 2, 3], "y": [1, None, 1, 1]}
+        scale = static._Scale({"range": [0, 4]}, [], 0, 400)
+        assert static._path(trace, scale, scale, "linear") == "M0.0 100.0h.8M200.0 100.0h.8L300.0 100.0"
+        assert static._path(trace, scale, scale, "hv").endswith("H300.0V100.0")
+
+    def test_a_logarithm_stands_by_its_decades(self) -> None:
+        scale = static._Scale({"type": "log", "range": [0, 2]}, [], 100, 0)
+        assert [scale(value) for value in (1, 10, 100)] == [100, 50, 0]
+        assert math.isclose(scale.inside(1e9), 0)
+
+
+class TestMarkdown:
+    def test_nothing_in_a_name_means_anything(self, hostile: Story) -> None:
+        text = markdown.text(hostile)
+        assert text.startswith(markdown.FIRST)
+        tags = set(re.findall(r"</?[a-z]+", text))
+        assert tags <= {"<details", "</details", "<summary", "</summary", "<code", "</code"}
+        assert "http:" not in text
+        assert "\x1b" not in text
+
+    def test_it_says_what_the_page_says(self, tmp_path: Path) -> None:
+        text = markdown.text(story(tmp_path))
+        assert "## ✗ floodmark: FAIL" in text
+        for title in ("Lost records and why", "Alerts that an operator would have had", "Rebalances"):
+            assert title in text
+        assert "<code>floodmark open s0</code>" in text
+
+    def test_it_fits_into_a_comment(self, tmp_path: Path) -> None:
+        text = markdown.text(story(tmp_path, "orders-and-payments-0" * 8, sessions=12))
+        assert len(text) < 65_536
+        assert "more are in `report.html`" in text
+
+
+def test_a_terminal_of_80_columns_holds_it_without_colour(tmp_path: Path) -> None:
+    stream = io.StringIO()
+    told = replace(story(tmp_path, sessions=3), baseline="s0")
+    screen.show(Console(file=stream, width=80, no_color=True), told)
+    text = stream.getvalue()
+    assert "\x1b" not in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert "shown by: floodmark open s2" in text
+    assert "Alerts that fire" in text
+
+
+def test_the_key_figures_say_where_they_come_from(tmp_path: Path) -> None:
+    one = story(tmp_path).sessions[0]
+    names = {section.name for section in contents.sections(one)}
+    found = key_figures.key_figures(one)
+    assert [figure.value for figure in found] == ["1", "4 us", "4 us", "3 us", "2 us", "1"]
+    assert {figure.at for figure in found} <= names
+
+
+def test_the_dictionary_stands_beside_the_tables_and_explains_all(tmp_path: Path) -> None:
+    files.write_dictionary(tmp_path / files.DICTIONARY)
+    text = (tmp_path / files.DICTIONARY).read_text(encoding="utf-8")
+    assert text.startswith(dictionary_page.TITLE)
+    assert "python -m" not in text
+    assert all(f"## `{name}`" in text for name in TABLES if name != "counts")
+
+
+@pytest.mark.parametrize("name", [files.MARKDOWN, files.DICTIONARY])
+def test_texts_of_somebody_elses_are_refused_and_ours_are_not(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("# My notes\n", encoding="utf-8")
+    with pytest.raises(ReportError, match=f"{name}: not a report of floodmark's"):
+        files.Staging(tmp_path).__enter__()
+    files.write_dictionary(tmp_path / files.DICTIONARY)
+    (tmp_path / files.MARKDOWN).write_text(markdown.FIRST, encoding="utf-8")
+    with files.Staging(tmp_path) as staging:
+        assert staging.path.is_dir()
