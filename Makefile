@@ -15,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE :=
 help:
 	@echo "make demo       two histories and a live crash, with their report (no set-up needed first)"
 	@echo "make test       lint, types, architecture and every test"
-	@echo "make test-fast  the everyday loop: what takes no more than moments (not what tests/costly.txt lists), a minute or two"
+	@echo "make test-fast  the everyday loop: what takes no more than moments (not what tests/costly.txt lists), about a minute"
 	@echo "make test-evening  as make test, with every seed, schedule and version of the wide sweeps"
 	@echo "make bench      speed of the kernel and of the whole model"
 	@echo "make compiled   the same model compiled to C, about twice as fast, in build/compiled (needs a C compiler)"
@@ -38,11 +38,11 @@ demo: $(READY)
 
 # Spark, terminals and browsers want the machine to themselves; everything else shares its cores.
 test: $(READY) lint test-fast
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "thorough or compiled"
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "(thorough or compiled) and not (spark or tmux or browser or sockets)"
 	$(BIN)/python -m pytest -m "spark or tmux or browser or sockets"
 
 test-fast: $(READY)
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not thorough and not spark and not tmux and not browser and not compiled and not sockets"
+	$(BIN)/python -m pytest --quick -n auto --dist loadfile
 
 # Wide sweeps take a part of their seeds, schedules and versions in make test; this takes all, for hours.
 test-evening: export FLOODMARK_TESTS = evening

@@ -6,7 +6,8 @@ import signal
 import pytest
 from hypothesis import settings
 
-from tests.support.costs import Meter, costly, name_of
+from tests.support.costs import Meter, costly
+from tests.support.loop import Loop, mark_costly
 
 # Property tests draw the same examples everywhere, and no machine is too slow for them.
 settings.register_profile("same-everywhere", deadline=None, derandomize=True, database=None)
@@ -19,6 +20,7 @@ settings.register_profile("deep", deadline=None, max_examples=2_000)
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-goldens", action="store_true", help="write golden files as the program is now")
     parser.addoption("--measure", action="store_true", help="note in tests/costly.txt what takes long")
+    parser.addoption("--quick", action="store_true", help="leave out what takes long: the everyday loop")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -26,14 +28,13 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--measure"):
         config.pluginmanager.register(Meter())
+    if config.getoption("--quick"):
+        config.pluginmanager.register(Loop())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes long is for `make test`, not for the everyday loop."""
-    known = costly()
-    for item in items:
-        if name_of(item.nodeid) in known:
-            item.add_marker(pytest.mark.thorough)
+    mark_costly(items, costly())
 
 
 def pytest_collection_finish() -> None:

@@ -1,5 +1,6 @@
 """The recipes for those who add something do what they say: taken from the page, put into a copy, looked for there."""
 
+import json
 import os
 import re
 import shutil
@@ -42,11 +43,13 @@ from cluster_model.profiles import Profile
 from playbooks import cause_page, fault_page, fidelity_page, invariant_page
 from playbooks.loader import load
 from playbooks.running import start_session
+from spark_report import dictionary_page
 from tui.modes import mode_of
 from tui.stage import staged
 
 assert "Every append takes a little longer." in fault_page.page()
 assert "leader-named" in invariant_page.page()
+assert "| `hums` | A disk that hummed. |" in dictionary_page.page()
 assert "cosmic-ray" in cause_page.page() and BY_CODE["unexplained"].meaning == "what is known does not tell"
 assert "`hums_along` | 4.0+" in fidelity_page.page()
 assert [Profile.of(each).hums_along for each in ("3.9", "4.0")] == [False, True]
@@ -83,27 +86,49 @@ def test_every_change_fits(path: str, change: str) -> None:
 
 def test_there_is_a_recipe_for_each_kind() -> None:
     assert re.findall(r"^## (?:A|An) (.*)$", PAGE, re.MULTILINE) == [
-        "fault", "invariant", "cause of a finding", "profile flag", "screen",
+        "fault", "invariant", "cause of a finding", "profile flag", "table of the report", "screen",
     ]  # fmt: skip
-    assert len(FILES) == 3
+    assert len(FILES) == 5
 
 
-@pytest.mark.thorough
-def test_what_the_recipes_add_is_there(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The rooms with all that the recipes add, and a playbook that uses it."""
+    here = tmp_path_factory.mktemp("copy")
     for room in ROOMS:
-        shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / room, here / room, ignore=shutil.ignore_patterns("__pycache__"))
     for path, text in FILES:
-        (tmp_path / path).write_text(text, encoding="utf-8")
+        (here / path).write_text(text, encoding="utf-8")
     for path, change in CHANGES:
-        target = tmp_path / path
+        target = here / path
         target.write_text(changed(target.read_text(encoding="utf-8"), change), encoding="utf-8")
-    (tmp_path / "hums.yaml").write_text(HUMS)
+    (here / "hums.yaml").write_text(HUMS)
+    return here
+
+
+def python(copy: Path, *arguments: str) -> str:
+    """What a Python that has the copy prints; all that it says where it fails."""
     done = subprocess.run(
-        [sys.executable, "-c", LOOK],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        [sys.executable, *arguments],
+        cwd=copy,
+        env={**os.environ, "PYTHONPATH": str(copy)},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.stdout == "found\n", done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.thorough
+def test_what_the_recipes_add_is_there(copy: Path) -> None:
+    assert python(copy, "-c", LOOK) == "found\n"
+
+
+@pytest.mark.spark
+def test_the_report_has_the_table_of_the_recipe(copy: Path) -> None:
+    python(copy, "-m", "tui.cli.main", "run", "hums.yaml", "--out", "sessions")
+    python(copy, "-m", "spark_report", "sessions", "--out", "report", "--format", "markdown,json")
+    found = json.loads((copy / "report" / "report.json").read_text(encoding="utf-8"))["tables"]["hums"]
+    assert [(row["target"], row["hummed_us"]) for row in found] == [("broker 1", 1_000_000)]
+    assert "Humming disks" in (copy / "report" / "report.md").read_text(encoding="utf-8")

@@ -23,6 +23,10 @@ class Line:
 
     command: str
     code: int
+    told: tuple[str, ...] = ()
+    """What it has to print: the lines of a block of text that comes right after it."""
+    steps: int = 0
+    """How many steps its answer has, where the page says so."""
 
     def __str__(self) -> str:
         return self.command
@@ -33,12 +37,18 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def commands(page: Path) -> Iterator[Line]:
-    for block in blocks(page, "console"):
-        for line in block.splitlines():
+    text = page.read_text(encoding="utf-8")
+    for block, told in re.findall(
+        r"^```console\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", text, re.MULTILINE | re.DOTALL
+    ):
+        lines = block.splitlines()
+        for line in lines:
             assert line.startswith("$ "), f"{page.name}: {line}"
             command, _, comment = line[2:].partition("#")
-            found = re.search(r"exit code (\d+)", comment)
-            yield Line(command.strip(), int(found[1]) if found else 0)
+            code = re.search(r"exit code (\d+)", comment)
+            steps = re.search(r"(?:in|become) (\d+)(?: steps)?$", comment)
+            printed = tuple(told.splitlines()) if line is lines[-1] else ()
+            yield Line(command.strip(), int(code[1]) if code else 0, printed, int(steps[1]) if steps else 0)
 
 
 TYPED = list(commands(README))
@@ -94,6 +104,10 @@ def test_make_targets_exist(line: Line) -> None:
 def test_commands_end_as_the_page_says(clone: Path, line: Line) -> None:
     done = type_in(clone, line.command)
     assert done.returncode == line.code, done.stderr
+    printed = (done.stdout + done.stderr).replace("\u00a0", " ")
+    assert [each for each in line.told if each not in printed] == []
+    if line.steps:
+        assert re.findall(r"^ +(\d+)  [a-z]", printed, re.MULTILINE)[-1] == str(line.steps)
 
 
 @pytest.mark.spark

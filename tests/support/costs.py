@@ -1,21 +1,36 @@
-"""What tests cost: those in ``tests/costly.txt`` are left out of the everyday loop, with all that is marked thorough.
+"""What tests cost, in CPU seconds: ``tests/costly.txt`` lists those that are too much for the everyday loop.
 
-After a change of what tests do, ``pytest --measure tests/some/test_file.py`` (in one process, on its own) measures them
-again: CPU seconds, with those of processes that a test starts.
+A line is what all cases of a test take, what the slowest takes, and the test. After a change of what tests do, ``pytest
+--measure tests/some/test_file.py`` (in one process, on its own) measures them again, with the processes that a test
+starts; without a path it makes the whole list anew, which takes as long as ``make test``.
 """
 
 import os
 from collections import defaultdict
 from collections.abc import Generator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 COSTLY = Path(__file__).parents[1] / "costly.txt"
-CASE, ALL = 0.3, 1.0
-"""CPU seconds that the costliest case of a test may take in the everyday loop, and all of its cases together."""
-ALONE = ("spark", "tmux", "browser", "compiled")
+LOOP = 0.12
+"""CPU seconds that all cases of a test together may take in the everyday loop."""
+CASE = 0.003
+"""What it costs besides to hand a case out to a process, and to write down what came of it."""
+ALONE = ("spark", "tmux", "browser", "sockets", "compiled")
 """Markers of what never is in the everyday loop."""
+
+
+class Cost(NamedTuple):
+    """CPU seconds."""
+
+    together: float
+    slowest: float
+
+    def stay(self, cases: int) -> int:
+        """How many of so many cases are cheap enough together to stay in the loop."""
+        return 0 if self.slowest > LOOP else int(LOOP * cases / self.together)
 
 
 def name_of(nodeid: str) -> str:
@@ -23,22 +38,23 @@ def name_of(nodeid: str) -> str:
     return nodeid.partition("[")[0]
 
 
-def costly(path: Path = COSTLY) -> dict[str, float]:
-    """Tests that are left out of the everyday loop, with the CPU seconds of all their cases."""
+def costly(path: Path = COSTLY) -> dict[str, Cost]:
+    """Tests of which the everyday loop leaves out some cases, or all."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return {name: float(seconds) for seconds, _, name in (line.partition(" ") for line in lines)}
+    return {name: Cost(float(together), float(slowest)) for together, slowest, name in (line.split() for line in lines)}
 
 
-def kept(known: dict[str, float], measured: dict[str, list[float]]) -> dict[str, float]:
+def kept(known: dict[str, Cost], measured: dict[str, list[float]]) -> dict[str, Cost]:
     """What is known to be costly, after these were measured case by case."""
-    found = {name: seconds for name, seconds in known.items() if name not in measured}
-    found |= {name: sum(cases) for name, cases in measured.items() if max(cases) > CASE or sum(cases) > ALL}
+    found = {name: cost for name, cost in known.items() if name not in measured}
+    found |= {name: Cost(sum(cases), max(cases)) for name, cases in measured.items() if sum(cases) > LOOP}
     return dict(sorted(found.items()))
 
 
-def write(found: dict[str, float], path: Path = COSTLY) -> None:
+def write(found: dict[str, Cost], path: Path = COSTLY) -> None:
     """Keep it for all that come after."""
-    path.write_text("".join(f"{seconds:.1f} {name}\n" for name, seconds in found.items()), encoding="utf-8")
+    lines = [f"{cost.together:.2f} {cost.slowest:.2f} {name}\n" for name, cost in found.items()]
+    path.write_text("".join(lines), encoding="utf-8")
 
 
 class Meter:
@@ -52,7 +68,7 @@ class Meter:
         before = _cpu_seconds()
         done = yield
         if not any(item.get_closest_marker(name) for name in ALONE):
-            self._cases[name_of(item.nodeid)].append(_cpu_seconds() - before)
+            self._cases[name_of(item.nodeid)].append(_cpu_seconds() - before + CASE)
         return done
 
     def pytest_sessionfinish(self) -> None:

@@ -1,0 +1,73 @@
+"""What the front page and the comparison say in numbers is so; commands and links are looked at next door."""
+
+import re
+from xml.etree import ElementTree as ET
+
+from cluster_model.profiles import PROFILE_VERSIONS
+from faults.catalogue import CATALOGUE
+from playbooks.running import start_session
+from tests.docs.test_readme import README, ROOT
+from tests.playbooks.test_library import TRACES
+from tests.support.library import playbook_of
+from tui.keymap import KEYS
+
+TEXT = README.read_text(encoding="utf-8")
+SPOKEN = " ".join(line.removeprefix("> ") for line in TEXT.splitlines())
+NUMBERS = {"Thirteen": 13, "Fourteen": 14, "Fifteen": 15, "Sixteen": 16}
+
+
+def said(pattern: str) -> tuple[str, ...]:
+    """What stands in one place of the front page."""
+    found = re.findall(pattern, SPOKEN)
+    assert len(found) == 1, pattern
+    return found[0] if isinstance(found[0], tuple) else (found[0],)
+
+
+def test_it_opens_with_two_sentences_and_a_picture() -> None:
+    _title, sentences, picture, commands, *_rest = TEXT.split("\n\n")
+    assert len(re.findall(r"\.(?:\s|$)", sentences)) == 2
+    assert picture.startswith("![")
+    assert re.findall(r"^\$ (make \w+)", commands, re.MULTILINE) == ["make demo", "make test"]
+
+
+def test_the_first_picture_plays_for_half_a_minute_and_stands_still_for_who_asks() -> None:
+    drawn = (ROOT / "docs" / "media" / "story.svg").read_text(encoding="utf-8")
+    frames = len(re.findall(r"@keyframes", drawn))
+    assert frames >= 5
+    assert len(re.findall(r'class="b b\d+"', drawn)) == frames
+    assert {float(each) for each in re.findall(r"animation:k\d+ ([\d.]+)s step-end infinite", drawn)} == {29.5}
+    assert f"prefers-reduced-motion){{.b{{animation:none}}.b{frames - 1}{{visibility:visible}}" in drawn
+    assert ET.fromstring(drawn).tag.endswith("svg")
+    assert "<script" not in drawn
+
+
+def test_the_loss_is_told_as_the_program_tells_it() -> None:
+    playbook = playbook_of("kip-101-loss")
+    (finding,) = start_session(playbook).finish().findings
+    assert finding.sentence in SPOKEN
+    assert playbook.spec.kafka == said(r"under Kafka ([\d.]+), the loss that KIP-101 mended")[0]
+
+
+def test_numbers_of_playbooks_faults_and_versions() -> None:
+    many, first, last = said(r"(\w+) of them tell what happens under any Kafka version, from ([\d.]+) to ([\d.]+)")
+    assert (NUMBERS[many], first, last) == (len(TRACES), PROFILE_VERSIONS[0], PROFILE_VERSIONS[-1])
+    assert said("can be broken in more than (forty) ways")
+    assert len(CATALOGUE) > 40
+    assert all(fault.heals for fault in CATALOGUE.values() if fault.lasting)
+    compared = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
+    assert re.findall(r"any of (\d+) release lines", compared) == [str(len(PROFILE_VERSIONS))]
+
+
+def test_the_steps_of_the_shrunk_one_are_counted() -> None:
+    (before,) = said(r"shrink kip-279-fast-failovers .*?# (\d+) steps become \d+")
+    assert len(playbook_of("kip-279-fast-failovers").steps) == int(before)
+
+
+def test_the_keys_do_what_is_said_of_them() -> None:
+    does = {key.shown: key.id for key in KEYS}
+    named = set(re.findall(r"`([^` ]|space)`", TEXT.partition("```yaml")[0]))
+    told = {"f": "fault", "H": "heal", "space": "pause", ".": "step", ",": "back", "[": "slower", "]": "faster",
+            "?": "help", "C": "control", "a": "admin"}  # fmt: skip
+    assert {key: does.get(key) for key in told} == told
+    assert named == {*told, "c", "t", "s"}  # a fault's letter, and two keys of the welcome page
+    assert CATALOGUE["crash"].letter == "c"
