@@ -21,10 +21,12 @@ from spark_report.transforms import (
     clients,
     health,
     lag,
+    latency,
     numbers,
     points,
     progress,
     recovery,
+    tallies,
     timeline,
     traffic,
 )
@@ -61,11 +63,8 @@ class Read:
     placed: "DataFrame"
     """The same, and those that were made later."""
     results: "DataFrame"
-
-    @property
-    def answers(self) -> "DataFrame":
-        """What producers were told."""
-        return self.events.filter(F.col("kind").isin(*availability.ANSWERS))
+    tallies: "DataFrame"
+    """The events with those of traffic added up, if there is much of it."""
 
 
 Spans = dict[str, "DataFrame"]
@@ -77,37 +76,40 @@ def compute(spark: "SparkSession", sessions: Sequence[Recorded], stage: Callable
     plan = Plan(spark, sessions)
     gather = Gatherer(plan)
     with plan.settings():
-        read = _read(plan, spark, sessions)
+        known = read(plan, spark, sessions)
         stage("elections, ISR, faults, losses, unavailability")
         lasting: Spans = {}
         side_by_side(
             spark,
             [
-                lambda: _recount(gather, sessions, read.events, plan, spark),
-                *_lasting(read, gather, lasting),
-                lambda: gather.several(list(points.TABLES), points.points(read.rare)),
+                lambda: _recount(gather, sessions, known.events, plan, spark),
+                *_lasting(known, gather, lasting),
+                lambda: gather.several(list(points.TABLES), points.points(known.rare)),
             ],
             plan.lanes,
         )
         stage("ledger, latency, clients, recovery, alerts")
-        side_by_side(spark, _summed_up(read, lasting, gather), plan.lanes)
+        side_by_side(spark, _summed_up(known, lasting, gather, plan), plan.lanes)
     gather.add("findings", told.findings(sessions))
     gather.add("anomalies_told", told.anomalies(sessions))
     gather.add("disagreements", told.otherwise(gather.rows("ledger")) + gather.rows("disagreements"))
     return gather.tables()
 
 
-def _read(plan: Plan, spark: "SparkSession", sessions: Sequence[Recorded]) -> Read:
+def read(plan: Plan, spark: "SparkSession", sessions: Sequence[Recorded]) -> Read:
+    """What findings over these sessions are made from; traffic is added up, if there is much of it."""
     events = plan.laid_out(schemas.read_events(spark, sessions))
     rare = plan.kept(events.filter(~F.col("kind").isin(sorted(DATA_KINDS))))
     known = placing.placed(rare, sessions)
+    ends = plan.small(ends_of(sessions))
     return Read(
         events,
         rare,
-        plan.small(ends_of(sessions)),
+        ends,
         plan.small(known.begun),
         plan.small(known.all),
         plan.small(pa.Table.from_pylist(_results(sessions), schema=schemas.RESULTS)),
+        tallies.plain(events, ends) if plan.little else plan.kept(tallies.tallied(events, rare, ends)),
     )
 
 
@@ -134,20 +136,19 @@ def _lasting(read: Read, gather: Gatherer, found: Spans) -> list[Job]:
     def faults() -> None:
         found["faults"] = gather.kept("faults", timeline.faults(read.rare, read.ends))
 
-    def unavailability() -> None:
-        spans = availability.unavailability(read.rare, read.answers, read.ends)
-        found["unavailability"] = gather.kept("unavailability", spans)
+    def unserved() -> None:
+        found["unavailability"] = gather.kept("unavailability", unavailability(read))
 
     def hw_stalls() -> None:
-        moves = read.events.filter(F.col("kind").isin(*health.HW_KINDS))
+        moves = of_kinds(read.events, health.HW_KINDS)
         found["hw_stalls"] = gather.kept("hw_stalls", health.hw_stalls(moves, read.ends))
 
-    return [unavailability, conditions, hw_stalls, faults]
+    return [unserved, conditions, hw_stalls, faults]
 
 
-def _summed_up(read: Read, spans: Spans, gather: Gatherer) -> list[Job]:
+def _summed_up(read: Read, spans: Spans, gather: Gatherer, plan: Plan) -> list[Job]:
     """Tables with a row for many events."""
-    events, rare, ends = read.events, read.rare, read.ends
+    events, rare, ends, counted = read.events, read.rare, read.ends, read.tallies
     conditions, faults = spans["isr_conditions"], spans["faults"]
 
     def recovered() -> None:
@@ -156,7 +157,10 @@ def _summed_up(read: Read, spans: Spans, gather: Gatherer) -> list[Job]:
         gather("fault_means", recovery.fault_means(times))
 
     def behind() -> None:
-        lags = gather.kept("partition_lag", progress.partition_lag(events, ends))
+        tops = progress.tops(events, ends)
+        tops = tops if plan.little else plan.kept(tops)
+        gather("hw_series", progress.hw_series(tops, ends))
+        lags = gather.kept("partition_lag", progress.partition_lag(events, tops, ends))
         by_group = gather.kept("group_lag", lag.group_lag(lags))
         gather("lag_peaks", lag.lag_peaks(by_group, faults))
 
@@ -165,40 +169,49 @@ def _summed_up(read: Read, spans: Spans, gather: Gatherer) -> list[Job]:
         gather("controller_failovers", lag.failovers(rare, vacant, ends))
         gather("alerts", alerts.alerts(conditions, _instants(rare), vacant))
 
-    def counted() -> None:
-        totals = gather.kept("counts", numbers.counts(events))
+    def totalled() -> None:
+        totals = gather.kept("counts", numbers.counts(counted))
         gather("ledger", numbers.ledger(totals, read.results))
 
     def table(name: str, frame: Callable[[], "DataFrame"]) -> Job:
         return lambda: gather(name, frame())
 
     def served() -> "DataFrame":
-        return health.availability(spans["unavailability"], rare, read.answers, ends)
+        return health.availability(spans["unavailability"], rare, of_kinds(counted, availability.ANSWERS), ends)
 
     def kept_in_sync() -> "DataFrame":
         return health.partitions(rare, read.placed, ends, conditions, spans["hw_stalls"])
 
     return [
         recovered,
-        lambda: gather.several(LATENCIES, _latencies(read, faults)),
+        lambda: gather.several(LATENCIES, latencies(read, faults, plan)),
         behind,
         alerted,
-        counted,
+        totalled,
         table("availability", served),
         table("partitions", kept_in_sync),
         table("rebalances", lambda: lag.rebalances(rare, clients.idle_waits(rare))),
-        table("groups", lambda: clients.groups(events)),
-        table("members", lambda: clients.members(events)),
-        table("producers", lambda: clients.producers(events)),
-        table("client_errors", lambda: clients.errors(events)),
-        table("throughput", lambda: traffic.throughput(events, ends)),
-        table("outcomes", lambda: traffic.outcomes(events)),
-        table("hw_series", lambda: progress.hw_series(events, ends)),
+        table("groups", lambda: clients.groups(counted, events)),
+        table("members", lambda: clients.members(counted)),
+        table("producers", lambda: clients.producers(counted)),
+        table("client_errors", lambda: clients.errors(counted)),
+        table("throughput", lambda: traffic.throughput(counted)),
+        table("outcomes", lambda: traffic.outcomes(counted)),
     ]
 
 
-def _latencies(read: Read, faults: "DataFrame") -> "DataFrame":
-    timed = numbers.latencies(read.events, timeline.fault_windows(faults), read.ends, faults)
+def unavailability(read: Read) -> "DataFrame":
+    """When nobody served a partition, or a client was refused."""
+    return availability.unavailability(read.rare, of_kinds(read.events, availability.ANSWERS), read.ends)
+
+
+def latencies(read: Read, faults: "DataFrame", plan: Plan) -> "DataFrame":
+    """Rows of :data:`LATENCIES`."""
+    windows = timeline.fault_windows(faults)
+    if plan.little:
+        timed = latency.latencies(read.events, windows, read.ends, faults)
+    else:
+        timed = latency.latencies_of_many(read.events, windows, read.ends, faults, plan.tasks)
     table = (
         F.when(F.col("phase").isNull(), F.lit("latency_series"))
         .when(F.col("fault_id").isNotNull(), F.lit("fault_latency"))
@@ -213,6 +226,11 @@ def _instants(rare: "DataFrame") -> "DataFrame":
     shrunk = F.when(points.isr_change().isin("shrink", "swap"), F.lit("shrink"))
     told = rare.withColumn("what", F.coalesce(unclean, shrunk))
     return told.filter(F.col("what").isNotNull()).select("session_id", "what", "at_us", "seq")
+
+
+def of_kinds(events: "DataFrame", kinds: Sequence[str]) -> "DataFrame":
+    """Events of these kinds."""
+    return events.filter(F.col("kind").isin(*kinds))
 
 
 def bin_width(end_us: int) -> int:

@@ -22,6 +22,9 @@ LITTLE_EVENTS: Final = 100_000
 
 LANES: Final = 2
 
+LEAST_TASKS: Final = 4
+EVENTS_A_TASK: Final = 2_000_000
+
 _WHOLE: Final = {
     "spark.sql.adaptive.enabled": "false",
     # A join of two single partitions is a merge in place; a broadcast would be a job of its own.
@@ -36,7 +39,10 @@ class Plan:
 
     def __init__(self, spark: "SparkSession", sessions: Sequence[Recorded]) -> None:
         self._spark = spark
-        self.little = sum(session.last_seq + 1 for session in sessions) < LITTLE_EVENTS
+        events = sum(session.last_seq + 1 for session in sessions)
+        self.little = events < LITTLE_EVENTS
+        self.tasks = max(LEAST_TASKS, events // EVENTS_A_TASK)
+        """Into how many tasks a query is cut that sees all traffic, and has what one task sees in memory."""
         self.lanes = LANES if self.little else 1
         """How many queries run at a time: one over much data has work for all cores by itself."""
         self._local = masters.is_local(spark.conf.get("spark.master"))

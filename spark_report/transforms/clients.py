@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from spark_report.transforms.tallies import records, times
+
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
@@ -45,12 +47,12 @@ DEATHS: Final = ("crash", "power_loss", "out_of_memory")
 _CUTS: Final = "array<struct<seq:bigint,end_offset:bigint>>"
 
 
-def producers(events: "DataFrame") -> "DataFrame":
+def producers(tallies: "DataFrame") -> "DataFrame":
     """A row a producer: its records by their outcome, its attempts beyond the first or ended in an error, and more.
 
     ``failure`` is the fatal error that ended it, empty for none.
     """
-    found = events.filter(F.col("kind").isin(*PRODUCER_KINDS))
+    found = tallies.filter(F.col("kind").isin(*PRODUCER_KINDS))
     known = ("acked", "failed", "unknown", "aborted")
     counted = (
         found.groupBy("session_id", "client")
@@ -68,13 +70,13 @@ def producers(events: "DataFrame") -> "DataFrame":
         )
         .withColumn("unanswered", reduce(lambda rest, name: rest - F.col(name), known, F.col("sent")))
     )
-    return _with_ends(counted, events).select("session_id", "client", *PRODUCER)
+    return _with_ends(counted, tallies).select("session_id", "client", *PRODUCER)
 
 
-def members(events: "DataFrame") -> "DataFrame":
+def members(tallies: "DataFrame") -> "DataFrame":
     """A row a consumer; ``failure`` is the exception that ended it, empty for none."""
     counted = (
-        _of_groups(events)
+        _of_groups(tallies)
         .groupBy("session_id", "group_id", "client")
         .agg(
             _records("records_read").alias("read"),
@@ -86,14 +88,14 @@ def members(events: "DataFrame") -> "DataFrame":
             _failure("consumer_failed"),
         )
     )
-    return _with_ends(counted, events).select("session_id", "group_id", "client", *MEMBER)
+    return _with_ends(counted, tallies).select("session_id", "group_id", "client", *MEMBER)
 
 
-def groups(events: "DataFrame") -> "DataFrame":
+def groups(tallies: "DataFrame", events: "DataFrame") -> "DataFrame":
     """A row a group. ``idle_us`` adds up its partitions' time without an owner in rebalances."""
     moved = (F.col("kind") == "consumer_reset") & (F.col("end_offset") >= 0)
     counted = (
-        _of_groups(events)
+        _of_groups(tallies)
         .groupBy("session_id", "group_id")
         .agg(
             _records("records_read").alias("read"),
@@ -103,7 +105,7 @@ def groups(events: "DataFrame") -> "DataFrame":
             _records("handler_failed").alias("skipped"),
             _records("records_abandoned").alias("abandoned"),
             _events("truncation_detected").alias("truncations"),
-            F.count(F.when(moved, F.lit(1))).alias("resets"),
+            times(moved).alias("resets"),
         )
     )
     parts = (counted, _read_again(events), _idle(events))
@@ -112,7 +114,7 @@ def groups(events: "DataFrame") -> "DataFrame":
     return stacked.groupBy("session_id", "group_id").agg(*sums)
 
 
-def errors(events: "DataFrame") -> "DataFrame":
+def errors(tallies: "DataFrame") -> "DataFrame":
     """How often a client met an error. ``what``: ``refused`` attempts, ``outcome`` of records, or ``commit``."""
     kind = F.col("kind")
     what = (
@@ -120,27 +122,27 @@ def errors(events: "DataFrame") -> "DataFrame":
         .when(kind.isin("records_failed", "records_unknown"), F.lit("outcome"))
         .when(kind == "commit_failed", F.lit("commit"))
     )
-    count = F.when(kind.isin("records_failed", "records_unknown"), F.col("count")).otherwise(F.lit(1))
+    count = F.when(kind.isin("records_failed", "records_unknown"), F.col("count")).otherwise(F.col("times"))
     return (
-        events.withColumn("what", what)
+        tallies.withColumn("what", what)
         .filter(F.col("what").isNotNull())
         .groupBy("session_id", "what", "client", "error")
         .agg(F.sum(count).alias("times"))
     )
 
 
-def _of_groups(events: "DataFrame") -> "DataFrame":
-    return events.filter(F.col("kind").isin(*MEMBER_KINDS) & F.col("group_id").isNotNull())
+def _of_groups(tallies: "DataFrame") -> "DataFrame":
+    return tallies.filter(F.col("kind").isin(*MEMBER_KINDS) & F.col("group_id").isNotNull())
 
 
-def _with_ends(counted: "DataFrame", events: "DataFrame") -> "DataFrame":
+def _with_ends(counted: "DataFrame", tallies: "DataFrame") -> "DataFrame":
     """Add ``killed`` and ``closed``: how often a client's process ended so. Its name is that of the process."""
     ended = (
-        events.filter((F.col("kind") == "node_down") & (F.col("broker") < 0))
+        tallies.filter((F.col("kind") == "node_down") & (F.col("broker") < 0))
         .groupBy("session_id", F.col("node").alias("client"))
         .agg(
-            F.count(F.when(F.col("detail").isin(*DEATHS), F.lit(1))).alias("killed"),
-            F.count(F.when(F.col("detail") == "close", F.lit(1))).alias("closed"),
+            times(F.col("detail").isin(*DEATHS)).alias("killed"),
+            times(F.col("detail") == "close").alias("closed"),
         )
     )
     return counted.join(F.broadcast(ended), on=["session_id", "client"], how="left").fillna(0, ["killed", "closed"])
@@ -230,8 +232,8 @@ def _failure(kind: str) -> "Column":
 
 
 def _events(kind: str) -> "Column":
-    return F.count(F.when(F.col("kind") == kind, F.lit(1)))
+    return times(F.col("kind") == kind)
 
 
 def _records(kind: str) -> "Column":
-    return F.coalesce(F.sum(F.when(F.col("kind") == kind, F.col("count"))), F.lit(0))
+    return records(F.col("kind") == kind)

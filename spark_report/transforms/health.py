@@ -7,6 +7,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from spark_report.transforms.intervals import SPAN, merged
 from spark_report.transforms.points import election_kind, isr_change
+from spark_report.transforms.progress import with_life
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -17,6 +18,9 @@ HW_KINDS: Final = ("appended", "hw_advanced", "became_leader", "partition_delete
 """Kinds that :func:`hw_stalls` needs."""
 CONDITIONS: Final = ("under_replicated", "at_min_isr", "under_min_isr", "offline")
 
+_NOTHING: Final = -(1 << 62)
+"""In place of an offset of a partition that was deleted."""
+_NEXT: Final = {"us": "at_us", "seq": "seq", "deleted": "_deleted"}
 _AGAINST_MIN_ISR: Final = ("at_min_isr_us", "under_min_isr_us")
 _MINUTE_US: Final = 60_000_000
 _WHOM: Final = ("session_id", "scope", "partition", "client", "acks")
@@ -86,26 +90,25 @@ def hw_stalls(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     """
     order = Window.partitionBy("session_id", "partition").orderBy("at_us", "seq")
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    life = Window.partitionBy("session_id", "partition", "_life").orderBy("at_us", "seq")
-    lived = life.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     kind = F.col("kind")
     led, deleted = kind == "became_leader", kind == "partition_deleted"
     end = F.when(kind == "appended", F.col("log_offset") + F.col("count")).when(led, F.col("log_offset"))
+    # All windows have one order, so that there is one sort. What was known of a partition ends with it.
+    newest, none = F.max(F.struct("life", "leader_epoch")).over(so_far), F.when(deleted, _NOTHING)
     known = (
-        events.withColumn("_life", F.sum(deleted.cast("int")).over(so_far))
-        .withColumn("_newest", F.max("leader_epoch").over(lived))
-        .filter(deleted | (F.col("leader_epoch") >= F.col("_newest")))
-        .withColumn("_end", F.last(end, ignorenulls=True).over(lived))
-        .withColumn("_hw", F.last("hw", ignorenulls=True).over(lived))
-        .withColumn("_waiting", F.coalesce(F.col("_hw") < F.col("_end"), F.lit(False)))
+        with_life(events, events)
+        .withColumn("_newest", newest)
+        .filter(deleted | (F.col("leader_epoch") >= F.col("_newest.leader_epoch")))
+        .withColumns({"_end": none.otherwise(end), "_hw": none.otherwise(F.col("hw"))})
+        .withColumns({name: F.last(name, ignorenulls=True).over(so_far) for name in ("_end", "_hw")})
+        .withColumn("_waiting", F.coalesce((F.col("_hw") < F.col("_end")) & (F.col("_hw") != _NOTHING), F.lit(False)))
         .withColumn("_waited", F.lag("_waiting", 1, False).over(order))
     )
     # What happens while records wait is no news, unless the high watermark moves or nothing waits any more.
     turns = known.filter((kind == "hw_advanced") | (F.col("_waiting") != F.col("_waited")))
     spans = (
-        turns.withColumn("_next_us", F.lead("at_us").over(order))
-        .withColumn("_next_seq", F.lead("seq").over(order))
-        .withColumn("_next_deleted", F.lead(deleted).over(order))
+        turns.withColumn("_deleted", deleted)
+        .withColumns({f"_next_{name}": F.lead(column).over(order) for name, column in _NEXT.items()})
         .join(F.broadcast(sessions), on="session_id", how="inner")
         .select(
             "session_id",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 SPAN: Final = ("began_us", "began_seq", "ended_us", "ended_seq", "open", "began_by", "ended_by")
 """The columns every interval has."""
+_NEXT: Final = {"us": "at_us", "seq": "seq", "label": "label"}
 
 
 def intervals(changes: "DataFrame", sessions: "DataFrame", keys: list[str], state: list[str]) -> "DataFrame":
@@ -25,15 +26,12 @@ def intervals(changes: "DataFrame", sessions: "DataFrame", keys: list[str], stat
     order = Window.partitionBy("session_id", *keys).orderBy("at_us", "seq")
     whole = F.struct(*state)
     turns = (
-        changes.withColumn("_before", F.lag(whole).over(order))
-        .withColumn("_first", F.row_number().over(order) == 1)
-        .filter(F.col("_first") | ~whole.eqNullSafe(F.col("_before")))
+        changes.withColumn("_state", whole)
+        .withColumns({"_before": F.lag("_state").over(order), "_place": F.row_number().over(order)})
+        .filter((F.col("_place") == 1) | ~F.col("_state").eqNullSafe(F.col("_before")))
     )
-    spans = (
-        turns.withColumn("_next_us", F.lead("at_us").over(order))
-        .withColumn("_next_seq", F.lead("seq").over(order))
-        .withColumn("ended_by", F.coalesce(F.lead("label").over(order), F.lit("")))
-        .join(F.broadcast(sessions), on="session_id", how="inner")
+    spans = turns.withColumns({f"_next_{name}": F.lead(column).over(order) for name, column in _NEXT.items()}).join(
+        F.broadcast(sessions), on="session_id", how="inner"
     )
     return spans.select(
         "session_id",
@@ -45,7 +43,7 @@ def intervals(changes: "DataFrame", sessions: "DataFrame", keys: list[str], stat
         F.coalesce("_next_seq", F.greatest("end_seq", "seq") + 1).alias("ended_seq"),
         F.col("_next_seq").isNull().alias("open"),
         F.col("label").alias("began_by"),
-        "ended_by",
+        F.coalesce("_next_label", F.lit("")).alias("ended_by"),
     )
 
 

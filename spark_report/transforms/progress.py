@@ -16,26 +16,31 @@ _READER: Final = ("session_id", "group_id", "partition")
 _DELETED: Final = "partition_deleted"
 
 
-def hw_series(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
-    """The high watermark of a partition at the end of each bin in which its leader told one."""
-    known = _tops(events, sessions).filter("told")
+def hw_series(told_tops: "DataFrame", sessions: "DataFrame") -> "DataFrame":
+    """The high watermark of a partition at the end of each bin in which its leader told one.
+
+    ``told_tops`` is what :func:`tops` gives.
+    """
     width = F.broadcast(sessions.select("session_id", "bin_us"))
-    return known.join(width, on="session_id", how="inner").select(*_PLACE, "bin_began_us", "bin_us", "hw")
+    known = told_tops.filter("told").join(width, on="session_id", how="inner")
+    return known.select(*_PLACE, "bin_began_us", "bin_us", "hw")
 
 
-def _tops(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
+def tops(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     """The high watermark of each partition in the bins in which somebody told one, or it was deleted (null).
 
     What a leader of an older epoch than one seen tells is nobody's; ``told`` is whether the true one said anything.
     """
     so_far = _so_far(*_PLACE)
-    told = F.struct("life", F.coalesce("leader_epoch", F.lit(-1)).alias("epoch"), "seq", "hw")
     newest = F.col("newest")
     return (
-        _with_life(events.filter(F.col("kind").isin(*KINDS, _DELETED)), events)
+        with_life(events.filter(F.col("kind").isin(*KINDS, _DELETED)), events)
         .join(F.broadcast(sessions.select("session_id", "bin_us")), on="session_id", how="inner")
-        .groupBy(*_PLACE, _bin())
-        .agg(F.max(told).alias("top"))
+        # By numbers first, which are added up without sorting; by what is in order then, of which there is little.
+        .groupBy(*_PLACE, _bin(), "life", F.coalesce("leader_epoch", F.lit(-1)).alias("epoch"))
+        .agg(F.max("seq").alias("seq"), F.max_by("hw", "seq").alias("hw"))
+        .groupBy(*_PLACE, "bin_began_us")
+        .agg(F.max(F.struct("life", "epoch", "seq", "hw")).alias("top"))
         .withColumn("newest", F.max("top").over(so_far))
         .select(
             *_PLACE,
@@ -47,14 +52,14 @@ def _tops(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     )
 
 
-def partition_lag(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
+def partition_lag(events: "DataFrame", told_tops: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     """The lag of a group at a partition at the end of each bin: HW less what it has read.
 
     What a partition had before a group first read of it does not count: nobody is behind on it yet. Where a member
     found its log truncated, or was sent elsewhere by ``auto.offset.reset``, its group has read so far only.
     """
     ends = F.broadcast(sessions.select("session_id", "end_us", "bin_us"))
-    tops, reads = _tops(events, sessions), _reads(events, sessions)
+    reads = _reads(events, sessions)
     readers = events.filter(F.col("kind") == "records_read").select(*_READER).distinct()
     bins = readers.join(ends, on="session_id", how="inner").select(
         *_READER,
@@ -63,7 +68,7 @@ def partition_lag(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     )
     so_far = _so_far(*_READER)
     known = (
-        bins.join(tops.withColumn("top", F.struct("life", "hw")), on=[*_PLACE, "bin_began_us"], how="left")
+        bins.join(told_tops.withColumn("top", F.struct("life", "hw")), on=[*_PLACE, "bin_began_us"], how="left")
         .join(reads, on=[*_READER, "bin_began_us"], how="left")
         .withColumn("top", F.last("top", ignorenulls=True).over(so_far))
         .withColumn("read", F.max("read").over(so_far))
@@ -84,18 +89,19 @@ def _reads(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     target = F.when(kind == "consumer_reset", F.col("log_offset")).otherwise(F.col("end_offset"))
     moves = events.filter((kind == "records_read") | turned)
     turns = events.filter(turned).groupBy(*_READER).agg(F.collect_list("seq").alias("turns"))
-    read = F.struct("life", _how_many("turns").alias("turn"), target.alias("read_to"))
     return (
-        _with_life(moves, events)
+        with_life(moves, events)
         .join(F.broadcast(turns), on=list(_READER), how="left")
         .join(F.broadcast(sessions.select("session_id", "bin_us")), on="session_id", how="inner")
-        .groupBy(*_READER, _bin())
-        .agg(F.max(read).alias("read"))
+        .groupBy(*_READER, _bin(), "life", _how_many("turns").alias("turn"))
+        .agg(F.max(target).alias("read_to"))
+        .groupBy(*_READER, "bin_began_us")
+        .agg(F.max(F.struct("life", "turn", "read_to")).alias("read"))
     )
 
 
-def _with_life(moves: "DataFrame", events: "DataFrame") -> "DataFrame":
-    """Add ``life``: how often a partition of that name had been deleted by then."""
+def with_life(moves: "DataFrame", events: "DataFrame") -> "DataFrame":
+    """Add ``life``: how often a partition of that name had been deleted by then, as ``events`` tell."""
     gone = events.filter(F.col("kind") == _DELETED).groupBy(*_PLACE).agg(F.collect_list("seq").alias("gone"))
     known = moves.join(F.broadcast(gone), on=list(_PLACE), how="left")
     return known.withColumn("life", _how_many("gone"))

@@ -20,10 +20,12 @@ from spark_report.transforms import (
     health,
     intervals,
     lag,
+    latency,
     numbers,
     points,
     progress,
     recovery,
+    tallies,
     timeline,
     traffic,
 )
@@ -66,11 +68,19 @@ class Frames(NamedTuple):
 
     @property
     def latencies(self) -> "DataFrame":
-        return numbers.latencies(self.events, timeline.fault_windows(self.faults), self.ends, self.faults)
+        return latency.latencies(self.events, timeline.fault_windows(self.faults), self.ends, self.faults)
 
     @property
     def behind(self) -> "DataFrame":
-        return progress.partition_lag(self.events, self.ends)
+        return progress.partition_lag(self.events, self.tops, self.ends)
+
+    @property
+    def tops(self) -> "DataFrame":
+        return progress.tops(self.events, self.ends)
+
+    @property
+    def tallies(self) -> "DataFrame":
+        return tallies.plain(self.events, self.ends)
 
     @property
     def fault_times(self) -> "DataFrame":
@@ -93,12 +103,12 @@ QUERIES: Final[dict[str, Callable[[Frames], "DataFrame"]]] = {
     "fault_latency": lambda f: f.latencies.filter("fault_id is not null"),
     "partition_lag": lambda f: f.behind,
     "lag_peaks": lambda f: lag.lag_peaks(lag.group_lag(f.behind), f.faults),
-    "hw_series": lambda f: progress.hw_series(f.events, f.ends),
+    "hw_series": lambda f: progress.hw_series(f.tops, f.ends),
     "rebalances": lambda f: lag.rebalances(f.events, clients.idle_waits(f.events)),
-    "groups": lambda f: clients.groups(f.events),
-    "producers": lambda f: clients.producers(f.events),
-    "outcomes": lambda f: traffic.outcomes(f.events),
-    "counts": lambda f: numbers.counts(f.events),
+    "groups": lambda f: clients.groups(f.tallies, f.events),
+    "producers": lambda f: clients.producers(f.tallies),
+    "outcomes": lambda f: traffic.outcomes(f.tallies),
+    "counts": lambda f: numbers.counts(f.tallies),
 }
 
 MUTATIONS: Final[dict[str, tuple[str, ModuleType, str, str]]] = {
@@ -109,7 +119,7 @@ MUTATIONS: Final[dict[str, tuple[str, ModuleType, str, str]]] = {
         "isr_conditions", intervals, 'F.col("began_seq") > F.col("_reached")', 'F.col("began_seq") >= F.col("_reached")'
     ),
     "equal neighbours begin anew": (
-        "partition_states", intervals, '~whole.eqNullSafe(F.col("_before"))', "F.lit(True)"
+        "partition_states", intervals, '~F.col("_state").eqNullSafe(F.col("_before"))', "F.lit(True)"
     ),
     "replicas that are only being added are missed": (
         "partition_states", timeline, 'F.array_except("replicas", "adding")', 'F.col("replicas")'
@@ -157,15 +167,15 @@ MUTATIONS: Final[dict[str, tuple[str, ModuleType, str, str]]] = {
         "controller_failovers", lag, 'F.coalesce(F.lag("who").over(order), "first")', 'F.lag("who").over(order)'
     ),
     "percentiles are of batches": (
-        "latency", numbers, 'list(_QUANTILES), F.col("count"))', "list(_QUANTILES))"
+        "latency", latency, 'list(QUANTILES), F.col("count"))', "list(QUANTILES))"
     ),
     "a wait is where it ended": (
-        "latency", numbers,
+        "latency", latency,
         'F.col("batch.at_us") - F.col("batch.latency_us") < F.col("window.ended_us")',
         'F.col("batch.at_us") < F.col("window.ended_us")',
     ),
     "a wait that ends as a fault begins is before it": (
-        "fault_latency", numbers, "(sent < ended) & (began <= told)", "(sent < ended) & (began < told)"
+        "fault_latency", latency, "(sent < ended) & (began <= told)", "(sent < ended) & (began < told)"
     ),
     "a bin without a word has no high watermark": (
         "partition_lag", progress, 'F.last("top", ignorenulls=True).over(so_far)', 'F.col("top")'

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cluster_model.events import FIELDS
+from cluster_model.events import DATA_KINDS, FIELDS
 from playbooks.client_books import ClientBooks
 from playbooks.client_history import enter
 from playbooks.loader import loads
@@ -16,7 +16,7 @@ from playbooks.recorder import Recorder
 from playbooks.session import Session
 from spark_report import findings
 from spark_report.recorded import Recorded, look_at
-from spark_report.transforms import clients
+from spark_report.transforms import clients, tallies
 from tests.spark_report.conftest import MakeFrame, told
 from tests.support.sessions import Row, event
 
@@ -96,6 +96,15 @@ def frame(events: MakeFrame) -> Any:
     return events([{**row, "session_id": name} for name, rows in HISTORIES.items() for row in rows]).repartition(3)
 
 
+@pytest.fixture(params=[tallies.plain, lambda frame, ends: tallies.tallied(frame, rare_of(frame), ends)])
+def counted(request: pytest.FixtureRequest, frame: Any, ends: MakeFrame) -> Any:
+    return request.param(frame, ends(**dict.fromkeys(HISTORIES, (0, 0))))
+
+
+def rare_of(frame: Any) -> Any:
+    return frame.filter(~frame["kind"].isin(sorted(DATA_KINDS)))
+
+
 def test_the_histories_have_what_is_to_be_compared() -> None:
     groups = [group for rows in HISTORIES.values() for group in books(rows).groups.values()]
     assert all(group.total("reread") and group.idle_us and group.truncations for group in groups)
@@ -107,7 +116,7 @@ def test_the_histories_have_what_is_to_be_compared() -> None:
     assert {each.failure for each in producers} >= {"A", "B"}
 
 
-def test_producers(frame: Any) -> None:
+def test_producers(counted: Any) -> None:
     expected = [
         (name, client, each.sent, each.acked, each.failed, each.unknown, each.aborted, each.unanswered, each.retries,
          sum(each.refused.values()), each.transactions, each.transactions_committed, each.transactions_aborted,
@@ -117,10 +126,10 @@ def test_producers(frame: Any) -> None:
         for kept in (books(rows),)
         for client, each in kept.producers.items()
     ]  # fmt: skip
-    assert told(clients.producers(frame), "session_id", "client", *clients.PRODUCER) == sorted(expected)
+    assert told(clients.producers(counted), "session_id", "client", *clients.PRODUCER) == sorted(expected)
 
 
-def test_members(frame: Any) -> None:
+def test_members(counted: Any) -> None:
     # A member that only led a rebalance has no book of its own, as the event is its group's.
     expected = [
         (name, group, client, each.read, each.skipped, each.abandoned, each.commits, each.failed_commits, each.lost,
@@ -130,22 +139,22 @@ def test_members(frame: Any) -> None:
         for group, book in kept.groups.items()
         for client, each in book.members.items()
     ]  # fmt: skip
-    found = told(clients.members(frame), "session_id", "group_id", "client", *clients.MEMBER)
+    found = told(clients.members(counted), "session_id", "group_id", "client", *clients.MEMBER)
     assert [row for row in found if any(row[3:])] == sorted(row for row in expected if any(row[3:]))
 
 
-def test_groups(frame: Any) -> None:
+def test_groups(counted: Any, frame: Any) -> None:
     expected = [
         (name, group, each.total("read"), each.total("reread"), each.rebalances, each.idle_us, each.total("commits"),
          each.total("failed_commits"), each.total("skipped"), each.total("abandoned"), each.truncations, each.resets)
         for name, rows in HISTORIES.items()
         for group, each in books(rows).groups.items()
     ]  # fmt: skip
-    assert told(clients.groups(frame), "session_id", "group_id", *clients.GROUP) == sorted(expected)
+    assert told(clients.groups(counted, frame), "session_id", "group_id", *clients.GROUP) == sorted(expected)
 
 
-def test_errors(frame: Any) -> None:
-    found = told(clients.errors(frame), "session_id", "client", "error", "times", "what")
+def test_errors(counted: Any) -> None:
+    found = told(clients.errors(counted), "session_id", "client", "error", "times", "what")
     expected = []
     for name, rows in HISTORIES.items():
         for client, each in books(rows).producers.items():

@@ -109,11 +109,13 @@ def test_a_group_lags_and_drains(events: MakeFrame, ends: MakeFrame) -> None:
         event("records_read", 3_500, **read, log_offset=8, end_offset=90, count=82),
         event("fault_injected", 1_200, fault_id=1, fault="lag", target="broker 1"),
     ]
-    lags = lag.group_lag(progress.partition_lag(events(rows), ends(one=(4_000, 4))))
+    frame, until = events(rows), ends(one=(4_000, 4))
+    tops = progress.tops(frame, until)
+    lags = lag.group_lag(progress.partition_lag(frame, tops, until))
     assert told(lags, "bin_began_us", "lag") == [(0, 2), (1_000, 82), (2_000, 82), (3_000, 0), (4_000, 0)]
-    peaks = lag.lag_peaks(lags, timeline.faults(events(rows), ends(one=(4_000, 4))))
-    tops = progress.hw_series(events(rows), ends(one=(4_000, 4)))
-    assert told(tops, "bin_began_us", "hw") == [(0, 10), (1_000, 90)]
+    peaks = lag.lag_peaks(lags, timeline.faults(frame, until))
+    series = progress.hw_series(tops, until)
+    assert told(series, "bin_began_us", "hw") == [(0, 10), (1_000, 90)]
     assert told(peaks, "peak_lag", "peak_at_us", "usual_lag", "drained_us", "final_lag") == [(82, 2_000, 2, 4_000, 0)]
 
 

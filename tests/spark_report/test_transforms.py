@@ -7,7 +7,7 @@ import pytest
 from pyspark.testing import assertDataFrameEqual
 
 from spark_report import schemas
-from spark_report.transforms import availability, intervals, numbers, points, timeline
+from spark_report.transforms import availability, intervals, latency, numbers, points, tallies, timeline
 from tests.spark_report.conftest import ONE, MakeFrame, told
 from tests.support.sessions import event
 
@@ -203,12 +203,14 @@ class TestTimeline:
 class TestNumbers:
     @pytest.mark.parametrize(("seqs", "gapless"), [([0, 1, 2], True), ([0, 2], False), ([0, 1, 1, 3], False)])
     def test_holes_and_repeats_in_the_sequence_are_seen(
-        self, events: MakeFrame, seqs: list[int], gapless: bool
+        self, events: MakeFrame, ends: MakeFrame, seqs: list[int], gapless: bool
     ) -> None:
         rows = [{**event("node_up", 0), "seq": seq} for seq in seqs]
-        assert told(numbers.counts(events(rows)), "gapless") == [(gapless,)]
+        assert told(numbers.counts(tallies.plain(events(rows), ends(one=(9, 9)))), "gapless") == [(gapless,)]
 
-    def test_a_ledger_that_differs_from_the_result_is_a_row(self, spark: "SparkSession", events: MakeFrame) -> None:
+    def test_a_ledger_that_differs_from_the_result_is_a_row(
+        self, spark: "SparkSession", events: MakeFrame, ends: MakeFrame
+    ) -> None:
         rows = [
             event("records_sent", 1, count=5),
             event("records_acked", 2, count=5),
@@ -216,7 +218,8 @@ class TestNumbers:
         ]
         result = {"session_id": ONE, "sent": 5, "acked": 5, "acked_lost": 1, "duplicates": 0}
         results = spark.createDataFrame(pa.Table.from_pylist([result], schema=schemas.RESULTS))
-        found = {row.term: tuple(row)[2:] for row in numbers.ledger(numbers.counts(events(rows)), results).collect()}
+        totals = numbers.counts(tallies.plain(events(rows), ends(one=(9, 9))))
+        found = {row.term: tuple(row)[2:] for row in numbers.ledger(totals, results).collect()}
         assert found["sent"] == (5, 5, True)
         assert found["acked_lost"] == (2, 1, False)
         assert found["duplicates"] == (None, 0, None)
@@ -238,7 +241,7 @@ class TestNumbers:
         ]
         frame, end = events(rows), ends(one=(400, 5))
         windows = timeline.fault_windows(timeline.faults(frame, end))
-        found = told(numbers.latencies(frame, windows, end).filter("phase is not null"), "phase", "max_us", "records")
+        found = told(latency.latencies(frame, windows, end).filter("phase is not null"), "phase", "max_us", "records")
         assert found == [("after", 50, 2), ("all", 60, 4), ("before", 10, 1), ("during", 60, 1)]
 
     def test_percentiles_are_of_records_not_of_batches(self, events: MakeFrame, ends: MakeFrame) -> None:
@@ -248,5 +251,5 @@ class TestNumbers:
         ]
         frame, end = events(rows), ends(one=(9, 1))
         windows = timeline.fault_windows(timeline.faults(frame, end))
-        found = numbers.latencies(frame, windows, end).filter("phase = 'all'")
+        found = latency.latencies(frame, windows, end).filter("phase = 'all'")
         assert told(found, "what", "p50_us", "p95_us", "max_us") == [("end_to_end", 10, 10, 1_000)]
