@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.standalone import cluster
+from playbooks.campaigns.campaign import run_campaign
+from playbooks.campaigns.columns import rows_in
+from playbooks.campaigns.keeping import PARTS, open_campaign
+from playbooks.campaigns.plan_file import write_plan
+from playbooks.campaigns.rows import Row
 from playbooks.loader import loads
-from playbooks.storms.campaign import run_campaign
-from playbooks.storms.columns import rows_in
-from playbooks.storms.keeping import PARTS, open_campaign
 from playbooks.storms.plan import Plan, plan_of
-from playbooks.storms.plan_file import write_plan
-from playbooks.storms.rows import Row
 from spark_report import session
 from spark_report.campaigns.job import Campaign, Wanted
 from spark_report.fleet.job import compute
