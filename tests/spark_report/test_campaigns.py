@@ -1,8 +1,12 @@
 """Campaigns on Spark: the rows of this machine, also for runs that break; resumed, added up, and told."""
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks.standalone import cluster
 from playbooks.campaigns.campaign import Come, run_campaign
 from playbooks.campaigns.columns import batch_of, rows_in
 from playbooks.campaigns.come_file import take_come, write_come
@@ -37,6 +42,7 @@ from tests.support.playbooks import CRASH
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+ROOT = Path(__file__).parents[2]
 RUNS = 5
 BREAKS = Grid((Axis("acks", ("1", "seven")),))
 """A grid whose second cell cannot be read: about every other run breaks."""
@@ -151,6 +157,51 @@ def _is_ranked(spark: "SparkSession", folder: Path, out: Path) -> None:
     for row in (each for table in document["tables"].values() for each in table):
         assert row["again"] == read_grid(folder).again(row["run"], "x")
     assert "--only" not in (out / "fleet.md").read_text()
+
+
+@pytest.mark.spark
+@pytest.mark.thorough
+def test_a_machine_that_dies_costs_no_run(tmp_path: Path) -> None:
+    folder, cells = tmp_path / "c", 48
+    _varying, known = grid_at(tmp_path / "known")
+    axes = (Axis("acks", ("1", "all")), Axis("seed", tuple(map(str, range(cells // 2)))))
+    plan = replace(known, grid=Grid(axes))
+    open_campaign(folder, plan, "small", rows=False)
+    write_plan(folder, plan)
+    with cluster(workers=2) as url:
+        command = (sys.executable, "-m", "spark_report.campaigns", folder, "--runs", cells, "--master", url, "--quiet")
+        environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
+        job = subprocess.Popen(
+            [*map(str, command)], cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True
+        )  # fmt: skip
+        while not (landed := list((folder / PARTS).glob("*.parquet"))) and job.poll() is None:
+            time.sleep(0.05)
+        before = executors()
+        os.kill(before[0], signal.SIGKILL)
+        _out, said = job.communicate(timeout=500)
+    assert job.returncode == 0, said
+    assert len(before) == 2
+    (tasks,) = [int(line.split(" runs in ")[1].split()[0]) for line in said.splitlines() if " tasks on " in line]
+    assert len(landed) < tasks
+    assert rows_kept(folder) == {run: plan.row(run) for run in range(1, cells + 1)}
+    assert (folder / "fleet" / "fleet.html").is_file()
+
+
+def executors() -> list[int]:
+    """The processes of Spark's executors that this one has started, by way of a cluster's workers."""
+    parents: dict[int, int] = {}
+    named: list[int] = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parents[int(place.name)] = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+            if b"CoarseGrainedExecutorBackend" in (place / "cmdline").read_bytes():
+                named.append(int(place.name))
+    return sorted(each for each in named if os.getpid() in _line_of(each, parents))
+
+
+def _line_of(process: int, parents: dict[int, int]) -> list[int]:
+    above = parents.get(process, 0)
+    return [above, *_line_of(above, parents)] if above else []
 
 
 def read_grid(folder: Path) -> GridPlan:
