@@ -166,6 +166,8 @@ def test_spark_is_given_the_plan_and_believed(typed: Type, playbook: str, monkey
     done = typed("storm", playbook, *options)
     assert "ran        1 run" in done.out, done.err
     assert commands[0][3:] == ["storms/small-5", "--runs", "1", "--stop-on", "*", "--master", "local[2]"]
+    assert json.loads(typed("storm", playbook, *options, "--json").out)["runs"] == 1
+    assert commands[1][-1] == "--quiet"  # a document is all that is printed on stdout
     head = json.loads(Path("storms/small-5/campaign.json").read_text())
     assert head["command"] == "floodmark storm small.yaml --seed 5 --set seed=3"
     assert head["strikes"] > 0
