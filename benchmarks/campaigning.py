@@ -1,7 +1,8 @@
 """One campaign three times: by plain processes, on a local Spark, and on a standalone cluster; equal, and how fast.
 
-``python -m benchmarks.campaigning [RUNS]`` prints runs a second of each, once warm, and fails where the rows or the
-fleet tables differ. The cluster's executors take the simulator from the file that is shipped to them.
+``python -m benchmarks.campaigning [RUNS]`` does it with a storm and with a grid, prints runs a second of each, once
+warm, and fails where the rows or the fleet tables differ. The cluster's executors take the simulator from the file that
+is shipped to them.
 """
 
 import sys
@@ -12,13 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.standalone import cluster
+from playbooks.campaigns.campaign import run_campaign
+from playbooks.campaigns.keeping import open_campaign, rows_kept
+from playbooks.campaigns.plan_file import write_plan
+from playbooks.campaigns.rows import Row
+from playbooks.campaigns.work import Work
+from playbooks.grid import Axis, Grid
 from playbooks.loader import loads
-from playbooks.storms.campaign import run_campaign
-from playbooks.storms.columns import rows_in
-from playbooks.storms.keeping import PARTS, open_campaign
-from playbooks.storms.plan import Plan, plan_of
-from playbooks.storms.plan_file import write_plan
-from playbooks.storms.rows import Row
+from playbooks.storms.plan import plan_of as storm_of
+from playbooks.varying import Varying
+from playbooks.varying import plan_of as grid_of
 from spark_report import session
 from spark_report.campaigns.job import Campaign, Wanted
 from spark_report.fleet.job import compute
@@ -43,34 +47,41 @@ vary: {acks: [1, all]}
 WARM_UP = 8
 CORES = 2
 
+Came = tuple[dict[int, Row], dict[str, Any]]
+"""Rows by their runs, and the fleet's tables."""
 
-def made(folder: Path) -> tuple[Path, Plan]:
+
+def works(runs: int) -> dict[str, Work]:
+    """A storm, and a grid of as many cells."""
+    playbook = loads(TEXT.lstrip(), "campaigns.yaml")
+    axes = (Axis("acks", ("1", "all")), Axis("seed", tuple([str(seed) for seed in range(1, runs // 2 + 1)])))
+    storm = storm_of(playbook, 1)
+    return {"storm": storm, "grid": grid_of(Varying(playbook, Grid(axes), 1, {}))}
+
+
+def made(folder: Path, work: Work) -> Path:
     """A campaign's directory. All have one name, since it stands in every table."""
-    plan = plan_of(loads(TEXT.lstrip(), "campaigns.yaml"), 1)
     path = folder / "campaign"
-    open_campaign(path, plan, "campaigns", rows=False)
-    write_plan(path, plan)
-    return path, plan
+    open_campaign(path, work, "campaigns", rows=False)
+    write_plan(path, work)
+    return path
 
 
-def by_processes(folder: Path, runs: int) -> tuple[float, dict[int, Row]]:
+def by_processes(folder: Path, work: Work, runs: int) -> tuple[float, dict[int, Row]]:
     """Runs a second of the local engine, and the rows."""
-    path, plan = made(folder)
-    campaign = open_campaign(path, plan, "campaigns")
+    campaign = open_campaign(made(folder, work), work, "campaigns")
     began = time.monotonic()
-    run_campaign(campaign, plan, runs, workers=CORES)
+    run_campaign(campaign, work, runs, workers=CORES)
     return runs / (time.monotonic() - began), campaign.rows
 
 
-def by_spark(spark: "SparkSession", folder: Path, runs: int) -> tuple[float, dict[int, Row], dict[str, Any]]:
-    """Runs a second once warm, the rows, and the fleet's tables."""
-    warm, _plan = made(folder / "warm")
-    timed(spark, warm, WARM_UP)
-    path, _plan = made(folder)
+def by_spark(spark: "SparkSession", folder: Path, work: Work, runs: int) -> tuple[float, Came]:
+    """Runs a second once warm, and the rows and the fleet's tables."""
+    timed(spark, made(folder / "warm", work), min(WARM_UP, runs))
+    path = made(folder, work)
     spent = timed(spark, path, runs)
-    rows = {row.run: row for file in (path / PARTS).glob("*.parquet") for row in rows_in(file)}
     tables, _counts = compute(spark, look([path])[0])
-    return runs / spent, rows, {name: sorted(table.to_pylist(), key=str) for name, table in tables.items()}
+    return runs / spent, (rows_kept(path), {name: sorted(table.to_pylist(), key=str) for name, table in tables.items()})
 
 
 def timed(spark: "SparkSession", path: Path, runs: int) -> float:
@@ -102,25 +113,33 @@ def shipped_to(spark: "SparkSession") -> set[str]:
 
 
 def main() -> None:
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 60
+    runs = int(sys.argv[1]) // 2 * 2 if len(sys.argv) > 1 else 60
+    plain: dict[str, float] = {}
+    rows: dict[str, dict[int, Row]] = {}
+
+    def on(spark: "SparkSession", place: Path, words: str) -> dict[str, Came]:
+        """Both kinds on one Spark."""
+        found = {}
+        for kind, work in works(runs).items():
+            speed, found[kind] = by_spark(spark, place / kind, work, runs)
+            print(f"{kind:5}  {words:18} {speed:8.1f} runs/s, {speed / plain[kind]:.0%}", flush=True)
+            assert found[kind][0] == rows[kind], f"the rows of the {kind} by {words} are others"
+        return found
+
     with tempfile.TemporaryDirectory(prefix="floodmark-campaigning-") as scratch:
         place = Path(scratch)
-        plain, rows = by_processes(place / "processes", runs)
-        print(f"plain processes    {plain:8.1f} runs/s", flush=True)
+        for kind, work in works(runs).items():
+            plain[kind], rows[kind] = by_processes(place / "processes" / kind, work, runs)
+            print(f"{kind:5}  {'plain processes':18} {plain[kind]:8.1f} runs/s", flush=True)
         with session.start(f"local[{CORES}]") as started:
-            here, local_rows, local_tables = by_spark(started.spark, place / "local", runs)
-        print(f"Spark local[{CORES}]     {here:8.1f} runs/s, {here / plain:.0%}", flush=True)
-        assert local_rows == rows, "the rows of Spark on this machine are others"
+            here = on(started.spark, place / "local", f"Spark local[{CORES}]")
         with cluster(workers=CORES) as url, session.start(url) as started:
-            there, cluster_rows, cluster_tables = by_spark(started.spark, place / "cluster", runs)
-            places = shipped_to(started.spark)
-        print(
-            f"standalone cluster {there:8.1f} runs/s, {there / plain:.0%}; simulator from {sorted(places)}", flush=True
-        )
-        assert cluster_rows == rows, "the rows of the cluster are others"
-        assert cluster_tables == local_tables, "the fleet's tables differ"
-        counts = ", ".join(f"{name} {len(table)}" for name, table in local_tables.items())
-        print(f"equal: {len(rows)} rows; fleet tables: {counts}")
+            there = on(started.spark, place / "cluster", "standalone cluster")
+            print(f"simulator from {sorted(shipped_to(started.spark))}", flush=True)
+        for kind, (_rows, tables) in here.items():
+            assert tables == there[kind][1], f"the fleet's tables of the {kind} differ"
+            counts = ", ".join(f"{name} {len(table)}" for name, table in tables.items())
+            print(f"{kind:5}  equal: {len(rows[kind])} rows; fleet tables: {counts}")
 
 
 if __name__ == "__main__":

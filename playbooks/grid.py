@@ -4,10 +4,10 @@ A cell is one combination: a value for each axis. Cells come in the order in whi
 axis changing fastest; with ``cases`` these come first and change slowest.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Final
+from typing import Any, Final
 
 import yaml
 
@@ -77,3 +77,18 @@ def cell_words(cell: Cell) -> str:
 def value_words(value: str) -> str:
     """A value as people read it: a text that is in quotes so that it stays one, without them."""
     return str(yaml.safe_load(value)) if value.startswith('"') else value
+
+
+def grid_json(grid: Grid) -> dict[str, Any]:
+    """As a file has it."""
+    return {
+        "axes": [[axis.name, list(axis.values)] for axis in grid.axes],
+        "cases": [list(map(list, case)) for case in grid.cases],
+    }
+
+
+def grid_of(found: Mapping[str, Any]) -> Grid:
+    """The other way round. Raises ValueError, KeyError or TypeError for what is none."""
+    axes = tuple([Axis(name, tuple(values)) for name, values in found["axes"]])
+    cases: tuple[Cell, ...] = tuple([tuple([(name, value) for name, value in case]) for case in found["cases"]])
+    return Grid(axes, cases)

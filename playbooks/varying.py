@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from playbooks.batch import NOT_RUN, Job, Outcome, run_all
-from playbooks.cells import cell_text, seed_of, settings_of
+from playbooks.campaigns.grid_plan import GridPlan
 from playbooks.disk import Fsync
 from playbooks.grid import Cell, Grid
 from playbooks.matrix import Matrix, Row, axes_of, measured
 from playbooks.model import Playbook
-from playbooks.yamlpos import Mapping as YamlMapping
-from playbooks.yamlpos import compose
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,33 +29,22 @@ class Varying:
     fsync: Fsync = Fsync.INTERVAL
 
 
+def plan_of(varying: Varying) -> GridPlan:
+    """The grid as plain values, which decide what its cells come to."""
+    playbook = varying.playbook
+    rest = (tuple(varying.settings.items()), varying.until_us, tuple(playbook.fragments.items()))
+    return GridPlan(playbook.source, playbook.path, varying.seed, varying.grid, *rest)
+
+
 def jobs_of(varying: Varying) -> list[tuple[Cell, Job]]:
     """Each cell with its job.
 
     Raises:
         AxisError, SettingError: an axis that leads nowhere in this playbook.
     """
-    playbook = varying.playbook
-    root, _problems = compose(playbook.source, playbook.path)
-    if not isinstance(root, YamlMapping):
-        return []
-    return [(cell, _job(varying, cell, root)) for cell in varying.grid.cells()]
-
-
-def _job(varying: Varying, cell: Cell, root: YamlMapping) -> Job:
-    playbook = varying.playbook
-    settings = settings_of(cell, root, playbook.variables)
-    seed = seed_of(cell)
-    return Job(
-        text=cell_text(playbook.source, settings, playbook.fragments, playbook.variables),
-        path=playbook.path,
-        seed=varying.seed if seed is None else seed,
-        out=varying.out,
-        settings={**varying.settings, **settings},
-        until_us=varying.until_us,
-        fragments=playbook.fragments,
-        fsync=varying.fsync,
-    )
+    plan = plan_of(varying)
+    runs = range(1, varying.grid.size + 1)
+    return [(plan.cell(run), plan.job(run, varying.out, varying.fsync)) for run in runs]
 
 
 def run_grid(varying: Varying) -> tuple[Matrix, list[Outcome]]:
@@ -67,10 +54,15 @@ def run_grid(varying: Varying) -> tuple[Matrix, list[Outcome]]:
 
 def run_jobs(varying: Varying, run: Callable[[Sequence[Job]], list[Outcome]]) -> tuple[Matrix, list[Outcome]]:
     """Have ``run`` run every cell; the same as of :func:`run_grid`."""
-    cells = jobs_of(varying)
-    outcomes = run([job for _cell, job in cells])
-    rows = tuple(_row(cell, outcome) for (cell, _job), outcome in zip(cells, outcomes, strict=True))
-    return Matrix(varying.playbook.name, axes_of(cell for cell, _job in cells), rows, varying.seed), outcomes
+    outcomes = run([job for _cell, job in jobs_of(varying)])
+    return matrix_of(varying, outcomes), outcomes
+
+
+def matrix_of(varying: Varying, outcomes: Sequence[Outcome]) -> Matrix:
+    """What the cells came to, by how each of them ended."""
+    cells = list(varying.grid.cells())
+    rows = tuple([_row(cell, outcome) for cell, outcome in zip(cells, outcomes, strict=True)])
+    return Matrix(varying.playbook.name, axes_of(cells), rows, varying.seed)
 
 
 def _row(cell: Cell, outcome: Outcome) -> Row:

@@ -1,21 +1,24 @@
-"""What a campaign runs: a playbook, with or without its steps, its ranges and a seed; and one run of it."""
+"""What a storm runs: a playbook, with or without its steps, its ranges and a seed; and one run of it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from traceback import extract_tb
-from typing import Final
+from typing import Any, Final
 
+from playbooks.campaigns.keeping import Campaign, Kept, text_hash
+from playbooks.campaigns.rows import Row, broken
+from playbooks.campaigns.work import STORM, Frame
 from playbooks.cells import cell_text, settings_of
-from playbooks.grid import Cell, Grid
+from playbooks.grid import Cell, Grid, grid_json, grid_of
 from playbooks.loader import loads
 from playbooks.model import Playbook
 from playbooks.session import Session
 from playbooks.storms.driving import Driven, drive
 from playbooks.storms.ranges import Ranges
-from playbooks.storms.rows import ERROR, Found, Row, row_of
+from playbooks.storms.rows import row_of
 from playbooks.storms.seeds import run_seed
-from playbooks.storms.swarm import Swarm, cell_of, draw
+from playbooks.storms.states import possible
+from playbooks.storms.swarm import Swarm, candidates_of, cell_of, draw
 from playbooks.yamlpos import Mapping as YamlMapping
 from playbooks.yamlpos import compose
 
@@ -62,8 +65,54 @@ class Plan:
         try:
             driven, swarm, session = self.drive(run)
         except Exception as error:
-            return _broken(self, run, error)
+            return broken(run, run_seed(self.seed, run), dict(cell_of(self.seed, run, self.grid)), error)
         return row_of(swarm, driven, session.cluster, ranges_of(session.playbook).expected)
+
+    def frame(self) -> Frame:
+        """The faults that may come, and the states that there are: the rows and columns of the coverage."""
+        playbook, _swarm, session = self.begin(1)
+        return frame_of(playbook, session)
+
+    def head(self) -> dict[str, Any]:
+        """What tells the storm from others."""
+        grid = "\n".join(self.grid.lines()) if self.grid is not None else ""
+        return {
+            "kind": STORM,
+            "text": text_hash(self.text, self.fragments, grid),
+            "seed": self.seed,
+            "keep_steps": self.keep_steps,
+            "vary": self.grid is not None,
+        }
+
+    def document(self) -> dict[str, Any]:
+        """As ``plan.json`` has it."""
+        return {
+            "kind": STORM,
+            "text": self.text,
+            "path": self.path,
+            "seed": self.seed,
+            "keep_steps": self.keep_steps,
+            "grid": grid_json(self.grid) if self.grid is not None else None,
+            "fragments": dict(self.fragments),
+        }
+
+    @classmethod
+    def of_document(cls, found: Mapping[str, Any]) -> "Plan":
+        """The other way round. Raises ValueError, KeyError, TypeError or AttributeError for what is none."""
+        grid = grid_of(found["grid"]) if found["grid"] is not None else None
+        fragments = tuple(found["fragments"].items())
+        return cls(found["text"], found["path"], found["seed"], found["keep_steps"], grid, fragments)
+
+    def keep(self, run: int, campaign: Campaign) -> Kept:
+        """Write a run's playbook and record its session, unless that was done before; see :func:`keep_run`."""
+        from playbooks.storms.writing import keep_run  # noqa: PLC0415 - it writes plans
+
+        return keep_run(self, run, campaign)
+
+
+def frame_of(playbook: Playbook, session: Session) -> Frame:
+    """The faults and states of a run that has begun already."""
+    return candidates_of(ranges_of(playbook), session.cluster), possible(session.cluster)
 
 
 def ranges_of(playbook: Playbook) -> Ranges:
@@ -76,17 +125,6 @@ def plan_of(playbook: Playbook, seed: int, *, keep_steps: bool = False, vary: bo
     fragments = tuple(playbook.fragments.items())
     grid = playbook.grid if vary else None
     return Plan(playbook.source, playbook.path, seed, keep_steps, grid, fragments)
-
-
-def _broken(plan: Plan, run: int, error: Exception) -> Row:
-    frames = extract_tb(error.__traceback__)
-    where = (
-        f" ({frames[-1].name}, line {frames[-1].lineno} of {frames[-1].filename.rpartition('/')[2]})" if frames else ""
-    )
-    text = f"{type(error).__name__}: {error}{where}"
-    found = Found(f"{ERROR}:{type(error).__name__}", "", text)
-    cell = cell_of(plan.seed, run, plan.grid)
-    return Row(run, run_seed(plan.seed, run), {"cell": dict(cell)}, found=(found,), error=text)
 
 
 @lru_cache(CELLS)

@@ -7,8 +7,10 @@ from typing import Final
 from cluster_model.checker.findings import DUPLICATE, REORDERED, Finding
 from cluster_model.client_settings import client_settings
 from cluster_model.cluster import Cluster
+from cluster_model.stepping.cluster import ManualCluster
 from playbooks.wrongs import ANOMALY, FINDING, Wrong
 
+AnyCluster = Cluster | ManualCluster
 VERSION: Final = "known of this version"
 LISTED: Final = "expected by the playbook"
 
@@ -38,22 +40,24 @@ _BY_ITSELF: Final = {
 """Causes that are given only where a setting or a fault made it so."""
 
 
-def _unclean(cluster: Cluster) -> str:
+def _unclean(cluster: AnyCluster) -> str:
     allowed = any(record.topic.unclean for record in cluster.world.records.values())
     return "unclean.leader.election.enable=true" if allowed else ""
 
 
-def _min_isr_one(cluster: Cluster) -> str:
+def _min_isr_one(cluster: AnyCluster) -> str:
     least = min((cluster.world.effective_min_isr(name) for name in cluster.world.records), default=2)
     return "min.insync.replicas=1" if least == 1 else ""
 
 
-def _not_idempotent(cluster: Cluster) -> str:
+def _not_idempotent(cluster: AnyCluster) -> str:
+    if isinstance(cluster, ManualCluster):
+        return ""  # nobody tries again where time stands still
     producers = client_settings(cluster.spec, cluster.profile, cluster.outside.manners).producers.values()
     return "enable.idempotence=false" if any(not each.idempotent for each in producers) else ""
 
 
-def _forgotten(cluster: Cluster) -> str:
+def _forgotten(cluster: AnyCluster) -> str:
     """A snapshot of producer state holds a producer's last batch alone (``ProducerStateManager.writeSnapshot``).
 
     So a broker that read one, as it began again or cut its log, refuses the retry of an older batch as
@@ -64,7 +68,7 @@ def _forgotten(cluster: Cluster) -> str:
     return "a snapshot of producer state keeps the last batch alone" if reloaded else ""
 
 
-def _skipped_after_a_loss(cluster: Cluster) -> str:
+def _skipped_after_a_loss(cluster: AnyCluster) -> str:
     """A reader skips what took the place of lost records: a surprise only where losses are one."""
     return "what it had read was lost" if cluster.query.acked_lost() or cluster.query.missing() else ""
 
@@ -72,7 +76,7 @@ def _skipped_after_a_loss(cluster: Cluster) -> str:
 _SEEN_OF: Final = {"duplicate": DUPLICATE, "nonmonotonic-send": REORDERED, "realtime-order": DUPLICATE}
 """Anomaly → the kind of finding that it is the sight of."""
 
-_BY_SETTING: Final[dict[str, Callable[[Cluster], str]]] = {
+_BY_SETTING: Final[dict[str, Callable[[AnyCluster], str]]] = {
     "unclean-election": _unclean,
     "min-isr-one": _min_isr_one,
     "retry-without-idempotence": _not_idempotent,
@@ -82,7 +86,7 @@ _BY_SETTING: Final[dict[str, Callable[[Cluster], str]]] = {
 }
 
 
-def why_expected(wrong: Wrong, findings: Sequence[Finding], cluster: Cluster, listed: tuple[str, ...]) -> str:
+def why_expected(wrong: Wrong, findings: Sequence[Finding], cluster: AnyCluster, listed: tuple[str, ...]) -> str:
     """Why something that was found is no surprise; empty where it is one. ``listed`` are the playbook's own keys."""
     if any(fnmatchcase(wrong.key, pattern) for pattern in listed):
         return LISTED
@@ -93,14 +97,14 @@ def why_expected(wrong: Wrong, findings: Sequence[Finding], cluster: Cluster, li
     return _of_cause(wrong.name.rpartition("/")[2], cluster)
 
 
-def _by_findings(wrong: Wrong, findings: Sequence[Finding], cluster: Cluster) -> str:
+def _by_findings(wrong: Wrong, findings: Sequence[Finding], cluster: AnyCluster) -> str:
     """What clients saw of something that is explained: records that stand twice, for a cause that is no surprise."""
     kind = _SEEN_OF.get(wrong.name)
     whys = [_of_cause(finding.cause, cluster) for finding in findings if finding.kind == kind]
     return whys[0] if whys and all(whys) else ""
 
 
-def _of_cause(cause: str, cluster: Cluster) -> str:
+def _of_cause(cause: str, cluster: AnyCluster) -> str:
     if cause in _MENDED:
         return VERSION if cluster.profile.number < _MENDED[cause] else ""
     if cause in _BY_ITSELF:

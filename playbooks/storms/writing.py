@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from playbooks.campaigns.keeping import SESSIONS, Campaign, Kept
 from playbooks.disk import put_in_place
 from playbooks.editing import EditError, put, without
 from playbooks.exported_text import replaced
@@ -11,7 +12,6 @@ from playbooks.recorder import Recorder
 from playbooks.session import ENDINGS, Session
 from playbooks.step_text import action_lines, block, scalar, step_lines, trigger_lines
 from playbooks.storms.driving import Driven, Own
-from playbooks.storms.keeping import SESSIONS, Campaign, Kept
 from playbooks.storms.plan import Plan
 from playbooks.storms.states import NOTHING
 from playbooks.storms.swarm import Swarm
@@ -33,7 +33,7 @@ def keep_run(plan: Plan, run: int, campaign: Campaign) -> Kept:
         RecordingError, OSError: something cannot be written.
     """
     before = campaign.kept.get(run)
-    if before is not None and before.playbook.is_file() and before.session.is_dir():
+    if before is not None and before.playbook is not None and before.playbook.is_file() and before.session.is_dir():
         return before
     driven, swarm, session = plan.drive(run)
     path = campaign.path / f"run-{run}.yaml"

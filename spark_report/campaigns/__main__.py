@@ -1,7 +1,7 @@
 """``python -m spark_report.campaigns FOLDER --runs N``: the runs that a campaign lacks, then its fleet report.
 
-``floodmark storm --engine spark`` writes the directory's ``plan.json`` and starts this. Exit codes: 0 every run is
-there, 2 bad input, 70 Spark failed, 130 stopped.
+``floodmark storm`` and ``floodmark run``, with ``--engine spark``, write the directory's ``plan.json`` and start this.
+Exit codes: 0 every run is there, 2 bad input, 70 Spark failed, 130 stopped.
 """
 
 import argparse
@@ -13,14 +13,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from playbooks.storms.campaign import Come
-from playbooks.storms.keeping import open_campaign, read_head
-from playbooks.storms.plan_file import read_plan
-from playbooks.storms.rows import ERROR
-from playbooks.storms.writing import keep_run
+from playbooks.campaigns.campaign import Come, keep_first
+from playbooks.campaigns.keeping import CampaignError, open_campaign, read_head
+from playbooks.campaigns.plan_file import read_plan
+from playbooks.recorder import RecordingError
 from spark_report.__main__ import EXIT_BAD_INPUT, EXIT_INTERNAL, EXIT_SIGNAL, memory_size, stop
 from spark_report.campaigns.job import Campaign, Wanted
 from spark_report.errors import JobError, ReportError, first_line
+from spark_report.fleet.formats import FORMATS, TERMINAL
 from spark_report.job import Stages
 from spark_report.pipes import say
 from spark_report.wording import clean
@@ -37,21 +37,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m spark_report.campaigns", description=(__doc__ or "").split(":")[1])
     parser.add_argument("folder", metavar="FOLDER", type=Path)
     parser.add_argument("--runs", type=int, required=True)
+    parser.add_argument("--quiet", action="store_true", help="write the fleet report, and print nothing of it")
     parser.add_argument("--stop-on", default="", metavar="KEY")
     parser.add_argument("--master", metavar="URL")
     parser.add_argument("--memory", metavar="SIZE", type=memory_size)
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, stop)
     wanted = Wanted(options.folder, options.runs, options.master, options.memory, options.stop_on)
-    return guarded(lambda stage: _run(wanted, stage))
+    return guarded(lambda stage: _run(wanted, stage, quiet=options.quiet))
 
 
-def _run(wanted: Wanted, stage: Callable[[str], None]) -> int:
+def _run(wanted: Wanted, stage: Callable[[str], None], *, quiet: bool) -> int:
     def after(spark: "SparkSession", come: Come) -> None:
         from spark_report.fleet.job import report  # noqa: PLC0415 - imports PySpark
 
         _keep(wanted.folder, come, stage)
-        report([wanted.folder], wanted.folder / FLEET, spark=spark, stage=stage)
+        formats = [name for name in FORMATS if not (quiet and name == TERMINAL)]
+        report([wanted.folder], wanted.folder / FLEET, spark=spark, stage=stage, formats=formats)
 
     come = Campaign(wanted, stage).run(after)
     return EXIT_SIGNAL + signal.SIGINT if come.interrupted else 0
@@ -59,12 +61,12 @@ def _run(wanted: Wanted, stage: Callable[[str], None]) -> int:
 
 def _keep(folder: Path, come: Come, stage: Callable[[str], None]) -> None:
     """Record the runs that speak for the groups, so that the report can name their playbooks."""
-    plan = read_plan(folder)
-    campaign = open_campaign(folder, plan, read_head(folder)["playbook"], rows=False)
-    first = dict.fromkeys(group.first for group in come.groups if not group.key.startswith(f"{ERROR}:"))
-    for number, run in enumerate(first, 1):
-        stage(f"recording {number} of {len(first)} runs")
-        keep_run(plan, run, campaign)
+    work = read_plan(folder)
+    campaign = open_campaign(folder, work, read_head(folder)["playbook"], rows=False)
+    try:
+        keep_first(work, campaign, come.groups, lambda number, of: stage(f"recording {number} of {of} runs"))
+    except (CampaignError, RecordingError, OSError) as error:
+        raise ReportError(str(error)) from error
     campaign.keep({})
 
 

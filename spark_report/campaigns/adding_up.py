@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from playbooks.storms.coverage import Coverage
-from playbooks.storms.grouping import Group
-from playbooks.storms.rows import Met
+from playbooks.campaigns.coverage import Coverage
+from playbooks.campaigns.grouping import Group
+from playbooks.campaigns.rows import Met
+from playbooks.campaigns.totals import BROKEN_TOLD, Broken, Totals
 from playbooks.storms.states import NOTHING
-from playbooks.storms.totals import BROKEN_TOLD, Broken, Totals
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

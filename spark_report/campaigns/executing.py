@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from playbooks.storms.plan import Plan
+from playbooks.campaigns.work import Work
 from spark_report.campaigns.shares import Share
 
 if TYPE_CHECKING:
@@ -13,25 +13,25 @@ BATCH: Final = 32
 """Rows that a task holds before it hands them to the file."""
 
 
-def runs_of(spark: "SparkSession", plan: Plan, shares: Sequence[Share]) -> "DataFrame":
+def runs_of(spark: "SparkSession", work: Work, shares: Sequence[Share]) -> "DataFrame":
     """A frame that does the runs when it is written: a task for each share."""
-    from playbooks.storms.columns import DDL  # noqa: PLC0415 - Arrow
+    from playbooks.campaigns.columns import DDL  # noqa: PLC0415 - Arrow
 
     tasks = spark.range(0, len(shares), 1, len(shares))
-    return tasks.mapInArrow(worker(plan, tuple(shares)), DDL)
+    return tasks.mapInArrow(worker(work, tuple(shares)), DDL)
 
 
-def worker(plan: Plan, shares: Sequence[Share]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def worker(work: Work, shares: Sequence[Share]) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """What is sent to the executors: numbers of shares in, rows out."""
 
-    def work(batches: Iterator[Any]) -> Iterator[Any]:
-        from playbooks.storms.columns import batch_of  # noqa: PLC0415 - of the executor's own floodmark
+    def do(batches: Iterator[Any]) -> Iterator[Any]:
+        from playbooks.campaigns.columns import batch_of  # noqa: PLC0415 - of the executor's own floodmark
 
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 runs = [run for first, end in shares[number] for run in range(first, end)]
                 for start in range(0, len(runs), BATCH):
                     # A run that breaks is a row, too: a task that fails would be tried again, and then end everything.
-                    yield batch_of([plan.row(run) for run in runs[start : start + BATCH]])
+                    yield batch_of([work.row(run) for run in runs[start : start + BATCH]])
 
-    return work
+    return do

@@ -4,8 +4,8 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from playbooks.storms.columns import DDL
-from playbooks.storms.keeping import PARTS, RUNS
+from playbooks.campaigns.columns import DDL
+from playbooks.campaigns.keeping import PARTS, RUNS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

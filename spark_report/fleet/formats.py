@@ -2,7 +2,8 @@
 
 from typing import Final
 
-FORMATS: Final = ("html", "md", "json", "parquet", "terminal")
+TERMINAL: Final = "terminal"
+FORMATS: Final = ("html", "md", "json", "parquet", TERMINAL)
 HTML: Final = "fleet.html"
 MARKDOWN: Final = "fleet.md"
 JSON: Final = "fleet.json"

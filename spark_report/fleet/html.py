@@ -47,8 +47,8 @@ def _facts(story: FleetStory) -> list[tuple[str, str]]:
     for source in story.sources:
         runs = f"{number(story.runs.get(source.name, 0))} runs of {source.words}"
         facts.append((f"{source.name}{' (baseline)' if source.name == story.baseline else ''}", runs))
-        if source.command:
-            facts.append(("a run again", f"{source.command} --only RUN"))
+        if source.only:
+            facts.append(("a run again", f"{source.only} RUN"))
     return facts
 
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from spark_report.errors import ReportError
 from spark_report.fleet import terminal
 from spark_report.fleet.columns import TABLES, words_of
-from spark_report.fleet.formats import FORMATS, HTML, JSON, MARKDOWN
+from spark_report.fleet.formats import FORMATS, HTML, JSON, MARKDOWN, TERMINAL
 from spark_report.fleet.sources import RUNS, Source, look, runs_of
 from spark_report.fleet.story import FleetStory, ordered, sentences, verdict
 from spark_report.fleet.transforms import changes, pairs, ranking, rates, times
@@ -62,7 +62,7 @@ def report(
         except OSError as error:
             raise ReportError(f"{out}: cannot write the report there: {error.strerror or error}") from error
         staging.publish()
-    if "terminal" in formats:
+    if TERMINAL in formats:
         terminal.show(console or Patient(), story)
     return story
 

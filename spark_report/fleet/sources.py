@@ -3,24 +3,28 @@
 All of them become one frame with a row for each run, :data:`RUNS`.
 """
 
-import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
+from playbooks.campaigns.grid_plan import GridPlan
+from playbooks.campaigns.keeping import CAMPAIGN, CampaignError, kept_in, read_head
+from playbooks.campaigns.plan_file import PLAN, PlanError, read_plan
+from playbooks.campaigns.work import GRID
+from playbooks.grid import SEED
 from playbooks.problems import counted
-from playbooks.storms.keeping import CAMPAIGN, CampaignError, kept_in, read_head
-from playbooks.storms.plan_file import PLAN
 from spark_report.campaigns.reading import read_runs
 from spark_report.errors import ReportError
 from spark_report.recorded import SetAside, collect
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from spark_report.recorded import Recorded
 
@@ -31,6 +35,8 @@ RUNS: Final = (
     "error string, again string, session string"
 )
 """Columns of the frame that the transforms take; ``recovery_us`` is negative where a run never recovered."""
+
+_KNOWN: Final = pa.schema([("run", pa.int64()), ("again", pa.string()), ("session", pa.string())])
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +50,29 @@ class Source:
     sessions: "tuple[Recorded, ...]" = ()
 
     @property
+    def is_grid(self) -> bool:
+        """Whether its runs are the cells of a grid."""
+        return (self.head or {}).get("kind") == GRID
+
+    @property
     def words(self) -> str:
         """What it is, for people."""
         if self.head is None:
             return counted(len(self.sessions), "session")
-        return f"{self.head.get('playbook')}, seed {self.head.get('seed')}, floodmark {self.head.get('tool_version')}"
+        name = f"{self.head.get('playbook')}{' over a grid' if self.is_grid else ''}"
+        return f"{name}, seed {self.head.get('seed')}, floodmark {self.head.get('tool_version')}"
 
     @property
     def command(self) -> str:
-        """What repeats it, or with ``--only`` one of its runs; empty for sessions."""
+        """What repeats it; empty for sessions."""
         head = self.head or {}
         plain = ["floodmark", "storm", str(head.get("path")), "--seed", str(head.get("seed"))]
         return str(head.get("command") or shlex.join(plain)) if head else ""
+
+    @property
+    def only(self) -> str:
+        """What repeats one of its runs, but for the number; empty where each has a command of its own."""
+        return f"{self.command} --only" if self.command and not self.is_grid else ""
 
 
 def look(paths: Sequence[Path]) -> tuple[list[Source], list[SetAside]]:
@@ -101,13 +118,14 @@ def runs_of(spark: "SparkSession", source: Source) -> "DataFrame":
 
 def campaign_runs(rows: "DataFrame", source: Source) -> "DataFrame":
     """Rows of a campaign in the columns that fleets have."""
-    kept = {run: each for run, each in kept_in(source.path).items() if each.playbook.is_file()}
     cell = F.map_entries(F.from_json("swarm", "struct<cell: map<string, string>>")["cell"])
-    words = F.transform(cell, lambda pair: F.concat(pair["key"], F.lit("="), pair["value"]))
-    only = F.concat(F.lit(f"{source.command} --only "), F.col("run").cast("string"))
-    again = {run: f"floodmark run {shlex.quote(str(each.playbook))}" for run, each in kept.items()}
+    settings = F.filter(cell, lambda pair: pair["key"] != SEED)
+    value = partial(F.regexp_replace, pattern='^"(.*)"$', replacement="$1")  # quotes say only that it is a text
+    words = F.transform(settings, lambda pair: F.concat(pair["key"], F.lit("="), value(pair["value"])))
+    only = F.concat(F.lit(f"{source.only} "), F.col("run").cast("string"))
+    known = rows.sparkSession.createDataFrame(_known(source))
     counts = F.col("counts")
-    return rows.select(
+    return rows.join(F.broadcast(known), on="run", how="left").select(
         F.lit(source.name).alias("fleet"),
         *("run", "seed"),
         F.coalesce(F.array_join(words, " "), F.lit("")).alias("settings"),
@@ -116,14 +134,35 @@ def campaign_runs(rows: "DataFrame", source: Source) -> "DataFrame":
         *[counts[name].alias(name) for name in ("recovery_us", "longest_unavailable_us", "unavailable_us")],
         counts["acked_lost"].alias("acked_lost"),
         "error",
-        F.coalesce(_chosen(again), only).alias("again"),
-        F.coalesce(_chosen({run: str(each.session) for run, each in kept.items()}), F.lit("")).alias("session"),
+        F.coalesce("again", only).alias("again"),
+        F.coalesce("session", F.lit("")).alias("session"),
     )
 
 
-def _chosen(values: dict[int, str]) -> "Column":
-    """A value for some of the runs, null for the others."""
-    if not values:
-        return F.lit(None).cast("string")
-    text = json.dumps({str(run): value for run, value in values.items()})
-    return F.element_at(F.from_json(F.lit(text), "map<string, string>"), F.col("run").cast("string"))
+def _known(source: Source) -> "pa.Table":
+    """The runs that have a session, or a command of their own: those of a storm that were kept, all of a grid."""
+    kept = kept_in(source.path)
+    sessions = {run: str(each.session) for run, each in kept.items() if each.session.is_dir()}
+    if source.is_grid:
+        again = _cells_again(source)
+    else:
+        playbooks = {run: each.playbook for run, each in kept.items()}
+        again = {
+            run: f"floodmark run {shlex.quote(str(path))}"
+            for run, path in playbooks.items()
+            if path is not None and path.is_file()
+        }
+    rows = [{"run": run, "again": again.get(run), "session": sessions.get(run)} for run in sorted({*again, *sessions})]
+    return pa.Table.from_pylist(rows, schema=_KNOWN)
+
+
+def _cells_again(source: Source) -> dict[int, str]:
+    """The command for each cell of a grid."""
+    try:
+        plan = read_plan(source.path)
+    except PlanError as error:
+        raise ReportError(str(error)) from None
+    if not isinstance(plan, GridPlan):
+        raise ReportError(f"{source.path / PLAN}: found the plan of a storm, expected that of a grid")
+    word = str((source.head or {}).get("word") or plan.path)
+    return {run: plan.again(run, word) for run in range(1, plan.grid.size + 1)}

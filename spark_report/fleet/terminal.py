@@ -34,8 +34,8 @@ def show(console: Console, story: FleetStory) -> None:
     for source in story.sources:
         words = f"{source.name}: {source.words}"
         console.print(_plain(words, "dim"))
-        if source.command:
-            console.print(_plain(f"  a run again: {source.command} --only RUN", "dim"))
+        if source.only:
+            console.print(_plain(f"  a run again: {source.only} RUN", "dim"))
     for aside in story.set_aside:
         console.print(_plain(f"Set aside: {aside.reason}", _STYLES["warning"]))
 

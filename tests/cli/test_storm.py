@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.storms.campaign import Come, frame
-from playbooks.storms.come_file import write_come
-from playbooks.storms.coverage import coverage_of
-from playbooks.storms.grouping import groups_of
-from playbooks.storms.plan_file import read_plan
-from playbooks.storms.totals import totals_of
+from playbooks.campaigns.campaign import Come
+from playbooks.campaigns.come_file import write_come
+from playbooks.campaigns.coverage import coverage_of
+from playbooks.campaigns.grouping import groups_of
+from playbooks.campaigns.plan_file import read_plan
+from playbooks.campaigns.totals import totals_of
 from playbooks.version import tool_version
 from tests.cli.running import Typed
 from tests.playbooks.storms.small import plan, text
@@ -145,11 +145,11 @@ def test_spark_is_given_the_plan_and_believed(typed: Type, playbook: str, monkey
         commands.append(command)
         folder = Path(command[3])
         row = read_plan(folder).row(1)
-        faults, states = frame(read_plan(folder))
+        faults, states = read_plan(folder).frame()
         write_come(folder, Come(totals_of([row]), groups_of([row]), coverage_of([row], faults, states)))
         return 0
 
-    monkeypatch.setattr("tui.cli.storm_engines.run_to_its_end", stand_in)
+    monkeypatch.setattr("tui.cli.engines.run_to_its_end", stand_in)
     options = (
         "--runs",
         "1",
@@ -166,13 +166,15 @@ def test_spark_is_given_the_plan_and_believed(typed: Type, playbook: str, monkey
     done = typed("storm", playbook, *options)
     assert "ran        1 run" in done.out, done.err
     assert commands[0][3:] == ["storms/small-5", "--runs", "1", "--stop-on", "*", "--master", "local[2]"]
+    assert json.loads(typed("storm", playbook, *options, "--json").out)["runs"] == 1
+    assert commands[1][-1] == "--quiet"  # a document is all that is printed on stdout
     head = json.loads(Path("storms/small-5/campaign.json").read_text())
     assert head["command"] == "floodmark storm small.yaml --seed 5 --set seed=3"
     assert head["strikes"] > 0
 
 
 def test_spark_that_fails_is_not_believed(typed: Type, playbook: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui.cli.storm_engines.run_to_its_end", lambda _command: 70)
+    monkeypatch.setattr("tui.cli.engines.run_to_its_end", lambda _command: 70)
     done = typed("storm", playbook, "--runs", "1", "--engine", "spark")
     assert done.code == 70
     assert "ran " not in done.out

@@ -1,8 +1,12 @@
 """Campaigns on Spark: the rows of this machine, also for runs that break; resumed, added up, and told."""
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,17 +15,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks.standalone import cluster
+from playbooks.campaigns.campaign import Come, run_campaign
+from playbooks.campaigns.columns import batch_of, rows_in
+from playbooks.campaigns.come_file import take_come, write_come
+from playbooks.campaigns.coverage import coverage_of
+from playbooks.campaigns.grid_plan import GridPlan
+from playbooks.campaigns.grouping import groups_of
+from playbooks.campaigns.keeping import PARTS, open_campaign, rows_kept
+from playbooks.campaigns.plan_file import PlanError, read_plan, write_plan
+from playbooks.campaigns.totals import totals_of
 from playbooks.grid import Axis, Grid
 from playbooks.loader import load
-from playbooks.storms.campaign import Come, frame
-from playbooks.storms.columns import batch_of, rows_in
-from playbooks.storms.come_file import take_come, write_come
-from playbooks.storms.coverage import coverage_of
-from playbooks.storms.grouping import groups_of
-from playbooks.storms.keeping import PARTS, open_campaign
-from playbooks.storms.plan import Plan, plan_of
-from playbooks.storms.plan_file import PlanError, read_plan, write_plan
-from playbooks.storms.totals import totals_of
+from playbooks.storms.plan import Plan
+from playbooks.storms.plan import plan_of as storm_of
+from playbooks.varying import Varying, plan_of, run_grid
 from spark_report.campaigns.executing import worker
 from spark_report.campaigns.job import Campaign, Wanted
 from spark_report.campaigns.landing import Landed
@@ -29,10 +37,12 @@ from spark_report.campaigns.shares import Done, dealt, how_many
 from spark_report.campaigns.shipping import pack
 from spark_report.errors import ReportError
 from tests.playbooks.storms.small import text
+from tests.support.playbooks import CRASH
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+ROOT = Path(__file__).parents[2]
 RUNS = 5
 BREAKS = Grid((Axis("acks", ("1", "seven")),))
 """A grid whose second cell cannot be read: about every other run breaks."""
@@ -43,7 +53,7 @@ def plan_at(folder: Path) -> Plan:
     folder.parent.mkdir(parents=True, exist_ok=True)
     source = folder.parent / "small.yaml"
     source.write_text(text(acks="1", storm="faults: [crash, gc_pause, isolate]"))
-    plan = replace(plan_of(load(source), 3), grid=BREAKS)
+    plan = replace(storm_of(load(source), 3), grid=BREAKS)
     open_campaign(folder, plan, "small", rows=False)
     write_plan(folder, plan)
     return plan
@@ -70,7 +80,7 @@ def test_spark_comes_to_the_rows_of_this_machine(spark: "SparkSession", tmp_path
     assert any(line.startswith(f"{RUNS - 2 + torn} runs in ") for line in told), told
     assert come.totals == totals_of(rows)
     assert come.groups == groups_of(rows)
-    assert come.coverage == coverage_of(rows, *frame(plan))
+    assert come.coverage == coverage_of(rows, *plan.frame())
     assert take_come(folder) == come
     # What Spark did, the other engine goes on with.
     assert open_campaign(folder, plan, "small").rows == {row.run: row for row in rows}
@@ -95,13 +105,118 @@ def _is_told(spark: "SparkSession", folder: Path, out: Path) -> None:
     assert "| finding |" in (out / "fleet.md").read_text()
 
 
+BROKEN = Grid((Axis("acks", ("1", "seven")), Axis("kafka", ('"3.9"', '"2.0"')), Axis("seed", ("5", "6"))))
+"""Two by two cells with two seeds each, of which half cannot be read."""
+
+
+def grid_at(folder: Path) -> tuple[Varying, GridPlan]:
+    """A campaign's directory as ``floodmark run --engine spark`` leaves it to Spark."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    source = folder.parent / "crash.yaml"
+    source.write_text(CRASH)
+    varying = Varying(load(source), BROKEN, 3, {}, workers=1)
+    plan = plan_of(varying)
+    open_campaign(folder, plan, "small", rows=False).keep({"command": "floodmark run x --engine spark", "word": "x"})
+    write_plan(folder, plan)
+    return varying, plan
+
+
+@pytest.mark.spark
+def test_a_grid_comes_to_the_rows_of_this_machine(spark: "SparkSession", tmp_path: Path) -> None:
+    folder, cells = tmp_path / "spark", BROKEN.size
+    varying, plan = grid_at(folder)
+    told: list[str] = []
+    Campaign(Wanted(folder, 3, spark=spark), told.append).run(lambda _spark, _come: None)  # as if it had been stopped
+    come = Campaign(Wanted(folder, cells, spark=spark), told.append).run(lambda _spark, _come: None)
+    assert any(line == f"3 of {cells} runs are there already" for line in told)
+    assert any(line.startswith(f"{cells - 3} runs in ") for line in told)
+    rows = rows_kept(folder)
+    local = open_campaign(tmp_path / "local", plan, "small")
+    assert run_campaign(local, plan, cells, workers=1) == come
+    assert rows == local.rows
+    _matrix, outcomes = run_grid(varying)
+    assert [plan.outcome(rows[run]).result for run in range(1, cells + 1)] == [each.result for each in outcomes]
+    assert [rows[run].code for run in range(1, cells + 1)] == [each.code for each in outcomes]
+    assert [rows[run].code for run in (5, 6, 7, 8)] == [2, 2, 2, 2]
+    assert "acks takes 0, 1, all" in rows[5].error
+    _is_ranked(spark, folder, tmp_path / "fleet")
+
+
+def _is_ranked(spark: "SparkSession", folder: Path, out: Path) -> None:
+    """The fleet report of a grid: its settings apart from their seeds, each with a command of its own."""
+    from spark_report.fleet.job import report  # noqa: PLC0415 - imports PySpark
+
+    report([folder], out, spark=spark, stage=lambda _line: None, formats=("md", "json"))
+    document = json.loads((out / "fleet.json").read_text())
+    (fleet,) = document["fleets"]
+    assert (fleet["runs"], fleet["errors"]) == (8, 4)
+    assert fleet["what"].startswith("small over a grid, seed 3, ")
+    ranked = document["tables"]["fleet_settings"]
+    assert sorted(row["settings"] for row in ranked) == ["acks=1 kafka=2.0", "acks=1 kafka=3.9"]
+    assert [(row["rank"], row["runs"]) for row in ranked] == [(1, 2), (2, 2)]
+    for row in (each for table in document["tables"].values() for each in table):
+        assert row["again"] == read_grid(folder).again(row["run"], "x")
+    assert "--only" not in (out / "fleet.md").read_text()
+
+
+@pytest.mark.spark
+@pytest.mark.thorough
+def test_a_machine_that_dies_costs_no_run(tmp_path: Path) -> None:
+    folder, cells = tmp_path / "c", 48
+    _varying, known = grid_at(tmp_path / "known")
+    axes = (Axis("acks", ("1", "all")), Axis("seed", tuple(map(str, range(cells // 2)))))
+    plan = replace(known, grid=Grid(axes))
+    open_campaign(folder, plan, "small", rows=False)
+    write_plan(folder, plan)
+    with cluster(workers=2) as url:
+        command = (sys.executable, "-m", "spark_report.campaigns", folder, "--runs", cells, "--master", url, "--quiet")
+        environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
+        job = subprocess.Popen(
+            [*map(str, command)], cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True
+        )  # fmt: skip
+        while not (landed := list((folder / PARTS).glob("*.parquet"))) and job.poll() is None:
+            time.sleep(0.05)
+        before = executors()
+        os.kill(before[0], signal.SIGKILL)
+        _out, said = job.communicate(timeout=500)
+    assert job.returncode == 0, said
+    assert len(before) == 2
+    (tasks,) = [int(line.split(" runs in ")[1].split()[0]) for line in said.splitlines() if " tasks on " in line]
+    assert len(landed) < tasks
+    assert rows_kept(folder) == {run: plan.row(run) for run in range(1, cells + 1)}
+    assert (folder / "fleet" / "fleet.html").is_file()
+
+
+def executors() -> list[int]:
+    """The processes of Spark's executors that this one has started, by way of a cluster's workers."""
+    parents: dict[int, int] = {}
+    named: list[int] = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parents[int(place.name)] = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+            if b"CoarseGrainedExecutorBackend" in (place / "cmdline").read_bytes():
+                named.append(int(place.name))
+    return sorted(each for each in named if os.getpid() in _line_of(each, parents))
+
+
+def _line_of(process: int, parents: dict[int, int]) -> list[int]:
+    above = parents.get(process, 0)
+    return [above, *_line_of(above, parents)] if above else []
+
+
+def read_grid(folder: Path) -> GridPlan:
+    plan = read_plan(folder)
+    assert isinstance(plan, GridPlan)
+    return plan
+
+
 def test_runs_come_back_from_a_file_as_they_were(tmp_path: Path) -> None:
     plan = plan_at(tmp_path / "c")
     rows = [plan.row(run) for run in (1, 2, 3, 4)]
     pq.write_table(pa.Table.from_batches([batch_of(rows)]), tmp_path / "rows.parquet")
     assert list(rows_in(tmp_path / "rows.parquet")) == rows
     assert read_plan(tmp_path / "c") == plan
-    come = Come(totals_of(rows), groups_of(rows), coverage_of(rows, *frame(plan)), lost=["a reason"])
+    come = Come(totals_of(rows), groups_of(rows), coverage_of(rows, *plan.frame()), lost=["a reason"])
     write_come(tmp_path, come)
     assert take_come(tmp_path) == come
     assert take_come(tmp_path) is None
@@ -172,7 +287,7 @@ def test_the_simulator_runs_from_one_file(tmp_path: Path) -> None:
     assert shipped.read_bytes() == pack(tmp_path / "again.zip").read_bytes()
     program = (
         f"import sys; sys.path.insert(0, {str(shipped)!r})\n"
-        "from pathlib import Path\nimport playbooks.storms.plan_file as file\n"
+        "from pathlib import Path\nimport playbooks.campaigns.plan_file as file\n"
         f"assert file.__file__.startswith({str(shipped)!r}), file.__file__\n"
         f"print(file.read_plan(Path({str(tmp_path / 'c')!r})).row(1).line())"
     )

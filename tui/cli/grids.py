@@ -1,20 +1,25 @@
-"""Axes asked for at the command line (``--vary acks=1,all``), and what does not go together with a grid."""
+"""Axes asked for at the command line (``--vary``, ``--repeat``), and what does not go together with a grid."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Final
 
 from playbooks.cells import cell_text
 from playbooks.grid import SEED, Axis, Grid
 from playbooks.loader import loads
 from playbooks.model import Playbook
-from playbooks.problems import PlaybookError, Problem
+from playbooks.problems import PlaybookError, Problem, counted
 from playbooks.reading.cell_checks import check_cells
 from playbooks.reading.notes import Notes
-from playbooks.reading.vary import Places, check_size, from_option
+from playbooks.reading.vary import MAX_CELLS, Places, check_size, from_option
+from playbooks.settings import SettingError
 from playbooks.yamlpos import Mapping as YamlMapping
 from playbooks.yamlpos import Scalar, compose
 from tui.cli.chosen import Chosen
+
+MOST_KEPT: Final = 20_000
+"""Cells of a grid that is kept as a campaign: a row each, and no session."""
 
 
 def with_axes(chosen: Chosen, options: Sequence[str]) -> Chosen:
@@ -63,18 +68,59 @@ def _of_option(problem: Problem) -> Problem:
     return replace(problem, line=1, column=1, key=problem.key.strip("."))
 
 
-def refusals(options: Sequence[str], beside: Sequence[str], chosen: Sequence[Chosen], seed: int | None) -> list[str]:
-    """Why what was asked for cannot go together: ``--vary``, ``--seed``, and of some others those that were given."""
+def repeated(chosen: Chosen, times: int | None, *, kept: bool) -> Chosen:
+    """The choice with as many seeds as ``--repeat`` says, from its own on; ``kept``: as a campaign.
+
+    Raises:
+        SettingError: it has seeds already, or there are too many cells.
+    """
+    if times is None:
+        return chosen
+    playbook = chosen.playbook
+    grid = playbook.grid or Grid(())
+    if SEED in grid.names:
+        raise SettingError(f"--repeat: found {times}, but its grid has an axis of seeds")
+    grid = grid.with_axis(Axis(SEED, tuple([str(chosen.seed + turn) for turn in range(times)])))
+    most = MOST_KEPT if kept else MAX_CELLS
+    if grid.size > most:
+        more = "" if kept else f", and {MOST_KEPT} with --engine"
+        message = f"--repeat: found {times}, which makes {counted(grid.size, 'cell')}, allowed are at most {most}{more}"
+        raise SettingError(message)
+    return replace(chosen, playbook=replace(playbook, grid=grid))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The options of ``run`` that have to do with grids."""
+
+    makers: Sequence[str]
+    """Those given that make a grid: ``--vary``, ``--repeat``."""
+    beside: Sequence[str]
+    """Those given of the ones that a grid does not go with."""
+    seed: int | None = None
+    engine: bool = False
+    """Whether it is to be kept as a campaign."""
+
+
+def refusals(asked: Asked, chosen: Sequence[Chosen]) -> list[str]:
+    """Why what was asked for cannot go together."""
     told = []
     grid = chosen[0].playbook.grid if len(chosen) == 1 else None
-    alone = set(beside) & {"--no-vary", "--dry-run"}
-    if seed is not None and grid is not None and SEED in grid.names and not alone:
-        told.append(f"--seed: found {seed}, but the grid of {chosen[0].playbook.path} has an axis of seeds")
-    if options:
-        told += [f"found --vary and {option} together, allowed is one of them" for option in beside]
+    alone = set(asked.beside) & {"--no-vary", "--dry-run"}
+    own_seeds = grid is not None and SEED in grid.names and "--repeat" not in asked.makers
+    if asked.seed is not None and own_seeds and not alone:
+        told.append(f"--seed: found {asked.seed}, but the grid of {chosen[0].playbook.path} has an axis of seeds")
+    if asked.makers:
+        told += [f"found {asked.makers[0]} and {option} together, allowed is one of them" for option in asked.beside]
         if len(chosen) > 1:
-            told.append(f"--vary: found {len(chosen)} playbooks, allowed is one: each has its own grid")
+            told.append(f"{asked.makers[0]}: found {len(chosen)} playbooks, allowed is one: each has its own grid")
+    elif asked.engine and len(chosen) > 1:
+        told.append(f"--engine: found {len(chosen)} playbooks, allowed is one with a grid")
+    elif asked.engine and chosen and grid is None:
+        told.append(f"--engine: {chosen[0].playbook.path} has no grid, allowed is one: --vary or --repeat makes it")
+    elif asked.engine and alone:
+        told += [f"found --engine and {option} together, allowed is one of them" for option in asked.beside]
     elif grid is not None and not alone:
         why = f"{chosen[0].playbook.path}: many sessions run at a time; --no-vary runs it as it stands"
-        told += [f"{option}: {why}" for option in beside]
+        told += [f"{option}: {why}" for option in asked.beside]
     return told

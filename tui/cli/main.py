@@ -19,9 +19,11 @@ from tui.cli.console import BAD_INPUT, INTERRUPTED, complain, silence
 from tui.cli.explore_command import register as register_explore
 from tui.cli.fleet_command import register as register_fleet
 from tui.cli.live_command import register as register_live
+from tui.cli.options import FsyncOption, JsonOption, SeedOption
 from tui.cli.plain_help import Commands
 from tui.cli.reference_commands import register as register_reference
 from tui.cli.report_command import register as register_report
+from tui.cli.run_command import register as register_run
 from tui.cli.serve_command import register as register_serve
 from tui.cli.settings_command import register as register_settings
 from tui.cli.shrink_command import register as register_shrink
@@ -39,29 +41,19 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-SeedOption = Annotated[int | None, typer.Option(min=0, help="Seed of every random stream; the playbook's by default.")]
 OutOption = Annotated[
     Path | None,
     typer.Option(file_okay=False, help="Parent directory of sessions (FLOODMARK_SESSIONS, else ./sessions)."),
 ]
-FsyncOption = Annotated[
-    Fsync, typer.Option("--fsync", help="When what is recorded is forced to the disk: interval is about every second.")
-]
 GlyphsOption = Annotated[str | None, typer.Option(help="Set of glyphs for the screen, such as ascii.")]
 ThemeOption = Annotated[str | None, typer.Option(help="Colours of the screen: dark, light, ansi.")]
 SpeedOption = Annotated[float | None, typer.Option(help="Virtual seconds per second at the start.")]
-VaryOption = Annotated[
-    list[str] | None, typer.Option("--vary", metavar="AXIS=A,B", help="Run it over these values, as in acks=1,all.")
-]
-NoVaryOption = Annotated[bool, typer.Option("--no-vary", help="Run it once as it stands, without its grid.")]
-WhyOption = Annotated[bool | None, typer.Option("--why/--no-why", help="Explain what was lost, or leave it out.")]
 SessionArgument = Annotated[
     str,
     typer.Argument(
         metavar="SESSION", help="Directory of a recorded session, or its id.", autocompletion=known.sessions
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 
 
 def _end(work: Callable[[], int]) -> NoReturn:
@@ -107,66 +99,7 @@ def _screen(
     _end(lambda: perform(wish, Asked(out, glyphs, theme, speed, fsync)))
 
 
-@app.command("run")
-def _run(
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE|FOLDER|NAME...",
-            help="Playbooks: files, folders of them, bundled names.",
-            autocompletion=known.playbooks,
-        ),
-    ],
-    seed: SeedOption = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value, as in cluster.kafka=0.10.2.")
-    ] = None,
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="Cut off at this virtual time, as in 90s.")] = None,
-    out: OutOption = None,
-    json: JsonOption = False,
-    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML, one case per expectation.")] = None,
-    plain: Annotated[bool, typer.Option("--plain", help="Print one line per notable event.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Keep nothing; tell before each fault what it is expected to do.")
-    ] = False,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, max=512, help="How many run at a time; one for each core.")
-    ] = None,
-    fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Begin no more after one that did not pass.")] = False,
-    tag: Annotated[
-        list[str] | None, typer.Option(metavar="TAG", help="Only playbooks that have it, or one of several.")
-    ] = None,
-    skip_tag: Annotated[list[str] | None, typer.Option(metavar="TAG", help="No playbook that has it.")] = None,
-    markdown: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a summary for a pull request; - for stdout.")
-    ] = None,
-    baseline: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Compare with what was stored; worse than that is exit code 1.")
-    ] = None,
-    save_baseline: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Store what to compare with later.")
-    ] = None,
-    speed: Annotated[
-        float | None, typer.Option(metavar="X", help="Tell it live, at so many virtual seconds per second.")
-    ] = None,
-    fsync: FsyncOption = Fsync.INTERVAL,
-    vary: VaryOption = None,
-    no_vary: NoVaryOption = False,
-    why: WhyOption = None,
-) -> None:
-    """Run playbooks without a screen.
-
-    Exit code 0: every expectation held. 1: one failed. 2: bad input. 3: inconclusive. 70: internal error. With
-    --dry-run it is 0 whatever a run would end with, 2 for bad input.
-    """
-    from tui.cli.run import Request, run  # noqa: PLC0415
-
-    request = Request(
-        *(files, seed, settings or (), until, out, json, junit, plain, dry_run, speed, jobs, fail_fast),
-        fsync=fsync, tags=tag or (), skip_tags=skip_tag or (), markdown=markdown, baseline=baseline,
-        save_baseline=save_baseline, vary=vary or (), no_vary=no_vary, why=why,
-    )  # fmt: skip
-    _end(lambda: run(request))
+register_run(app, _end)
 
 
 @app.command("check")

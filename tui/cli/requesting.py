@@ -13,7 +13,8 @@ from playbooks.settings import SettingError
 from playbooks.units import UnitError, duration_us
 from tui.cli.chosen import Chosen, choose, read, settings_of
 from tui.cli.console import complain, complain_of
-from tui.cli.grids import refusals, with_axes
+from tui.cli.engines import why_not
+from tui.cli.grids import Asked, refusals, repeated, with_axes
 from tui.cli.pacing import can_be_told
 
 STDOUT = Path("-")
@@ -44,6 +45,12 @@ class Request:
     fsync: Fsync = Fsync.INTERVAL
     vary: Sequence[str] = ()
     no_vary: bool = False
+    repeat: int | None = None
+    """How many seeds; None: the playbook's own, or those of its grid."""
+    engine: str | None = None
+    """Who runs a grid that is kept as a campaign; None: it is none."""
+    master: str | None = None
+    memory: str | None = None
     why: bool | None = None
     """Whether what was lost is to be explained; None: where that is quick."""
 
@@ -75,6 +82,7 @@ def checked(request: Request) -> Checked | None:
     for word in found:
         try:
             each = with_axes(choose(word, request.seed, settings), request.vary)
+            each = repeated(each, request.repeat, kept=request.engine is not None)
         except (PlaybookError, SettingError) as error:
             if settings and (tags := _left_out(word, request)) is not None:
                 known += tags  # what does not run need not take the settings
@@ -176,7 +184,18 @@ def _grids_fit(request: Request, chosen: Sequence[Chosen]) -> bool:
         "--plain": request.plain,
         "--speed": request.speed is not None,
     }
-    told = refusals(request.vary, [option for option, given in asked.items() if given], chosen, request.seed)
+    makers = {"--vary": bool(request.vary), "--repeat": request.repeat is not None}
+    given = Asked(
+        [option for option, is_given in makers.items() if is_given],
+        [option for option, is_given in asked.items() if is_given],
+        request.seed,
+        request.engine is not None,
+    )
+    told = refusals(given, chosen)
+    refused = why_not(request.engine, request.master, request.memory, workers="--jobs" if request.jobs else "")
+    told += [refused] if refused else []
+    if request.engine is not None and request.fail_fast:
+        told.append("found --engine and --fail-fast together, allowed is one of them: every cell of a campaign counts")
     for line in told:
         complain(line)
     return not told

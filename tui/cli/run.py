@@ -7,6 +7,7 @@ from pathlib import Path
 
 from playbooks.baseline import unused
 from playbooks.batch import cores
+from playbooks.commands import command_of
 from playbooks.disk import Fsync
 from playbooks.exit_codes import BAD_INPUT, CODES, INTERNAL, INTERRUPTED
 from playbooks.job import NOT_RUN, Job, Outcome, carried_out
@@ -23,7 +24,7 @@ from tui.cli.pacing import Pace
 from tui.cli.printing import print_result
 from tui.cli.requesting import STDOUT, Checked, Request, checked
 from tui.cli.suite_report import print_suite
-from tui.cli.verdicts import Ended, command_of
+from tui.cli.verdicts import Ended
 
 __all__ = ["CODES", "Request", "run", "to_text"]
 
@@ -38,6 +39,10 @@ def run(request: Request) -> int:
 
         return foretell_all(asked.chosen, asked.until_us, json=request.json)
     if len(asked.chosen) == 1 and asked.chosen[0].playbook.grid is not None and not request.no_vary:
+        if request.engine is not None:
+            from tui.cli.kept_grid import run_kept  # noqa: PLC0415
+
+            return run_kept(request, asked)
         from tui.cli.varying import run_alone  # noqa: PLC0415 - most playbooks have no grid
 
         return run_alone(request, asked)

@@ -7,6 +7,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from tui.cli import completed_names as known
+from tui.cli.options import JsonOption, MasterOption, MemoryOption
 
 SUMMARY = """Draw random schedules of faults over a playbook's cluster and load, and find what nobody thought of.
 
@@ -76,14 +77,9 @@ def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> 
         engine: Annotated[
             str, typer.Option(metavar="local|spark", help="Who does the runs: this machine's cores, or Spark.")
         ] = "local",
-        master: Annotated[
-            str | None, typer.Option(metavar="URL", help="Spark master, as in spark://host:7077; this machine's cores.")
-        ] = None,
-        memory: Annotated[
-            str | None,
-            typer.Option(metavar="SIZE", help="Heap of Spark's driver, as in 4g; a quarter of the machine's."),
-        ] = None,
-        json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
+        master: MasterOption = None,
+        memory: MemoryOption = None,
+        json: JsonOption = False,
     ) -> None:
         from tui.cli.storming import StormRequest, run_storm  # noqa: PLC0415
 

@@ -4,19 +4,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from playbooks.campaigns.coverage import Coverage
+from playbooks.campaigns.grouping import Group
+from playbooks.campaigns.keeping import Campaign, Kept
+from playbooks.campaigns.rows import ERROR
+from playbooks.campaigns.totals import Totals
 from playbooks.expecting import seconds
 from playbooks.grid import cell_words
 from playbooks.model import Playbook
 from playbooks.problems import counted
-from playbooks.storms.campaign import frame_of
-from playbooks.storms.coverage import Coverage
-from playbooks.storms.grouping import Group
-from playbooks.storms.keeping import Campaign, Kept
-from playbooks.storms.plan import Plan, ranges_of
+from playbooks.storms.plan import Plan, frame_of, ranges_of
 from playbooks.storms.ranges import Ranges
-from playbooks.storms.rows import ERROR
 from playbooks.storms.seeds import run_seed
-from playbooks.storms.totals import Totals
 from playbooks.units import duration_text
 from playbooks.version import tool_version
 

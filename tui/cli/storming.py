@@ -7,17 +7,17 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from playbooks.bundled import names
+from playbooks.campaigns.campaign import Come, keep_first, run_campaign
+from playbooks.campaigns.grouping import groups_of
+from playbooks.campaigns.keeping import Campaign, CampaignError, Kept, kept_in, open_campaign
+from playbooks.campaigns.rows import Row
+from playbooks.campaigns.totals import totals_of
 from playbooks.exported_text import TextError
 from playbooks.problems import nearest
 from playbooks.recorder import RecordingError
 from playbooks.settings import SettingError
-from playbooks.storms.campaign import Come, Standing, run_campaign
-from playbooks.storms.grouping import groups_of
-from playbooks.storms.keeping import Campaign, CampaignError, Kept, kept_in, open_campaign
 from playbooks.storms.plan import Plan, plan_of
 from playbooks.storms.presets import found, presets
-from playbooks.storms.rows import ERROR, Row
-from playbooks.storms.totals import totals_of
 from playbooks.storms.writing import WritingError, keep_run
 from playbooks.suffixes import SUFFIXES
 from tui.cli.chosen import choose, settings_of
@@ -34,10 +34,11 @@ from tui.cli.console import (
     say,
     table,
 )
+from tui.cli.engines import LOCAL, SPARK, EngineError, run_on_spark, why_not
 from tui.cli.progress import Telling
 from tui.cli.refusals import ended
 from tui.cli.run import to_text
-from tui.cli.storm_engines import LOCAL, SPARK, EngineError, run_on_spark, why_not
+from tui.cli.standing import standing_words
 from tui.cli.storm_lines import document, header_lines, only_lines, show_lines, summary_lines
 
 
@@ -106,7 +107,9 @@ def _there(source: str) -> str:
 def _storm(request: StormRequest) -> int:
     if request.out is not None and request.resume is not None:
         raise _RefusedError("found --out and --resume together, allowed is one of them")
-    if refused := why_not(request.engine, request.master, request.memory, workers=request.workers):
+    if refused := why_not(
+        request.engine, request.master, request.memory, workers="--workers" if request.workers else ""
+    ):
         raise _RefusedError(refused)
     if request.resume is not None and not (request.resume / "campaign.json").is_file():
         raise _RefusedError(f"--resume: found {request.resume}, allowed is the directory of a campaign")
@@ -143,13 +146,15 @@ def _run_here(request: StormRequest, plan: Plan, campaign: Campaign, telling: Te
         request.runs,
         workers=request.workers,
         stops=_stops(request),
-        tell=lambda standing: telling.tell(lambda: _progress(standing)),
+        tell=lambda standing: telling.tell(lambda: standing_words(standing)),
     )
 
 
 def _run_on_spark(request: StormRequest, plan: Plan, campaign: Campaign, _telling: Telling) -> Come:
     spark = (request.master, request.memory)
-    come = run_on_spark(campaign.path, plan, request.runs, *spark, _pattern(request))
+    come = run_on_spark(
+        campaign.path, plan, request.runs, *spark, stop_on=_pattern(request), quiet=request.json
+    )  # fmt: skip
     campaign.kept |= kept_in(campaign.path)
     return come
 
@@ -170,27 +175,12 @@ def _stops(request: StormRequest) -> Callable[[Row], bool]:
     return lambda row: bool(pattern) and any(fnmatchcase(each.key, pattern) for each in row.found)
 
 
-def _progress(standing: Standing) -> str:
-    left = f", {_clock(standing.left_s)} left" if standing.left_s >= 0 else ""
-    return (
-        f"{standing.done} of {standing.runs} runs, {standing.per_second:.1f}/s{left}: {standing.found} found, "
-        f"{standing.surprising} surprising; {standing.reached} of {standing.pairs} pairs of fault and state reached"
-    )
-
-
-def _clock(seconds: float) -> str:
-    whole = round(seconds)
-    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
-
-
 def _keep(plan: Plan, campaign: Campaign, come: Come, telling: Telling) -> dict[int, Kept]:
     """The runs that speak for the groups, recorded; one that is there already is not recorded again."""
-    kept: dict[int, Kept] = {}
-    wanted = [group.first for group in come.groups if not group.key.startswith(f"{ERROR}:")]
-    for number, run in enumerate(dict.fromkeys(wanted), 1):
-        telling.tell(lambda number=number: f"recording {number} of {len(set(wanted))} runs")  # type: ignore[misc]
-        kept[run] = keep_run(plan, run, campaign)
-    return kept
+    return keep_first(
+        plan, campaign, come.groups,
+        lambda number, of: telling.tell(lambda: f"recording {number} of {of} runs"),
+    )  # fmt: skip
 
 
 def _only(request: StormRequest, plan: Plan, campaign: Campaign, run: int) -> int:

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from playbooks.advice import advice
 from playbooks.batch import cores
+from playbooks.commands import command_of
 from playbooks.exit_codes import INTERRUPTED, worst
 from playbooks.grid import SEED, Cell, Grid, cell_words
 from playbooks.job import Outcome
@@ -23,7 +24,7 @@ from tui.cli.handing_over import hand_over, to_text
 from tui.cli.markdown import grid_markdown
 from tui.cli.requesting import Checked, Request
 from tui.cli.suite import run_suite
-from tui.cli.verdicts import Ended, command_of
+from tui.cli.verdicts import Ended
 
 FAILURES_SHOWN = 12
 
@@ -34,10 +35,7 @@ def run_alone(request: Request, asked: Checked) -> int:
     playbook, grid = chosen.playbook, chosen.playbook.grid or Grid(())
     out = request.out or sessions_root()
     varying = Varying(playbook, grid, chosen.seed, chosen.settings, out, asked.until_us, fsync=request.fsync)
-    seeds = "" if SEED in grid.names else f"  seed {chosen.seed}"
-    say(console, f"{playbook.name}  {counted(grid.size, 'cell')} of {', '.join(grid.names)}{seeds}", "bold")
-    if playbook.title != playbook.name:
-        say(console, playbook.title, "italic")
+    say_what_runs(console, chosen, grid)
     names = [cell_words(cell) for cell, _job in jobs_of(varying)]
     run = partial(
         run_suite, console, names=names, workers=request.jobs or cores(), fail_fast=request.fail_fast
@@ -45,10 +43,19 @@ def run_alone(request: Request, asked: Checked) -> int:
     matrix, outcomes = run_jobs(varying, run)
     print_matrix(console, matrix)
     say(console, f"sessions under {out}", "dim")
-    return _hand_over(console, request, asked, matrix, outcomes)
+    return hand_over_grid(console, request, asked, matrix, outcomes)
 
 
-def _hand_over(
+def say_what_runs(console: Console, chosen: Chosen, grid: Grid) -> None:
+    """The playbook, and how many cells of which axes."""
+    playbook = chosen.playbook
+    seeds = "" if SEED in grid.names else f"  seed {chosen.seed}"
+    say(console, f"{playbook.name}  {counted(grid.size, 'cell')} of {', '.join(grid.names)}{seeds}", "bold")
+    if playbook.title != playbook.name:
+        say(console, playbook.title, "italic")
+
+
+def hand_over_grid(
     console: Console, request: Request, asked: Checked, matrix: Matrix, outcomes: Sequence[Outcome]
 ) -> int:  # fmt: skip
     """The cells as a suite for what compares and judges suites, the matrix for what shows it."""
@@ -83,7 +90,7 @@ def print_matrix(console: Console, matrix: Matrix) -> None:
             _print_table(console, each)
     for line in failure_lines(matrix):
         say(console, line, "red")
-    for line in error_lines(matrix.rows):
+    for line in _first(error_lines(matrix.rows)):
         say(console, line, "yellow")
     said = advice(matrix)
     if said:
@@ -92,14 +99,18 @@ def print_matrix(console: Console, matrix: Matrix) -> None:
 
 def failure_lines(matrix: Matrix) -> list[str]:
     """Expectations that did not hold, cell by cell; of many the first."""
-    lines = [
+    return _first([
         f"{cell_words(row.cell) or matrix.playbook}: failed: {checked.text}"
         + (f"  ({checked.detail})" if checked.detail else "")
         for row in matrix.rows
         if row.result is not None and row.verdict == "fail"
         for checked in row.result.expectations
         if not checked.ok
-    ]
+    ])  # fmt: skip
+
+
+def _first(lines: list[str]) -> list[str]:
+    """Of many lines the first, and how many more there are."""
     rest = len(lines) - FAILURES_SHOWN
     return [*lines[:FAILURES_SHOWN], f"and {rest} more"] if rest > 0 else lines
 

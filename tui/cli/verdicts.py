@@ -1,6 +1,5 @@
 """What came of several playbooks, in words that the table, the Markdown and the JUnit document share."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -66,14 +65,6 @@ def verdict_of(outcome: Outcome) -> str:
     if outcome.result is not None:
         return outcome.result.verdict
     return {BAD_INPUT: "refused", INTERRUPTED: "stopped", NOT_RUN: "not run"}.get(outcome.code, "error")
-
-
-def command_of(word: str, seed: int, settings: Sequence[str], until: str | None) -> str:
-    """What to type to run one playbook again as it ran."""
-    words = ["floodmark", "run", word, "--seed", str(seed)]
-    for setting in settings:
-        words += ["--set", setting]
-    return shlex.join([*words, *(["--until", until] if until else [])])
 
 
 def row(ended: Ended, *, took: bool = True) -> tuple[str, ...]:

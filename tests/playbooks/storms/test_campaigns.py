@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from cluster_model.checker.findings import DUPLICATE, LOST, Finding
+from playbooks.campaigns.campaign import run_campaign
+from playbooks.campaigns.coverage import coverage_of
+from playbooks.campaigns.grouping import groups_of
+from playbooks.campaigns.keeping import CampaignError, open_campaign
+from playbooks.campaigns.rows import Found, Row
 from playbooks.loader import load, loads
-from playbooks.storms.campaign import run_campaign
-from playbooks.storms.coverage import coverage_of
-from playbooks.storms.grouping import groups_of
-from playbooks.storms.keeping import CampaignError, open_campaign
 from playbooks.storms.plan import Plan, plan_of
 from playbooks.storms.presets import found
-from playbooks.storms.rows import Found, Row
 from playbooks.storms.surprise import why_expected
 from playbooks.wrongs import Wrong
 from tests.playbooks.storms.small import plan, text

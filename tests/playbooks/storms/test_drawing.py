@@ -6,7 +6,6 @@ import pytest
 
 from playbooks.loader import loads
 from playbooks.problems import PlaybookError
-from playbooks.storms.campaign import frame
 from playbooks.storms.presets import presets
 from playbooks.storms.ranges import Ranges
 from playbooks.storms.seeds import Dice, run_seed
@@ -44,7 +43,7 @@ def test_options_are_within_the_ranges_and_differ_between_runs() -> None:
 
 def test_everything_that_may_come_is_in_play_in_some_run() -> None:
     asked = plan(text(clients=GROUP))
-    faults, _states = frame(asked)
+    faults, _states = asked.frame()
     in_play = {name for run in range(1, 121) for name, _weight in asked.begin(run)[1].faults}
     assert in_play == set(faults)
 

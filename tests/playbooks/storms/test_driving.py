@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from playbooks.campaigns.keeping import open_campaign
+from playbooks.campaigns.rows import Row
 from playbooks.loader import load, loads
 from playbooks.session import Session
 from playbooks.storms.driving import drive
-from playbooks.storms.keeping import open_campaign
 from playbooks.storms.plan import plan_of
 from playbooks.storms.presets import found, presets
-from playbooks.storms.rows import Row
 from playbooks.storms.states import NOTHING
 from playbooks.storms.writing import keep_run, playbook_text
 from tests.playbooks.storms.small import GROUP, plan, text

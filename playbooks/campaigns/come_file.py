@@ -5,11 +5,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
+from playbooks.campaigns.campaign import Come
+from playbooks.campaigns.coverage import Coverage
+from playbooks.campaigns.grouping import Group
+from playbooks.campaigns.totals import Broken, Totals
 from playbooks.disk import put_in_place
-from playbooks.storms.campaign import Come
-from playbooks.storms.coverage import Coverage
-from playbooks.storms.grouping import Group
-from playbooks.storms.totals import Broken, Totals
 
 COME: Final = "come.json"
 

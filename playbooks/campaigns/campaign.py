@@ -1,27 +1,23 @@
 """A whole campaign: the runs that are missing, over all cores, kept as they end, and what they come to together."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
 from playbooks.batch import cores, run_all
+from playbooks.campaigns.coverage import Coverage, coverage_of
+from playbooks.campaigns.errand import Errand
+from playbooks.campaigns.grouping import Group, groups_of
+from playbooks.campaigns.keeping import Campaign, Kept
+from playbooks.campaigns.rows import ERROR, Row
+from playbooks.campaigns.totals import Totals, totals_of
+from playbooks.campaigns.work import Work
 from playbooks.exit_codes import INTERNAL, INTERRUPTED
 from playbooks.job import Outcome
-from playbooks.model import Playbook
-from playbooks.session import Session
-from playbooks.storms.coverage import Coverage, coverage_of
-from playbooks.storms.errand import Errand
-from playbooks.storms.grouping import Group, groups_of
-from playbooks.storms.keeping import Campaign
-from playbooks.storms.plan import Plan, ranges_of
-from playbooks.storms.rows import ERROR, Row
-from playbooks.storms.states import possible
-from playbooks.storms.swarm import candidates_of
-from playbooks.storms.totals import Totals, totals_of
 
 AT_A_TIME: Final = 4
-"""Runs that a worker is given at once: a second or two of work."""
+"""Runs that a worker is given at once, at most: a second or two of work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +61,25 @@ class Come:
         return sum(not group.expected and not group.key.startswith(f"{ERROR}:") for group in self.groups)
 
 
-def frame(plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The faults that may come, and the states that there are: the rows and columns of the coverage."""
-    playbook, _swarm, session = plan.begin(1)
-    return frame_of(playbook, session)
+def keep_first(
+    work: Work, campaign: Campaign, groups: Iterable[Group], tell: Callable[[int, int], None]
+) -> dict[int, Kept]:
+    """Record the runs that speak for groups, unless that was done before; ``tell`` is given which of how many is next.
 
-
-def frame_of(playbook: Playbook, session: Session) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The same where a run has begun already."""
-    return candidates_of(ranges_of(playbook), session.cluster), possible(session.cluster)
+    Raises:
+        CampaignError, RecordingError, OSError: one cannot be kept.
+    """
+    wanted = dict.fromkeys(group.first for group in groups if not group.key.startswith(f"{ERROR}:"))
+    kept: dict[int, Kept] = {}
+    for number, run in enumerate(wanted, 1):
+        tell(number, len(wanted))
+        kept[run] = work.keep(run, campaign)
+    return kept
 
 
 def run_campaign(
     campaign: Campaign,
-    plan: Plan,
+    work: Work,
     runs: int,
     *,
     workers: int = 0,
@@ -86,10 +87,12 @@ def run_campaign(
     tell: Callable[[Standing], None] = lambda standing: None,
 ) -> Come:
     """Run what is missing of the runs 1 to ``runs``. A row that ``stops`` says yes to is the last one that counts."""
-    faults, states = frame(plan)
+    faults, states = work.frame()
     missing = [run for run in range(1, _end(campaign, runs, stops) + 1) if run not in campaign.rows]
-    chunks = [tuple(missing[start : start + AT_A_TIME]) for start in range(0, len(missing), AT_A_TIME)]
-    jobs = [Errand("", plan.path, plan=plan, runs=chunk) for chunk in chunks]
+    workers = workers or cores()
+    at_a_time = max(1, min(AT_A_TIME, len(missing) // (2 * workers)))  # few runs are for all workers, too
+    chunks = [tuple(missing[start : start + at_a_time]) for start in range(0, len(missing), at_a_time)]
+    jobs = [Errand("", work.path, work=work, runs=chunk) for chunk in chunks]
     began, before = time.monotonic(), len(campaign.rows)
     lost: list[str] = []
 
@@ -110,7 +113,7 @@ def run_campaign(
 
     outcomes = run_all(
         jobs,
-        workers=min(workers or cores(), max(1, len(jobs))),
+        workers=min(workers, max(1, len(jobs))),
         on_end=on_end,
         stop_after=lambda outcome: any(map(stops, outcome.found or ())),
     )

@@ -8,9 +8,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 
+from playbooks.campaigns.rows import Row
+from playbooks.campaigns.work import STORM, Work
 from playbooks.disk import put_in_place
-from playbooks.storms.plan import Plan
-from playbooks.storms.rows import Row
 from playbooks.version import tool_version
 
 CAMPAIGN: Final = "campaign.json"
@@ -27,10 +27,10 @@ class CampaignError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A run that has a playbook and a session."""
+    """A run that has a session, and where a storm drew it a playbook, too."""
 
     run: int
-    playbook: Path
+    playbook: Path | None
     session: Path
 
 
@@ -65,32 +65,27 @@ class Campaign:
         put_in_place(self.path / CAMPAIGN, json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
 
     def _names(self, kept: Kept) -> list[str]:
-        return [str(each.relative_to(self.path)) for each in (kept.playbook, kept.session)]
+        return ["" if each is None else str(each.relative_to(self.path)) for each in (kept.playbook, kept.session)]
 
 
-def head_of(plan: Plan, name: str) -> dict[str, Any]:
+def head_of(work: Work, name: str) -> dict[str, Any]:
     """What says which campaign it is; runs of another head are other runs."""
-    fragments = "".join(f"{key}\n{text}\n" for key, text in plan.fragments)
-    grid = "\n".join(plan.grid.lines()) if plan.grid is not None else ""
-    return {
-        "format": FORMAT,
-        "tool_version": tool_version(),
-        "playbook": name,
-        "path": plan.path,
-        "text": blake2b(f"{plan.text}\n{fragments}\n{grid}".encode(), digest_size=16).hexdigest(),
-        "seed": plan.seed,
-        "keep_steps": plan.keep_steps,
-        "vary": plan.grid is not None,
-    }
+    return {"format": FORMAT, "tool_version": tool_version(), "playbook": name, "path": work.path, **work.head()}
 
 
-def open_campaign(path: Path, plan: Plan, name: str, *, rows: bool = True) -> Campaign:
+def text_hash(text: str, fragments: Iterable[tuple[str, str]], *more: str) -> str:
+    """Sixteen bytes that tell a playbook, with what it includes, from others."""
+    brought = "".join(f"{key}\n{each}\n" for key, each in fragments)
+    return blake2b("\n".join([text, brought, *more]).encode(), digest_size=16).hexdigest()
+
+
+def open_campaign(path: Path, work: Work, name: str, *, rows: bool = True) -> Campaign:
     """The campaign of a directory, which is made if it is not there; without ``rows`` its runs stay where they are.
 
     Raises:
         CampaignError: it holds another campaign, or something that is none, or cannot be written.
     """
-    head = head_of(plan, name)
+    head = head_of(work, name)
     try:
         path.mkdir(parents=True, exist_ok=True)
         before: dict[str, Any] = {}
@@ -100,7 +95,7 @@ def open_campaign(path: Path, plan: Plan, name: str, *, rows: bool = True) -> Ca
             raise CampaignError(f"{path}: found a directory with other files, allowed is a new one or a campaign's")
         campaign = Campaign(path, head, {}, _kept(path, before))
         if rows:
-            campaign.rows |= rows_of_lines(path / RUNS) | _rows_of_parts(path / PARTS)
+            campaign.rows |= rows_kept(path)
             campaign.close()
         campaign.keep({name: before[name] for name in before if name not in {*head, "kept"}})
     except OSError as error:
@@ -125,7 +120,10 @@ def kept_in(path: Path) -> dict[int, Kept]:
 
 
 def _kept(path: Path, before: dict[str, Any]) -> dict[int, Kept]:
-    return {int(run): Kept(int(run), *(path / name for name in names)) for run, names in before.get("kept", {}).items()}
+    return {
+        int(run): Kept(int(run), path / playbook if playbook else None, path / session)
+        for run, (playbook, session) in before.get("kept", {}).items()
+    }
 
 
 def _same(path: Path, head: dict[str, Any]) -> dict[str, Any]:
@@ -135,12 +133,18 @@ def _same(path: Path, head: dict[str, Any]) -> dict[str, Any]:
         raise CampaignError(f"{path / CAMPAIGN}: found a file that is not of a campaign") from None
     if not isinstance(found, dict):
         raise CampaignError(f"{path / CAMPAIGN}: found a file that is not of a campaign")
+    found.setdefault("kind", STORM)
     for name, value in head.items():
         if name != "path" and found.get(name) != value:
             shown = "" if name == "text" else f" ({found.get(name)!r}, not {value!r})"
             what = f"the campaign of another {name.replace('_', ' ')}{shown}"
             raise CampaignError(f"{path}: found {what}, allowed is one's own; --out names another directory")
     return found
+
+
+def rows_kept(path: Path) -> dict[int, Row]:
+    """The runs of a campaign's directory that have ended, whichever engine did them."""
+    return rows_of_lines(path / RUNS) | _rows_of_parts(path / PARTS)
 
 
 def rows_of_lines(path: Path) -> dict[int, Row]:
@@ -161,7 +165,7 @@ def _rows_of_parts(path: Path) -> dict[int, Row]:
     files = sorted(path.glob("*.parquet"))
     if not files:
         return {}
-    from playbooks.storms.columns import rows_in  # noqa: PLC0415 - most campaigns have no such files
+    from playbooks.campaigns.columns import rows_in  # noqa: PLC0415 - most campaigns have no such files
 
     rows: dict[int, Row] = {}
     for file in files:

@@ -1,6 +1,6 @@
 """Runs as rows of a table: the Parquet files that a campaign on Spark keeps them in, beside ``runs.jsonl``.
 
-A column for each field of :class:`playbooks.storms.rows.Row`; what a run drew stays the JSON text that it is there.
+A column for each field of :class:`playbooks.campaigns.rows.Row`; what a run drew stays the JSON text that it is there.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from playbooks.storms.rows import Found, Row
+from playbooks.campaigns.rows import Found, Row
 
 _TEXT: Final = pa.string()
 SCHEMA: Final = pa.schema(
@@ -25,13 +25,16 @@ SCHEMA: Final = pa.schema(
         ("coverage", pa.map_(_TEXT, pa.map_(_TEXT, pa.int64()))),
         ("counts", pa.map_(_TEXT, pa.int64())),
         ("error", _TEXT),
+        ("code", pa.int64()),
+        ("result", _TEXT),
     ]
 )
 
 DDL: Final = (
     "run bigint, seed bigint, swarm string, digest string, "
     "found array<struct<key: string, expected: string, sentence: string>>, "
-    "coverage map<string, map<string, bigint>>, counts map<string, bigint>, error string"
+    "coverage map<string, map<string, bigint>>, counts map<string, bigint>, error string, "
+    "code bigint, result string"
 )
 """The same columns as Spark writes a schema."""
 
@@ -63,4 +66,6 @@ def _row(values: dict[str, Any]) -> Row:
         coverage={fault: dict(met) for fault, met in values["coverage"]},
         counts=dict(values["counts"]),
         error=values["error"],
+        code=values.get("code") or 0,
+        result=values.get("result") or "",
     )

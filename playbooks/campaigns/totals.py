@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from playbooks.storms.rows import Row
+from playbooks.campaigns.rows import Row
 
 BROKEN_TOLD: Final = 100
 """Runs that broke inside that are told one by one; all of them are among the rows."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from playbooks.storms.rows import Met, Row
+from playbooks.campaigns.rows import Met, Row
 from playbooks.storms.states import NOTHING
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from playbooks.storms.rows import Row
+from playbooks.campaigns.rows import Row
 
 
 @dataclass(frozen=True, slots=True)

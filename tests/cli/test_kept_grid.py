@@ -1,0 +1,216 @@
+"""``floodmark run`` of a grid that is kept as a campaign, and ``--repeat``."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from playbooks import layout
+from playbooks.campaigns.campaign import Come
+from playbooks.campaigns.columns import batch_of
+from playbooks.campaigns.come_file import write_come
+from playbooks.campaigns.coverage import coverage_of
+from playbooks.campaigns.grid_plan import GridPlan
+from playbooks.campaigns.grouping import groups_of
+from playbooks.campaigns.keeping import PARTS, rows_kept
+from playbooks.campaigns.plan_file import read_plan
+from playbooks.campaigns.totals import totals_of
+from tests.cli.running import Typed
+from tests.support.playbooks import CLUSTER
+
+Type = Callable[..., Typed]
+
+STEPS = "settle: 1s\nsteps:\n  - at: 1s\n    heal: all\nexpect:\n  - acked() > 0\n"
+FAILING = CLUSTER + (
+    "vary:\n  min.insync.replicas: [1, 2]\nsettle: 1s\nsteps:\n  - at: 1s\n    heal: all\n"
+    "expect:\n  - end: acked() == 0\n    given: {min.insync.replicas: 2}\n"
+)
+CAMPAIGN = Path("grids/small-3")
+
+
+@pytest.fixture(autouse=True)
+def files(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in ("varying", "kept_grid"):
+        monkeypatch.setattr(f"tui.cli.{place}.cores", lambda: 1)  # all in this process: it is quicker
+    (here / "fails.yaml").write_text(FAILING)
+    (here / "plain.yaml").write_text(CLUSTER + STEPS)
+
+
+def apart_from_sessions(text: str) -> Any:
+    document = json.loads(text)
+    for cell in document["cells"]:
+        cell["result"]["session"] = ""
+    return document
+
+
+def test_it_comes_to_what_the_sessions_of_the_grid_come_to(typed: Type, here: Path) -> None:
+    plain = typed("run", "fails.yaml", "--repeat", "2", "--json", "--junit", "a.xml", "--out", "elsewhere")
+    kept = typed("run", "fails.yaml", "--repeat", "2", "--json", "--junit", "b.xml", "--engine", "local")
+    assert plain.code == kept.code == 1
+    assert apart_from_sessions(kept.out) == apart_from_sessions(plain.out)
+    assert (here / "a.xml").read_text().count("<testsuite ") == (here / "b.xml").read_text().count("<testsuite ") == 4
+    told = [line for line in plain.err.splitlines() if "failed:" in line or line.startswith(("*", "Over"))]
+    assert told
+    assert [line for line in kept.err.splitlines() if line in told] == told
+    # Only the first run that shows something is recorded.
+    (session,) = layout.sessions_under(here / CAMPAIGN / "sessions")
+    recorded = [cell["result"]["session"] for cell in json.loads(kept.out)["cells"]]
+    assert recorded == ["", "", str(CAMPAIGN / "sessions" / session.name), ""]
+    assert f"sessions of 1 telling run under {CAMPAIGN}/sessions" in kept.err
+    assert kept.err.endswith(f"fleet report: floodmark fleet {CAMPAIGN}\n")
+    head = json.loads((here / CAMPAIGN / "campaign.json").read_text())
+    assert head["command"] == "floodmark run fails.yaml --seed 3 --repeat 2 --engine local"
+    assert (head["kind"], head["runs"], head["exit_code"]) == ("grid", 4, 1)
+
+
+def test_what_is_done_is_not_done_again(typed: Type, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = typed("run", "fails.yaml", "--engine", "local", "--out", "kept")
+    lines = (here / "kept" / "runs.jsonl").read_text().splitlines(keepends=True)
+    (here / "kept" / "runs.jsonl").write_text(lines[0])
+    done: list[int] = []
+    real = GridPlan.row
+
+    def row(self: GridPlan, run: int) -> Any:
+        done.append(run)
+        return real(self, run)
+
+    monkeypatch.setattr(GridPlan, "row", row)
+    again = typed("run", "fails.yaml", "--engine", "local", "--out", "kept")
+    assert done == [2]
+    assert (again.code, again.err) == (first.code, first.err)
+    refused = typed("run", "fails.yaml", "--engine", "local", "--out", "kept", "--repeat", "2")
+    assert refused.code == 2
+    assert "error: kept: found the campaign of another grid ('min.insync.replicas: 1, 2', not " in refused.err
+    assert done == [2]
+
+
+def test_one_that_is_stopped_says_how_to_go_on(typed: Type, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = GridPlan.row
+
+    def row(self: GridPlan, run: int) -> Any:
+        if run == 3:
+            raise KeyboardInterrupt
+        return real(self, run)
+
+    monkeypatch.setattr(GridPlan, "row", row)
+    done = typed("run", "fails.yaml", "--repeat", "3", "--engine", "local", "--json", "--junit", "j.xml")
+    assert (done.code, done.out) == (130, "")
+    assert "stopped after 2 of 6 runs of small; the same command goes on" in done.err
+    assert not (here / "j.xml").exists()
+    monkeypatch.setattr(GridPlan, "row", real)
+    assert typed("run", "fails.yaml", "--repeat", "3", "--engine", "local").code == 1
+
+
+def test_a_cell_that_breaks_inside_is_kept_and_told(
+    typed: Type, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("a wheel came off")
+
+    monkeypatch.setattr("playbooks.campaigns.grid_plan.start_session", broken)
+    done = typed("run", "fails.yaml", "--engine", "local")
+    assert done.code == 70
+    assert "min.insync.replicas=1: internal error: ZeroDivisionError: a wheel came off" in done.err
+    rows = rows_kept(here / CAMPAIGN)
+    assert [(row.run, row.seed, row.code) for row in rows.values()] == [(1, 3, 70), (2, 3, 70)]
+
+
+def stand_in(code: int, *, rows: int, interrupted: bool = False) -> Callable[[list[str]], int]:
+    """What another process does: it does so many runs, and says what they came to."""
+
+    def perform(command: list[str]) -> int:
+        folder = Path(command[3])
+        work = read_plan(folder)
+        made = [work.row(run) for run in range(1, rows + 1)]
+        (folder / PARTS).mkdir()
+        pq.write_table(pa.Table.from_batches([batch_of(made)]), folder / PARTS / "part-0.parquet")
+        come = Come(totals_of(made), groups_of(made), coverage_of(made, *work.frame()), interrupted)
+        write_come(folder, come)
+        return code
+
+    return perform
+
+
+def test_spark_is_given_the_plan_and_believed(typed: Type, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands: list[list[str]] = []
+    perform = stand_in(0, rows=2)
+    monkeypatch.setattr("tui.cli.engines.run_to_its_end", lambda command: commands.append(command) or perform(command))  # type: ignore[func-returns-value]
+    done = typed("run", "fails.yaml", "--engine", "spark", "--master", "local[2]", "--memory", "1g", "--json")
+    assert done.code == 1
+    assert commands[0][3:] == [str(CAMPAIGN), "--runs", "2", "--master", "local[2]", "--memory", "1g", "--quiet"]
+    assert apart_from_sessions(done.out) == apart_from_sessions(typed("run", "fails.yaml", "--json").out)
+    head = json.loads((here / CAMPAIGN / "campaign.json").read_text())
+    assert head["command"] == "floodmark run fails.yaml --seed 3 --engine spark --master 'local[2]' --memory 1g"
+    assert not (here / CAMPAIGN / "runs.jsonl").exists()  # the rows are there once
+
+
+@pytest.mark.parametrize(
+    ("perform", "code", "told"),
+    [
+        (lambda _command: 70, 70, ""),
+        (lambda _command: 2, 2, ""),
+        (lambda _command: 130, 130, "stopped; the same command goes on"),
+        (stand_in(130, rows=1, interrupted=True), 130, "stopped after 1 of 2 runs of small; the same command goes on"),
+        (stand_in(130, rows=2), 130, "stopped after 2 of 2 runs of small; the same command goes on"),
+    ],
+)
+def test_spark_that_did_not_end_is_not_believed(
+    typed: Type, monkeypatch: pytest.MonkeyPatch, perform: Callable[[list[str]], int], code: int, told: str
+) -> None:
+    monkeypatch.setattr("tui.cli.engines.run_to_its_end", perform)
+    done = typed("run", "fails.yaml", "--engine", "spark", "--json")
+    assert (done.code, done.out) == (code, "")
+    assert told in done.err
+    assert "verdict" not in done.err
+
+
+def test_repeat_is_an_axis_of_seeds(typed: Type) -> None:
+    done = json.loads(typed("run", "plain.yaml", "--repeat", "2", "--seed", "8", "--json").out)
+    assert done["axes"] == {"seed": ["8", "9"]}
+    assert [cell["result"]["seed"] for cell in done["cells"]] == [8, 9]
+    done = json.loads(typed("run", "fails.yaml", "--vary", "acks=1", "--repeat", "1", "--json").out)
+    assert done["axes"] == {"min.insync.replicas": ["1", "2"], "acks": ["1"], "seed": ["3"]}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("plain.yaml", "--engine", "spark"), "--engine: plain.yaml has no grid"),
+        (
+            ("fails.yaml", "--engine", "sprak"),
+            "--engine: found 'sprak', allowed are local, spark (did you mean 'spark'?",
+        ),
+        (("fails.yaml", "--master", "local"), "found --master without --engine"),
+        (("fails.yaml", "--engine", "local", "--memory", "1g"), "found --memory with --engine local"),
+        (("fails.yaml", "--engine", "spark", "-j", "2"), "found --jobs with --engine spark"),
+        (("fails.yaml", "--engine", "local", "--fail-fast"), "found --engine and --fail-fast together"),
+        (("fails.yaml", "--engine", "local", "--no-vary"), "found --engine and --no-vary together"),
+        (("fails.yaml", "--engine", "local", "--dry-run"), "found --engine and --dry-run together"),
+        (("fails.yaml", "--engine", "local", "--plain"), "--plain: fails.yaml: many sessions run"),
+        (("fails.yaml", "plain.yaml", "--engine", "local"), "--engine: found 2 playbooks"),
+        (("fails.yaml", "--engine", "local", "--vary", "acsk=1"), "found an axis 'acsk' that leads nowhere"),
+        (("fails.yaml", "--engine", "local", "--vary", "acks=seven"), "acks takes 0, 1, all, found 'seven'"),
+        (("none.yaml", "--engine", "local", "--repeat", "2"), "none.yaml:1:1: cannot be read"),
+        (("fails.yaml", "--engine", "local", "--out", "full"), "full: found a directory with other files"),
+        (("fails.yaml", "--engine", "local", "--out", "fails.yaml/x"), "fails.yaml/x: a campaign cannot be kept there"),
+        (("plain.yaml", "--repeat", "0"), "--repeat"),
+        (("plain.yaml", "--repeat", "1001"), "makes 1001 cells, allowed are at most 1000, and 20000 with --engine"),
+        (("plain.yaml", "--repeat", "20001", "--engine", "local"), "makes 20001 cells, allowed are at most 20000"),
+        (("plain.yaml", "--vary", "seed=1,2", "--repeat", "2"), "--repeat: found 2, but its grid has an axis of seeds"),
+        (("plain.yaml", "--repeat", "2", "--no-vary"), "found --repeat and --no-vary together"),
+        (("plain.yaml", "--repeat", "2", "--plain"), "found --repeat and --plain together"),
+        (("plain.yaml", "fails.yaml", "--repeat", "2"), "--repeat: found 2 playbooks, allowed is one"),
+    ],
+)
+def test_what_is_refused(typed: Type, here: Path, words: tuple[str, ...], told: str) -> None:
+    (here / "full").mkdir()
+    (here / "full" / "letter.txt").write_text("dear")
+    done = typed("run", *words)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+    assert not (here / "grids").exists()
+    assert not (here / "sessions").exists()
