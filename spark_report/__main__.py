@@ -4,17 +4,12 @@ Exit codes: 0 at least one session was reported, 2 bad input or usage, 70 an int
 """
 
 import argparse
-import os
-import re
-import signal
 import sys
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
-from typing import Final, NoReturn
+from typing import Any, Final
 
-from spark_report.errors import JobError, ReportError, first_line
+from spark_report.commanding import guarded, memory_size, some_of
 from spark_report.job import FORMATS, Outcome, run
 from spark_report.pipes import say
 from spark_report.wording import clean, several
@@ -23,37 +18,23 @@ EXIT_CODES: Final = (
     "Exit code 0: at least one session was reported. 2: bad input, no Java, a master or a directory that cannot be "
     "used. 70: Spark failed; its log is named. 130, 143: stopped. The earlier report is as it was unless it is 0."
 )
-EXIT_BAD_INPUT: Final = 2
-EXIT_INTERNAL: Final = 70
-EXIT_SIGNAL: Final = 128
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     options = _parser().parse_args(arguments)
-    # A report stopped by its terminal or its CI job must still take Spark and its temporary files down.
-    signal.signal(signal.SIGTERM, stop)
-    try:
-        outcome = run(
-            options.sessions,
-            out=options.out,
-            formats=options.format,
-            master=options.master,
-            memory=options.memory,
-            baseline=options.baseline,
-        )
-    except ReportError as error:
-        for line in str(error).splitlines():
-            say(f"error: {clean(line)}")
-        return EXIT_BAD_INPUT
-    except KeyboardInterrupt:
-        say("stopped; an earlier report is as it was")
-        return EXIT_SIGNAL + signal.SIGINT
-    except Exception as error:
-        if not isinstance(error, JobError) or os.environ.get("FLOODMARK_DEBUG"):
-            traceback.print_exc()
-        say(f"internal error: {clean(first_line(error))}")
-        return EXIT_INTERNAL
+    return guarded(lambda: _run(options), stopped="stopped; an earlier report is as it was")
+
+
+def _run(options: Any) -> int:
+    outcome = run(
+        options.sessions,
+        out=options.out,
+        formats=options.format,
+        master=options.master,
+        memory=options.memory,
+        baseline=options.baseline,
+    )
     _tell(outcome)
     return 0
 
@@ -87,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--format",
         metavar="LIST",
-        type=_formats,
+        type=some_of(FORMATS),
         default=FORMATS,
         help=f"any of {','.join(FORMATS)} (default: all)",
     )
@@ -104,28 +85,6 @@ def _parser() -> argparse.ArgumentParser:
         help="heap of Spark's driver, such as 4g (default: a quarter of the machine, at most 4g)",
     )
     return parser
-
-
-def memory_size(text: str) -> str:
-    """A heap as Java takes it. Raises ArgumentTypeError for what is none."""
-    if re.fullmatch(r"[1-9]\d{0,5}[mg]", text) is None:
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected megabytes or gigabytes, such as 800m or 4g")
-    return text
-
-
-def _formats(text: str) -> tuple[str, ...]:
-    wanted = [name.strip() for name in text.split(",") if name.strip()]
-    for name in wanted:
-        if name not in FORMATS:
-            raise argparse.ArgumentTypeError(f"found {name!r}, allowed are {', '.join(FORMATS)}")
-    if not wanted:
-        raise argparse.ArgumentTypeError(f"found nothing, allowed are {', '.join(FORMATS)}")
-    return tuple(name for name in FORMATS if name in wanted)
-
-
-def stop(number: int, _frame: FrameType | None) -> NoReturn:
-    """End as a signal would, by way of every clean-up."""
-    raise SystemExit(EXIT_SIGNAL + number)
 
 
 if __name__ == "__main__":

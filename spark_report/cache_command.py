@@ -6,15 +6,12 @@ it, 70 an internal error, 130 after Ctrl-C.
 
 import argparse
 import os
-import signal
 import sys
-import traceback
 from collections.abc import Sequence
 from typing import Final
 
 from spark_report import warmth
-from spark_report.__main__ import EXIT_BAD_INPUT, EXIT_INTERNAL, EXIT_SIGNAL, stop
-from spark_report.errors import JobError, ReportError, first_line
+from spark_report.commanding import guarded
 from spark_report.job import Stages
 from spark_report.pipes import say
 from spark_report.wording import clean
@@ -27,20 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="floodmark spark", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("action", choices=("warm", "status", "clear"))
     action = parser.parse_args(arguments).action
-    signal.signal(signal.SIGTERM, stop)
-    try:
-        return {"warm": _warm, "status": _status, "clear": _clear}[action]()
-    except ReportError as error:
-        say(f"error: {clean(str(error))}")
-        return EXIT_BAD_INPUT
-    except KeyboardInterrupt:
-        say("stopped; an earlier cache is as it was")
-        return EXIT_SIGNAL + signal.SIGINT
-    except Exception as error:
-        if not isinstance(error, JobError) or os.environ.get("FLOODMARK_DEBUG"):
-            traceback.print_exc()
-        say(f"internal error: {clean(first_line(error))}")
-        return EXIT_INTERNAL
+    work = {"warm": _warm, "status": _status, "clear": _clear}[action]
+    return guarded(work, stopped="stopped; an earlier cache is as it was")
 
 
 def _warm() -> int:

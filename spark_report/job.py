@@ -13,7 +13,7 @@ from playbooks.layout import LayoutError
 from spark_report.errors import ReportError
 from spark_report.pipes import Patient, say
 from spark_report.recorded import Recorded, SetAside, collect, look_at
-from spark_report.session import Started, explained, start, under_spark_submit
+from spark_report.session import Started, failures_told, start, under_spark_submit
 from spark_report.story import Story, tell
 from spark_report.wording import clean, several
 
@@ -153,16 +153,10 @@ def _computed(
 ) -> Story:
     from spark_report.findings import compute  # noqa: PLC0415 - imports PySpark
 
-    try:
+    with failures_told(started, wanted.master):
         if started.log is not None or under_spark_submit():
             stage(f"Spark {started.spark.version} is up ({started.origin})")
         return tell(sessions, set_aside, compute(started.spark, sessions, stage), wanted.baseline)
-    except ReportError:
-        raise
-    except Exception as error:
-        if started.watch is not None and started.watch.starved:
-            raise ReportError(started.watch.why(wanted.master or "")) from error
-        raise explained(error, started, started.log, "Spark failed") from error
 
 
 def _write(directory: Path, story: Story, formats: Sequence[str]) -> list[str]:

@@ -141,6 +141,19 @@ def _watch(spark: "SparkSession", master: str | None, stack: contextlib.ExitStac
     return watch
 
 
+@contextlib.contextmanager
+def failures_told(started: Started, master: str | None) -> Iterator[None]:
+    """What fails in the block is told as :func:`explained` does, or as what the executors of ``master`` lacked."""
+    try:
+        yield
+    except ReportError:
+        raise
+    except Exception as error:
+        if started.watch is not None and started.watch.starved:
+            raise ReportError(started.watch.why(master or "")) from error
+        raise explained(error, started, started.log, "Spark failed") from error
+
+
 def explained(error: BaseException, started: Started | None, log: Path | None, what: str) -> Exception:
     """What to tell of a failure: why in words of our own if it is known, else Java's first line; and the kept log."""
     kept = keep_log(log)

@@ -5,10 +5,7 @@ Exit codes: 0 every run is there, 2 bad input, 70 Spark failed, 130 stopped.
 """
 
 import argparse
-import os
-import signal
 import sys
-import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,13 +14,11 @@ from playbooks.campaigns.campaign import Come, keep_first
 from playbooks.campaigns.keeping import CampaignError, open_campaign, read_head
 from playbooks.campaigns.plan_file import read_plan
 from playbooks.recorder import RecordingError
-from spark_report.__main__ import EXIT_BAD_INPUT, EXIT_INTERNAL, EXIT_SIGNAL, memory_size, stop
 from spark_report.campaigns.job import Campaign, Wanted
-from spark_report.errors import JobError, ReportError, first_line
+from spark_report.commanding import EXIT_INTERRUPTED, guarded, memory_size
+from spark_report.errors import ReportError
 from spark_report.fleet.formats import FORMATS, TERMINAL
 from spark_report.job import Stages
-from spark_report.pipes import say
-from spark_report.wording import clean
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,9 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--master", metavar="URL")
     parser.add_argument("--memory", metavar="SIZE", type=memory_size)
     options = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, stop)
     wanted = Wanted(options.folder, options.runs, options.master, options.memory, options.stop_on)
-    return guarded(lambda stage: _run(wanted, stage, quiet=options.quiet))
+    return guarded(lambda: _run(wanted, Stages(), quiet=options.quiet))
 
 
 def _run(wanted: Wanted, stage: Callable[[str], None], *, quiet: bool) -> int:
@@ -56,7 +50,7 @@ def _run(wanted: Wanted, stage: Callable[[str], None], *, quiet: bool) -> int:
         report([wanted.folder], wanted.folder / FLEET, spark=spark, stage=stage, formats=formats)
 
     come = Campaign(wanted, stage).run(after)
-    return EXIT_SIGNAL + signal.SIGINT if come.interrupted else 0
+    return EXIT_INTERRUPTED if come.interrupted else 0
 
 
 def _keep(folder: Path, come: Come, stage: Callable[[str], None]) -> None:
@@ -68,23 +62,6 @@ def _keep(folder: Path, come: Come, stage: Callable[[str], None]) -> None:
     except (CampaignError, RecordingError, OSError) as error:
         raise ReportError(str(error)) from error
     campaign.keep({})
-
-
-def guarded(work: Callable[[Callable[[str], None]], int]) -> int:
-    """Do it; every way to fail is one line and an exit code."""
-    try:
-        return work(Stages())
-    except ReportError as error:
-        for line in str(error).splitlines():
-            say(f"error: {clean(line)}")
-        return EXIT_BAD_INPUT
-    except KeyboardInterrupt:
-        return EXIT_SIGNAL + signal.SIGINT
-    except Exception as error:
-        if not isinstance(error, JobError) or os.environ.get("FLOODMARK_DEBUG"):
-            traceback.print_exc()
-        say(f"internal error: {clean(first_line(error))}")
-        return EXIT_INTERNAL
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from spark_report.campaigns.landing import COMMIT, Landed
 from spark_report.campaigns.shares import LEAST_SECONDS, SHARES_A_CORE, TASK_SECONDS, Done, dealt, how_many
 from spark_report.campaigns.shipping import ship
 from spark_report.errors import ReportError
-from spark_report.session import Started, cores, explained, start
+from spark_report.session import Started, cores, failures_told, start
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -69,20 +69,13 @@ class Campaign:
         folder = self._wanted.folder
         self._take_stock()
         seconds = self._seconds_a_run()
-        with self._spark() as started:
-            try:
-                self._waves(started.spark, seconds)
-                landed()
-                come = self._come(started.spark)
-                write_come(folder, come)
-                if not come.interrupted:
-                    after(started.spark, come)
-            except ReportError:
-                raise
-            except Exception as error:
-                if started.watch is not None and started.watch.starved:
-                    raise ReportError(started.watch.why(self._wanted.master or "")) from error
-                raise explained(error, started, started.log, "Spark failed") from error
+        with self._spark() as started, failures_told(started, self._wanted.master):
+            self._waves(started.spark, seconds)
+            landed()
+            come = self._come(started.spark)
+            write_come(folder, come)
+            if not come.interrupted:
+                after(started.spark, come)
         return come
 
     def _take_stock(self) -> None:

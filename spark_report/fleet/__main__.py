@@ -4,17 +4,15 @@ Exit codes: 0 it is written, 1 and something is worse than in the baseline, 2 ba
 """
 
 import argparse
-import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from spark_report.__main__ import memory_size, stop
-from spark_report.campaigns.__main__ import guarded
+from spark_report.commanding import guarded, memory_size, some_of
 from spark_report.errors import ReportError
 from spark_report.fleet.formats import FORMATS, HTML, JSON, MARKDOWN
-from spark_report.job import REPORTS, Wanted
+from spark_report.job import REPORTS, Stages, Wanted
 from spark_report.pipes import say
 
 EXIT_WORSE = 1
@@ -23,8 +21,7 @@ EXIT_WORSE = 1
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     options = _parser().parse_args(arguments)
-    signal.signal(signal.SIGTERM, stop)
-    return guarded(lambda stage: _run(options, stage))
+    return guarded(lambda: _run(options, Stages()))
 
 
 def _run(options: Any, stage: Callable[[str], None]) -> int:
@@ -51,18 +48,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("paths", metavar="CAMPAIGN|SESSIONS", nargs="+", type=Path)
     parser.add_argument("--baseline", metavar="CAMPAIGN|SESSIONS", type=Path)
     parser.add_argument("--out", metavar="DIR", type=Path)
-    parser.add_argument("--format", metavar="LIST", type=_formats, default=FORMATS)
+    parser.add_argument("--format", metavar="LIST", type=some_of(FORMATS), default=FORMATS)
     parser.add_argument("--master", metavar="URL")
     parser.add_argument("--memory", metavar="SIZE", type=memory_size)
     return parser
-
-
-def _formats(text: str) -> tuple[str, ...]:
-    wanted = [name.strip() for name in text.split(",") if name.strip()]
-    for name in wanted or ["nothing"]:
-        if name not in FORMATS:
-            raise argparse.ArgumentTypeError(f"found {name!r}, allowed are {', '.join(FORMATS)}")
-    return tuple(name for name in FORMATS if name in wanted)
 
 
 if __name__ == "__main__":

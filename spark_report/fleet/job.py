@@ -22,7 +22,7 @@ from spark_report.job import Wanted
 from spark_report.pipes import Patient
 from spark_report.render.files import TABLES as FOLDER
 from spark_report.render.files import Staging, write_parquet
-from spark_report.session import Started, explained, start, under_spark_submit
+from spark_report.session import failures_told, start, under_spark_submit
 from spark_report.wording import several
 
 if TYPE_CHECKING:
@@ -74,19 +74,8 @@ def run(
     look([*paths, *([options["baseline"]] if options.get("baseline") is not None else [])])
     if not under_spark_submit():
         stage("starting Spark")
-    with start(wanted.master, memory=wanted.memory) as started:
-        return _guarded(started, wanted, lambda: report(paths, out, spark=started.spark, stage=stage, **options))
-
-
-def _guarded(started: Started, wanted: Wanted, work: Callable[[], FleetStory]) -> FleetStory:
-    try:
-        return work()
-    except ReportError:
-        raise
-    except Exception as error:
-        if started.watch is not None and started.watch.starved:
-            raise ReportError(started.watch.why(wanted.master or "")) from error
-        raise explained(error, started, started.log, "Spark failed") from error
+    with start(wanted.master, memory=wanted.memory) as started, failures_told(started, wanted.master):
+        return report(paths, out, spark=started.spark, stage=stage, **options)
 
 
 def compute(
