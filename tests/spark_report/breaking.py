@@ -13,16 +13,19 @@ from spark_report.transforms import (
     health,
     intervals,
     lag,
+    latency,
     numbers,
     points,
     progress,
     recovery,
+    tallies,
     timeline,
     traffic,
 )
 
 MODULES = (
-    *(alerts, availability, clients, health, intervals, lag, numbers, points, progress, recovery, timeline, traffic),
+    *(alerts, availability, clients, health, intervals, lag, latency, numbers, points, progress, recovery, tallies),
+    *(timeline, traffic),
 )
 
 

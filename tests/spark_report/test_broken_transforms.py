@@ -137,7 +137,7 @@ MUTATIONS: Final[dict[str, tuple[str, ModuleType, str, str]]] = {
         "isr_conditions", health, '(size < F.col("min_isr"))', '(size <= F.col("min_isr"))'
     ),
     "a zombie's records wait": (
-        "hw_stalls", health, '.filter(deleted | (F.col("leader_epoch") >= F.col("_newest")))', ""
+        "hw_stalls", health, '.filter(deleted | (F.col("leader_epoch") >= F.col("_newest.leader_epoch")))', ""
     ),
     "the leader a partition is created with was elected": (
         "elections", points, 'elected & (F.col("leader_epoch") == 0)', 'elected & (F.col("leader_epoch") < 0)'
