@@ -63,6 +63,11 @@ class Recorded:
         """Where its events are read from."""
         return self.path / (layout.EVENTS_PARQUET if self.source == "parquet" else layout.EVENTS)
 
+    @property
+    def timeless(self) -> bool:
+        """Nothing in it took time, as in a session of manual steps: only the order of events means anything."""
+        return self.end_us == 0
+
 
 @dataclass(frozen=True, slots=True)
 class SetAside:

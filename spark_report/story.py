@@ -65,8 +65,8 @@ class SessionStory:
 
     @property
     def timeless(self) -> bool:
-        """Nothing in it took time, as in a session of manual steps: only the order of events means anything."""
-        return self.recorded.end_us == 0
+        """See :attr:`Recorded.timeless`."""
+        return self.recorded.timeless
 
     @property
     def lost(self) -> list[Row]:

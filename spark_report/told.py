@@ -37,7 +37,7 @@ def said(session: Recorded) -> Said:
         counts = Counter()
         for row in anomalies([session]):
             counts[row["anomaly"]] += row["found"]
-    return Said(dict(session.start.readers), counts, session.ledger is not None)
+    return Said(dict(session.start.readers), counts, session.ledger is not None, not session.timeless)
 
 
 def otherwise(ledger: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

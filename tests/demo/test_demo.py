@@ -70,3 +70,4 @@ def test_the_whole_demo_with_spark(tmp_path: Path) -> None:
     assert BECAUSE in html
     assert "the report  reports/demo/report.html" in done.err
     assert "Spark" in done.err
+    assert "says otherwise" not in done.err

@@ -53,6 +53,15 @@ def test_it_agrees_with_the_checker_on_the_library(tmp_path: Path, name: str) ->
     assert [row for row in rows if row["finding"] != "anomalies"] == []
 
 
+def test_steps_by_hand_are_nobodys_and_show_no_anomaly(tmp_path: Path) -> None:
+    session = start_session(load(path_of("kip-101-scenario-1-0.10.2")), recorder=Recorder(tmp_path))
+    events, said = of_directory(Path(session.finish().session))
+    assert running.of_events(events, said) == []
+    assert running.of_events(events, said._replace(clients=True)) != []
+    more = [*events, *history([{"kind": IN_LEDGER, "node": "sent", "partition": "orders-0", "count": 5}])]
+    assert [row["name"] for row in running.of_events(more, said)] == ["sent"]
+
+
 def test_what_is_told_otherwise_is_a_disagreement(golden: tuple[list[Event], Said]) -> None:
     events, said = golden
     assert said.anomalies is not None
