@@ -6,9 +6,12 @@ import re
 import sys
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
+from playbooks.recorder import Recorder
 from tui.concepts import CONCEPTS
+from tui.screens.autopsy import AutopsyScreen
 from tui.stage import Shot, Stage, staged
 from tui.story import STORY, tell
 from tui.theme import Look
@@ -31,9 +34,15 @@ async def lost(stage: Stage) -> None:
 
 
 async def autopsy(stage: Stage) -> None:
-    """Why the records are gone."""
+    """Why the records are gone, and what would have saved them."""
     await lost(stage)
     stage.app.main.action_finding(1)
+    await stage.pause()
+    page = stage.app.screen
+    assert isinstance(page, AutopsyScreen)
+    page.action_why()
+    while page.busy:
+        await asyncio.sleep(0.1)
 
 
 async def sheet(stage: Stage) -> None:
@@ -92,7 +101,7 @@ SHOTS: Final = (
     Shot("screen", (120, 40), lost),
     Shot("screen-80x24", (80, 24), lost),
     Shot("screen-200x60", (200, 60), lost),
-    Shot("autopsy", (120, 40), autopsy),
+    Shot("autopsy", (120, 44), autopsy, recorded=True),
     Shot("faults", (120, 40), sheet),
     Shot("log", (120, 40), log),
     Shot("timeline", (120, 40), timeline),
@@ -107,10 +116,12 @@ WELCOME: Final = "welcome"
 
 async def take(shot: Shot) -> str:
     """Play a shot and return the picture as SVG, with no link to anything outside itself."""
-    async with staged(shot.size, shot.playbook) as stage:
-        await shot.play(stage)
-        await stage.settled()
-        return standalone(stage.app.export_screenshot(title="floodmark"))
+    with TemporaryDirectory() as sessions:
+        recorder = Recorder(Path(sessions), live=True) if shot.recorded else None
+        async with staged(shot.size, shot.playbook, recorder) as stage:
+            await shot.play(stage)
+            await stage.settled()
+            return standalone(stage.app.export_screenshot(title="floodmark"))
 
 
 async def welcome() -> str:

@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from faults.action import Action
 from playbooks.bundled import path_of
 from playbooks.loader import load
+from playbooks.recorder import Recorder
 from playbooks.session import Session
 from tui.app import FloodmarkApp
 from tui.bridge import SimBridge
@@ -72,14 +73,19 @@ class Shot:
     size: tuple[int, int]
     play: Play
     playbook: str = "sandbox"
+    recorded: bool = False
+    """Whether what happens is written down, so that questions can be asked about it."""
 
 
 @asynccontextmanager
-async def staged(size: tuple[int, int], playbook: str = "sandbox") -> AsyncIterator[Stage]:
+async def staged(
+    size: tuple[int, int], playbook: str = "sandbox", recorder: Recorder | None = None
+) -> AsyncIterator[Stage]:
     """A stage of a size over a bundled playbook."""
     clock = StepClock()
-    session = Session.start(load(path_of(playbook)), open_ended=True)
-    app = FloodmarkApp(SimBridge(session, clock), playbook=session.playbook.name, seed=session.cluster.seed)
+    session = Session.start(load(path_of(playbook)), open_ended=True, recorder=recorder)
+    bridge = SimBridge(session, clock)
+    app = FloodmarkApp(bridge, playbook=session.playbook.name, seed=session.cluster.seed, recorder=recorder)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         yield Stage(app, clock, pilot)

@@ -13,6 +13,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
+TELLING = [*PAGES, *sorted((ROOT / "docs" / "clients").glob("*.md")), ROOT / "CHANGELOG.md"]
+"""All that has links."""
 SCREEN = ".venv/bin/floodmark"
 """The command that needs a terminal; the tests of the screen open it on one."""
 
@@ -126,10 +128,27 @@ def test_the_screen_asks_for_a_terminal(clone: Path) -> None:
     assert "terminal" in done.stderr
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", TELLING, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     broken = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    assert broken == []
+
+
+def anchors(page: Path) -> set[str]:
+    """What a code host makes of the headings, to be linked to."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    found: list[str] = []
+    for heading in re.findall(r"^#+ +(.+)$", text, re.MULTILINE):
+        plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+        found.append(re.sub(r"[^\w\- ]", "", plain).replace(" ", "-"))
+    return {f"{slug}-{found[:at].count(slug)}" if slug in found[:at] else slug for at, slug in enumerate(found)}
+
+
+@pytest.mark.parametrize("page", TELLING, ids=lambda page: page.name)
+def test_links_lead_to_headings_that_are_there(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s:]*)#([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    broken = [(path, slug) for path, slug in links if slug not in anchors(page.parent / path if path else page)]
     assert broken == []
 
 

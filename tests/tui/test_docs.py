@@ -2,13 +2,15 @@ import re
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
 from rich.cells import cell_len
 
 from cluster_model.views import ReplicaView
+from tests.support.breadth import EVENING
 from tests.tui.test_paint import LOOKS
 from tui import glyphs, keymap, scopes
 from tui.moving_picture import Beat, draw
-from tui.shots import SHOTS, WELCOME, take
+from tui.shots import SHOTS, WELCOME, take, welcome
 from tui.story import SIZE, STORY, beats
 from tui.viewmodel import matrix
 
@@ -72,6 +74,23 @@ async def test_a_picture_is_the_same_every_time_and_as_it_was_committed():
     assert await take(SHOTS[1]) == first
     assert "†" in first
     assert first == (MEDIA / f"{SHOTS[1].name}.svg").read_text(encoding="utf-8")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("shot", [each for each in SHOTS if EVENING or not each.recorded], ids=lambda shot: shot.name)
+async def test_every_picture_is_as_it_was_committed(shot):
+    """Made by ``python -m tui.shots docs/media``. What is asked about a recording takes minutes: for an evening."""
+    assert await take(shot) == (MEDIA / f"{shot.name}.svg").read_text(encoding="utf-8")
+
+
+async def test_the_welcome_page_is_as_it_was_committed():
+    assert await welcome() == (MEDIA / f"{WELCOME}.svg").read_text(encoding="utf-8")
+
+
+def test_the_autopsy_says_what_would_have_saved_the_records():
+    drawn = (MEDIA / "autopsy.svg").read_text(encoding="utf-8").replace("&#160;", " ")
+    assert "acks=all: 0 of 27 left" in drawn
+    assert "point of no return" in drawn
 
 
 async def test_the_story_goes_from_a_healthy_cluster_to_the_autopsy_of_a_loss():

@@ -1,0 +1,130 @@
+"""What the pages show of a command's answer is what it answers."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import floodmark
+from tests.docs.test_readme import README, ROOT, blocks
+from tests.support.breadth import EVENING
+from tests.support.playbooks import CRASH, MANUAL
+
+DOCS = ROOT / "docs"
+MADE = {
+    "20260131T101500-leader-crash-s11-0c40": "leader-crash",
+    "20260131T101600-leader-crash-s11-5e13": "leader-crash --set producers.checkout.config.acks=1",
+    "20260131T101500-first-s0-f483": "first.yaml --set producers.checkout.config.acks=1",
+    "20260131T101700-exactly-once-s21-0fac": "exactly-once",
+}
+"""Session that a page speaks of → what was run; ``first.yaml`` is the README's."""
+ELSEWHERE = ("floodmark serve", "floodmark run --speed")
+"""Answers that take their time from the clock on the wall; their own tests look at them."""
+LONG = ("floodmark ask", "floodmark why", "floodmark storm")
+"""Hundreds of sessions each."""
+VARIES = (
+    (r"session_id=\S+", r"session_id=\S+"),
+    (r"\b\d+\.\ds\b", r"\S+"),  # how long it took
+    (r"\b\d/3 ", r"\d/3 "),  # in which order processes were done
+    (r"\.\.\.", ".*"),
+)
+"""What the page shows → what may stand there."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A command on a page, and the lines below it."""
+
+    page: str
+    command: str
+    lines: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.page}: {self.command}"
+
+
+def answers() -> Iterator[Shown]:
+    for page in sorted(DOCS.glob("*.md")):
+        for block in re.findall(r"^```\n(\$ floodmark .*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL):
+            for part in block.removeprefix("$ ").split("\n$ "):
+                command, *lines = part.splitlines()
+                yield Shown(page.name, command.partition("  #")[0].strip(), tuple(lines))
+
+
+ANSWERS = [each for each in answers() if any(line.strip(". ") for line in each.lines)]
+HERE = [each for each in ANSWERS if not each.command.startswith((*ELSEWHERE, *LONG))]
+FOR_LONG = [each for each in ANSWERS if each.command.startswith(LONG)]
+
+
+def pattern(line: str) -> str:
+    """A shown line as it may be printed: spaces as they come, and whatever :data:`VARIES`."""
+    left = " ".join(line.split())
+    either = re.compile("|".join(f"({shown})" for shown, _may in VARIES))
+    told, end = "", 0
+    for found in either.finditer(left):
+        told += re.escape(left[end : found.start()]) + VARIES[(found.lastindex or 1) - 1][1]
+        end = found.end()
+    return told + re.escape(left[end:])
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Path:
+    """Where somebody who reads the page has all that it speaks of."""
+    (tmp_path / "first.yaml").write_text(blocks(README, "yaml")[0])
+    (tmp_path / "chaos").mkdir()
+    crash = CRASH.replace("name: small", "name: crash")
+    (tmp_path / "chaos" / "crash.yaml").write_text(crash)
+    loses = CRASH.replace("name: small", "name: loses").replace("acks: all", "acks: 0")
+    (tmp_path / "chaos" / "loses.yaml").write_text(loses)
+    (tmp_path / "chaos" / "hand.yaml").write_text(MANUAL.replace("name: by-hand", "name: hand"))
+    return tmp_path
+
+
+def typed(reader: Path, shown: Shown) -> str:
+    """All that the command prints, in one line, with sessions called as the page calls them."""
+    command, named = shown.command, {}
+    for name, run in MADE.items():
+        if name in command:
+            before = set((reader / "sessions").glob("*"))
+            floodmark("run", *shlex.split(run), "--no-why", cwd=reader)
+            (made,) = set((reader / "sessions").glob("*")) - before
+            named[made.name.removeprefix("session_id=")] = name
+            command = command.replace(name, str(made))
+    done = floodmark(*shlex.split(command)[1:], cwd=reader, env={"COLUMNS": "400"})
+    printed = " ".join((done.out + done.err).replace("\u00a0", " ").split())
+    for made, name in named.items():
+        printed = printed.replace(made, name)
+    return printed
+
+
+def missing(shown: Shown, printed: str) -> list[str]:
+    return [line for line in shown.lines if line.strip(". ") and not re.search(pattern(line), printed)]
+
+
+def test_there_are_answers_to_look_at() -> None:
+    assert {each.page for each in HERE} >= {"cli.md", "explore.md", "shrink.md"}
+    assert {each.page for each in FOR_LONG} >= {"ask.md", "why.md"}
+    spoken = {name for each in HERE for name in re.findall(r"\b20\d{6}T\S+", each.command)}
+    assert spoken == set(MADE)
+
+
+def test_an_answer_that_is_no_longer_given_is_seen() -> None:
+    shown = Shown("a.md", "floodmark x", ("lost     12 of 5.5s", "...", "because  of ... and [1]"))
+    assert missing(shown, "lost 12 of 7.1s because of this and [1]") == []
+    assert missing(shown, "lost 13 of 7.1s because of this and [2]") == [shown.lines[0], shown.lines[2]]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("shown", HERE, ids=str)
+def test_answers_are_as_shown(reader: Path, shown: Shown) -> None:
+    assert missing(shown, typed(reader, shown)) == []
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(not EVENING, reason="minutes each: for an evening")
+@pytest.mark.parametrize("shown", FOR_LONG, ids=str)
+def test_answers_that_take_minutes_are_as_shown(reader: Path, shown: Shown) -> None:
+    assert missing(shown, typed(reader, shown)) == []
