@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from benchmarks import starting
+from benchmarks import starts
 from benchmarks.clients import CROWDS, FEW, Crowd, crowd_per_cpu
 from benchmarks.exploring import states_per_cpu_second
 from benchmarks.kernels import ours, simpys
@@ -136,11 +136,11 @@ def gateway_rows() -> Iterator[Row]:
 
 
 STARTS = (
-    ("floodmark --version", starting.version, 300),
-    ("floodmark --help", starting.help_page, 500),
-    ("the welcome page", starting.welcome, 500),
-    ("all that a session reads", starting.reading, 650),
-    ("the first picture of a session", starting.session, 800),
+    ("floodmark --version", starts.version, 300),
+    ("floodmark --help", starts.help_page, 300),
+    ("the welcome page", starts.welcome, 500),
+    ("all that a session reads", starts.reading, 650),
+    ("the first picture of a session", starts.session, 800),
 )
 """What a new process does, and its floor in milliseconds."""
 

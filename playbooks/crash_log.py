@@ -8,12 +8,12 @@ from pathlib import Path
 
 from playbooks.layout import CRASH_LOG
 from playbooks.recorder import Recorder, RecordingError
-from playbooks.version import tool_version
+from playbooks.version import VERSION
 
 
 def account(what: str) -> str:
     """All that somebody needs who wants to find out what happened; ``what`` is the traceback, or a sentence."""
-    where = f"floodmark {tool_version()}, Python {platform.python_version()}, {platform.platform()}"
+    where = f"floodmark {VERSION}, Python {platform.python_version()}, {platform.platform()}"
     return "\n".join((where, f"command: {' '.join(sys.argv)}", "", what))
 
 

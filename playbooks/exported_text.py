@@ -13,7 +13,7 @@ from playbooks.result import Checked
 from playbooks.retelling import Added, Entry, Own, Told
 from playbooks.step_text import block, instant, scalar, step_lines
 from playbooks.story import Story
-from playbooks.version import tool_version
+from playbooks.version import VERSION
 from playbooks.written_out import rewritten
 
 SUFFIX: Final = "-exported"
@@ -179,7 +179,7 @@ def _head(story: Story) -> str:
     start = story.recorded.start
     how = "live" if start.live else "headless"
     text = (
-        f"Made by floodmark {tool_version()} from the session {start.session_id} of {start.playbook}, recorded {how} "
+        f"Made by floodmark {VERSION} from the session {start.session_id} of {start.playbook}, recorded {how} "
         f"by floodmark {start.tool_version} at {start.wall_start}, seed {start.seed}"
     )
     if start.settings:

@@ -32,7 +32,7 @@ from playbooks.event_lines import encode
 from playbooks.model import Playbook
 from playbooks.problems import counted
 from playbooks.result import Result
-from playbooks.version import tool_version
+from playbooks.version import VERSION
 
 FLUSH_EVENTS: Final = 1024
 FLUSH_SECONDS: Final = 0.2
@@ -251,7 +251,7 @@ class Recorder:
         return {
             "format": layout.FORMAT,
             "schema_version": SCHEMA_VERSION,
-            "tool_version": tool_version(),
+            "tool_version": VERSION,
             "session_id": self.session_id,
             "playbook": playbook.name,
             "title": playbook.title,

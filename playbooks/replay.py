@@ -18,7 +18,7 @@ from playbooks.reading_sessions import Recorded, RecordedAction, SessionError
 from playbooks.repeating import reach, repeat
 from playbooks.running import start_session
 from playbooks.session import Session
-from playbooks.version import tool_version
+from playbooks.version import VERSION
 
 if TYPE_CHECKING:
     from playbooks.manual_session import ManualSession
@@ -290,5 +290,5 @@ class Comparison:
         return ReplayMismatchError(told(self.compared, recorded, replayed, versions, next_recorded, next_replayed))
 
     def _versions(self) -> str:
-        then, now = self._recorded.start.tool_version, tool_version()
+        then, now = self._recorded.start.tool_version, VERSION
         return "" if then == now else f" (recorded by floodmark {then}, replayed by {now})"

@@ -23,7 +23,7 @@ from playbooks.ledger_table import Row, rows
 from playbooks.result import Result
 from playbooks.sealed_columns import FINAL_READ as FINAL_READ_COLUMNS
 from playbooks.sealed_columns import LEDGER as LEDGER_COLUMNS
-from playbooks.version import tool_version
+from playbooks.version import VERSION
 
 ROWS_PER_GROUP: Final = 131_072
 
@@ -71,7 +71,7 @@ def seal(
     manifest = {
         "format": layout.FORMAT,
         "schema_version": SCHEMA_VERSION,
-        "tool_version": tool_version(),
+        "tool_version": VERSION,
         "session_id": start["session_id"],
         "playbook": result.playbook,
         "title": result.title,

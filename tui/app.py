@@ -320,8 +320,8 @@ class FloodmarkApp(App[None]):
         self.main.toast(f"{word_of('quit', self.main.keys)} quits and seals the session")
 
     async def _drive(self) -> None:
-        """Frames, as the bridge asks for them."""
-        while True:
+        """Frames, as the bridge asks for them, until the screen goes away piece by piece."""
+        while self.is_running:
             self._wake.clear()
             delay = self.frame()
             with contextlib.suppress(TimeoutError):

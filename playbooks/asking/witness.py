@@ -26,7 +26,7 @@ from playbooks.result import Result
 from playbooks.session import Session
 from playbooks.step_text import Line, action_lines, block, instant, scalar, step_lines, trigger_lines
 from playbooks.unavailable import short_seconds
-from playbooks.version import tool_version
+from playbooks.version import VERSION
 from playbooks.wording import step_name
 from playbooks.written_out import rewritten, written_out
 
@@ -201,7 +201,7 @@ def _head(asked: Asked) -> str:
     """Where the file comes from."""
     asked_of = asked.question.text or "what the playbook would still do"
     lines = [
-        f"Made by floodmark {tool_version()}: is it safe to do this at {instant(asked.standing.at_us)}?",
+        f"Made by floodmark {VERSION}: is it safe to do this at {instant(asked.standing.at_us)}?",
         asked_of,
         f"This is the worst of {len(asked.answer.effects)} seeds: {asked.answer.verdict}.",
         asked.answer.why,

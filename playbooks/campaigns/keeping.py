@@ -11,7 +11,7 @@ from typing import Any, Final
 from playbooks.campaigns.rows import Row
 from playbooks.campaigns.work import STORM, Work
 from playbooks.disk import put_in_place
-from playbooks.version import tool_version
+from playbooks.version import VERSION
 
 CAMPAIGN: Final = "campaign.json"
 RUNS: Final = "runs.jsonl"
@@ -70,7 +70,7 @@ class Campaign:
 
 def head_of(work: Work, name: str) -> dict[str, Any]:
     """What says which campaign it is; runs of another head are other runs."""
-    return {"format": FORMAT, "tool_version": tool_version(), "playbook": name, "path": work.path, **work.head()}
+    return {"format": FORMAT, "tool_version": VERSION, "playbook": name, "path": work.path, **work.head()}
 
 
 def text_hash(text: str, fragments: Iterable[tuple[str, str]], *more: str) -> str:

@@ -7,7 +7,7 @@ from playbooks.shrinking.draft import Draft
 from playbooks.shrinking.findings import asserted
 from playbooks.shrinking.shrink import STOPPED, WHOLE, Found, Shrunk
 from playbooks.shrinking.tree import WIDE, Word, element, entry
-from playbooks.version import tool_version
+from playbooks.version import VERSION
 
 _SHOWN: Final = 3
 """How many other keys are named of what is wrong without a step."""
@@ -51,7 +51,7 @@ def _opening(draft: Draft, name: str, found: Found) -> list[str]:
 def _head(shrunk: Shrunk) -> list[str]:
     found = shrunk.found
     lines = remark(
-        f"Made by floodmark {tool_version()} from {found.origin.words}, seed {found.origin.seed}: "
+        f"Made by floodmark {VERSION} from {found.origin.words}, seed {found.origin.seed}: "
         f"{counted(len(found.draft.steps), 'step')} there, {counted(len(shrunk.draft.steps), 'step')} here.",
         0,
     )

@@ -15,7 +15,7 @@ from playbooks.storms.driving import Driven, Own
 from playbooks.storms.plan import Plan
 from playbooks.storms.states import NOTHING
 from playbooks.storms.swarm import Swarm
-from playbooks.version import tool_version
+from playbooks.version import VERSION
 from playbooks.written_out import rewritten, written_out
 
 _INDENT: Final = 2
@@ -60,7 +60,7 @@ def playbook_text(plan: Plan, swarm: Swarm, driven: Driven, name: str) -> str:
 
 def _edited(text: str, plan: Plan, swarm: Swarm, driven: Driven, name: str) -> str:
     head = (
-        f"# Run {swarm.run} of a storm over {name} with the seed {plan.seed}, by floodmark {tool_version()}.\n"
+        f"# Run {swarm.run} of a storm over {name} with the seed {plan.seed}, by floodmark {VERSION}.\n"
         "# Beside each step: the states of the cluster that it met.\n"
     )
     text = put(text, "name", scalar(f"{name[:80]}-storm-{swarm.run}"))

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import tomllib
 import venv
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,12 +17,12 @@ from zipfile import ZipFile
 import pytest
 
 from playbooks import bundled
+from playbooks.version import VERSION
 from tests.architecture.tree import ROOMS
 from tests.support.playbooks import CRASH
 from tui import itself
 
 ROOT = Path(__file__).parents[2]
-VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 SCREEN = """
 import asyncio, gc
 from playbooks.session import Session

@@ -12,7 +12,7 @@ from playbooks.campaigns.coverage import coverage_of
 from playbooks.campaigns.grouping import groups_of
 from playbooks.campaigns.plan_file import read_plan
 from playbooks.campaigns.totals import totals_of
-from playbooks.version import tool_version
+from playbooks.version import VERSION
 from tests.cli.running import Typed
 from tests.playbooks.storms.small import plan, text
 from tests.support.playbooks import MANUAL
@@ -58,7 +58,7 @@ def test_what_is_found_has_a_session_and_a_command_that_comes_to_the_same(typed:
     assert len(list(Path("storms/small-5/sessions").iterdir())) == 1
     only = typed("storm", playbook, "--seed", "5", "--only", str(run), "--out", "elsewhere")
     assert f"floodmark run elsewhere/run-{run}.yaml" in only.out
-    assert only.err.splitlines() == [f"storm      small, seed 5, run {run} alone, floodmark {tool_version()}",
+    assert only.err.splitlines() == [f"storm      small, seed 5, run {run} alone, floodmark {VERSION}",
                                      "kept in    elsewhere"]  # fmt: skip
     assert only.out.count("cluster ") == 1
     alone = json.loads(typed("storm", playbook, "--seed", "5", "--only", str(run), "--out", "third", "--json").out)

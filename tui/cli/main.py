@@ -68,9 +68,9 @@ def _end(work: Callable[[], int]) -> NoReturn:
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from playbooks.version import tool_version  # noqa: PLC0415
+        from playbooks.version import VERSION  # noqa: PLC0415
 
-        typer.echo(f"floodmark {tool_version()}")
+        typer.echo(f"floodmark {VERSION}")
         raise typer.Exit
 
 

@@ -3,11 +3,14 @@
 import time
 from collections.abc import Callable
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from tui.cli.console import say
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 PATIENCE_S = 1.0
 """Nothing is said about what is done by then."""
@@ -52,6 +55,8 @@ class Telling:
 
     def _move(self, text: str) -> None:
         if self._bar is None:
+            from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415 - see tell
+
             columns = (SpinnerColumn("line"), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
             self._bar = Progress(*columns, console=self._console, transient=True)
             self._bar.add_task(text)

@@ -23,7 +23,7 @@ from playbooks.shrinking.search import Budget, Search
 from playbooks.shrinking.shrink import STOPPED, WHOLE, Found, Origin, ShrinkError, Shrunk, look, shrink
 from playbooks.shrinking.written import written
 from playbooks.units import UnitError, duration_us
-from playbooks.version import tool_version
+from playbooks.version import VERSION
 from tui.cli.chosen import choose, settings_of
 from tui.cli.console import (
     BAD_INPUT,
@@ -178,7 +178,7 @@ def _journal(request: ShrinkRequest, found: Found, out: Path) -> Journal:
     about = {
         "input": digest(found.draft.text()),
         "key": " ".join(found.keys),
-        "version": tool_version(),
+        "version": VERSION,
         "digest": found.verdict.digest,
     }
     try:

@@ -17,7 +17,7 @@ from playbooks.storms.plan import Plan, frame_of, ranges_of
 from playbooks.storms.ranges import Ranges
 from playbooks.storms.seeds import run_seed
 from playbooks.units import duration_text
-from playbooks.version import tool_version
+from playbooks.version import VERSION
 
 
 def header_lines(name: str, plan: Plan, folder: Path, runs: int) -> Iterator[str]:
@@ -25,7 +25,7 @@ def header_lines(name: str, plan: Plan, folder: Path, runs: int) -> Iterator[str
     playbook, _swarm, session = plan.begin(1)
     ranges = ranges_of(playbook)
     faults, states = frame_of(playbook, session)
-    yield f"storm      {name}, seed {plan.seed}, {counted(runs, 'run')}, floodmark {tool_version()}"
+    yield f"storm      {name}, seed {plan.seed}, {counted(runs, 'run')}, floodmark {VERSION}"
     yield f"cluster    {session.cluster.profile.name}, {counted(len(playbook.spec.brokers), 'broker')}"
     if plan.grid is not None:
         yield f"settings   one cell a run of: {'; '.join(plan.grid.lines())}"
@@ -37,7 +37,7 @@ def header_lines(name: str, plan: Plan, folder: Path, runs: int) -> Iterator[str
 
 def only_lines(name: str, plan: Plan, folder: Path, run: int) -> Iterator[str]:
     """The same for one run, whose draw is told with what came of it."""
-    yield f"storm      {name}, seed {plan.seed}, run {run} alone, floodmark {tool_version()}"
+    yield f"storm      {name}, seed {plan.seed}, run {run} alone, floodmark {VERSION}"
     yield f"kept in    {folder}"
 
 

@@ -1,0 +1,82 @@
+"""What a process does that is measured from its start to its first picture.
+
+Nothing is imported here but what every start needs: it would be counted as the program's.
+"""
+
+import gc
+import sys
+
+SIZE = (200, 60)
+
+
+def version() -> None:
+    """What ``floodmark --version`` does."""
+    from tui.cli.main import main  # noqa: PLC0415 - a child measures its own imports
+
+    sys.argv = ["floodmark", "--version"]
+    try:
+        main()
+    except SystemExit:
+        return
+
+
+def help_page() -> None:
+    """What ``floodmark --help`` does."""
+    from tui.cli.main import main  # noqa: PLC0415
+
+    sys.argv = ["floodmark", "--help"]
+    try:
+        main()
+    except SystemExit:
+        return
+
+
+def welcome() -> None:
+    """The welcome page, and away again."""
+    from tui.starting import starting  # noqa: PLC0415
+
+    with starting():
+        from pathlib import Path  # noqa: PLC0415
+
+        from tui import screen_choice  # noqa: F401, PLC0415 - what is read before the page comes
+        from tui.theme import Look  # noqa: PLC0415
+        from tui.welcome import WelcomeApp  # noqa: PLC0415
+
+        _show(WelcomeApp(Look(), Path("none")))
+
+
+def reading() -> None:
+    """All that a session on the screen needs, without opening one."""
+    from tui.starting import painted, starting  # noqa: PLC0415
+
+    with starting():
+        from tui import app, launch  # noqa: F401, PLC0415
+
+        painted()  # as a session has it: what was read is left out of the look for garbage as the process ends
+
+
+def session() -> None:
+    """The sandbox, and away again as soon as it is painted."""
+    from tui.starting import starting  # noqa: PLC0415
+
+    with starting():
+        from playbooks.session import Session  # noqa: PLC0415
+        from tui.cli.chosen import choose  # noqa: PLC0415
+        from tui.launch import make_app  # noqa: PLC0415
+        from tui.screen_choice import ScreenChoice  # noqa: PLC0415
+        from tui.settings.schema import Settings  # noqa: PLC0415
+
+        chosen = choose("sandbox", None, {})
+        screen = ScreenChoice("unicode", "dark", 1.0, Settings())
+        _show(make_app(Session.start(chosen.playbook, open_ended=True), screen))
+
+
+def _show(app) -> None:  # type: ignore[no-untyped-def]
+    import asyncio  # noqa: PLC0415
+
+    async def shown() -> None:
+        async with app.run_test(size=SIZE):
+            while not gc.isenabled():  # until it is painted: from there on, garbage is looked for
+                await asyncio.sleep(0)
+
+    asyncio.run(shown())
