@@ -17,7 +17,6 @@ _LENGTH_ENDS: Final = 12
 """What a batch's length does not count: base offset, and the length itself."""
 _CRC_FROM: Final = 21
 _CODEC: Final = 0x07
-_LOG_APPEND_TIME: Final = 0x08
 _TRANSACTIONAL: Final = 0x10
 _CONTROL: Final = 0x20
 _START: Final = struct.Struct(">q")

@@ -9,8 +9,6 @@ from gateway.handlers.leaders import endpoints, told
 from gateway.house import Ask, Call, Flow, by_topic, ms, split
 
 _ACKS = (-1, 0, 1)
-TOO_OLD = 3
-"""Versions before carry older message formats."""
 
 
 def produce(call: Call) -> Flow:

@@ -19,7 +19,6 @@ from playbooks.reading.notes import Facts
 from playbooks.session import Session
 
 SEEDS: Final = 20
-MOST_SEEDS: Final = 10_000
 HORIZON_US: Final = 60_000_000
 """How long is watched after the last action, at least."""
 _ROUND_US: Final = 10_000_000

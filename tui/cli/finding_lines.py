@@ -59,10 +59,3 @@ def _lines(links: Sequence[Link], width: int, *, timed: bool) -> list[str]:
 def _line(link: Link, *, timed: bool) -> str:
     when = f"{seconds(link.at_us):>9}  " if timed else ""
     return f"{_INDENT}  {when}{link.words}"
-
-
-def findings_told(findings: Sequence[Finding]) -> list[str]:
-    """The sentences alone, the first of many."""
-    told = [f"{finding.kind:<8} {finding.sentence}" for finding in findings[:FINDINGS_SHOWN]]
-    rest = len(findings) - FINDINGS_SHOWN
-    return [*told, f"{_INDENT}and {counted(rest, 'more finding')}"] if rest > 0 else told

@@ -1,6 +1,5 @@
 """A playbook's text, line by line, with what has become of each step: done, next, left out."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Final
@@ -140,8 +139,3 @@ def about(playbook: Playbook, progress: Progress | None, width: int, height: int
 def _length(playbook: Playbook) -> str:
     steps = f"{len(playbook.steps)} step{'' if len(playbook.steps) == 1 else 's'}"
     return f"{steps}, {len(playbook.expectations)} expected, {duration_text(playbook.settle_us)} of quiet at the end"
-
-
-def windowed(rows: Sequence[Row], first: int, height: int) -> tuple[Row, ...]:
-    """So many lines from one on."""
-    return tuple(rows[first : first + height])

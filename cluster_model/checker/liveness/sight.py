@@ -61,10 +61,6 @@ class Sight:
         astray = sum(record.leader != broker for record in mine)
         return astray * 100 > self.imbalance_percentage * len(mine)
 
-    def running_majority(self) -> bool:
-        """Whether enough voters' processes are there at all."""
-        return 2 * sum(self.world.is_up(voter) for voter in self.voters) > len(self.voters)
-
     def serves(self, broker: int) -> bool:
         """Whether a broker runs and counts as alive by what is committed.
 

@@ -92,15 +92,3 @@ class QuorumFetchResponse(NamedTuple):
     high_watermark: int
     extents: tuple[Extent, ...]
     diverging: tuple[int, int] | None
-
-
-QuorumMessage = (
-    VoteRequest
-    | VoteResponse
-    | BeginQuorumEpochRequest
-    | BeginQuorumEpochResponse
-    | EndQuorumEpochRequest
-    | EndQuorumEpochResponse
-    | QuorumFetchRequest
-    | QuorumFetchResponse
-)

@@ -75,10 +75,6 @@ class ModernGroup:
         )  # fmt: skip
         return ModernState.STABLE if reconciled else ModernState.RECONCILING
 
-    def subscribes_to(self, topic: str) -> bool:
-        """Whether any member does, as far as the topic exists."""
-        return any(name == topic for name, _count in self.topics)
-
     # -- records ----------------------------------------------------------------------------------------------------
 
     def replay(self, record: ModernRecord) -> None:

@@ -159,4 +159,3 @@ class Refused(NamedTuple):
 
 
 FromLeader = LeaderInfo | Sync | UpToDate | Proposal | Commit | LeaderPing | Revalidated | Refused
-FromFollower = FollowerInfo | AckEpoch | AckNewLeader | Ack | FollowerPing | Forward | Touch | Revalidate | Refused
