@@ -10,12 +10,13 @@ export SPARK_LOCAL_IP ?= 127.0.0.1
 # What is compiled to bytecode is kept: reading the sources of program and tests again costs every process seconds.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test test-fast test-evening test-spark lint format bench compiled bench-compiled lock clean
+.PHONY: help setup demo test test-fast test-thorough test-evening test-spark lint lint-style lint-layout lint-types format bench compiled bench-compiled lock clean
 
 help:
 	@echo "make demo       two histories and a live crash, with their report (no set-up needed first)"
 	@echo "make test       lint, types, architecture and every test"
 	@echo "make test-fast  the everyday loop: what takes no more than moments (not what tests/costly.txt lists), about a minute"
+	@echo "make test-thorough  what the everyday loop leaves out"
 	@echo "make test-evening  as make test, with every seed, schedule and version of the wide sweeps"
 	@echo "make bench      speed of the kernel and of the whole model"
 	@echo "make compiled   the same model compiled to C, about twice as fast, in build/compiled (needs a C compiler)"
@@ -36,13 +37,18 @@ $(READY): requirements.lock pyproject.toml
 demo: $(READY)
 	@$(BIN)/floodmark demo
 
-# Spark, terminals and browsers want the machine to themselves; everything else shares its cores.
-test: $(READY) lint test-fast
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "(thorough or compiled) and not (spark or tmux or browser or sockets)"
-	$(BIN)/python -m pytest -m "spark or tmux or browser or sockets"
+# All of them run, whatever becomes of one; the last line says which were red.
+test: $(READY)
+	@red=; for group in lint test-fast test-thorough; do $(MAKE) --no-print-directory --keep-going $$group || red="$$red $$group"; done; \
+	test -z "$$red" || { echo "==> red:$$red" >&2; exit 1; }
+	@echo "==> lint and all tests are green"
 
 test-fast: $(READY)
 	$(BIN)/python -m pytest --quick -n auto --dist loadfile
+
+# What the everyday loop leaves out: Spark, terminals, browsers and sockets one by one, and beside them the rest, the longest first.
+test-thorough: $(READY)
+	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder -m "thorough or compiled or spark or tmux or browser or sockets"
 
 # Wide sweeps take a part of their seeds, schedules and versions in make test; this takes all, for hours.
 test-evening: export FLOODMARK_TESTS = evening
@@ -51,9 +57,15 @@ test-evening: test
 test-spark: $(READY)
 	$(BIN)/python -m pytest -m spark
 
-lint: $(READY)
+lint: lint-style lint-layout lint-types
+
+lint-style: $(READY)
 	$(BIN)/ruff check .
+
+lint-layout: $(READY)
 	$(BIN)/ruff format --check .
+
+lint-types: $(READY)
 	$(BIN)/mypy
 
 format: $(READY)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import settings
 
 from tests.support.costs import Meter, costly
+from tests.support.lanes import share_out
 from tests.support.loop import Loop, mark_costly
 
 # Property tests draw the same examples everywhere, and no machine is too slow for them.
@@ -32,9 +33,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Loop())
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes long is for `make test`, not for the everyday loop."""
-    mark_costly(items, costly())
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What takes long is for `make test`, not for the everyday loop, and is shared out there."""
+    known = costly()
+    mark_costly(items, known)
+    if config.getoption("dist", "no") == "loadgroup":
+        share_out(items, known)
 
 
 def pytest_collection_finish() -> None:

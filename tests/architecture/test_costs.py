@@ -1,7 +1,11 @@
-"""The list of costly tests is of tests that there are, what is measured changes just that, and `make test` has all."""
+"""The list of costly tests is of tests that there are, what is measured changes just that, and `make test` has all.
+
+It runs all of it, whatever is red, and shares out what is long.
+"""
 
 import ast
 import itertools
+import os
 import re
 import subprocess
 import sys
@@ -13,6 +17,7 @@ import pytest
 from _pytest.mark.expression import Expression
 
 from tests.support.costs import LOOP, Cost, costly, kept, name_of, write
+from tests.support.lanes import ONE_BY_ONE, share_out
 from tests.support.loop import LEFT_OUT, spread
 
 ROOT = Path(__file__).parents[2]
@@ -69,14 +74,80 @@ def test_of_many_cheap_cases_some_stay() -> None:
 
 def test_a_test_with_any_markers_is_in_just_one_group() -> None:
     """The everyday loop has what has none of them, whatever the reason why it is left out."""
-    assert len(OTHERS) == 2
-    assert re.search(r"^test: .*\btest-fast$", MAKEFILE, re.MULTILINE)
+    assert len(OTHERS) == 1
     assert re.search(r"^test-fast: .*\n\t.*pytest --quick", MAKEFILE, re.MULTILINE)
     groups = [Expression.compile(each) for each in OTHERS]
     for size in range(len(LEFT_OUT) + 1):
         for marks in itertools.combinations(LEFT_OUT, size):
             chosen = [group.evaluate(lambda name, **_: name in marks) for group in groups]  # noqa: B023
             assert sum(chosen) == bool(marks), marks
+
+
+def fake_programs(place: Path, broken: str) -> Path:
+    """A directory to take for ``.venv``: its programs write down what is asked of them, and some of it fails."""
+    programs = place / "bin"
+    programs.mkdir(parents=True)
+    for name in ("python", "ruff", "mypy"):
+        program = programs / name
+        program.write_text(
+            f'#!/bin/sh\necho "{name} $*" >> {place}/asked\ncase "{name} $*" in *{broken}*) exit 1;; esac\n'
+        )
+        program.chmod(0o755)
+    (place / ".ready").touch()
+    return place
+
+
+@pytest.mark.parametrize(
+    ("broken", "red"),
+    [
+        ("nothing", ""),
+        ("mypy", "==> red: lint\n"),
+        ("check", "==> red: lint\n"),
+        ("--quick", "==> red: test-fast\n"),
+        ("thorough", "==> red: test-thorough\n"),
+        ("pytest", "==> red: test-fast test-thorough\n"),
+    ],
+)
+def test_make_test_runs_every_group_and_ends_by_saying_which_were_red(tmp_path: Path, broken: str, red: str) -> None:
+    programs = fake_programs(tmp_path / "programs", broken)
+    known = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    made = subprocess.run(
+        ["make", "test", f"VENV={programs}"], cwd=ROOT, env=known, capture_output=True, text=True, check=False
+    )
+    assert (made.returncode != 0) is bool(red)
+    assert [line + "\n" for line in made.stderr.splitlines() if line.startswith("==>")] == ([red] if red else [])
+    assert made.stdout.endswith("==> lint and all tests are green\n") is not bool(red)
+    asked = (programs / "asked").read_text(encoding="utf-8")
+    assert re.findall(r"^(?:ruff check|ruff format|mypy|python .*(?:--quick|thorough))", asked, re.MULTILINE) == [
+        "ruff check", "ruff format", "mypy", "python -m pytest --quick",
+        next(line.partition(" or ")[0] for line in asked.splitlines() if "thorough" in line),
+    ]  # fmt: skip
+
+
+class Item:
+    """As much of a case as it takes to find its lane."""
+
+    def __init__(self, nodeid: str, *marks: str) -> None:
+        self.nodeid = nodeid
+        self.marks = {name: getattr(pytest.mark, name).mark for name in marks}
+
+    def get_closest_marker(self, name: str) -> pytest.Mark | None:
+        return self.marks.get(name)
+
+    def add_marker(self, marker: pytest.MarkDecorator) -> None:
+        self.marks[marker.name] = marker.mark
+
+
+def test_long_lanes_come_first_and_what_has_to_be_apart_is_one_lane() -> None:
+    items = [
+        Item("a.py::test_short"), Item("a.py::test_spark", "spark"), Item("b.py::test_long"), Item("b.py::test_x[1]"),
+        Item("b.py::test_x[2]"), Item("c.py::test_c", "compiled"), Item("d.py::test_tmux", "thorough", "tmux"),
+    ]  # fmt: skip
+    share_out(items, {"b.py::test_long": Cost(2.0, 2.0), "a.py::test_short": Cost(1.0, 1.0)})  # type: ignore[arg-type]
+    assert [(item.nodeid.partition("::")[2], *item.marks["xdist_group"].args) for item in items] == [
+        ("test_spark", ONE_BY_ONE), ("test_tmux", ONE_BY_ONE), ("test_c", "c.py"), ("test_long", "b.py"),
+        ("test_x[1]", "b.py"), ("test_x[2]", "b.py"), ("test_short", "a.py"),
+    ]  # fmt: skip
 
 
 @pytest.mark.thorough
