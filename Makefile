@@ -48,7 +48,7 @@ test-fast: $(READY)
 
 # What the everyday loop leaves out: Spark, terminals, browsers and sockets one by one, and beside them the rest, the longest first.
 test-thorough: $(READY)
-	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder -m "thorough or compiled or spark or tmux or browser or sockets"
+	$(BIN)/python -m pytest --lanes -n auto --dist loadfile -m "thorough or compiled or spark or tmux or browser or sockets"
 
 # Wide sweeps take a part of their seeds, schedules and versions in make test; this takes all, for hours.
 test-evening: export FLOODMARK_TESTS = evening

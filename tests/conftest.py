@@ -1,13 +1,15 @@
 """What all rooms' tests share."""
 
 import gc
+import os
 import signal
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from tests.support.costs import Meter, costly
-from tests.support.lanes import share_out
+from tests.support.lanes import Lanes, longest_first
 from tests.support.loop import Loop, mark_costly
 
 # Property tests draw the same examples everywhere, and no machine is too slow for them.
@@ -21,6 +23,7 @@ settings.register_profile("deep", deadline=None, max_examples=2_000)
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-goldens", action="store_true", help="write golden files as the program is now")
     parser.addoption("--measure", action="store_true", help="note in tests/costly.txt what takes long")
+    parser.addoption("--lanes", action="store_true", help="share out by measured cost what takes long: `make test`")
     parser.addoption("--quick", action="store_true", help="leave out what takes long: the everyday loop")
 
 
@@ -33,12 +36,29 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Loop())
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """One process more than there are cores: of those in lanes, one waits more than it works."""
+    if not config.getoption("--lanes"):
+        return None
+    return (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Lanes | None:
+    """Who deals out the lanes."""
+    if not config.getoption("--lanes"):
+        return None
+    config.option.loadscopereorder = False
+    return Lanes(config, log)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What takes long is for `make test`, not for the everyday loop, and is shared out there."""
     known = costly()
     mark_costly(items, known)
-    if config.getoption("dist", "no") == "loadgroup":
-        share_out(items, known)
+    if config.getoption("--lanes"):
+        longest_first(items, known)
 
 
 def pytest_collection_finish() -> None:

@@ -17,7 +17,7 @@ import pytest
 from _pytest.mark.expression import Expression
 
 from tests.support.costs import LOOP, Cost, costly, kept, name_of, write
-from tests.support.lanes import ONE_BY_ONE, share_out
+from tests.support.lanes import APART, ONE_BY_ONE, lane_of, longest_first
 from tests.support.loop import LEFT_OUT, spread
 
 ROOT = Path(__file__).parents[2]
@@ -125,29 +125,24 @@ def test_make_test_runs_every_group_and_ends_by_saying_which_were_red(tmp_path: 
 
 
 class Item:
-    """As much of a case as it takes to find its lane."""
+    """As much of a case as it takes to put it in its place."""
 
-    def __init__(self, nodeid: str, *marks: str) -> None:
-        self.nodeid = nodeid
-        self.marks = {name: getattr(pytest.mark, name).mark for name in marks}
+    def __init__(self, nodeid: str, marks: str = "") -> None:
+        self.nodeid = f"tests/{nodeid}"
+        self.marks = marks
 
-    def get_closest_marker(self, name: str) -> pytest.Mark | None:
-        return self.marks.get(name)
-
-    def add_marker(self, marker: pytest.MarkDecorator) -> None:
-        self.marks[marker.name] = marker.mark
+    def get_closest_marker(self, name: str) -> bool:
+        return name in self.marks
 
 
 def test_long_lanes_come_first_and_what_has_to_be_apart_is_one_lane() -> None:
-    items = [
-        Item("a.py::test_short"), Item("a.py::test_spark", "spark"), Item("b.py::test_long"), Item("b.py::test_x[1]"),
-        Item("b.py::test_x[2]"), Item("c.py::test_c", "compiled"), Item("d.py::test_tmux", "thorough", "tmux"),
-    ]  # fmt: skip
-    share_out(items, {"b.py::test_long": Cost(2.0, 2.0), "a.py::test_short": Cost(1.0, 1.0)})  # type: ignore[arg-type]
-    assert [(item.nodeid.partition("::")[2], *item.marks["xdist_group"].args) for item in items] == [
-        ("test_spark", ONE_BY_ONE), ("test_tmux", ONE_BY_ONE), ("test_c", "c.py"), ("test_long", "b.py"),
-        ("test_x[1]", "b.py"), ("test_x[2]", "b.py"), ("test_short", "a.py"),
-    ]  # fmt: skip
+    short, long, other = "cli/test_ask.py::test_x", "cli/test_run.py::test_y", "cli/test_run.py::test_z"
+    alone = ["docs/test_readme.py::test_reports_end_as_the_page_says[x]", "tui/test_tmux.py::test_z"]
+    compiled = "determinism/test_compiled.py::test_c"
+    items = [Item(short), Item(alone[0]), Item(long), Item(other), Item(compiled, "compiled"), Item(alone[1])]
+    longest_first(items, {f"tests/{long}": Cost(2.0, 2.0), f"tests/{short}": Cost(1.0, 1.0)})  # type: ignore[arg-type]
+    assert [item.nodeid.removeprefix("tests/") for item in items] == [*alone, compiled, long, other, short]
+    assert [lane_of(item.nodeid) for item in items[:3]] == [ONE_BY_ONE, ONE_BY_ONE, f"tests/{compiled}".split("::")[0]]
 
 
 @pytest.mark.thorough
@@ -155,6 +150,7 @@ def test_the_loop_and_the_other_groups_have_every_test_once() -> None:
     loop, *others = [collected(*options) for options in (("--quick",), *(("-m", each) for each in OTHERS))]
     every = collected()
     assert sorted([*loop, *itertools.chain(*others)]) == sorted(every)
+    assert sorted(collected("-m", " or ".join(APART))) == sorted(name for name in every if lane_of(name) == ONE_BY_ONE)
     rooms = Counter(Path(name).parts[1] for name in loop)
     assert all(
         rooms[room] > 20 for room in ("cli", "cluster_model", "docs", "faults", "gateway", "spark_report", "tui")

@@ -1,6 +1,7 @@
 """``floodmark ask``: what is printed where, exit codes, the witness, and what is refused."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -78,11 +79,14 @@ def test_a_refused_action_is_neither(here: Path) -> None:
         ((".", "heal"), "no session"),
     ],
 )
-def test_bad_input_is_one_clear_error(here: Path, words: tuple[str, ...], told: str) -> None:
-    typed = ask(here, *words)
-    assert (typed.code, typed.out) == (2, ""), typed.err
-    assert told in typed.err
-    assert "error: " in typed.err
+def test_bad_input_is_one_clear_error(
+    here: Path, typed: Callable[..., Typed], words: tuple[str, ...], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(here)
+    found = typed("ask", *words)
+    assert (found.code, found.out) == (2, ""), found.err
+    assert told in found.err
+    assert "error: " in found.err
 
 
 def test_a_caret_shows_where(here: Path) -> None:

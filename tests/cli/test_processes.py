@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import FLOODMARK, ROOT, floodmark
+from tests.support.breadth import some
 from tests.support.playbooks import CLUSTER, CRASH
 
 ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -23,7 +24,7 @@ def crash(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("words", [("library",), ("faults",), ("library", "leader-crash"), ("profiles",)])
+@pytest.mark.parametrize("words", some([("library",), ("faults",), ("library", "leader-crash"), ("profiles",)], 2))
 def test_a_reader_that_leaves_is_no_error(tmp_path: Path, words: tuple[str, ...]) -> None:
     reader, writer = os.pipe()
     os.close(reader)

@@ -11,6 +11,7 @@ from cluster_model.log.recovery import bytes_to_check
 from cluster_model.log.rules import WRITEBACK_US
 from cluster_model.profiles import PROFILE_VERSIONS
 from cluster_model.spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
+from tests.support.breadth import some
 
 SECOND = 1_000_000
 P = "orders-0"
@@ -169,7 +170,7 @@ def test_the_disk_of_a_broker_that_is_down_can_go_too() -> None:
     assert replica(cluster, 3).log.leo == 0
 
 
-@pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
+@pytest.mark.parametrize("kafka", some(PROFILE_VERSIONS, 9))
 def test_a_wiped_follower_comes_back_with_everything_in_every_release(kafka: str) -> None:
     cluster = build(kafka, retention_bytes=20_000, segment_bytes=10_000)
     cluster.run(40 * SECOND)

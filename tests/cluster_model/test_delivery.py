@@ -15,6 +15,7 @@ from cluster_model.events import ProduceRefused
 from cluster_model.spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
 from faults.action import Action
 from faults.board import FaultBoard
+from tests.support.breadth import met
 
 SECOND = 1_000_000
 P = "orders-0"
@@ -266,8 +267,10 @@ def test_acks_all_without_retries_neither_repeats_nor_loses(fault: str) -> None:
 # --- idempotence ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("fault", ["ack_lost", "leader_changes", "leader_crashes", "leader_pauses"])
-@pytest.mark.parametrize("kafka", ["1.1", "2.5", "3.9", "4.1"])
+@pytest.mark.parametrize(
+    ("fault", "kafka"),
+    met(["ack_lost", "leader_changes", "leader_crashes", "leader_pauses"], ["1.1", "2.5", "3.9", "4.1"]),
+)
 def test_an_idempotent_producer_sees_nothing_of_a_single_fault(fault: str, kafka: str) -> None:
     config: dict[str, ConfigValue] = {"enable.idempotence": True, "retries": 1_000}
     if kafka == "1.1" and fault != "ack_lost":  # Before KIP-91 this is all the time that a retry without a leader has.

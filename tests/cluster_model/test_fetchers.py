@@ -11,6 +11,7 @@ from cluster_model.replication.fetcher_ids import fetcher_id, fetcher_of, first_
 from cluster_model.replication.service import Service
 from cluster_model.spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.again import comes_out_again
+from tests.support.breadth import met
 
 SECOND = 1_000_000
 
@@ -118,8 +119,7 @@ def test_each_thread_has_one_request_under_way_and_a_session_of_its_own(
     assert len(set(sessions.values())) == 6
 
 
-@pytest.mark.parametrize("fetchers", [1, 3])
-@pytest.mark.parametrize("kafka", ["0.9", "2.0", "2.6", "3.9"])
+@pytest.mark.parametrize(("fetchers", "kafka"), met([1, 3], ["0.9", "2.0", "2.6", "3.9"]))
 def test_replication_is_the_same_through_crashes_and_pauses(kafka: str, fetchers: int) -> None:
     found = cluster(fetchers, kafka=kafka)
     found.run(3 * SECOND)

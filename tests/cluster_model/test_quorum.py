@@ -7,6 +7,7 @@ from cluster_model.controller.raft.messages import VoteRequest
 from cluster_model.controller.raft.node import Role
 from cluster_model.messages import NOBODY
 from tests.cluster_model.quorums import LATENCY, MS, SECOND, QuorumRig
+from tests.support.breadth import met
 
 RTT = 2 * LATENCY + 600
 """At most, with the rig's jitter."""
@@ -77,8 +78,10 @@ def failover(rig: QuorumRig) -> int:
     return took
 
 
-@pytest.mark.parametrize("how", ["crash", "power_off", "pause", "isolate"])
-@pytest.mark.parametrize(("voters", "kafka"), [(3, "3.3"), (3, "3.9"), (5, "3.9"), (3, "4.1"), (5, "4.1")])
+@pytest.mark.parametrize(
+    ("how", "voters", "kafka"),
+    met(["crash", "power_off", "pause", "isolate"], [(3, "3.3"), (3, "3.9"), (5, "3.9"), (3, "4.1"), (5, "4.1")]),
+)
 def test_another_leads_about_a_fetch_timeout_and_an_election_later(how: str, voters: int, kafka: str) -> None:
     times: list[int] = []
     for seed in SEEDS:

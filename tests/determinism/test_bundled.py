@@ -9,7 +9,7 @@ from playbooks.bundled import names
 from tests.determinism import elsewhere as other
 from tests.support.breadth import some
 
-NAMES = tuple(some(names(), 20))
+NAMES = tuple(some(names(), 10))
 
 
 def elsewhere(slices: str, hash_seed: str, *flags: str) -> dict[str, str]:

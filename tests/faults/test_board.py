@@ -22,6 +22,7 @@ from faults.board import FaultBoard
 from faults.catalogue import CATALOGUE
 from faults.fault import FaultError
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
+from tests.support.breadth import met
 
 VOTERS = tuple(range(FIRST_CONTROLLER, FIRST_CONTROLLER + 3))
 RUNNING, PAUSED, DOWN, OFF = ProcessState.RUNNING, ProcessState.PAUSED, ProcessState.DOWN, ProcessState.OFF
@@ -291,8 +292,9 @@ def as_it_is(name: str) -> bool:
     return fault.lasting and not needs and fault.accepts != "producers"
 
 
-@pytest.mark.parametrize("fault", [name for name in CATALOGUE if as_it_is(name)])
-@pytest.mark.parametrize("for_us", [1, 777_777, 2 * SECOND + 1])
+@pytest.mark.parametrize(
+    ("fault", "for_us"), met([name for name in CATALOGUE if as_it_is(name)], [1, 777_777, 2 * SECOND + 1])
+)
 def test_a_fault_with_a_time_heals_at_the_exact_microsecond(
     cluster: Cluster, board: FaultBoard, fault: str, for_us: int
 ) -> None:

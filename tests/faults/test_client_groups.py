@@ -12,6 +12,7 @@ from faults.board import FaultBoard
 from faults.fault import FaultError
 from tests.faults.client_rigs import BILLING_0, BILLING_1, BILLING_2, MODERN, client_cluster, whole
 from tests.faults.rigs import SECOND, board_of, inject
+from tests.support.breadth import many, met
 
 ALL = "members(billing)"
 PROTOCOLS: dict[str, dict[str, Any]] = {
@@ -31,13 +32,12 @@ def started(**how: Any) -> tuple[Cluster, FaultBoard]:
 
 def settle(cluster: Cluster, board: FaultBoard) -> None:
     board.heal("all")
-    cluster.run(cluster.now_us + 60 * SECOND)
+    cluster.run(cluster.now_us + many(20, 60) * SECOND)
     cluster.stop_producers()
     cluster.run(cluster.now_us + 60 * SECOND)
 
 
-@pytest.mark.parametrize("how", ["leave", "restart"])
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize(("how", "protocol"), met(["leave", "restart"], PROTOCOLS))
 def test_a_storm_rebalances_again_and_again_until_it_is_over(protocol: str, how: str) -> None:
     cluster, board = started(**PROTOCOLS[protocol])
     before = cluster.query.generation("billing")

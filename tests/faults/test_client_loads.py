@@ -16,6 +16,7 @@ from faults.board import FaultBoard
 from faults.fault import PERCENT, FaultError
 from tests.faults.client_rigs import CHECKOUT, client_cluster, whole
 from tests.faults.rigs import MS, SECOND, board_of, inject
+from tests.support.breadth import met
 
 TARGET = "client(checkout)"
 
@@ -279,8 +280,10 @@ def test_a_hot_key_outlives_the_process() -> None:
     assert gained[partition_for_key(b"key-0", 4)] == sum(gained) == 500
 
 
-@pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper")])
-@pytest.mark.parametrize("fault", ["rate_change", "traffic_spike", "hot_key"])
+@pytest.mark.parametrize(
+    ("kafka", "mode", "fault"),
+    met([("3.9", "kraft"), ("2.8", "zookeeper")], ["rate_change", "traffic_spike", "hot_key"]),
+)
 def test_all_is_well_after_it(kafka: str, mode: str, fault: str) -> None:
     cluster, board = started(kafka=kafka, mode=mode)
     inject(board, fault, TARGET, 10 * SECOND)

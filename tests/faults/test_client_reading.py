@@ -21,6 +21,7 @@ from faults.board import FaultBoard
 from faults.fault import PERCENT, FaultError
 from tests.faults.client_rigs import BILLING_0, BILLING_1, client_cluster, whole
 from tests.faults.rigs import MS, SECOND, board_of, inject
+from tests.support.breadth import many, met
 
 ALL = "members(billing)"
 FIRST = "client(billing/0)"
@@ -37,11 +38,12 @@ def told(cluster: Cluster, *kinds: type[TraceEvent]) -> list[Any]:
     return [event for event in cluster.drain() if isinstance(event, kinds)]
 
 
-def settle(cluster: Cluster, board: FaultBoard, seconds: int = 60) -> None:
+def settle(cluster: Cluster, board: FaultBoard, seconds: int = many(20, 60)) -> None:
+    """Healed, it goes on as usual for so long; a cluster that nobody writes to costs next to nothing."""
     board.heal("all")
     cluster.run(cluster.now_us + seconds * SECOND)
     cluster.stop_producers()
-    cluster.run(cluster.now_us + seconds * SECOND)
+    cluster.run(cluster.now_us + 60 * SECOND)
 
 
 # --- slow -----------------------------------------------------------------------------------------------------------
@@ -300,8 +302,7 @@ def closing(**how: Any) -> tuple[Cluster, FaultBoard]:
     return cluster, board
 
 
-@pytest.mark.parametrize("protocol", ["classic", "consumer"])
-@pytest.mark.parametrize("loaded", [False, True])
+@pytest.mark.parametrize(("protocol", "loaded"), met(["classic", "consumer"], [False, True]))
 def test_who_is_still_closing_when_it_heals_starts_as_soon_as_it_has_ended(protocol: str, loaded: bool) -> None:
     modern = {"config": {"auto.offset.reset": "earliest", "group.protocol": "consumer"}}
     cluster, board = closing(kafka="4.0", group=modern if protocol == "consumer" else {})
@@ -365,8 +366,7 @@ def test_failing_records_go_to_the_dead_letter_topic(then: str) -> None:
     assert whole(cluster) == []
 
 
-@pytest.mark.parametrize("commit", ["transaction", "sync"])
-@pytest.mark.parametrize("then", ["retry", "crash", "skip"])
+@pytest.mark.parametrize(("commit", "then"), met(["transaction", "sync"], ["retry", "crash", "skip"]))
 def test_who_reads_processes_and_writes_does_it_again(commit: str, then: str) -> None:
     audit = GroupSpec("audit", ("bills",), config={"isolation.level": "read_committed"}, coordinated=False)
     cluster, board = started(group={"to": "bills", "commit": commit}, more=(audit,))
@@ -397,8 +397,7 @@ def test_what_cannot_be_is_refused() -> None:
         inject(board, "failing_handler", ALL, percent=0)
 
 
-@pytest.mark.parametrize("then", ["usual", "retry", "skip", "crash", "close"])
-@pytest.mark.parametrize("poison", [False, True])
+@pytest.mark.parametrize(("then", "poison"), met(["usual", "retry", "skip", "crash", "close"], [False, True]))
 def test_a_keyframe_in_the_middle_holds_all_of_it(then: str, poison: bool) -> None:
     cluster, board = started(group={"retries": 1, "processing_us": 10 * MS})
     inject(board, "failing_handler", ALL, percent=5 * PERCENT, then=then, poison=poison)
@@ -417,8 +416,10 @@ def test_a_keyframe_in_the_middle_holds_all_of_it(then: str, poison: bool) -> No
     assert go_on() == first
 
 
-@pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper")])
-@pytest.mark.parametrize("fault", ["slow_processing", "paused_member", "failing_handler"])
+@pytest.mark.parametrize(
+    ("kafka", "mode", "fault"),
+    met([("3.9", "kraft"), ("2.8", "zookeeper")], ["slow_processing", "paused_member", "failing_handler"]),
+)
 def test_all_is_well_after_it(kafka: str, mode: str, fault: str) -> None:
     cluster, board = started(kafka=kafka, mode=mode)
     inject(board, fault, ALL, 10 * SECOND)

@@ -23,6 +23,7 @@ from faults.action import Action
 from faults.board import FaultBoard
 from faults.fault import FaultError
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
+from tests.support.breadth import met
 
 MODES = [("3.3", "kraft"), ("3.9", "kraft"), ("4.0", "kraft"), ("0.11", "zookeeper"), ("2.4", "zookeeper"),
          ("2.8", "zookeeper")]  # fmt: skip
@@ -168,8 +169,10 @@ def test_only_the_active_controller_can_lose_the_office(kafka: str, mode: str) -
 # --- quorum loss ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", ["crash", "pause", "partition"])
-@pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("0.11", "zookeeper"), ("2.8", "zookeeper")])
+@pytest.mark.parametrize(
+    ("how", "kafka", "mode"),
+    met(["crash", "pause", "partition"], [("3.9", "kraft"), ("0.11", "zookeeper"), ("2.8", "zookeeper")]),
+)
 def test_without_a_majority_nothing_is_decided_and_records_go_on(kafka: str, mode: str, how: str) -> None:
     cluster, board = started(kafka, mode)
     first = FIRST_CONTROLLER if mode == "kraft" else FIRST_ZOOKEEPER
@@ -418,8 +421,9 @@ def test_of_two_that_hold_metadata_each_heals_alone(kafka: str, mode: str, what:
     assert settled(cluster, board) == []
 
 
-@pytest.mark.parametrize("how", ["pause", "partition"])
-@pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper")])
+@pytest.mark.parametrize(
+    ("how", "kafka", "mode"), met(["pause", "partition"], [("3.9", "kraft"), ("2.8", "zookeeper")])
+)
 def test_of_two_that_take_the_majority_each_heals_alone(kafka: str, mode: str, how: str) -> None:
     cluster, board = started(kafka, mode)
     first = inject(board, "quorum_loss", "", how="partition")

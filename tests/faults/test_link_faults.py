@@ -14,6 +14,7 @@ from faults.action import Action
 from faults.fault import PERCENT, FaultError
 from tests.faults.client_rigs import BILLING_0, client_cluster
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
+from tests.support.breadth import met, some
 
 CHECKOUT = 2_000
 """Node of the producer."""
@@ -48,8 +49,7 @@ def settle(cluster: Cluster, most_s: int = 60) -> None:
     assert query.unexpected_violations() == 0
 
 
-@pytest.mark.parametrize(("kafka", "mode"), MODES)
-@pytest.mark.parametrize(("fault", "target", "params"), STRIKES)
+@pytest.mark.parametrize(("kafka", "mode", "fault", "target", "params"), met(MODES, STRIKES))
 def test_a_busy_cluster_is_whole_again_and_nothing_acknowledged_is_lost(
     fault: str, target: str, params: dict[str, Any], kafka: str, mode: str
 ) -> None:
@@ -436,7 +436,7 @@ def tell(cluster: Cluster, since: int = 0, until: int = 40) -> None:
 cluster_boards: dict[Cluster, tuple[Any, ...]] = {}
 
 
-@pytest.mark.parametrize("middle", [7, 10, 13, 18, 22])
+@pytest.mark.parametrize("middle", some([7, 10, 13, 18, 22], 2))
 def test_a_keyframe_from_the_middle_goes_on_as_the_first_time(middle: int) -> None:
     straight = busy_cluster()
     tell(straight)

@@ -1,6 +1,7 @@
 """Bounces, trains of pauses, slow CPUs, exhausted heaps, and ends in order: what each does to any kind of process."""
 
 import re
+from itertools import product
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from faults.board import FaultBoard
 from faults.fault import FaultError
 from faults.kinds.bouncing import LOOK_US
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
+from tests.support.breadth import met
 
 RUNNING, PAUSED, DOWN, OFF = ProcessState.RUNNING, ProcessState.PAUSED, ProcessState.DOWN, ProcessState.OFF
 KINDS = ("broker(1)", "broker(5)", "controller", "client(checkout)", "client(billing/0)")
@@ -34,9 +36,7 @@ def settle(cluster: Cluster, board: FaultBoard) -> None:
 # --- every kind of process ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("kafka", "mode"), CLUSTERS)
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("target", KINDS)
+@pytest.mark.parametrize(("fault", "target", "kafka", "mode"), met(product(FAULTS, KINDS), CLUSTERS))
 def test_every_kind_of_process_is_struck_and_all_is_whole_again(kafka: str, mode: str, fault: str, target: str) -> None:
     cluster = busy_cluster(kafka=kafka, mode=mode)
     board = board_of(cluster)

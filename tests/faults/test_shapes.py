@@ -12,6 +12,7 @@ from faults.fault import FaultError
 from faults.kinds.dividing import neighbours
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject, unsettled
 from tests.faults.test_expecting import leaders_and_isrs, seen, told
+from tests.support.breadth import met
 
 BROKERS = (1, 2, 3, 4, 5)
 VOTERS = (1_001, 1_002, 1_003)
@@ -304,8 +305,7 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper")])
+@pytest.mark.parametrize(("shape", "kafka", "mode"), met(SHAPES, [("3.9", "kraft"), ("2.8", "zookeeper")]))
 def test_the_cluster_is_whole_after_each_shape(kafka: str, mode: str, shape: str) -> None:
     cluster = busy_cluster(kafka=kafka, mode=mode)
     board = board_of(cluster)
@@ -375,14 +375,10 @@ def test_what_cannot_be_is_refused_and_draws_nothing(
 # --- what is expected -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(
-    ("shape", "target"),
-    [
+@pytest.mark.parametrize(('seed', 'shape', 'target'), met(range(3), [
         ("isolate", "leader(orders-0)"), ("isolate", "followers(orders-1)"), ("isolate", "controllers"),
         ("halves", "brokers"), ("halves", "brokers + controllers"), ("bridge", "brokers"), ("majority_ring", "brokers"),
-    ],
-)  # fmt: skip
+    ]))  # fmt: skip
 def test_a_shape_does_what_was_expected_of_it(shape: str, target: str, seed: int) -> None:
     cluster = busy_cluster(seed)
     board = board_of(cluster)

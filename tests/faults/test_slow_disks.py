@@ -15,6 +15,7 @@ from cluster_model.replication.control import Decisions, Handlers
 from cluster_model.spec import ClusterSpec, NetworkSpec, ProducerSpec
 from tests.faults.disks import MIB, Probe, appended, coordinated, quiet, told
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject
+from tests.support.breadth import some
 
 
 def test_writes_of_several_connections_queue_behind_each_other() -> None:
@@ -207,7 +208,9 @@ def test_the_isr_sheds_a_follower_that_cannot_keep_up() -> None:
 # --- coordinators ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("4.1", "kraft"), ("2.8", "zookeeper"), ("0.11", None)])
+@pytest.mark.parametrize(
+    ("kafka", "mode"), some([("3.9", "kraft"), ("4.1", "kraft"), ("2.8", "zookeeper"), ("0.11", None)], 2)
+)
 def test_groups_and_transactions_go_on_over_slow_disks(kafka: str, mode: str | None) -> None:
     cluster = coordinated(kafka, mode or "zookeeper")
     board = board_of(cluster)

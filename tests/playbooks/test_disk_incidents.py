@@ -57,11 +57,14 @@ def test_acks_all_is_as_slow_as_a_followers_disk_until_the_isr_is_rid_of_it(seed
 @seeds
 @pytest.mark.parametrize(
     ("kafka", "mode", "why"),
-    [
-        ("3.9", "kraft", "all log directories have failed"),
-        ("2.8", "zookeeper", "all log directories have failed"),
-        ("0.11", "zookeeper", "I/O error on its log directory"),
-    ],
+    some(
+        [
+            ("3.9", "kraft", "all log directories have failed"),
+            ("2.8", "zookeeper", "all log directories have failed"),
+            ("0.11", "zookeeper", "I/O error on its log directory"),
+        ],
+        2,
+    ),
 )
 def test_a_full_disk_ends_the_leader_and_loses_nothing(kafka: str, mode: str, why: str, seed: int) -> None:
     incident = Acknowledged("full-disk", seed, **{"cluster.kafka": kafka, "cluster.mode": mode}).until(100)

@@ -21,7 +21,7 @@ from playbooks.loader import load, loads
 from playbooks.result import Result
 from playbooks.running import start_session
 from playbooks.settings import apply_settings
-from tests.support.breadth import some
+from tests.support.breadth import met
 from tui.cli.finding_lines import LINKS_SHOWN, chain_lines, finding_lines
 
 FILES = Path(__file__).parent / "golden_findings"
@@ -279,8 +279,7 @@ EXPECTED = {
 FAULTS = {"clean": CLEAN, "power": POWER, "unclean": UNCLEAN, "everybody": EVERYBODY}
 
 
-@pytest.mark.parametrize("kafka", some(KAFKA, 2))
-@pytest.mark.parametrize(("fault", "acks"), EXPECTED)
+@pytest.mark.parametrize(("fault", "acks", "kafka"), met(EXPECTED, KAFKA))
 def test_findings_are_of_the_right_kind_and_none_is_where_none_belongs(fault: str, acks: str, kafka: str) -> None:
     unclean = "true" if fault == "unclean" else "false"
     text = MATRIX.format(kafka=kafka, min_isr=1, unclean=unclean, acks=acks, steps=FAULTS[fault])

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from cluster_model.checker.cause_codes import UNEXPLAINED
+from cluster_model.checker.chain_check import audit
 from cluster_model.events import TraceEvent
 from playbooks import bundled
 from playbooks.loader import loads
@@ -55,6 +57,9 @@ class Incident:
         self._keep(self.session.drain())
         wrong = [f"{each.text}: {each.detail}" for each in result.expectations if not each.ok]
         assert (result.verdict, wrong, result.reason) == ("pass", [], "")
+        cluster = self.session.cluster
+        assert audit(result.findings, cluster.world, cluster.checker.ledger, cluster.checker.history) == []
+        assert UNEXPLAINED not in {each.cause for each in result.findings}
         return result
 
 

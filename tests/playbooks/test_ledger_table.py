@@ -1,13 +1,14 @@
-"""The table of what became of every record adds up to the result's ledger, and says where each is."""
+"""The table of what became of every record adds up to the result's ledger, and says where each is.
+
+That of every bundled playbook does: ``test_library.py``.
+"""
 
 from pathlib import Path
 
 import pyarrow.parquet as pq
-import pytest
 
 from playbooks import layout
-from playbooks.bundled import path_of
-from playbooks.loader import load, loads
+from playbooks.loader import loads
 from playbooks.recorder import Recorder
 from playbooks.running import start_session
 from playbooks.sealed_columns import LEDGER as COLUMNS
@@ -18,20 +19,6 @@ from tests.support.playbooks import CLUSTER, CRASH, MANUAL
 def recorded(parent: Path, text: str, seed: int = 1) -> Path:
     session = start_session(loads(text, "x.yaml"), seed=seed, recorder=Recorder(parent))
     return Path(session.finish().session)
-
-
-QUICK = ("acks-0-leader-crash", "acks-1-lost-tail", "exactly-once", "hanging-transaction", "ack-lost", "full-disk")
-"""One each of: never arrived, lost, transactions, aborted, unknown, refused."""
-
-
-def bundled(name: str, parent: Path) -> Path:
-    session = start_session(load(path_of(name)), recorder=Recorder(parent))
-    return Path(session.finish().session)
-
-
-@pytest.mark.parametrize("name", QUICK)
-def test_the_table_adds_up(tmp_path: Path, name: str) -> None:
-    adds_up(bundled(name, tmp_path))
 
 
 def test_a_quiet_session_is_one_row_for_each_partition(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """The table of what became of every record must add up to the result beside it: terms, books, places and losses."""
 
 import json
+from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -34,20 +36,31 @@ def adds_up(session: Path) -> list[Row]:
         for term in ("acked", "failed", "unknown", "aborted"):
             assert sum(row.records for row in told if row.outcome == term) == books[term]
     agrees(table, result["books"])
-    for row in table:
-        beside = [other for other in table if (other.partition, other.client) == (row.partition, row.client)]
-        inside = [
-            other for other in beside if row.sequence < other.sequence + other.records <= row.sequence + row.records
-        ]
-        assert inside == [row] or row.sequence < 0
+    for mine in _by_book(table).values():
+        overlap_nowhere(mine)
     return table
+
+
+def overlap_nowhere(rows: list[Row]) -> None:
+    """Of one client's numbers in one partition, none is in two rows; rows of no numbers have a sequence below 0."""
+    held = sorted((row.sequence, row.records) for row in rows if row.sequence >= 0)
+    assert all(records > 0 for _sequence, records in held)
+    assert all(sequence + records <= after for (sequence, records), (after, _) in pairwise(held))
+
+
+def _by_book(table: list[Row]) -> dict[tuple[str, str], list[Row]]:
+    found: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in table:
+        found[row.client, row.partition].append(row)
+    return found
 
 
 def agrees(table: list[Row], books: list[dict[str, Any]]) -> None:
     """The result tells the same by client and partition, number by number."""
-    assert {(row.client, row.partition) for row in table} == {(book["client"], book["partition"]) for book in books}
+    by_book = _by_book(table)
+    assert set(by_book) == {(book["client"], book["partition"]) for book in books}
     for book in books:
-        mine = [row for row in table if (row.client, row.partition) == (book["client"], book["partition"])]
+        mine = by_book[book["client"], book["partition"]]
 
         def told(term: str, rows: list[Row], book: dict[str, Any] = book) -> None:
             assert sum(row.records for row in rows) == book[term], (term, book)
