@@ -1,5 +1,7 @@
 """Only says what is compiled, when asked to: with FLOODMARK_COMPILE set, the model's hot modules become C by mypyc.
 
+FLOODMARK_OPTIMIZE is how much the C compiler optimizes, 0 to 3: 0 is compiled in a fraction of the time, and slower.
+
 Everything else about the package stands in pyproject.toml. The modules themselves are the same either way.
 """
 
@@ -34,6 +36,6 @@ if os.environ.get("FLOODMARK_COMPILE"):
     from mypyc.build import mypycify
 
     paths = [f"{folder}/{module}.py" for folder, modules in COMPILED.items() for module in modules]
-    setup(ext_modules=mypycify(paths, opt_level="3"))
+    setup(ext_modules=mypycify(paths, opt_level=os.environ.get("FLOODMARK_OPTIMIZE", "3")))
 else:
     setup()
