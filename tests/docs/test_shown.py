@@ -23,6 +23,8 @@ MADE = {
 """Session that a page speaks of → what was run; ``first.yaml`` is the README's."""
 ELSEWHERE = ("floodmark serve", "floodmark run --speed")
 """Answers that take their time from the clock on the wall; their own tests look at them."""
+ON_SPARK = "--engine spark"
+"""Thousands of runs, for a cluster; the tests of the engine look at smaller ones."""
 LONG = ("floodmark ask", "floodmark why", "floodmark storm")
 """Hundreds of sessions each."""
 VARIES = (
@@ -54,7 +56,7 @@ def answers() -> Iterator[Shown]:
                 yield Shown(page.name, command.partition("  #")[0].strip(), tuple(lines))
 
 
-ANSWERS = [each for each in answers() if any(line.strip(". ") for line in each.lines)]
+ANSWERS = [each for each in answers() if ON_SPARK not in each.command and any(line.strip(". ") for line in each.lines)]
 HERE = [each for each in ANSWERS if not each.command.startswith((*ELSEWHERE, *LONG))]
 FOR_LONG = [each for each in ANSWERS if each.command.startswith(LONG)]
 
