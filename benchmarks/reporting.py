@@ -85,6 +85,7 @@ def by_duckdb(path: Path, _events: int, end_us: int) -> dict[str, Any]:
     except ImportError:
         return {}
     connection = duckdb.connect(config={"threads": THREADS})
+    connection.execute("SET enable_progress_bar = false")
     return _timed(lambda: duck.found(connection, path / layout.EVENTS_PARQUET, end_us, bin_width_of(end_us)))
 
 
