@@ -1,7 +1,7 @@
 """A real standalone cluster on this machine, out of the PySpark that is installed: a master and its workers.
 
-``python -m benchmarks.standalone [WORKERS]`` starts one, prints its URL, and ends it with Ctrl-C. Everything listens
-on loopback alone, and dies with the process that started it.
+``python -m benchmarks.standalone [WORKERS]`` starts one, prints its URL, and ends it with Ctrl-C; with ``connect`` for
+a number it is a Spark Connect server. Everything listens on loopback alone, and dies with the process that started it.
 """
 
 import contextlib
@@ -43,6 +43,25 @@ def cluster(workers: int = 2, cores: int = 1, memory: str = "1g") -> Iterator[st
             _run("worker.Worker", own, environment, place / f"worker-{number}.log", stack)
         _until(log, "Registering worker", workers)
         yield url
+
+
+@contextlib.contextmanager
+def connect_server(cores: int = 2) -> Iterator[str]:
+    """Start a Spark Connect server with a local Spark, and end it with the block. Its URL, once it listens."""
+    with tempfile.TemporaryDirectory(prefix="floodmark-connect-") as scratch, contextlib.ExitStack() as stack:
+        place = Path(scratch)
+        (port,) = free_ports(1)
+        settings = {
+            "spark.connect.grpc.binding.address": HOST,
+            "spark.connect.grpc.binding.port": str(port),
+            "spark.ui.enabled": "false",
+        }
+        told = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
+        server = ("--class", "org.apache.spark.sql.connect.service.SparkConnectServer", *told, "spark-internal")
+        log = place / "server.log"
+        _run("SparkSubmit", ("--master", f"local[{cores}]", *server), _environment(place), log, stack)
+        _until(log, "Spark Connect server started", 1)
+        yield f"sc://{HOST}:{port}"
 
 
 def spark_home() -> Path:
@@ -116,7 +135,8 @@ def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
 
 def main() -> None:
     signal.signal(signal.SIGTERM, _stop)
-    with contextlib.suppress(KeyboardInterrupt), cluster(int(sys.argv[1]) if len(sys.argv) > 1 else 2) as url:
+    what = sys.argv[1] if len(sys.argv) > 1 else "2"
+    with contextlib.suppress(KeyboardInterrupt), connect_server() if what == "connect" else cluster(int(what)) as url:
         print(url, flush=True)
         signal.pause()
 

@@ -154,7 +154,7 @@ def _computed(
     from spark_report.findings import compute  # noqa: PLC0415 - imports PySpark
 
     with failures_told(started, wanted.master):
-        if started.log is not None or under_spark_submit():
+        if wanted.spark is None:
             stage(f"Spark {started.spark.version} is up ({started.origin})")
         return tell(sessions, set_aside, compute(started.spark, sessions, stage), wanted.baseline)
 

@@ -10,6 +10,7 @@ _KNOWN: Final = re.compile(
     r"local(\[([1-9]\d*|\*)(,\s*[1-9]\d*)?\])?|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]|yarn|k8s://\S+"
 )
 _STANDALONE: Final = "spark://"
+_CONNECT: Final = "sc://"
 _ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/,@\[\]]+):(\d{1,5})")
 _CONNECT_SECONDS: Final = 5
 _LARGEST_PORT: Final = 65_535
@@ -30,17 +31,27 @@ def is_standalone(master: str) -> bool:
     return master.startswith(_STANDALONE)
 
 
+def is_connect(master: str | None) -> bool:
+    """Whether it is a Spark Connect server: Spark is spoken to over the network, and there is no Java here."""
+    return master is not None and master.startswith(_CONNECT)
+
+
 def check(master: str) -> None:
-    """Check the form of a master URL, and that something listens where a standalone master should.
+    """Check the form of a master URL, and that something listens where a standalone master or a server should.
 
     Raises:
         ReportError: it is malformed or cannot be reached; the sentence names the option and the master.
     """
-    if not master.startswith(_STANDALONE):
-        if not _KNOWN.fullmatch(master):
-            raise _malformed(master)
+    if is_connect(master):
+        # Behind a semicolon there may be parameters, such as a user's token.
+        listed = [master.removeprefix(_CONNECT).partition(";")[0].rstrip("/")]
+    elif master.startswith(_STANDALONE):
+        listed = master.removeprefix(_STANDALONE).split(",")
+    elif _KNOWN.fullmatch(master):
         return
-    addresses = [_address(master, text) for text in master.removeprefix(_STANDALONE).split(",")]
+    else:
+        raise _malformed(master)
+    addresses = [_address(master, text) for text in listed]
     trouble = ""
     for host, port in addresses:
         try:
@@ -49,7 +60,7 @@ def check(master: str) -> None:
             trouble = trouble or (getattr(error, "strerror", None) or str(error))
         else:
             return
-    raise ReportError(f"--master: {master} cannot be reached: {trouble}")
+    raise ReportError(f"--master: {shown(master)} cannot be reached: {trouble}")
 
 
 def _address(master: str, text: str) -> tuple[str, int]:
@@ -59,7 +70,11 @@ def _address(master: str, text: str) -> tuple[str, int]:
     return found[1].strip("[]"), int(found[2])
 
 
+def shown(master: str) -> str:
+    """A master as it may be told: without the parameters of a server, one of which may be a token."""
+    return master.partition(";")[0] if is_connect(master) else master
+
+
 def _malformed(master: str) -> ReportError:
-    return ReportError(
-        f"--master: found {master!r}, expected local, local[N], local[*], spark://HOST:PORT, yarn or k8s://URL"
-    )
+    known = "local, local[N], local[*], spark://HOST:PORT, sc://HOST:PORT, yarn or k8s://URL"
+    return ReportError(f"--master: found {shown(master)!r}, expected {known}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from spark_report import masters
+from spark_report import masters, schemas
 from spark_report.recorded import Recorded
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ class Plan:
         return frame.coalesce(1) if self.little else frame
 
     def small(self, table: pa.Table) -> "DataFrame":
-        """Rows at hand as a frame, by Arrow: Spark then plans with its size instead of guessing."""
-        return self.laid_out(self._spark.createDataFrame(table))
+        """Rows at hand as a frame."""
+        return self.laid_out(schemas.frame_of(self._spark, table))
 
     def kept(self, frame: "DataFrame") -> "DataFrame":
         """A frame that several others are made of, computed once, until :meth:`settings` ends."""

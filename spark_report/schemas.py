@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark program gives it
 from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from cluster_model.events import COLUMNS
 from playbooks import layout
@@ -60,6 +61,14 @@ RESULTS: Final = pa.schema([("session_id", pa.string()), *((term, pa.int64()) fo
 """The ledger a session's own result gives."""
 
 
+def frame_of(spark: "SparkSession", table: pa.Table) -> "DataFrame":
+    """Rows at hand as a frame, by Arrow: Spark then plans with its size instead of guessing."""
+    # Over Spark Connect the columns of an empty table have to be told beside it.
+    if table.num_rows:
+        return spark.createDataFrame(table)
+    return spark.createDataFrame(table, schema=from_arrow_schema(table.schema))
+
+
 def read_events(spark: "SparkSession", sessions: Sequence[Recorded]) -> "DataFrame":
     """All events of all sessions. Broken lines of a torn log are left out; its holes show in the sequence numbers."""
     sealed = [session for session in sessions if session.source == "parquet"]
@@ -83,7 +92,7 @@ def _beside(spark: "SparkSession", sessions: Sequence[Recorded], file: str, colu
     """A table beside the events; ``file`` names its path in :class:`Recorded`."""
     if not sessions:
         types = {"session_id": pa.string(), **{name: ARROW_TYPES[kind] for name, kind in columns.items()}}
-        return spark.createDataFrame(pa.schema(list(types.items())).empty_table())
+        return frame_of(spark, pa.schema(list(types.items())).empty_table())
     schema = T.StructType([T.StructField(name, _TYPES[kind]) for name, kind in columns.items()])
     parts = [_sealed(spark, group, schema, file) for group in _groups(sessions)]
     whole = reduce(lambda one, other: one.unionByName(other), parts)

@@ -1,9 +1,9 @@
 """The only place that starts Spark.
 
-Three ways in: started by ``spark-submit``, the JVM exists and everything about it was decided there; with a master
-URL, Spark goes there; otherwise a local Spark is tuned for small data on one machine, bound to loopback, with every
-temporary file in one directory of its own that is gone afterwards. What the JVM says goes to a log file there, not to
-the terminal: it is copied out, and named, only when something failed.
+Four ways in: started by ``spark-submit``, the JVM exists and everything about it was decided there; a Spark Connect
+server has one elsewhere; with a master URL, Spark goes there; otherwise a local Spark is tuned for small data on one
+machine, bound to loopback, with every temporary file in one directory of its own that is gone afterwards. What the JVM
+says goes to a log file there, not to the terminal: it is copied out, and named, only when something failed.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_report import interrupts, masters, warmth
+from spark_report import connecting, interrupts, masters, warmth
 from spark_report.errors import JobError, ReportError, first_line, jvm_gone, known
 from spark_report.java import Java, find
 from spark_report.leftovers import working_directory
@@ -106,6 +106,10 @@ def start(
         return
     if master is not None:
         masters.check(master)
+        if masters.is_connect(master):
+            with connecting.session(master, _of_size(events)) as spark:
+                yield Started(spark, "Spark Connect", None)
+            return
     with _scratch() as scratch:
         java = training.java if training else find(scratch)
         with _environment(java, local=masters.is_local(master)), interrupts.py4j_silent():
@@ -247,12 +251,16 @@ def _settings(master: str | None, events: int, scratch: Path, cache: list[str]) 
             "spark.local.dir": str(scratch / "local"),
             "spark.sql.shuffle.partitions": str(2 * cores),
         }
-    elif events < SMALL_EVENTS:
-        # A cluster's own number suits its own data; a task costs more than what it would have to do here.
-        settings["spark.sql.shuffle.partitions"] = str(_SMALL_PARTITIONS)
+    else:
+        settings |= _of_size(events)
     if events < TINY_EVENTS:
         settings |= {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
     return settings
+
+
+def _of_size(events: int) -> dict[str, str]:
+    """A cluster's own number of partitions suits its own data; a task costs more than what little data needs."""
+    return {"spark.sql.shuffle.partitions": str(_SMALL_PARTITIONS)} if events < SMALL_EVENTS else {}
 
 
 def _cold(java: Java) -> bool:

@@ -52,6 +52,9 @@ class Campaign:
     def __init__(self, wanted: Wanted, stage: Callable[[str], None]) -> None:
         self._wanted = wanted
         self._stage = stage
+        if masters.is_connect(wanted.master):
+            # A campaign ships itself to the executors and counts their cores: both are asked of a driver of its own.
+            raise ReportError("--master: runs are not given out over Spark Connect; name the cluster's own address")
         try:
             self._work: Work = read_plan(wanted.folder)
         except PlanError as error:

@@ -33,7 +33,7 @@ _SCHEMA: Final = pa.schema(
 def read_sessions(spark: "SparkSession", fleet: str, sessions: Sequence[Recorded]) -> "DataFrame":
     """A row for each session that has a result; the others broke off, and have the reason as their error."""
     lines = [_line(fleet, place, session) for place, session in enumerate(sessions, 1)]
-    known = spark.createDataFrame(pa.Table.from_pylist(lines, schema=_SCHEMA))
+    known = schemas.frame_of(spark, pa.Table.from_pylist(lines, schema=_SCHEMA))
     whole = known.join(_struck(spark, sessions), on="session_id", how="left")
     return whole.select(
         *("fleet", "run", "seed", "settings", "found"),
@@ -46,7 +46,7 @@ def _struck(spark: "SparkSession", sessions: Sequence[Recorded]) -> "DataFrame":
     """A row for each session that a fault struck: which, and the longest time until nothing was left of one."""
     events = schemas.read_events(spark, sessions)
     rare = events.filter(~F.col("kind").isin(sorted(DATA_KINDS)))
-    ends, begun = (spark.createDataFrame(table) for table in (ends_of(sessions), placed(rare, sessions).begun))
+    ends, begun = (schemas.frame_of(spark, table) for table in (ends_of(sessions), placed(rare, sessions).begun))
     answers = events.filter(F.col("kind").isin(*availability.ANSWERS))
     states = timeline.partition_states(rare, begun, ends)
     troubles = recovery.troubles(availability.unavailability(rare, answers, ends), health.isr_conditions(states))

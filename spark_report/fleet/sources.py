@@ -22,6 +22,7 @@ from playbooks.problems import counted
 from spark_report.campaigns.reading import read_runs
 from spark_report.errors import ReportError
 from spark_report.recorded import SetAside, collect
+from spark_report.schemas import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -123,7 +124,7 @@ def campaign_runs(rows: "DataFrame", source: Source) -> "DataFrame":
     value = partial(F.regexp_replace, pattern='^"(.*)"$', replacement="$1")  # quotes say only that it is a text
     words = F.transform(settings, lambda pair: F.concat(pair["key"], F.lit("="), value(pair["value"])))
     only = F.concat(F.lit(f"{source.only} "), F.col("run").cast("string"))
-    known = rows.sparkSession.createDataFrame(_known(source))
+    known = frame_of(rows.sparkSession, _known(source))
     counts = F.col("counts")
     return rows.join(F.broadcast(known), on="run", how="left").select(
         F.lit(source.name).alias("fleet"),

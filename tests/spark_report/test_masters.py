@@ -10,7 +10,7 @@ from spark_report import masters, session
 from spark_report.errors import JobError, ReportError, first_line
 from tests.support.sessions import leader_crash, write_session
 
-FORMS = "expected local, local[N], local[*], spark://HOST:PORT, yarn or k8s://URL"
+FORMS = "expected local, local[N], local[*], spark://HOST:PORT, sc://HOST:PORT, yarn or k8s://URL"
 
 
 @pytest.mark.parametrize("master", ["local", "local[2]", "local[*]", "local[*, 3]", "yarn", "k8s://https://h:6443"])
