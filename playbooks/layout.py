@@ -10,11 +10,11 @@ The recorder writes these and the report reads them, so this page imports nothin
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, BinaryIO, Final, Literal, Protocol, Self, TypeVar
 
 PLAYBOOK: Final = "playbook.yaml"
 FRAGMENTS: Final = "fragments.json"
@@ -43,7 +43,66 @@ DIRECTORY_PREFIX: Final = "session_id="
 SESSIONS_VARIABLE: Final = "FLOODMARK_SESSIONS"
 """Environment variable that names the parent directory of sessions; ``./sessions`` without it."""
 
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+
 _T = TypeVar("_T")
+
+
+class Sized(Protocol):
+    """What tells a file's size."""
+
+    @property
+    def st_size(self) -> int:
+        """Bytes."""
+
+
+class Place(Protocol):
+    """A file or directory, wherever it is: what of :class:`pathlib.Path` it takes to read a session."""
+
+    @property
+    def name(self) -> str:
+        """The last part of it."""
+
+    @property
+    def parent(self) -> Self:
+        """What it lies in."""
+
+    def __truediv__(self, name: str, /) -> Self: ...
+
+    def resolve(self) -> Self:
+        """The same, by the one name that it has."""
+
+    def exists(self) -> bool:
+        """Whether it is there."""
+
+    def is_dir(self) -> bool:
+        """Whether it is a directory."""
+
+    def is_file(self) -> bool:
+        """Whether it is a file."""
+
+    def iterdir(self) -> Iterator[Self]:
+        """What is in a directory."""
+
+    def glob(self, pattern: str, /) -> Iterator[Self]:
+        """What is in a directory and has a name that fits."""
+
+    def stat(self) -> Sized:
+        """Its size."""
+
+    def open(self, mode: Literal["rb"], /) -> BinaryIO:
+        """Its bytes."""
+
+    def read_text(self, encoding: str | None = None) -> str:
+        """All of it."""
+
+
+_Somewhere = TypeVar("_Somewhere", bound=Place)
+
+
+def has_scheme(text: str) -> bool:
+    """Whether a path names a file system besides, as ``hdfs://namenode/sessions`` does."""
+    return _SCHEME.match(text) is not None
 
 
 class LayoutError(ValueError):
@@ -174,9 +233,9 @@ def sessions_root(environment: Mapping[str, str] = os.environ) -> Path:
     return Path(environment.get(SESSIONS_VARIABLE) or "sessions")
 
 
-def sessions_under(parent: Path) -> list[Path]:
+def sessions_under(parent: _Somewhere) -> list[_Somewhere]:
     """The session directories right under ``parent``, oldest id first."""
-    return sorted(path for path in parent.glob(f"{DIRECTORY_PREFIX}*") if path.is_dir())
+    return sorted((path for path in parent.glob(f"{DIRECTORY_PREFIX}*") if path.is_dir()), key=str)
 
 
 def files_in(directory: Path) -> list[str]:
@@ -186,7 +245,7 @@ def files_in(directory: Path) -> list[str]:
     return sorted(names)
 
 
-def why_no_session(directory: Path) -> str:
+def why_no_session(directory: Place) -> str:
     """What a directory without ``start.json`` is: one in which nothing is recorded yet, or none of ours."""
     early = {PLAYBOOK, EVENTS, ACTIONS}
     try:
@@ -204,7 +263,7 @@ def why_no_session(directory: Path) -> str:
     return f"{directory} is no session: it has no {START}"
 
 
-def read_start(directory: Path) -> Start:
+def read_start(directory: Place) -> Start:
     """Read ``start.json``. Raises :class:`LayoutError`."""
     path = directory / START
     found = read_object(path)
@@ -222,7 +281,7 @@ def read_start(directory: Path) -> Start:
     )
 
 
-def read_manifest(directory: Path) -> Manifest | None:
+def read_manifest(directory: Place) -> Manifest | None:
     """Read ``manifest.json``; None for a torn session, which has none. Raises :class:`LayoutError`."""
     path = directory / MANIFEST
     if not path.exists():
@@ -256,7 +315,7 @@ def read_fragments(directory: Path) -> dict[str, str]:
     return {name: _take(path, found, name, str) for name in found}
 
 
-def _head(path: Path, found: Mapping[str, Any]) -> dict[str, Any]:
+def _head(path: Place, found: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of :class:`Head`, checked."""
     found = {"format": 1, **found}
     number = _take(path, found, "format", int)
@@ -268,7 +327,7 @@ def _head(path: Path, found: Mapping[str, Any]) -> dict[str, Any]:
     return {**numbers, **{name: _take(path, found, name, str) for name in texts}}
 
 
-def read_object(path: Path) -> dict[str, Any]:
+def read_object(path: Place) -> dict[str, Any]:
     """Read a file that holds one JSON object. Raises :class:`LayoutError`."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -290,7 +349,7 @@ def read_object(path: Path) -> dict[str, Any]:
     return found
 
 
-def _origin(path: Path, found: Mapping[str, Any]) -> Origin | None:
+def _origin(path: Place, found: Mapping[str, Any]) -> Origin | None:
     """Where it branched off; None for a session that did not, or from before there were branches."""
     branch = _take(path, {"branch": {}, **found}, "branch", dict)
     if not branch:
@@ -299,15 +358,15 @@ def _origin(path: Path, found: Mapping[str, Any]) -> Origin | None:
     return Origin(letter, parent, _take(path, branch, "at_us", int))
 
 
-def _counts(path: Path, found: Mapping[str, Any]) -> dict[str, int]:
+def _counts(path: Place, found: Mapping[str, Any]) -> dict[str, int]:
     return {kind: _take(path, found, kind, int) for kind in found}
 
 
-def _texts(path: Path, found: Mapping[str, Any]) -> dict[str, str]:
+def _texts(path: Place, found: Mapping[str, Any]) -> dict[str, str]:
     return {name: _take(path, found, name, str) for name in found}
 
 
-def _topic(path: Path, found: object) -> TopicStart:
+def _topic(path: Place, found: object) -> TopicStart:
     if not isinstance(found, dict):
         raise LayoutError(f"{path}: topics: found {_json_name(found)}, expected an object")
     assignment = _take(path, found, "assignment", dict)
@@ -323,13 +382,13 @@ def _topic(path: Path, found: object) -> TopicStart:
     )
 
 
-def _file_seal(path: Path, name: str, found: object) -> FileSeal:
+def _file_seal(path: Place, name: str, found: object) -> FileSeal:
     if not isinstance(found, dict):
         raise LayoutError(f"{path}: files: {name}: found {_json_name(found)}, expected an object")
     return FileSeal(sha256=_take(path, found, "sha256", str), bytes=_take(path, found, "bytes", int))
 
 
-def _take(path: Path, found: Mapping[str, Any], key: str, wanted: type[_T]) -> _T:
+def _take(path: Place, found: Mapping[str, Any], key: str, wanted: type[_T]) -> _T:
     if key not in found:
         raise LayoutError(f"{path}: {key} is missing")
     value = found[key]

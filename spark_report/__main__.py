@@ -6,10 +6,10 @@ Exit codes: 0 at least one session was reported, 2 bad input or usage, 70 an int
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Final
 
-from spark_report.commanding import guarded, memory_size, some_of
+from spark_report.commanding import guarded, local_directory, memory_size, some_of
+from spark_report.hadoop import place
 from spark_report.job import FORMATS, Outcome, run
 from spark_report.pipes import say
 from spark_report.wording import clean, several
@@ -61,10 +61,12 @@ def _parser() -> argparse.ArgumentParser:
         "sessions",
         metavar="SESSION",
         nargs="+",
-        type=Path,
-        help="directory of a recorded session, or a directory of such directories",
+        type=place,
+        help="directory of a recorded session, or a directory of such directories; hdfs://... as well",
     )
-    parser.add_argument("--out", metavar="DIR", type=Path, help="where to write (default: reports/<session id>)")
+    parser.add_argument(
+        "--out", metavar="DIR", type=local_directory, help="where to write (default: reports/<session id>)"
+    )
     parser.add_argument(
         "--format",
         metavar="LIST",
@@ -73,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
         help=f"any of {','.join(FORMATS)} (default: all)",
     )
     parser.add_argument(
-        "--baseline", metavar="SESSION", type=Path, help="session to measure the others against; it is reported, too"
+        "--baseline", metavar="SESSION", type=place, help="session to measure the others against; it is reported, too"
     )
     parser.add_argument(
         "--master", metavar="URL", help="Spark master, such as spark://host:7077 (default: this machine)"

@@ -6,10 +6,12 @@ import re
 import signal
 import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
 
 from spark_report.errors import JobError, ReportError, first_line
+from spark_report.hadoop import place
 from spark_report.pipes import say
 from spark_report.wording import clean
 
@@ -63,3 +65,11 @@ def some_of(allowed: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
         return tuple(name for name in allowed if name in wanted)
 
     return names
+
+
+def local_directory(text: str) -> Path:
+    """A directory to write to. Raises ArgumentTypeError where it is behind a scheme."""
+    found = place(text)
+    if not isinstance(found, Path):
+        raise argparse.ArgumentTypeError(f"found {text!r}, expected a directory on a disk, to be copied from there")
+    return found

@@ -1,8 +1,9 @@
 """The report job: recorded sessions in, a report out. Read, compute, tell, write; the middle knows no files."""
 
+import contextlib
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
@@ -11,6 +12,7 @@ from rich.console import Console
 
 from playbooks.layout import LayoutError
 from spark_report.errors import ReportError
+from spark_report.hadoop import Address, Somewhere, located
 from spark_report.pipes import Patient, say
 from spark_report.recorded import Recorded, SetAside, collect, look_at
 from spark_report.session import Started, failures_told, start, under_spark_submit
@@ -19,6 +21,8 @@ from spark_report.wording import clean, several
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from spark_report.gathering import Tables
 
 FORMATS: Final = ("html", "markdown", "parquet", "json", "terminal")
 REPORTS: Final = Path("reports")
@@ -46,8 +50,6 @@ class Wanted:
     master: str | None = None
     memory: str | None = None
     spark: "SparkSession | None" = None
-    baseline: str = ""
-    """The session that the others are measured against; empty for none."""
 
 
 class Stages:
@@ -63,13 +65,13 @@ class Stages:
 
 
 def run(
-    paths: Sequence[Path],
+    paths: Sequence[Path | Address],
     *,
     out: Path | None = None,
     formats: Sequence[str] = FORMATS,
     master: str | None = None,
     memory: str | None = None,
-    baseline: Path | None = None,
+    baseline: Path | Address | None = None,
     spark: "SparkSession | None" = None,
     stage: Callable[[str], None] | None = None,
     console: Console | None = None,
@@ -86,13 +88,31 @@ def run(
     from spark_report.render.files import Staging  # noqa: PLC0415 - bad input should not wait for Arrow and Spark
 
     stage = stage or Stages()
-    base = _baseline(baseline)
-    sessions, set_aside = collect([*paths, *([baseline] if baseline else [])])
-    for aside in set_aside:
-        stage(f"set aside: {aside.reason}")
-    target = out or default_out(sessions)
-    with Staging(target) as staging:
-        story = _story(sessions, set_aside, Wanted(master, memory, spark, base), stage)
+    wanted = Wanted(master, memory, spark)
+    with contextlib.ExitStack() as work:
+        up = work.enter_context(contextlib.ExitStack())
+        given: list[Somewhere]
+        started = None
+        if any(isinstance(path, Address) for path in (*paths, baseline)):
+            if out is not None:
+                with Staging(out):  # a directory that cannot be written to should not wait for Spark
+                    pass
+            started = up.enter_context(_spark(wanted, None, "to look at the sessions", stage))
+            stage("looking at the sessions")
+        given = located(started, [*paths, *([baseline] if baseline else [])])
+        base = _baseline(given[-1]) if baseline else ""
+        sessions, set_aside = collect(given)
+        for aside in set_aside:
+            stage(f"set aside: {aside.reason}")
+        target = out or default_out(sessions)
+        staging = work.enter_context(Staging(target))
+        if started is None:
+            events = sum(session.last_seq + 1 for session in sessions)
+            amount = f"for {several(len(sessions), 'session')}, {several(events, 'event')}"
+            started = up.enter_context(_spark(wanted, events, amount, stage))
+        with failures_told(started, master):
+            story = tell(sessions, set_aside, _computed(started.spark, sessions, stage), base)
+        up.close()
         stage("writing")
         try:
             made = _write(staging.path, story, formats)
@@ -108,10 +128,8 @@ def run(
     return Outcome(target, tuple(target / name for name in made), len(sessions), tuple(set_aside), contradicted)
 
 
-def _baseline(path: Path | None) -> str:
+def _baseline(path: Somewhere) -> str:
     """The id of the session to compare with."""
-    if path is None:
-        return ""
     try:
         return look_at(path).session_id
     except LayoutError as error:
@@ -125,38 +143,28 @@ def default_out(sessions: Sequence[Recorded]) -> Path:
     return REPORTS / (first if len(sessions) == 1 else f"{len(sessions)}-sessions-{first}")
 
 
-def _story(
-    sessions: Sequence[Recorded],
-    set_aside: Sequence[SetAside],
-    wanted: Wanted,
-    stage: Callable[[str], None],
-) -> Story:
+@contextlib.contextmanager
+def _spark(
+    wanted: Wanted, events: int | None, what: str, stage: Callable[[str], None]
+) -> Iterator[Started]:  # fmt: skip
+    """The Spark that is wanted, for as long as the block runs."""
     if wanted.spark is not None:
-        return _computed(Started(wanted.spark, "given", None), sessions, set_aside, stage, wanted)
-    events = sum(session.last_seq + 1 for session in sessions)
+        yield Started(wanted.spark, "given", None)
+        return
     if not under_spark_submit():
-        stage(f"starting Spark for {several(len(sessions), 'session')}, {several(events, 'event')}")
+        stage(f"starting Spark {what}")
     began = time.monotonic()
     with start(wanted.master, events, memory=wanted.memory) as started:
-        story = _computed(started, sessions, set_aside, stage, wanted)
+        stage(f"Spark {started.spark.version} is up ({started.origin})")
+        yield started
     if started.cold and time.monotonic() - began > _SLOW_SECONDS:
         stage("every report starts faster after `floodmark spark warm`, once")
-    return story
 
 
-def _computed(
-    started: Started,
-    sessions: Sequence[Recorded],
-    set_aside: Sequence[SetAside],
-    stage: Callable[[str], None],
-    wanted: Wanted,
-) -> Story:
+def _computed(spark: "SparkSession", sessions: Sequence[Recorded], stage: Callable[[str], None]) -> "Tables":
     from spark_report.findings import compute  # noqa: PLC0415 - imports PySpark
 
-    with failures_told(started, wanted.master):
-        if wanted.spark is None:
-            stage(f"Spark {started.spark.version} is up ({started.origin})")
-        return tell(sessions, set_aside, compute(started.spark, sessions, stage), wanted.baseline)
+    return compute(spark, sessions, stage)
 
 
 def _write(directory: Path, story: Story, formats: Sequence[str]) -> list[str]:

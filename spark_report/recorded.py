@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final, Literal
 
 import pyarrow as pa
@@ -19,6 +18,7 @@ import pyarrow.parquet as pq
 from cluster_model.events import COLUMNS, FIELDS, SCHEMA_VERSION
 from playbooks import layout, sealed_columns
 from spark_report.errors import ReportError
+from spark_report.hadoop import HadoopPath, Somewhere
 
 LEDGER_TERMS: Final = (
     *("sent", "acked", "failed", "unknown", "aborted"),
@@ -37,7 +37,7 @@ _TAIL_BYTES: Final = 1 << 20
 class Recorded:
     """A session that can be read. ``problems`` empty means whole; a torn or damaged one says here what is wrong."""
 
-    path: Path
+    path: Somewhere
     start: layout.Start
     manifest: layout.Manifest | None
     result: Mapping[str, Any]
@@ -48,9 +48,9 @@ class Recorded:
     end_us: int
     """Virtual time at which the recording ends."""
     problems: tuple[str, ...] = ()
-    final_read: Path | None = None
+    final_read: Somewhere | None = None
     """The table of what was read at the end; None where there is none."""
-    ledger: Path | None = None
+    ledger: Somewhere | None = None
     """The table of what became of every record; None where there is none."""
 
     @property
@@ -59,7 +59,7 @@ class Recorded:
         return self.start.session_id
 
     @property
-    def events_file(self) -> Path:
+    def events_file(self) -> Somewhere:
         """Where its events are read from."""
         return self.path / (layout.EVENTS_PARQUET if self.source == "parquet" else layout.EVENTS)
 
@@ -73,7 +73,7 @@ class Recorded:
 class SetAside:
     """A directory that cannot be reported, and why."""
 
-    path: Path
+    path: Somewhere
     reason: str
 
 
@@ -83,7 +83,7 @@ class _Collected:
     set_aside: list[SetAside] = field(default_factory=list)
 
 
-def collect(paths: Iterable[Path]) -> tuple[list[Recorded], list[SetAside]]:
+def collect(paths: Iterable[Somewhere]) -> tuple[list[Recorded], list[SetAside]]:
     """Look at session directories, or directories of them; those that cannot be read are listed, not raised.
 
     Raises:
@@ -107,8 +107,10 @@ def collect(paths: Iterable[Path]) -> tuple[list[Recorded], list[SetAside]]:
     return list(found.sessions.values()), found.set_aside
 
 
-def look_at(path: Path) -> Recorded:
+def look_at(path: Somewhere) -> Recorded:
     """Look at one session directory. Raises :class:`playbooks.layout.LayoutError` when it cannot be read."""
+    if isinstance(path, HadoopPath) and path.trouble:
+        raise layout.LayoutError(f"{path}: {path.trouble}")
     if not path.exists():
         raise layout.LayoutError(f"{path}: not found")
     if not path.is_dir():
@@ -131,9 +133,9 @@ def _worth(session: Recorded) -> tuple[bool, int, int]:
     return session.manifest is not None, session.last_seq, -len(session.problems)
 
 
-def _each(paths: Iterable[Path]) -> list[Path]:
+def _each(paths: Iterable[Somewhere]) -> list[Somewhere]:
     """The session directories meant, each once."""
-    meant: dict[Path, Path] = {}
+    meant: dict[Somewhere, Somewhere] = {}
     for path in paths:
         inside = layout.sessions_under(path) if path.is_dir() and not (path / layout.START).exists() else []
         for session in inside or [path]:
@@ -141,7 +143,7 @@ def _each(paths: Iterable[Path]) -> list[Path]:
     return list(meant.values())
 
 
-def _sealed(path: Path, start: layout.Start, manifest: layout.Manifest) -> Recorded:
+def _sealed(path: Somewhere, start: layout.Start, manifest: layout.Manifest) -> Recorded:
     problems = [] if manifest.status == "complete" else [f"its status is {manifest.status}: it was sealed afterwards"]
     problems += [*_newer(start), *_unknown(manifest.kinds)]
     damage = _damage(path / layout.EVENTS_PARQUET, manifest)
@@ -162,7 +164,7 @@ def _sealed(path: Path, start: layout.Start, manifest: layout.Manifest) -> Recor
 
 
 def _torn(
-    path: Path,
+    path: Somewhere,
     start: layout.Start,
     *problems: str,
     manifest: layout.Manifest | None = None,
@@ -193,8 +195,10 @@ def _unknown(kinds: Mapping[str, int]) -> tuple[str, ...]:
     return (f"{sum(strange.values())} events of kinds that this floodmark does not know are left out: {told}",)
 
 
-def _kinds(path: Path) -> dict[str, int]:
+def _kinds(path: Somewhere) -> dict[str, int]:
     """Kind → how many lines of a live log say that they are of it."""
+    if isinstance(path, HadoopPath):
+        return dict(path.first_words(f"^{_KIND.pattern.decode()}"))
     found: Counter[str] = Counter()
     with path.open("rb") as file:
         for line in file:
@@ -204,7 +208,7 @@ def _kinds(path: Path) -> dict[str, int]:
     return dict(found)
 
 
-def _last_whole_line(path: Path) -> tuple[int, int, int]:
+def _last_whole_line(path: Somewhere) -> tuple[int, int, int]:
     """``seq`` and ``at_us`` of the last whole event of a live log, and how many bytes come after it."""
     try:
         with path.open("rb") as file:
@@ -232,7 +236,7 @@ def _place(line: bytes) -> tuple[int, int] | None:
     return (seq, at_us) if isinstance(seq, int) and isinstance(at_us, int) else None
 
 
-def _damage(path: Path, manifest: layout.Manifest) -> str:
+def _damage(path: Somewhere, manifest: layout.Manifest) -> str:
     """What is wrong with the sealed table; empty when it is what the manifest says."""
     seal = manifest.files.get(path.name)
     if seal is None:
@@ -242,7 +246,7 @@ def _damage(path: Path, manifest: layout.Manifest) -> str:
     if _digest(path) != seal.sha256:
         return f"{path}: damaged: {path.stat().st_size} bytes that are not the {seal.bytes} sealed in {layout.MANIFEST}"
     try:
-        table = pq.ParquetFile(path)
+        table = pq.ParquetFile(_opened(path))
     except (pa.ArrowException, OSError) as error:
         return f"{path}: not a Parquet file: {str(error).splitlines()[0]}"
     with table:
@@ -251,7 +255,7 @@ def _damage(path: Path, manifest: layout.Manifest) -> str:
         return _foreign_column(path, table.schema_arrow)
 
 
-def _foreign_column(path: Path, schema: Any) -> str:
+def _foreign_column(path: Somewhere, schema: Any) -> str:
     for name, kind in {"seq": "int", **COLUMNS}.items():
         place = schema.get_field_index(name)
         if place < 0 and name in ("seq", "at_us", "kind"):
@@ -261,7 +265,7 @@ def _foreign_column(path: Path, schema: Any) -> str:
     return ""
 
 
-def _result(path: Path, manifest: layout.Manifest) -> tuple[dict[str, Any], list[str]]:
+def _result(path: Somewhere, manifest: layout.Manifest) -> tuple[dict[str, Any], list[str]]:
     """``result.json``, as far as it can be trusted, and what is wrong with it."""
     file = path / layout.RESULT
     try:
@@ -277,7 +281,9 @@ def _result(path: Path, manifest: layout.Manifest) -> tuple[dict[str, Any], list
     return result, []
 
 
-def _table(path: Path, manifest: layout.Manifest, columns: Mapping[str, str]) -> tuple[Path | None, list[str]]:
+def _table(
+    path: Somewhere, manifest: layout.Manifest, columns: Mapping[str, str]
+) -> tuple[Somewhere | None, list[str]]:
     """A sealed table beside the events, if it can be read, and what is wrong with it; old sessions have none."""
     seal = manifest.files.get(path.name)
     # A recovered session ends where its process died: nobody has read it to its end.
@@ -286,7 +292,7 @@ def _table(path: Path, manifest: layout.Manifest, columns: Mapping[str, str]) ->
     if not path.exists():
         return None, [f"{path}: not found"]
     try:
-        schema = pq.read_schema(path)
+        schema = pq.read_schema(_opened(path))
     except (pa.ArrowException, OSError) as error:
         return None, [f"{path}: not a Parquet file: {str(error).splitlines()[0]}"]
     for name, kind in columns.items():
@@ -295,8 +301,15 @@ def _table(path: Path, manifest: layout.Manifest, columns: Mapping[str, str]) ->
     return path, [] if _digest(path) == seal.sha256 else [f"{path}: changed after it was sealed"]
 
 
-def _digest(path: Path) -> str:
+def _opened(path: Somewhere) -> Any:
+    """What Arrow's readers take."""
+    return path.open("rb") if isinstance(path, HadoopPath) else path
+
+
+def _digest(path: Somewhere) -> str:
     try:
+        if isinstance(path, HadoopPath):
+            return path.sha256()
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:

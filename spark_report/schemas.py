@@ -13,6 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from cluster_model.events import COLUMNS
 from playbooks import layout
+from spark_report.hadoop import spelled
 from spark_report.recorded import ARROW_TYPES, FINAL_READ, LEDGER, LEDGER_TERMS, Recorded
 
 if TYPE_CHECKING:
@@ -112,20 +113,16 @@ def _groups(sessions: Sequence[Recorded]) -> list[list[Recorded]]:
 
 def _sealed(spark: "SparkSession", group: Sequence[Recorded], schema: T.StructType, file: str) -> "DataFrame":
     """One of the files of sealed sessions; ``file`` names its path in :class:`Recorded`."""
-    paths = [_uri(getattr(session, file)) for session in group]
+    paths = [spelled(getattr(session, file)) for session in group]
     if len(group) == 1:
         return spark.read.schema(schema).parquet(*paths).withColumn("session_id", F.lit(group[0].session_id))
     whole = T.StructType([*schema.fields, T.StructField("session_id", T.StringType())])
-    base = f"file:{group[0].path.resolve().parent}"
+    parent = group[0].path.resolve().parent
+    base = f"file:{parent}" if isinstance(parent, Path) else str(parent)
     return spark.read.schema(whole).option("basePath", base).parquet(*paths)
 
 
 def _torn(spark: "SparkSession", session: Recorded) -> "DataFrame":
-    lines = spark.read.schema(EVENTS).option("mode", "PERMISSIVE").json(_uri(session.events_file))
+    lines = spark.read.schema(EVENTS).option("mode", "PERMISSIVE").json(spelled(session.events_file))
     whole = F.col("seq").isNotNull() & F.col("at_us").isNotNull() & (F.col("seq") <= session.last_seq)
     return lines.filter(whole).withColumn("session_id", F.lit(session.session_id))
-
-
-def _uri(path: Path) -> str:
-    """A path as Hadoop takes it, its glob characters meant literally."""
-    return "file:" + re.sub(r"([\\\[\]{}*?,])", r"\\\1", str(path.resolve()))

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 APPLICATION: Final = "floodmark report"
 SMALL_EVENTS: Final = 3_000_000
 """Below it the quick compiler alone wins: most of a small job is class loading and code that runs once."""
+MANY_EVENTS: Final = SMALL_EVENTS
+"""What is prepared for where nobody knows."""
 TINY_EVENTS: Final = 100_000
 """Below it Spark interprets its plans: to generate and compile a class for each costs more than it saves."""
 
@@ -80,11 +82,12 @@ def under_spark_submit() -> bool:
 
 @contextlib.contextmanager
 def start(
-    master: str | None = None, events: int = 0, *, training: Training | None = None, memory: str | None = None
+    master: str | None = None, events: int | None = 0, *, training: Training | None = None, memory: str | None = None
 ) -> Iterator[Started]:
     """Start Spark, and stop it at the end of the ``with`` block.
 
-    ``master`` is a Spark master URL, None for this machine; ``events`` says how much data there will be. With
+    ``master`` is a Spark master URL, None for this machine; ``events`` says how much data there will be, None
+    where nobody knows. With
     ``training`` the JVM notes what it loads, and writes its cache as it ends. ``memory`` is the heap of the driver's
     JVM, such as ``4g``.
 
@@ -107,13 +110,15 @@ def start(
     if master is not None:
         masters.check(master)
         if masters.is_connect(master):
-            with connecting.session(master, _of_size(events)) as spark:
+            with connecting.session(master, _of_size(SMALL_EVENTS if events is None else events)) as spark:
                 yield Started(spark, "Spark Connect", None)
             return
     with _scratch() as scratch:
         java = training.java if training else find(scratch)
         with _environment(java, local=masters.is_local(master)), interrupts.py4j_silent():
-            settings = _settings(master, events, scratch, cache_options(java, training))
+            settings = _settings(
+                master, MANY_EVENTS if events is None else events, scratch, cache_options(java, training)
+            )
             spark, jvm = _launch(settings | ({"spark.driver.memory": memory} if memory else {}), scratch)
             try:
                 with contextlib.ExitStack() as stack:
@@ -239,6 +244,8 @@ def _settings(master: str | None, events: int, scratch: Path, cache: list[str]) 
         # Both are for who debugs a query, and take a fifth of the time of those that have little data.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.sql.lightweightPlanChangeValidation": "false",
+        # Hadoop tries for a quarter of an hour by default to reach a host that is silent.
+        "spark.hadoop.ipc.client.connect.max.retries.on.timeouts": "1",
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.driver.extraJavaOptions": _java_options(events, scratch, cache),
     }

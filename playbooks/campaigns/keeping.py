@@ -11,6 +11,7 @@ from typing import Any, Final
 from playbooks.campaigns.rows import Row
 from playbooks.campaigns.work import STORM, Work
 from playbooks.disk import put_in_place
+from playbooks.layout import Place, has_scheme
 from playbooks.version import VERSION
 
 CAMPAIGN: Final = "campaign.json"
@@ -86,6 +87,8 @@ def open_campaign(path: Path, work: Work, name: str, *, rows: bool = True) -> Ca
         CampaignError: it holds another campaign, or something that is none, or cannot be written.
     """
     head = head_of(work, name)
+    if has_scheme(str(path)):
+        raise CampaignError(f"{path}: found a path with a scheme, allowed is a directory on a disk")
     try:
         path.mkdir(parents=True, exist_ok=True)
         before: dict[str, Any] = {}
@@ -103,7 +106,7 @@ def open_campaign(path: Path, work: Work, name: str, *, rows: bool = True) -> Ca
     return campaign
 
 
-def read_head(path: Path) -> dict[str, Any]:
+def read_head(path: Place) -> dict[str, Any]:
     """What ``campaign.json`` says. Raises CampaignError where there is none."""
     try:
         found = json.loads((path / CAMPAIGN).read_text(encoding="utf-8"))

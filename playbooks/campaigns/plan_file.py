@@ -8,6 +8,7 @@ from playbooks.campaigns.grid_plan import GridPlan
 from playbooks.campaigns.keeping import CampaignError
 from playbooks.campaigns.work import GRID, Work
 from playbooks.disk import put_in_place
+from playbooks.layout import Place
 from playbooks.storms.plan import Plan
 
 PLAN: Final = "plan.json"
@@ -25,7 +26,7 @@ def write_plan(folder: Path, work: Work) -> None:
         raise CampaignError(f"{folder}: a campaign cannot be kept there: {error.strerror or error}") from None
 
 
-def read_plan(folder: Path) -> Work:
+def read_plan(folder: Place) -> Work:
     """The work of a campaign's directory. Raises PlanError where there is none."""
     path = folder / PLAN
     try:

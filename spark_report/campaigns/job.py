@@ -144,7 +144,7 @@ class Campaign:
         with self._progress():
             try:
                 runs_of(spark, self._work, shares).write.mode("append").options(**COMMIT).parquet(
-                    str(self.landed.folder.absolute())
+                    f"file:{self.landed.folder.absolute()}"
                 )
             except KeyboardInterrupt:
                 self.interrupted = True

@@ -1,23 +1,23 @@
 """The runs of a campaign as a frame, whichever engine did them."""
 
 from functools import reduce
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from playbooks.campaigns.columns import DDL
 from playbooks.campaigns.keeping import PARTS, RUNS
+from spark_report.hadoop import Somewhere, spelled
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def read_runs(spark: "SparkSession", folder: Path) -> "DataFrame":
+def read_runs(spark: "SparkSession", folder: Somewhere) -> "DataFrame":
     """A row for each run, once, of ``runs.jsonl`` and the Parquet files beside it."""
     frames: list[DataFrame] = []
     if any((folder / PARTS).glob("*.parquet")):
-        frames.append(spark.read.schema(DDL).parquet(str(folder / PARTS)))
+        frames.append(spark.read.schema(DDL).parquet(spelled(folder / PARTS)))
     if (folder / RUNS).is_file() and (folder / RUNS).stat().st_size:
-        frames.append(spark.read.schema(DDL).json(str(folder / RUNS)))
+        frames.append(spark.read.schema(DDL).json(spelled(folder / RUNS)))
     if not frames:
         return spark.createDataFrame([], DDL)
     # A task that was tried again, or another engine, may have done a run twice: the rows are the same.

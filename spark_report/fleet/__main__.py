@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from spark_report.commanding import guarded, memory_size, some_of
+from spark_report.commanding import guarded, local_directory, memory_size, some_of
 from spark_report.errors import ReportError
 from spark_report.fleet.formats import FORMATS, HTML, JSON, MARKDOWN
+from spark_report.hadoop import Address, place
 from spark_report.job import REPORTS, Stages, Wanted
 from spark_report.pipes import say
 
@@ -25,11 +26,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: Any, stage: Callable[[str], None]) -> int:
-    paths: list[Path] = options.paths
+    paths: list[Path | Address] = options.paths
     for path in [*paths, *([options.baseline] if options.baseline else [])]:
-        if not path.is_dir():  # bad input should not wait for Arrow and Spark
+        if isinstance(path, Path) and not path.is_dir():  # bad input should not wait for Arrow and Spark
             raise ReportError(f"{path}: found no directory, expected one of a campaign or of recorded sessions")
-    out = options.out or REPORTS / f"fleet-{'-'.join(path.resolve().name for path in paths)}"[:100]
+    out = (
+        options.out
+        or REPORTS
+        / f"fleet-{'-'.join((path.resolve() if isinstance(path, Path) else path).name for path in paths)}"[:100]
+    )
     from spark_report.fleet.job import run  # noqa: PLC0415 - imports PySpark
 
     wanted = Wanted(options.master, options.memory)
@@ -45,9 +50,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="floodmark fleet", description="Report over many runs how likely what is, how long it takes, and where."
     )
-    parser.add_argument("paths", metavar="CAMPAIGN|SESSIONS", nargs="+", type=Path)
-    parser.add_argument("--baseline", metavar="CAMPAIGN|SESSIONS", type=Path)
-    parser.add_argument("--out", metavar="DIR", type=Path)
+    parser.add_argument("paths", metavar="CAMPAIGN|SESSIONS", nargs="+", type=place)
+    parser.add_argument("--baseline", metavar="CAMPAIGN|SESSIONS", type=place)
+    parser.add_argument("--out", metavar="DIR", type=local_directory)
     parser.add_argument("--format", metavar="LIST", type=some_of(FORMATS), default=FORMATS)
     parser.add_argument("--master", metavar="URL")
     parser.add_argument("--memory", metavar="SIZE", type=memory_size)

@@ -18,6 +18,7 @@ from spark_report.fleet.formats import FORMATS, HTML, JSON, MARKDOWN, TERMINAL
 from spark_report.fleet.sources import RUNS, Source, look, runs_of
 from spark_report.fleet.story import FleetStory, ordered, sentences, verdict
 from spark_report.fleet.transforms import changes, pairs, ranking, rates, times
+from spark_report.hadoop import Address, Somewhere, located
 from spark_report.job import Wanted
 from spark_report.pipes import Patient
 from spark_report.render.files import TABLES as FOLDER
@@ -30,12 +31,12 @@ if TYPE_CHECKING:
 
 
 def report(
-    paths: Sequence[Path],
+    paths: Sequence[Somewhere],
     out: Path,
     *,
     spark: "SparkSession",
     stage: Callable[[str], None],
-    baseline: Path | None = None,
+    baseline: Somewhere | None = None,
     formats: Sequence[str] = FORMATS,
     console: Console | None = None,
 ) -> FleetStory:
@@ -68,14 +69,23 @@ def report(
 
 
 def run(
-    paths: Sequence[Path], out: Path, wanted: Wanted, stage: Callable[[str], None], **options: Any
-) -> FleetStory:  # fmt: skip
+    paths: Sequence[Path | Address],
+    out: Path,
+    wanted: Wanted,
+    stage: Callable[[str], None],
+    *,
+    baseline: Path | Address | None = None,
+    **options: Any,
+) -> FleetStory:
     """The same with a Spark of its own. Raises JobError, too."""
-    look([*paths, *([options["baseline"]] if options.get("baseline") is not None else [])])
+    given = [*paths, *([baseline] if baseline is not None else [])]
+    look([path for path in given if isinstance(path, Path)])
     if not under_spark_submit():
         stage("starting Spark")
     with start(wanted.master, memory=wanted.memory) as started, failures_told(started, wanted.master):
-        return report(paths, out, spark=started.spark, stage=stage, **options)
+        fleets = located(started, given)
+        against = fleets.pop() if baseline is not None else None
+        return report(fleets, out, spark=started.spark, stage=stage, baseline=against, **options)
 
 
 def compute(

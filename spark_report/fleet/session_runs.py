@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from cluster_model.events import DATA_KINDS
 from spark_report import schemas
 from spark_report.findings import ends_of
+from spark_report.hadoop import HadoopPath
 from spark_report.placing import placed
 from spark_report.recorded import Recorded
 from spark_report.transforms import availability, health, recovery, timeline
@@ -73,9 +74,17 @@ def _line(fleet: str, place: int, session: Recorded) -> dict[str, Any]:
         "unavailable_us": _whole(unavailable, "us"),
         "acked_lost": _whole(ledger, "acked_lost"),
         "error": "" if result else "; ".join(session.problems) or "it has no result",
-        "again": f"floodmark replay {shlex.quote(str(session.path))}",
+        "again": _again(session),
         "session": str(session.path),
     }
+
+
+def _again(session: Recorded) -> str:
+    """The command that plays a session again, which is brought to a disk for that."""
+    if isinstance(session.path, HadoopPath):
+        name = shlex.quote(session.path.name)
+        return f"hadoop fs -get {shlex.quote(str(session.path))} && floodmark replay {name}"
+    return f"floodmark replay {shlex.quote(str(session.path))}"
 
 
 def _found(result: Mapping[str, Any]) -> Iterator[dict[str, str]]:

@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -21,10 +20,13 @@ from playbooks.grid import SEED
 from playbooks.problems import counted
 from spark_report.campaigns.reading import read_runs
 from spark_report.errors import ReportError
+from spark_report.hadoop import HadoopPath, Somewhere
 from spark_report.recorded import SetAside, collect
 from spark_report.schemas import frame_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_report.recorded import Recorded
@@ -45,7 +47,7 @@ class Source:
     """A campaign, or a directory of sessions."""
 
     name: str
-    path: Path
+    path: Somewhere
     head: dict[str, Any] | None
     """What ``campaign.json`` says; None for sessions."""
     sessions: "tuple[Recorded, ...]" = ()
@@ -76,7 +78,7 @@ class Source:
         return f"{self.command} --only" if self.command and not self.is_grid else ""
 
 
-def look(paths: Sequence[Path]) -> tuple[list[Source], list[SetAside]]:
+def look(paths: Sequence[Somewhere]) -> tuple[list[Source], list[SetAside]]:
     """Find out what the paths are; sessions that cannot be read are listed.
 
     Raises:
@@ -86,6 +88,8 @@ def look(paths: Sequence[Path]) -> tuple[list[Source], list[SetAside]]:
     aside: list[SetAside] = []
     for path in paths:
         name = _unlike(path, [source.name for source in found])
+        if isinstance(path, HadoopPath) and path.trouble:
+            raise ReportError(f"{path}: {path.trouble}")
         if (path / CAMPAIGN).is_file():
             try:
                 found.append(Source(name, path, read_head(path)))
@@ -102,7 +106,7 @@ def look(paths: Sequence[Path]) -> tuple[list[Source], list[SetAside]]:
     return found, aside
 
 
-def _unlike(path: Path, names: Sequence[str]) -> str:
+def _unlike(path: Somewhere, names: Sequence[str]) -> str:
     """The directory's name, or where that is taken the whole path."""
     name = path.resolve().name
     return str(path) if name in names else name
@@ -142,12 +146,10 @@ def campaign_runs(rows: "DataFrame", source: Source) -> "DataFrame":
 
 def _known(source: Source) -> "pa.Table":
     """The runs that have a session, or a command of their own: those of a storm that were kept, all of a grid."""
-    kept = kept_in(source.path)
-    sessions = {run: str(each.session) for run, each in kept.items() if each.session.is_dir()}
+    sessions, playbooks = _kept(source)
     if source.is_grid:
         again = _cells_again(source)
     else:
-        playbooks = {run: each.playbook for run, each in kept.items()}
         again = {
             run: f"floodmark run {shlex.quote(str(path))}"
             for run, path in playbooks.items()
@@ -155,6 +157,17 @@ def _known(source: Source) -> "pa.Table":
         }
     rows = [{"run": run, "again": again.get(run), "session": sessions.get(run)} for run in sorted({*again, *sessions})]
     return pa.Table.from_pylist(rows, schema=_KNOWN)
+
+
+def _kept(source: Source) -> tuple[dict[int, str], dict[int, "Path | None"]]:
+    """The runs that have a session, and those that have a playbook that can be run."""
+    path = source.path
+    if isinstance(path, HadoopPath):
+        named = {int(run): path / names[1] for run, names in (source.head or {}).get("kept", {}).items()}
+        return {run: str(session) for run, session in named.items() if session.is_dir()}, {}
+    kept = kept_in(path)
+    sessions = {run: str(each.session) for run, each in kept.items() if each.session.is_dir()}
+    return sessions, {run: each.playbook for run, each in kept.items()}
 
 
 def _cells_again(source: Source) -> dict[int, str]:

@@ -1,5 +1,6 @@
 """What can go wrong around a report: one line that says what to do, and an earlier report as it was."""
 
+import contextlib
 import errno
 import os
 import signal
@@ -87,7 +88,10 @@ class TestOut:
             (directory / "report.html").write_text("half")
             raise OSError(number, os.strerror(number))
 
-        monkeypatch.setattr(job, "_story", lambda *_a: None)
+        up = session.Started(None, "given", None)  # type: ignore[arg-type]
+        monkeypatch.setattr(job, "_spark", lambda *_a: contextlib.nullcontext(up))
+        monkeypatch.setattr(job, "_computed", lambda *_a: {})
+        monkeypatch.setattr(job, "tell", lambda *_a: None)
         monkeypatch.setattr(job, "_write", full)
         assert command.main([str(recorded), "--out", str(out)]) == 2
         assert f"error: {out}: cannot write the report there: {why}" in capsys.readouterr().err

@@ -29,10 +29,13 @@ def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> 
     @app.command("fleet", help=SUMMARY)
     def _fleet(
         paths: Annotated[
-            list[Path], typer.Argument(metavar="FOLDER...", help="Directories of campaigns, or of recorded sessions.")
+            list[str],
+            typer.Argument(
+                metavar="FOLDER...", help="Directories of campaigns, or of recorded sessions; hdfs://... as well."
+            ),
         ],
         baseline: Annotated[
-            Path | None,
+            str | None,
             typer.Option(metavar="FOLDER", help="Hold the others against this campaign or these sessions."),
         ] = None,
         out: Annotated[

@@ -17,7 +17,9 @@ def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> 
         sessions: Annotated[
             list[str],
             typer.Argument(
-                metavar="SESSION...", help="Directories of sessions, or ids.", autocompletion=known.sessions
+                metavar="SESSION...",
+                help="Directories of sessions, on a disk or as in hdfs://namenode/sessions, or ids.",
+                autocompletion=known.sessions,
             ),
         ],
         out: Annotated[Path | None, typer.Option(file_okay=False, help="Where to write the report.")] = None,

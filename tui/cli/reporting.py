@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from playbooks.layout import sessions_root
+from playbooks.layout import has_scheme, sessions_root
 from playbooks.reading_sessions import SessionError, find_session
 from tui import itself
 from tui.cli.console import BAD_INPUT, INTERNAL, complain
@@ -34,14 +34,14 @@ def report(request: Report) -> int:
     good = _formats_known(request.formats)
     for text in request.sessions:
         try:
-            sessions.append(str(find_session(text, sessions_root())))
+            sessions.append(_found(text))
         except SessionError as error:
             complain(str(error))
             good = False
     baseline = None
     if request.baseline is not None:
         try:
-            baseline = str(find_session(request.baseline, sessions_root()))
+            baseline = _found(request.baseline)
         except SessionError as error:
             complain(f"--baseline: {error}")
             good = False
@@ -53,6 +53,11 @@ def report(request: Report) -> int:
         if value is not None:
             command += [option, str(value)]
     return run_to_its_end(command)
+
+
+def _found(text: str) -> str:
+    """The session that is meant; of one on another file system Spark finds out. Raises SessionError."""
+    return text if has_scheme(text) else str(find_session(text, sessions_root()))
 
 
 def _formats_known(text: str | None) -> bool:
