@@ -70,7 +70,8 @@ class Connection(asyncio.Protocol):
         if not self._door.came(self):
             transport.abort()  # type: ignore[attr-defined]
             return
-        self.look()
+        # Not at once: an older Python begins to read behind this call, even if it was told here not to.
+        asyncio.get_running_loop().call_soon(self.look)
 
     def data_received(self, data: bytes) -> None:
         """Bytes came."""
