@@ -114,11 +114,7 @@ def run(
             story = tell(sessions, set_aside, _computed(started.spark, sessions, stage), base)
         up.close()
         stage("writing")
-        try:
-            made = _write(staging.path, story, formats)
-        except OSError as error:
-            why = error.strerror or str(error)
-            raise ReportError(f"{target}: cannot write the report there: {why}") from error
+        made = _written(staging.path, story, formats, target)
         staging.publish()
     if "terminal" in formats:
         from spark_report.render import terminal  # noqa: PLC0415
@@ -165,6 +161,14 @@ def _computed(spark: "SparkSession", sessions: Sequence[Recorded], stage: Callab
     from spark_report.findings import compute  # noqa: PLC0415 - imports PySpark
 
     return compute(spark, sessions, stage)
+
+
+def _written(directory: Path, story: Story, formats: Sequence[str], target: Path) -> list[str]:
+    """Write the report; an error names where it was to be in the end."""
+    try:
+        return _write(directory, story, formats)
+    except OSError as error:
+        raise ReportError(f"{target}: cannot write the report there: {error.strerror or error}") from error
 
 
 def _write(directory: Path, story: Story, formats: Sequence[str]) -> list[str]:
