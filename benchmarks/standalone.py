@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -46,8 +46,8 @@ def cluster(workers: int = 2, cores: int = 1, memory: str = "1g") -> Iterator[st
 
 
 @contextlib.contextmanager
-def connect_server(cores: int = 2) -> Iterator[str]:
-    """Start a Spark Connect server with a local Spark, and end it with the block. Its URL, once it listens."""
+def connect_server(cores: int = 2, more: Mapping[str, str] | None = None) -> Iterator[str]:
+    """Start a Spark Connect server with a local Spark and ``more`` settings; its URL, once it listens."""
     with tempfile.TemporaryDirectory(prefix="floodmark-connect-") as scratch, contextlib.ExitStack() as stack:
         place = Path(scratch)
         (port,) = free_ports(1)
@@ -55,6 +55,8 @@ def connect_server(cores: int = 2) -> Iterator[str]:
             "spark.connect.grpc.binding.address": HOST,
             "spark.connect.grpc.binding.port": str(port),
             "spark.ui.enabled": "false",
+            "spark.sql.warehouse.dir": str(place / "warehouse"),
+            **(more or {}),
         }
         told = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
         server = ("--class", "org.apache.spark.sql.connect.service.SparkConnectServer", *told, "spark-internal")

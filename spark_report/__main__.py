@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
         "--baseline", metavar="SESSION", type=place, help="session to measure the others against; it is reported, too"
     )
     parser.add_argument(
-        "--master", metavar="URL", help="Spark master, such as spark://host:7077 (default: this machine)"
+        "--master", metavar="URL", help="Spark, such as spark://host:7077 or sc://host:15002 (default: this machine)"
     )
     parser.add_argument(
         "--memory",

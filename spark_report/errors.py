@@ -26,6 +26,7 @@ _KNOWN: Final = (
     (r"(FileNotFoundException|PATH_NOT_FOUND|does not exist)", "a worker does not see the sessions under that path"),
 )
 _CALLING: Final = "An error occurred while calling"
+_NO_SERVER: Final = "StatusCode.UNAVAILABLE"
 _GONE: Final = (
     "Answer from Java side is empty",
     "Error while sending or receiving",
@@ -44,7 +45,10 @@ def first_line(error: BaseException) -> str:
 
 def known(error: BaseException, log: str = "") -> str:
     """What went wrong in words of our own, by what an exception and the end of the JVM's log say; empty if unknown."""
-    texts = ["\n".join(_lines(error)), log] if not jvm_gone(error) else [log]
+    said = "\n".join(_lines(error))
+    if _NO_SERVER in said:
+        return "the server of Spark Connect does not answer any more"
+    texts = [said, log] if not jvm_gone(error) else [log]
     for text in texts:
         for pattern, meaning in _KNOWN:
             if re.search(pattern, text):
@@ -56,7 +60,10 @@ def jvm_gone(error: BaseException) -> bool:
     """Whether nobody answers at the other end of the bridge to Java any more."""
     name, lines = type(error).__name__, _lines(error)
     # The bridge's own word for an answer that never came has one line; what Java answers is told below it.
-    cut_off = name == "Py4JError" and len(lines) == 1 and lines[0].startswith(_CALLING)
+    calling = bool(lines) and lines[0].startswith(_CALLING)
+    if calling and len(lines) > 1:
+        return False
+    cut_off = name == "Py4JError" and calling
     told = f"{name} {' '.join(lines)}"
     return isinstance(error, ConnectionError) or cut_off or any(sign in told for sign in _GONE)
 

@@ -1,7 +1,9 @@
 """Looks at a Spark master before Spark does: Spark takes minutes to give up, and then says it in Java."""
 
+import os
 import re
 import socket
+from collections.abc import Mapping
 from typing import Final
 
 from spark_report.errors import ReportError
@@ -10,10 +12,20 @@ _KNOWN: Final = re.compile(
     r"local(\[([1-9]\d*|\*)(,\s*[1-9]\d*)?\])?|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]|yarn|k8s://\S+"
 )
 _STANDALONE: Final = "spark://"
-_CONNECT: Final = "sc://"
+_CONNECT: Final = "sc:"
+_SERVER: Final = re.compile(r"sc://(\[[0-9A-Fa-f:.]+\]|[^\s:/,;@\[\]]+)(?::(\d{1,5}))?(?:/(?:;[^\s;=]+=[^\s;=]*)*)?")
+_SERVERS_PORT: Final = 15_002
+_REMOTE: Final = "SPARK_REMOTE"
+"""Spark's own variable for the server of Spark Connect."""
 _ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/,@\[\]]+):(\d{1,5})")
 _CONNECT_SECONDS: Final = 5
 _LARGEST_PORT: Final = 65_535
+
+
+def chosen(master: str | None, environment: Mapping[str, str] = os.environ) -> tuple[str | None, str]:
+    """The master that is meant, and what named it: where no option does, the environment may name a server."""
+    remote = environment.get(_REMOTE)
+    return (remote, _REMOTE) if master is None and remote else (master, "--master")
 
 
 def is_local(master: str | None) -> bool:
@@ -36,22 +48,20 @@ def is_connect(master: str | None) -> bool:
     return master is not None and master.startswith(_CONNECT)
 
 
-def check(master: str) -> None:
+def check(master: str, option: str = "--master") -> None:
     """Check the form of a master URL, and that something listens where a standalone master or a server should.
 
     Raises:
         ReportError: it is malformed or cannot be reached; the sentence names the option and the master.
     """
     if is_connect(master):
-        # Behind a semicolon there may be parameters, such as a user's token.
-        listed = [master.removeprefix(_CONNECT).partition(";")[0].rstrip("/")]
+        addresses = [_server(master, option)]
     elif master.startswith(_STANDALONE):
-        listed = master.removeprefix(_STANDALONE).split(",")
+        addresses = [_address(master, text) for text in master.removeprefix(_STANDALONE).split(",")]
     elif _KNOWN.fullmatch(master):
         return
     else:
-        raise _malformed(master)
-    addresses = [_address(master, text) for text in listed]
+        raise _malformed(master, option)
     trouble = ""
     for host, port in addresses:
         try:
@@ -60,7 +70,7 @@ def check(master: str) -> None:
             trouble = trouble or (getattr(error, "strerror", None) or str(error))
         else:
             return
-    raise ReportError(f"--master: {shown(master)} cannot be reached: {trouble}")
+    raise ReportError(f"{option}: {shown(master)} cannot be reached: {trouble}")
 
 
 def _address(master: str, text: str) -> tuple[str, int]:
@@ -70,11 +80,19 @@ def _address(master: str, text: str) -> tuple[str, int]:
     return found[1].strip("[]"), int(found[2])
 
 
+def _server(master: str, option: str) -> tuple[str, int]:
+    found = _SERVER.fullmatch(master)
+    port = int(found[2] or _SERVERS_PORT) if found else 0
+    if found is None or not 0 < port <= _LARGEST_PORT:
+        raise _malformed(master, option)
+    return found[1].strip("[]"), port
+
+
 def shown(master: str) -> str:
     """A master as it may be told: without the parameters of a server, one of which may be a token."""
-    return master.partition(";")[0] if is_connect(master) else master
+    return master.partition(";")[0].removesuffix("/") if is_connect(master) else master
 
 
-def _malformed(master: str) -> ReportError:
+def _malformed(master: str, option: str = "--master") -> ReportError:
     known = "local, local[N], local[*], spark://HOST:PORT, sc://HOST:PORT, yarn or k8s://URL"
-    return ReportError(f"--master: found {shown(master)!r}, expected {known}")
+    return ReportError(f"{option}: found {shown(master)!r}, expected {known}")

@@ -40,6 +40,7 @@ _SMALL_PARTITIONS: Final = 8
 _JVM_GONE_SECONDS: Final = 5
 _LOG_TAIL_BYTES: Final = 1 << 16
 _GIB: Final = 1 << 30
+_MANY_CORES: Final = 100_000
 _PREFIX: Final = "floodmark-spark-"
 
 _LOG4J: Final = """\
@@ -107,12 +108,15 @@ def start(
                 with interrupts.ignored():
                     spark.stop()
         return
+    master, option = masters.chosen(master)
     if master is not None:
-        masters.check(master)
-        if masters.is_connect(master):
-            with connecting.session(master, _of_size(SMALL_EVENTS if events is None else events)) as spark:
-                yield Started(spark, "Spark Connect", None)
-            return
+        masters.check(master, option)
+    if master is not None and masters.is_connect(master):
+        if memory is not None:
+            raise ReportError(f"--memory: found with {masters.shown(master)}, which has a heap already")
+        with connecting.session(master, option, _of_session(MANY_EVENTS if events is None else events)) as spark:
+            yield Started(spark, f"Spark Connect at {masters.shown(master)}", None)
+        return
     with _scratch() as scratch:
         java = training.java if training else find(scratch)
         with _environment(java, local=masters.is_local(master)), interrupts.py4j_silent():
@@ -208,9 +212,12 @@ def _environment(java: Java, *, local: bool) -> Iterator[None]:
         # Without it Spark warns that it prefers another interface's address.
         ours["SPARK_LOCAL_IP"] = _LOOPBACK
     # SPARK_HOME may belong to another Spark than the one that is imported; the two must be the same version.
-    before = {name: os.environ.get(name) for name in (*ours, "SPARK_HOME")}
+    # SPARK_REMOTE is for when no master is named, but PySpark would take it for one in any case.
+    theirs = ("SPARK_HOME", "SPARK_REMOTE")
+    before = {name: os.environ.get(name) for name in (*ours, *theirs)}
     os.environ.update(ours)
-    os.environ.pop("SPARK_HOME", None)
+    for name in theirs:
+        os.environ.pop(name, None)
     try:
         yield
     finally:
@@ -230,7 +237,25 @@ def cache_options(java: Java, training: Training | None) -> list[str]:
 
 def cores(spark: "SparkSession") -> int:
     """How many tasks run at a time."""
-    return int(spark.sparkContext.defaultParallelism)
+    if not connecting.is_connected(spark):
+        return int(spark.sparkContext.defaultParallelism)
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - see start
+
+    # A range is dealt out to all of them; a server does not say how many they are.
+    return spark.range(_MANY_CORES).select(F.spark_partition_id().alias("task")).distinct().count()
+
+
+def cancel(spark: "SparkSession") -> None:
+    """End whatever runs."""
+    if connecting.is_connected(spark):
+        spark.interruptAll()
+    else:
+        spark.sparkContext.cancelAllJobs()
+
+
+def shares_this_python(spark: "SparkSession") -> bool:
+    """Whether tasks run with the very Python that this is, and so have floodmark."""
+    return not connecting.is_connected(spark) and masters.is_local(spark.conf.get("spark.master"))
 
 
 def _settings(master: str | None, events: int, scratch: Path, cache: list[str]) -> dict[str, str]:
@@ -240,7 +265,6 @@ def _settings(master: str | None, events: int, scratch: Path, cache: list[str]) 
         "spark.master": master or "local[*]",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.session.timeZone": "UTC",
         # Both are for who debugs a query, and take a fifth of the time of those that have little data.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.sql.lightweightPlanChangeValidation": "false",
@@ -258,16 +282,18 @@ def _settings(master: str | None, events: int, scratch: Path, cache: list[str]) 
             "spark.local.dir": str(scratch / "local"),
             "spark.sql.shuffle.partitions": str(2 * cores),
         }
-    else:
-        settings |= _of_size(events)
+    return _of_session(events) | settings
+
+
+def _of_session(events: int) -> dict[str, str]:
+    """Settings that a session may have of its own, at any Spark."""
+    settings = {"spark.sql.session.timeZone": "UTC"}
+    if events < SMALL_EVENTS:
+        # A cluster's own number suits its own data; a task costs more than what it would have to do here.
+        settings["spark.sql.shuffle.partitions"] = str(_SMALL_PARTITIONS)
     if events < TINY_EVENTS:
         settings |= {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
     return settings
-
-
-def _of_size(events: int) -> dict[str, str]:
-    """A cluster's own number of partitions suits its own data; a task costs more than what little data needs."""
-    return {"spark.sql.shuffle.partitions": str(_SMALL_PARTITIONS)} if events < SMALL_EVENTS else {}
 
 
 def _cold(java: Java) -> bool:

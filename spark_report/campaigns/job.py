@@ -17,12 +17,11 @@ from playbooks.campaigns.keeping import PARTS, RUNS, rows_of_lines
 from playbooks.campaigns.plan_file import PlanError, read_plan
 from playbooks.campaigns.totals import Totals
 from playbooks.campaigns.work import Work
-from spark_report import masters
 from spark_report.campaigns.landing import COMMIT, Landed
 from spark_report.campaigns.shares import LEAST_SECONDS, SHARES_A_CORE, TASK_SECONDS, Done, dealt, how_many
 from spark_report.campaigns.shipping import ship
 from spark_report.errors import ReportError
-from spark_report.session import Started, cores, failures_told, start
+from spark_report.session import Started, cancel, cores, failures_told, shares_this_python, start
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,9 +51,6 @@ class Campaign:
     def __init__(self, wanted: Wanted, stage: Callable[[str], None]) -> None:
         self._wanted = wanted
         self._stage = stage
-        if masters.is_connect(wanted.master):
-            # A campaign ships itself to the executors and counts their cores: both are asked of a driver of its own.
-            raise ReportError("--master: runs are not given out over Spark Connect; name the cluster's own address")
         try:
             self._work: Work = read_plan(wanted.folder)
         except PlanError as error:
@@ -116,7 +112,7 @@ class Campaign:
                 self._stage("starting Spark")
                 started = stack.enter_context(start(wanted.master, memory=wanted.memory))
                 self._stage(f"Spark {started.spark.version} is up ({started.origin})")
-            if not masters.is_local(started.spark.conf.get("spark.master")):
+            if not shares_this_python(started.spark):
                 ship(started.spark, Path(stack.enter_context(tempfile.TemporaryDirectory())))
             yield started
 
@@ -149,7 +145,7 @@ class Campaign:
             except KeyboardInterrupt:
                 self.interrupted = True
                 with contextlib.suppress(Exception):
-                    spark.sparkContext.cancelAllJobs()
+                    cancel(spark)
 
     @contextlib.contextmanager
     def _progress(self) -> Iterator[None]:

@@ -1,85 +1,242 @@
-"""A report over Spark Connect is the one of a local Spark, and a server that is none is told in one line."""
+"""Spark Connect: a server comes to the same tables and rows as this machine; one that will not do is told at once."""
 
+import contextlib
 import json
 import os
 import socket
 import subprocess
 import sys
+import threading
+import tomllib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
 from pathlib import Path
+from typing import Any
 
+import grpc
+import pyspark
 import pytest
+from pyspark.sql.connect import proto
+from pyspark.sql.connect.proto import base_pb2_grpc as service
 
-from benchmarks.standalone import HOST, connect_server, free_ports
-from spark_report import connecting, masters
-from spark_report.campaigns.job import Campaign, Wanted
+from benchmarks.standalone import connect_server
+from playbooks.campaigns.keeping import rows_kept
+from spark_report import __main__ as command
+from spark_report import connecting, errors, masters, session
 from spark_report.errors import ReportError
 from tests.spark_report.random_histories import random_history
-from tests.support.sessions import write_session
-from tests.tui.test_launch import ROOT
+from tests.spark_report.test_campaigns import RUNS, plan_at
+from tests.support.sessions import leader_crash, tear, write_session
+
+ROOT = Path(__file__).parents[2]
+MOUNT = "spark.hadoop.fs.viewfs.mounttable.lab.link./there"
 
 
-def reported(sessions: Path, out: Path, *options: str) -> str:
-    command = (sys.executable, "-m", "spark_report", sessions, "--out", out, "--format", "json", *options)
-    environment = {**os.environ, "SPARK_LOCAL_IP": HOST}
-    done = subprocess.run(
-        [*map(str, command)], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stderr
+def typed(module: str, *arguments: str | Path, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """A command in a process of its own: PySpark is of one kind for as long as a process lives."""
+    return subprocess.run(
+        [sys.executable, "-m", module, *map(str, arguments)],
+        env={**os.environ, **environment},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
 
 
 @pytest.mark.spark
-def test_over_spark_connect_the_report_is_the_same(tmp_path: Path) -> None:
-    sessions = tmp_path / "sessions"
+def test_a_server_comes_to_the_tables_and_rows_of_this_machine(tmp_path: Path) -> None:
+    sessions, folder, out = tmp_path / "sessions", tmp_path / "c", tmp_path / "out"
     for number in range(2):
         rows = random_history(number)
         write_session(sessions, rows, session_id=f"random-{number}", end_us=rows[-1]["at_us"])
-    reported(sessions, tmp_path / "local")
+    tear(write_session(sessions, leader_crash(), session_id="torn"))
+    plan = plan_at(folder)
+    tables = {}
+    with connect_server(more={MOUNT: sessions.as_uri()}) as url:
+        ways: dict[str, tuple[tuple[str | Path, ...], dict[str, str]]] = {
+            "here": ((sessions,), {}),
+            "there": ((sessions, "--master", url), {}),
+            "behind": (("viewfs://lab/there", "nosuch://h/x"), {"SPARK_REMOTE": f"{url}/;user_id=somebody"}),
+        }
+        for way, (arguments, environment) in ways.items():
+            done = typed("spark_report", *arguments, "--out", out / way, "--format", "json", **environment)
+            assert done.returncode == 0, done.stderr
+            assert (f"is up (Spark Connect at {url})" in done.stderr) == (way != "here")
+            text = (out / way / "report.json").read_text()
+            for root in (str(sessions), "viewfs://lab/there"):
+                text = text.replace(root, "ROOT")
+            tables[way] = json.loads(text)["tables"]
+        aside = [row for row in tables["behind"]["quarantine"] if row["what"] == "directory"]
+        tables["behind"]["quarantine"] = [row for row in tables["behind"]["quarantine"] if row not in aside]
+        ran = typed("spark_report.campaigns", folder, "--runs", str(RUNS), "--quiet", "--master", url)
+    assert len(tables["here"]["sessions"]) == 3
+    assert all(tables["here"][name] for name in ("elections", "latency", "partition_lag"))
+    assert tables["there"] == tables["here"]
+    assert tables["behind"] == tables["here"]
+    assert [row["reason"] for row in aside] == [
+        "nosuch://h/x: cannot be read: Spark has no file system of the scheme nosuch"
+    ]
+    assert ran.returncode == 0, ran.stderr
+    assert "tasks on 2 cores" in ran.stderr
+    assert rows_kept(folder) == {run: plan.row(run) for run in range(1, RUNS + 1)}
+    assert json.loads((folder / "fleet" / "fleet.json").read_text())["fleets"][0]["runs"] == RUNS
+
+
+@pytest.mark.spark
+def test_a_server_that_dies_is_one_line_and_leaves_the_earlier_report(tmp_path: Path) -> None:
+    recorded, out = write_session(tmp_path, leader_crash()), tmp_path / "out"
+    out.mkdir()
+    earlier = '{\n "schema_version": 1,\n "headline": "earlier"}'
+    (out / "report.json").write_text(earlier)
+    said = []
     with connect_server() as url:
-        said = reported(sessions, tmp_path / "there", "--master", url)
-    assert "is up (Spark Connect)" in said
-    local, there = (json.loads((tmp_path / name / "report.json").read_text()) for name in ("local", "there"))
-    assert there == local
-    assert all(there["tables"][name] for name in ("elections", "latency", "partition_lag"))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "spark_report", recorded, "--out", out, "--format", "json", "--master", url],
+            cwd=ROOT,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stderr is not None
+        for line in process.stderr:
+            said.append(line)
+            if "elections, ISR" in line:
+                break
+    said += process.stderr.readlines()
+    assert process.wait() == 70
+    told = "internal error: Spark failed: the server of Spark Connect does not answer any more\n"
+    assert [line for line in said if not line.startswith("[")] == [told]
+    assert (out / "report.json").read_text() == earlier
 
 
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("sc://", "found 'sc://', expected"),
-        ("sc://host", "found 'sc://host', expected"),
-        ("sc://host:99999", "found 'sc://host:99999', expected"),
-        ("sc://host:1x/;token=secret", "found 'sc://host:1x/', expected"),
-    ],
-)
-def test_a_url_that_is_none_is_told_without_its_token(url: str, expected: str) -> None:
-    with pytest.raises(ReportError) as told:
-        masters.check(url)
-    assert expected in str(told.value)
-    assert "sc://HOST:PORT" in str(told.value)
-    assert "secret" not in str(told.value)
+class _Server(service.SparkConnectServiceServicer):
+    """As much of a server as is asked before anything else."""
+
+    def __init__(self, version: str) -> None:
+        self.version = version
+        self.released: list[str] = []
+
+    def AnalyzePlan(self, request: Any, context: Any) -> Any:  # noqa: N802 - the protocol's name
+        told = proto.AnalyzePlanResponse.SparkVersion(version=self.version)
+        return proto.AnalyzePlanResponse(session_id=request.session_id, spark_version=told)
+
+    def ReleaseSession(self, request: Any, context: Any) -> Any:  # noqa: N802
+        self.released.append(request.session_id)
+        return proto.ReleaseSessionResponse(session_id=request.session_id)
 
 
-def test_nobody_listens_there() -> None:
-    (port,) = free_ports(1)
-    with pytest.raises(ReportError, match=f"--master: sc://{HOST}:{port}/ cannot be reached: Connection refused"):
-        masters.check(f"sc://{HOST}:{port}/;token=secret")
+@contextlib.contextmanager
+def serving(servicer: _Server) -> Iterator[str]:
+    server: Any = grpc.server(ThreadPoolExecutor(1))
+    add: Any = service.add_SparkConnectServiceServicer_to_server
+    add(servicer, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        yield f"sc://127.0.0.1:{port}"
+    finally:
+        server.stop(None).wait()
 
 
-def test_what_listens_is_no_such_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connecting, "READY_SECONDS", 0.2)
-    with socket.create_server((HOST, 0)) as silent:
-        url = f"sc://{HOST}:{silent.getsockname()[1]}"
-        with pytest.raises(ReportError, match=f"{url} does not answer as a Spark Connect server"):
-            connecting.check(url)
+def refused(capsys: pytest.CaptureFixture[str], recorded: Path, *more: str) -> str:
+    assert command.main([str(recorded), *more]) == 2
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("[")]
+    return line
 
 
-def test_without_its_libraries_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "grpc", None)
-    with pytest.raises(ReportError, match=r"pip install 'floodmark\[connect\]'"):
-        connecting.check("sc://host:15002")
+@pytest.fixture
+def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return write_session(tmp_path, leader_crash())
 
 
-def test_runs_are_not_given_out_over_it(tmp_path: Path) -> None:
-    with pytest.raises(ReportError, match="name the cluster's own address"):
-        Campaign(Wanted(tmp_path, 1, master="sc://host:15002"), lambda _stage: None)
+class TestRefused:
+    """One line and exit code 2, before anything is asked of Spark."""
+
+    def test_where_nobody_listens(self, recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        said = refused(capsys, recorded, "--master", "sc://127.0.0.1:1/;token=secret")
+        assert said == "error: --master: sc://127.0.0.1:1 cannot be reached: Connection refused"
+
+    def test_where_something_else_listens(self, recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+
+            def hang_up() -> None:
+                with contextlib.suppress(OSError):
+                    while True:
+                        server.accept()[0].close()
+
+            threading.Thread(target=hang_up, daemon=True).start()
+            url = f"sc://127.0.0.1:{server.getsockname()[1]}"
+            said = refused(capsys, recorded, "--master", f"{url}/;user_id=me")
+            server.shutdown(socket.SHUT_RDWR)
+        assert said.startswith(f"error: --master: {url} does not answer as a Spark Connect server: ")
+
+    def test_another_version(
+        self, recorded: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        servicer = _Server("3.5.9")
+        with serving(servicer) as url:
+            monkeypatch.setenv("SPARK_REMOTE", url)
+            said = refused(capsys, recorded)
+        versions = f"runs Spark 3.5.9, and here is PySpark {pyspark.__version__}: the first two numbers must agree"
+        assert said == f"error: SPARK_REMOTE: {url} {versions}"
+        assert len(servicer.released) == 1
+
+    def test_without_the_libraries(
+        self, recorded: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(connecting, "_has", lambda module: module == "grpc")
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            url = f"sc://127.0.0.1:{server.getsockname()[1]}"
+            said = refused(capsys, recorded, "--master", url)
+        missing = "grpcio-status, googleapis-common-protos, zstandard"
+        assert said == (
+            f"error: --master: {url}: Spark Connect needs {missing}, which are not installed: "
+            "python -m pip install 'floodmark[connect]'"
+        )
+
+    def test_a_heap(self, recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        with serving(_Server(pyspark.__version__)) as url:
+            said = refused(capsys, recorded, "--master", url, "--memory", "2g")
+        assert said == f"error: --memory: found with {url}, which has a heap already"
+
+    @pytest.mark.parametrize(
+        "url",
+        ["sc:", "sc://", "sc://h:0", "sc://h:70000", "sc://h/x", "sc://h;token=secret", "sc://h:1x/;token=secret"],
+    )
+    def test_what_is_no_address(self, url: str) -> None:
+        with pytest.raises(ReportError, match=r"--master: found 'sc:.*', expected .* sc://HOST:PORT") as told:
+            masters.check(url)
+        assert "secret" not in str(told.value)
+
+
+def test_an_address_without_a_port_has_that_of_spark() -> None:
+    assert masters._server("sc://h", "--master") == ("h", 15002)
+    assert masters._server("sc://[::1]:7/;use_ssl=true;token=a", "--master") == ("::1", 7)
+
+
+def test_the_environment_names_a_server_where_no_option_does() -> None:
+    remote = {"SPARK_REMOTE": "sc://h"}
+    assert masters.chosen(None, remote) == ("sc://h", "SPARK_REMOTE")
+    assert masters.chosen("local[2]", remote) == ("local[2]", "--master")
+    assert masters.chosen(None, {}) == (None, "--master")
+
+
+def test_what_is_looked_for_is_what_the_extra_brings() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["optional-dependencies"]["connect"] == [f"pyspark[connect]=={pyspark.__version__}"]
+    extra = [each for each in metadata.requires("pyspark") or () if each.endswith('extra == "connect"')]
+    names = {each.partition(">=")[0] for each in extra}
+    assert names - {"numpy", "pandas", "pyarrow"} == set(connecting.NEEDED.values())
+    assert all(map(connecting._has, connecting.NEEDED))
+    assert not connecting._has("no_such_thing.at_all")
+
+
+def test_only_what_a_session_may_have_is_asked_of_a_server() -> None:
+    static = ("spark.master", "spark.driver.", "spark.ui.", "spark.local.", "spark.hadoop.", "spark.sql.warehouse")
+    for events in (0, session.MANY_EVENTS):
+        assert session._of_session(events)["spark.sql.session.timeZone"] == "UTC"
+        assert not [name for name in session._of_session(events) if name.startswith(static)]
+    assert errors.known(Exception("<_Rendezvous with:\n\tstatus = StatusCode.UNAVAILABLE\n\tConnection refused"))

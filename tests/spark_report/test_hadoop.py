@@ -198,6 +198,7 @@ def test_settings_of_hadoop_come_from_sparks_own_file(tmp_path: Path) -> None:
         "viewfs://other/there": "cannot be read: no fs.viewfs.mounttable settings for viewfs://other/",
         "nosuch://h/x": "cannot be read: Spark has no file system of the scheme nosuch",
         "hdfs://nobody.invalid/x": "cannot be read: there is no host nobody.invalid",
+        "hdfs://127.0.0.1:1/x": "cannot be read: nobody answers at localhost:1",
         "s3a://bucket/x": "cannot be read: Spark lacks the jar with org.apache.hadoop.fs.s3a.S3AFileSystem",
     }
     out = tmp_path / "out"
@@ -217,7 +218,7 @@ def test_settings_of_hadoop_come_from_sparks_own_file(tmp_path: Path) -> None:
     lines = [line for line in refused.stderr.splitlines() if not line.startswith("[")]
     assert [line.split("; ")[0] for line in lines] == [f"error: {path}: {why}" for path, why in bad.items()]
     logs = [Path(line.rpartition("Spark's log is ")[2]) for line in lines if "Spark's log is" in line]
-    assert len(logs) == 4
+    assert len(logs) == 5
     assert all(log.is_file() for log in logs)
     assert not any("\tat " in line for line in lines)
     assert good.returncode == 0, good.stderr

@@ -13,7 +13,9 @@ FsyncOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 MasterOption = Annotated[
     str | None,
-    typer.Option("--master", metavar="URL", help="Spark master, as in spark://host:7077; this machine's cores."),
+    typer.Option(
+        "--master", metavar="URL", help="Spark, as in spark://host:7077 or sc://host:15002; this machine's cores."
+    ),
 ]
 MemoryOption = Annotated[
     str | None,

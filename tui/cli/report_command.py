@@ -31,7 +31,9 @@ def register(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> 
         ] = None,
         master: Annotated[
             str | None,
-            typer.Option(metavar="URL", help="Spark master, as in spark://host:7077; this machine by default."),
+            typer.Option(
+                metavar="URL", help="Spark, as in spark://host:7077 or sc://host:15002; this machine by default."
+            ),
         ] = None,
         memory: Annotated[
             str | None,
