@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -262,14 +263,24 @@ def test_ctrl_c_stops_every_worker_and_keeps_what_was_recorded(suite: Path, to_a
     assert floodmark("replay", sessions[0], cwd=suite).code == 0
 
 
+def children(pid: int) -> list[int]:
+    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def opened(pid: int) -> list[str]:
+    """Paths of the files that a process has open."""
+    paths = []
+    for each in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed since
+            paths.append(str(each.readlink()))
+    return paths
+
+
 def test_a_worker_that_is_killed_is_70_and_the_others_are_told(suite: Path) -> None:
     process = begun(suite, "endless.yaml", "suite/hand.yaml", "fails.yaml", "--jobs", "2", "--json", "--junit", "j.xml")
     recording(suite, 1, "endless")
-    while not list(suite.glob("sessions/*fails*/manifest.json")):
-        time.sleep(0.02)
-    for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
-        if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
-            os.kill(int(child), signal.SIGKILL)
+    (worker,) = (child for child in children(process.pid) if any("endless" in each for each in opened(child)))
+    os.kill(worker, signal.SIGKILL)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 70
     assert [each["verdict"] for each in json.loads(out)] == ["error", "pass", "fail"]
