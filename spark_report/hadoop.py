@@ -5,6 +5,7 @@ directory, one brings its small files, and of the large ones what a session is c
 What is asked for later is brought then, and nothing twice.
 """
 
+import contextlib
 import errno
 import io
 import re
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, BinaryIO, Final, Literal
 
 from playbooks import layout
@@ -114,6 +116,10 @@ class HadoopPath:
     def trouble(self) -> str:
         """Why nothing there can be read; empty if it can, or if there is nothing."""
         return self._shelf.trouble
+
+    def brought_for(self, command: str) -> str:
+        """What brings it to a disk, and has one of floodmark's commands do something with it there."""
+        return f"hadoop fs -get {quote(self.uri)} && floodmark {command} {quote(self.name)}"
 
     def resolve(self) -> "HadoopPath":
         """Itself: there are no links to follow."""
@@ -225,18 +231,17 @@ class _Shelf:
             )
         known = self._contents.get(uri)
         if known is None or len(known.tail) < min(size, least):
-            self._bring([uri], max(least, TAIL_BYTES))
+            with _as_os_error(uri):
+                self._bring([uri], max(least, TAIL_BYTES))
         return self._contents[uri]
 
     def first_words(self, uri: str, pattern: str) -> Counter[str]:
         from pyspark.sql import functions as F  # noqa: N812, PLC0415 - see session.start
 
         word = F.regexp_extract("value", pattern, 1).alias("word")
-        lines = self._spark.read.text(_literal(uri)).select(word)
-        try:
+        with _as_os_error(uri):
+            lines = self._spark.read.text(_literal(uri)).select(word)
             counted = lines.filter("word != ''").groupBy("word").count().collect()
-        except Exception as error:
-            raise OSError(errno.EIO, _why(error), uri) from error
         return Counter({row["word"]: row["count"] for row in counted})
 
     def _list(self) -> None:
@@ -273,12 +278,9 @@ class _Shelf:
         content: Column = F.col("content")
         end = F.when(F.col("path").rlike(r"\.json$"), content).otherwise(F.expr(f"substring(content, -{tail})"))
         frame = self._files(*uris).select("path", F.sha2(content, 256).alias("sha256"), end.alias("tail"))
-        try:
-            for row in frame.collect():
-                uri = asked[tuple(_steps(row["path"]))]
-                self._contents[uri] = _Content(row["sha256"], bytes(row["tail"]))
-        except Exception as error:
-            raise OSError(errno.EIO, _why(error), uris[0]) from error
+        for row in frame.collect():
+            uri = asked[tuple(_steps(row["path"]))]
+            self._contents[uri] = _Content(row["sha256"], bytes(row["tail"]))
 
     def _files(self, *uris: str) -> "DataFrame":
         # Told to look everywhere, Spark takes no directory for the value of a column.
@@ -319,6 +321,17 @@ class _Ending(io.RawIOBase):
         room[: len(found)] = found
         self._at += len(found)
         return len(found)
+
+
+@contextlib.contextmanager
+def _as_os_error(uri: str) -> Iterator[None]:
+    """What Spark says of a file as Python would say it of one on a disk."""
+    try:
+        yield
+    except Exception as error:
+        if jvm_gone(error):
+            raise
+        raise OSError(errno.EIO, _why(error), uri) from error
 
 
 def _literal(text: str) -> str:

@@ -99,9 +99,10 @@ def run(
                     pass
             started = up.enter_context(_spark(wanted, None, "to look at the sessions", stage))
             stage("looking at the sessions")
-        given = located(started, [*paths, *([baseline] if baseline else [])])
-        base = _baseline(given[-1]) if baseline else ""
-        sessions, set_aside = collect(given)
+        with failures_told(started, master) if started else contextlib.nullcontext():
+            given = located(started, [*paths, *([baseline] if baseline else [])])
+            base = _baseline(given[-1]) if baseline else ""
+            sessions, set_aside = collect(given)
         for aside in set_aside:
             stage(f"set aside: {aside.reason}")
         target = out or default_out(sessions)

@@ -1,11 +1,12 @@
 """Findings in words: the verdict on a session, and the sentences that a reader should meet before any table."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any, Final, Literal
 
 from spark_report.gathering import Tables, rows
+from spark_report.hadoop import HadoopPath
 from spark_report.own_topics import is_own, of_users
 from spark_report.recorded import Recorded, SetAside
 from spark_report.wording import acks, duration, instant, several
@@ -121,7 +122,8 @@ class SessionStory:
     @property
     def opened_by(self) -> str:
         """The command that shows it on the screen."""
-        return f"floodmark open {shlex.quote(self.session_id)}"
+        path = self.recorded.path
+        return path.brought_for("open") if isinstance(path, HadoopPath) else f"floodmark open {quote(self.session_id)}"
 
 
 @dataclass(frozen=True, slots=True)

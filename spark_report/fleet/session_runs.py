@@ -82,8 +82,7 @@ def _line(fleet: str, place: int, session: Recorded) -> dict[str, Any]:
 def _again(session: Recorded) -> str:
     """The command that plays a session again, which is brought to a disk for that."""
     if isinstance(session.path, HadoopPath):
-        name = shlex.quote(session.path.name)
-        return f"hadoop fs -get {shlex.quote(str(session.path))} && floodmark replay {name}"
+        return session.path.brought_for("replay")
     return f"floodmark replay {shlex.quote(str(session.path))}"
 
 

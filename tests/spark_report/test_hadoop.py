@@ -1,6 +1,7 @@
 """Sessions and campaigns on a file system that only Hadoop reaches: seen, refused and told as those on a disk are."""
 
 import argparse
+import html
 import json
 import os
 import shutil
@@ -131,7 +132,7 @@ def test_a_report_over_them_has_the_tables_of_those_on_a_disk(spark: "SparkSessi
     tables = {}
     for way, paths in ways.items():
         stages: list[str] = []
-        run(paths, out=tmp_path / way, formats=("json",), spark=spark, stage=stages.append)
+        run(paths, out=tmp_path / way, formats=("json", "markdown"), spark=spark, stage=stages.append)
         text = (tmp_path / way / "report.json").read_text().replace(root, "ROOT").replace(str(parent), "ROOT")
         tables[way] = json.loads(text)["tables"]
         assert ("looking at the sessions" in stages) == (way != "here")
@@ -140,6 +141,8 @@ def test_a_report_over_them_has_the_tables_of_those_on_a_disk(spark: "SparkSessi
     order = [row["session_id"] for row in tables["each"]["sessions"]]
     assert sorted(order) == ["one", "torn", "two"]
     assert tables["each"]["ledger"] == tables["here"]["ledger"]
+    page = html.unescape((tmp_path / "there" / "report.md").read_text())
+    assert f"hadoop fs -get {root}/session_id=one && floodmark open session_id=one" in page.replace("\\", "")
 
 
 @pytest.mark.spark
